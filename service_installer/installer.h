@@ -75,8 +75,9 @@ class Installer {
 
   // Puts `program` in the place of the service's own: stops it, swaps the files, starts it, and
   // waits until all pipes answer that answered before (at least one). When that fails, the old
-  // program is put back and started, and the status says why.
-  absl::Status Upgrade(const std::filesystem::path& program);
+  // program is put back and started, and the status says why. FAILED_PRECONDITION when others than
+  // administrators may change the program's folder and `repair_folders` is not set.
+  absl::Status Upgrade(const std::filesystem::path& program, bool repair_folders = false);
 
   // Stops and removes the service. Its program and files stay. OK when there is none.
   absl::Status Uninstall();

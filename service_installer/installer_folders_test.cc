@@ -85,12 +85,25 @@ TEST_F(InstallerTest, DryRunRepairsAndRegistersNothing) {
   EXPECT_THAT(services_.event_sources, IsEmpty());
 }
 
-TEST_F(InstallerTest, AnUpgradeInAnUnsafeFolderWarns) {
+TEST_F(InstallerTest, AnUpgradeRunsNothingThatOthersMayExchange) {
   const fs::path program = Program("csi-proxy.exe", "serves old");
+  const fs::path fresh = Program("new.exe", "serves new");
   OldService("csi-proxy", program, {"-windows-service"});
   folders_.unsafe = {directory_};
-  ASSERT_TRUE(New().Upgrade(Program("new.exe", "serves new")).ok());
-  EXPECT_THAT(out_.str(), HasSubstr("warning: "));
+  const absl::Status refused = New().Upgrade(fresh);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("--repair-folders"));
+  // The copy in a folder that is safe by now may still be another's.
+  folders_.unsafe = {};
+  folders_.files[program.string() + ".new"] = {.owner = "S-1-5-32-545",
+                                               .entries = std::vector<AccessEntry>()};
+  EXPECT_TRUE(absl::IsFailedPrecondition(New().Upgrade(fresh)));
+  EXPECT_EQ(Content(program), "serves old");
+  EXPECT_THAT(services_.calls, IsEmpty());
+  folders_.files.clear();
+  folders_.unsafe = {directory_};
+  EXPECT_TRUE(New().Upgrade(fresh, true).ok());
+  EXPECT_TRUE(folders_.protected_folders.contains(directory_));
   EXPECT_EQ(Content(program), "serves new");
 }
 

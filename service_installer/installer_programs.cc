@@ -68,7 +68,7 @@ absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& prog
   return Put(source / kProgramName, program);
 }
 
-absl::Status Installer::Upgrade(const fs::path& program) {
+absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
   std::error_code error;
   if (!fs::is_regular_file(program, error)) {
     return absl::InvalidArgumentError(
@@ -86,19 +86,18 @@ absl::Status Installer::Upgrade(const fs::path& program) {
     return absl::InvalidArgumentError(
         absl::StrCat("--binary: ", program.string(), " is the service's own program"));
   }
+  // In a folder that others may change, the new program could be exchanged before SYSTEM runs it.
+  ABSL_RETURN_IF_ERROR(MakeFolderSafe(target.parent_path(), FolderUse::kPrograms, repair_folders));
   const fs::path incoming = WithSuffix(target, ".new");
   if (!Step(absl::StrCat("stop service ", name_, ", replace ", target.string(), " with ",
                          program.string(), ", start it, check that its pipes answer"))) {
     return absl::OkStatus();
   }
   const std::set<std::string> pipes = environment_.answering_pipes();
-  // An old service in an unsafe place is better than no upgrade.
-  if (absl::Status safe = CheckProgram(*environment_.folders, target); !safe.ok()) {
-    *environment_.out << "warning: " << safe.message() << "\n";
-  }
 
   // Copied before anything is stopped: a full disk or a missing file does no harm.
   ABSL_RETURN_IF_ERROR(Put(program, incoming));
+  ABSL_RETURN_IF_ERROR(CheckFile(*environment_.folders, incoming));
   ABSL_RETURN_IF_ERROR(Stop());
   const fs::path previous = NameForPrevious(target);
   absl::Status swapped = Move(target, previous);

@@ -143,7 +143,7 @@ absl::Status Act(const Arguments& arguments) {
   if (arguments.action == "install") {
     status = installer.Install(request);
   } else if (arguments.action == "upgrade") {
-    status = installer.Upgrade(request.program);
+    status = installer.Upgrade(request.program, request.repair_folders);
   } else if (arguments.action == "uninstall") {
     status = installer.Uninstall();
   } else if (arguments.action == "start") {

@@ -13,7 +13,9 @@
 #>
 [CmdletBinding()]
 param(
-  [string]$ServiceName
+  [string]$ServiceName,
+  # Lets only administrators change the service's folder. Without it, a folder that others may change is refused.
+  [switch]$RepairFolders
 )
 $ErrorActionPreference = "Stop"
 
@@ -31,7 +33,8 @@ $present = [regex]::Match($found[0].PathName, $pattern).Groups[1].Value
 if ((Get-FileHash $present).Hash -eq (Get-FileHash $program).Hash) {
   "service $name runs this csi-proxy already"
 } else {
-  & $service upgrade --name $name --binary $program
+  $more = if ($RepairFolders) { @("--repair-folders") } else { @() }
+  & $service upgrade --name $name --binary $program @more
   if ($LASTEXITCODE -ne 0) { throw "csi-proxy-service failed with exit code $LASTEXITCODE" }
 }
 & $service status --name $name
