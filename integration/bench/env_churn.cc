@@ -57,6 +57,7 @@ class Driver {
         "--feature-gates=CSIDirectEnvInjection=true",
         "--env-directory=" + files_.path(),
         absl::StrCat("--vault-address=http://", ToString(vault_.address())),
+        "--vault-allow-loopback",
         absl::StrCat("--vault-token-file=", files_.path(), "/token"),
         "--vault-path=secret/data/csi"};
     command.insert(command.end(), mode.begin(), mode.end());

@@ -284,8 +284,8 @@ TEST(EnvDriverTest, VaultAnswers) {
   const int port = FreePort();
   Driver driver(
       {"--mode=embedded", kGate, absl::StrCat("--vault-address=http://", ToString(vault.address())),
-       absl::StrCat("--vault-token-file=", files.path(), "/token"), "--vault-path=secret/data/csi",
-       absl::StrCat("--env-metrics-address=127.0.0.1:", port)});
+       "--vault-allow-loopback", absl::StrCat("--vault-token-file=", files.path(), "/token"),
+       "--vault-path=secret/data/csi", absl::StrCat("--env-metrics-address=127.0.0.1:", port)});
   env::NodeGetEnvVarsRequest request = GoodRequest();
   AskVault(&request);
   env::NodeGetEnvVarsResponse response;

@@ -60,6 +60,9 @@ class NodeEnvProvider final : public EnvProvider {
 struct VaultOptions {
   // Where Vault listens, or its agent: the driver's flags, as they are given. All or none.
   std::string address, token_file, path;
+  // Sends the token to a loopback port, on which any process of the node may listen while Vault's
+  // agent does not. The client has no other transport, so an address needs it.
+  bool allow_loopback = false;
   // The time for an answer.
   absl::Duration timeout = absl::Seconds(5);
 };
@@ -69,7 +72,8 @@ struct VaultOptions {
 class VaultEnvProvider final : public EnvProvider {
  public:
   // A provider that refuses each request if no option is given. INVALID_ARGUMENT, naming the flag,
-  // unless the address is `http://` and the loopback's: the client has no TLS.
+  // unless the address is `http://` and the loopback's, because the client has no TLS, and
+  // `allow_loopback` is set.
   static absl::StatusOr<std::unique_ptr<VaultEnvProvider>> Create(const VaultOptions& options);
 
   // Reads the token and the secret anew each time.

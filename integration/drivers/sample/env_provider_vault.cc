@@ -123,6 +123,12 @@ absl::StatusOr<std::unique_ptr<VaultEnvProvider>> VaultEnvProvider::Create(
     ABSL_ASSIGN_OR_RETURN(address, ParseAddress(options.address));
     ABSL_RETURN_IF_ERROR(CheckTokenFile(options.token_file));
     ABSL_RETURN_IF_ERROR(CheckPath(options.path));
+    if (!options.allow_loopback) {
+      return Invalid(
+          kAddress,
+          "any process of the node may listen on that port while Vault's agent does not, "
+          "and get the token; --vault-allow-loopback accepts that");
+    }
   }
   return std::unique_ptr<VaultEnvProvider>(new VaultEnvProvider(options, std::move(address)));
 }

@@ -41,7 +41,8 @@ class VaultTest : public testing::Test {
   VaultOptions Options(const RawServer& vault) const {
     return {.address = absl::StrCat("http://", ToString(vault.address())),
             .token_file = token_file_,
-            .path = "secret/data/csi"};
+            .path = "secret/data/csi",
+            .allow_loopback = true};
   }
 
   // `key=value` for each query, or the error. Neither shows a secret.
@@ -249,14 +250,20 @@ TEST_F(VaultTest, WithoutFlagsThereIsNoVault) {
 }
 
 TEST(VaultOptionsTest, FlagsThatCannotBeMeantAreRefused) {
-  const VaultOptions good = {
-      .address = "http://127.0.0.1:8200", .token_file = "/run/vault/token", .path = "secret/data"};
+  const VaultOptions good = {.address = "http://127.0.0.1:8200",
+                             .token_file = "/run/vault/token",
+                             .path = "secret/data",
+                             .allow_loopback = true};
   for (const char* address :
        {"http://127.0.0.1:8200/", "http://localhost:8200", "http://[::1]:1"}) {
     VaultOptions options = good;
     options.address = address;
     EXPECT_TRUE(VaultEnvProvider::Create(options).ok()) << address;
   }
+  VaultOptions plain = good;
+  plain.allow_loopback = false;
+  EXPECT_THAT(std::string(VaultEnvProvider::Create(plain).status().message()),
+              testing::HasSubstr("--vault-allow-loopback"));
   const auto refused = [&good](std::string VaultOptions::*flag, const std::string& value,
                                const std::string& text) {
     VaultOptions options = good;

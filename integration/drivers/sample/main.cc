@@ -59,6 +59,8 @@ void AddEnvFlags(EnvFlags* flags, po::options_description* described) {
                                "with --vault-address: the protected file of the token for it")(
       "vault-path", po::value(&flags->vault.path),
       "with --vault-address: where the secrets of pods are, as secret/data/csi")(
+      "vault-allow-loopback", po::bool_switch(&flags->vault.allow_loopback),
+      "with --vault-address: send the token to whichever process listens on that port")(
       "env-metrics-address", po::value(&flags->metrics_address),
       "with CSIDirectEnvInjection: where /metrics of it are served, as 127.0.0.1:9810");
 }
