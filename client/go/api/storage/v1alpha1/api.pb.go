@@ -2076,7 +2076,8 @@ type UnstageShareRequest struct {
 	sizeCache     protoimpl.SizeCache
 	unknownFields protoimpl.UnknownFields
 
-	// Where StageShare made the link.
+	// Where StageShare made the link. Empty: only the mapping of `remote_path` goes, if no link leads
+	// to the share.
 	TargetPath string `protobuf:"bytes,1,opt,name=target_path,json=targetPath,proto3" json:"target_path,omitempty"`
 	// As for StageShare, or empty. A link to another place is then left alone; and when the link is
 	// gone already, because somebody else removed it, the mapping can still be found and removed.
