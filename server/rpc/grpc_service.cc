@@ -128,9 +128,6 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
       if (method_.info->has_secrets) WipeTexts(request.get());
     };
     // It only reads.
-    // gRPC hands over no buffer if the call ends before its message does; an empty message has an
-    // empty buffer.
-    if (!request_.Valid()) return absl::InvalidArgumentError("the call ends before its message");
     grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&request_));
     if (!reader.status().ok() || !request->ParseFromZeroCopyStream(&reader)) {
       return absl::InvalidArgumentError(
