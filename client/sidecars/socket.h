@@ -4,6 +4,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/impl/codegen/service_type.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -42,9 +43,13 @@ class SocketServer {
   SocketServer() = default;
 };
 
-// A connection of its own, which ends with the object.
+// A connection of its own, which ends with the object, or once the other end has sent kMostReceived
+// bytes: gRPC 1.51 buffers an endless header block (CVE-2023-33953), and a driver's answers are
+// short.
 class SocketChannel {
  public:
+  static constexpr size_t kMostReceived = 256 << 10;
+
   // Tries until `deadline`. UNAVAILABLE if nobody lets it in until then. The first call may be the
   // first to show whether the other end speaks HTTP/2.
   static absl::StatusOr<std::unique_ptr<SocketChannel>> Connect(const std::string& path,

@@ -11,6 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -22,6 +24,7 @@
 #include "absl/time/clock.h"
 #include "client/sidecars/socket.h"
 #include "server/base/own_file.h"
+#include "server/base/start_thread.h"
 #include "server/base/status_macros.h"
 #include "server/base/unique_fd.h"
 
@@ -138,13 +141,64 @@ class Server final : public SocketServer {
   std::thread acceptor_;
 };
 
+bool SendAll(int to, const char* bytes, ssize_t size) {
+  while (size > 0) {
+    const ssize_t sent = send(to, bytes, static_cast<size_t>(size), MSG_NOSIGNAL);
+    if (sent < 0 && errno != EINTR) return false;
+    bytes += std::max<ssize_t>(sent, 0);
+    size -= std::max<ssize_t>(sent, 0);
+  }
+  return true;
+}
+
+// gRPC reads a socket without a limit, so it gets one end of a pair, and a thread passes on what
+// comes from the other end of the connection.
 class Channel final : public SocketChannel {
  public:
-  explicit Channel(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)) {}
+  // The descriptors block; `inner` is the other end of gRPC's.
+  static absl::StatusOr<std::unique_ptr<SocketChannel>> Make(UniqueFd outer, UniqueFd inner,
+                                                             std::shared_ptr<grpc::Channel> grpc) {
+    auto made =
+        std::unique_ptr<Channel>(new Channel(std::move(outer), std::move(inner), std::move(grpc)));
+    ABSL_ASSIGN_OR_RETURN(made->relay_, StartThread([self = made.get()] { self->Relay(); }));
+    return made;
+  }
+  ~Channel() override {
+    EndBoth();
+    if (relay_.joinable()) relay_.join();
+  }
   const std::shared_ptr<grpc::Channel>& channel() const override { return channel_; }
 
  private:
+  Channel(UniqueFd outer, UniqueFd inner, std::shared_ptr<grpc::Channel> grpc)
+      : ends_{std::move(outer), std::move(inner)}, channel_(std::move(grpc)) {}
+
+  // Also wakes a relay that waits for either.
+  void EndBoth() const {
+    for (const UniqueFd& end : ends_) shutdown(end.get(), SHUT_RDWR);
+  }
+
+  void Relay() const {
+    std::array<char, 8192> bytes;
+    size_t received = 0;
+    std::array<pollfd, 2> ready = {{{.fd = ends_[0].get(), .events = POLLIN, .revents = 0},
+                                    {.fd = ends_[1].get(), .events = POLLIN, .revents = 0}}};
+    for (bool open = true; open;) {
+      if (poll(ready.data(), ready.size(), -1) < 0) continue;
+      for (size_t i = 0; open && i < ready.size(); ++i) {
+        if (ready[i].revents == 0) continue;
+        const ssize_t size = recv(ready[i].fd, bytes.data(), bytes.size(), 0);
+        if (i == 0 && size > 0) received += static_cast<size_t>(size);
+        open =
+            size > 0 && received <= kMostReceived && SendAll(ready[1 - i].fd, bytes.data(), size);
+      }
+    }
+    EndBoth();
+  }
+
+  const std::array<UniqueFd, 2> ends_;
   const std::shared_ptr<grpc::Channel> channel_;
+  std::thread relay_;
 };
 
 }  // namespace
@@ -194,10 +248,18 @@ absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std:
     ABSL_ASSIGN_OR_RETURN(UniqueFd socket, NewSocket(path));
     // EAGAIN: the listener's queue is full (https://man7.org/linux/man-pages/man2/connect.2.html).
     if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+      int pair[2];
+      if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        return Failure(path, "socketpair");
+      }
+      UniqueFd inner(pair[0]), grpcs(pair[1]);
+      fcntl(socket.get(), F_SETFL, 0);
+      fcntl(grpcs.get(), F_SETFL, O_NONBLOCK);
       grpc::ChannelArguments arguments;
       arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-      return std::make_unique<Channel>(
-          grpc::CreateCustomInsecureChannelFromFd("unix", socket.Release(), arguments));
+      return Channel::Make(
+          std::move(socket), std::move(inner),
+          grpc::CreateCustomInsecureChannelFromFd("unix", grpcs.Release(), arguments));
     }
     absl::Status failure = Failure(path, "connect");
     const absl::Duration left = deadline - absl::Now();

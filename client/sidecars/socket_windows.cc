@@ -97,6 +97,20 @@ class WindowsServer final : public SocketServer {
   std::unique_ptr<pipe::SocketListener> listener_;
 };
 
+// Ends the connection of a server that sends too much.
+class ReceiveLimit final : public pipe::Watcher {
+ public:
+  bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) override {
+    pieces->push_back(bytes);
+    received_ += bytes.size();
+    return received_ <= SocketChannel::kMostReceived;
+  }
+  void Written(absl::string_view) override {}
+
+ private:
+  size_t received_ = 0;
+};
+
 class WindowsChannel final : public SocketChannel {
  public:
   explicit WindowsChannel(pipe::Channel channel) : channel_(std::move(channel)) {}
@@ -145,7 +159,7 @@ absl::StatusOr<std::unique_ptr<SocketChannel>> ConnectTo(const pipe::SocketAddre
   }
   auto stream = pipe::SocketStream::Create(*std::move(socket));
   if (!stream.ok()) return Unavailable(what, stream.status());
-  pipe::Channel made = pipe::NewChannel(*std::move(stream), {});
+  pipe::Channel made = pipe::NewChannel(*std::move(stream), {}, std::make_unique<ReceiveLimit>());
   if (made.channel == nullptr) {
     return absl::UnavailableError(absl::StrCat(what, ": gRPC does not take the connection"));
   }

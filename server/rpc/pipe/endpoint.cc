@@ -364,7 +364,8 @@ void Serve(grpc::Server* server, Connection connection) {
   }
 }
 
-Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events) {
+Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events,
+                   std::unique_ptr<Watcher> watcher) {
   KeepGrpc();
   const char* const kind = stream->kind();
   Channel made;
@@ -378,7 +379,7 @@ Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events) {
     auto* const endpoint = new Endpoint({.stream = std::move(stream),
                                          .received = "",
                                          .name = kind,
-                                         .watcher = nullptr,
+                                         .watcher = std::move(watcher),
                                          .closed = std::move(events.closed)});
     made.close = endpoint->Closer();
     grpc_transport* const transport =

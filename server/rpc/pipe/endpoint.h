@@ -31,7 +31,9 @@ struct Channel {
   // Ends the connection, also while a write is stuck in it. To be called before it is let go.
   std::function<void()> close;
 };
-Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events);
+// `watcher`, which may be null, sees what the server sends, in the place of the client.
+Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events,
+                   std::unique_ptr<Watcher> watcher = nullptr);
 
 // Tells whether this thread runs a completion for gRPC, with gRPC's execution contexts at the
 // bottom of its stack.
