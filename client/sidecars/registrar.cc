@@ -89,7 +89,8 @@ absl::Status CheckDriverName(absl::string_view name) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "the driver's name \"", absl::CHexEscape(name), "\" does not consist of 1 to ", kLongestName,
+      "the driver's name \"", absl::CHexEscape(name.substr(0, kLongestName)),
+      name.size() > kLongestName ? "..." : "", "\" does not consist of 1 to ", kLongestName,
       " letters, digits, dashes and dots, the first and the last a "
       "letter or a digit"));
 }

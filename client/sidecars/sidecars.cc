@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -111,6 +112,38 @@ void LogToStderr(Severity severity, absl::string_view line) {
   constexpr char kLetters[] = {'I', 'W', 'E'};
   std::cerr << absl::StrCat(std::string(1, kLetters[static_cast<size_t>(severity)]), " ", line,
                             "\n");
+}
+
+// Returns a log that cuts lines at kLongestLine, and writes kMostLines of a minute to `log` and
+// then a count: a driver decides how long its errors are, and clients of /healthz how often it is
+// asked.
+LogFunction LimitedLog(LogFunction log) {
+  using Clock = std::chrono::steady_clock;
+  static constexpr size_t kLongestLine = 2048;
+  static constexpr uint64_t kMostLines = 60;
+  struct Minute {
+    Mutex mutex;
+    Clock::time_point end;
+    uint64_t lines = 0;
+  };
+  return [log = std::move(log), minute = std::make_shared<Minute>()](Severity severity,
+                                                                     absl::string_view line) {
+    uint64_t left_out = 0;
+    {
+      const std::lock_guard lock(minute->mutex);
+      if (const auto now = Clock::now(); now >= minute->end) {
+        left_out = minute->lines - std::min(minute->lines, kMostLines);
+        minute->lines = 0;
+        minute->end = now + std::chrono::minutes(1);
+      }
+      if (++minute->lines > kMostLines) return;
+    }
+    if (left_out > 0) {
+      log(Severity::kWarning, absl::StrCat(left_out, " more lines within a minute are left out"));
+    }
+    const bool whole = line.size() <= kLongestLine;
+    log(severity, whole ? line : absl::StrCat(line.substr(0, kLongestLine), "..."));
+  };
 }
 
 class Running final : public Sidecars {
@@ -275,6 +308,11 @@ absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions option
   if (options.registrar && options.registrar->log == nullptr) options.registrar->log = options.log;
   if (options.livenessprobe && options.livenessprobe->log == nullptr) {
     options.livenessprobe->log = options.log;
+  }
+  // Each has its own minute, so that probes do not push out lines on the registration.
+  for (LogFunction* log : {&options.log, options.registrar ? &options.registrar->log : nullptr,
+                           options.livenessprobe ? &options.livenessprobe->log : nullptr}) {
+    if (log != nullptr) *log = LimitedLog(std::move(*log));
   }
   std::string socket = *SocketOf(options);
   return std::make_unique<Running>(std::move(options), std::move(socket));

@@ -289,6 +289,26 @@ TEST_F(SidecarsTest, ADriverThatFloodsIsCutOff) {
   EXPECT_LT(taken, size_t{4 << 20});
 }
 
+TEST_F(SidecarsTest, ADriverFillsNoLog) {
+  {
+    TestingDriver driver(csi_, std::string(100'000, '\n'));
+    auto sidecars = Start(Options());
+    EXPECT_LT(Failure().message().size(), 1000u);
+  }
+  EXPECT_LT(Log().size(), 1000u);
+  TestingDriver driver(csi_);
+  driver.set_mode(ProbeMode::kFails);
+  auto sidecars = Start(Options());
+  ASSERT_TRUE(Served());
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(Healthz().code, 500);
+  Kubelet(registration_).Notify(true, std::string(100'000, 'x'));
+  Kubelet(registration_).Notify(false, std::string(100'000, 'x'));
+  const std::string log = Log();
+  // Twice a minute's, in case that one ends within the loop.
+  EXPECT_LT(log.size(), 20'000u);
+  EXPECT_THAT(log, HasSubstr("registration of test.csi.example: accepted"));
+}
+
 TEST_F(SidecarsTest, HealthzFollowsADriverThatDiesAndComesBack) {
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
