@@ -11,14 +11,31 @@ import (
 	"time"
 )
 
-// httpAttacks send their text to the address of /metrics, whose server the sidecars' /healthz has as well,
-// and keep the connection open.
-var httpAttacks = []struct {
+type httpAttack struct {
 	name string
 	play func(c net.Conn)
-}{
+}
+
+func wholeRequest(c net.Conn) { c.Write([]byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")) }
+
+// from returns the attacker's address for its nth connection; the honest client has 127.0.0.1.
+func (a httpAttack) from(n int) net.IP {
+	switch {
+	case strings.HasSuffix(a.name, "the honest client's address"):
+		return net.IPv4(127, 0, 0, 1)
+	case strings.HasSuffix(a.name, "an address each"):
+		return net.IPv4(127, 1, byte(n>>8), byte(n))
+	}
+	return net.IPv4(127, 0, 0, 2)
+}
+
+// httpAttacks send their text to the address of /metrics, whose server the sidecars' /healthz has as well,
+// and keep the connection open.
+var httpAttacks = []httpAttack{
 	{"silent", func(net.Conn) {}},
-	{"whole requests", func(c net.Conn) { c.Write([]byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")) }},
+	{"whole requests", wholeRequest},
+	{"whole requests from the honest client's address", wholeRequest},
+	{"whole requests from an address each", wholeRequest},
 	{"half a request", func(c net.Conn) { c.Write([]byte("GET /metrics HTTP/1.1\r\nHost: a\r\n")) }},
 	{"half a body", func(c net.Conn) {
 		c.Write([]byte("POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx"))
@@ -58,7 +75,7 @@ func attackHTTP(o options) (bool, error) {
 		if err := service.Start(); err != nil {
 			return false, err
 		}
-		answered, asked := underHTTP(attack.play, address, o)
+		answered, asked := underHTTP(attack, address, o)
 		open := func() int {
 			files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", service.Process.Pid))
 			return len(files)
@@ -75,7 +92,7 @@ func attackHTTP(o options) (bool, error) {
 	return passed, nil
 }
 
-func underHTTP(play func(net.Conn), address string, o options) (answered, asked int) {
+func underHTTP(attack httpAttack, address string, o options) (answered, asked int) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	scrape := func() bool {
 		answer, err := client.Get("http://" + address + "/metrics")
@@ -86,15 +103,14 @@ func underHTTP(play func(net.Conn), address string, o options) (answered, asked 
 	}
 	for end := time.Now().Add(20 * time.Second); !scrape() && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 	}
-	// The address is not that of the honest client.
-	dialer := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	var attackers, scrapes sync.WaitGroup
 	var connections []net.Conn
 	var lock sync.Mutex
 	for i := 0; i < o.http*o.seconds; i++ {
+		dialer := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: attack.from(i)}}
 		if connection, err := dialer.Dial("tcp", address); err == nil {
 			connections = append(connections, connection)
-			attackers.Go(func() { play(connection) })
+			attackers.Go(func() { attack.play(connection) })
 		}
 		if i%(max(o.http/10, 1)) == 0 {
 			asked++
