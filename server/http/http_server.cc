@@ -1,11 +1,13 @@
 #include "server/http/http_server.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
@@ -14,6 +16,7 @@
 #include <exception>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <tuple>
@@ -51,6 +54,23 @@ bool IsMalformed(error_code error) {
 
 class Server;
 
+// An answer as it is sent, the same for all who wait for it.
+struct Message {
+  explicit Message(HttpAnswer answer)
+      : head(absl::StrCat(
+            "HTTP/1.1 ", answer.code, " ",
+            std::string(http::obsolete_reason(static_cast<http::status>(answer.code))),
+            absl::FormatTime("\r\nDate: %a, %d %b %Y %H:%M:%S GMT", absl::Now(),
+                             absl::UTCTimeZone()),
+            "\r\nContent-Type: ", answer.content_type, "\r\nX-Content-Type-Options: nosniff",
+            "\r\nConnection: close\r\nContent-Length: ", answer.body.size(), "\r\n\r\n")),
+        body(std::move(answer.body)),
+        healthy(answer.code == 200) {}
+
+  const std::string head, body;
+  const bool healthy;
+};
+
 // A path. Its answer is being made while `thread` is joinable.
 struct Path {
   HttpHandler make;
@@ -73,7 +93,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void Read();
-  void Write(std::shared_ptr<const HttpAnswer> answer);
+  void Write(std::shared_ptr<const Message> answer);
   void Close() { stream_.close(); }
 
   const asio::ip::address client;
@@ -94,8 +114,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // Until the request has arrived.
   std::optional<http::request_parser<http::empty_body>> request_{std::in_place};
   bool head_alone_ = false;
-  std::shared_ptr<const HttpAnswer> answer_;
-  http::response<http::span_body<const char>> response_;
+  std::shared_ptr<const Message> answer_;
 };
 
 // One thread does everything but to make answers, which may block. All but port() is its.
@@ -122,6 +141,9 @@ class Server final : public HttpServer {
   }
   // Begins to make an answer. REQUIRES: none of the path is being made.
   void Make(Path* path);
+  // What connections send after their requests, which nobody reads.
+  std::array<char, 4096> drained;
+
   void Drop(const std::shared_ptr<Connection>& connection) {
     connection->Close();
     std::erase(connections_, connection);
@@ -131,7 +153,7 @@ class Server final : public HttpServer {
   absl::Status Listen(const tcp::endpoint& endpoint);
   void Accept();
   void MakeRoom();
-  void Answer(Path* path, const std::shared_ptr<const HttpAnswer>& answer);
+  void Answer(Path* path, const std::shared_ptr<const Message>& answer);
   void Stop();
   static bool Waits(const std::shared_ptr<Connection>& connection) {
     return connection->state == Connection::State::kWaiting;
@@ -157,7 +179,7 @@ void Connection::Read() {
 
 void Connection::HasRead(error_code error) {
   const auto refuse = [this](int code, const char* why) {
-    Write(std::make_shared<const HttpAnswer>(HttpAnswer{.code = code, .body = why}));
+    Write(std::make_shared<const Message>(HttpAnswer{.code = code, .body = why}));
   };
   if (error == http::error::header_limit || error == http::error::buffer_overflow) {
     return refuse(431, "431 Request Header Fields Too Large\n");
@@ -177,21 +199,16 @@ void Connection::HasRead(error_code error) {
   if (!path->thread.joinable()) server_.Make(path);
 }
 
-void Connection::Write(std::shared_ptr<const HttpAnswer> answer) {
+void Connection::Write(std::shared_ptr<const Message> answer) {
   state = State::kWriting;
   answer_ = std::move(answer);
-  response_.result(static_cast<unsigned>(answer_->code));
-  response_.set(http::field::date,
-                absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::Now(), absl::UTCTimeZone()));
-  response_.set(http::field::content_type, answer_->content_type);
-  response_.set("X-Content-Type-Options", "nosniff");
-  response_.content_length(answer_->body.size());
-  response_.keep_alive(false);
-  if (!head_alone_) response_.body() = {answer_->body.data(), answer_->body.size()};
   stream_.expires_after(patience_);
-  http::async_write(stream_, response_, [self = shared_from_this()](error_code error, size_t) {
+  const std::array<asio::const_buffer, 2> text = {
+      asio::buffer(answer_->head), asio::buffer(head_alone_ ? std::string_view() : answer_->body)};
+  asio::async_write(stream_, text, [self = shared_from_this()](error_code error, size_t) {
     if (error) return self->server_.Drop(self);
     self->state = State::kDone;
+    self->answer_.reset();
     error_code ignored;  // the client may have left
     self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
     self->Drain();
@@ -199,8 +216,7 @@ void Connection::Write(std::shared_ptr<const HttpAnswer> answer) {
 }
 
 void Connection::Drain() {
-  buffer_.clear();
-  stream_.async_read_some(buffer_.prepare(4096),
+  stream_.async_read_some(asio::buffer(server_.drained),
                           [self = shared_from_this()](error_code error, size_t) {
                             if (error) return self->server_.Drop(self);
                             self->Drain();
@@ -300,19 +316,19 @@ void Server::Make(Path* path) {
   try {
     // `work` keeps the server's thread, which may have nothing else to wait for.
     path->thread = std::thread([this, path, work = asio::make_work_guard(io_)] {
-      asio::post(io_, [this, path, answer = std::make_shared<const HttpAnswer>(path->make())] {
+      asio::post(io_, [this, path, answer = std::make_shared<const Message>(path->make())] {
         path->thread.join();
         Answer(path, answer);
       });
     });
   } catch (const std::system_error& error) {
-    Answer(path, std::make_shared<const HttpAnswer>(HttpAnswer{
+    Answer(path, std::make_shared<const Message>(HttpAnswer{
                      .code = 503, .body = absl::StrCat("no thread: ", error.what(), "\n")}));
   }
 }
 
-void Server::Answer(Path* path, const std::shared_ptr<const HttpAnswer>& answer) {
-  const bool for_all = answer->code == 200 || !acceptor_.is_open();
+void Server::Answer(Path* path, const std::shared_ptr<const Message>& answer) {
+  const bool for_all = answer->healthy || !acceptor_.is_open();
   bool more = false;
   for (const auto& connection : connections_) {
     if (!Waits(connection) || connection->path != path) continue;
