@@ -3,18 +3,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <filesystem>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/sidecars/driver.h"
 #include "client/sidecars/testing.h"
 #include "server/base/testing_posix.h"
+#include "server/base/unique_fd.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -149,6 +154,40 @@ TEST_F(RegistrarTest, HealthMayRequireRegistration) {
   EXPECT_EQ(registrar_->Health().code, 200);
   Kubelet(socket_).Notify(false, "no room");
   EXPECT_EQ(registrar_->Health().code, 500);
+}
+
+// A header block that does not end (CVE-2023-33953), which gRPC would keep.
+TEST(SocketChannelTest, ADriverThatFloodsIsCutOff) {
+  const TemporaryDirectory directory;
+  const std::string csi = directory.path() + "/csi.sock";
+  const UniqueFd listener(socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  csi.copy(address.sun_path, csi.size());
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listener.get(), 1), 0);
+  constexpr size_t kFlood = 64 << 20;
+  size_t taken = 0;
+  std::thread driver([&] {
+    const UniqueFd client(accept(listener.get(), nullptr, nullptr));
+    // SETTINGS, then HEADERS of stream 1: a literal whose name has 256 MiB, in CONTINUATIONs.
+    std::string bytes("\0\0\0\4\0\0\0\0\0\0\0\6\1\0\0\0\0\1\0\x7f\xff\xff\xff\x7f", 24);
+    while (taken < kFlood) {
+      const ssize_t sent = send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return;
+      taken += static_cast<size_t>(sent);
+      bytes = std::string("\0\x40\0\x9\0\0\0\0\1", 9) + std::string(16 << 10, 'a');
+    }
+  });
+  {
+    const absl::Time deadline = absl::Now() + kSoon;
+    const auto channel = SocketChannel::Connect(csi, deadline);
+    ASSERT_TRUE(channel.ok()) << channel.status();
+    EXPECT_FALSE(Probe(**channel, deadline).ok());
+  }
+  driver.join();
+  // More than was received is in the buffers between the two.
+  EXPECT_GT(taken, SocketChannel::kMostReceived / 2);
+  EXPECT_LT(taken, size_t{4 << 20});
 }
 
 }  // namespace

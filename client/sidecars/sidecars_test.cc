@@ -12,21 +12,18 @@
 #include <functional>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/sidecars/driver.h"
 #include "client/sidecars/registrar.h"
 #include "client/sidecars/socket.h"
 #include "client/sidecars/testing.h"
 #include "client/sidecars/testing_driver.h"
 #include "client/sidecars/wire.pb.h"
 #include "server/base/testing_posix.h"
-#include "server/base/unique_fd.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -255,58 +252,6 @@ TEST_F(SidecarsTest, HealthzIsWhatTheDriverSays) {
               HasSubstr("csi_sidecar_operations_seconds_count{driver_name=\"test.csi.example\","
                         "grpc_status_code=\"DeadlineExceeded\","
                         "method_name=\"/csi.v1.Identity/Probe\"} 1"));
-}
-
-// A header block that does not end (CVE-2023-33953), which gRPC would keep.
-TEST_F(SidecarsTest, ADriverThatFloodsIsCutOff) {
-  const UniqueFd listener(socket(AF_UNIX, SOCK_STREAM, 0));
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  csi_.copy(address.sun_path, csi_.size());
-  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  ASSERT_EQ(listen(listener.get(), 1), 0);
-  constexpr size_t kFlood = 64 << 20;
-  size_t taken = 0;
-  std::thread driver([&] {
-    const UniqueFd client(accept(listener.get(), nullptr, nullptr));
-    // SETTINGS, then HEADERS of stream 1: a literal whose name has 256 MiB, in CONTINUATIONs.
-    std::string bytes("\0\0\0\4\0\0\0\0\0\0\0\6\1\0\0\0\0\1\0\x7f\xff\xff\xff\x7f", 24);
-    while (taken < kFlood) {
-      const ssize_t sent = send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return;
-      taken += static_cast<size_t>(sent);
-      bytes = std::string("\0\x40\0\x9\0\0\0\0\1", 9) + std::string(16 << 10, 'a');
-    }
-  });
-  {
-    const absl::Time deadline = absl::Now() + kSoon;
-    const auto channel = SocketChannel::Connect(csi_, deadline);
-    ASSERT_TRUE(channel.ok()) << channel.status();
-    EXPECT_FALSE(Probe(**channel, deadline).ok());
-  }
-  driver.join();
-  // More than was received is in the buffers between the two.
-  EXPECT_GT(taken, SocketChannel::kMostReceived / 2);
-  EXPECT_LT(taken, size_t{4 << 20});
-}
-
-TEST_F(SidecarsTest, ADriverFillsNoLog) {
-  {
-    TestingDriver driver(csi_, std::string(100'000, '\n'));
-    auto sidecars = Start(Options());
-    EXPECT_LT(Failure().message().size(), 1000u);
-  }
-  EXPECT_LT(Log().size(), 1000u);
-  TestingDriver driver(csi_);
-  driver.set_mode(ProbeMode::kFails);
-  auto sidecars = Start(Options());
-  ASSERT_TRUE(Served());
-  for (int i = 0; i < 200; ++i) EXPECT_EQ(Healthz().code, 500);
-  Kubelet(registration_).Notify(true, std::string(100'000, 'x'));
-  Kubelet(registration_).Notify(false, std::string(100'000, 'x'));
-  const std::string log = Log();
-  // Twice a minute's, in case that one ends within the loop.
-  EXPECT_LT(log.size(), 20'000u);
-  EXPECT_THAT(log, HasSubstr("registration of test.csi.example: accepted"));
 }
 
 TEST_F(SidecarsTest, HealthzFollowsADriverThatDiesAndComesBack) {

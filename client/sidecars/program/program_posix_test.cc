@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -206,6 +207,24 @@ TEST_F(ProgramPosixTest, LeavesAloneTheObstacleThatADriverPutsInTheMarkersPlace)
       EXPECT_EQ(std::filesystem::remove(marker_), true) << "the obstacle is gone";
     }
   }
+}
+
+TEST_F(ProgramPosixTest, ADriverFillsNoLog) {
+  {
+    const TestingDriver driver(csi_, std::string(100'000, '\n'));
+    EXPECT_EQ(Run(Registrar(program_)), 1);
+    EXPECT_LT(Output().size(), 2000u);
+  }
+  TestingDriver driver(csi_);
+  driver.set_mode(ProbeMode::kFails);
+  LaunchBoth({"--http-endpoint=" + Endpoint()});
+  ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 500; })) << Output();
+  for (int i = 0; i < 300; ++i) EXPECT_EQ(Get(port_, "/healthz").code, 500);
+  Kubelet(socket_).Notify(true, "");
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(Output(), "accepted"); })) << Output();
+  const std::string output = Output();
+  // Twice as many as in a minute, since one may end within the loop.
+  EXPECT_LT(std::count(output.begin(), output.end(), '\n'), 130);
 }
 
 // As KEP-4958's manifest for a node has it, with directories of the test
