@@ -331,7 +331,9 @@ TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
       std::function<void()> meanwhile = [&] { act(row.meanwhile); };
       std::vector<std::string> lines;
       FormatWatch watch([&](absl::string_view line) { lines.emplace_back(line); });
-      storage::NodeProcess process(node->get(), &meanwhile, &watch);
+      Deps deps;
+      deps.formats = &watch;
+      storage::NodeProcess process(node->get(), &meanwhile, nullptr, deps);
       const absl::Status status = process.Answer(
           {.api = is_older ? Api::kOldFormat : Api::kFormat, .volume = kNewVolume, .flag = true});
       const std::string& refused = is_older ? row.older : row.newer;

@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "server/base/process_locks.h"
 #include "server/base/resource_locks.h"
 #include "server/groups/handlers.h"
@@ -25,7 +28,9 @@ inline constexpr char kRoot[] = R"(C:\var\lib\kubelet)";
 // clang-format off
 enum class Api {
   kStage, kUnstage, kFormat, kSetReadOnly, kPartition, kSetState, kOldFormat, kResize,
-  kMount, kUnmount, kFlush, kRescan, kRmdir, kMkdir, kLink, kReads, kEnd
+  kMount, kUnmount, kFlush, kRescan, kRmdir, kMkdir, kLink, kReads, kEnd,
+  // Of tenants alone.
+  kStageShare = kEnd, kUnstageShare, kMapShare, kUnmapShare, kStageTarget, kUnstageTarget, kConnect
 };
 // clang-format on
 
@@ -39,55 +44,92 @@ struct Call {
   int64_t size = 0;
   // Online, read only, force, overwrite, keep online.
   bool flag = false;
+  // The tenant that calls; -1 for none.
+  int caller = -1;
+  std::string remote = {};
+  std::string username = {};
+  std::string password = {};
+  std::string iqn = {};
+  std::vector<std::string> portals = {};
 
   std::string Text() const {
     static constexpr const char* kNames[] = {
         "StageVolume",   "UnstageVolume", "storage.FormatVolume", "SetDiskReadOnly",
         "PartitionDisk", "SetDiskState",  "volume.FormatVolume",  "ResizeVolume",
         "MountVolume",   "UnmountVolume", "WriteVolumeCache",     "Rescan",
-        "Rmdir",         "Mkdir",         "CreateSymlink",        "ListMounts and others"};
+        "Rmdir",         "Mkdir",         "CreateSymlink",        "ListMounts and others",
+        "StageShare",    "UnstageShare",  "NewSmbGlobalMapping",  "RemoveSmbGlobalMapping",
+        "StageTarget",   "UnstageTarget", "ConnectTarget"};
     return absl::StrCat(kNames[static_cast<int>(api)], " disk=", selector.number,
                         " serial=", selector.serial_number, " page83=", selector.page83,
                         " lun=", selector.lun_id, "@", selector.adapter, " number=", number,
                         " volume=", volume, " target=", target, " fs=", file_system, " size=", size,
-                        " flag=", flag);
+                        " flag=", flag, " caller=", caller, " remote=", remote, " user=", username,
+                        " password=", password, " iqn=", iqn,
+                        " portals=", absl::StrJoin(portals, " "));
   }
 };
 
-// Lets something happen while a call waits for its first lock.
+// The locks that calls hold: one thread makes all calls, so that none can wait for another.
+struct HeldLocks {
+  std::set<std::string> names;
+  // The longest time that one was held.
+  absl::Duration longest;
+};
+
+// Lets something happen before a call takes a lock, the first or one of the next.
 class Meanwhile final : public ProcessLocks {
  public:
-  explicit Meanwhile(std::function<void()>* next) : next_(*next) {}
-  absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext&, absl::string_view) override {
+  Meanwhile(std::function<void()>* next, HeldLocks* held) : next_(*next), held_(*held) {}
+
+  absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext&,
+                                                absl::string_view name) override {
     if (const auto happens = std::exchange(next_, nullptr)) happens();
-    return std::make_unique<Held>();
+    if (!held_.names.insert(std::string(name)).second) {
+      return absl::DeadlineExceededError("another call has the lock");
+    }
+    return std::make_unique<Holder>(&held_, std::string(name));
   }
 
  private:
+  struct Holder final : Held {
+    Holder(HeldLocks* locks, std::string name) : held(*locks), name(std::move(name)) {}
+    ~Holder() override {
+      held.names.erase(name);
+      if (absl::Now() - begin > held.longest) held.longest = absl::Now() - begin;
+    }
+    HeldLocks& held;
+    const std::string name;
+    const absl::Time begin = absl::Now();
+  };
+
   std::function<void()>& next_;
+  HeldLocks& held_;
 };
 
 // A process of the node: the service, or a driver with an embedded node.
 struct NodeProcess {
+  // `deps` may have what differs from one test to another.
   NodeProcess(machine::simulated::Machine* node, std::function<void()>* meanwhile,
-              groups::FormatWatch* formats = nullptr)
-      : locks(std::make_unique<Meanwhile>(meanwhile)),
+              HeldLocks* held = nullptr, groups::Deps deps = {})
+      : locks(std::make_unique<Meanwhile>(meanwhile, held != nullptr ? held : &own_held)),
         host(host::NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()),
                            machine::simulated::NewSimulatedOs(node->core()),
                            [](absl::string_view) {})) {
-    groups::Deps deps;
     deps.host = host.get();
     deps.locks = &locks;
-    deps.formats = formats;
     deps.roots = std::make_shared<const PathRoots>(
         std::vector<WindowsPath>{*WindowsPath::Parse("root", kRoot)});
     disk = disk::NewDiskService(deps);
     filesystem = filesystem::NewFilesystemService(deps);
+    iscsi = iscsi::NewIscsiService(deps);
+    smb = smb::NewSmbService(deps);
     storage = NewStorageService(deps);
     volume = volume::NewVolumeService(deps);
   }
 
-  absl::Status Answer(const Call& c) {
+  // Returns the outcome, and in `text` what the answer says besides.
+  absl::Status Answer(const Call& c, std::string* text = nullptr) {
     const CallContext context;
     switch (c.api) {
       case Api::kStage:
@@ -119,24 +161,62 @@ struct NodeProcess {
       case Api::kMkdir:
         return filesystem->Mkdir(context, {c.target}).status();
       case Api::kLink:
-        return filesystem->CreateSymlink(context, {R"(C:\var\lib\kubelet\pods)", c.target})
+        return filesystem
+            ->CreateSymlink(context,
+                            {c.remote.empty() ? kRoot + std::string("\\pods") : c.remote, c.target})
             .status();
       case Api::kReads: {
         absl::Status status = storage->ListDisks(context, {}).status();
         status.Update(storage->ListMounts(context, {}).status());
         status.Update(storage->GetVolumeHealth(context, {c.volume}).status());
+        status.Update(filesystem->IsSymlink(context, {c.target}).status());
         return status;
       }
-      case Api::kEnd:
-        break;
+      case Api::kStageShare:
+        return storage->StageShare(context, {c.remote, c.target, c.username, c.password}).status();
+      case Api::kUnstageShare:
+        return storage->UnstageShare(context, {c.target, c.remote}).status();
+      case Api::kMapShare:
+        return smb->NewSmbGlobalMapping(context, {c.remote, c.target, c.username, c.password})
+            .status();
+      case Api::kUnmapShare:
+        return smb->RemoveSmbGlobalMapping(context, {c.remote}).status();
+      case Api::kStageTarget: {
+        const auto chap = c.username.empty() ? ChapUse::kChapUnused : ChapUse::kChapOneWay;
+        const auto done =
+            storage->StageTarget(context, {.portals = c.portals,
+                                           .iqn = c.iqn,
+                                           .chap = chap,
+                                           .chap_username = c.username,
+                                           .chap_secret = c.username.empty() ? "" : c.password,
+                                           .lun_id = "0",
+                                           .persistent = c.flag,
+                                           .target_path = c.target});
+        if (!done.ok()) return done.status();
+        for (const PortalFailure& failure : done->failed_portals) *text += failure.message;
+        return absl::OkStatus();
+      }
+      case Api::kUnstageTarget:
+        return storage->UnstageTarget(context, {c.target, c.iqn, "", c.portals}).status();
+      case Api::kConnect:
+        return iscsi
+            ->ConnectTarget(context, {.target_portal = {c.portals.front(), 0},
+                                      .iqn = c.iqn,
+                                      .auth_type = iscsi::AuthenticationType::kOneWayChap,
+                                      .chap_username = c.username,
+                                      .chap_secret = c.password})
+            .status();
     }
     return absl::OkStatus();
   }
 
+  HeldLocks own_held;
   ResourceLocks locks;
   std::unique_ptr<host::Host> host;
   std::unique_ptr<disk::Service> disk;
   std::unique_ptr<filesystem::Service> filesystem;
+  std::unique_ptr<iscsi::Service> iscsi;
+  std::unique_ptr<smb::Service> smb;
   std::unique_ptr<Service> storage;
   std::unique_ptr<volume::Service> volume;
 };

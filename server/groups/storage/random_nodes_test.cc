@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "server/groups/storage/random_calls.h"
 #include "server/groups/storage/random_rules.h"
+#include "server/groups/storage/random_tenants.h"
 #include "server/machine/access.h"
 #include "server/simulator/win32/os_double.h"
 
@@ -68,15 +69,18 @@ const std::vector<std::string>& WrongTargets() {
 
 class Sequence {
  public:
-  explicit Sequence(uint64_t seed) : seed_(seed), random_(seed), nodes_(&random_) {
-    const proto::Node node = nodes_.Make();
-    node_text_ = node.DebugString();
+  explicit Sequence(uint64_t seed)
+      : seed_(seed), random_(seed), nodes_(&random_), tenants_(&random_) {
+    node_text_ = nodes_.Make().DebugString() + tenants_.Scenario();
     auto made = machine::simulated::LoadScenario(node_text_, "random");
     if (!made.ok()) Complain(made.status().ToString());
     if (failed_) return;
     node_ = *std::move(made);
-    process_ = std::make_unique<NodeProcess>(node_.get(), &meanwhile_);
-    other_ = std::make_unique<NodeProcess>(node_.get(), &nothing_);
+    groups::Deps deps;
+    deps.bind_smb_credentials = tenants_.is_bound();
+    for (auto* const process : {&process_, &other_}) {
+      *process = std::make_unique<NodeProcess>(node_.get(), &meanwhile_, &held_, deps);
+    }
   }
 
   // Returns true when the rules held.
@@ -96,6 +100,10 @@ class Sequence {
       if (!failed_) Make(*process_, {.api = Api::kUnstage, .target = target});
     }
     if (!failed_ && !staged_.empty()) Complain("not all that was staged could be unstaged");
+    for (const Call& call : tenants_.Teardown()) {
+      if (!failed_) Make(*process_, call);
+    }
+    if (!failed_ && tenants_.has_staged()) Complain("teardown: something is staged still");
     return !failed_;
   }
 
@@ -108,13 +116,15 @@ class Sequence {
   }
 
   Disk AnyDisk(NodeState& state) {
-    const std::vector<Disk*> disks = AllDisks(state);
+    std::vector<Disk*> disks = AllDisks(state);
+    std::erase_if(disks, [](const Disk* disk) { return disk->number >= Tenants::kFirstDisk; });
     return *disks[random_.Below(disks.size())];
   }
 
   std::string AnyVolume(NodeState& state) {
     std::vector<std::string> volumes = {R"(\\?\Volume{00000000-c511-4c0d-9000-0000000000ff}\)"};
     for (const Disk* disk : AllDisks(state)) {
+      if (disk->number >= Tenants::kFirstDisk) continue;
       for (const DiskPartition& p : disk->partitions) {
         if (p.volume.has_value()) volumes.push_back(p.volume->id.ToString());
       }
@@ -123,6 +133,7 @@ class Sequence {
   }
 
   Call Draw() {
+    if (random_.OneIn(2)) return tenants_.Draw();
     NodeState state = node_->Snapshot();
     const Disk disk = AnyDisk(state);
     drawn_ = disk.number;
@@ -162,15 +173,25 @@ class Sequence {
 
   void Make(NodeProcess& process, const Call& call) {
     before_ = node_->Snapshot();
-    const absl::Status status = process.Answer(call);
+    const std::set<std::string> held = held_.names;
+    held_.longest = absl::ZeroDuration();
+    std::string answer;
+    const absl::Time begin = absl::Now();
+    const absl::Status status = process.Answer(call, &answer);
     log_.push_back(absl::StrCat(log_.size() + 1, " ", call.Text(), " -> ", status.ToString()));
     // Windows itself refuses a size beyond what it supports.
     const bool unsupported = absl::StrContains(status.message(), "Size not supported (4097)");
     if (absl::IsInternal(status) && !unsupported) Complain("INTERNAL, and no fault was injected");
-    if (process.locks.size() != 0) Complain("a lock is still held");
+    if (process.locks.size() != 0 || held_.names != held) Complain("a lock is still held");
+    if (held_.longest > Tenants::kLongestHold) {
+      Complain(absl::StrCat("waiting: a lock for ", absl::FormatDuration(held_.longest)));
+    }
     NodeState after = node_->Snapshot();
     JudgeDisks(call, after);
     JudgeMounts(call, status, after);
+    const std::string broken =
+        tenants_.Judge(call, status, answer, absl::Now() - begin, before_, after);
+    if (!broken.empty()) Complain(broken);
   }
 
   void JudgeDisks(const Call& call, NodeState& after) {
@@ -193,9 +214,10 @@ class Sequence {
   void JudgeMounts(const Call& call, const absl::Status& status, NodeState& after) {
     const auto was = Mounts(before_, true);
     const auto is = Mounts(after, true);
-    const bool is_mounting = call.api == Api::kStage || call.api == Api::kMount;
-    const bool is_ending =
-        call.api == Api::kUnstage || call.api == Api::kUnmount || call.api == Api::kRmdir;
+    const bool is_mounting =
+        call.api == Api::kStage || call.api == Api::kMount || call.api == Api::kStageTarget;
+    const bool is_ending = call.api == Api::kUnstage || call.api == Api::kUnmount ||
+                           call.api == Api::kRmdir || call.api == Api::kUnstageTarget;
     for (const auto& [folder, volume] : is) {
       if (was.contains(folder) && was.at(folder) == volume) continue;
       if (!is_mounting || folder != call.target) return Complain("nobody asked for a mount");
@@ -203,7 +225,7 @@ class Sequence {
       if (disk == nullptr || IsWindows(*disk)) return Complain("Windows itself is mounted");
     }
     for (const auto& [folder, volume] : was) {
-      if (is.contains(folder) || (call.api == Api::kStage && folder == call.target)) continue;
+      if (is.contains(folder) || (is_mounting && folder == call.target)) continue;
       if (!is_ending || !absl::StartsWith(folder + "\\", call.target + "\\")) {
         return Complain(absl::StrCat("the mount at ", folder, " is gone"));
       }
@@ -240,7 +262,7 @@ class Sequence {
     const Disk disk = drawn != nullptr ? *drawn : AnyDisk(state);
     absl::Status status;
     std::string what;
-    switch (random_.Below(9)) {
+    switch (random_.Below(10)) {
       case 0:
       case 1:
         status = Attach(disk, std::nullopt, &what);
@@ -259,8 +281,10 @@ class Sequence {
         break;
       }
       case 4: {
-        const std::string target = random_.Of(Targets());
-        if (!Mounts(state, true).contains(target)) return;
+        const auto mounts = Mounts(state, true);
+        if (mounts.empty()) return;
+        const auto mount = std::next(mounts.begin(), random_.Below(mounts.size()));
+        const std::string& target = mount->first;
         const std::string file = absl::StrCat(target, "\\written", log_.size());
         what = absl::StrCat("write ", file);
         status = node_->WriteFile(file, 5, false);
@@ -290,6 +314,10 @@ class Sequence {
         }
         break;
       }
+      case 8:
+        what = "entries of a tenant";
+        status = tenants_.Plant(node_.get());
+        break;
       case 7:
         what = "reboot";
         node_->Reboot();
@@ -317,12 +345,13 @@ class Sequence {
   const uint64_t seed_;
   Random random_;
   RandomNode nodes_;
+  Tenants tenants_;
   std::string node_text_;
   bool failed_ = false;
   std::vector<std::string> log_;
   std::unique_ptr<Machine> node_;
   std::function<void()> meanwhile_;
-  std::function<void()> nothing_;
+  HeldLocks held_;
   std::unique_ptr<NodeProcess> process_;
   std::unique_ptr<NodeProcess> other_;
   NodeState before_;

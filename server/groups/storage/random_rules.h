@@ -181,6 +181,19 @@ inline bool IsBesideWindows(const DiskSelector& wanted, NodeState& state, const 
   });
 }
 
+// The disk is one of the iSCSI target.
+inline bool IsOf(const NodeState& state, const std::string& iqn, const Disk& disk) {
+  for (const auto& portal : state.iscsi_portals) {
+    for (const auto& target : portal.targets) {
+      if (!EqualNames(target.iqn, iqn)) continue;
+      for (const Disk& of : target.disks) {
+        if (of.number == disk.number) return true;
+      }
+    }
+  }
+  return false;
+}
+
 // Gives `was` the changes of `is` that a format of the volume may make.
 inline void AllowFormat(const VolumeId& id, const Disk& is, Disk* was, bool overwrite,
                         bool foreign_too) {
@@ -245,8 +258,11 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
   const bool is_named = call.number == was->number;
   const bool holds = id.ok() && was->online && Holds(*was, *id);
   switch (call.api) {
-    case Api::kStage: {
-      if (is_used || !Means(call.selector, *was)) return;
+    case Api::kStage:
+    case Api::kStageTarget: {
+      const bool is_meant =
+          call.api == Api::kStage ? Means(call.selector, *was) : IsOf(state, call.iqn, *was);
+      if (is_used || !is_meant) return;
       const bool is_raw = was->style == Style::kRaw;
       if (is_raw && HasForeign(*was, 0, was->size_bytes)) return;
       const bool gets_used = IsUsed(state, is, true);
@@ -259,10 +275,12 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
       }
       return;
     }
-    case Api::kUnstage: {
+    case Api::kUnstage:
+    case Api::kUnstageTarget: {
       const auto mounts = Mounts(state, true);
       const auto mount = mounts.find(call.target);
-      if (is_used || call.flag || mount == mounts.end()) return;
+      const bool keeps = call.api == Api::kUnstage && call.flag;
+      if (is_used || keeps || mount == mounts.end()) return;
       if (!Holds(*was, *VolumeId::Parse(mount->second))) return;
       for (const auto& [folder, volume] : mounts) {
         if (folder != mount->first && Holds(*was, *VolumeId::Parse(volume))) return;

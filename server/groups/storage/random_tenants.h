@@ -1,0 +1,329 @@
+// Tenants of a random node: two to four drivers with a share, an iSCSI target and a directory each,
+// which call for their own objects and attack those of the others.
+//
+// | rule | what holds whatever the other tenants call |
+// |---|---|
+// | links | A tenant's link to a share leads there until that tenant unstages it. |
+// | mappings | A working mapping stays, with its user, while a tenant's link needs it. |
+// | binding | Where mappings are bound to credentials, only these give a caller the share. |
+// | sessions | A target stays connected while a disk of it is mounted, or online with a volume. |
+// | logins | A disk is mounted only for a caller that names its portal and asks for its login. |
+// | texts | No answer has a secret, or a name of another tenant that the caller did not use. |
+// | waiting | No lock is held for long while the caller's own portals are slow. |
+// | servers | No server is asked to which no mapping of the node leads. |
+// | teardown | Each tenant can unstage all that it staged; no link and no mapping is left. |
+//
+// SECURITY.md grants some acts to every driver with a pipe, so they are no attack: to remove or
+// unstage a path below the working directories, to remove the mapping of a share by its name, to
+// link to a mapped share where no credentials are asked for, to change a disk that is not staged.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
+#include "server/base/windows_path.h"
+#include "server/groups/storage/random_calls.h"
+#include "server/groups/storage/random_nodes.h"
+#include "server/groups/storage/random_rules.h"
+
+namespace csi_proxy::storage {
+
+class Tenants {
+ public:
+  // The disks of the tenants' targets have these numbers and those above.
+  static constexpr uint32_t kFirstDisk = 100;
+  // A portal's answer may be awaited under a lock, but not the answers of all.
+  static constexpr absl::Duration kLongestHold = absl::Seconds(40);
+
+  explicit Tenants(Random* random) : random_(*random) {
+    count_ = 2 + random_.Below(3);
+    is_bound_ = random_.OneIn(2);
+    is_slow_ = random_.OneIn(4);
+  }
+
+  bool is_bound() const { return is_bound_; }
+
+  // Returns the servers and portals of the node, as a scenario has them.
+  std::string Scenario() {
+    std::string text = is_slow_ ? kSlow : "", users, shares[2];
+    for (size_t i = 0; i < std::size(kNames); ++i) {
+      absl::SubstituteAndAppend(&users, kUser, kNames[i]);
+      absl::SubstituteAndAppend(&shares[i % 2], kShare, absl::StrCat("s-", kNames[i], "-dätä"));
+      absl::SubstituteAndAppend(&text, kTarget, kNames[i], Portal(i), random_.OneIn(2), Iqn(i),
+                                kFirstDisk + i);
+    }
+    // Many mappings of one server, whose names fill an answer.
+    for (int i = random_.OneIn(8) ? 60 : 0; i > 0; --i) {
+      const std::string share = absl::StrCat("l", i, std::string(70, 'l'));
+      absl::SubstituteAndAppend(&shares[1], kShare, share);
+      absl::SubstituteAndAppend(&text, kMapping, share);
+    }
+    for (int i = 0; i < 2; ++i) {
+      absl::StrAppend(&text, "smb_server { name: \"", kServers[i], "\"", users, shares[i], "}");
+    }
+    return text;
+  }
+
+  // A tenant's own entries: a link to a server that must not be asked, or seventy directories.
+  absl::Status Plant(machine::simulated::Machine* node) {
+    std::string path = Directory(random_.Below(count_));
+    if (is_slow_ && random_.OneIn(2)) return node->MakeLink(path + "\\evil", kEvil);
+    for (int i = 0; i < 70; ++i) path += "\\d";
+    return node->MakeDirectory(path);
+  }
+
+  // Returns a call of one tenant, for its own objects or against another's.
+  Call Draw() {
+    const size_t caller = random_.Below(count_);
+    const size_t owner = random_.OneIn(2) ? random_.Below(count_) : caller;
+    // With the owner's credentials the caller is a second driver for the same share or target.
+    const size_t user = random_.OneIn(3) ? caller : owner;
+    Call call;
+    call.api = random_.Of<Api>(
+        {Api::kStageShare, Api::kStageShare, Api::kUnstageShare, Api::kUnstageShare, Api::kMapShare,
+         Api::kUnmapShare, Api::kStageTarget, Api::kStageTarget, Api::kUnstageTarget, Api::kConnect,
+         Api::kPartition, Api::kLink, Api::kRmdir, Api::kStage, Api::kReads});
+    call.caller = static_cast<int>(caller);
+    call.target = absl::StrCat(Directory(caller), "\\pv", random_.Below(2));
+    call.remote = Spelt(Share(call.api == Api::kUnmapShare ? caller : owner));
+    if (call.api == Api::kUnstageShare && random_.OneIn(2)) call.remote = "";
+    call.username = random_.OneIn(8) ? "" : User(user);
+    call.password = random_.OneIn(8) ? "wrong-secret" : Secret(user);
+    call.iqn = random_.OneIn(3) ? absl::AsciiStrToUpper(Iqn(owner)) : Iqn(owner);
+    call.portals = {Portal(owner)};
+    const bool has_target = call.api == Api::kStageTarget || call.api == Api::kUnstageTarget;
+    if (has_target) call.iqn = Iqn(caller), call.portals = {Portal(caller)};
+    if (has_target) call.username = User(caller), call.password = Secret(caller);
+    // A driver of the older groups uses its own target.
+    if (call.api == Api::kConnect) call.iqn = Iqn(caller), call.portals = {Portal(caller)};
+    call.number = kFirstDisk + static_cast<uint32_t>(caller);
+    call.flag = random_.OneIn(2);
+    call.selector.number = absl::StrCat(random_.Below(6));
+    if (call.api == Api::kReads) call.target = Directory(caller) + "\\evil";
+    if (call.api == Api::kLink || call.api == Api::kRmdir) {
+      call.remote = absl::StrCat(Directory(owner), "\\pv", random_.Below(2));
+      call.target = Directory(caller) + "\\link";
+    }
+    return call;
+  }
+
+  // The calls by which the tenants end what they have staged.
+  std::vector<Call> Teardown() const {
+    std::vector<Call> calls;
+    for (const auto& [path, staged] : staged_) {
+      calls.push_back({.api = staged.iqn.empty() ? Api::kUnstageShare : Api::kUnstageTarget,
+                       .target = staged.path,
+                       .caller = staged.caller,
+                       .iqn = staged.iqn});
+    }
+    return calls;
+  }
+  bool has_staged() const { return !staged_.empty(); }
+
+  // Returns the rule that a call has broken, and how; empty for none.
+  std::string Judge(const Call& call, const absl::Status& status, const std::string& answer,
+                    absl::Duration took, NodeState& before, NodeState& after) {
+    std::string broken = JudgeTexts(call, absl::StrCat(status.message(), " ", answer));
+    const auto links = LinksToShares(after);
+    const auto own = staged_.find(FoldName(call.target));
+    for (const auto& [path, staged] : staged_) {
+      if (!broken.empty() || staged.caller == call.caller || staged.share.empty()) continue;
+      broken = JudgeShare(call, path, staged.share, links, before, after);
+    }
+    for (size_t i = 0; i < std::size(kNames); ++i) {
+      // Whoever has staged a disk of the target, or owns it, may end its session.
+      const bool may_end = own != staged_.end() && own->second.iqn == Iqn(i);
+      if (may_end || static_cast<int>(i) == call.caller || !broken.empty()) continue;
+      const auto* const was = SessionOf(before, i);
+      if (was == nullptr || !was->disks[0].online || SessionOf(after, i) != nullptr) continue;
+      if (HasVolume(was->disks[0])) broken = "sessions: that with " + Iqn(i) + " has ended";
+    }
+    if (call.api == Api::kReads && took > absl::Minutes(1)) broken = "servers: one was asked";
+    return broken.empty() && status.ok() ? JudgeSuccess(call, links, before, after) : broken;
+  }
+
+ private:
+  static constexpr const char* kNames[] = {"otter", "heron", "lynx", "quail"};
+  static constexpr const char* kServers[] = {"fs-dätä", "fs2"};
+  static constexpr char kUser[] = R"(user { name: "u-$0" password: "x-$0-secret" })";
+  static constexpr char kShare[] = R"(share { name: "$0" })";
+  static constexpr char kMapping[] =
+      R"(smb_mapping { remote_path: "\\\\fs2\\$0" username: "u-otter" })";
+  static constexpr char kTarget[] = R"(
+    iscsi_portal { address: "$1" registered: $2 target {
+      iqn: "$3" chap: ONE_WAY username: "u-$0" secret: "x-$0-secret"
+      disk { number: $4 size_bytes: 67108864 bus_type: BUS_ISCSI page83: "d-$0" offline: true
+             location: "iSCSI : Adapter 1 : Port 0 : Target 0 : LUN 0" } } })";
+  // Portals that answer late, and a server that must not be asked.
+  static constexpr char kEvil[] = R"(\\evil\x)";
+  static constexpr char kSlow[] = R"(
+    fault { operation: "win32.Reach" resource: "\\\\evil\\x" latency_ms: 999999 }
+    fault { operation: "wmi.*" resource: "10.6.6.1:3260" latency_ms: 15000 }
+    fault { operation: "wmi.*" resource: "10.6.6.2:3260" latency_ms: 15000 }
+    fault { operation: "wmi.*" resource: "10.6.6.3:3260" latency_ms: 15000 }
+    fault { operation: "wmi.*" resource: "10.6.6.4:3260" latency_ms: 15000 })";
+
+  // What a tenant has staged: a share, as FoldName() has it, or a target.
+  struct Staged {
+    int caller = 0;
+    std::string path = {};
+    std::string share = {};
+    std::string iqn = {};
+  };
+  using Links = std::map<std::string, std::string>;
+
+  // What gRPC's headers hold, about.
+  static constexpr size_t kLongestText = 4096;
+
+  std::string Directory(size_t i) const { return absl::StrCat(kRoot, R"(\plugins\p-)", kNames[i]); }
+  std::string Share(size_t i) const {
+    return absl::StrCat("\\\\", kServers[i % 2], "\\s-", kNames[i], "-dätä");
+  }
+  std::string Iqn(size_t i) const { return absl::StrCat("iqn.2026-01.example:t-", kNames[i]); }
+  std::string Secret(size_t i) const { return absl::StrCat("x-", kNames[i], "-secret"); }
+  std::string User(size_t i) const { return absl::StrCat("u-", kNames[i]); }
+  size_t OwnerOf(const Call& call) const {
+    size_t owner = 0;
+    while (!EqualNames(Iqn(owner), call.iqn)) ++owner;
+    return owner;
+  }
+  static std::string Portal(size_t i) { return absl::StrCat("10.7.0.", i + 1); }
+
+  // A name of the same share in another spelling.
+  std::string Spelt(std::string name) {
+    if (random_.OneIn(3)) name = absl::StrReplaceAll(name, {{"ä", "Ä"}});
+    if (random_.OneIn(3)) name = absl::AsciiStrToUpper(name);
+    if (random_.OneIn(4)) name = absl::StrReplaceAll(name, {{"\\", "/"}});
+    return random_.OneIn(4) ? name + "\\" : name;
+  }
+
+  static std::string ShareOf(const std::string& remote) {
+    const auto path = UncPath::Parse("remote", remote);
+    return path.ok() ? FoldName(path->Share()) : "";
+  }
+
+  // The shares to which links on C: lead, by the link's path; both as FoldName() has them.
+  static Links LinksToShares(NodeState& state) {
+    Links links;
+    for (const Disk* disk : AllDisks(state)) {
+      for (const DiskPartition& partition : disk->partitions) {
+        if (!partition.volume.has_value() || partition.volume->drive_letter != 'C') continue;
+        const Tree& tree = partition.volume->tree;
+        for (const Tree::Id id : tree.Walk()) {
+          if (tree.at(id).target.empty()) continue;
+          const std::string share = ShareOf(tree.at(id).target);
+          if (share.empty() || tree.at(id).target == kEvil) continue;
+          links[FoldName(absl::StrCat("C:\\", tree.PathOf(id)))] = share;
+        }
+      }
+    }
+    return links;
+  }
+
+  static const machine::simulated::SmbMappingState* FindMapping(const NodeState& state,
+                                                                const std::string& share) {
+    const auto found =
+        std::find_if(state.smb_mappings.begin(), state.smb_mappings.end(),
+                     [&](const auto& mapping) { return EqualNames(mapping.remote_path, share); });
+    return found == state.smb_mappings.end() ? nullptr : &*found;
+  }
+
+  // The tenant's target while the node has a session with it.
+  static const machine::simulated::IscsiTarget* SessionOf(const NodeState& state, size_t i) {
+    for (const auto& portal : state.iscsi_portals) {
+      if (portal.portal.address == Portal(i) && portal.targets[0].connected)
+        return &portal.targets[0];
+    }
+    return nullptr;
+  }
+
+  static bool HasVolume(const Disk& disk) {
+    return std::any_of(disk.partitions.begin(), disk.partitions.end(),
+                       [](const DiskPartition& p) { return p.volume.has_value(); });
+  }
+
+  // Names begin with the kind of what they name, and end with the tenant's.
+  std::string JudgeTexts(const Call& call, const std::string& text) {
+    const std::string said = absl::AsciiStrToLower(text);
+    std::string& used = used_[call.caller];
+    absl::StrAppend(&used, absl::AsciiStrToLower(call.Text()));
+    if (said.size() > kLongestText) return absl::StrCat("texts: ", said.size(), " bytes");
+    for (const std::string name : kNames) {
+      if (absl::StrContains(said, "x-" + name)) return "texts: a secret in " + text;
+      for (const char* kind : {"p-", "u-", "s-", "t-", "d-"}) {
+        if (absl::StrContains(said, kind + name) && !absl::StrContains(used, kind + name)) {
+          return absl::StrCat("texts: ", kind, name, " in ", text);
+        }
+      }
+    }
+    return "";
+  }
+
+  static std::string JudgeShare(const Call& call, const std::string& path, const std::string& share,
+                                const Links& links, NodeState& before, NodeState& after) {
+    const auto link = links.find(path);
+    if (link == links.end() || link->second != share) return "links: that at " + path + " is gone";
+    const auto* const was = FindMapping(before, share);
+    if (was == nullptr || was->broken) return "";
+    if (call.api == Api::kUnmapShare && ShareOf(call.remote) == share) return "";
+    const auto* const is = FindMapping(after, share);
+    const bool stays = is != nullptr && !is->broken && is->username == was->username;
+    return stays ? "" : "mappings: that of " + share + " is gone";
+  }
+
+  std::string JudgeSuccess(const Call& call, const Links& links, NodeState& before,
+                           NodeState& after) {
+    const std::string path = FoldName(call.target);
+    const auto staged = staged_.find(path);
+    const std::string share = staged != staged_.end() && call.remote.empty() ? staged->second.share
+                                                                             : ShareOf(call.remote);
+    const auto* const mapping = FindMapping(after, share);
+    switch (call.api) {
+      case Api::kStageShare:
+      case Api::kMapShare:
+        if (!links.contains(path) || mapping == nullptr) return "links: none was made";
+        if (is_bound_ && call.username != mapping->username) return "binding: to another user";
+        if (is_bound_ && call.password == "wrong-secret") return "binding: without the password";
+        staged_[path] = {.caller = call.caller, .path = call.target, .share = share};
+        return "";
+      case Api::kUnstageShare:
+        if (links.contains(path)) return "links: it is there still";
+        staged_.erase(path);
+        for (const auto& link : links) {
+          if (link.second == share) return "";
+        }
+        return mapping == nullptr ? "" : "teardown: the mapping of " + share + " is left";
+      case Api::kStageTarget: {
+        const size_t owner = OwnerOf(call);
+        const bool has_secret = call.password == Secret(owner) && call.username == User(owner);
+        const bool is_there = SessionOf(before, owner) != nullptr && !call.username.empty();
+        if (!has_secret && !is_there) return "logins: without the secret";
+        staged_[path] = {.caller = call.caller, .path = call.target, .iqn = Iqn(owner)};
+        return "";
+      }
+      case Api::kUnstageTarget:
+        staged_.erase(path);
+        return "";
+      default:
+        return "";
+    }
+  }
+
+  Random& random_;
+  size_t count_ = 0;
+  bool is_bound_ = false;
+  bool is_slow_ = false;
+  // By FoldName() of the path.
+  std::map<std::string, Staged> staged_;
+  // The texts of the calls of each tenant.
+  std::map<int, std::string> used_;
+};
+
+}  // namespace csi_proxy::storage
