@@ -213,7 +213,7 @@ csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own 
   COMPONENTS ${SHIMS} csi_proxy_embedded)
 
 csi_proxy_installed_library(sidecars "A driver's registration and health, in the own process"
-  OWN_GRPC NEEDS ${ENDPOINT_WINDOWS} PUBLIC absl::status absl::statusor absl::strings absl::time
+  OWN_GRPC NEEDS base ${ENDPOINT_WINDOWS} PUBLIC absl::status absl::statusor absl::strings absl::time
   COMPONENTS csi_proxy_http csi_proxy_sidecars_core csi_proxy_sidecars_socket csi_proxy_sidecars_wire)
 
 csi_proxy_export(csi_proxy_c c c_interface)
