@@ -150,15 +150,15 @@ class WindowsIscsi final : public IscsiHost {
     for (const cim::Object& session : objects) {
       ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
       ++sessions.count;
-      if (!persistent) ++sessions.passing;
+      if (!persistent) ++sessions.non_persistent;
     }
     if (sessions.count == 0) return sessions;
     ABSL_ASSIGN_OR_RETURN(sessions.connections, ConnectionsOf(context, *target, iqn));
     return sessions;
   }
 
-  absl::Status KeepSessions(const CallContext& context, const std::string& iqn,
-                            const ChapCredentials& credentials, bool is_further) override {
+  absl::Status MakePersistent(const CallContext& context, const std::string& iqn,
+                              const ChapCredentials& credentials, bool allow_multipath) override {
     ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
     if (!target.has_value()) return absl::OkStatus();
     ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn));
@@ -168,7 +168,7 @@ class WindowsIscsi final : public IscsiHost {
       // (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
       if (persistent) continue;
       cim::Arguments arguments;
-      if (is_further) arguments["IsMultipathEnabled"] = Value::Boolean(true);
+      if (allow_multipath) arguments["IsMultipathEnabled"] = Value::Boolean(true);
       AddCredentials(credentials, &arguments);
       ABSL_RETURN_IF_ERROR(
           Invoke(context, session.path(), "Register", arguments,
@@ -247,7 +247,7 @@ class WindowsIscsi final : public IscsiHost {
     arguments["AuthenticationType"] = Value::String(AuthenticationType(credentials.mode));
     AddCredentials(credentials, &arguments);
     if (options.is_persistent) arguments["IsPersistent"] = Value::Boolean(true);
-    if (options.is_further) arguments["IsMultipathEnabled"] = Value::Boolean(true);
+    if (options.allow_multipath) arguments["IsMultipathEnabled"] = Value::Boolean(true);
     return Invoke(context, "MSFT_iSCSITarget", "Connect", arguments,
                   absl::StrCat("connecting target ", iqn));
   }

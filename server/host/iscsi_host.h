@@ -40,7 +40,7 @@ struct IscsiConnection {
 struct IscsiSessions {
   int count = 0;
   // The sessions that do not return at the next start.
-  int passing = 0;
+  int non_persistent = 0;
   std::vector<IscsiConnection> connections;
 };
 
@@ -48,7 +48,7 @@ struct SessionOptions {
   // It returns at the next start.
   bool is_persistent = false;
   // It is opened although there is another (MPIO is to show one disk for both).
-  bool is_further = false;
+  bool allow_multipath = false;
 };
 
 // Thread-safe. An IQN is compared without case. INTERNAL with Windows' error when the node refuses.
@@ -93,8 +93,8 @@ class IscsiHost {
                                    const std::string& iqn, const ChapCredentials& credentials,
                                    const SessionOptions& options) = 0;
   // Makes all sessions of a target return at the next start, with these credentials and option.
-  virtual absl::Status KeepSessions(const CallContext& context, const std::string& iqn,
-                                    const ChapCredentials& credentials, bool is_further) = 0;
+  virtual absl::Status MakePersistent(const CallContext& context, const std::string& iqn,
+                                      const ChapCredentials& credentials, bool allow_multipath) = 0;
   // Ends all sessions of a target for good. FAILED_PRECONDITION when a disk of one is in use.
   virtual absl::Status EndSessions(const CallContext& context, const std::string& iqn) = 0;
   // The IQNs of the connected targets that a portal offers; NOT_FOUND when not registered.

@@ -204,8 +204,8 @@ TEST_F(IscsiTest, SessionsByTwoPortals) {
   EXPECT_THAT(iscsi().ListConnected(context_, second), Yields(std::vector<std::string>{}));
   ASSERT_THAT(open(kPortal, {}), IsOk());
   EXPECT_THAT(open(second, {}), HasCode(kExists));
-  EXPECT_THAT(open(second, {.is_persistent = true, .is_further = true}), IsOk());
-  EXPECT_THAT(open(second, {.is_further = true}), HasCode(kExists));
+  EXPECT_THAT(open(second, {.is_persistent = true, .allow_multipath = true}), IsOk());
+  EXPECT_THAT(open(second, {.allow_multipath = true}), HasCode(kExists));
   EXPECT_THAT(iscsi().ListConnected(context_, second),
               Yields(std::vector<std::string>{"iqn.x:open"}));
   for (const IscsiPortal& portal : {kPortal, second}) {
@@ -215,15 +215,15 @@ TEST_F(IscsiTest, SessionsByTwoPortals) {
   const auto sessions = iscsi().GetSessions(context_, "IQN.x:open");
   ASSERT_THAT(sessions, IsOk());
   EXPECT_EQ(sessions->count, 2);
-  EXPECT_EQ(sessions->passing, 1);
+  EXPECT_EQ(sessions->non_persistent, 1);
   ASSERT_EQ(sessions->connections.size(), 2u);
   EXPECT_EQ(sessions->connections[0].portal, kPortal);
   EXPECT_EQ(sessions->connections[1].portal, second);
   for (const IscsiConnection& connection : sessions->connections) {
     EXPECT_EQ(connection.disks, (std::vector<uint32_t>{20, 21}));
   }
-  ASSERT_THAT(iscsi().KeepSessions(context_, "iqn.x:open", {}, true), IsOk());
-  EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->passing, 0);
+  ASSERT_THAT(iscsi().MakePersistent(context_, "iqn.x:open", {}, true), IsOk());
+  EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->non_persistent, 0);
   ASSERT_THAT(iscsi().EndSessions(context_, "iqn.x:open"), IsOk());
   EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->count, 0);
   node_->Reboot();

@@ -152,7 +152,7 @@ inline const std::vector<Operation>& HostOperations() {
          return h.iscsi().OpenSession(c, kPortal, "iqn.x:open", {}, {.is_persistent = true});
        }},
       {"keep sessions",
-       [](H& h, C c) { return h.iscsi().KeepSessions(c, "iqn.x:joined", {}, false); }},
+       [](H& h, C c) { return h.iscsi().MakePersistent(c, "iqn.x:joined", {}, false); }},
       {"end sessions", [](H& h, C c) { return h.iscsi().EndSessions(c, "iqn.x:joined"); }},
       {"connected", [](H& h, C c) { return h.iscsi().ListConnected(c, kPortal).status(); }},
       {"chap secret",

@@ -155,7 +155,7 @@ TEST_F(WmiArgumentsTest, OfSessions) {
   IscsiHost& iscsi = host_->iscsi();
   const ChapCredentials chap = {ChapMode::kOneWay, "node", Secret("one-way-secret")};
   ASSERT_THAT(iscsi.OpenSession(context_, kPortal, "IQN.X:OPEN", chap,
-                                {.is_persistent = true, .is_further = true}),
+                                {.is_persistent = true, .allow_multipath = true}),
               IsOk());
   EXPECT_THAT(Called(),
               ElementsAre("Connect(AuthenticationType=string \"ONEWAYCHAP\", "
@@ -165,9 +165,9 @@ TEST_F(WmiArgumentsTest, OfSessions) {
                           "TargetPortalAddress=string \"10.0.0.5\", "
                           "TargetPortalPortNumber=uint16 3260)"));
   // It is persistent already: registered twice it would return as two sessions.
-  ASSERT_THAT(iscsi.KeepSessions(context_, "iqn.x:open", chap, true), IsOk());
+  ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:open", chap, true), IsOk());
   EXPECT_THAT(Called(), ElementsAre());
-  ASSERT_THAT(iscsi.KeepSessions(context_, "iqn.x:joined", chap, true), IsOk());
+  ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:joined", chap, true), IsOk());
   EXPECT_THAT(Called(),
               ElementsAre("Register(ChapSecret=string \"one-way-secret\", "
                           "ChapUsername=string \"node\", IsMultipathEnabled=boolean true)"));

@@ -69,7 +69,7 @@ uint32_t FreeDiskNumber(NodeState& state) {
 
 // The target's disks as one more session brings them to a node without MPIO: as disks of their own,
 // with the same identity, which stay offline.
-std::vector<Disk> SecondSight(NodeState& state, std::vector<Disk>& originals) {
+std::vector<Disk> SecondPathDisks(NodeState& state, std::vector<Disk>& originals) {
   std::vector<Disk> disks;
   uint32_t number = FreeDiskNumber(state);
   for (Disk& original : originals) {
@@ -89,7 +89,7 @@ std::vector<Disk> SecondSight(NodeState& state, std::vector<Disk>& originals) {
 
 // Without MPIO each session but the first shows the disks once more.
 void ShowDisks(NodeState& state, const std::string& iqn) {
-  const std::vector<IscsiTarget*> ways = WaysTo(state, iqn);
+  const std::vector<IscsiTarget*> ways = PathsTo(state, iqn);
   bool is_first_session = true;
   for (IscsiTarget* const way : ways) {
     const bool shows_again = way->connected && !is_first_session && !state.behaviour.mpio;
@@ -98,7 +98,7 @@ void ShowDisks(NodeState& state, const std::string& iqn) {
     if (!shows_again) {
       way->disks.clear();
     } else if (way->disks.empty()) {
-      way->disks = SecondSight(state, ways.front()->disks);
+      way->disks = SecondPathDisks(state, ways.front()->disks);
     }
   }
 }
@@ -150,7 +150,7 @@ absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& por
                                           " is not registered or offers no target ", iqn));
 }
 
-std::vector<IscsiTarget*> WaysTo(NodeState& state, const std::string& iqn) {
+std::vector<IscsiTarget*> PathsTo(NodeState& state, const std::string& iqn) {
   std::vector<IscsiTarget*> ways;
   for (IscsiPortalState& portal : state.iscsi_portals) {
     for (IscsiTarget& target : portal.targets) {
@@ -162,20 +162,20 @@ std::vector<IscsiTarget*> WaysTo(NodeState& state, const std::string& iqn) {
 
 bool ShowsDisks(NodeState& state, const IscsiTarget& target) {
   if (target.connected || target.disks.empty()) return target.connected;
-  const std::vector<IscsiTarget*> ways = WaysTo(state, target.iqn);
+  const std::vector<IscsiTarget*> ways = PathsTo(state, target.iqn);
   return ways.front() == &target &&
          std::any_of(ways.begin(), ways.end(), [](const auto* way) { return way->connected; });
 }
 
 const std::vector<Disk>& DisksBy(NodeState& state, const IscsiTarget& target) {
-  return target.disks.empty() ? WaysTo(state, target.iqn).front()->disks : target.disks;
+  return target.disks.empty() ? PathsTo(state, target.iqn).front()->disks : target.disks;
 }
 
 absl::Status Connect(NodeState& state, const IscsiPortal& portal, const std::string& iqn,
                      const ChapCredentials& credentials, bool multipath) {
   const std::string operation = absl::StrCat("connecting target ", iqn);
   ABSL_ASSIGN_OR_RETURN(IscsiTarget* const target, FindTarget(state, portal, iqn));
-  const std::vector<IscsiTarget*> ways = WaysTo(state, iqn);
+  const std::vector<IscsiTarget*> ways = PathsTo(state, iqn);
   const bool has_session =
       std::any_of(ways.begin(), ways.end(), [](const auto* way) { return way->connected; });
   if (target->connected || (has_session && !multipath)) {

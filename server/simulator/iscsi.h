@@ -30,7 +30,7 @@ absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& por
                                         const std::string& iqn);
 // The ways to a target, in the order of the portals: the first has its disks. Empty when there is
 // no such target.
-std::vector<IscsiTarget*> WaysTo(NodeState& state, const std::string& iqn);
+std::vector<IscsiTarget*> PathsTo(NodeState& state, const std::string& iqn);
 // Tells whether Windows sees the disks that this entry has.
 bool ShowsDisks(NodeState& state, const IscsiTarget& target);
 // The disks that the session of this entry shows.

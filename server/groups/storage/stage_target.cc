@@ -50,11 +50,11 @@ std::string Numbers(const std::vector<DiskDescription>& disks) {
   });
 }
 
-class Connecting {
+class TargetStager {
  public:
-  Connecting(const groups::Deps& deps, const CallContext& context,
-             const StageTargetRequest& request, std::vector<IscsiPortal> portals,
-             host::ChapCredentials credentials)
+  TargetStager(const groups::Deps& deps, const CallContext& context,
+               const StageTargetRequest& request, std::vector<IscsiPortal> portals,
+               host::ChapCredentials credentials)
       : host_(*deps.host),
         locks_(*deps.locks),
         context_(context),
@@ -95,9 +95,9 @@ class Connecting {
       failed.push_back(std::move(status));
     }
     if (sessions == 0) return NoSession(failed);
-    if (!request_.persistent || before.passing == 0) return absl::OkStatus();
+    if (!request_.persistent || before.non_persistent == 0) return absl::OkStatus();
     ABSL_RETURN_IF_ERROR(
-        host_.iscsi().KeepSessions(context_, request_.iqn, credentials_, request_.multipath));
+        host_.iscsi().MakePersistent(context_, request_.iqn, credentials_, request_.multipath));
     steps.push_back(StorageStep::kMadePersistent);
     return absl::OkStatus();
   }
@@ -128,7 +128,7 @@ class Connecting {
     }
     const absl::Status opened = host_.iscsi().OpenSession(
         context, portal, request_.iqn, credentials_,
-        {.is_persistent = request_.persistent, .is_further = request_.multipath});
+        {.is_persistent = request_.persistent, .allow_multipath = request_.multipath});
     if (opened.ok()) steps.push_back(StorageStep::kConnectedTarget);
     // Somebody else has connected the target meanwhile.
     return absl::IsAlreadyExists(opened) ? absl::OkStatus() : opened;
@@ -249,16 +249,16 @@ absl::StatusOr<StageTargetResponse> StageLun(const groups::Deps& deps, const Cal
   ABSL_RETURN_IF_ERROR(CheckStaging(deps, staging));
 
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockTarget(*deps.locks, context, request.iqn));
-  Connecting connecting(deps, context, request, std::move(portals), std::move(credentials));
-  ABSL_ASSIGN_OR_RETURN(const auto disk, connecting.Run());
+  TargetStager stager(deps, context, request, std::move(portals), std::move(credentials));
+  ABSL_ASSIGN_OR_RETURN(const auto disk, stager.Run());
   ABSL_ASSIGN_OR_RETURN(auto staged, StageFound(deps, context, staging, disk));
   StageTargetResponse response;
   response.disk_number = staged.disk_number;
   response.volume_id = std::move(staged.volume_id);
   response.size_bytes = staged.size_bytes;
-  response.steps = std::move(connecting.steps);
+  response.steps = std::move(stager.steps);
   response.steps.insert(response.steps.end(), staged.steps.begin(), staged.steps.end());
-  response.failed_portals = std::move(connecting.failures);
+  response.failed_portals = std::move(stager.failures);
   return response;
 }
 

@@ -18,11 +18,11 @@ namespace {
 
 using host::IscsiPortal;
 
-class Disconnecting {
+class TargetUnstager {
  public:
-  Disconnecting(const groups::Deps& deps, const CallContext& context,
-                const UnstageTargetRequest& request, const ConfinedPath& target,
-                std::vector<IscsiPortal> portals)
+  TargetUnstager(const groups::Deps& deps, const CallContext& context,
+                 const UnstageTargetRequest& request, const ConfinedPath& target,
+                 std::vector<IscsiPortal> portals)
       : deps_(deps),
         host_(*deps.host),
         context_(context),
@@ -129,7 +129,7 @@ absl::StatusOr<UnstageTargetResponse> UnstageLun(const groups::Deps& deps,
   ABSL_RETURN_IF_ERROR(CheckLun(request.lun_id, true));
   ABSL_ASSIGN_OR_RETURN(auto portals, ReadPortals("remove_portals", request.remove_portals));
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockTarget(*deps.locks, context, request.iqn));
-  return Disconnecting(deps, context, request, target, std::move(portals)).Run();
+  return TargetUnstager(deps, context, request, target, std::move(portals)).Run();
 }
 
 }  // namespace csi_proxy::storage

@@ -62,7 +62,7 @@ const char* AuthenticationType(ChapMode mode) {
 
 // One object stands for a target, however many portals offer it.
 cim::Object TargetObject(NodeState& state, const IscsiTarget& target) {
-  const std::vector<IscsiTarget*> ways = WaysTo(state, target.iqn);
+  const std::vector<IscsiTarget*> ways = PathsTo(state, target.iqn);
   const bool connected =
       std::any_of(ways.begin(), ways.end(), [](const auto* way) { return way->connected; });
   return MakeObject("MSFT_iSCSITarget", {{"NodeAddress", Value::String(ways.front()->iqn)},
