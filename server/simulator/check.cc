@@ -108,7 +108,7 @@ void CheckIscsi(const NodeState& state, Problems* problems) {
       CheckTarget(target, here, problems);
       const std::string iqn = FoldName(target.iqn);
       problems->Require(iqns.insert(iqn).second, here, "iqn", "is another target's");
-      const bool is_first = all_iqns.insert(iqn).second;
+      const bool is_first = target.separate || all_iqns.insert(iqn).second;
       problems->Require(is_first || target.chap == ChapMode::kNone, here, "chap",
                         "is that of the first portal which has this target");
       problems->Require(is_first || target.disks.empty() || target.connected, here, "disk",

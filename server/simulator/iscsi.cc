@@ -88,8 +88,8 @@ std::vector<Disk> SecondPathDisks(NodeState& state, std::vector<Disk>& originals
 }
 
 // Without MPIO each session but the first shows the disks once more.
-void ShowDisks(NodeState& state, const std::string& iqn) {
-  const std::vector<IscsiTarget*> ways = PathsTo(state, iqn);
+void ShowDisks(NodeState& state, const IscsiTarget& target) {
+  const std::vector<IscsiTarget*> ways = PathsTo(state, target);
   bool is_first_session = true;
   for (IscsiTarget* const way : ways) {
     const bool shows_again = way->connected && !is_first_session && !state.behaviour.mpio;
@@ -150,44 +150,54 @@ absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& por
                                           " is not registered or offers no target ", iqn));
 }
 
-std::vector<IscsiTarget*> PathsTo(NodeState& state, const std::string& iqn) {
-  std::vector<IscsiTarget*> ways;
+std::vector<IscsiTarget*> TargetsNamed(NodeState& state, const std::string& iqn) {
+  std::vector<IscsiTarget*> targets;
   for (IscsiPortalState& portal : state.iscsi_portals) {
     for (IscsiTarget& target : portal.targets) {
-      if (EqualNames(target.iqn, iqn)) ways.push_back(&target);
+      if (EqualNames(target.iqn, iqn)) targets.push_back(&target);
     }
   }
-  return ways;
+  return targets;
+}
+
+std::vector<IscsiTarget*> PathsTo(NodeState& state, const IscsiTarget& target) {
+  std::vector<IscsiTarget*> paths = TargetsNamed(state, target.iqn);
+  std::erase_if(paths, [&](const IscsiTarget* path) {
+    return path != &target && (path->separate || target.separate);
+  });
+  return paths;
 }
 
 bool ShowsDisks(NodeState& state, const IscsiTarget& target) {
   if (target.connected || target.disks.empty()) return target.connected;
-  const std::vector<IscsiTarget*> ways = PathsTo(state, target.iqn);
+  const std::vector<IscsiTarget*> ways = PathsTo(state, target);
   return ways.front() == &target &&
          std::any_of(ways.begin(), ways.end(), [](const auto* way) { return way->connected; });
 }
 
 const std::vector<Disk>& DisksBy(NodeState& state, const IscsiTarget& target) {
-  return target.disks.empty() ? PathsTo(state, target.iqn).front()->disks : target.disks;
+  return target.disks.empty() ? PathsTo(state, target).front()->disks : target.disks;
 }
 
 absl::Status Connect(NodeState& state, const IscsiPortal& portal, const std::string& iqn,
                      const ChapCredentials& credentials, bool multipath) {
   const std::string operation = absl::StrCat("connecting target ", iqn);
   ABSL_ASSIGN_OR_RETURN(IscsiTarget* const target, FindTarget(state, portal, iqn));
-  const std::vector<IscsiTarget*> ways = PathsTo(state, iqn);
+  const std::vector<IscsiTarget*> named = TargetsNamed(state, iqn);
   const bool has_session =
-      std::any_of(ways.begin(), ways.end(), [](const auto* way) { return way->connected; });
+      std::any_of(named.begin(), named.end(), [](const auto* other) { return other->connected; });
   if (target->connected || (has_session && !multipath)) {
     return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
   }
   const absl::Status answers = CheckAnswers(FindPortal(state, portal), operation);
   if (!answers.ok()) return answers;
-  if (!Authenticates(*ways.front(), credentials, state.iscsi_mutual_chap_secret)) {
+  if (!Authenticates(*PathsTo(state, *target).front(), credentials,
+                     state.iscsi_mutual_chap_secret)) {
     return Failure(operation, kAuthenticationFailed, absl::StatusCode::kFailedPrecondition);
   }
   target->connected = true;
-  ShowDisks(state, iqn);
+  target->session_chap = credentials.mode;
+  ShowDisks(state, *target);
   return absl::OkStatus();
 }
 
@@ -196,7 +206,7 @@ absl::Status Disconnect(NodeState& state, IscsiTarget* target) {
     return absl::NotFoundError(absl::StrCat("target ", target->iqn, " is not connected"));
   }
   target->connected = false;
-  ShowDisks(state, target->iqn);
+  ShowDisks(state, *target);
   return absl::OkStatus();
 }
 
@@ -207,7 +217,7 @@ void RestartSessions(NodeState& state) {
     }
   }
   for (IscsiPortalState& portal : state.iscsi_portals) {
-    for (IscsiTarget& target : portal.targets) ShowDisks(state, target.iqn);
+    for (IscsiTarget& target : portal.targets) ShowDisks(state, target);
   }
 }
 

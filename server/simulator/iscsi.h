@@ -28,9 +28,10 @@ absl::StatusOr<std::vector<std::string>> DiscoverTargets(NodeState& state,
 // The target a portal offers; NOT_FOUND.
 absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& portal,
                                         const std::string& iqn);
-// The ways to a target, in the order of the portals: the first has its disks. Empty when there is
-// no such target.
-std::vector<IscsiTarget*> PathsTo(NodeState& state, const std::string& iqn);
+// Returns all targets of a name, in the order of the portals.
+std::vector<IscsiTarget*> TargetsNamed(NodeState& state, const std::string& iqn);
+// Returns the paths to one target, in the order of the portals: the first has its disks.
+std::vector<IscsiTarget*> PathsTo(NodeState& state, const IscsiTarget& target);
 // Tells whether Windows sees the disks that this entry has.
 bool ShowsDisks(NodeState& state, const IscsiTarget& target);
 // The disks that the session of this entry shows.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
 #include "server/machine/access.h"
+#include "server/simulator/iscsi.h"
 #include "server/simulator/problems.h"
 #include "server/simulator/scenario.h"
 #include "server/simulator/storage.h"
@@ -304,12 +305,15 @@ class Reader {
       target.username = from.username();
       target.secret = Secret(from.secret());
       target.mutual_secret = Secret(from.mutual_secret());
+      target.separate = from.separate();
       target.connected = from.connected();
       target.persistent = from.persistent();
       for (int d = 0; d < from.disk_size() && problems_.none(); ++d) {
         target.disks.push_back(ReadDisk(from.disk(d), Element(here, "disk", d)));
       }
       portal.targets.push_back(std::move(target));
+      IscsiTarget& read = portal.targets.back();
+      read.session_chap = PathsTo(state_, read).front()->chap;
     }
   }
 

@@ -102,6 +102,7 @@ void WriteIscsi(const NodeState& state, absl::Time now, const std::set<VolumeId>
       t->set_username(target.username);
       t->set_secret(Masked(target.secret));
       t->set_mutual_secret(Masked(target.mutual_secret));
+      t->set_separate(target.separate);
       t->set_connected(target.connected);
       t->set_persistent(target.persistent);
       for (const Disk& disk : target.disks) WriteDisk(disk, now, volumes, t->add_disk());

@@ -158,7 +158,8 @@ struct SmbMappingState {
 enum class ChapMode { kNone, kOneWay, kMutual };
 
 // A target as a portal offers it. One that several portals offer, by its IQN, has its disks and
-// credentials in the first of them; the others have a session of their own, and nothing else.
+// credentials in the first of them; the others have a session of their own, and nothing else. A
+// `separate` entry is another target that only has the same IQN.
 struct IscsiTarget {
   std::string iqn;
   ChapMode chap = ChapMode::kNone;
@@ -166,7 +167,10 @@ struct IscsiTarget {
   Secret secret;
   // With which the target proves its identity, for ChapMode::kMutual.
   Secret mutual_secret;
+  bool separate = false;
   bool connected = false;
+  // The authentication by which the session logged in.
+  ChapMode session_chap = ChapMode::kNone;
   // Connected again at the next start.
   bool persistent = false;
   // The node's disks while any portal's session is connected. At another portal than the first, the

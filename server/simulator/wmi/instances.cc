@@ -36,6 +36,7 @@ constexpr Source kSources[] = {
     {"MSFT_iSCSITargetToiSCSITargetPortal", TargetsToPortals},
     {"MSFT_iSCSITargetToiSCSISession", TargetsToSessions},
     {"MSFT_iSCSITargetToiSCSIConnection", TargetsToConnections},
+    {"MSFT_iSCSISessionToiSCSIConnection", SessionsToConnections},
     {"MSFT_iSCSIConnectionToDisk", ConnectionsToDisks},
     {"MSFT_iSCSISessionToDisk", SessionsToDisks},
     {"MSFT_SmbGlobalMapping", nullptr, Mappings},

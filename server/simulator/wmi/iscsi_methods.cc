@@ -123,7 +123,7 @@ Outcome ConnectTarget(const Call& call) {
 
 // The way to a target whose session has this identifier; null when none has.
 IscsiTarget* FindSession(NodeState& state, const std::string& iqn, const std::string& identifier) {
-  for (IscsiTarget* const way : PathsTo(state, iqn)) {
+  for (IscsiTarget* const way : TargetsNamed(state, iqn)) {
     if (!way->connected) continue;
     const cim::Object session = SessionObject(state, *way);
     if (*session.GetString("SessionIdentifier") == identifier) return way;
@@ -137,7 +137,7 @@ Outcome DisconnectTarget(const Call& call) {
   const std::string iqn = *call.self.GetString("NodeAddress");
   if (!FindKnownTarget(call.state, iqn).has_value()) return Fail(call, kTargetNotFound);
   bool has_ended = false;
-  for (IscsiTarget* const way : PathsTo(call.state, iqn)) {
+  for (IscsiTarget* const way : TargetsNamed(call.state, iqn)) {
     if (call.Has("SessionIdentifier") &&
         way != FindSession(call.state, iqn, call.Text("SessionIdentifier"))) {
       continue;

@@ -62,7 +62,7 @@ const char* AuthenticationType(ChapMode mode) {
 
 // One object stands for a target, however many portals offer it.
 cim::Object TargetObject(NodeState& state, const IscsiTarget& target) {
-  const std::vector<IscsiTarget*> ways = PathsTo(state, target.iqn);
+  const std::vector<IscsiTarget*> ways = TargetsNamed(state, target.iqn);
   const bool connected =
       std::any_of(ways.begin(), ways.end(), [](const auto* way) { return way->connected; });
   return MakeObject("MSFT_iSCSITarget", {{"NodeAddress", Value::String(ways.front()->iqn)},
@@ -91,7 +91,7 @@ cim::Object PortalObject(const IscsiPortal& portal) {
 cim::Object SessionObject(NodeState& state, const IscsiTarget& target) {
   return MakeObject("MSFT_iSCSISession",
                     {{"SessionIdentifier", Value::String(Identifier(state, target, 0x40000137))},
-                     {"AuthenticationType", Value::String(AuthenticationType(target.chap))},
+                     {"AuthenticationType", Value::String(AuthenticationType(target.session_chap))},
                      {"InitiatorInstanceName", Value::String(kInitiatorInstance)},
                      {"InitiatorNodeAddress", Value::String(kInitiator)},
                      {"InitiatorPortalAddress", Value::String(kAnyAddress)},
@@ -164,6 +164,16 @@ Objects TargetsToConnections(NodeState& state) {
     objects.push_back(Link("MSFT_iSCSITargetToiSCSIConnection", "iSCSIConnection",
                            ConnectionObject(state, portal, target), "iSCSITarget",
                            TargetObject(state, target)));
+  });
+  return objects;
+}
+
+Objects SessionsToConnections(NodeState& state) {
+  Objects objects;
+  ForEachSession(state, [&](const IscsiPortalState& portal, const IscsiTarget& target) {
+    objects.push_back(Link("MSFT_iSCSISessionToiSCSIConnection", "iSCSIConnection",
+                           ConnectionObject(state, portal, target), "iSCSISession",
+                           SessionObject(state, target)));
   });
   return objects;
 }

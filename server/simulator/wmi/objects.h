@@ -52,6 +52,7 @@ Objects Connections(NodeState& state);
 Objects TargetsToPortals(NodeState& state);
 Objects TargetsToSessions(NodeState& state);
 Objects TargetsToConnections(NodeState& state);
+Objects SessionsToConnections(NodeState& state);
 Objects ConnectionsToDisks(NodeState& state);
 Objects SessionsToDisks(NodeState& state);
 

@@ -281,6 +281,8 @@ TEST_F(RemoteMethodsTest, Authentication) {
   // Types are upper case.
   EXPECT_THAT(Connect("iqn.chap", Chap("OneWayChap")), FailsWithHresult(0xEFFF004E));
   EXPECT_THAT(Connect("iqn.chap", Chap("ONEWAYCHAP")), Returns(0));
+  EXPECT_THAT(One(Query("MSFT_iSCSISession")).GetString("AuthenticationType"),
+              Yields(std::string("ONEWAYCHAP")));
   EXPECT_THAT(Connect("iqn.mutual", Chap("MUTUALCHAP")), FailsWithHresult(0xEFFF0009));
   const auto set = [&](const char* secret) {
     return InvokeStatic("MSFT_iSCSISession", "SetCHAPSecret",
