@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/groups/testing.h"
 
@@ -26,6 +27,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
   const std::string path_lock = R"(path/C:\VAR\LIB\KUBELET\ÉMPTY-Σ)";
   const std::string share_lock = R"(share/\\fileserver.example\dÄtǍ)";
   const std::string portal_lock = "portal/STORAGE.EXAMPLE:3260";
+  const std::string session_lock = "session/IQN.2026-01.EXAMPLE.STORAGE:ÖPΕN@STORAGE.EXAMPLE:3260";
   const std::string target_lock = "target/IQN.2026-01.EXAMPLE.STORAGE:ÖPΕN";
   const struct {
     std::string lock;
@@ -115,7 +117,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
        [&](const C& c) {
          return iscsi_->RemoveTargetPortal(c, {.target_portal = portal}).status();
        }},
-      {target_lock, "ConnectTarget",
+      {session_lock, "ConnectTarget",
        [&](const C& c) {
          return iscsi_->ConnectTarget(c, {.target_portal = portal, .iqn = iqn}).status();
        }},
@@ -123,7 +125,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
        [&](const C& c) {
          return iscsi_->DisconnectTarget(c, {.target_portal = portal, .iqn = iqn}).status();
        }},
-      {target_lock, "StageTarget",
+      {portal_lock, "StageTarget",
        [&](const C& c) {
          return storage_
              ->StageTarget(
@@ -133,7 +135,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
        }},
       {target_lock, "UnstageTarget",
        [&](const C& c) {
-         return storage_->UnstageTarget(c, {.target_path = path, .iqn = iqn}).status();
+         return storage_->UnstageTarget(c, {.target_path = Below("absent"), .iqn = iqn}).status();
        }},
       {"service/MSISCSI", "StartService",
        [&](const C& c) { return system_->StartService(c, {.name = "MSiSCSI"}).status(); }},
@@ -150,9 +152,12 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
     const auto held = locks_.Acquire(context_, lock);
     ASSERT_TRUE(held.ok());
     const std::string before = everything();
-    EXPECT_EQ(call(context_.WithTimeout(absl::Milliseconds(10))),
-              absl::DeadlineExceededError(
-                  absl::StrCat("the call's deadline has passed while another call holds ", lock)));
+    const absl::Status late = call(context_.WithTimeout(absl::Milliseconds(10)));
+    EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
+    EXPECT_TRUE(absl::StrContains(
+        late.message(),
+        absl::StrCat("the call's deadline has passed while another call holds ", lock)))
+        << late;
     EXPECT_EQ(everything(), before);
   }
   EXPECT_EQ(locks_.size(), 0u);

@@ -1,7 +1,7 @@
-// The locks of calls on targets, portals, disks, shares, paths and volumes. A call that needs
-// several takes them in the order in which they stand here, so that no two calls wait for each
-// other. The group system locks services for itself; no call takes one of those beside another
-// lock.
+// The locks of calls on sessions, targets, portals, disks, shares, paths and volumes. A call that
+// needs several takes them in the order in which they stand here, and disks by their numbers, so
+// that no two calls wait for each other. The group system locks services for itself; no call takes
+// one of those beside another lock.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,17 @@
 namespace csi_proxy::groups {
 
 // Each as ResourceLocks::Acquire().
+//
+// The lock for logging in to a target by a portal.
+inline absl::StatusOr<ResourceLocks::Lock> LockSession(ResourceLocks& locks,
+                                                       const CallContext& context,
+                                                       const std::string& iqn,
+                                                       const host::IscsiPortal& portal) {
+  return locks.Acquire(context, absl::StrCat("session/", FoldName(iqn), "@",
+                                             FoldName(portal.address), ":", portal.port));
+}
+
+// The lock for ending sessions of a target and making them persistent.
 inline absl::StatusOr<ResourceLocks::Lock> LockTarget(ResourceLocks& locks,
                                                       const CallContext& context,
                                                       const std::string& iqn) {

@@ -1,6 +1,7 @@
 // The iSCSI initiator, by the MSFT_iSCSI* classes.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,9 @@ constexpr cim::Association kSessionsOfTarget = {"MSFT_iSCSITargetToiSCSISession"
                                                 "MSFT_iSCSISession", "iSCSISession", "iSCSITarget"};
 constexpr cim::Association kConnectionsOfTarget = {
     "MSFT_iSCSITargetToiSCSIConnection", "MSFT_iSCSIConnection", "iSCSIConnection", "iSCSITarget"};
+constexpr cim::Association kConnectionsOfSession = {"MSFT_iSCSISessionToiSCSIConnection",
+                                                    "MSFT_iSCSIConnection", "iSCSIConnection",
+                                                    "iSCSISession"};
 constexpr cim::Association kDisksOfConnection = {"MSFT_iSCSIConnectionToDisk", "MSFT_Disk", "Disk",
                                                  "iSCSIConnection"};
 
@@ -31,16 +35,13 @@ std::string PortalText(const IscsiPortal& portal) {
   return absl::StrCat(portal.address, ":", portal.port);
 }
 
-const char* AuthenticationType(ChapMode mode) {
-  switch (mode) {
-    case ChapMode::kNone:
-      return "NONE";
-    case ChapMode::kOneWay:
-      return "ONEWAYCHAP";
-    case ChapMode::kMutual:
-      return "MUTUALCHAP";
-  }
-  return "NONE";
+// By ChapMode.
+constexpr absl::string_view kAuthenticationTypes[] = {"NONE", "ONEWAYCHAP", "MUTUALCHAP"};
+
+std::optional<ChapMode> ReadAuthenticationType(absl::string_view text) {
+  const auto found = std::ranges::find(kAuthenticationTypes, text);
+  if (found == std::end(kAuthenticationTypes)) return std::nullopt;
+  return static_cast<ChapMode>(found - std::begin(kAuthenticationTypes));
 }
 
 void AddCredentials(const ChapCredentials& credentials, cim::Arguments* arguments) {
@@ -68,11 +69,9 @@ class WindowsIscsi final : public IscsiHost {
     if (!objects.ok()) return Prefixed("listing iSCSI portals", objects.status());
     std::vector<IscsiPortal> portals;
     for (const cim::Object& object : *objects) {
-      auto address = object.GetString("TargetPortalAddress");
-      const auto port = object.GetUint32("TargetPortalPortNumber");
-      if (!address.ok()) return address.status();
-      if (!port.ok()) return port.status();
-      portals.push_back({*std::move(address), static_cast<uint16_t>(*port)});
+      ABSL_ASSIGN_OR_RETURN(auto address, object.GetString("TargetPortalAddress"));
+      ABSL_ASSIGN_OR_RETURN(const auto port, object.GetUint32("TargetPortalPortNumber"));
+      portals.push_back({std::move(address), static_cast<uint16_t>(port)});
     }
     return portals;
   }
@@ -130,38 +129,41 @@ class WindowsIscsi final : public IscsiHost {
     ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
     ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
     if (connected) return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
-    return LogIn(context, portal, target, credentials, {});
+    return LogIn(context, portal, target, credentials, {}).status();
   }
 
-  absl::Status OpenSession(const CallContext& context, const IscsiPortal& portal,
-                           const std::string& iqn, const ChapCredentials& credentials,
-                           const SessionOptions& options) override {
+  absl::StatusOr<std::string> OpenSession(const CallContext& context, const IscsiPortal& portal,
+                                          const std::string& iqn,
+                                          const ChapCredentials& credentials,
+                                          const SessionOptions& options) override {
     ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
     if (target.has_value()) return LogIn(context, portal, *target, credentials, options);
     return absl::NotFoundError(absl::StrCat("no portal offers target ", iqn));
   }
 
-  absl::StatusOr<IscsiSessions> GetSessions(const CallContext& context,
-                                            const std::string& iqn) override {
-    IscsiSessions sessions;
+  absl::StatusOr<std::vector<IscsiSession>> GetSessions(const CallContext& context,
+                                                        const std::string& iqn) override {
+    std::vector<IscsiSession> sessions;
     ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
     if (!target.has_value()) return sessions;
     ABSL_ASSIGN_OR_RETURN(const auto objects, SessionsOf(context, *target, iqn));
-    for (const cim::Object& session : objects) {
-      ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
-      ++sessions.count;
-      if (!persistent) ++sessions.non_persistent;
+    for (const cim::Object& object : objects) {
+      IscsiSession& session = sessions.emplace_back();
+      ABSL_ASSIGN_OR_RETURN(session.id, object.GetString("SessionIdentifier"));
+      session.chap = ReadAuthenticationType(object.GetString("AuthenticationType").value_or(""));
+      ABSL_ASSIGN_OR_RETURN(session.is_persistent, object.GetBoolean("IsPersistent"));
+      ABSL_ASSIGN_OR_RETURN(session.connections,
+                            ConnectionsOf(context, object, kConnectionsOfSession, iqn));
     }
-    if (sessions.count == 0) return sessions;
-    ABSL_ASSIGN_OR_RETURN(sessions.connections, ConnectionsOf(context, *target, iqn));
     return sessions;
   }
 
   absl::Status MakePersistent(const CallContext& context, const std::string& iqn,
-                              const ChapCredentials& credentials, bool allow_multipath) override {
+                              const std::set<std::string>& ids, const ChapCredentials& credentials,
+                              bool allow_multipath) override {
     ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
     if (!target.has_value()) return absl::OkStatus();
-    ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn));
+    ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn, ids));
     for (const cim::Object& session : sessions) {
       ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
       // One that is registered twice returns as two sessions
@@ -177,10 +179,11 @@ class WindowsIscsi final : public IscsiHost {
     return absl::OkStatus();
   }
 
-  absl::Status EndSessions(const CallContext& context, const std::string& iqn) override {
+  absl::Status EndSessions(const CallContext& context, const std::string& iqn,
+                           const std::set<std::string>& ids) override {
     ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
     if (!target.has_value()) return absl::OkStatus();
-    ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn));
+    ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn, ids));
     return End(context, iqn, *target, sessions);
   }
 
@@ -200,7 +203,8 @@ class WindowsIscsi final : public IscsiHost {
     ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
     ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
     if (!connected) return std::vector<uint32_t>();
-    ABSL_ASSIGN_OR_RETURN(const auto connections, ConnectionsOf(context, target, iqn));
+    ABSL_ASSIGN_OR_RETURN(const auto connections,
+                          ConnectionsOf(context, target, kConnectionsOfTarget, iqn));
     std::vector<uint32_t> numbers;
     for (const IscsiConnection& connection : connections) {
       numbers.insert(numbers.end(), connection.disks.begin(), connection.disks.end());
@@ -220,14 +224,15 @@ class WindowsIscsi final : public IscsiHost {
  private:
   absl::Status Invoke(const CallContext& context, const std::string& path,
                       const std::string& method, const cim::Arguments& arguments,
-                      const std::string& operation) {
+                      const std::string& operation, cim::Object* out = nullptr) {
     // The initiator asks the portal or the target, which may be dead.
     context.LeavePlace();
-    const auto result = wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
+    auto result = wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
     if (!result.ok()) {
       return Interpret(Prefixed(operation, result.status()),
                        cim::HresultOf(result.status()).value_or(0), operation);
     }
+    if (out != nullptr) *out = std::move(result->out);
     return Interpret(cim::OpaqueStatus(operation, *result), result->return_value, operation);
   }
 
@@ -237,19 +242,25 @@ class WindowsIscsi final : public IscsiHost {
                   absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
   }
 
-  absl::Status LogIn(const CallContext& context, const IscsiPortal& portal,
-                     const cim::Object& target, const ChapCredentials& credentials,
-                     const SessionOptions& options) {
+  // Returns the id of the session, or nothing if the method does not name it.
+  absl::StatusOr<std::string> LogIn(const CallContext& context, const IscsiPortal& portal,
+                                    const cim::Object& target, const ChapCredentials& credentials,
+                                    const SessionOptions& options) {
     cim::Arguments arguments = PortalArguments(portal);
     // Spelled as the target does: the initiator compares case-sensitively.
     ABSL_ASSIGN_OR_RETURN(const auto iqn, target.GetString("NodeAddress"));
     arguments["NodeAddress"] = Value::String(iqn);
-    arguments["AuthenticationType"] = Value::String(AuthenticationType(credentials.mode));
+    arguments["AuthenticationType"] =
+        Value::String(std::string(kAuthenticationTypes[static_cast<size_t>(credentials.mode)]));
     AddCredentials(credentials, &arguments);
     if (options.is_persistent) arguments["IsPersistent"] = Value::Boolean(true);
     if (options.allow_multipath) arguments["IsMultipathEnabled"] = Value::Boolean(true);
-    return Invoke(context, "MSFT_iSCSITarget", "Connect", arguments,
-                  absl::StrCat("connecting target ", iqn));
+    cim::Object out;
+    ABSL_RETURN_IF_ERROR(Invoke(context, "MSFT_iSCSITarget", "Connect", arguments,
+                                absl::StrCat("connecting target ", iqn), &out));
+    const auto session = out.Get("CreatediSCSISession");
+    const auto object = session.ok() ? session->AsObject() : session.status();
+    return object.ok() ? object->GetString("SessionIdentifier").value_or("") : "";
   }
 
   absl::StatusOr<std::vector<cim::Object>> SessionsOf(const CallContext& context,
@@ -261,24 +272,33 @@ class WindowsIscsi final : public IscsiHost {
     return Prefixed(absl::StrCat("listing the sessions of target ", iqn), sessions.status());
   }
 
+  // Returns those of the sessions that have these ids.
+  absl::StatusOr<std::vector<cim::Object>> SessionsOf(const CallContext& context,
+                                                      const cim::Object& target,
+                                                      const std::string& iqn,
+                                                      const std::set<std::string>& ids) {
+    ABSL_ASSIGN_OR_RETURN(auto sessions, SessionsOf(context, target, iqn));
+    std::erase_if(sessions, [&](const cim::Object& session) {
+      return !ids.contains(session.GetString("SessionIdentifier").value_or(""));
+    });
+    return sessions;
+  }
+
   absl::Status End(const CallContext& context, const std::string& iqn, const cim::Object& target,
                    const std::vector<cim::Object>& sessions) {
     const std::string operation = absl::StrCat("disconnecting target ", iqn);
     for (const cim::Object& session : sessions) {
-      const auto persistent = session.GetBoolean("IsPersistent");
-      const auto identifier = session.Get("SessionIdentifier");
-      if (!persistent.ok()) return persistent.status();
-      if (!identifier.ok()) return identifier.status();
+      ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
+      ABSL_ASSIGN_OR_RETURN(const auto identifier, session.Get("SessionIdentifier"));
       // Else the initiator would log in again at the next start.
-      if (*persistent) {
-        absl::Status status = Invoke(context, session.path(), "Unregister", {}, operation);
-        if (!status.ok()) return status;
+      if (persistent) {
+        ABSL_RETURN_IF_ERROR(Invoke(context, session.path(), "Unregister", {}, operation));
       }
       absl::Status status = Invoke(context, target.path(), "Disconnect",
-                                   {{"SessionIdentifier", *identifier}}, operation);
+                                   {{"SessionIdentifier", identifier}}, operation);
       if (status.ok()) continue;
       // The session stays, and so it is to return at the next start.
-      if (*persistent && !Invoke(context, session.path(), "Register", {}, operation).ok()) {
+      if (persistent && !Invoke(context, session.path(), "Register", {}, operation).ok()) {
         warn_(absl::StrCat("the session with target ", iqn, " will not return at the next start"));
       }
       return status;
@@ -286,21 +306,22 @@ class WindowsIscsi final : public IscsiHost {
     return absl::OkStatus();
   }
 
+  // Returns the connections of a target or a session.
   absl::StatusOr<std::vector<IscsiConnection>> ConnectionsOf(const CallContext& context,
-                                                             const cim::Object& target,
+                                                             const cim::Object& object,
+                                                             const cim::Association& association,
                                                              const std::string& iqn) {
     const std::string operation = absl::StrCat("listing the disks of target ", iqn);
-    const auto objects =
-        wmi_.Associators(context, Namespace::kStorage, target.path(), kConnectionsOfTarget);
+    const auto objects = wmi_.Associators(context, Namespace::kStorage, object.path(), association);
     if (!objects.ok()) return Prefixed(operation, objects.status());
     std::vector<IscsiConnection> connections;
-    for (const cim::Object& object : *objects) {
+    for (const cim::Object& found : *objects) {
       IscsiConnection& connection = connections.emplace_back();
-      connection.portal.address = object.GetString("TargetAddress").value_or("");
+      connection.portal.address = found.GetString("TargetAddress").value_or("");
       connection.portal.port =
-          static_cast<uint16_t>(object.GetUint32("TargetPortNumber").value_or(0));
+          static_cast<uint16_t>(found.GetUint32("TargetPortNumber").value_or(0));
       const auto disks =
-          wmi_.Associators(context, Namespace::kStorage, object.path(), kDisksOfConnection);
+          wmi_.Associators(context, Namespace::kStorage, found.path(), kDisksOfConnection);
       if (!disks.ok()) return Prefixed(operation, disks.status());
       for (const cim::Object& disk : *disks) {
         ABSL_ASSIGN_OR_RETURN(const auto number, disk.GetUint32("Number"));
@@ -366,6 +387,12 @@ class WindowsIscsi final : public IscsiHost {
 };
 
 }  // namespace
+
+bool IscsiSession::Shows(uint32_t disk) const {
+  return std::any_of(connections.begin(), connections.end(), [&](const auto& connection) {
+    return std::binary_search(connection.disks.begin(), connection.disks.end(), disk);
+  });
+}
 
 std::unique_ptr<IscsiHost> NewIscsiHost(const Parts& parts) {
   return std::make_unique<WindowsIscsi>(parts);

@@ -3,6 +3,8 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,12 +38,20 @@ struct IscsiConnection {
   std::vector<uint32_t> disks;
 };
 
-// What the node has of a target.
-struct IscsiSessions {
-  int count = 0;
-  // The sessions that do not return at the next start.
-  int non_persistent = 0;
+// A session with a target.
+struct IscsiSession {
+  // Windows' identifier of it.
+  std::string id;
+  // The authentication by which it logged in. Unset if Windows names none that is known here.
+  // Windows shows neither the user name nor the secret
+  // (learn.microsoft.com/previous-versions/windows/desktop/iscsidisc/msft-iscsisession).
+  std::optional<ChapMode> chap;
+  // It returns at the next start.
+  bool is_persistent = false;
   std::vector<IscsiConnection> connections;
+
+  // Returns true if a connection shows the disk.
+  bool Shows(uint32_t disk) const;
 };
 
 struct SessionOptions {
@@ -83,20 +93,27 @@ class IscsiHost {
                                                                const IscsiPortal& portal,
                                                                const std::string& iqn) = 0;
 
-  // The next four need no portal to be registered but the one by which a session is opened.
+  // Of the next four only OpenSession() needs a registered portal.
   //
-  // None of a target that the node does not know.
-  virtual absl::StatusOr<IscsiSessions> GetSessions(const CallContext& context,
-                                                    const std::string& iqn) = 0;
-  // As Connect(); ALREADY_EXISTS when there is a session, unless it is to be a further one.
-  virtual absl::Status OpenSession(const CallContext& context, const IscsiPortal& portal,
-                                   const std::string& iqn, const ChapCredentials& credentials,
-                                   const SessionOptions& options) = 0;
-  // Makes all sessions of a target return at the next start, with these credentials and option.
+  // Returns the sessions with all targets of a name, by whichever portals. Empty for an unknown
+  // target.
+  virtual absl::StatusOr<std::vector<IscsiSession>> GetSessions(const CallContext& context,
+                                                                const std::string& iqn) = 0;
+  // As Connect(); ALREADY_EXISTS when there is a session, unless `allow_multipath`. Returns the id
+  // of the session; empty if Windows does not name it.
+  virtual absl::StatusOr<std::string> OpenSession(const CallContext& context,
+                                                  const IscsiPortal& portal, const std::string& iqn,
+                                                  const ChapCredentials& credentials,
+                                                  const SessionOptions& options) = 0;
+  // Makes those of the target's sessions that have these ids return at the next start, with these
+  // credentials and option. Skips persistent sessions and sessions that have ended.
   virtual absl::Status MakePersistent(const CallContext& context, const std::string& iqn,
+                                      const std::set<std::string>& ids,
                                       const ChapCredentials& credentials, bool allow_multipath) = 0;
-  // Ends all sessions of a target for good. FAILED_PRECONDITION when a disk of one is in use.
-  virtual absl::Status EndSessions(const CallContext& context, const std::string& iqn) = 0;
+  // Ends those of the target's sessions that have these ids for good. Skips sessions that have
+  // ended. FAILED_PRECONDITION when a disk of one is in use.
+  virtual absl::Status EndSessions(const CallContext& context, const std::string& iqn,
+                                   const std::set<std::string>& ids) = 0;
   // The IQNs of the connected targets that a portal offers; NOT_FOUND when not registered.
   virtual absl::StatusOr<std::vector<std::string>> ListConnected(const CallContext& context,
                                                                  const IscsiPortal& portal) = 0;

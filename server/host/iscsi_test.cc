@@ -4,6 +4,9 @@
 namespace csi_proxy::host {
 namespace {
 
+using testing::IsEmpty;
+using testing::SizeIs;
+
 constexpr char kPortals[] = R"(
   iscsi_portal {
     address: "10.0.0.5"
@@ -193,11 +196,11 @@ TEST_F(IscsiTest, SessionsByTwoPortals) {
   });
   const IscsiPortal second = {"10.0.0.6", 3260};
   const auto open = [&](const IscsiPortal& portal, SessionOptions options) {
-    return iscsi().OpenSession(context_, portal, "iqn.X:open", {}, options);
+    return iscsi().OpenSession(context_, portal, "iqn.X:open", {}, options).status();
   };
   EXPECT_THAT(open(kPortal, {}), FailsWith(kNotFound, "no portal offers target iqn.X:open"));
-  EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->count, 0);
-  EXPECT_THAT(iscsi().EndSessions(context_, "iqn.x:open"), IsOk());
+  EXPECT_THAT(*iscsi().GetSessions(context_, "iqn.x:open"), IsEmpty());
+  EXPECT_THAT(iscsi().EndSessions(context_, "iqn.x:open", {"x"}), IsOk());
   for (const IscsiPortal& portal : {kPortal, second}) {
     ASSERT_THAT(iscsi().AddPortal(context_, portal), IsOk());
   }
@@ -214,20 +217,33 @@ TEST_F(IscsiTest, SessionsByTwoPortals) {
   EXPECT_THAT(iscsi().ListConnected(context_, second), HasCode(kNotFound));
   const auto sessions = iscsi().GetSessions(context_, "IQN.x:open");
   ASSERT_THAT(sessions, IsOk());
-  EXPECT_EQ(sessions->count, 2);
-  EXPECT_EQ(sessions->non_persistent, 1);
-  ASSERT_EQ(sessions->connections.size(), 2u);
-  EXPECT_EQ(sessions->connections[0].portal, kPortal);
-  EXPECT_EQ(sessions->connections[1].portal, second);
-  for (const IscsiConnection& connection : sessions->connections) {
-    EXPECT_EQ(connection.disks, (std::vector<uint32_t>{20, 21}));
+  ASSERT_THAT(*sessions, SizeIs(2));
+  const IscsiSession& first = sessions->at(0);
+  const IscsiSession& other = sessions->at(1);
+  EXPECT_FALSE(first.is_persistent);
+  EXPECT_TRUE(other.is_persistent);
+  EXPECT_EQ(first.connections.at(0).portal, kPortal);
+  EXPECT_EQ(other.connections.at(0).portal, second);
+  for (const IscsiSession& session : *sessions) {
+    EXPECT_EQ(session.chap, ChapMode::kNone);
+    ASSERT_THAT(session.connections, SizeIs(1));
+    EXPECT_EQ(session.connections[0].disks, (std::vector<uint32_t>{20, 21}));
+    EXPECT_TRUE(session.Shows(21));
+    EXPECT_FALSE(session.Shows(22));
   }
-  ASSERT_THAT(iscsi().MakePersistent(context_, "iqn.x:open", {}, true), IsOk());
-  EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->non_persistent, 0);
-  ASSERT_THAT(iscsi().EndSessions(context_, "iqn.x:open"), IsOk());
-  EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->count, 0);
+  // Only the sessions that are named change.
+  ASSERT_THAT(iscsi().MakePersistent(context_, "iqn.x:open", {"x"}, {}, true), IsOk());
+  EXPECT_FALSE(iscsi().GetSessions(context_, "iqn.x:open")->at(0).is_persistent);
+  ASSERT_THAT(iscsi().MakePersistent(context_, "iqn.x:open", {first.id}, {}, true), IsOk());
+  EXPECT_TRUE(iscsi().GetSessions(context_, "iqn.x:open")->at(0).is_persistent);
+  ASSERT_THAT(iscsi().EndSessions(context_, "iqn.x:open", {first.id}), IsOk());
+  const auto left = iscsi().GetSessions(context_, "iqn.x:open");
+  ASSERT_THAT(*left, SizeIs(1));
+  EXPECT_EQ(left->at(0).id, other.id);
+  ASSERT_THAT(iscsi().EndSessions(context_, "iqn.x:open", {other.id}), IsOk());
+  EXPECT_THAT(*iscsi().GetSessions(context_, "iqn.x:open"), IsEmpty());
   node_->Reboot();
-  EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->count, 0);
+  EXPECT_THAT(*iscsi().GetSessions(context_, "iqn.x:open"), IsEmpty());
 }
 
 TEST_F(IscsiTest, NothingAnswers) {

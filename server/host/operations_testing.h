@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "server/base/status_macros.h"
@@ -54,6 +56,13 @@ struct Operation {
   const char* name;
   std::function<absl::Status(Host&, const CallContext&)> run;
 };
+
+inline absl::StatusOr<std::set<std::string>> SessionIds(Host& host, const CallContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const auto sessions, host.iscsi().GetSessions(context, "iqn.x:joined"));
+  std::set<std::string> ids;
+  for (const IscsiSession& session : sessions) ids.insert(session.id);
+  return ids;
+}
 
 inline const std::vector<Operation>& HostOperations() {
   using H = Host;
@@ -149,11 +158,20 @@ inline const std::vector<Operation>& HostOperations() {
       {"sessions", [](H& h, C c) { return h.iscsi().GetSessions(c, "iqn.x:joined").status(); }},
       {"open session",
        [](H& h, C c) {
-         return h.iscsi().OpenSession(c, kPortal, "iqn.x:open", {}, {.is_persistent = true});
+         return h.iscsi()
+             .OpenSession(c, kPortal, "iqn.x:open", {}, {.is_persistent = true})
+             .status();
        }},
-      {"keep sessions",
-       [](H& h, C c) { return h.iscsi().MakePersistent(c, "iqn.x:joined", {}, false); }},
-      {"end sessions", [](H& h, C c) { return h.iscsi().EndSessions(c, "iqn.x:joined"); }},
+      {"make persistent",
+       [](H& h, C c) -> absl::Status {
+         ABSL_ASSIGN_OR_RETURN(const auto ids, SessionIds(h, c));
+         return h.iscsi().MakePersistent(c, "iqn.x:joined", ids, {}, false);
+       }},
+      {"end sessions",
+       [](H& h, C c) -> absl::Status {
+         ABSL_ASSIGN_OR_RETURN(const auto ids, SessionIds(h, c));
+         return h.iscsi().EndSessions(c, "iqn.x:joined", ids);
+       }},
       {"connected", [](H& h, C c) { return h.iscsi().ListConnected(c, kPortal).status(); }},
       {"chap secret",
        [](H& h, C c) { return h.iscsi().SetMutualChapSecret(c, Secret("twelve-bytes")); }},

@@ -1,6 +1,7 @@
 // Tests the parameters that the host sends with each method of WMI: Windows has another default for
 // each that is left out.
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -164,14 +165,18 @@ TEST_F(WmiArgumentsTest, OfSessions) {
                           "NodeAddress=string \"iqn.x:open\", "
                           "TargetPortalAddress=string \"10.0.0.5\", "
                           "TargetPortalPortNumber=uint16 3260)"));
+  const auto ids = [&](const char* iqn) {
+    return std::set<std::string>{iscsi.GetSessions(context_, iqn)->at(0).id};
+  };
   // It is persistent already: registered twice it would return as two sessions.
-  ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:open", chap, true), IsOk());
+  ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:open", ids("iqn.x:open"), chap, true), IsOk());
   EXPECT_THAT(Called(), ElementsAre());
-  ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:joined", chap, true), IsOk());
+  ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:joined", ids("iqn.x:joined"), chap, true),
+              IsOk());
   EXPECT_THAT(Called(),
               ElementsAre("Register(ChapSecret=string \"one-way-secret\", "
                           "ChapUsername=string \"node\", IsMultipathEnabled=boolean true)"));
-  ASSERT_THAT(iscsi.EndSessions(context_, "iqn.x:joined"), IsOk());
+  ASSERT_THAT(iscsi.EndSessions(context_, "iqn.x:joined", ids("iqn.x:joined")), IsOk());
   EXPECT_THAT(Called(), ElementsAre("Unregister()",
                                     testing::StartsWith("Disconnect(SessionIdentifier=string \"")));
   ASSERT_THAT(iscsi.OpenSession(context_, kPortal, "iqn.x:joined", {}, {}), IsOk());

@@ -68,7 +68,10 @@ class IscsiService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
     ABSL_RETURN_IF_ERROR(CheckIqn(request.iqn));
     ABSL_ASSIGN_OR_RETURN(const auto credentials, ReadCredentials(request));
-    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockTarget(*deps_.locks, context, request.iqn));
+    // Not the lock of the target: a portal that does not answer would hold up calls that disconnect
+    // the target.
+    ABSL_ASSIGN_OR_RETURN(const auto lock,
+                          groups::LockSession(*deps_.locks, context, request.iqn, portal));
     if (absl::Status s = host().Connect(context, portal, request.iqn, credentials);
         !s.ok() && !absl::IsAlreadyExists(s)) {
       return s;

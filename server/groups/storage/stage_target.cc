@@ -1,7 +1,8 @@
 // StageTarget: the sessions of an iSCSI target before StageVolume. Nothing is remembered between
-// calls: the initiator tells which sessions and portals there are. The call has the target's lock
-// throughout, so that no target is disconnected while a LUN of it is staged.
+// calls: the initiator knows which sessions and portals there are. No lock that other calls for the
+// target need is held while a portal or a disk is awaited.
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,10 +11,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/status_macros.h"
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
+#include "server/groups/paths.h"
 #include "server/groups/storage/calls.h"
 #include "server/groups/storage/target.h"
 
@@ -30,6 +33,10 @@ static_assert(static_cast<int>(ChapUse::kChapMutual) == static_cast<int>(host::C
 // TCPConnectTime is 15 s (learn.microsoft.com/archive/blogs/san/
 // microsoft-iscsi-software-initiator-and-isns-server-timers-quick-reference).
 constexpr absl::Duration kPortalTime = absl::Seconds(30);
+
+// The time that all portals may take. Each has an equal share of this, or of the caller's time if
+// that is shorter, and so has what follows: dead portals leave time for the others in one call.
+constexpr absl::Duration kAllPortalsTime = absl::Minutes(2);
 
 // The time in which a session's disks appear.
 constexpr absl::Duration kLunArrival = absl::Seconds(10);
@@ -50,21 +57,29 @@ std::string Numbers(const std::vector<DiskDescription>& disks) {
   });
 }
 
+bool IsBy(const host::IscsiSession& session, const IscsiPortal& portal) {
+  return std::any_of(
+      session.connections.begin(), session.connections.end(),
+      [&](const host::IscsiConnection& connection) { return IsSame(connection.portal, portal); });
+}
+
 class TargetStager {
  public:
   TargetStager(const groups::Deps& deps, const CallContext& context,
                const StageTargetRequest& request, std::vector<IscsiPortal> portals,
                host::ChapCredentials credentials)
-      : host_(*deps.host),
-        locks_(*deps.locks),
+      : deps_(deps),
+        host_(*deps.host),
         context_(context),
         request_(request),
         portals_(std::move(portals)),
         credentials_(std::move(credentials)) {}
 
-  // Sees to the sessions and returns the LUN's disk.
-  absl::StatusOr<DiskDescription> Run() {
+  // Connects the target and returns the LUN's disk. `target` is the target path.
+  absl::StatusOr<DiskDescription> Run(const ConfinedPath& target) {
+    ABSL_ASSIGN_OR_RETURN(mounted_, FindMounted(host_, context_, target));
     ABSL_RETURN_IF_ERROR(Connect());
+    ABSL_RETURN_IF_ERROR(MakeOwnPersistent());
     ABSL_ASSIGN_OR_RETURN(const auto disks, AwaitDisks());
     return Choose(disks);
   }
@@ -73,69 +88,138 @@ class TargetStager {
   std::vector<PortalFailure> failures;
 
  private:
+  // Returns true if the session may be used for the request: one that this call opened, or one that
+  // logged in as the request asks, by one of its portals or with the volume that an earlier call
+  // mounted at the target path. A session by another portal may lead to another target that has the
+  // same name.
+  bool IsOwn(const host::IscsiSession& session) const {
+    if (opened_.contains(session.id)) return true;
+    if (session.chap != credentials_.mode) return false;
+    if (mounted_.has_value() && session.Shows(mounted_->disk)) return true;
+    return std::any_of(portals_.begin(), portals_.end(),
+                       [&](const IscsiPortal& portal) { return IsBy(session, portal); });
+  }
+
+  // Reads `own_` and `others_` anew.
+  absl::Status LookAtSessions(const CallContext& context) {
+    ABSL_ASSIGN_OR_RETURN(own_, host_.iscsi().GetSessions(context, request_.iqn));
+    others_ =
+        std::erase_if(own_, [&](const host::IscsiSession& session) { return !IsOwn(session); });
+    return absl::OkStatus();
+  }
+
+  // Returns true if the request needs no session by the portal besides `own_`.
+  bool HasSession(const IscsiPortal& portal) const {
+    if (!request_.multipath) return !own_.empty();
+    return std::any_of(own_.begin(), own_.end(),
+                       [&](const host::IscsiSession& session) { return IsBy(session, portal); });
+  }
+
   absl::Status Connect() {
-    ABSL_ASSIGN_OR_RETURN(const auto before, host_.iscsi().GetSessions(context_, request_.iqn));
-    int sessions = before.count;
+    ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
+    const absl::Time end = std::min(context_.deadline(), absl::Now() + kAllPortalsTime);
     std::vector<absl::Status> failed;
     for (size_t i = 0; i < portals_.size(); ++i) {
-      const IscsiPortal& portal = portals_[i];
-      const bool is_there =
-          request_.multipath
-              ? std::any_of(before.connections.begin(), before.connections.end(),
-                            [&](const auto& there) { return IsSame(there.portal, portal); })
-              : sessions > 0;
-      if (is_there) continue;
-      absl::Status status = ConnectBy(portal);
-      ABSL_RETURN_IF_ERROR(context_.Check());
+      if (HasSession(portals_[i])) continue;
+      const size_t shares = portals_.size() - i + (portals_.size() > 1 ? 1 : 0);
+      const absl::Duration share = absl::Trunc((end - absl::Now()) / shares, absl::Milliseconds(1));
+      absl::Status status = ConnectBy(portals_[i], std::min(kPortalTime, share));
       if (status.ok()) {
-        ++sessions;
+        ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
         continue;
       }
       failures.push_back({.portal = request_.portals[i], .message = std::string(status.message())});
       failed.push_back(std::move(status));
+      if (const absl::Status over = context_.Check(); !over.ok()) return WithTried(over);
     }
-    if (sessions == 0) return NoSession(failed);
-    if (!request_.persistent || before.non_persistent == 0) return absl::OkStatus();
-    ABSL_RETURN_IF_ERROR(
-        host_.iscsi().MakePersistent(context_, request_.iqn, credentials_, request_.multipath));
+    return own_.empty() ? NoSession(failed) : absl::OkStatus();
+  }
+
+  absl::Status WithTried(const absl::Status& over) const {
+    return absl::Status(
+        over.code(),
+        absl::StrCat(over.message(), "; portals tried: ",
+                     absl::StrJoin(failures, "; ", [](std::string* out, const PortalFailure& f) {
+                       absl::StrAppend(out, f.portal, " (", f.message, ")");
+                     })));
+  }
+
+  absl::Status ConnectBy(const IscsiPortal& portal, absl::Duration time) {
+    const CallContext context = context_.WithTimeout(time);
+    absl::Status status = Register(context, portal);
+    if (status.ok()) status = LogIn(context, portal);
+    if (status.ok() || context.Check().ok()) return status;
+    return absl::UnavailableError(
+        absl::StrCat("not within ", absl::FormatDuration(time), ": ", status.message()));
+  }
+
+  absl::Status Register(const CallContext& context, const IscsiPortal& portal) {
+    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
+    const absl::Status added = host_.iscsi().AddPortal(context, portal);
+    if (added.ok()) steps.push_back(StorageStep::kAddedPortal);
+    if (!absl::IsAlreadyExists(added)) return added;
+    // The target may be newer than the portal's last answer.
+    const absl::Status asked = host_.iscsi().RefreshPortal(context, portal);
+    if (asked.ok()) steps.push_back(StorageStep::kRefreshedPortal);
+    return absl::IsUnavailable(asked) ? asked : context.Check();
+  }
+
+  absl::Status LogIn(const CallContext& context, const IscsiPortal& portal) {
+    ABSL_ASSIGN_OR_RETURN(const auto lock,
+                          groups::LockSession(*deps_.locks, context, request_.iqn, portal));
+    // Another call may log in, or have logged in, at the same time.
+    for (const bool beside_others : {request_.multipath, true}) {
+      ABSL_RETURN_IF_ERROR(LookAtSessions(context));
+      if (HasSession(portal)) return absl::OkStatus();
+      if (others_ > 0) {
+        ABSL_RETURN_IF_ERROR(EndOthers(context, portal));
+      }
+      const auto opened = host_.iscsi().OpenSession(
+          context, portal, request_.iqn, credentials_,
+          {.is_persistent = request_.persistent, .allow_multipath = beside_others || others_ > 0});
+      if (opened.ok()) {
+        opened_.insert(*opened);
+        steps.push_back(StorageStep::kConnectedTarget);
+      }
+      if (!absl::IsAlreadyExists(opened.status())) return opened.status();
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("chap: target ", request_.iqn, " is connected by portal ", portal.address, ":",
+                     portal.port, " with another authentication, and a disk of it is in use"));
+  }
+
+  // Makes way for the request: ends sessions that it cannot use and that no disk needs. Windows
+  // opens one session with a target of this name, unless it is asked for multipath.
+  absl::Status EndOthers(const CallContext& context, const IscsiPortal& portal) {
+    const auto sessions =
+        EndUnusedSessions(deps_, context, request_.iqn, [&](const host::IscsiSession& session) {
+          return !IsOwn(session) && (!request_.multipath || IsBy(session, portal));
+        });
+    if (sessions.ok() && sessions->ended) steps.push_back(StorageStep::kDisconnectedTarget);
+    // The login tells whether a session that did not end is in the way.
+    ABSL_RETURN_IF_ERROR(context.Check());
+    return LookAtSessions(context);
+  }
+
+  // A session of another tenant must not return with these credentials.
+  absl::Status MakeOwnPersistent() {
+    if (!request_.persistent) return absl::OkStatus();
+    std::set<std::string> ids;
+    for (const host::IscsiSession& session : own_) {
+      if (!session.is_persistent) ids.insert(session.id);
+    }
+    if (ids.empty()) return absl::OkStatus();
+    ABSL_ASSIGN_OR_RETURN(const auto lock,
+                          groups::LockTarget(*deps_.locks, context_, request_.iqn));
+    ABSL_RETURN_IF_ERROR(host_.iscsi().MakePersistent(context_, request_.iqn, ids, credentials_,
+                                                      request_.multipath));
     steps.push_back(StorageStep::kMadePersistent);
     return absl::OkStatus();
   }
 
-  absl::Status ConnectBy(const IscsiPortal& portal) {
-    const CallContext context = context_.WithTimeout(kPortalTime);
-    absl::Status status = ConnectBy(context, portal);
-    if (status.ok() || context.Check().ok()) return status;
-    return absl::UnavailableError(
-        absl::StrCat("not within ", absl::FormatDuration(kPortalTime), ": ", status.message()));
-  }
-
-  absl::Status ConnectBy(const CallContext& context, const IscsiPortal& portal) {
-    {
-      ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(locks_, context, portal));
-      const absl::Status added = host_.iscsi().AddPortal(context, portal);
-      if (added.ok()) {
-        steps.push_back(StorageStep::kAddedPortal);
-      } else if (!absl::IsAlreadyExists(added)) {
-        return added;
-      } else {
-        // The target may be newer than the portal's last answer.
-        const absl::Status asked = host_.iscsi().RefreshPortal(context, portal);
-        if (asked.ok()) steps.push_back(StorageStep::kRefreshedPortal);
-        if (absl::IsUnavailable(asked)) return asked;
-        ABSL_RETURN_IF_ERROR(context.Check());
-      }
-    }
-    const absl::Status opened = host_.iscsi().OpenSession(
-        context, portal, request_.iqn, credentials_,
-        {.is_persistent = request_.persistent, .allow_multipath = request_.multipath});
-    if (opened.ok()) steps.push_back(StorageStep::kConnectedTarget);
-    // Somebody else has connected the target meanwhile.
-    return absl::IsAlreadyExists(opened) ? absl::OkStatus() : opened;
-  }
-
   // A refusal says more than a portal that does not answer.
   static absl::Status NoSession(const std::vector<absl::Status>& failed) {
+    if (failed.empty()) return absl::UnavailableError("portals: the session has ended again");
     const auto told = std::find_if(failed.begin(), failed.end(), [](const absl::Status& status) {
       return !absl::IsUnavailable(status);
     });
@@ -149,20 +233,26 @@ class TargetStager {
                      })));
   }
 
-  // The disks that have the LUN now, by number. `complete` if no session lacks it.
+  // Returns the disks that have the LUN now, by number. Sets `complete` if no session lacks it.
   absl::StatusOr<std::vector<DiskDescription>> Look(bool* complete) {
-    ABSL_ASSIGN_OR_RETURN(const auto now, host_.iscsi().GetSessions(context_, request_.iqn));
+    ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
+    if (own_.empty()) {
+      return absl::UnavailableError(
+          absl::StrCat("target ", request_.iqn, " was disconnected while its LUN was awaited"));
+    }
     ABSL_ASSIGN_OR_RETURN(const auto all, host_.disk().ListDisks(context_));
     std::set<uint32_t> numbers;
     *complete = true;
-    for (const host::IscsiConnection& connection : now.connections) {
+    for (const host::IscsiSession& session : own_) {
       bool shows = false;
-      for (const DiskDescription& disk : all) {
-        const auto& disks = connection.disks;
-        if (std::find(disks.begin(), disks.end(), disk.disk_number) == disks.end()) continue;
-        if (!HasLun(disk, request_.lun_id, connection)) continue;
-        numbers.insert(disk.disk_number);
-        shows = true;
+      for (const host::IscsiConnection& connection : session.connections) {
+        for (const DiskDescription& disk : all) {
+          const auto& disks = connection.disks;
+          if (std::find(disks.begin(), disks.end(), disk.disk_number) == disks.end()) continue;
+          if (!HasLun(disk, request_.lun_id, connection)) continue;
+          numbers.insert(disk.disk_number);
+          shows = true;
+        }
       }
       *complete = *complete && shows;
     }
@@ -206,6 +296,13 @@ class TargetStager {
       if (disk.is_online || disk.offline_reason != kRedundantPath) usable.push_back(disk);
     }
     if (usable.size() == 1 && (found.size() == 1 || portals_.size() == 1)) return usable.front();
+    if (usable.empty() && others_ > 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "portals: LUN ", request_.lun_id, " of target ", request_.iqn, " is disk ",
+          Numbers(found), ", a second path to a disk in use: ", others_,
+          " sessions of the target are by other portals or with another authentication. Unstage "
+          "what was staged by them first"));
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         "multipath: LUN ", request_.lun_id, " of target ", request_.iqn,
         " is not one disk but several, ", Numbers(found),
@@ -214,12 +311,19 @@ class TargetStager {
         "and use one portal"));
   }
 
+  const groups::Deps& deps_;
   host::Host& host_;
-  ResourceLocks& locks_;
   const CallContext& context_;
   const StageTargetRequest& request_;
   const std::vector<IscsiPortal> portals_;
   const host::ChapCredentials credentials_;
+  // The volume that was mounted at the target path when the call began.
+  std::optional<MountedVolume> mounted_;
+  // The ids of the sessions that this call opened.
+  std::set<std::string> opened_;
+  // The target's sessions that may be used for the request, and the number of the others.
+  std::vector<host::IscsiSession> own_;
+  size_t others_ = 0;
 };
 
 }  // namespace
@@ -248,9 +352,11 @@ absl::StatusOr<StageTargetResponse> StageLun(const groups::Deps& deps, const Cal
                                 .label = request.label};
   ABSL_RETURN_IF_ERROR(CheckStaging(deps, staging));
 
-  ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockTarget(*deps.locks, context, request.iqn));
+  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
+                                               deps.roots, "target_path", request.target_path));
+
   TargetStager stager(deps, context, request, std::move(portals), std::move(credentials));
-  ABSL_ASSIGN_OR_RETURN(const auto disk, stager.Run());
+  ABSL_ASSIGN_OR_RETURN(const auto disk, stager.Run(target));
   ABSL_ASSIGN_OR_RETURN(auto staged, StageFound(deps, context, staging, disk));
   StageTargetResponse response;
   response.disk_number = staged.disk_number;

@@ -1,5 +1,8 @@
 #include "server/groups/storage/target.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -9,14 +12,23 @@
 #include "server/base/status_macros.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/iscsi/fields.h"
+#include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
 
 namespace csi_proxy::storage {
 namespace {
 
 using host::IscsiPortal;
+using host::IscsiSession;
 
 constexpr size_t kMaxPortals = 16;
+
+// The time that a call waits for the locks of the disks of sessions that it would end. A disk whose
+// lock is not free then is in use.
+constexpr absl::Duration kDiskLocks = absl::Seconds(1);
+
+// The time that sessions of others may take to end, in all.
+constexpr absl::Duration kOthersEnd = absl::Seconds(5);
 
 // A colon before a port is the only one, or comes behind a bracket.
 absl::StatusOr<IscsiPortal> ParsePortal(const std::string& field, absl::string_view text) {
@@ -35,6 +47,22 @@ absl::StatusOr<IscsiPortal> ParsePortal(const std::string& field, absl::string_v
     return absl::InvalidArgumentError(absl::StrCat(field, ": has no closing bracket"));
   }
   return iscsi::ReadPortal(field, field, std::string(address), port);
+}
+
+absl::StatusOr<bool> IsInUse(const groups::Deps& deps, const CallContext& context, uint32_t disk,
+                             bool is_unstaged) {
+  host::VolumeHost& host = deps.host->volume();
+  const auto volumes = host.ListVolumes(context, disk, 0);
+  // Any disk may go at any time, and so may a volume.
+  if (absl::IsNotFound(volumes.status())) return false;
+  if (!volumes.ok()) return volumes.status();
+  for (const VolumeId& volume : *volumes) {
+    const auto points = host.ListMountPoints(context, volume, deps.roots.get());
+    if (absl::IsNotFound(points.status())) continue;
+    if (!points.ok()) return points.status();
+    if (!points->empty()) return true;
+  }
+  return !is_unstaged && !volumes->empty();
 }
 
 }  // namespace
@@ -75,6 +103,87 @@ bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
   }
   uint32_t number = 0;
   return absl::SimpleAtoi(wanted, &number) && number == lun;
+}
+
+absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
+                                                         const CallContext& context,
+                                                         const ConfinedPath& path) {
+  const auto link = host.filesystem().ReadLink(context, path);
+  ABSL_RETURN_IF_ERROR(context.Check());
+  if (!link.ok() || !link->is_link) return std::nullopt;
+  const auto volume = VolumeId::Parse(link->target);
+  if (!volume.ok()) return std::nullopt;
+  const auto disk = host.volume().GetDiskNumber(context, *volume);
+  ABSL_RETURN_IF_ERROR(context.Check());
+  if (!disk.ok()) return std::nullopt;
+  return MountedVolume{*volume, *disk};
+}
+
+absl::StatusOr<UnusedSessions> EndUnusedSessions(
+    const groups::Deps& deps, const CallContext& context, const std::string& iqn,
+    const std::function<bool(const IscsiSession&)>& may_end, std::optional<uint32_t> unstaged) {
+  host::IscsiHost& iscsi = deps.host->iscsi();
+  UnusedSessions result;
+  ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockTarget(*deps.locks, context, iqn));
+  const auto is_unstaged = [&](const IscsiSession& session) {
+    return unstaged.has_value() && session.Shows(*unstaged);
+  };
+
+  // The disks, with whether they belong to a session that shows the unstaged one.
+  std::map<uint32_t, bool> disks;
+  ABSL_ASSIGN_OR_RETURN(auto sessions, iscsi.GetSessions(context, iqn));
+  std::erase_if(sessions, [&](const IscsiSession& session) { return !may_end(session); });
+  if (sessions.empty()) return result;
+  // The volume was not on a disk of the target.
+  if (std::ranges::none_of(sessions, is_unstaged)) unstaged.reset();
+  for (const IscsiSession& session : sessions) {
+    for (const host::IscsiConnection& connection : session.connections) {
+      for (const uint32_t disk : connection.disks) disks[disk] |= is_unstaged(session);
+    }
+  }
+  std::vector<ResourceLocks::Lock> disk_locks;
+  std::set<uint32_t> unused;
+  const CallContext waiting = context.WithTimeout(kDiskLocks);
+  for (const auto& [disk, belongs_to_unstaged] : disks) {
+    auto disk_lock = groups::LockDisk(*deps.locks, waiting, disk);
+    ABSL_RETURN_IF_ERROR(context.Check());
+    bool in_use = !disk_lock.ok();
+    if (disk_lock.ok()) {
+      disk_locks.push_back(*std::move(disk_lock));
+      ABSL_ASSIGN_OR_RETURN(in_use, IsInUse(deps, context, disk, belongs_to_unstaged));
+    }
+    if (in_use) {
+      result.disks_in_use.push_back(disk);
+    } else {
+      unused.insert(disk);
+    }
+  }
+
+  // Until then a session may have got a disk more.
+  ABSL_ASSIGN_OR_RETURN(sessions, iscsi.GetSessions(context, iqn));
+  std::stable_partition(sessions.begin(), sessions.end(), is_unstaged);
+  const CallContext others_end = context.WithTimeout(kOthersEnd);
+  absl::Status failed;
+  for (const IscsiSession& session : sessions) {
+    std::set<uint32_t> shown;
+    for (const host::IscsiConnection& connection : session.connections) {
+      shown.insert(connection.disks.begin(), connection.disks.end());
+    }
+    if (!may_end(session) || !std::ranges::includes(unused, shown)) continue;
+    const bool is_others = unstaged.has_value() && !is_unstaged(session);
+    const absl::Status ended =
+        iscsi.EndSessions(is_others ? others_end : context, iqn, {session.id});
+    ABSL_RETURN_IF_ERROR(context.Check());
+    result.ended = result.ended || ended.ok();
+    if (ended.ok()) continue;
+    if (is_others) {
+      result.disks_in_use.insert(result.disks_in_use.end(), shown.begin(), shown.end());
+    } else {
+      failed.Update(ended);
+    }
+  }
+  if (!failed.ok()) return failed;
+  return result;
 }
 
 }  // namespace csi_proxy::storage

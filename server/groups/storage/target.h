@@ -1,12 +1,19 @@
 // Parts of StageTarget and UnstageTarget: what their requests and the node say of a target.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "csi_proxy/call_context.h"
+#include "server/base/volume_id.h"
+#include "server/base/windows_path.h"
+#include "server/groups/deps.h"
 #include "server/host/disk_host.h"
 #include "server/host/iscsi_host.h"
 
@@ -26,5 +33,34 @@ absl::Status CheckLun(const std::string& lun, bool may_be_empty);
 // Windows does not tell.
 bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
             const host::IscsiConnection& connection);
+
+// A volume that is mounted at a path, and its disk.
+struct MountedVolume {
+  VolumeId volume;
+  uint32_t disk;
+};
+// Returns the volume that is mounted at a path; nothing if there is none, or if it or its disk does
+// not answer.
+absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
+                                                         const CallContext& context,
+                                                         const ConfinedPath& path);
+
+struct UnusedSessions {
+  // A session was ended.
+  bool ended = false;
+  // The disks for which sessions stay.
+  std::vector<uint32_t> disks_in_use;
+};
+// Ends the target's sessions for which `may_end` returns true and none of whose disks is in use. A
+// disk is in use while a volume of it is mounted anywhere, while another call works on it, and also
+// while it is online with a volume, because another call or driver may be about to mount that. The
+// last does not count for sessions that show `unstaged`, the disk whose volume the caller has just
+// unmounted. Looks at each disk under its lock, and holds the locks until the sessions have ended.
+// Returns the error of a session that Windows does not end; if `unstaged` is set, only of those
+// that show it: the disks of others count as in use, because they may be another tenant's.
+absl::StatusOr<UnusedSessions> EndUnusedSessions(
+    const groups::Deps& deps, const CallContext& context, const std::string& iqn,
+    const std::function<bool(const host::IscsiSession&)>& may_end,
+    std::optional<uint32_t> unstaged = std::nullopt);
 
 }  // namespace csi_proxy::storage

@@ -57,8 +57,9 @@ inline UnstageTargetRequest UnstageRequest() {
   return {.target_path = kTarget, .iqn = kIqn, .lun_id = "0"};
 }
 
-inline NodeState TargetState(bool mpio) {
-  auto node = machine::simulated::LoadScenario(kTargetScenario, "test");
+// `more`: further portals.
+inline NodeState TargetState(bool mpio, absl::string_view more = "") {
+  auto node = machine::simulated::LoadScenario(absl::StrCat(kTargetScenario, more), "test");
   EXPECT_TRUE(node.ok()) << node.status();
   NodeState state = (*node)->Snapshot();
   state.behaviour.mpio = mpio;
@@ -70,7 +71,8 @@ class TargetTest : public testing::Test {
   using Staged = absl::StatusOr<StageTargetResponse>;
   using Unstaged = absl::StatusOr<UnstageTargetResponse>;
 
-  explicit TargetTest(bool mpio = false) : node_(NodeIn(TargetState(mpio))) {}
+  explicit TargetTest(bool mpio = false, absl::string_view more = "")
+      : node_(NodeIn(TargetState(mpio, more))) {}
 
   Staged Stage(const StageTargetRequest& request) {
     return process_.storage->StageTarget(process_.context, request);

@@ -1,6 +1,6 @@
 // UnstageTarget: the end of an iSCSI target's sessions after UnstageVolume.
 #include <algorithm>
-#include <set>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,68 +31,47 @@ class TargetUnstager {
         portals_(std::move(portals)) {}
 
   absl::StatusOr<UnstageTargetResponse> Run() {
-    ABSL_ASSIGN_OR_RETURN(const auto before, host_.iscsi().GetSessions(context_, request_.iqn));
-    ABSL_RETURN_IF_ERROR(CheckMounted(before));
+    ABSL_ASSIGN_OR_RETURN(const auto mounted, FindMounted(host_, context_, target_));
+    if (mounted.has_value()) {
+      ABSL_RETURN_IF_ERROR(CheckMounted(mounted->disk));
+    }
     ABSL_ASSIGN_OR_RETURN(
         auto unstaged,
         Unstage(deps_, context_, UnstageVolumeRequest{.target_path = request_.target_path}));
     response_.volume_id = std::move(unstaged.volume_id);
     response_.steps = std::move(unstaged.steps);
-    if (before.count > 0) {
-      ABSL_ASSIGN_OR_RETURN(response_.disks_in_use, DisksInUse(before));
-      if (!response_.disks_in_use.empty()) return std::move(response_);
-      ABSL_RETURN_IF_ERROR(host_.iscsi().EndSessions(context_, request_.iqn));
-      response_.steps.push_back(StorageStep::kDisconnectedTarget);
+    const bool is_unstaged =
+        mounted.has_value() && mounted->volume.ToString() == response_.volume_id;
+    ABSL_ASSIGN_OR_RETURN(
+        auto sessions,
+        EndUnusedSessions(
+            deps_, context_, request_.iqn, [](const host::IscsiSession&) { return true; },
+            is_unstaged ? std::optional(mounted->disk) : std::nullopt));
+    if (sessions.ended) response_.steps.push_back(StorageStep::kDisconnectedTarget);
+    response_.disks_in_use = std::move(sessions.disks_in_use);
+    if (response_.disks_in_use.empty()) {
+      ABSL_RETURN_IF_ERROR(RemovePortals());
     }
-    ABSL_RETURN_IF_ERROR(RemovePortals());
     return std::move(response_);
   }
 
  private:
   // The caller means another volume if that of another LUN is mounted.
-  absl::Status CheckMounted(const host::IscsiSessions& sessions) {
+  absl::Status CheckMounted(uint32_t number) {
     if (request_.lun_id.empty()) return absl::OkStatus();
-    const auto link = host_.filesystem().ReadLink(context_, target_);
-    // UnstageVolume says what is wrong with the directory.
-    if (!link.ok()) return context_.Check();
-    const auto volume = VolumeId::Parse(link->target);
-    if (!link->is_link || !volume.ok()) return absl::OkStatus();
-    const auto number = host_.volume().GetDiskNumber(context_, *volume);
-    if (!number.ok()) return context_.Check();
-    for (const host::IscsiConnection& connection : sessions.connections) {
-      const auto& disks = connection.disks;
-      if (std::find(disks.begin(), disks.end(), *number) == disks.end()) continue;
-      ABSL_ASSIGN_OR_RETURN(const auto disk, host_.disk().Describe(context_, *number));
-      if (HasLun(disk, request_.lun_id, connection)) return absl::OkStatus();
-      return absl::FailedPreconditionError(
-          absl::StrCat("lun_id: at ", target_.path.ToString(), " a volume of disk ", *number,
-                       " is mounted, which is another LUN of the target"));
+    ABSL_ASSIGN_OR_RETURN(const auto sessions, host_.iscsi().GetSessions(context_, request_.iqn));
+    for (const host::IscsiSession& session : sessions) {
+      for (const host::IscsiConnection& connection : session.connections) {
+        const auto& disks = connection.disks;
+        if (std::find(disks.begin(), disks.end(), number) == disks.end()) continue;
+        ABSL_ASSIGN_OR_RETURN(const auto disk, host_.disk().Describe(context_, number));
+        if (HasLun(disk, request_.lun_id, connection)) return absl::OkStatus();
+        return absl::FailedPreconditionError(
+            absl::StrCat("lun_id: at ", target_.path.ToString(), " a volume of disk ", number,
+                         " is mounted, which is another LUN of the target"));
+      }
     }
     return absl::OkStatus();
-  }
-
-  // A disk is in use while a volume of it is mounted, by a driver or by the node.
-  absl::StatusOr<std::vector<uint32_t>> DisksInUse(const host::IscsiSessions& sessions) {
-    std::set<uint32_t> numbers;
-    for (const host::IscsiConnection& connection : sessions.connections) {
-      numbers.insert(connection.disks.begin(), connection.disks.end());
-    }
-    std::vector<uint32_t> in_use;
-    for (const uint32_t number : numbers) {
-      const auto volumes = host_.volume().ListVolumes(context_, number, 0);
-      if (absl::IsNotFound(volumes.status())) continue;
-      if (!volumes.ok()) return volumes.status();
-      bool is_mounted = false;
-      for (const VolumeId& volume : *volumes) {
-        const auto points = host_.volume().ListMountPoints(context_, volume, deps_.roots.get());
-        if (absl::IsNotFound(points.status())) continue;
-        if (!points.ok()) return points.status();
-        is_mounted = is_mounted || !points->empty();
-      }
-      if (is_mounted) in_use.push_back(number);
-    }
-    ABSL_RETURN_IF_ERROR(context_.Check());
-    return in_use;
   }
 
   absl::Status RemovePortals() {
@@ -128,7 +107,6 @@ absl::StatusOr<UnstageTargetResponse> UnstageLun(const groups::Deps& deps,
   ABSL_RETURN_IF_ERROR(iscsi::CheckIqn(request.iqn));
   ABSL_RETURN_IF_ERROR(CheckLun(request.lun_id, true));
   ABSL_ASSIGN_OR_RETURN(auto portals, ReadPortals("remove_portals", request.remove_portals));
-  ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockTarget(*deps.locks, context, request.iqn));
   return TargetUnstager(deps, context, request, target, std::move(portals)).Run();
 }
 

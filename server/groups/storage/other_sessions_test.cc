@@ -1,0 +1,287 @@
+// StageTarget and UnstageTarget beside sessions of others: with another target of the same name,
+// or with the same target by another portal.
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "server/groups/handlers.h"
+#include "server/groups/locks.h"
+#include "server/groups/storage/target_testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using machine::simulated::IscsiTarget;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using enum StorageStep;
+
+// A portal of an attacker, whose target has the victim's name. Another that has gone.
+constexpr char kOtherPortals[] = R"(
+  iscsi_portal { address: "10.6.6.6" target {
+    iqn: "iqn.2026-01.example:data" separate: true
+    disk { number: 20 size_bytes: 1073741824 page83: "other" offline: true bus_type: BUS_ISCSI
+           location: "iSCSI : Adapter 1 : Port 0 : Target 1 : LUN 0" } } }
+  iscsi_portal { address: "10.1.1.1" unreachable: true target {
+    iqn: "iqn.2026-01.example:data" separate: true persistent: true } }
+)";
+constexpr size_t kAttackers = 2;
+constexpr size_t kGone = 3;
+
+StageTargetRequest AttackersRequest() {
+  return {.portals = {"10.6.6.6"}, .iqn = kIqn, .lun_id = "0", .target_path = kOtherTarget};
+}
+UnstageTargetRequest AttackersUnstage() { return {.target_path = kOtherTarget, .iqn = kIqn}; }
+
+// With and without MPIO.
+class OtherSessionsTest : public TargetTest, public testing::WithParamInterface<bool> {
+ protected:
+  OtherSessionsTest() : TargetTest(GetParam(), kOtherPortals) {}
+  static StageTargetRequest Request() { return GetParam() ? MultipathRequest() : TargetRequest(); }
+  IscsiTarget& Target(NodeState& state, size_t portal) {
+    return state.iscsi_portals[portal].targets[0];
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Mpio, OtherSessionsTest, testing::Bool());
+
+TEST_P(OtherSessionsTest, AnotherTargetOfTheNameIsNotTakenForTheRequests) {
+  const auto attacked = Stage(AttackersRequest());
+  ASSERT_TRUE(attacked.ok()) << attacked.status();
+  ASSERT_EQ(attacked->disk_number, 20u);
+  const auto staged = Stage(Request());
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->disk_number, 10u);
+  EXPECT_THAT(staged->failed_portals, IsEmpty());
+  EXPECT_TRUE(At(0).connected && At(0).persistent);
+  EXPECT_EQ(At(1).connected, GetParam());
+  // The attacker's session does not become persistent with the victim's secret.
+  EXPECT_TRUE(At(kAttackers).connected && !At(kAttackers).persistent);
+  EXPECT_THAT(Stage(Request())->steps, IsEmpty());
+  // Nor does the end of one hold up the other.
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_FALSE(At(0).connected || At(1).connected);
+  EXPECT_TRUE(At(kAttackers).connected && Writes(kOtherTarget));
+  ASSERT_TRUE(Stage(Request()).ok());
+  ASSERT_TRUE(Unstage(AttackersUnstage()).ok());
+  EXPECT_FALSE(At(kAttackers).connected);
+  EXPECT_TRUE(At(0).connected && Writes());
+}
+
+TEST_P(OtherSessionsTest, ASessionWithASecretIsNotGivenToARequestWithout) {
+  ASSERT_TRUE(Stage(Request()).ok());
+  StageTargetRequest request = AttackersRequest();
+  request.lun_id = "1";
+  request.portals = {"10.0.0.5"};
+  ExpectFailed(Stage(request), absl::StatusCode::kFailedPrecondition, "another authentication");
+  request.portals = {"10.9.9.9"};
+  ExpectFailed(Stage(request), absl::StatusCode::kUnavailable, "registering portal 10.9.9.9");
+  request.chap = ChapUse::kChapOneWay;
+  request.chap_username = "node";
+  request.chap_secret = "not-the-secret";
+  ExpectFailed(Stage(request), absl::StatusCode::kUnavailable, "registering portal 10.9.9.9");
+  EXPECT_THAT(Stage(Request())->steps, IsEmpty());
+}
+
+TEST_P(OtherSessionsTest, ASessionWhosePortalHasGoneMakesWay) {
+  Change([&](NodeState& state) { Target(state, kGone).connected = true; });
+  const auto staged = Stage(Request());
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->disk_number, 10u);
+  EXPECT_TRUE(At(0).connected);
+  // With multipath it is in nobody's way until the target is unstaged.
+  EXPECT_EQ(At(kGone).connected, GetParam());
+  EXPECT_THAT(Stage(Request())->steps, IsEmpty());
+  ASSERT_TRUE(Unstage().ok());
+  EXPECT_FALSE(At(0).connected || At(kGone).connected || At(kGone).persistent);
+}
+
+// The text names no portal of another tenant.
+TEST_P(OtherSessionsTest, ASecondPathToADiskInUseIsRefusedWithoutMpio) {
+  ASSERT_TRUE(Stage(TargetRequest()).ok());
+  StageTargetRequest request = TargetRequest();
+  request.portals = {"10.0.0.6"};
+  request.target_path = kOtherTarget;
+  const auto refused = Stage(request);
+  EXPECT_EQ(refused.ok(), GetParam());
+  if (!refused.ok()) {
+    ExpectFailed(refused, absl::StatusCode::kFailedPrecondition, "a second path to a disk in use");
+    EXPECT_THAT(std::string(refused.status().message()), Not(HasSubstr("10.0.0.5")));
+  }
+  EXPECT_TRUE(Writes());
+}
+
+// Each call of the attacker waits until its caller goes, and holds up none of the victim's.
+TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
+  const struct {
+    const char* waits_at;
+    const char* lun;
+  } rows[] = {{"wmi.Invoke/MSFT_iSCSITargetPortal.New", "0"},
+              {"wmi.Invoke/MSFT_iSCSITargetPortal.Update", "0"},
+              {"wmi.Invoke/MSFT_iSCSITarget.Connect", "0"},
+              {"wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache", "7"},
+              {"wmi.Invoke/MSFT_Volume.Format", "0"}};
+  const auto iscsi = iscsi::NewIscsiService(process_.deps);
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.waits_at);
+    ASSERT_TRUE(Stage(Request()).ok());
+    Change([&](NodeState& state) {
+      state.iscsi_portals[kAttackers].registered = row.waits_at == rows[1].waits_at;
+    });
+    machine::simulated::FaultRule rule;
+    rule.operation = row.waits_at;
+    rule.times = 1;
+    rule.latency = absl::Hours(1);
+    ASSERT_TRUE(node_->InjectFault(rule).ok());
+    absl::Notification gone, ended;
+    std::thread attacker([&] {
+      StageTargetRequest request = AttackersRequest();
+      request.lun_id = row.lun;
+      const CallContext context(absl::InfiniteFuture(), &gone);
+      const auto staged = process_.storage->StageTarget(context, request);
+      EXPECT_TRUE(absl::IsCancelled(staged.status())) << staged.status();
+      ended.Notify();
+    });
+    while (!node_->Snapshot().faults.empty() && !ended.HasBeenNotified()) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    EXPECT_FALSE(ended.HasBeenNotified());
+    const CallContext context = process_.context.WithTimeout(absl::Minutes(1));
+    const auto unstaged = process_.storage->UnstageTarget(context, UnstageRequest());
+    EXPECT_TRUE(unstaged.ok()) << unstaged.status();
+    EXPECT_FALSE(At(0).connected || At(1).connected);
+    const iscsi::TargetPortal portal = {.target_address = "10.0.0.5", .target_port = 3260};
+    EXPECT_TRUE(iscsi->DisconnectTarget(context, {.target_portal = portal, .iqn = kIqn}).ok());
+    gone.Notify();
+    attacker.join();
+    ASSERT_TRUE(Unstage(AttackersUnstage()).ok());
+  }
+}
+
+TEST_P(OtherSessionsTest, UnstagingAnotherPathEndsNoSessionWhoseDiskIsOnline) {
+  ASSERT_TRUE(Stage(Request()).ok());
+  // The disk stays online, as before a driver mounts it.
+  ASSERT_TRUE(process_.storage
+                  ->UnstageVolume(process_.context, {.target_path = kTarget, .keep_online = true})
+                  .ok());
+  UnstageTargetRequest request = AttackersUnstage();
+  request.remove_portals = {"10.0.0.5", "10.0.0.6"};
+  for (const bool has_own_volume : {false, true}) {
+    if (has_own_volume) {
+      ASSERT_TRUE(Stage(AttackersRequest()).ok());
+    }
+    const auto unstaged = Unstage(request);
+    ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+    EXPECT_THAT(unstaged->disks_in_use, ElementsAre(10u));
+    EXPECT_THAT(unstaged->steps, Not(Contains(kRemovedPortal)));
+    EXPECT_TRUE(At(0).connected && At(0).persistent);
+    EXPECT_FALSE(At(kAttackers).connected);
+  }
+  // A repeated call of the victim finds the disk offline.
+  ASSERT_TRUE(Stage(Request()).ok());
+  ASSERT_TRUE(process_.Unstage().ok());
+  EXPECT_THAT(Unstage()->steps, ElementsAre(kDisconnectedTarget));
+}
+
+// StageVolume comes at each call that UnstageTarget makes of Windows.
+TEST_P(OtherSessionsTest, NoSessionEndsUnderAVolumeThatIsBeingStaged) {
+  ASSERT_TRUE(Stage(Request()).ok());
+  ASSERT_TRUE(process_.Unstage().ok());
+  const NodeState state = node_->Snapshot();
+  int staged = 0;
+  int calls = 1;
+  for (int at = 1; at <= calls; ++at) {
+    SCOPED_TRACE(at);
+    const auto node = NodeIn(state);
+    Process unstaging(node.get());
+    Process other(node.get());
+    groups::Deps deps = other.deps;
+    deps.locks = &unstaging.locks;
+    const auto storage = NewStorageService(deps);
+    bool is_staged = false;
+    unstaging.life.before_call = [&](int call) {
+      if (call != at) return;
+      const CallContext hurried = other.context.WithTimeout(absl::Milliseconds(50));
+      is_staged =
+          storage->StageVolume(hurried, {.disk = {.page83 = "lun0"}, .target_path = kOtherTarget})
+              .ok();
+    };
+    ASSERT_TRUE(unstaging.storage->UnstageTarget(unstaging.context, UnstageRequest()).ok());
+    calls = unstaging.life.calls();
+    staged += is_staged ? 1 : 0;
+    EXPECT_EQ(node->Snapshot().iscsi_portals[0].targets[0].connected, is_staged);
+  }
+  EXPECT_GT(staged, 0);
+  EXPECT_LT(staged, calls);
+}
+
+// The target's other disk goes at each call that UnstageTarget makes of Windows.
+TEST_P(OtherSessionsTest, ADiskThatGoesWhileItIsLookedAtHoldsUpNothing) {
+  ASSERT_TRUE(StageLun("1", kOtherTarget).ok());
+  ASSERT_TRUE(Stage(Request()).ok());
+  ASSERT_TRUE(
+      process_.storage
+          ->UnstageVolume(process_.context, {.target_path = kOtherTarget, .keep_online = true})
+          .ok());
+  const NodeState state = node_->Snapshot();
+  int calls = 1;
+  for (int at = 1; at <= calls; ++at) {
+    SCOPED_TRACE(at);
+    const auto node = NodeIn(state);
+    Process process(node.get());
+    process.life.before_call = [&](int call) {
+      if (call == at) (void)node->DetachDisk(11);
+    };
+    const auto unstaged = process.storage->UnstageTarget(process.context, UnstageRequest());
+    ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+    calls = process.life.calls();
+    EXPECT_FALSE(node->Snapshot().iscsi_portals[0].targets[0].connected);
+  }
+}
+
+// The one in the middle is.
+TEST_P(OtherSessionsTest, ADiskIsInUseWhicheverOfItsVolumesIsMounted) {
+  ASSERT_TRUE(StageLun("1", kOtherTarget).ok());
+  ASSERT_TRUE(Stage(Request()).ok());
+  Change([&](NodeState& state) {
+    auto& partitions = Target(state, 0).disks[1].partitions;
+    auto before = partitions.back();
+    auto behind = partitions.back();
+    before.offset_bytes -= 512;
+    behind.offset_bytes += 512;
+    before.volume->id = *VolumeId::Parse(R"(\\?\Volume{00000000-0000-0000-0000-000000000011}\)");
+    behind.volume->id = *VolumeId::Parse(R"(\\?\Volume{00000000-0000-0000-0000-000000000012}\)");
+    partitions.insert(partitions.end() - 1, before);
+    partitions.push_back(behind);
+  });
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_THAT(unstaged->disks_in_use, ElementsAre(11u));
+  EXPECT_TRUE(At(0).connected && Writes(kOtherTarget));
+}
+
+// A location may be missing: then only the disk of a session that shows one has the LUN.
+TEST_P(OtherSessionsTest, ADiskIsComparedWithTheConnectionThatShowsIt) {
+  Change([&](NodeState& state) {
+    for (const size_t portal : {size_t{0}, kAttackers}) {
+      Target(state, portal).connected = true;
+      Target(state, portal).session_chap = machine::simulated::ChapMode::kNone;
+      for (auto& disk : Target(state, portal).disks) disk.location.clear();
+    }
+  });
+  StageTargetRequest request = AttackersRequest();
+  request.portals = {"10.0.0.5", "10.6.6.6"};
+  const auto staged = Stage(request);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->disk_number, 20u);
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage

@@ -1,0 +1,82 @@
+// The time that StageTarget spends on portals that do not answer, by the clock of
+// random_nodes_test.cc: sleep takes no time.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "server/groups/storage/target_testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr size_t kPortals = 6;
+
+// Returns a node with MPIO and six portals of the target, of which one answers. To register each of
+// the others takes 15 seconds, and then fails.
+std::unique_ptr<Machine> NodeWithDeadPortals(size_t live) {
+  std::string more;
+  for (size_t i = 2; i < kPortals; ++i) {
+    absl::StrAppend(&more, R"(iscsi_portal { address: "10.0.1.)", i, R"(" target { iqn: ")", kIqn,
+                    R"(" } } )");
+  }
+  NodeState state = TargetState(true, more);
+  for (size_t i = 0; i < kPortals; ++i) {
+    if (i == live) continue;
+    state.iscsi_portals[i].reachable = false;
+    machine::simulated::FaultRule rule;
+    rule.operation = "wmi.Invoke/MSFT_iSCSITargetPortal.New";
+    rule.resource = absl::StrCat(state.iscsi_portals[i].portal.address, ":3260");
+    rule.latency = absl::Seconds(15);
+    state.faults.push_back(rule);
+  }
+  return NodeIn(state);
+}
+
+TEST(TargetTimeTest, DeadPortalsLeaveTimeForTheOneThatAnswers) {
+  for (const bool multipath : {false, true}) {
+    for (size_t live = 0; live < kPortals; ++live) {
+      SCOPED_TRACE(absl::StrCat("portal ", live, multipath ? ", multipath" : ""));
+      const auto node = NodeWithDeadPortals(live);
+      Process process(node.get());
+      StageTargetRequest request = TargetRequest();
+      request.multipath = multipath;
+      request.portals.clear();
+      for (const auto& portal : node->Snapshot().iscsi_portals) {
+        request.portals.push_back(portal.portal.address);
+      }
+      const auto staged =
+          process.storage->StageTarget(CallContext().WithTimeout(absl::Minutes(1)), request);
+      ASSERT_TRUE(staged.ok()) << staged.status();
+      EXPECT_EQ(staged->failed_portals.size(), multipath ? kPortals - 1 : live);
+    }
+  }
+}
+
+TEST(TargetTimeTest, ACallWhoseTimeEndsNamesThePortalsThatItTried) {
+  const auto node = NodeWithDeadPortals(1);
+  Process process(node.get());
+  const absl::Time begin = absl::Now();
+  const absl::Status late =
+      process.storage->StageTarget(CallContext().WithTimeout(absl::Seconds(10)), TargetRequest())
+          .status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
+  EXPECT_THAT(std::string(late.message()), HasSubstr("; portals tried: 10.0.0.5 (not within 10s"));
+  EXPECT_EQ(absl::Now() - begin, absl::Seconds(10));
+  // Without a deadline all of them have two minutes.
+  StageTargetRequest request = TargetRequest();
+  for (int i = 0; i < 15; ++i) request.portals.push_back(absl::StrCat("10.2.0.", i));
+  node->core()->Change([](NodeState& state) {
+    state.faults.resize(1);
+    state.faults[0].resource.clear();
+    state.faults[0].latency = absl::Hours(1);
+  });
+  const absl::Status none = process.storage->StageTarget(CallContext(), request).status();
+  EXPECT_TRUE(absl::IsUnavailable(none)) << none;
+  EXPECT_LE(absl::Now() - begin, absl::Seconds(130));
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage
