@@ -35,8 +35,7 @@ std::string PortalText(const IscsiPortal& portal) {
   return absl::StrCat(portal.address, ":", portal.port);
 }
 
-// By ChapMode.
-constexpr absl::string_view kAuthenticationTypes[] = {"NONE", "ONEWAYCHAP", "MUTUALCHAP"};
+constexpr const char* kAuthenticationTypes[] = {"NONE", "ONEWAYCHAP", "MUTUALCHAP"};  // by ChapMode
 
 std::optional<ChapMode> ReadAuthenticationType(absl::string_view text) {
   const auto found = std::ranges::find(kAuthenticationTypes, text);
@@ -166,7 +165,7 @@ class WindowsIscsi final : public IscsiHost {
     ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn, ids));
     for (const cim::Object& session : sessions) {
       ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
-      // One that is registered twice returns as two sessions
+      // Registered twice it returns twice
       // (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
       if (persistent) continue;
       cim::Arguments arguments;

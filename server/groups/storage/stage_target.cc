@@ -122,8 +122,8 @@ class TargetStager {
     for (size_t i = 0; i < portals_.size(); ++i) {
       if (HasSession(portals_[i])) continue;
       const size_t shares = portals_.size() - i + (portals_.size() > 1 ? 1 : 0);
-      const absl::Duration share = absl::Trunc((end - absl::Now()) / shares, absl::Milliseconds(1));
-      absl::Status status = ConnectBy(portals_[i], std::min(kPortalTime, share));
+      absl::Status status =
+          ConnectBy(portals_[i], std::min(kPortalTime, (end - absl::Now()) / shares));
       if (status.ok()) {
         ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
         continue;
@@ -150,7 +150,8 @@ class TargetStager {
     if (status.ok()) status = LogIn(context, portal);
     if (status.ok() || context.Check().ok()) return status;
     return absl::UnavailableError(
-        absl::StrCat("not within ", absl::FormatDuration(time), ": ", status.message()));
+        absl::StrCat("not within ", absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(1))),
+                     ": ", status.message()));
   }
 
   absl::Status Register(const CallContext& context, const IscsiPortal& portal) {
