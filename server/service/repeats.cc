@@ -9,7 +9,7 @@ namespace csi_proxy::observability {
 namespace {
 
 // The percentage of its tenant's kinds that a process may have.
-constexpr size_t kShare = 75;
+constexpr size_t kTenantShare = 75;
 
 }  // namespace
 
@@ -43,8 +43,8 @@ bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, a
         .what = what, .process_id = peer.process_id, .image_path = peer.image_path, .code = code};
     const auto own = static_cast<size_t>(std::ranges::count(
         kinds.counts, peer.process_id, [](const auto& one) { return one.first.process_id; }));
-    if (!rpc::MayTakeOneMore(own, kinds.counts.size() - own, kMaxKinds, kShare,
-                             rpc::KeptOf(kMaxKinds, kShare))) {
+    if (!rpc::MayTakeOneMore(own, kinds.counts.size() - own, kMaxKinds, kTenantShare,
+                             rpc::KeptOf(kMaxKinds, kTenantShare))) {
       count.what = "*";
       count.times = kinds.beyond.times + 1;
       kinds.beyond = std::move(count);
