@@ -3,7 +3,6 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/own_file.h"
 #include "server/base/status_macros.h"
 #include "service_installer/installer.h"
 
@@ -46,12 +45,9 @@ absl::Status Put(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::remove(to, error);
   if (error) return FileError("remove", to, error);
-  const std::u8string name = to.u8string();
-  ABSL_ASSIGN_OR_RETURN(const OwnFile made, OwnFile::Make(std::string(name.begin(), name.end())));
-  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
-  if (!error) return absl::OkStatus();
-  made.Remove().IgnoreError();
-  return FileError("copy", from, error);
+  // Without overwrite_existing the copy fails if the name is taken, by a link too.
+  fs::copy_file(from, to, error);
+  return error ? FileError("copy", from, error) : absl::OkStatus();
 }
 
 }  // namespace

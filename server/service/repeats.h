@@ -26,9 +26,9 @@ namespace csi_proxy::observability {
 class Repeats {
  public:
   static constexpr uint64_t kWritten = 5;
-  static constexpr size_t kMaxKinds = 16;  // of a tenant and a code
+  static constexpr size_t kMaxKinds = 256;  // of a tenant and a code
   // More are counted as one.
-  static constexpr size_t kMaxTenants = 256;
+  static constexpr size_t kMaxTenants = 64;
   static constexpr absl::Duration kPeriod = absl::Minutes(1);
 
   // Lines that were counted and not written.

@@ -79,7 +79,7 @@ TEST_F(RepeatsTest, AnyNumberOfClientsTakesTheRoomOfTheirTenantAlone) {
 }
 
 TEST_F(RepeatsTest, AProcessLeavesKindsToTheOthersOfItsTenant) {
-  constexpr char kMethods[100] = {};
+  constexpr char kMethods[1000] = {};
   for (const char& method : kMethods) Admit(&method, 1);
   EXPECT_TRUE(Admit(kMkdir, 2));
 }
