@@ -84,7 +84,7 @@ no_paths() {
   found=$(grep -rlaF -e "$root" -e "$HOME/" "$out/unpacked" "$out"/first/*.{json,md} || true)
   [[ -z $found ]] || { echo "$found"; return 1; }
 }
-programs() { python3 -B "$here/check_programs.py" "$version" "$out/unpacked/$zip"{,-testing}/bin/*.{exe,dll}; }
+programs() { /usr/bin/python3 -B "$here/check_programs.py" "$version" "$out/unpacked/$zip"{,-testing}/bin/*.{exe,dll}; }
 # Programs in Debian's packages are position-independent; their tables are read-only, return addresses guarded, copies checked.
 linux_programs() {
   local file elf found=0
