@@ -387,10 +387,10 @@ class WindowsIscsi final : public IscsiHost {
 
 }  // namespace
 
+bool IscsiConnection::Shows(uint32_t disk) const { return std::ranges::binary_search(disks, disk); }
+
 bool IscsiSession::Shows(uint32_t disk) const {
-  return std::any_of(connections.begin(), connections.end(), [&](const auto& connection) {
-    return std::binary_search(connection.disks.begin(), connection.disks.end(), disk);
-  });
+  return std::ranges::any_of(connections, [&](const auto& one) { return one.Shows(disk); });
 }
 
 std::unique_ptr<IscsiHost> NewIscsiHost(const Parts& parts) {

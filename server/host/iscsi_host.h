@@ -36,17 +36,20 @@ struct IscsiConnection {
   IscsiPortal portal;
   // Ascending.
   std::vector<uint32_t> disks;
+
+  // Returns true if the connection shows the disk.
+  bool Shows(uint32_t disk) const;
 };
 
 // A session with a target.
 struct IscsiSession {
-  // Windows' identifier of it.
+  // Windows' identifier of the session.
   std::string id;
   // The authentication by which it logged in. Unset if Windows names none that is known here.
   // Windows shows neither the user name nor the secret
   // (learn.microsoft.com/previous-versions/windows/desktop/iscsidisc/msft-iscsisession).
   std::optional<ChapMode> chap;
-  // It returns at the next start.
+  // Windows opens the session again at its next start.
   bool is_persistent = false;
   std::vector<IscsiConnection> connections;
 
@@ -55,7 +58,7 @@ struct IscsiSession {
 };
 
 struct SessionOptions {
-  // It returns at the next start.
+  // Windows opens the session again at its next start.
   bool is_persistent = false;
   // It is opened although there is another (MPIO is to show one disk for both).
   bool allow_multipath = false;

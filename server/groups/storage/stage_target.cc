@@ -248,8 +248,7 @@ class TargetStager {
       bool shows = false;
       for (const host::IscsiConnection& connection : session.connections) {
         for (const DiskDescription& disk : all) {
-          const auto& disks = connection.disks;
-          if (std::find(disks.begin(), disks.end(), disk.disk_number) == disks.end()) continue;
+          if (!connection.Shows(disk.disk_number)) continue;
           if (!HasLun(disk, request_.lun_id, connection)) continue;
           numbers.insert(disk.disk_number);
           shows = true;

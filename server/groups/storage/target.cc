@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -68,7 +67,7 @@ absl::StatusOr<bool> IsInUse(const groups::Deps& deps, const CallContext& contex
 }  // namespace
 
 bool IsSame(const IscsiPortal& a, const IscsiPortal& b) {
-  return a.port == b.port && absl::EqualsIgnoreCase(a.address, b.address);
+  return a.port == b.port && EqualNames(a.address, b.address);
 }
 
 absl::StatusOr<std::vector<IscsiPortal>> ReadPortals(absl::string_view field,
@@ -159,7 +158,7 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
     }
   }
 
-  // Until then a session may have got a disk more.
+  // A session may have gained a disk before the locks were taken.
   ABSL_ASSIGN_OR_RETURN(sessions, iscsi.GetSessions(context, iqn));
   std::stable_partition(sessions.begin(), sessions.end(), is_unstaged);
   const CallContext others_end = context.WithTimeout(kOthersEnd);

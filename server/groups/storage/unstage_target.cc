@@ -1,5 +1,4 @@
 // UnstageTarget: the end of an iSCSI target's sessions after UnstageVolume.
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -62,8 +61,7 @@ class TargetUnstager {
     ABSL_ASSIGN_OR_RETURN(const auto sessions, host_.iscsi().GetSessions(context_, request_.iqn));
     for (const host::IscsiSession& session : sessions) {
       for (const host::IscsiConnection& connection : session.connections) {
-        const auto& disks = connection.disks;
-        if (std::find(disks.begin(), disks.end(), number) == disks.end()) continue;
+        if (!connection.Shows(number)) continue;
         ABSL_ASSIGN_OR_RETURN(const auto disk, host_.disk().Describe(context_, number));
         if (HasLun(disk, request_.lun_id, connection)) return absl::OkStatus();
         return absl::FailedPreconditionError(
