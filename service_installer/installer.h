@@ -68,15 +68,15 @@ class Installer {
   const std::string& name() const { return name_; }
 
   // Makes the service, or changes the one there is. FAILED_PRECONDITION when that runs another
-  // program and `replace_wrapper` is not set, and when others than administrators may change the
-  // program or the log and `repair_folders` is not set. A running service takes new settings at its
-  // next start, which is said.
+  // program and `replace_wrapper` is not set, and when accounts other than administrators may
+  // change the program or the log and `repair_folders` is not set. A running service takes new
+  // settings at its next start, which is said.
   absl::Status Install(const InstallRequest& request);
 
   // Puts `program` in the place of the service's own: stops it, swaps the files, starts it, and
   // waits until all pipes answer that answered before (at least one). When that fails, the old
-  // program is put back and started, and the status says why. FAILED_PRECONDITION when others than
-  // administrators may change the program's folder and `repair_folders` is not set.
+  // program is put back and started, and the status says why. FAILED_PRECONDITION when accounts
+  // other than administrators may change the program's folder and `repair_folders` is not set.
   absl::Status Upgrade(const std::filesystem::path& program, bool repair_folders = false);
 
   // Stops and removes the service. Its program and files stay. OK when there is none.

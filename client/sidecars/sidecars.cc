@@ -114,9 +114,9 @@ void LogToStderr(Severity severity, absl::string_view line) {
                             "\n");
 }
 
-// Returns a log that cuts lines at kLongestLine, and writes kMostLines of a minute to `log` and
-// then a count: a driver decides how long its errors are, and clients of /healthz how often it is
-// asked.
+// Returns a log that cuts lines at kLongestLine and writes at most kMostLines a minute to `log`,
+// then a count of the rest. A driver chooses the length of its errors, and clients of /healthz
+// choose how often they occur.
 LogFunction LimitedLog(LogFunction log) {
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kLongestLine = 2048;
@@ -309,7 +309,8 @@ absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions option
   if (options.livenessprobe && options.livenessprobe->log == nullptr) {
     options.livenessprobe->log = options.log;
   }
-  // Each has its own minute, so that probes do not push out lines on the registration.
+  // Each component has a limit of its own, so that lines about probes do not displace those about
+  // the registration.
   for (LogFunction* log : {&options.log, options.registrar ? &options.registrar->log : nullptr,
                            options.livenessprobe ? &options.livenessprobe->log : nullptr}) {
     if (log != nullptr) *log = LimitedLog(std::move(*log));

@@ -44,7 +44,7 @@ std::string ReplaceInvalidUtf8(absl::string_view text);
 // `quotes`, which are ASCII.
 std::string EscapeForLog(absl::string_view text, absl::string_view quotes = "\"\\");
 
-// Returns the first KiB of `text`, escaped: a client may have sent any amount of what it holds.
+// Returns the first KiB of `text`, escaped. For text whose length a client chooses.
 std::string ShortenForLog(absl::string_view text);
 
 // Little-endian UTF-16 of UTF-8; U+FFFD, as in Windows, for every byte that is not UTF-8.

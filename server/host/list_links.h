@@ -43,9 +43,9 @@ struct LinkList {
   std::vector<FoundLink> links;
   // Some may be missing, or kUnknown though they could have been followed.
   bool incomplete = false;
-  // That is true of the links that the kubelet or a driver made. Always false while the only
-  // directories that were passed over are those that a pod fills (see ListLinks()), or those
-  // beyond LinkWalkLimits::depth, where only an attacker makes links.
+  // True if links that the kubelet or a driver made may be missing. False if the walk skipped only
+  // directories that a pod can write (see ListLinks()) or that lie deeper than
+  // LinkWalkLimits::depth, where neither of them makes links.
   bool incomplete_outside_pods = false;
 };
 
@@ -76,9 +76,9 @@ struct LinkWalkLimits {
 // write (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go). What lies
 // further down is a pod's, and is looked at when all other directories and links have been. In each
 // of the two parts the directories near the starts come first and large ones last. The walk keeps
-// nobody from renaming or deleting its entries, and passes over entries that go meanwhile. Entries
-// with a name that no path can hold (see WindowsPath::Parse) is left out with all below it, as no
-// call could be made for it.
+// nobody from renaming or deleting its entries, and passes over entries that disappear. Entries
+// whose name no WindowsPath can hold are skipped with all below them, because no call could name
+// them.
 absl::StatusOr<LinkList> ListLinks(machine::Os& os, const CallContext& context,
                                    const std::vector<ConfinedPath>& starts,
                                    const LinkWalkLimits& limits = {});

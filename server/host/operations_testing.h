@@ -49,7 +49,7 @@ inline constexpr char kMoreOfTheNode[] = R"(
 inline constexpr char kMapped[] = R"(\\srv\mapped)";
 inline const IscsiPortal kPortal = {"10.0.0.5", 3260};
 inline const VolumeId kVolume = TestVolume(2);
-// It is not mounted.
+// A volume that no folder mounts.
 inline const VolumeId kFreeVolume = TestVolume(8);
 
 struct Operation {

@@ -81,8 +81,8 @@ struct Path {
 // The connection of a client that asks one thing.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  // In the order in which connections are given up; kDone has its answer and has not left yet.
-  // kWaiting is not given up.
+  // In the order in which connections are given up to make room. kDone has its answer but has not
+  // left yet; a connection in kWaiting is never given up.
   enum class State { kDone, kReading, kWriting, kWaiting };
 
   Connection(Server* server, tcp::socket socket, asio::ip::address from,
@@ -111,7 +111,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   const std::chrono::nanoseconds patience_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_{kMaxRequestHeadBytes};
-  // Until the request has arrived.
+  // Empty once the request has arrived.
   std::optional<http::request_parser<http::empty_body>> request_{std::in_place};
   bool head_alone_ = false;
   std::shared_ptr<const Message> answer_;
@@ -189,7 +189,7 @@ void Connection::HasRead(error_code error) {
   head_alone_ = request_->get().method() == http::verb::head;
   path = server_.Find(PathOf(request_->get().target()));
   if (path == nullptr) return refuse(404, "404 page not found\n");
-  // Many may wait.
+  // Frees what only reading the request needs: a thousand requests may wait.
   request_.reset();
   buffer_.clear();
   buffer_.shrink_to_fit();
@@ -294,7 +294,7 @@ void Server::Accept() {
   });
 }
 
-// Has the client with most connections give one up, unless there is room for another.
+// Closes a connection of the address that has most, unless there is room for another.
 void Server::MakeRoom() {
   std::map<asio::ip::address, int> held;
   size_t all = 0;

@@ -25,7 +25,8 @@ struct HttpAnswer {
 
 inline HttpAnswer Healthy() { return {.code = 200, .body = "ok"}; }
 
-// Called by one thread at a time, unless it is the handler of several paths.
+// Makes the answer of a path. Calls for one path never overlap; calls of a handler that serves
+// several paths may.
 using HttpHandler = std::function<HttpAnswer()>;
 
 class HttpServer {

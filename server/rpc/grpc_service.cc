@@ -31,8 +31,8 @@ grpc::Status ToGrpcStatus(const absl::Status& error) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 
-// Returns the time of a deadline. gRPC's own conversion, to nanoseconds since 1970, takes one later
-// than 2262 for one that has passed; grpc-go can say as late as 2318.
+// Converts a deadline. gRPC's own conversion counts nanoseconds since 1970 and overflows in 2262,
+// so that a later deadline, which grpc-go can send, would count as passed.
 absl::Time ToTime(gpr_timespec deadline) {
   if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
     return absl::InfiniteFuture();

@@ -24,8 +24,8 @@ class CallLog final : public rpc::CallObserver {
   void OnStart(const rpc::MethodInfo&) override {}
   void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
               absl::Duration duration) override;
-  // Writes a line at the first time, the second, the fourth and so on, and of each process no more
-  // than five a minute.
+  // Writes a line for the first, second, fourth, eighth ... event, and at most five a minute for
+  // each process.
   void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
 
  private:

@@ -25,7 +25,8 @@ LibraryLog* library_log = nullptr;
 
 void Write(const char* library, const char* file, int line, Severity severity,
            absl::string_view message) {
-  // A kind is a place in the code; what ends the process does not share with the rest.
+  // Lines are limited by place in the library's code. A message that ends the process has a limit
+  // of its own, so that no earlier message displaces it.
   const auto kind =
       severity == Severity::kError ? absl::StatusCode::kInternal : absl::StatusCode::kUnknown;
   std::vector<Repeats::Count> ended;

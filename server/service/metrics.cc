@@ -294,7 +294,7 @@ class Metrics::Impl {
 
   // The series of a client's image, or of all that have none.
   struct Image {
-    // Adds the label to those of the series.
+    // Returns the counter with these labels and the image's.
     prometheus::Counter& Series(Counters& family, prometheus::Labels labels) {
       labels.emplace("client_image", label);
       prometheus::Counter& counter = family.Add(labels);
@@ -310,7 +310,8 @@ class Metrics::Impl {
     std::map<prometheus::Counter*, Counters*> series = {};
   };
 
-  // Called with the lock held, as the next.
+  // Returns the series of the caller's image; that of all others if the tenant has no label left.
+  // REQUIRES: mutex_ is held.
   Image& ImageOf(const Peer& peer) {
     const absl::string_view name = ImageName(peer.image_path);
     const auto found = images_.find(std::string_view(name.data(), name.size()));
@@ -336,7 +337,7 @@ class Metrics::Impl {
     return images_.emplace(label, Image{label, peer.tenant}).first->second;
   }
 
-  // Removes the series of images without a call within the last hour.
+  // Removes the series of images without a call within the last hour. REQUIRES: mutex_ is held.
   void ForgetIdle() {
     const absl::Time now = clock_();
     for (auto next = images_.begin(); next != images_.end();) {

@@ -27,7 +27,7 @@ class Repeats {
  public:
   static constexpr uint64_t kWritten = 5;
   static constexpr size_t kMaxKinds = 256;  // of a tenant and a code
-  // More are counted as one.
+  // Further tenants of a minute share one entry.
   static constexpr size_t kMaxTenants = 64;
   static constexpr absl::Duration kPeriod = absl::Minutes(1);
 

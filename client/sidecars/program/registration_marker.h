@@ -14,8 +14,8 @@ std::string MarkerFile(absl::string_view kubelet_registration_path);
 enum class Marker {
   kThere,
   kMissing,
-  // Neither the registrar nor the probe beside it has a place for one: the kubelet's path is a path
-  // of the node, and a container need not have it, or has it behind a link.
+  // The marker's directory does not exist here, cannot be written, or is reached through a link.
+  // The kubelet's path is a path of the node, which a container need not have.
   kNoPlace,
 };
 Marker LookForMarker(const std::string& marker_file);

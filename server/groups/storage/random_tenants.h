@@ -320,7 +320,7 @@ class Tenants {
   size_t count_ = 0;
   bool is_bound_ = false;
   bool is_slow_ = false;
-  // By FoldName() of the path.
+  // Keyed by FoldName() of the path.
   std::map<std::string, Staged> staged_;
   // The texts of the calls of each tenant.
   std::map<int, std::string> used_;

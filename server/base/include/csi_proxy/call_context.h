@@ -20,8 +20,8 @@ struct Peer {
   int64_t process_id = 0;
   // The path of the process's image, empty when unknown.
   std::string image_path;
-  // The processes with which it shares limits, as a text that only compares: TenantOf() of
-  // base/peer_process.h. Empty when unknown.
+  // Identifies the tenant whose limits the client shares (TenantOf() of base/peer_process.h); good
+  // for comparison only. Empty when unknown.
   std::string tenant = {};
 };
 
