@@ -1,4 +1,4 @@
-// The C interface: checks all arguments from outside, and lets nothing but codes and bytes out.
+// The C interface: checks all arguments of the caller, and passes no exception to it.
 #include "csi_proxy/csi_proxy.h"
 
 #include <cstdint>
@@ -27,14 +27,15 @@
 namespace csi_proxy::c {
 namespace {
 
-// The most bytes that a message can hold.
+// The largest size of a protobuf message.
 constexpr size_t kMaxSize = std::numeric_limits<int>::max();
 
 void Empty(csi_proxy_bytes* out) {
   if (out != nullptr) *out = {nullptr, 0};
 }
 
-// A copy that the caller owns. False when there is no memory for it; null is not filled.
+// Copies `text` into memory that the caller owns. Returns false if there is no memory. Does nothing
+// if `out` is null.
 bool Give(absl::string_view text, csi_proxy_bytes* out) {
   if (out == nullptr || text.empty()) return true;
   auto* const data = static_cast<uint8_t*>(std::malloc(text.size()));
@@ -44,7 +45,7 @@ bool Give(absl::string_view text, csi_proxy_bytes* out) {
   return true;
 }
 
-// Frees the bytes of Give().
+// Wipes and frees the bytes that Give() made.
 void Free(csi_proxy_bytes* bytes) {
   if (bytes == nullptr) return;
   if (bytes->data != nullptr) Wipe(bytes->data, bytes->size);
@@ -52,15 +53,15 @@ void Free(csi_proxy_bytes* bytes) {
   Empty(bytes);
 }
 
-// Runs `function() -> absl::Status`, and returns the code; the text of a failure goes to `message`,
-// as far as there is memory for it. No exception may cross the C interface.
+// Runs `function() -> absl::Status` and returns the code. Puts the text of a failure into
+// `message`, unless memory runs out. Catches exceptions, which must not cross the C interface.
 template <typename Function>
 int32_t Answer(csi_proxy_bytes* message, const Function& function) {
   absl::StatusCode code;
   try {
     const absl::Status status = function();
     code = status.code();
-    // It may quote bytes from outside.
+    // The text may quote bytes of the caller, which need not be UTF-8.
     if (!status.ok()) (void)Give(ReplaceInvalidUtf8(status.message()), message);
   } catch (const std::bad_alloc&) {
     code = absl::StatusCode::kResourceExhausted;
@@ -125,7 +126,7 @@ absl::Status Call(OpenNode& open, const CallContext& context, absl::string_view 
   return absl::OkStatus();
 }
 
-// Leaves the gate of a node, and ends the call, whatever happens.
+// Leaves the gate of a node and ends the call, also on an exception.
 class UnderWay {
  public:
   UnderWay(OpenNode* node, csi_proxy_call call) : node_(node), call_(call) {}

@@ -5,7 +5,7 @@
 namespace csi_proxy::c {
 namespace {
 
-// A wait without end, in pieces that a clock can count.
+// The length of one round of an unlimited wait, because AwaitEmpty() needs a finite deadline.
 constexpr absl::Duration kLongWait = absl::Hours(1);
 
 }  // namespace
@@ -26,7 +26,7 @@ uint64_t Handles::AddNode(OpenedNode node) {
 std::shared_ptr<OpenNode> Handles::EnterNode(uint64_t node) {
   std::lock_guard lock(mutex_);
   const auto found = nodes_.find(node);
-  // A node that is still among the others is not shut.
+  // EnterNode() succeeds here, because CloseNode() removes a node before it shuts its gate.
   if (found == nodes_.end() || !found->second->gate.Enter()) return nullptr;
   return found->second;
 }
@@ -49,7 +49,8 @@ bool Handles::CloseNode(uint64_t node) {
   closed->closing.Cancel();
   while (!closed->gate.AwaitEmpty(absl::Now() + kLongWait)) {
   }
-  // Here, and not where the last call lets go: when this returns, nothing of the node runs.
+  // Destroyed here rather than with the last reference, so that nothing of the node runs when
+  // CloseNode() returns.
   closed->rpcs.reset();
   closed->opened = {};
   return true;

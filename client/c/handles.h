@@ -1,5 +1,5 @@
-// The open nodes and announced calls of the C interface, by their numbers. Numbers are never used
-// twice, so that a stale one is nobody's.
+// The open nodes and announced calls of the C interface, by number. No number is used twice, so a
+// stale one refers to nothing.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace csi_proxy::c {
 
-// A call that somebody else may end. Thread-safe.
+// A call that another thread may cancel. Thread-safe.
 class Cancellable {
  public:
   void Cancel() {
@@ -30,14 +30,14 @@ class Cancellable {
   absl::Notification cancelled_;
 };
 
-// A node, and the calls on it. It stays, empty, until its last holder lets go.
+// A node and its calls. After CloseNode() it stays empty until the last reference is gone.
 struct OpenNode {
   explicit OpenNode(OpenedNode node) : opened(std::move(node)), rpcs(opened.node) {}
 
   OpenedNode opened;
   std::optional<client::SerializedNode> rpcs;
   rpc::CallGate gate;
-  // Ends the calls that nobody else may.
+  // Cancels the calls that have no Cancellable of their own.
   Cancellable closing;
 };
 
@@ -47,15 +47,17 @@ class Handles {
   static Handles& Get();
 
   uint64_t AddNode(OpenedNode node);
-  // The node, whose gate the caller has entered and has to leave; null when it is closed.
+  // Enters the gate of a node and returns the node; the caller must leave the gate. Null if the
+  // node is closed.
   std::shared_ptr<OpenNode> EnterNode(uint64_t node);
-  // Takes a node out, cancels its calls, waits for them, destroys it. False when there is none.
+  // Removes a node, cancels its calls, waits for them to end and destroys the node. Returns false
+  // if there is no such node.
   bool CloseNode(uint64_t node);
 
-  // 0 when there is no such node.
+  // Announces a call. Returns 0 if there is no such node.
   uint64_t AddCall(uint64_t node);
-  // Takes the place of the call's announcement while it is under way; null when it was not
-  // announced for this node, or is under way already.
+  // Begins an announced call. Null if the call was not announced for this node, or has begun
+  // already.
   std::shared_ptr<Cancellable> BeginCall(uint64_t node, uint64_t call);
   void EndCall(uint64_t call);
   void CancelCall(uint64_t call);

@@ -20,7 +20,7 @@ absl::StatusOr<embedded::Options> Parse(absl::string_view json) {
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("options: ", parsed.message().ToString()));
   }
-  // Numbers are taken for values of an enum, those of later releases too.
+  // The parser accepts any number for an enum, because a later release may define it.
   if (!embedded::Options::Node_IsValid(options.node())) {
     return absl::InvalidArgumentError(absl::StrCat("node: there is no ", options.node()));
   }
@@ -38,7 +38,7 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
   if (in.has_max_calls()) out.max_calls = in.max_calls();
   if (in.has_max_queued()) out.max_queued = in.max_queued();
   if (in.has_max_call_seconds()) {
-    // NaN is not more than 0 either.
+    // Written so that NaN is refused too.
     if (!(in.max_call_seconds() > 0)) {
       return absl::InvalidArgumentError("max_call_seconds: must be more than 0");
     }
@@ -60,7 +60,7 @@ absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log) {
   if (options.node() == Options::WINDOWS && has_scenario) {
     return absl::InvalidArgumentError("scenario: is for simulated nodes");
   }
-  // A scenario asks for the node that can have one.
+  // Only a simulated node has a scenario, so giving one asks for a simulated node.
   if (options.node() == Options::SIMULATED || has_scenario ||
       (options.node() == Options::PLATFORM && client::DefaultNodeIsSimulated())) {
     return OpenSimulation(std::move(node), options.scenario());

@@ -19,12 +19,12 @@ struct OpenedNode {
       administer = nullptr;
 };
 
-// Opens the node that `json` describes. INVALID_ARGUMENT naming the option, or where the JSON is
-// wrong.
+// Opens the node that `json` describes. INVALID_ARGUMENT naming the option, or the place of the
+// mistake in the JSON.
 absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log);
 
-// As Node::Simulated(). A library has one of two files with this function: simulation.cc, or
-// no_simulation.cc, which is the one of csi_proxy.dll and fails with UNIMPLEMENTED.
+// Does what Node::Simulated() does. Each library links one of two definitions: simulation.cc, or,
+// in csi_proxy.dll, no_simulation.cc, which returns UNIMPLEMENTED.
 absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions options, absl::string_view scenario);
 
 }  // namespace csi_proxy::c

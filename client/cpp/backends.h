@@ -1,4 +1,4 @@
-// The modes that are linked into the program, and the calls of a connection in each.
+// The modes that are linked into the program, and the calls of a connection in each mode.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -19,23 +19,22 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
-  // Calls `method`, as `/v1.Volume/MountVolume`, and waits. The status is the other side's own,
-  // code and text; when the time runs out or the caller cancels, it is that of
-  // CallContext::Check(). A request is sent at most once. `response` is written only when OK is
-  // returned.
+  // Calls `method`, for example `/v1.Volume/MountVolume`, and waits for the answer. Returns the
+  // status of the other side; if the deadline passes or the caller cancels, that of
+  // CallContext::Check(). A request is sent at most once. Writes `response` only if it returns OK.
   virtual absl::Status Call(const char* method, const CallContext& context,
                             const google::protobuf::Message& request,
                             google::protobuf::Message* response) = 0;
 };
 
-// The calls of one version of one group: a channel that carries them, or the version's Api in this
-// process, which the connection owns.
+// The calls of one version of one group. Exactly one is set: a channel that carries the calls, or
+// the version's Api in this process, which the connection owns.
 struct Opened {
   std::shared_ptr<Channel> channel = nullptr;
   void* api = nullptr;
 };
 
-// The Api that a client of the version calls. `over` makes one over a channel.
+// Returns the Api that a client of the version calls. `over` makes one from a channel.
 template <typename Api>
 std::shared_ptr<Api> ApiOf(std::shared_ptr<Connection> connection, absl::string_view group,
                            absl::string_view version,
@@ -45,24 +44,25 @@ std::shared_ptr<Api> ApiOf(std::shared_ptr<Connection> connection, absl::string_
   return std::shared_ptr<Api>(std::move(connection), static_cast<Api*>(opened.api));
 }
 
-// csi_proxy::client adds this one.
+// The library csi_proxy::client registers this one.
 struct RemoteBackend {
   std::shared_ptr<Connection> (*connect)(const ClientOptions& options);
 };
 
-// csi_proxy::embedded adds this one.
+// The library csi_proxy::embedded registers this one.
 struct EmbeddedBackend {
   absl::StatusOr<std::shared_ptr<Connection>> (*connect)(const ClientOptions& options);
-  // OK when kAuto may embed; else why not. FAILED_PRECONDITION when storage would be managed that
-  // is not the node's.
+  // Returns OK if kAuto may choose embedded mode, otherwise the reason why not: FAILED_PRECONDITION
+  // if this process would manage the storage of a container instead of the node's.
   absl::Status (*may_be_chosen)();
 };
 
-// Called by the backends before main(), each once. Null removes the backend, for tests.
+// Registers a backend and returns the one before. Called before main(), once per backend. Null
+// removes the backend, for tests.
 const RemoteBackend* RegisterBackend(const RemoteBackend* backend);
 const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* backend);
 
-// Hands a line to the log of `options`, or to standard error.
+// Passes a line to the log of `options`, or to standard error if that is null.
 void Log(const ClientOptions& options, Severity severity, absl::string_view line);
 
 }  // namespace csi_proxy::client

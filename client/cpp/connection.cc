@@ -16,7 +16,8 @@ namespace csi_proxy {
 namespace client {
 namespace {
 
-// Null for a mode that is not linked. Set before any constructor runs.
+// Null if the mode is not linked. Constant-initialized, because RegisterBackend() runs before
+// main().
 constinit std::atomic<const RemoteBackend*> remote_backend = nullptr;
 constinit std::atomic<const EmbeddedBackend*> embedded_backend = nullptr;
 
@@ -25,13 +26,13 @@ absl::Status NotLinked(absl::string_view mode, absl::string_view library) {
       absl::StrCat("mode ", mode, ": this program is not linked with ", library));
 }
 
-// A mode, and why it is that one.
+// A mode, and the reason for choosing it.
 struct Choice {
   Mode mode;
   std::string reason;
 };
 
-// The mode that the environment asks for; kAuto when it asks for none.
+// Returns the mode that CSI_PROXY_MODE asks for, or kAuto if it asks for none.
 absl::StatusOr<Mode> Pinned() {
   const char* const pinned = std::getenv("CSI_PROXY_MODE");
   if (pinned == nullptr) return Mode::kAuto;
@@ -43,7 +44,7 @@ absl::StatusOr<Mode> Pinned() {
       absl::StrCat("CSI_PROXY_MODE: \"", mode, "\" is not one of auto, remote, embedded"));
 }
 
-// The path of a pipe of the service that is there; empty when there is none.
+// Returns the path of the first pipe of the service that exists, or "".
 std::string FirstPipe(const ClientOptions& options) {
   for (const api::ReleasedVersion& released : api::kReleasedVersions) {
     std::string path = PipePath(options, released.group, released.version);
@@ -63,7 +64,7 @@ absl::StatusOr<Choice> Choose(const ClientOptions& options) {
     return Choice{Mode::kRemote, absl::StrCat("there is a pipe ", pipe)};
   }
   const absl::Status may = embedded_backend.load()->may_be_chosen();
-  // Then the service is the only hope, and calls tell of its absence.
+  // This process may not manage storage, so only the service can. If it is absent, calls say so.
   if (!may.ok() && remote_backend != nullptr) {
     return Choice{Mode::kRemote, std::string(may.message())};
   }

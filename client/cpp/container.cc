@@ -6,7 +6,7 @@
 namespace csi_proxy::client {
 namespace {
 
-// ContainerAdministrator and ContainerUser are S-1-5-93-2-1 and -2
+// SIDs of ContainerAdministrator and ContainerUser are S-1-5-93-2-1 and S-1-5-93-2-2
 // (https://learn.microsoft.com/virtualization/windowscontainers/manage-containers/container-security).
 constexpr char kContainerUsers[] = "S-1-5-93-";
 

@@ -1,5 +1,5 @@
-// Tells if this process runs in an ordinary Windows container. There even an administrator manages
-// the container's own files and disks, not the node's.
+// Detects whether this process runs in an ordinary Windows container. In one, even an administrator
+// manages the container's files and disks, not the node's.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@ namespace csi_proxy::client {
 struct ContainerSigns {
   enum class Value { kAbsent, kPresent, kUnknown };
 
-  // The value ContainerType of HKLM\SYSTEM\CurrentControlSet\Control, which Windows sets in a
-  // container's own registry; the .NET SDK goes by it too
-  // (https://github.com/dotnet/sdk, DockerContainerDetectorForTelemetry.cs). A HostProcess
-  // container is a job on the node, with the node's registry, where the value is absent
+  // The registry value ContainerType of HKLM\SYSTEM\CurrentControlSet\Control, which Windows sets
+  // in a container's own registry. The .NET SDK checks it too (https://github.com/dotnet/sdk,
+  // DockerContainerDetectorForTelemetry.cs). A HostProcess container is a job on the node with the
+  // node's registry, in which the value is absent
   // (https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod).
   Value container_type = Value::kUnknown;
-  // The user of the process. Empty when it is not known.
+  // The SID of the process's user. Empty if unknown.
   std::string user_sid;
 };
 
-// FAILED_PRECONDITION, with the way to embed all the same, when there is any sign of a container,
-// or when it cannot be told.
+// Returns FAILED_PRECONDITION, saying how to embed in spite of it, if a sign of a container is
+// present or unknown.
 absl::Status CheckOutsideContainers(const ContainerSigns& signs);
 
-// Windows.
+// Reads the signs of this process. Windows only.
 ContainerSigns LookForContainer();
 
 }  // namespace csi_proxy::client

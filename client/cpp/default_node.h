@@ -1,4 +1,4 @@
-// The node that clients act on when they name none, and the rights for it.
+// The node that clients act on if they name none, and the rights needed for it.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,15 @@
 
 namespace csi_proxy::client {
 
-// Tells whether they act on a simulated node: everywhere but on Windows.
+// Returns true on all systems except Windows.
 bool DefaultNodeIsSimulated();
 
-// This machine on Windows, a simulated node elsewhere.
+// Opens this machine on Windows, and a simulated node elsewhere.
 absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode();
 
-// OK when kAuto may embed. PERMISSION_DENIED unless the process runs as an administrator, as SYSTEM
-// does; FAILED_PRECONDITION when it runs in an ordinary container, or may do so. Everybody may use
-// a simulated node.
+// Returns OK if kAuto may choose embedded mode. PERMISSION_DENIED if the process is not elevated as
+// an administrator (SYSTEM is); FAILED_PRECONDITION if it runs in an ordinary container or may do
+// so. Always OK if the node is simulated.
 absl::Status MayEmbedUnasked();
 
 }  // namespace csi_proxy::client

@@ -8,9 +8,9 @@ bool DefaultNodeIsSimulated() { return false; }
 
 absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode() { return Node::Windows(); }
 
-// https://learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-checktokenmembership:
-// a null token is that of the thread or, without one, the process; a SID that is there for denial
-// only, as an administrator's is before elevation, does not count.
+// A null token stands for that of the thread or, if it has none, of the process. A SID that is
+// enabled only for denial, as an administrator's is before elevation, does not count
+// (https://learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-checktokenmembership).
 absl::Status MayEmbedUnasked() {
   SID administrators[2];  // room for two subauthorities
   DWORD size = sizeof(administrators);

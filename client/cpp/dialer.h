@@ -1,4 +1,4 @@
-// The part of a RemoteChannel that each platform has its own way of.
+// The platform's part of a RemoteChannel: making a connection to the service.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ class RemoteChannel::Dialer {
   explicit Dialer(std::string path);
   ~Dialer();
 
-  // The connection to the service as it runs now, which has answered; made anew when the service is
-  // another than before, or does not read what it is sent. UNAVAILABLE and why when that does not
-  // succeed by `deadline`, or at once when it cannot; PERMISSION_DENIED when the pipe is not the
-  // service's, which is sent nothing then.
+  // Returns a connection on which the running service has answered. Makes a new one if the service
+  // has restarted or does not read what it is sent. UNAVAILABLE with the reason if there is no
+  // connection by `deadline`, or at once if none can be made. PERMISSION_DENIED if the pipe does
+  // not belong to the service; then nothing is sent.
   absl::StatusOr<std::shared_ptr<Link>> Get(absl::Time deadline);
 
  private:

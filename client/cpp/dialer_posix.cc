@@ -15,7 +15,7 @@
 namespace csi_proxy::client {
 namespace {
 
-// Tells one life of a socket from the next.
+// Identifies a socket, and differs after the service has created the socket again.
 struct PipeIdentity {
   uint64_t device = 0, inode = 0;
   int64_t changed_seconds = 0, changed_nanoseconds = 0;
@@ -27,7 +27,7 @@ absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
   if (stat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) {
     return absl::UnavailableError("it is not there");
   }
-  // The process that binds a socket owns its file.
+  // The owner of a socket's file is the user of the process that bound it.
   const absl::Status ours = CheckPipeOwner(path, {.owner = absl::StrCat("user ", info.st_uid),
                                                   .owner_is_system = info.st_uid == 0,
                                                   .self = absl::StrCat("user ", geteuid())});
@@ -40,7 +40,8 @@ absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
 
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& path) {
   grpc::ChannelArguments arguments;
-  // Subchannels of a channel to the service's earlier life must not be shared.
+  // gRPC shares subchannels of equal targets, but a subchannel to the service before its restart
+  // must not be used again.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
@@ -73,7 +74,7 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(absl::Time dead
     }
     link = state_->link;
   }
-  // gRPC calls a channel ready once the service has sent its settings.
+  // gRPC reports READY after the service has sent its settings.
   if (link->channel()->GetState(true) == GRPC_CHANNEL_READY ||
       link->channel()->WaitForConnected(absl::ToChronoTime(deadline))) {
     return link;

@@ -14,15 +14,16 @@
 namespace csi_proxy::client {
 namespace {
 
-// The time, at first and at most, that a server has to answer a new connection before another is
-// tried. An instance may have nobody behind it: go-winio's listener keeps the first to itself.
+// How long a server may take to answer on a new connection before another is opened: at first, and
+// at most after doubling. An instance may have no server behind it: go-winio's listener never
+// serves its first.
 constexpr absl::Duration kFirstPatience = absl::Seconds(1), kMostPatience = absl::Seconds(8);
 
-// After an attempt that failed, however many callers want to make the next.
+// The pause after a failed attempt, at first and at most after doubling, for all callers together.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
-// The last news of a connection. Thread-safe.
+// What was last heard on a connection. Thread-safe.
 class Progress {
  public:
   enum Heard { kNothing, kAnswer, kEnd };
@@ -64,8 +65,8 @@ struct Attempt {
   absl::Time give_up = absl::InfiniteFuture();
 };
 
-// The owner of the pipe behind a handle that was opened with READ_CONTROL, which generic read
-// access includes.
+// Returns the owner of the pipe behind `handle`. REQUIRES: `handle` was opened with READ_CONTROL,
+// which generic read access includes.
 absl::StatusOr<PipeOwner> WhoseIs(HANDLE handle) {
   ABSL_ASSIGN_OR_RETURN(const pipe::ObjectSecurity security, pipe::SecurityOf(handle));
   ABSL_ASSIGN_OR_RETURN(std::string self, win32::UserOfThisProcess());
@@ -74,7 +75,8 @@ absl::StatusOr<PipeOwner> WhoseIs(HANDLE handle) {
                    .self = std::move(self)};
 }
 
-// `when_ended` is called, outside gRPC, once the connection has ended.
+// Opens the pipe, checks its owner and makes a gRPC channel over it. `when_ended` is called on a
+// thread outside gRPC once the connection has ended.
 absl::StatusOr<Attempt> OpenLink(const std::string& path,
                                  std::function<void(const Progress*)> when_ended) {
   absl::StatusOr<win32::UniqueHandle> handle = pipe::Open(path, absl::InfinitePast());
@@ -105,7 +107,7 @@ struct RemoteChannel::Dialer::State {
   absl::Mutex mutex;
   Attempt current;
   absl::Duration patience = kFirstPatience;
-  // The last failed attempt, and the time of the next one.
+  // The last failed attempt, and the time before which no other is made.
   absl::Status failure;
   absl::Duration pause = kFirstPause;
   absl::Time retry_at = absl::InfinitePast();
@@ -116,7 +118,8 @@ struct RemoteChannel::Dialer::State {
     pause = std::min(pause * 2, kLongestPause);
   }
 
-  // The connection, not to be used again. The caller lets it go outside the mutex.
+  // Returns the connection, which must not be used again. The caller must destroy it without
+  // holding the mutex.
   Attempt Discard() {
     if (!current.progress->answered()) Fail(absl::UnavailableError("it does not answer"));
     return std::exchange(current, {});
@@ -148,7 +151,8 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(absl::Time dead
     }
     if (current.link == nullptr) {
       if (now < state_->retry_at) return state_->failure;
-      // An end that is kept open would keep the name of a pipe whose service has gone.
+      // Discards a connection as soon as it ends, because an open handle keeps the name of the pipe
+      // after the service has gone.
       const auto let_go = [weak = std::weak_ptr(state_)](const Progress* ended) {
         const std::shared_ptr<State> state = weak.lock();
         if (state == nullptr) return;

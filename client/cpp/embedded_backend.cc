@@ -1,4 +1,4 @@
-// Adds embedded mode to every program that links this file.
+// Adds embedded mode to programs that link this file.
 #include <mutex>
 #include <string>
 #include <utility>
@@ -13,8 +13,8 @@
 namespace csi_proxy::client {
 namespace {
 
-// The node of all connections that name none. Made when the first asks; a failure is not kept, for
-// its cause may go.
+// Returns the node of all connections that name none, and opens it the first time. A failure is not
+// kept, because its cause may be temporary.
 absl::StatusOr<std::shared_ptr<Node>> SharedNode() {
   static std::mutex mutex;
   static std::shared_ptr<Node>* const shared = new std::shared_ptr<Node>();
@@ -26,7 +26,7 @@ absl::StatusOr<std::shared_ptr<Node>> SharedNode() {
   return *shared;
 }
 
-// Answers every call of a version that this release lacks.
+// Answers every call with the error that this release lacks the version.
 class NoVersion final : public Channel {
  public:
   explicit NoVersion(absl::Status status) : status_(std::move(status)) {}
@@ -64,7 +64,7 @@ class EmbeddedNode final : public Connection {
     return nullptr;
   }
 
-  // The versions act on the node.
+  // Declared before `versions_`, which use the node.
   const std::shared_ptr<Node> node_;
   const std::vector<OpenVersion> versions_;
 };
@@ -87,5 +87,5 @@ constexpr EmbeddedBackend kBackend = {.connect = &ConnectEmbedded,
 }  // namespace
 }  // namespace csi_proxy::client
 
-// Linkers are told to need it.
+// Linkers are told to require this symbol, so that they keep this file.
 extern "C" void csi_proxy_embedded_backend() {}

@@ -16,7 +16,7 @@ namespace {
 
 using google::protobuf::Message;
 
-// Abandoned calls, until gRPC ends them: soon after their connection has been closed.
+// Owns abandoned calls until gRPC ends them, soon after their connection is closed.
 class Abandoned {
  public:
   static Abandoned& Get() {
@@ -24,7 +24,7 @@ class Abandoned {
     return *abandoned;
   }
 
-  // Also forgets the calls that have ended meanwhile.
+  // Adds a call and destroys those that have ended.
   void Add(std::unique_ptr<PendingCall> call) {
     const std::lock_guard<Mutex> lock(mutex_);
     std::erase_if(calls_, [](const auto& other) { return other->Wait(absl::UnixEpoch()); });

@@ -15,21 +15,20 @@
 
 namespace csi_proxy::client {
 
-// A call under way. gRPC may hold on to it for longer than its caller waits: while a write is
-// stuck, because the other end does not read, gRPC 1.51 ends none of the calls that the write may
-// belong to (run_after_write in chttp2_transport.cc), neither at their deadline nor when they are
-// cancelled.
+// A call under way. It may outlive its caller's wait: gRPC 1.51 cannot end a call, neither at its
+// deadline nor when it is cancelled, while a write that may belong to it is stuck because the other
+// end does not read (run_after_write in chttp2_transport.cc).
 class PendingCall {
  public:
-  // Sends the request. The answer will be of the type of `response`.
+  // Sends the request. `response` only gives the type of the answer.
   PendingCall(std::shared_ptr<grpc::Channel> channel, const char* method, absl::Time deadline,
               const google::protobuf::Message& request, const google::protobuf::Message& response);
 
-  // Waits until the call has ended. False when it has not by `deadline`.
+  // Waits until the call has ended. Returns false if it has not by `deadline`.
   bool Wait(absl::Time deadline);
   void Cancel() { context_.TryCancel(); }
 
-  // The status of a call that has ended. The answer is there when it is OK.
+  // The status of the call, and its answer if the status is OK. REQUIRES: Wait() has returned true.
   const grpc::Status& status() const { return status_; }
   google::protobuf::Message& answer() { return *answer_; }
 
@@ -41,10 +40,10 @@ class PendingCall {
   grpc::Status status_;
 };
 
-// Shared by the calls that use the connection and by the owner that gives it to new ones.
+// A connection, shared by the calls that use it and by the dialer that gives it to new calls.
 class Link {
  public:
-  // `close` ends the connection and the calls on it; null where that cannot be done.
+  // `close` ends the connection and its calls. Null if the platform has no way to do so.
   Link(std::shared_ptr<grpc::Channel> channel, std::function<void()> close)
       : channel_(std::move(channel)), close_(std::move(close)) {}
   ~Link() {
@@ -55,8 +54,8 @@ class Link {
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
-  // Takes a call that its caller has given up and that gRPC does not end. No new call should use
-  // this link.
+  // Takes over a call that its caller has given up and that gRPC does not end. From then on stuck()
+  // is true, and new calls must use another link.
   void Abandon(std::unique_ptr<PendingCall> call);
   bool stuck() const { return stuck_; }
 

@@ -1,5 +1,5 @@
-// The nodes that this library makes: a managed node, whose versioned clients' calls take turns and
-// are counted.
+// The nodes that this library makes: a managed node that limits and counts the calls of versioned
+// clients.
 #pragma once
 
 #include <iterator>
@@ -21,15 +21,15 @@ namespace csi_proxy::client {
 
 class OwnNode final : public Node {
  public:
-  // `open(log)` opens the machine; its messages go to the log of `options`. INVALID_ARGUMENT naming
-  // the option; else the error of `open`.
+  // Makes a node. `open(log)` opens the machine; its messages go to the log of `options`.
+  // INVALID_ARGUMENT naming the option; otherwise the error of `open`.
   using OpenFunction = std::function<absl::StatusOr<OpenedMachine>(const LogFunction& log)>;
   static absl::StatusOr<std::shared_ptr<Node>> Create(NodeOptions options,
                                                       const OpenFunction& open);
   ~OwnNode() override;
 
-  // Returns the limiter by which the versioned clients' calls in a group take turns; null for a
-  // node that somebody else made, which sets no limits.
+  // Returns the limiter of the versioned clients' calls in a group. Null if this library did not
+  // make the node, which then has no limits.
   static rpc::CallLimiter* CallsOf(Node& node, absl::string_view group);
 
   disk::Service& disk() override { return *node_.services().disk.service; }
@@ -53,7 +53,7 @@ class OwnNode final : public Node {
 
   std::vector<std::pair<std::string, size_t>> Queued() const;
 
-  // Destroyed from the last to the first: calls before the objects that they use.
+  // The order matters for destruction: calls end before the objects that they use.
   observability::CallLog call_log_;
   const std::unique_ptr<observability::Metrics> metrics_;
   ManagedNode node_;

@@ -1,4 +1,4 @@
-// Tells whether a pipe is the service's, so that its server may be sent secrets.
+// Decides whether a pipe belongs to the service, so that a client may send it secrets.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace csi_proxy::client {
 
-// The owner of a pipe and the user of this process: SIDs on Windows, else numbers of users.
+// The owner of a pipe and the user of this process: SIDs on Windows, otherwise user ids.
 struct PipeOwner {
   std::string owner;
-  // SYSTEM or root.
+  // True if the owner is SYSTEM or root.
   bool owner_is_system = false;
   // The user of this process.
   std::string self;
 };
 
-// OK when the pipe belongs to the system, or to the user of this process, from whom the process has
-// nothing to hide: else PERMISSION_DENIED, naming pipe and owner. The administrators are not
-// enough, because a container's administrator makes pipes that belong to them. An owner who is
-// unknown is somebody else.
+// Returns OK if the pipe belongs to the system, or to the user of this process, from whom the
+// process can hide nothing. Otherwise, also if the owner is unknown, PERMISSION_DENIED naming the
+// pipe and the owner. The Administrators group is not enough, because pipes that a container's
+// administrator makes belong to it.
 inline absl::Status CheckPipeOwner(absl::string_view path, const PipeOwner& who) {
   if (who.owner_is_system || (!who.owner.empty() && who.owner == who.self)) {
     return absl::OkStatus();

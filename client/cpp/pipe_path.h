@@ -9,17 +9,17 @@
 
 namespace csi_proxy::client {
 
-// Returns the path of the pipe `name`: `<socket directory>/<name>.sock`, or `\\.\pipe\<name>` on
-// Windows.
+// Returns the path of the pipe `name`: `\\.\pipe\<name>` on Windows, otherwise `<socket
+// directory>/<name>.sock`.
 std::string PipePath(const ClientOptions& options, absl::string_view name);
 
-// The path of one version's pipe.
+// Returns the path of the pipe of one version.
 inline std::string PipePath(const ClientOptions& options, absl::string_view group,
                             absl::string_view version) {
   return PipePath(options, PipeName(group, version));
 }
 
-// Tells whether the pipe is there. Does not connect.
+// Returns true if the pipe exists. Does not connect.
 bool PipeIsThere(const std::string& path);
 
 }  // namespace csi_proxy::client

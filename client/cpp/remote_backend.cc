@@ -1,4 +1,4 @@
-// Adds remote mode to every program that links this file.
+// Adds remote mode to programs that link this file.
 #include <map>
 #include <mutex>
 #include <string>
@@ -20,7 +20,7 @@ class RemoteNode final : public Connection {
     return CheckPipe(PipePath(options_, group, version));
   }
 
-  // The clients of a version share its pipe.
+  // All clients of a version share one channel.
   Opened Open(absl::string_view group, absl::string_view version) override {
     std::string path = PipePath(options_, group, version);
     std::lock_guard lock(mutex_);
@@ -47,5 +47,5 @@ constexpr RemoteBackend kBackend = {
 }  // namespace
 }  // namespace csi_proxy::client
 
-// Linkers are told to need it.
+// Linkers are told to require this symbol, so that they keep this file.
 extern "C" void csi_proxy_remote_backend() {}

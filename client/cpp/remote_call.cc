@@ -13,13 +13,14 @@ namespace {
 
 using google::protobuf::Message;
 
-// The longest time until a call that its caller gave up is cancelled.
+// How often a waiting call checks whether its caller has cancelled it.
 constexpr absl::Duration kCancellationPoll = absl::Milliseconds(10);
 
-// The time that gRPC has to end a call after its deadline, or after the call was cancelled.
+// How long gRPC may take to end a call after its deadline or its cancellation.
 constexpr absl::Duration kGrace = absl::Milliseconds(200);
 
-// Waits for the end of a call and looks for its caller meanwhile. False when gRPC does not end it.
+// Waits for the end of a call, and cancels it when its caller does. Returns false if gRPC does not
+// end the call.
 bool WaitForEnd(PendingCall& call, const CallContext& context) {
   absl::Time give_up = context.deadline() + kGrace;
   bool cancelled = false;
@@ -41,7 +42,7 @@ bool WaitForEnd(PendingCall& call, const CallContext& context) {
 
 absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
                                  const Message& request, Message* response) {
-  // gRPC would end the process.
+  // gRPC would abort the process on a larger request.
   if (request.ByteSizeLong() > std::numeric_limits<int>::max()) {
     return absl::InvalidArgumentError("the request is too large");
   }
@@ -54,8 +55,8 @@ absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
     return over.ok() ? absl::DeadlineExceededError("the call has not ended in time") : over;
   }
   const grpc::Status& status = call->status();
-  // Both ends notice that the time has run out, or that the caller went away; whichever comes
-  // first, the caller reads one text, in every mode.
+  // The server and this process both notice a deadline or a cancellation. The caller gets the text
+  // of CallContext::Check() whichever notices first, as in embedded mode.
   if (status.error_code() == grpc::DEADLINE_EXCEEDED || status.error_code() == grpc::CANCELLED) {
     ABSL_RETURN_IF_ERROR(context.Check());
   }

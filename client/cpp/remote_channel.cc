@@ -12,8 +12,8 @@
 namespace csi_proxy::client {
 namespace {
 
-// The pause, at first and at most, before a pipe that is missing or takes nobody is tried again;
-// meanwhile a call checks as often whether its caller gave up.
+// The pause before the next attempt to connect to a pipe that is missing or not served: at first,
+// and at most after doubling. Between attempts the call checks whether its caller has cancelled it.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 

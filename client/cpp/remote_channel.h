@@ -1,4 +1,4 @@
-// A connection to one pipe of the service that outlives the service's restarts.
+// A connection to one pipe of the service that survives restarts of the service.
 #pragma once
 
 #include <memory>
@@ -16,26 +16,28 @@ namespace csi_proxy::client {
 
 class Link;
 
-// UNAVAILABLE, naming the pipe, when it is not there.
+// Returns UNAVAILABLE naming the pipe if it does not exist.
 absl::Status CheckPipe(const std::string& path);
 
 // Thread-safe.
 class RemoteChannel final : public Channel {
  public:
-  // For a pipe that may yet have to come.
+  // Makes a channel. The pipe need not exist yet.
   RemoteChannel(std::string path, absl::Duration connect_timeout);
 
-  // For the pipe of one group and version. UNAVAILABLE, naming it, when there is no such pipe.
+  // Opens the channel to the pipe of one version. UNAVAILABLE naming the pipe if it does not exist.
   static absl::StatusOr<std::shared_ptr<RemoteChannel>> Open(const ClientOptions& options,
                                                              absl::string_view group,
                                                              absl::string_view version);
 
-  // For the pipe at a path, as the simulated node's admin socket.
+  // Opens the channel to the pipe at `path`, for example the simulated node's admin socket.
+  // UNAVAILABLE naming the pipe if it does not exist.
   static absl::StatusOr<std::shared_ptr<RemoteChannel>> OpenPath(const ClientOptions& options,
                                                                  std::string path);
 
-  // A connection to the service as it runs now. Waits for at most the connect timeout, and no
-  // longer than the call; then UNAVAILABLE. PERMISSION_DENIED when somebody else serves the pipe.
+  // Returns a connection to the running service. UNAVAILABLE after the connect timeout; the error
+  // of context.Check() if the call ends earlier. PERMISSION_DENIED if the pipe does not belong to
+  // the service.
   absl::StatusOr<std::shared_ptr<Link>> Connect(const CallContext& context);
 
   absl::Status Call(const char* method, const CallContext& context,
@@ -47,7 +49,7 @@ class RemoteChannel final : public Channel {
   const std::string& path() const { return path_; }
 
  private:
-  // Keeps the connection: a gRPC channel to a socket, or a pipe that is opened anew.
+  // Makes and keeps the connection: a gRPC channel to a socket, or a channel over a pipe handle.
   class Dialer;
 
   const std::string path_;

@@ -13,7 +13,7 @@ namespace {
 
 using google::protobuf::MessageLite;
 
-// For a node that somebody else made, which sets no limits.
+// Returns the limiter for nodes that this library did not make, which sets no limits.
 rpc::CallLimiter* WithoutLimits() {
   static auto* const calls = new rpc::CallLimiter({.max_threads = SIZE_MAX, .max_queued = 0}, {},
                                                   absl::InfiniteDuration());

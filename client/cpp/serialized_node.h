@@ -15,7 +15,6 @@
 
 namespace csi_proxy::client {
 
-// One version of one group, opened.
 struct OpenVersion {
   const char* group;
   const char* version;
@@ -23,17 +22,17 @@ struct OpenVersion {
   absl::Span<const rpc::UnaryMethod> methods;
 };
 
-// Every version of every group of the node, which must outlive them.
+// Opens every version of every group. REQUIRES: `node` outlives the result.
 std::vector<OpenVersion> OpenVersions(Node& node);
 
-// Every rpc of every version, for callers that have bytes. Thread-safe.
+// Calls every rpc of every version with serialized messages. Thread-safe.
 class SerializedNode {
  public:
   explicit SerializedNode(std::shared_ptr<Node> node);
 
-  // Calls `path`, as `/v1.Volume/MountVolume`. UNIMPLEMENTED when there is no such rpc;
-  // INVALID_ARGUMENT when `request` is not a message of the rpc's. `response` is only written when
-  // OK is returned.
+  // Calls `path`, for example `/v1.Volume/MountVolume`. UNIMPLEMENTED if there is no such rpc;
+  // INVALID_ARGUMENT if `request` is not a message of its type. Writes `response` only if it
+  // returns OK.
   absl::Status Call(absl::string_view path, const CallContext& context, absl::string_view request,
                     std::string* response) const;
 

@@ -1,4 +1,4 @@
-// A simulated node with both its sides: a program that refers to it holds the simulator.
+// A simulated node together with its machine. Programs that call this contain the simulator.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ namespace csi_proxy::client {
 
 struct NodeAndMachine {
   std::shared_ptr<Node> node;
-  // The administrator's side of the machine, on which the node acts.
+  // The simulated machine under the node, for the administrator's calls.
   std::shared_ptr<machine::simulated::Machine> machine;
 };
 
-// As Node::Simulated().
+// Opens a node as Node::Simulated() does.
 absl::StatusOr<NodeAndMachine> OpenSimulatedNode(NodeOptions options, absl::string_view scenario);
 
 }  // namespace csi_proxy::client

@@ -1,4 +1,4 @@
-// What is between the public types of the simulated node and the simulator.
+// Conversions between the public types of the simulated node and the simulator's messages.
 #pragma once
 
 #include <string>
@@ -12,8 +12,9 @@ namespace csi_proxy::simulated_node {
 State FromProto(const simulated::Node& node);
 simulated::Disk ToProto(const Disk& disk);
 
-// A path of a drive as the node spells it: the kubelet gives `\var\lib\kubelet` and
-// `/var/lib/kubelet`. Without a backslash at the end, unless it is a drive's root.
+// Returns a path in the form of the node, on a drive. Accepts the kubelet's spellings
+// `\var\lib\kubelet` and `/var/lib/kubelet`. Removes backslashes at the end, except that of a
+// drive's root.
 std::string FullPath(absl::string_view path);
 
 }  // namespace csi_proxy::simulated_node

@@ -17,10 +17,10 @@
 namespace csi_proxy::simulated_node {
 namespace {
 
-// Through so many links a path leads on Windows.
+// How many links Windows follows in one path.
 constexpr int kMaxLinks = 63;
 
-// Calls `visit` with the disks of the node.
+// Calls `visit` with each disk of the node, those of connected targets included.
 template <typename Visit>
 void ForEachDisk(const State& state, const Visit& visit) {
   for (const Disk& disk : state.disks) visit(disk);
@@ -32,7 +32,7 @@ void ForEachDisk(const State& state, const Visit& visit) {
   }
 }
 
-// The first volume for which `matches(volume)`, of disks that are online.
+// Returns the first volume on an online disk for which `matches(volume)` is true, or null.
 template <typename Matches>
 const Volume* FirstVolume(const State& state, const Matches& matches) {
   const Volume* found = nullptr;
@@ -47,7 +47,8 @@ const Volume* FirstVolume(const State& state, const Matches& matches) {
   return found;
 }
 
-// Finds the entry of a volume at a path from its root. A directory need not be listed.
+// Finds the entry at a path relative to the root of the volume. A directory that only contains
+// listed entries exists too.
 std::optional<File> FileIn(const Volume& volume, const std::string& path) {
   const std::string below = FoldName(absl::StrCat(path, R"(\)"));
   bool exists = path.empty();
@@ -60,7 +61,7 @@ std::optional<File> FileIn(const Volume& volume, const std::string& path) {
 
 struct Found {
   const Volume* volume;
-  // The root of a volume is one without a path.
+  // Has an empty path if the path led to the root of the volume.
   File file;
 };
 

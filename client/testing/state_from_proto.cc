@@ -3,7 +3,7 @@
 namespace csi_proxy::simulated_node {
 namespace {
 
-// The enums have the messages' numbers.
+// The enums must have the numbers of the messages' enums, because they are cast.
 static_assert(static_cast<int>(FileKind::kJunction) == simulated::JUNCTION);
 static_assert(static_cast<int>(FileKind::kLink) == simulated::LINK);
 static_assert(static_cast<int>(PartitionType::kEfiSystem) == simulated::EFI_SYSTEM);

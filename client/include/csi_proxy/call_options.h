@@ -9,10 +9,10 @@
 namespace csi_proxy {
 
 struct CallOptions {
-  // The time that the call may take, including the time to connect. Zero: the client's default, or
-  // kDefaultTimeout if that is zero too. absl::InfiniteDuration(): no limit.
+  // How long the call may take, connecting included. Zero: the client's default, or kDefaultTimeout
+  // if that is zero too. absl::InfiniteDuration(): no limit.
   absl::Duration timeout = absl::ZeroDuration();
-  // Ends the call early, with CANCELLED, when notified. Not owned; must outlive the call. Null: the
+  // Ends the call with CANCELLED when notified. Not owned; must outlive the call. Null: the
   // client's default; if that is null too, the call cannot be cancelled.
   const absl::Notification* cancelled = nullptr;
 };
@@ -21,7 +21,8 @@ namespace client {
 
 inline constexpr absl::Duration kDefaultTimeout = absl::Minutes(1);
 
-// The context of a call that begins now, by `options` and, for unset ones, `defaults`.
+// Returns the context of a call that starts now. Fields that `options` leaves unset come from
+// `defaults`.
 inline CallContext MakeCallContext(const CallOptions& defaults, const CallOptions& options) {
   absl::Duration timeout = options.timeout;
   if (timeout == absl::ZeroDuration()) timeout = defaults.timeout;

@@ -1,12 +1,12 @@
 // A connection to a node, for the clients of all groups and versions.
 //
-//   absl::StatusOr<std::shared_ptr<csi_proxy::Connection>> connection =
-//       csi_proxy::Connect();
-//   if (!connection.ok()) return connection.status();
-//   csi_proxy::disk::v1::Client disks(*connection);
-//   csi_proxy::volume::v1::Client volumes(*connection);
+//  absl::StatusOr<std::shared_ptr<csi_proxy::Connection>> connection =
+//      csi_proxy::Connect();
+//  if (!connection.ok()) return connection.status();
+//  csi_proxy::disk::v1::Client disks(*connection);
+//  csi_proxy::volume::v1::Client volumes(*connection);
 //
-// A program connects once and gives the connection to every client it makes.
+// Connect once per program, and pass the connection to every client.
 #pragma once
 
 #include <memory>
@@ -26,40 +26,41 @@ namespace client {
 struct Opened;
 }
 
-// Says where the work is done: by the service, or in this process.
+// Where the work is done: in the service or in this process.
 enum class Mode {
-  // Connect() does as the environment variable CSI_PROXY_MODE says (auto, remote or embedded). If
-  // it is unset or auto, Connect() takes kRemote when any pipe of the service is there; else
-  // kEmbedded when this process may manage storage and is not in an ordinary Windows container;
-  // else kRemote, for a service that is still to come. It takes only modes that are linked.
+  // Connect() chooses, among the modes that are linked. The environment variable CSI_PROXY_MODE
+  // (remote or embedded) decides if it is set to one of them. If it is unset or `auto`: kRemote if
+  // any pipe of the service exists; otherwise kEmbedded if this process may manage storage and is
+  // not in an ordinary Windows container; otherwise kRemote, and calls wait for the service to
+  // start.
   kAuto,
-  // The service does it, over its pipes. Needs the library csi_proxy::client.
+  // Calls go to the service, over its pipes. REQUIRES: the library csi_proxy::client is linked.
   kRemote,
-  // The same code does it in this process, on the thread that calls. Needs the library
-  // csi_proxy::embedded.
+  // Calls run the service's code on the calling thread. REQUIRES: the library csi_proxy::embedded
+  // is linked.
   kEmbedded,
 };
 
 struct ClientOptions {
   Mode mode = Mode::kAuto;
 
-  // Remote: the directory of the sockets. Empty: as the environment variable CSI_PROXY_SOCKET_DIR
-  // says, or /run/csi-proxy. Not used on Windows.
+  // Remote mode, not on Windows: the directory of the sockets. Empty: the environment variable
+  // CSI_PROXY_SOCKET_DIR, or /run/csi-proxy if that is unset.
   std::string socket_dir = {};
-  // Remote: how long a call waits for a pipe that nobody serves, such as while the service
-  // restarts.
+  // Remote mode: how long a call waits for a pipe that no process serves, for example while the
+  // service restarts. Then the call fails with UNAVAILABLE.
   absl::Duration connect_timeout = absl::Seconds(5);
 
-  // Embedded: the node to act on. Null: one that all connections of the process share, with the
-  // default NodeOptions. It is this machine on Windows. Elsewhere it is a simulated node, and a
-  // warning in the log says so.
+  // Embedded mode: the node to act on. Null: a node with the default NodeOptions that all
+  // connections of the process share: this machine on Windows; elsewhere a simulated node, with a
+  // warning in the log.
   std::shared_ptr<Node> node = nullptr;
 
   // Receives the mode that kAuto has chosen, with the reason. Null: standard error.
   LogFunction log = nullptr;
 };
 
-// Thread-safe. The clients made with it share it: it lasts until the last of them is gone.
+// Thread-safe. Every client keeps its connection alive.
 class Connection {
  public:
   virtual ~Connection() = default;
@@ -67,20 +68,21 @@ class Connection {
   // Returns kRemote or kEmbedded.
   virtual Mode mode() const = 0;
 
-  // Tells whether the node serves a version of a group, as Check("volume", "v1"). UNAVAILABLE
-  // naming the pipe that is not there: the service does not run, or is too old for the version.
-  // UNIMPLEMENTED if this release lacks the version. Neither waits nor calls.
+  // Returns OK if the node serves a version of a group, e.g. Check("volume", "v1"). UNAVAILABLE
+  // naming the pipe that does not exist: the service is not running, or is too old for the version.
+  // UNIMPLEMENTED if this release of the library lacks the version. Does not block: it looks for
+  // the pipe, but does not connect.
   virtual absl::Status Check(absl::string_view group, absl::string_view version) const = 0;
 
-  // For the constructors of clients: the version's calls.
+  // Returns the calls of one version. For the constructors of clients only.
   virtual client::Opened Open(absl::string_view group, absl::string_view version) = 0;
 };
 
-// Decides the mode, once. In remote mode the service need not be there: a call to a pipe that is
-// absent waits for it, and then fails with UNAVAILABLE. In embedded mode Connect() opens the node.
+// Chooses the mode and returns a connection. In remote mode the service need not be running. In
+// embedded mode Connect() opens the node, and returns the error if that fails.
 //
-// INVALID_ARGUMENT for a bad CSI_PROXY_MODE; UNIMPLEMENTED for a mode that is not linked;
-// FAILED_PRECONDITION if only embedded mode is linked and kAuto may not choose it here.
+// INVALID_ARGUMENT if CSI_PROXY_MODE has an unknown value; UNIMPLEMENTED if the mode is not linked;
+// FAILED_PRECONDITION if only embedded mode is linked and kAuto may not choose it in this process.
 absl::StatusOr<std::shared_ptr<Connection>> Connect(ClientOptions options = {});
 
 }  // namespace csi_proxy

@@ -1,4 +1,4 @@
-/* CSI Proxy embedded, for any language: every rpc of every version, in the calling process.
+/* Embedded mode of CSI Proxy for any language: every rpc of every version, in the calling process.
  *
  *   csi_proxy_node node;
  *   csi_proxy_bytes error = {0};
@@ -11,15 +11,14 @@
  *   csi_proxy_free(&message);
  *   csi_proxy_close(node);
  *
- * Requests and responses are the protobuf messages of api/<group>/<version>/api.proto, serialized.
- * A call returns a gRPC status: a code from 0 (OK) to 16, and a text in UTF-8.
+ * Requests and responses are serialized protobuf messages of api/<group>/<version>/api.proto. A
+ * call returns a gRPC status: a code from 0 (OK) to 16, and a text in UTF-8.
  *
- * Every function may be called by any thread at any time. Handles are numbers and never reused: for
- * one that was closed or never existed, functions return NOT_FOUND or do nothing. If a required
- * pointer is null, they return INVALID_ARGUMENT. No function throws, and none ends the process.
- * Memory passed in is only read during the call; memory handed out belongs to the caller, who
- * frees it with csi_proxy_free. Responses may contain secrets, so they are wiped when they are
- * freed.
+ * All functions are thread-safe. Handles are numbers that are never reused: given a handle that is
+ * closed or never existed, functions return NOT_FOUND or do nothing. If a required pointer is null,
+ * they return INVALID_ARGUMENT. No function throws or ends the process. The library only reads
+ * memory that is passed in, and only during the call. Memory that it returns belongs to the caller,
+ * who must free it with csi_proxy_free, which also wipes it, because responses may contain secrets.
  */
 #ifndef CSI_PROXY_CSI_PROXY_H_
 #define CSI_PROXY_CSI_PROXY_H_
@@ -42,10 +41,10 @@ extern "C" {
 /* Changes when programs built for an earlier version would no longer work. */
 #define CSI_PROXY_ABI_VERSION 1u
 
-/* A node that this process manages. 0 is not a node. */
+/* A node that this process manages. 0 stands for none. */
 typedef uint64_t csi_proxy_node;
 
-/* A call that can be cancelled. 0 is not a call. */
+/* A call that can be cancelled. 0 stands for none. */
 typedef uint64_t csi_proxy_call;
 
 /* Memory that the library allocated; `data` is null if `size` is 0. */
@@ -54,35 +53,35 @@ typedef struct csi_proxy_bytes {
   size_t size;
 } csi_proxy_bytes;
 
-/* Receives a log line: severity 0 (information), 1 (warning) or 2 (error), and text in UTF-8
- * without a terminating zero, which is only valid during the call. Called by many threads at once,
- * but not before csi_proxy_open is called, nor after the csi_proxy_close that closes the node has
- * returned. Must not close the node that logs. May call it, but only with a timeout, since the call
- * that the line is about still counts towards "maxCalls". */
+/* Receives a log line: severity 0 (information), 1 (warning) or 2 (error), and text in UTF-8, which
+ * is not zero-terminated and only valid during the call. Many threads call it at once, from the
+ * start of csi_proxy_open until the csi_proxy_close that closes the node returns. Must not close
+ * the node that logs. May call that node, but only with a timeout, because the call that the line
+ * is about still counts towards "maxCalls". */
 typedef void (*csi_proxy_log)(void* user, int32_t severity, const char* line, size_t size);
 
-/* The library's ABI version. */
+/* Returns the ABI version of the library. */
 CSI_PROXY_API uint32_t csi_proxy_abi_version(void);
 
-/* The release, such as "2.0.0". Static. */
+/* Returns the release, for example "2.0.0". Must not be freed. */
 CSI_PROXY_API const char* csi_proxy_version(void);
 
 /* Opens a node. `options` is a JSON object of `options_size` bytes, or null for the defaults; its
  * fields are those of client/c/options.proto:
  *
  *   "node"             "WINDOWS", this machine, or "SIMULATED", one in memory; by default the one
- *                      that fits the platform. UNIMPLEMENTED from csi_proxy.dll, which has no
- *                      simulated node; csi_proxy_simulated.dll has
- *   "scenario"         a description of the simulated node, as textproto, or the name of a
- *                      built-in one, as "azure-scsi"
- *   "workingDirs"      ["C:\\var\\lib\\kubelet"]: the directories that paths may lead into
+ *                      that fits the platform. csi_proxy.dll has no simulated node and returns
+ *                      UNIMPLEMENTED; csi_proxy_simulated.dll has one
+ *   "scenario"         the simulated node as textproto, or the name of a built-in one, for example
+ *                      "azure-scsi"
+ *   "workingDirs"      ["C:\\var\\lib\\kubelet"]: paths in calls must lead into these directories
  *   "allowedServices"  the services that calls may start and stop; all if empty
  *   "allowPlainSmb"    true: SMB mappings need not be encrypted
- *   "bindSmbCredentials"  true: a mapped share is for calls alone that give its credentials
+ *   "bindSmbCredentials"  true: calls for a mapped share must give the credentials of the mapping
  *   "maxCalls", "maxQueued", "maxCallSeconds"  limits of each API group
- *   "lockDirectory", "metricsBindAddress"      as in NodeOptions
+ *   "lockDirectory", "metricsBindAddress"      see NodeOptions in csi_proxy/node.h
  *
- * `log` may be null: then lines go to standard error. `user` is passed to it.
+ * `log` may be null: lines then go to standard error. `user` is passed to `log`.
  *
  * Returns 0 and sets `*node`. On failure returns a code, sets `*node` to 0 and, unless `error` is
  * null, `*error` to the text: FAILED_PRECONDITION if the library has another ABI version,
@@ -91,36 +90,36 @@ CSI_PROXY_API int32_t csi_proxy_open(uint32_t abi_version, const char* options, 
                                      csi_proxy_log log, void* user, csi_proxy_node* node,
                                      csi_proxy_bytes* error);
 
-/* Announces a call that csi_proxy_cancel can end. Returns 0 and sets `*call`, which is for one
- * csi_proxy_invoke and uses memory until that ends or the node is closed; NOT_FOUND if the node is
- * already closed. */
+/* Announces a call, so that csi_proxy_cancel can end it. Returns 0 and sets `*call`, which must be
+ * passed to one csi_proxy_invoke and uses memory until that returns or the node is closed.
+ * NOT_FOUND if the node is closed. */
 CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node node, csi_proxy_call* call);
 
-/* Calls `method`, such as "/v1.Volume/FormatVolume", on this thread, and returns when it ends.
+/* Calls `method`, for example "/v1.Volume/FormatVolume", on this thread, and returns when it ends.
  *
- * `call` comes from csi_proxy_begin, and is used up; 0 if it will not be cancelled. `timeout_ns` is
- * how long the call may take, in nanoseconds; below 0 for no limit of its own.
+ * `call` comes from csi_proxy_begin and can be used once; 0 if the call need not be cancelled.
+ * `timeout_ns` is how long the call may take, in nanoseconds; negative for no limit of its own.
  *
- * Returns the code. If it is 0, `*response` is the response, else `*message` is the text; the other
- * is emptied. Either may be null. The previous values are not freed. Besides the rpc's own codes:
+ * Returns the code. If it is 0, sets `*response`, otherwise sets `*message` to the text. Empties
+ * the other one. Does not free their old values. Either may be null. Besides the codes of the rpc:
  * NOT_FOUND for a closed node or an unknown call, UNIMPLEMENTED for an unknown method,
- * INVALID_ARGUMENT for a request that is not a message of its type, CANCELLED. The methods of
- * csi_proxy.simulated.Admin, such as "/csi_proxy.simulated.Admin/Reset", work on simulated nodes.
+ * INVALID_ARGUMENT for a request that is not a message of its type, CANCELLED. On simulated nodes
+ * the methods of csi_proxy.simulated.Admin work too: "/csi_proxy.simulated.Admin/Reset".
  */
 CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node node, csi_proxy_call call, const char* method,
                                        const uint8_t* request, size_t request_size,
                                        int64_t timeout_ns, csi_proxy_bytes* response,
                                        csi_proxy_bytes* message);
 
-/* Ends a call early, whether it has begun or is only announced; returns at once. Does nothing if
- * the call has ended. */
+/* Cancels a call that is announced or under way, and returns at once. Does nothing if the call has
+ * ended. */
 CSI_PROXY_API void csi_proxy_cancel(csi_proxy_call call);
 
-/* Closes a node: refuses new calls, cancels those under way, and waits until they have ended.
- * Returns 0; or, at once, NOT_FOUND if another thread has closed it or is closing it. */
+/* Closes a node: refuses new calls, cancels those under way and waits until they have ended.
+ * Returns 0. NOT_FOUND, at once, if another thread has closed the node or is closing it. */
 CSI_PROXY_API int32_t csi_proxy_close(csi_proxy_node node);
 
-/* Wipes and frees what the library handed out, and empties `*bytes`. Null is ignored. */
+/* Wipes and frees bytes that the library returned, and empties `*bytes`. Null is ignored. */
 CSI_PROXY_API void csi_proxy_free(csi_proxy_bytes* bytes);
 
 #ifdef __cplusplus

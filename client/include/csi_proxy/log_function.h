@@ -1,4 +1,4 @@
-// Libraries of csi-proxy hand their log to the program that they are part of.
+// How the libraries of csi-proxy pass log lines to the program that contains them.
 #pragma once
 
 #include <functional>
@@ -7,11 +7,10 @@
 
 namespace csi_proxy {
 
-// The severity of a log line.
 enum class Severity { kInfo, kWarning, kError };
 
-// Receives a log line, without a line end. Called by many threads at once, and must not call the
-// object that logs. Lines never contain secrets.
+// Receives one log line, without a line end. Many threads call it at once. Must not call the object
+// that logs. Lines never contain secrets.
 using LogFunction = std::function<void(Severity severity, absl::string_view line)>;
 
 }  // namespace csi_proxy

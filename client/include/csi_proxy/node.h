@@ -1,14 +1,15 @@
-// A node that this process manages itself: the direct library. It does without API versions and
-// protobuf; the embedded mode of the versioned clients is built on it.
+// Manages storage in this process, without the service. Calls use the types of this library, not
+// the versioned protobuf messages; the embedded mode of the versioned clients is built on it.
 //
-//   absl::StatusOr<std::shared_ptr<csi_proxy::Node>> node = csi_proxy::Node::Windows();
-//   if (!node.ok()) return node.status();
-//   csi_proxy::CallContext context(absl::Now() + absl::Seconds(30));
-//   auto volumes = (*node)->volume().ListVolumesOnDisk(context, {.disk_number = 7});
+//  absl::StatusOr<std::shared_ptr<csi_proxy::Node>> node = csi_proxy::Node::Windows();
+//  if (!node.ok()) return node.status();
+//  csi_proxy::CallContext context(absl::Now() + absl::Seconds(30));
+//  auto volumes = (*node)->volume().ListVolumesOnDisk(context, {.disk_number = 7});
 //
-// The rules are those of the service: the same checks of paths and ids, the same codes and texts,
-// and an audit line for each call that changes the node. On Windows the calls of all processes,
-// including the service, take turns for each disk, volume, share and target.
+// Calls follow the rules of the service: the checks of paths and ids, the codes and the texts are
+// identical, and each call that changes the node writes an audit line. On Windows at most one call
+// at a time changes a disk, volume, share or target, counting the calls of all processes and of the
+// service.
 #pragma once
 
 #include <cstddef>
@@ -36,52 +37,52 @@ namespace client {
 class OwnNode;
 }
 
-// Limits the actions of calls, and the number that may run at once. The defaults are those of the
-// service.
+// What calls may act on, and how many may run at once. The defaults are those of the service.
 struct NodeOptions {
-  // The directories that paths may lead into: at least one, absolute and on a drive.
+  // Paths in calls must lead into these directories. At least one; each absolute and on a drive.
   std::vector<std::string> working_dirs = {R"(C:\var\lib\kubelet)"};
-  // The services that calls may start and stop; all if empty.
+  // Names of the services that calls may start and stop. Empty: all.
   std::vector<std::string> allowed_services = {};
-  // If true, SMB mappings ask for encryption.
+  // If true, new SMB mappings require encryption.
   bool require_privacy = true;
-  // If true, a call for a share that is mapped gets PERMISSION_DENIED unless it gives the
-  // credentials with which this node mapped the share. A mapping that others have made is made
-  // anew.
+  // If true, a call for a share that is already mapped gets PERMISSION_DENIED unless it gives the
+  // credentials with which this node mapped the share. A mapping that this node did not make is
+  // replaced.
   bool bind_smb_credentials = false;
 
   // Limits of the versioned clients' calls, per API group: how many run at once, how many more may
-  // wait (others get RESOURCE_EXHAUSTED), and how long one may take, whatever its own deadline.
+  // wait (further calls get RESOURCE_EXHAUSTED), and how long a call may take even if its deadline
+  // is later.
   size_t max_calls = 16;
   size_t max_queued = 256;
   absl::Duration max_call_duration = absl::Minutes(10);
 
-  // Only off Windows: a directory, created if necessary. Processes that share its files take turns.
-  // Empty: no other process uses the node, as is the case if simulated.
+  // Not on Windows: a directory, created if necessary. Processes that give the same directory
+  // exclude each other's calls. Empty: no other process uses the node.
   std::string lock_directory = {};
 
   // Receives audit lines and failures. Null: standard error.
   LogFunction log = nullptr;
 
-  // The address at which Prometheus can scrape metrics of the versioned clients' calls, such as
-  // `127.0.0.1:9090`; the names are the service's. Empty: nowhere.
+  // `HOST:PORT` at which Prometheus can scrape metrics of the versioned clients' calls, for example
+  // `127.0.0.1:9090`. The names of the metrics are the service's. Empty: metrics are not served.
   std::string metrics_bind_address = {};
 };
 
-// Thread-safe. The services it returns live as long as the node; callers must keep it alive. Tests
-// of a driver may derive from it to answer in their own way.
+// Thread-safe. The services that a node returns are part of it: the node must outlive their use.
+// Tests of a driver may derive from Node to give answers of their own.
 class Node {
  public:
-  // This machine. UNIMPLEMENTED on other systems; INVALID_ARGUMENT naming the option. If the
-  // process may not manage storage, calls fail with PERMISSION_DENIED; on a thread in a
-  // single-threaded COM apartment, with FAILED_PRECONDITION.
+  // Opens this machine. UNIMPLEMENTED if it does not run Windows; INVALID_ARGUMENT naming the
+  // option. Calls fail with PERMISSION_DENIED if the process may not manage storage, and with
+  // FAILED_PRECONDITION on a thread of a single-threaded COM apartment.
   static absl::StatusOr<std::shared_ptr<Node>> Windows(NodeOptions options = {});
 
-  // A Windows node in memory, for drivers under development and their tests. `scenario` describes
-  // it, a textproto of csi_proxy.simulated.Node or the name of a built-in one, as `azure-scsi`; if
-  // empty, it is a small node with raw disks, a file server and an iSCSI portal. INVALID_ARGUMENT
-  // naming the option, or the line or field of the scenario. A test that attaches disks to it or
-  // injects faults makes a SimulatedNode instead (csi_proxy/testing/node.h).
+  // Opens a Windows node in memory, for drivers under development and their tests. `scenario` is a
+  // textproto of csi_proxy.simulated.Node, or the name of a built-in one, for example `azure-scsi`.
+  // Empty: a small node with raw disks, a file server and an iSCSI portal. INVALID_ARGUMENT naming
+  // the option, or the line or field of the scenario. Tests that attach disks or inject faults need
+  // a SimulatedNode instead (csi_proxy/testing/node.h).
   static absl::StatusOr<std::shared_ptr<Node>> Simulated(NodeOptions options = {},
                                                          absl::string_view scenario = "");
 
@@ -97,7 +98,7 @@ class Node {
 
  private:
   friend class client::OwnNode;
-  // For this library alone, which limits the calls of the nodes it makes; null for all others.
+  // Returns this if the library made the node, whose calls it then limits; otherwise null.
   virtual client::OwnNode* own() { return nullptr; }
 };
 

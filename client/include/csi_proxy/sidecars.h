@@ -1,15 +1,14 @@
-// Does the work of node-driver-registrar and livenessprobe for a CSI driver on a node: registers it
-// with the kubelet, and answers /healthz. From inside the driver, which then needs neither beside
-// it:
+// Does the work of node-driver-registrar and livenessprobe inside a CSI driver: registers the
+// driver with the kubelet and serves /healthz. The pod then needs neither sidecar.
 //
-//   absl::StatusOr<std::unique_ptr<csi_proxy::Sidecars>> sidecars = csi_proxy::Sidecars::Start({
-//       .csi_address = "unix:///csi/csi.sock",
-//       .registrar = csi_proxy::RegistrarOptions{
-//           .kubelet_registration_path = "/var/lib/kubelet/plugins/example.csi.k8s.io/csi.sock",
-//           .plugin_registration_path = "/var/lib/kubelet/plugins_registry"},
-//       .livenessprobe = csi_proxy::LivenessProbeOptions{}});
+//  absl::StatusOr<std::unique_ptr<csi_proxy::Sidecars>> sidecars = csi_proxy::Sidecars::Start({
+//      .csi_address = "unix:///csi/csi.sock",
+//      .registrar = csi_proxy::RegistrarOptions{
+//          .kubelet_registration_path = "/var/lib/kubelet/plugins/example.csi.k8s.io/csi.sock",
+//          .plugin_registration_path = "/var/lib/kubelet/plugins_registry"},
+//      .livenessprobe = csi_proxy::LivenessProbeOptions{}});
 //
-// The program csi-node-sidecars is the same code beside a driver, with the flags of the two.
+// The program csi-node-sidecars runs this code beside a driver, with the flags of both sidecars.
 #pragma once
 
 #include <functional>
@@ -26,86 +25,88 @@
 
 namespace csi_proxy {
 
-// Registration with the kubelet, as of the plugin registration service v1
+// Registers the driver with the kubelet by the plugin registration service v1
 // (https://kubernetes.io/docs/reference/node/device-plugin-api-versions/ and the README).
 struct RegistrarOptions {
-  // The path of the driver's socket on the node, by which the kubelet finds it. Required.
+  // The path of the driver's socket on the node, by which the kubelet finds the driver. Required.
   std::string kubelet_registration_path = {};
-  // The kubelet's directory of sockets of plugins, as this process sees it. Required. The socket
-  // made there is `<driver name>-reg.sock`, which only the process's user may open.
+  // The kubelet's directory of plugin sockets, at the path that this process sees. Required.
+  // Sidecars creates `<driver name>-reg.sock` in it, which only this process's user may open.
   std::string plugin_registration_path = {};
-  // The time that the driver has to tell its name, and this registrar to answer for its health.
+  // How long the driver may take to tell its name, and the registrar's own /healthz to answer.
   absl::Duration timeout = absl::Seconds(1);
-  // A file made once the kubelet has accepted the driver, and removed when the registrar starts or
-  // stops; empty for none.
+  // A file that is created once the kubelet has accepted the driver, and removed when the registrar
+  // starts or stops. Empty: none.
   std::string marker_file = {};
-  // The address of its own /healthz: `HOST:PORT`, or `:PORT` on all addresses; empty for nowhere.
+  // The address of the registrar's own /healthz: `HOST:PORT`, or `:PORT` for all addresses. Empty:
+  // not served.
   std::string http_endpoint = {};
-  // How long the kubelet may leave the registration socket without a call. Then the socket is made
-  // anew, since a kubelet on Windows sometimes misses one
-  // (https://github.com/kubernetes-csi/node-driver-registrar/issues/143). The waits that follow get
-  // longer, up to five minutes or this if it is longer. Zero: for ever.
+  // If the kubelet does not call the registration socket within this time, the socket is created
+  // again, because a kubelet on Windows sometimes misses one
+  // (https://github.com/kubernetes-csi/node-driver-registrar/issues/143). Later waits grow to five
+  // minutes, or to this time if it is longer. Zero: the registrar waits without limit.
   absl::Duration registration_timeout = absl::Seconds(30);
-  // The registrar's own /healthz answers 500 as long as the kubelet has not registered the driver.
+  // If true, the registrar's own /healthz answers 500 until the kubelet has registered the driver.
   bool health_requires_registration = false;
-  // Takes the lines about registration. Null: as SidecarsOptions.log.
+  // Receives log lines about registration. Null: SidecarsOptions.log.
   LogFunction log = nullptr;
 };
 
-// The answers of /healthz about the driver: 200 if it says that it is ready, otherwise 500.
+// Serves /healthz about the driver: 200 if the driver says that it is ready, otherwise 500.
 struct LivenessProbeOptions {
-  // As above.
+  // `HOST:PORT`, or `:PORT` for all addresses.
   std::string http_endpoint = "0.0.0.0:9808";
-  // The time that a probe may take, the connection to the driver included.
+  // How long a probe may take, connecting to the driver included.
   absl::Duration probe_timeout = absl::Seconds(1);
-  // The address and the path at which Prometheus finds metrics. If the address is empty and
-  // `serve_metrics` is true, they are at the address of /healthz.
+  // The address and path at which Prometheus can scrape metrics. If the address is empty and
+  // `serve_metrics` is true, metrics are served at the address of /healthz.
   std::string metrics_address = {};
   std::string metrics_path = "/metrics";
   bool serve_metrics = true;
-  // Takes the lines about probes. Null: as SidecarsOptions.log.
+  // Receives log lines about probes. Null: SidecarsOptions.log.
   LogFunction log = nullptr;
 };
 
 struct SidecarsOptions {
-  // The driver's socket, as this process sees it: a path, or `unix://` and a path. Required.
+  // The driver's socket at the path that this process sees: a path, or `unix://` and a path.
+  // Required.
   std::string csi_address = {};
-  // The driver's name. Empty: the driver is asked, once it answers.
+  // The driver's name. Empty: Sidecars asks the driver.
   std::string driver_name = {};
-  // The time to wait for the driver at the start.
+  // How long to wait for the driver at the start. Then `on_failed` is called.
   absl::Duration connect_timeout = absl::InfiniteDuration();
-  // Either may be left out.
+  // At least one of the two must be set.
   std::optional<RegistrarOptions> registrar = std::nullopt;
   std::optional<LivenessProbeOptions> livenessprobe = std::nullopt;
-  // Called, on a thread of the library, when the kubelet refuses the driver, with its reason. It
-  // tries again by itself as long as the socket is there. Must return soon: until then the kubelet
-  // has no answer, and the destructor waits. Must not destroy the Sidecars. May be null.
+  // Called on a thread of the library when the kubelet refuses the driver, with the kubelet's
+  // reason. The kubelet tries again as long as the socket exists. Must return soon, because the
+  // kubelet and the destructor wait for it. Must not destroy the Sidecars. May be null.
   std::function<void(const std::string& reason)> on_refused = nullptr;
-  // Called on a thread of the library, at most once, when the sidecars cannot go on: the driver did
-  // not come in time, or an address cannot be listened on. Must not destroy the Sidecars. May be
-  // null.
+  // Called on a thread of the library, at most once, when the sidecars cannot continue: the driver
+  // did not answer in time, or the process cannot listen on an address. Must not destroy the
+  // Sidecars. May be null.
   std::function<void(const absl::Status& why)> on_failed = nullptr;
-  // Null: standard error.
+  // Receives all other log lines. Null: standard error.
   LogFunction log = nullptr;
 };
 
 // Thread-safe.
 class Sidecars {
  public:
-  // Returns at once; its threads wait for the driver, so it may be started before the driver
-  // serves. INVALID_ARGUMENT naming the option.
+  // Starts threads that wait for the driver, and returns at once; the driver may start serving
+  // later. INVALID_ARGUMENT naming the option.
   //
-  // /healthz is served as soon as the driver has told its name; until then connections are refused,
-  // as by livenessprobe. If two components have the same address they share it: /healthz is then
-  // the livenessprobe's, and the registrar's is /healthz/node-driver-registrar.
+  // /healthz is served once the driver has told its name. Until then connections are refused, as
+  // livenessprobe does. If both components have one address, /healthz there is livenessprobe's, and
+  // the registrar's is /healthz/node-driver-registrar.
   static absl::StatusOr<std::unique_ptr<Sidecars>> Start(SidecarsOptions options);
 
-  // Stops: the registration socket is removed at once if it is still this process's own, which
-  // makes the kubelet deregister the driver. Then waits for the answers under way, as long as a
-  // probe may take and a second.
+  // Stops. Removes the registration socket at once if this process still owns it, so that the
+  // kubelet deregisters the driver. Then waits for answers under way, for at most the probe timeout
+  // plus one second.
   virtual ~Sidecars() = default;
 
-  // Tells whether the kubelet has accepted the driver, since the registration socket was made.
+  // Returns true if the kubelet has accepted the driver since the registration socket was created.
   virtual bool registered() const = 0;
 
  protected:

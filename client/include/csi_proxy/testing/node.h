@@ -1,13 +1,13 @@
-// A Windows node in memory, for the tests of a driver, on any system.
+// A Windows node in memory, for the tests of a driver. Works on any system.
 //
-//   auto node = csi_proxy::SimulatedNode::Create().value();
-//   csi_proxy::volume::v1::Client volumes(csi_proxy::Connect(node.client_options()).value());
-//   const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30}).value();
-//   ...the driver stages the disk at a path, with these clients
-//   EXPECT_EQ(node.state().MountedAt(path), volume_id);
+//  auto node = csi_proxy::SimulatedNode::Create().value();
+//  csi_proxy::volume::v1::Client volumes(csi_proxy::Connect(node.client_options()).value());
+//  const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30}).value();
+//  ...the driver stages the disk at a path, with these clients
+//  EXPECT_EQ(node.state().MountedAt(path), volume_id);
 //
-// The rules, codes and texts are those of CSI Proxy on a real node, over a machine that behaves as
-// Windows does. Each node is independent, so tests may run in parallel.
+// Calls run CSI Proxy's own code, over a machine that behaves as Windows does. Nodes are
+// independent of each other, so tests may run in parallel.
 #pragma once
 
 #include <cstdint>
@@ -31,84 +31,86 @@ class Machine;
 
 namespace simulated_node {
 
-// Makes operations of the node slow, or makes them fail.
+// Delays operations of the node, or makes them fail.
 struct Fault {
-  // An rpc, as `volume.FormatVolume`, the rpcs of a group, as `disk.*`, or all, `*`: a driver sees
-  // it fail with `code`, before it has changed anything. Calls that the node makes of Windows are
-  // `win32.*` and `wmi.*`; server/simulator/README.md lists them.
+  // An rpc (`volume.FormatVolume`), all rpcs of a group (`disk.*`), or `*` for all rpcs: the call
+  // fails with `code` before it changes anything. Calls from the node to Windows are `win32.*` and
+  // `wmi.*`; server/simulator/README.md lists them.
   std::string operation = {};
-  // The object of the call (a disk number, volume id, path, share, IQN or service), a field of the
-  // request; empty: any.
+  // The object that the request names: a disk number, volume id, path, share, IQN or service.
+  // Empty: any.
   std::string resource = {};
-  // The number of times that the fault strikes; 0: always.
+  // How many matching operations the fault hits. 0: all of them.
   uint32_t times = 0;
-  // The delay before the operation.
+  // How long the operation is delayed.
   absl::Duration latency = absl::ZeroDuration();
-  // OK: it is only slow.
+  // The result of the operation. kOk: the operation is only delayed.
   absl::StatusCode code = absl::StatusCode::kOk;
-  // The number of the error that the text tells of, as 5 for "access denied".
+  // The Windows error that the text quotes, for example 5 for "access denied". 0: none.
   uint32_t windows_error = 0;
 };
 
 }  // namespace simulated_node
 
-// Thread-safe. Changes fail with NOT_FOUND, ALREADY_EXISTS or INVALID_ARGUMENT, which name the
-// obstacle.
+// Thread-safe. Methods that change the node fail with NOT_FOUND, ALREADY_EXISTS or
+// INVALID_ARGUMENT, naming the object that is in the way.
 class SimulatedNode {
  public:
-  // `scenario` is the node that the test begins with: a textproto of csi_proxy.simulated.Node, or
-  // the name of a built-in one, such as `azure-scsi` or `ec2-nitro-2022`, which `csi-proxy
-  // --list-scenarios` lists; AttachDisk then puts a disk where that cloud does, with the names that
-  // the cloud gives it. If empty, it has a system disk C:, raw disks, a file server, an iSCSI
-  // portal and a few services. INVALID_ARGUMENT naming the option, or the line or field of the
-  // scenario.
+  // Makes a node. `scenario` is a textproto of csi_proxy.simulated.Node, or the name of a built-in
+  // one, for example `azure-scsi` or `ec2-nitro-2022` (`csi-proxy --list-scenarios` prints them).
+  // In a cloud's scenario AttachDisk() gives disks the locations and names of that cloud. Empty: a
+  // system disk C:, raw disks, a file server, an iSCSI portal and a few services. INVALID_ARGUMENT
+  // naming the option, or the line or field of the scenario.
   static absl::StatusOr<SimulatedNode> Create(absl::string_view scenario = "",
                                               NodeOptions options = {});
 
-  // For Connect(), which needs the library csi_proxy::embedded.
+  // Returns options for Connect(). REQUIRES: the library csi_proxy::embedded is linked.
   ClientOptions client_options() const { return {.mode = Mode::kEmbedded, .node = node_}; }
-  // To be called directly: `node->volume().MountVolume(context, {...})`.
+  // For direct calls: `node->volume().MountVolume(context, {...})`.
   Node* operator->() const { return node_.get(); }
   const std::shared_ptr<Node>& node() const { return node_; }
 
-  // The cloud's part. A disk whose number is 0 gets the lowest free one, which is returned.
+  // Attaches a disk, as the cloud does, and returns its number: `disk.number`, or the lowest free
+  // number if that is 0.
   absl::StatusOr<uint32_t> AttachDisk(const simulated_node::Disk& disk) const;
-  // Pulls it out, even if it is mounted; its content is gone.
+  // Removes a disk, even if it is mounted. Its content is lost.
   absl::Status DetachDisk(uint32_t number) const;
-  // Windows notices at the next rescan.
+  // Grows a disk. Windows reports the new size after the next rescan.
   absl::Status GrowDisk(uint32_t number, uint64_t size_bytes) const;
-  // Links, mounts and offline disks stay, SMB mappings come back disconnected, services as their
-  // start types say.
+  // Restarts the node. Links, mounts and offline disks stay; SMB mappings are disconnected;
+  // services run according to their start types.
   absl::Status Reboot() const;
-  // Begins anew with the scenario.
+  // Restores the state that the scenario describes.
   absl::Status Reset() const;
 
-  // A file server's part. A share's server is added with it.
+  // Adds a share to a file server, and the server if it does not exist.
   absl::Status AddShare(absl::string_view server, absl::string_view share) const;
-  // Sets a password, or adds the user; mappings that were made with the old one break.
+  // Sets the password of a user, who is added if necessary. Mappings made with the old password
+  // break.
   absl::Status SetSmbPassword(absl::string_view server, absl::string_view user,
                               absl::string_view password) const;
-  // An SMB server by its name, the iSCSI portals by their address.
+  // Connects or disconnects an SMB server, by its name, or an iSCSI portal, by its address.
   absl::Status SetServerReachable(absl::string_view server, bool reachable) const;
   absl::Status BreakMapping(absl::string_view share) const;
 
-  // The part of pods, the kubelet and attackers. Directories above are made; a file has no content.
+  // Changes files, as pods, the kubelet and attackers do. Missing parent directories are created.
+  // The file that WriteFile() creates has a size, but no content.
   absl::Status WriteFile(absl::string_view path, uint64_t size_bytes) const;
   absl::Status MakeDirectory(absl::string_view path) const;
-  // An empty directory, a mounted folder or a link.
+  // Removes an empty directory, a mounted folder or a link.
   absl::Status RemoveFolder(absl::string_view path) const;
   absl::Status MakeLink(absl::string_view path, absl::string_view target) const;
 
-  // The first fault that matches an operation strikes.
+  // Adds a fault. If several faults match an operation, the first that was added applies.
   absl::Status InjectFault(const simulated_node::Fault& fault) const;
   absl::Status ClearFaults() const;
 
-  // Returns the node as it is now.
+  // Returns a copy of the node's present state.
   simulated_node::State state() const;
 
-  // All that can be done to the node: calls `method` of csi_proxy.simulated.Admin with a serialized
-  // request, and returns the serialized response. UNIMPLEMENTED for an unknown method;
-  // INVALID_ARGUMENT for a request that is not of its type, or as the method says.
+  // Calls `method` of csi_proxy.simulated.Admin, which can change all of the node, with a
+  // serialized request, and returns the serialized response. UNIMPLEMENTED if the method is
+  // unknown; INVALID_ARGUMENT if the request is not of its type; otherwise the error of the method.
   absl::StatusOr<std::string> Administer(absl::string_view method,
                                          const std::string& request) const;
 

@@ -1,5 +1,5 @@
-// A simulated node as a test of a driver looks at it: the messages of
-// server/simulator/node.proto, as far as tests need them, without protobuf.
+// The state of a simulated node, for the assertions of a driver's tests: the fields of
+// server/simulator/node.proto that tests need, without protobuf.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,17 @@ namespace csi_proxy::simulated_node {
 
 enum class FileKind { kDirectory, kFile, kLink, kJunction };
 
-// An entry of a volume or of a share. Directories that have entries may be left out.
+// An entry of a volume or of a share. A directory that contains entries may be missing from the
+// list.
 struct File {
-  // From the root of the volume or share: `var\lib\kubelet`.
+  // Relative to the root of the volume or share: `var\lib\kubelet`.
   std::string path = {};
   FileKind kind = FileKind::kDirectory;
   uint64_t size_bytes = 0;
   bool read_only = false;
   // The target of a link or a junction.
   std::string target = {};
-  // The volume that is mounted at a directory, and whether that volume is gone.
+  // The volume that is mounted at a directory. `dangling` is true if that volume is gone.
   std::string mounted_volume_id = {};
   bool dangling = false;
 };
@@ -30,7 +31,7 @@ struct File {
 struct Volume {
   // `\\?\Volume{guid}\`.
   std::string id = {};
-  // `NTFS`, `ReFS`, `FAT32` or `exFAT`; empty while it is not formatted.
+  // `NTFS`, `ReFS`, `FAT32` or `exFAT`; empty if the volume is not formatted.
   std::string file_system = {};
   std::string drive_letter = {};
   std::vector<File> files = {};
@@ -51,16 +52,16 @@ enum class PartitionStyle { kRaw, kMbr, kGpt };
 struct Disk {
   uint32_t number = 0;
   uint64_t size_bytes = 0;
-  // The size to which the hardware has grown, and which Windows has yet to notice; else 0.
+  // The hardware's size if Windows has not noticed yet that the disk has grown, otherwise 0.
   uint64_t grown_size_bytes = 0;
-  // As Windows spells it: `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`.
+  // In the form of Windows: `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`.
   std::string location = {};
   std::string page83 = {};
   std::string serial_number = {};
   PartitionStyle style = PartitionStyle::kRaw;
   bool offline = false;
   bool read_only = false;
-  // Windows does not show it before a rescan.
+  // True until a rescan shows the disk to Windows.
   bool awaits_rescan = false;
   std::vector<Partition> partitions = {};
 };
@@ -69,21 +70,21 @@ struct SmbMapping {
   // `\\host\share`, in lower case.
   std::string remote_path = {};
   std::string username = {};
-  // It cannot be read.
+  // True if the mapping cannot be read.
   bool broken = false;
 };
 
 struct IscsiTarget {
   std::string iqn = {};
   bool connected = false;
-  // The node's while it is connected.
+  // The disks that the node has while the target is connected.
   std::vector<Disk> disks = {};
 };
 
 struct IscsiPortal {
   std::string address = {};
   uint32_t port = 0;
-  // The node's initiator knows it.
+  // True if the portal is registered with the node's initiator.
   bool registered = false;
   std::vector<IscsiTarget> targets = {};
 };
@@ -100,18 +101,17 @@ struct State {
   std::vector<IscsiPortal> iscsi_portals = {};
   std::vector<Service> services = {};
 
-  // Null if there is none. The disks of a target count while it is connected, the volumes of a disk
-  // while it is online.
+  // Return null if the object does not exist. The disks of a target exist while it is connected,
+  // and the volumes of a disk while it is online.
   const Disk* FindDisk(uint32_t number) const;
   const Volume* FindVolume(absl::string_view id) const;
   const SmbMapping* FindMapping(absl::string_view share) const;
 
-  // Returns the entry at a path of a drive, or nullopt. Links and mounts on the way are followed,
-  // but not the last component. Paths may be spelled as the kubelet does: `/var/lib/kubelet` is on
-  // `C:`.
+  // Returns the entry at a path of a drive, or nullopt. Follows links and mounts, except in the
+  // last component. Accepts the kubelet's spelling: `/var/lib/kubelet` is on `C:`.
   std::optional<File> At(absl::string_view path) const;
-  // The id of the volume that is mounted at a path, or at the end of the links there, as a target
-  // is one; empty if there is none, or its disk is gone or offline.
+  // Returns the id of the volume that is mounted at a path, after following all links. Returns ""
+  // if no volume is mounted there, or its disk is gone or offline.
   std::string MountedAt(absl::string_view path) const;
 };
 
