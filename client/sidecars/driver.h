@@ -1,4 +1,4 @@
-// A CSI driver, as its sidecars see it.
+// The calls that the sidecars make to a CSI driver.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace csi_proxy::sidecars {
 
-// All answer at `deadline` at the latest.
+// All calls return by `deadline`.
 
-// The driver's name, which is not empty. UNAVAILABLE and DEADLINE_EXCEEDED while it does not
-// answer; FAILED_PRECONDITION if it has none; or what it answered.
+// Returns the driver's name. UNAVAILABLE or DEADLINE_EXCEEDED if the driver does not answer;
+// FAILED_PRECONDITION if the name is empty; otherwise the driver's error.
 absl::StatusOr<std::string> GetDriverName(const SocketChannel& driver, absl::Time deadline);
 
-// Tells whether the driver is ready; or what it answered.
+// Returns true if the driver is ready; otherwise false or the driver's error.
 absl::StatusOr<bool> Probe(const SocketChannel& driver, absl::Time deadline);
 
-// The method of Probe(), as metrics name it.
+// The name of Probe()'s method in metrics.
 inline constexpr absl::string_view kProbeMethod = "/csi.v1.Identity/Probe";
 
-// The name that a registration service gives; the service does not take this for the kubelet's
-// call.
+// Returns the name that a registration service gives. The call carries kHealthMetadata, so that the
+// service does not count it as the kubelet's.
 absl::StatusOr<std::string> GetRegisteredName(const SocketChannel& registration,
                                               absl::Time deadline);
 

@@ -59,7 +59,7 @@ void Metrics::Registered(bool accepted) {
   registered_.Add({{"driver_name", driver_name_}}).Set(accepted ? 1 : 0);
   prometheus::Counter& registrations = registrations_.Add({{"driver_name", driver_name_}});
   if (accepted) registrations.Increment();
-  // Prometheus sees no increase of a series that begins with its first event.
+  // Starts both series at 0, because Prometheus sees no increase in a series that starts at 1.
   SocketsRemade(Remade::kGone);
   SocketsRemade(Remade::kUnanswered);
 }

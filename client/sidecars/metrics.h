@@ -1,4 +1,4 @@
-// The metrics: the names of csi-lib-utils, which livenessprobe has
+// The metrics: those of csi-lib-utils, under the names that livenessprobe uses
 // (https://github.com/kubernetes-csi/csi-lib-utils/blob/v0.25.0/metrics/metrics.go), and our own.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace csi_proxy::sidecars {
 
-// Why a registration socket was made again: it had gone, or the kubelet did not call it.
+// Why a registration socket was created again: it was gone, or the kubelet did not call it.
 enum class Remade { kGone, kUnanswered };
 
 // Thread-safe.
@@ -25,13 +25,13 @@ class Metrics {
  public:
   explicit Metrics(std::string driver_name);
 
-  // A call of the driver that has ended: `method` is /csi.v1.Identity/Probe.
+  // Records a call to the driver: `method` is /csi.v1.Identity/Probe.
   void Called(absl::string_view method, absl::StatusCode code, absl::Duration duration);
-  // Tells whether the kubelet has accepted the driver.
+  // Records whether the kubelet has accepted the driver.
   void Registered(bool accepted);
   void SocketRemade(Remade why);
 
-  // In Prometheus' text format.
+  // Returns the metrics in Prometheus' text format.
   HttpAnswer Text() const;
 
  private:

@@ -17,43 +17,45 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// The interval at which the registrar checks that its socket is still there.
+// How often the registrar checks that its socket still exists.
 constexpr std::chrono::milliseconds kLook(5000);
 
-// The longest wait for the kubelet's call of a socket, unless the first is longer.
+// The longest wait for the kubelet's call, unless the first wait is longer.
 constexpr absl::Duration kLongestPatience = absl::Minutes(5);
 
-// The longest name of a driver by CSI's specification.
+// The longest driver name that CSI allows.
 constexpr size_t kLongestName = 63;
 
 bool AlphaNumeric(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); }
 
-// The directory may end with a separator, and on Windows both kinds are separators.
+// Returns the path of the registration socket. The directory may end with a separator: on Windows
+// either kind.
 std::string RegistrationSocket(std::string directory, const std::string& driver_name) {
   if (!directory.ends_with('/') && !directory.ends_with('\\')) directory += '/';
   return absl::StrCat(directory, driver_name, "-reg.sock");
 }
 
-// Measures how long the kubelet leaves a socket without a call.
+// Measures how long the kubelet does not call a socket.
 class Patience {
  public:
-  // If `first` is zero, the registrar waits for ever.
+  // Zero: no limit.
   explicit Patience(absl::Duration first)
       : first_(first), back_off_(first, std::max(first, kLongestPatience)), time_(first) {
     Begin();
   }
 
-  // There is a new socket.
+  // Starts measuring for a new socket.
   void Begin() {
     if (first_ > absl::ZeroDuration()) until_ = Clock::now() + absl::ToChronoMilliseconds(time_);
   }
-  // The kubelet has called it.
+  // The kubelet has called the socket.
   void Called() {
     back_off_.Succeeded();
     time_ = first_;
     until_.reset();
   }
-  // The kubelet has not, and the socket goes. Tells whether that belongs in the log.
+  // The kubelet has not called the socket, which is replaced. Returns true if this is worth a log
+  // line.
   bool Lost() {
     time_ = back_off_.Failed();
     until_.reset();
@@ -62,7 +64,7 @@ class Patience {
 
   absl::Duration time() const { return time_; }
   bool Over() const { return until_.has_value() && Clock::now() >= *until_; }
-  // Returns the time until the next look at the socket.
+  // Returns the time until the next check of the socket.
   std::chrono::milliseconds Next() const {
     if (!until_.has_value() || Over()) return kLook;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until_ - Clock::now());
@@ -70,7 +72,7 @@ class Patience {
   }
 
  private:
-  // Goes on evenly while a node that has just started sets its clock.
+  // Steady, because a node that has just started may still set its clock.
   using Clock = std::chrono::steady_clock;
 
   const absl::Duration first_;
@@ -128,7 +130,7 @@ Registrar::Registrar(std::string driver_name, RegistrarOptions options, Metrics*
           [this](bool accepted, const std::string& reason) { Notified(accepted, reason); }) {}
 
 void Registrar::Withdraw() {
-  if (!watcher_.joinable()) return;  // it has withdrawn, or has never begun
+  if (!watcher_.joinable()) return;  // Already withdrawn, or never started.
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -228,7 +230,7 @@ bool Registrar::Rest(std::chrono::milliseconds time) {
 
 absl::Status Registrar::MakeAgain(Remade why) {
   {
-    // Before the kubelet can call the new one.
+    // Reset first: the kubelet may call the new socket as soon as it listens.
     const std::lock_guard lock(mutex_);
     called_ = false;
   }
@@ -258,8 +260,8 @@ void Registrar::Watch() {
       why = Remade::kGone;
     }
     SetRegistered(false);
-    // Another registrar of the driver, as there is while a pod is replaced, keeps its place, and
-    // the marker.
+    // While a pod is replaced there are two registrars of the driver. The other one keeps its
+    // socket and the marker.
     const absl::StatusOr<bool> exists = SocketExists(socket_path_);
     if (!exists.ok() || *exists) {
       if (!std::exchange(said, true)) {

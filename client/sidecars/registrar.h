@@ -1,4 +1,4 @@
-// Registers one driver with the kubelet, for as long as it lives.
+// Registers one driver with the kubelet for as long as the object lives.
 #pragma once
 
 #include <grpcpp/impl/codegen/service_type.h>
@@ -20,20 +20,20 @@
 
 namespace csi_proxy::sidecars {
 
-// Tells whether the kubelet takes a driver of this name: CSI's rule for GetPluginInfoResponse.name.
-// The name becomes part of a file's name.
+// Returns INVALID_ARGUMENT unless `name` follows CSI's rule for GetPluginInfoResponse.name. The
+// name becomes part of a file name.
 absl::Status CheckDriverName(absl::string_view name);
 
-// The metadata of a GetInfo by which a registrar checks its own health; the kubelet sends none.
+// The metadata of a registrar's own GetInfo call, by which it checks its health. The kubelet sends
+// none.
 inline constexpr char kHealthMetadata[] = "csi-registration-health";
 
-// The kubelet's plugin registration service, which a plugin serves and the kubelet calls
+// The plugin registration service, which a plugin serves and the kubelet calls
 // (https://github.com/kubernetes/kubernetes/tree/v1.37.2/pkg/kubelet/pluginmanager/pluginwatcher).
 class RegistrationService final : public grpc::Service {
  public:
-  // The service tells the kubelet the driver's name, and where it finds the driver, and calls
-  // `asked` each time. `notify` learns if the kubelet has accepted the driver, and else the reason.
-  // Neither may block.
+  // Tells the kubelet the driver's name and endpoint, and calls `asked` each time. Calls `notify`
+  // with the kubelet's decision and, if it refused the driver, the reason. Neither may block.
   RegistrationService(std::string driver_name, std::string endpoint, std::function<void()> asked,
                       std::function<void(bool accepted, const std::string& reason)> notify);
 };
@@ -41,38 +41,39 @@ class RegistrationService final : public grpc::Service {
 // Thread-safe.
 class Registrar {
  public:
-  // Makes the socket, in the place of one that an earlier process has left. `metrics` must outlive
-  // the registrar; `on_refused` may be null.
+  // Creates the socket, replacing one that an earlier process has left. `metrics` must outlive the
+  // registrar; `on_refused` may be null.
   static absl::StatusOr<std::unique_ptr<Registrar>> Start(
       const std::string& driver_name, RegistrarOptions options, Metrics* metrics,
       std::function<void(const std::string&)> on_refused, LogFunction log);
   ~Registrar() { Withdraw(); }
 
-  // Removes the socket, and the marker: the kubelet forgets the driver.
+  // Removes the socket and the marker, so that the kubelet deregisters the driver.
   void Withdraw();
 
   bool registered() const;
 
-  // 200 if the socket is there and this registrar answers on it, else 404 or 500, with a reason.
+  // Returns 200 if the socket exists and this registrar answers on it, otherwise 404 or 500 with
+  // the reason.
   HttpAnswer Health() const;
 
  private:
   Registrar(std::string driver_name, RegistrarOptions options, Metrics* metrics,
             std::function<void(const std::string&)> on_refused, LogFunction log);
 
-  // The kubelet has called the socket.
+  // Called when the kubelet has called the socket.
   void Called();
   void Notified(bool accepted, const std::string& reason);
   void SetRegistered(bool registered);
-  // Makes or removes the marker file. A driver may write to its directory.
+  // Creates or removes the marker file, in a directory to which the driver may write.
   void Mark(bool registered);
-  // Logs the failure, if any: the registration goes on without a marker.
+  // Logs a failure, if any. The registration continues without a marker.
   void WarnOfMarker(const char* what, const absl::Status& status);
-  // Makes the socket again whenever it has gone, or the kubelet does not call it.
+  // Creates the socket again when it is gone or the kubelet does not call it.
   void Watch();
-  // False when the registrar stops.
+  // Waits. Returns false if the registrar stops.
   bool Rest(std::chrono::milliseconds time);
-  // Tells whether the kubelet has called the socket since it was made.
+  // Returns true if the kubelet has called the socket since it was created.
   bool WasCalled() const;
   absl::Status MakeAgain(Remade why);
 
@@ -84,15 +85,15 @@ class Registrar {
   const std::string socket_path_;
   RegistrationService service_;
 
-  // Guards the next three.
+  // Guards the next three members.
   mutable Mutex mutex_;
   bool registered_ = false;
   bool called_ = false;
   bool stopping_ = false;
   Condition stop_;
-  Mutex marker_mutex_;  // guards the next
+  Mutex marker_mutex_;  // Guards marker_.
   std::optional<OwnFile> marker_;
-  // The watcher's thread alone uses it, once that runs.
+  // Used only by the watcher's thread once that has started.
   std::unique_ptr<SocketServer> server_;
   std::thread watcher_;
 };

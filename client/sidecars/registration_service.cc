@@ -10,12 +10,12 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// The kubelet takes these values: it compares the version with 1.0.0, not with the release of CSI
+// What the kubelet expects: the version of the registration API, not of CSI
 // (https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/volume/csi/csi_plugin.go).
 constexpr char kType[] = "CSIPlugin", kVersion[] = "1.0.0";
 
-// Answered on threads that sleep until a call comes; those of gRPC's callbacks look around each
-// second.
+// Returns a method that is answered on sleeping threads. The threads of gRPC's callback API wake up
+// every second.
 template <typename Request, typename Response>
 grpc::internal::RpcServiceMethod* Method(
     const char* path,

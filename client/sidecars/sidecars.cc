@@ -27,15 +27,15 @@ using sidecars::Metrics;
 using sidecars::Registrar;
 using sidecars::SocketChannel;
 
-// The time that an attempt to ask the driver for its name may take; a stop waits for it. Each that
-// has been too short is followed by a longer one, for a driver may be slow at its start.
+// How long one attempt to ask the driver for its name may take; a stop waits for it. It doubles
+// after a timeout, because a driver may be slow to start.
 constexpr absl::Duration kFirstAttempt = absl::Seconds(1);
 constexpr absl::Duration kLongestAttempt = absl::Seconds(4);
-// Between attempts that the driver has answered with a failure.
+// The pause between attempts.
 constexpr std::chrono::milliseconds kPause(200);
-// After the start, in which the first calls are expected.
+// How long the first connection is kept after the start. The first calls come within this time.
 constexpr std::chrono::seconds kFirstCalls(1);
-// The interval at which the log tells of a driver that does not come.
+// How often the log says that the driver does not answer.
 constexpr absl::Duration kStillWaiting = absl::Seconds(30);
 
 constexpr absl::Duration kLongest = absl::Hours(24);
@@ -64,7 +64,7 @@ absl::StatusOr<std::string> SocketOf(const SidecarsOptions& options) {
   return absl::InvalidArgumentError(absl::StrCat("csi_address: ", path.status().message()));
 }
 
-// Everything that can be told without the driver.
+// Checks everything that does not need the driver.
 absl::Status Check(const SidecarsOptions& options) {
   if (const auto socket = SocketOf(options); !socket.ok()) return socket.status();
   if (!options.registrar && !options.livenessprobe) {
@@ -115,8 +115,8 @@ void LogToStderr(Severity severity, absl::string_view line) {
 }
 
 // Returns a log that cuts lines at kLongestLine and writes at most kMostLines a minute to `log`,
-// then a count of the rest. A driver chooses the length of its errors, and clients of /healthz
-// choose how often they occur.
+// then the number of dropped lines. Drivers choose the length of their errors, and clients of
+// /healthz how often they occur.
 LogFunction LimitedLog(LogFunction log) {
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kLongestLine = 2048;
@@ -158,9 +158,9 @@ class Running final : public Sidecars {
     }
     stop_.notify_all();
     starter_.join();
-    // First of all, for HTTP stops once a probe under way has its answer.
+    // Withdrawn first, because HTTP servers only stop once a probe under way has its answer.
     if (registrar_ != nullptr) registrar_->Withdraw();
-    // They ask the others.
+    // Destroyed before the members that their handlers use.
     servers_.clear();
   }
 
@@ -171,8 +171,8 @@ class Running final : public Sidecars {
 
  private:
   void Run() {
-    // Without any connection or server gRPC ends its threads, which takes it milliseconds, and so
-    // does to begin again. So the first connection stays for the calls that follow the start.
+    // gRPC ends its threads when it has no connection and no server, and starting them again takes
+    // milliseconds. The first connection is kept so that the first calls find them running.
     std::unique_ptr<SocketChannel> driver;
     const absl::Status status = StartAll(&driver);
     if (status.ok()) {
@@ -203,7 +203,7 @@ class Running final : public Sidecars {
     return absl::OkStatus();
   }
 
-  // CANCELLED when the sidecars stop meanwhile.
+  // Asks the driver for its name. CANCELLED if the sidecars stop.
   absl::StatusOr<std::string> DriverName(std::unique_ptr<SocketChannel>* driver) {
     if (!options_.driver_name.empty()) return options_.driver_name;
     const absl::Time give_up = absl::Now() + options_.connect_timeout;
@@ -245,10 +245,10 @@ class Running final : public Sidecars {
 
   Endpoints AllEndpoints() {
     Endpoints endpoints;
-    // Checked when the sidecars were started.
+    // Parse() succeeds, because Check() has parsed the address.
     const auto paths_at = [&endpoints](const std::string& text) -> Paths& {
       HostPort address = *HostPort::Parse("", text);
-      // All addresses, by whichever of their names.
+      // Both names stand for all addresses, as an empty host does.
       if (address.host == "0.0.0.0" || address.host == "::") address.host.clear();
       return endpoints[std::move(address)];
     };
@@ -263,7 +263,7 @@ class Running final : public Sidecars {
     if (options_.registrar && !options_.registrar->http_endpoint.empty()) {
       Paths& paths = paths_at(options_.registrar->http_endpoint);
       const HttpHandler health = [this] { return registrar_->Health(); };
-      paths.emplace(kHealthz, health);  // unless it is the driver's
+      paths.emplace(kHealthz, health);  // Does nothing if livenessprobe's is there.
       paths.emplace(kRegistrarsHealthz, health);
     }
     return endpoints;
@@ -272,7 +272,7 @@ class Running final : public Sidecars {
   HttpAnswer ProbeDriver() {
     const absl::Time begin = absl::Now();
     const absl::Time deadline = begin + options_.livenessprobe->probe_timeout;
-    // A new one, for a driver that takes nobody in is not alive.
+    // Each probe makes a new connection, because a driver that accepts none is not alive.
     const auto connection = SocketChannel::Connect(socket_, deadline);
     const absl::StatusOr<bool> ready =
         connection.ok() ? sidecars::Probe(**connection, deadline) : connection.status();
@@ -289,11 +289,11 @@ class Running final : public Sidecars {
 
   const SidecarsOptions options_;
   const std::string socket_;
-  // Guards the next, and the making of the registrar.
+  // Guards the next member and the assignment of registrar_.
   mutable Mutex mutex_;
   bool stopping_ = false;
   Condition stop_;
-  // Set once, by the starter; read without the mutex by what is made after them.
+  // Set once, by the starter. Objects created after a member read it without the mutex.
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<Registrar> registrar_;
   std::vector<std::unique_ptr<HttpServer>> servers_;
@@ -309,8 +309,8 @@ absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions option
   if (options.livenessprobe && options.livenessprobe->log == nullptr) {
     options.livenessprobe->log = options.log;
   }
-  // Each component has a limit of its own, so that lines about probes do not displace those about
-  // the registration.
+  // Each component has its own limit, so that lines about probes do not displace lines about the
+  // registration.
   for (LogFunction* log : {&options.log, options.registrar ? &options.registrar->log : nullptr,
                            options.livenessprobe ? &options.livenessprobe->log : nullptr}) {
     if (log != nullptr) *log = LimitedLog(std::move(*log));

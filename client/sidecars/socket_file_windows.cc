@@ -30,8 +30,7 @@ absl::Status SetOwnDacl(HANDLE file, const std::string& path) {
   ABSL_ASSIGN_OR_RETURN(
       const pipe::Security security,
       pipe::Security::Parse(absl::StrCat("D:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;FA;;;", self, ")")));
-  // SetSecurityInfo, which is meant for files, may add what the directory would let in: Wine's
-  // does.
+  // SetSecurityInfo is meant for files and may add what the directory grants, as Wine's does.
   if (!SetKernelObjectSecurity(file,
                                DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION,
                                security.attributes().lpSecurityDescriptor)) {
@@ -56,13 +55,13 @@ absl::Status RemoveSocket(const std::string& path) {
       win32::OpenWithoutFollowing(path, DELETE | FILE_READ_ATTRIBUTES);
   if (IsNotThere(file.status())) return absl::OkStatus();
   if (!file.ok()) return file.status();
-  // Check and removal go by one handle, so the checked file is the one removed.
+  // One handle is checked and deleted, so the path cannot change in between.
   ABSL_RETURN_IF_ERROR(CheckSocket(file->get(), path));
   return win32::DeleteOpened(file->get(), path);
 }
 
 absl::StatusOr<OwnFile> ProtectSocket(const std::string& path) {
-  // Rights that it gets even if others have the file open.
+  // Only rights that Windows grants although the socket is in use.
   ABSL_ASSIGN_OR_RETURN(
       const win32::UniqueHandle file,
       win32::OpenWithoutFollowing(path, READ_CONTROL | WRITE_DAC | FILE_READ_ATTRIBUTES));

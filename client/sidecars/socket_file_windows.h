@@ -1,5 +1,5 @@
-// The files that stand for Unix sockets on Windows: reparse points with a tag of their own
-// (IO_REPARSE_TAG_AF_UNIX), which can only be opened without following them
+// The files that represent Unix sockets on Windows: reparse points with the tag
+// IO_REPARSE_TAG_AF_UNIX, which can only be opened without following them
 // (https://github.com/golang/go/issues/33357).
 #pragma once
 
@@ -10,11 +10,10 @@
 
 namespace csi_proxy::sidecars {
 
-// Returns the file of a socket that this process has bound, and lets in only SYSTEM, the
-// administrators and the user of this process, whatever the directory would let in: to connect one
-// must be allowed to write to the file
-// (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). Nobody can have connected
-// if the socket does not listen yet.
+// Returns the file of a socket that this process has bound, after limiting access to SYSTEM,
+// administrators and this process's user, because connecting requires write access to the file
+// (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). REQUIRES: the socket does
+// not listen yet, so that no other user can have connected.
 absl::StatusOr<OwnFile> ProtectSocket(const std::string& path);
 
 }  // namespace csi_proxy::sidecars

@@ -11,7 +11,7 @@ namespace csi_proxy::sidecars {
 absl::StatusOr<std::string> SocketPath(absl::string_view address) {
   constexpr bool kHasDrives = std::filesystem::path::preferred_separator == '\\';
   absl::string_view path = address;
-  // gRPC has both prefixes (https://github.com/grpc/grpc/blob/master/doc/naming.md).
+  // gRPC accepts both prefixes (https://github.com/grpc/grpc/blob/master/doc/naming.md).
   if (!absl::ConsumePrefix(&path, "unix://")) absl::ConsumePrefix(&path, "unix:");
   // unix:///C:/csi/csi.sock
   if (kHasDrives && path.size() > 2 && path[0] == '/' && path[2] == ':' &&
@@ -21,7 +21,7 @@ absl::StatusOr<std::string> SocketPath(absl::string_view address) {
   if (path.empty()) return absl::InvalidArgumentError("empty");
   if (path.size() != address.size()) return std::string(path);
   const size_t colon = path.find(':');
-  // A single letter is a drive.
+  // A single letter before the colon is a drive.
   if (colon != path.npos && colon != 1 && path.find_first_of("/\\") > colon) {
     return absl::InvalidArgumentError(absl::StrCat(
         "\"", address, "\" is not of a Unix socket; give its path, or unix:// and its path"));

@@ -31,12 +31,12 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// Between attempts to connect.
+// The pause between attempts to connect.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
-// The pause while the system is short of descriptors or memory.
+// The pause while the system has no descriptors or memory left.
 constexpr absl::Duration kPauseInShortage = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
-// The time that gRPC's server is kept for the next client; the kubelet comes twice in a row.
+// How long gRPC's server is kept after its last connection. The kubelet connects twice in a row.
 constexpr int kLingerMs = 1000;
 
 absl::Status Failure(const std::string& path, const char* what) {
@@ -59,7 +59,7 @@ absl::StatusOr<UniqueFd> NewSocket(const std::string& path) {
   return socket;
 }
 
-// One thread waits for calls that are not gRPC's callbacks.
+// Uses one polling thread, because the threads of gRPC's callback API wake up too often.
 std::unique_ptr<grpc::Server> NewServer(grpc::Service* service) {
   grpc::ServerBuilder builder;
   builder.RegisterService(service);
@@ -71,7 +71,7 @@ std::unique_ptr<grpc::Server> NewServer(grpc::Service* service) {
 
 class Server final : public SocketServer {
  public:
-  // `server` is the first one of gRPC's.
+  // `server` serves the first connections; Accept() makes later ones.
   Server(OwnFile file, UniqueFd socket, grpc::Service* service,
          std::unique_ptr<grpc::Server> server)
       : file_(std::move(file)),
@@ -83,7 +83,7 @@ class Server final : public SocketServer {
   ~Server() override {
     file_.Remove().IgnoreError();
     const uint64_t one = 1;
-    // An eventfd takes a first write.
+    // The first write to an eventfd cannot block.
     [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof(one));
     acceptor_.join();
   }
@@ -91,10 +91,11 @@ class Server final : public SocketServer {
   bool in_place() const override { return file_.in_place(); }
 
  private:
-  // gRPC has threads that look around several times a second for as long as something of it lives.
-  // So there is a server of its only while somebody is connected, and shortly after.
+  // Serves connections until stopped. gRPC's threads wake up several times a second while any gRPC
+  // object exists, so a gRPC server only exists while there is a connection, and for kLingerMs
+  // after.
   void Accept(std::unique_ptr<grpc::Server> server) {
-    // Second descriptors of the connections, gRPC owns the first ones.
+    // Duplicates of the connections' descriptors; gRPC owns the originals.
     std::vector<UniqueFd> connections;
     std::vector<pollfd> watched;
     while (true) {
@@ -130,7 +131,7 @@ class Server final : public SocketServer {
       return;
     }
     if (*server == nullptr) *server = NewServer(service_);
-    if (*server == nullptr) return;  // the caller sees the connection end
+    if (*server == nullptr) return;  // The client sees the connection end.
     grpc::AddInsecureChannelFromFd(server->get(), accepted.Release());
     connections->push_back(std::move(second));
   }
@@ -151,11 +152,11 @@ bool SendAll(int to, const char* bytes, ssize_t size) {
   return true;
 }
 
-// gRPC reads a socket without a limit, so it gets one end of a pair, and a thread passes on what
-// comes from the other end of the connection.
+// gRPC reads a socket without a limit. Therefore gRPC gets one end of a socket pair, and a thread
+// copies between the other end and the connection, counting what it receives.
 class Channel final : public SocketChannel {
  public:
-  // The descriptors block; `inner` is the other end of gRPC's.
+  // `inner` is the end of the pair that gRPC does not have. Both descriptors must be blocking.
   static absl::StatusOr<std::unique_ptr<SocketChannel>> Make(UniqueFd outer, UniqueFd inner,
                                                              std::shared_ptr<grpc::Channel> grpc) {
     auto made =
@@ -173,7 +174,7 @@ class Channel final : public SocketChannel {
   Channel(UniqueFd outer, UniqueFd inner, std::shared_ptr<grpc::Channel> grpc)
       : ends_{std::move(outer), std::move(inner)}, channel_(std::move(grpc)) {}
 
-  // Also wakes a relay that waits for either.
+  // Also wakes the relay from its poll.
   void EndBoth() const {
     for (const UniqueFd& end : ends_) shutdown(end.get(), SHUT_RDWR);
   }
@@ -225,8 +226,8 @@ absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string p
                                                                    grpc::Service* service) {
   ABSL_ASSIGN_OR_RETURN(const sockaddr_un address, Address(path));
   ABSL_ASSIGN_OR_RETURN(UniqueFd socket, NewSocket(path));
-  // Linux makes the file with the mode of the socket (net/unix/af_unix.c, unix_bind): unlike with
-  // a umask, which is the whole process's, no other thread's files are concerned.
+  // Linux creates the file with the mode of the socket (unix_bind in net/unix/af_unix.c). A umask
+  // would affect the files of other threads, too.
   if (fchmod(socket.get(), S_IRUSR | S_IWUSR) != 0) return Failure(path, "fchmod");
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return Failure(path, "bind");
@@ -246,7 +247,8 @@ absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std:
   ABSL_ASSIGN_OR_RETURN(const sockaddr_un address, Address(path));
   while (true) {
     ABSL_ASSIGN_OR_RETURN(UniqueFd socket, NewSocket(path));
-    // EAGAIN: the listener's queue is full (https://man7.org/linux/man-pages/man2/connect.2.html).
+    // EAGAIN means that the listener's queue is full
+    // (https://man7.org/linux/man-pages/man2/connect.2.html).
     if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
       int pair[2];
       if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {

@@ -18,14 +18,14 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// Between attempts to connect.
+// The pause between attempts to connect.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
 
 absl::Status Unavailable(const std::string& what, const absl::Status& why) {
   return absl::UnavailableError(absl::StrCat(what, ": ", why.message()));
 }
 
-// The connections of a server that have not ended. Thread-safe.
+// The open connections of a server. Thread-safe.
 class Live {
  public:
   uint64_t Add(const std::shared_ptr<pipe::Stream>& stream) {
@@ -62,9 +62,10 @@ class WindowsServer final : public SocketServer {
   ~WindowsServer() override {
     if (file_.has_value()) file_->Remove().IgnoreError();
     listener_.reset();
-    // Once more, in case that Windows does not let go of it while somebody listens.
+    // Repeated, in case Windows refused to delete the file while the socket was listening.
     if (file_.has_value()) file_->Remove().IgnoreError();
-    // First, because a write that nobody reads would keep gRPC from ending its connection.
+    // Before Shutdown(), because a write to a client that does not read keeps gRPC from ending the
+    // connection.
     live_->HangUp();
     server_->Shutdown(std::chrono::system_clock::now());
   }
@@ -92,12 +93,12 @@ class WindowsServer final : public SocketServer {
  private:
   const std::unique_ptr<grpc::Server> server_;
   const std::optional<OwnFile> file_;
-  // Connections tell it of their end, after the server's as well.
+  // Shared with the connections, which report their end even after the server is destroyed.
   const std::shared_ptr<Live> live_ = std::make_shared<Live>();
   std::unique_ptr<pipe::SocketListener> listener_;
 };
 
-// Ends the connection of a server that sends too much.
+// Ends a connection on which the server sends more than kMostReceived bytes.
 class ReceiveLimit final : public pipe::Watcher {
  public:
   bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) override {
@@ -129,12 +130,12 @@ absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int f
                                                        grpc::Service* service) {
   grpc::ServerBuilder builder;
   builder.RegisterService(service);
-  // One thread waits for calls, and seldom looks around.
+  // One polling thread, which wakes up once a minute.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
   builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, 60'000);
-  // Within a machine there is no bandwidth to measure, and measuring costs pings.
+  // Bandwidth on one machine needs no measuring, which costs pings.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   std::unique_ptr<grpc::Server> built = builder.BuildAndStart();
   if (built == nullptr) {

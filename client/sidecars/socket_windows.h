@@ -1,9 +1,9 @@
-// The work of socket_windows.cc once it knows the address: tests use TCP's, for lack of Unix
-// sockets under Wine.
+// The part of socket_windows.cc that takes any address. Tests use TCP, because Wine has no Unix
+// sockets.
 #pragma once
 
 #include "server/rpc/pipe/socket.h"
-// After winsock2.h.
+// Must follow winsock2.h.
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,8 +13,8 @@
 
 namespace csi_proxy::sidecars {
 
-// Listens. `file` is the socket's, if it has one, and is removed with the server. `what` is named
-// in errors.
+// Listens on `bound`. `file` is the socket's file, if it has one, and is removed with the server.
+// Errors begin with `what`.
 absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int family,
                                                        std::optional<OwnFile> file,
                                                        const std::string& what,

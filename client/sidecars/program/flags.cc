@@ -20,10 +20,10 @@ constexpr auto kFloat = GoFlagKind::kFloat;
 constexpr auto kDuration = GoFlagKind::kDuration;
 constexpr auto kString = GoFlagKind::kString;
 
-// The second is KEP-4958's.
+// --controllers is the flag of KEP-4958.
 constexpr absl::string_view kSelections[] = {"sidecars", "controllers"};
 
-// What KEP-4958 runs beside a driver's controller.
+// The sidecars that KEP-4958 runs beside a driver's controller.
 constexpr absl::string_view kControllers[] = {"attacher",
                                               "health-monitor",
                                               "provisioner",
@@ -33,11 +33,11 @@ constexpr absl::string_view kControllers[] = {"attacher",
                                               "volume-health-monitor",
                                               "volume-data-source-validator"};
 
-// The flags of node-driver-registrar 1.0 to 2.17 and of livenessprobe 0.4 to 2.20, of their log
-// libraries (glog, klog, k8s.io/component-base/logs), those that one program for all sidecars has
-// besides (https://www.kubernetes.dev/resources/keps/4958/, and csi-lib-utils' standardflags), and
-// our own: --sidecars, --registration-timeout and --health-requires-registration. --timeout was the
-// registrar's alone.
+// The flags of node-driver-registrar 1.0 to 2.17, of livenessprobe 0.4 to 2.20 and of their log
+// libraries (glog, klog, k8s.io/component-base/logs); those of the one program for all sidecars
+// (https://www.kubernetes.dev/resources/keps/4958/, csi-lib-utils' standardflags); and our own:
+// --sidecars, --registration-timeout and --health-requires-registration. --timeout was only the
+// registrar's.
 constexpr FlagRow kTable[] = {
     {kSelections[0], Owner::kProcess, kString, "node-driver-registrar,livenessprobe",
      "the sidecars to run, when the program's name does not tell"},
@@ -78,7 +78,7 @@ constexpr FlagRow kTable[] = {
     {"connection-timeout", Owner::kEach, kDuration, "0", ""},
     {"enable-pprof", Owner::kRegistrar, kBool, "false", ""},
     {"automaxprocs", Owner::kProcess, kBool, "false", ""},
-    // The log is on standard error, and says as much as it does.
+    // Accepted and ignored: the log goes to standard error with a fixed verbosity.
     {"v", Owner::kProcess, kInt, "0", ""},
     {"add_dir_header", Owner::kProcess, kBool, "false", ""},
     {"alsologtostderr", Owner::kProcess, kBool, "false", ""},
@@ -120,7 +120,7 @@ std::optional<Component> OwnComponent(Owner owner) {
   return std::nullopt;
 }
 
-// The row of a flag that the component has, or the process.
+// Returns the row of a flag that belongs to the component or to the process, or null.
 const FlagRow* FindRow(absl::string_view name, std::optional<Component> component) {
   for (const FlagRow& row : kTable) {
     const std::optional<Component> own = OwnComponent(row.owner);
@@ -137,14 +137,14 @@ std::string Prefixed(absl::string_view name, Component component) {
 
 bool Selects(absl::string_view flag) { return absl::c_linear_search(kSelections, flag); }
 
-// Tells whether it is one, by KEP-4958's name, its repository's or its image's: `attacher`,
-// `external-attacher`, `csi-attacher`.
+// Returns true if `name` is that of a controller in KEP-4958, of its repository or of its image:
+// `attacher`, `external-attacher`, `csi-attacher`.
 bool IsController(absl::string_view name) {
   if (!absl::ConsumePrefix(&name, "external-")) absl::ConsumePrefix(&name, "csi-");
   return absl::c_linear_search(kControllers, name);
 }
 
-// The controller whose own flag this is, as `attacher-timeout` is; empty if there is none.
+// Returns the controller that a flag such as `attacher-timeout` belongs to, or "".
 absl::string_view ControllerOf(absl::string_view flag) {
   for (const absl::string_view controller : kControllers) {
     absl::string_view rest = flag;
@@ -153,7 +153,8 @@ absl::string_view ControllerOf(absl::string_view flag) {
   return "";
 }
 
-// The component and the flag that `node-driver-registrar-mode` names.
+// Splits `node-driver-registrar-mode` into the component and its flag. Returns nullopt if the name
+// has no such form.
 std::optional<std::pair<Component, const FlagRow*>> SplitPrefix(absl::string_view name) {
   for (const Component component : kComponents) {
     absl::string_view rest = name;
@@ -171,7 +172,8 @@ std::optional<std::pair<Component, const FlagRow*>> SplitPrefix(absl::string_vie
 std::optional<GoFlagKind> FindKind(absl::string_view name) {
   if (const FlagRow* row = FindRow(name, std::nullopt); row != nullptr) return row->kind;
   if (const auto split = SplitPrefix(name); split.has_value()) return split->second->kind;
-  // Refused later, with more to say. Such a flag cannot lack a value.
+  // A controller's flag is refused later, with a better message. kBool, because such a flag may
+  // come without a value.
   if (!ControllerOf(name).empty()) return kBool;
   return std::nullopt;
 }
@@ -182,7 +184,7 @@ absl::Status NotForNodes(absl::string_view flag, absl::string_view name) {
       "has node-driver-registrar and livenessprobe alone"));
 }
 
-// The last part of the program's path, without what Windows does not care for.
+// Returns the last part of the program's path; on Windows in lower case and without `.exe`.
 std::string ProgramName(absl::string_view path) {
 #ifdef _WIN32
   std::string name(path.substr(path.find_last_of("/\\:") + 1));
@@ -260,7 +262,7 @@ absl::Status Flags::Take(const GoFlag& flag) {
     if (component.has_value() && !Runs(*component)) {
       absent = component;
     } else {
-      // A prefix does not make the process's flag another.
+      // A component's prefix before a flag of the process changes nothing: there is one value.
       const bool processes = row->owner == Owner::kProcess || row->owner == Owner::kController;
       meanings.emplace_back(processes ? std::nullopt : component, row);
     }

@@ -1,5 +1,5 @@
-// The flags of csi-node-sidecars: those of every release of node-driver-registrar and livenessprobe
-// in one table, and which of them a command line gives to which of the two.
+// The flags of csi-node-sidecars: the flags of every release of node-driver-registrar and
+// livenessprobe in one table, and the assignment of a command line's flags to the two components.
 #pragma once
 
 #include <array>
@@ -19,22 +19,22 @@ namespace csi_proxy::sidecars {
 
 enum class Component { kRegistrar, kLivenessProbe };
 
-// The program that has both.
+// The name of the program that contains both components.
 inline constexpr absl::string_view kBothName = "csi-node-sidecars";
 
 inline constexpr Component kComponents[] = {Component::kRegistrar, Component::kLivenessProbe};
 
-// `node-driver-registrar`, `livenessprobe`
+// Returns `node-driver-registrar` or `livenessprobe`.
 absl::string_view ComponentName(Component component);
 
-// The owner of a flag.
+// What a flag belongs to.
 enum class Owner {
-  kProcess,  // One value, whoever runs.
-  kEach,     // Both components have it with one meaning: one value for both, or one for each.
-  // The component's own. A name that both have stands for two different things.
+  kProcess,  // One value for the process.
+  kEach,     // Both components, with one meaning: one value for both, or one for each.
+  // One component. The two components may use one name for different things.
   kRegistrar,
   kLivenessProbe,
-  // The sidecars' beside a driver's controller: a program that runs both takes it, without effect.
+  // A sidecar beside a driver's controller. Accepted and ignored if both components run.
   kController,
 };
 
@@ -43,31 +43,31 @@ struct FlagRow {
   Owner owner;
   GoFlagKind kind;
   absl::string_view default_value;
-  // Empty of a flag that is accepted and ignored.
+  // Empty if the flag is accepted and ignored.
   absl::string_view meaning;
 };
 
 absl::Span<const FlagRow> FlagTable();
 
-// The values of one command line.
+// The flags of one command line.
 class Flags {
  public:
-  // Tells by the program's name, --sidecars or --controllers which components run, and with which
-  // flags. INVALID_ARGUMENT names the flag and the reason.
+  // Reads a command line. The program's name, --sidecars or --controllers select the components
+  // that run. INVALID_ARGUMENT naming the flag and the reason.
   static absl::StatusOr<Flags> Read(int argc, const char* const* argv);
 
   bool help() const { return help_; }
-  // The arguments that nobody reads, as Go's programs do not.
+  // The arguments after the flags. They are ignored, as upstream's programs do.
   const std::vector<std::string>& rest() const { return rest_; }
   bool Runs(Component component) const;
   bool RunBoth() const;
-  // False if the program's name is one of the two, which then has its flags alone.
+  // Returns false if the program has the name of one component, whose flags alone it then accepts.
   bool AllInOne() const { return !named_.has_value(); }
-  // Flags that are of no use on a node, as given.
+  // Flags for controllers, which have no effect on a node, as given.
   const std::vector<std::string>& controllers_flags() const { return controllers_flags_; }
 
-  // The process's flag of the name, or the component's: as given, or its default. The table has
-  // such a flag.
+  // Return the value of a flag of the process or of the component: as given, or the default.
+  // REQUIRES: the table contains the flag.
   absl::string_view Text(absl::string_view name) const;
   absl::string_view Text(absl::string_view name, Component component) const;
   bool Given(absl::string_view name, Component component) const {
@@ -79,7 +79,8 @@ class Flags {
     return *ParseGoDuration(Text(name, component));
   }
 
-  // The flag as this command line gives it, or would: `--livenessprobe-health-port`.
+  // Returns the flag as this command line spells it, or would have to:
+  // `--livenessprobe-health-port`.
   std::string Spelling(absl::string_view name, Component component) const;
 
  private:
@@ -90,14 +91,15 @@ class Flags {
 
   bool help_ = false;
   std::vector<std::string> rest_, controllers_flags_;
-  // The component that the program's name says.
+  // The component that the program's name selects, if any.
   std::optional<Component> named_;
   std::array<bool, 2> runs_ = {true, true};
-  // As given, by the flag's name in the table, for one component or for whoever has it.
+  // The given values, by the flag's name in the table and the component. Without a component, the
+  // value is for the process or for both.
   std::map<std::pair<std::string, std::optional<Component>>, GoFlag> values_;
 };
 
-// The text that --help prints.
+// Returns the text that --help prints.
 std::string FlagsHelp();
 
 }  // namespace csi_proxy::sidecars

@@ -97,7 +97,7 @@ std::optional<int64_t> ParseGoInt(absl::string_view text) {
 // https://pkg.go.dev/strconv#ParseFloat, but for underscores.
 std::optional<double> ParseGoFloat(absl::string_view text) {
   double value = 0;
-  // Spaces around it are abseil's alone.
+  // abseil ignores spaces around a number, but Go refuses them.
   if (absl::StripAsciiWhitespace(text) != text || !absl::SimpleAtod(text, &value)) {
     return std::nullopt;
   }
@@ -106,7 +106,7 @@ std::optional<double> ParseGoFloat(absl::string_view text) {
 
 // https://pkg.go.dev/time#ParseDuration
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text) {
-  // Go knows the microsecond by either letter as well, and nothing infinite.
+  // Go accepts both letters for micro, and no infinite duration.
   const std::string plain = absl::StrReplaceAll(text, {{"µs", "us"}, {"μs", "us"}});
   absl::Duration duration;
   if (absl::StrContains(plain, "inf") || !absl::ParseDuration(plain, &duration) ||

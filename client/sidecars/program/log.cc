@@ -13,7 +13,7 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// By severity.
+// Indexed by Severity.
 constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::info, spdlog::level::warn,
                                                  spdlog::level::err};
 
@@ -32,12 +32,12 @@ std::unique_ptr<spdlog::formatter> FormatterOf(LogFormat format) {
 LogFunction LogTo(spdlog::sink_ptr sink, LogFormat format, absl::string_view component) {
   sink->set_formatter(FormatterOf(format));
   auto logger = std::make_shared<spdlog::logger>(std::string(component), std::move(sink));
-  // Standard error has a buffer on Windows if it is not a console.
+  // On Windows, standard error is buffered unless it is a console.
   logger->flush_on(spdlog::level::trace);
-  // A message in JSON is a string.
+  // In JSON, the message is a string, in which quotes and backslashes are escaped too.
   return [logger, quotes = format == LogFormat::kJson ? "\"\\" : ""](Severity severity,
                                                                      absl::string_view message) {
-    // The text is not a format.
+    // Passed as a string view, because spdlog would read a string as a format.
     logger->log(kLevels[static_cast<size_t>(severity)],
                 spdlog::string_view_t(EscapeForLog(message, quotes)));
   };

@@ -1,5 +1,5 @@
-// The program's log on standard error, by spdlog. Not the service's (server/service), which
-// would bring more memory than all else here: a node runs this once for each driver.
+// The program's log on standard error, through spdlog. The service's log (server/service) would use
+// more memory than the rest of this program, which runs once per driver on every node.
 #pragma once
 
 #include <spdlog/sinks/sink.h>
@@ -11,8 +11,8 @@ namespace csi_proxy::sidecars {
 
 enum class LogFormat { kText, kJson };
 
-// Lines as klog writes them, or as the service's --log-format=json does, each with the component
-// that it is about. Thread-safe.
+// Returns a log of lines in klog's format, or in that of the service's --log-format=json. Each line
+// names the component. Thread-safe.
 LogFunction LogTo(spdlog::sink_ptr sink, LogFormat format, absl::string_view component);
 
 LogFunction LogToStandardError(LogFormat format, absl::string_view component);

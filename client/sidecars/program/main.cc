@@ -25,10 +25,10 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// A stop may take so long beyond the calls under way.
+// How long a stop may take beyond the calls under way.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
-// --mode=kubelet-registration-probe
+// Answers --mode=kubelet-registration-probe by an exit code.
 int ProbeRegistration(const std::string& marker_file, const LogFunction& log) {
   switch (LookForMarker(marker_file)) {
     case Marker::kThere:
@@ -57,11 +57,11 @@ absl::Duration StopLimit(const SidecarsOptions& options) {
   return longest + kStopMargin;
 }
 
-// Serves until it is told to stop, or cannot go on.
+// Serves until the process is asked to stop, or cannot continue.
 int Serve(SidecarsOptions options, Supervisor& supervisor) {
   const LogFunction log = options.log;
   std::atomic<bool> failed = false;
-  // The log has the reason already.
+  // Sidecars has logged the reason.
   options.on_refused = [&](const std::string&) {
     failed = true;
     supervisor.RequestStop("the kubelet's refusal");
@@ -86,7 +86,7 @@ int Serve(SidecarsOptions options, Supervisor& supervisor) {
   return failed ? kExitFailed : kExitOk;
 }
 
-// Lines are about one component, or about the process if that has both.
+// Each component logs under its own name, and the process under the program's.
 void SetLogs(const ProgramOptions& program, SidecarsOptions* options) {
   const auto log_of = [&](absl::string_view name) {
     return LogToStandardError(program.log_format, name);
@@ -119,7 +119,8 @@ int Run(ProgramOptions options) {
 
 int Main(int argc, char** argv) {
 #ifdef __GLIBC__
-  // Its threads are many and wait: a heap for each few of them would be most of the memory.
+  // Many threads mostly wait; with malloc's default, their heaps would be most of the process's
+  // memory.
   mallopt(M_ARENA_MAX, 1);
 #endif
   absl::StatusOr<ProgramOptions> options = ParseProgramOptions(argc, argv);
@@ -145,5 +146,5 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace csi_proxy::sidecars
 
-// Guards the process before anything else.
+// Guards the process before anything else runs.
 CSI_PROXY_MAIN(csi_proxy::sidecars::Main)

@@ -19,14 +19,14 @@ namespace {
 constexpr auto kRegistrar = Component::kRegistrar;
 constexpr auto kLivenessProbe = Component::kLivenessProbe;
 
-// A registrar that runs alone waits this long for the driver, then ends to be started again: as
-// csi-lib-utils does unless it is told otherwise.
+// How long a registrar that runs alone waits for the driver before it exits to be restarted.
+// csi-lib-utils' default.
 constexpr absl::Duration kRegistrarConnectTimeout = absl::Seconds(30);
 
 constexpr absl::string_view kLogGates[] = {"AllAlpha", "AllBeta", "ContextualLogging",
                                            "LoggingAlphaOptions", "LoggingBetaOptions"};
-// external-provisioner's and external-resizer's (pkg/features), which one program for all sidecars
-// takes by the same flag.
+// The feature gates of external-provisioner and external-resizer (pkg/features). One program for
+// all sidecars accepts them by the same flag.
 constexpr absl::string_view kControllersGates[] = {"AnnotateFsResize",
                                                    "CrossNamespaceVolumeDataSource",
                                                    "HonorPVReclaimPolicy",
@@ -37,7 +37,7 @@ constexpr absl::string_view kControllersGates[] = {"AnnotateFsResize",
 constexpr absl::string_view kForControllers =
     " has no effect: it is for sidecars beside a driver's controller";
 
-// The error for flags that ask for something impossible.
+// Returns the error for flags that ask for the impossible.
 template <typename... Parts>
 absl::Status Refuse(const Parts&... parts) {
   return absl::FailedPreconditionError(absl::StrCat(parts...));
@@ -70,7 +70,7 @@ absl::Status SetLogFormat(const Flags& flags, LogFormat* format) {
   return Refuse("--logging-format: \"", name, "\" is neither text nor json");
 }
 
-// The address that --health-port stands for, on `host`; empty for port 0.
+// Returns the address on `host` that --health-port stands for; "" for no port.
 absl::StatusOr<std::string> PortAddress(const Flags& flags, Component component,
                                         absl::string_view host) {
   const absl::string_view text = flags.Text("health-port", component);
@@ -79,7 +79,7 @@ absl::StatusOr<std::string> PortAddress(const Flags& flags, Component component,
     return Refuse(flags.Spelling("health-port", component), ": \"", text,
                   "\" is not a port from 1 to 65535");
   }
-  // For the registrar, 0 and less mean no port.
+  // For the registrar, 0 and negative values mean no port.
   return *port < 1 ? std::string() : absl::StrCat(host, ":", *port);
 }
 
@@ -125,11 +125,11 @@ absl::StatusOr<LivenessProbeOptions> LivenessProbe(const Flags& flags) {
   probe.metrics_path = std::string(flags.Text("metrics-path", kLivenessProbe));
   ABSL_ASSIGN_OR_RETURN(const std::string port_address,
                         PortAddress(flags, kLivenessProbe, "0.0.0.0"));
-  // The default port next to an address is no contradiction, even if somebody writes it.
+  // The default port given next to an address does not contradict it.
   const bool default_port = port_address == LivenessProbeOptions().http_endpoint;
   if (probe.http_endpoint.empty()) {
     probe.http_endpoint = port_address;
-    // With a port alone, metrics are where --metrics-address says, or nowhere.
+    // With --health-port alone, metrics are served at --metrics-address, or not at all.
     probe.serve_metrics = !probe.metrics_address.empty();
   } else if (!default_port) {
     return Contradiction(flags, "health-port", kLivenessProbe);

@@ -1,4 +1,4 @@
-// The work of csi-node-sidecars, by its command line.
+// What csi-node-sidecars does, according to its command line.
 #pragma once
 
 #include <string>
@@ -14,19 +14,19 @@ struct ProgramOptions {
   bool show_help = false;
   bool show_version = false;
 
-  // Only to look whether the kubelet has registered the driver, by the registrar's marker file.
+  // Only check whether the kubelet has registered the driver, by the registrar's marker file.
   bool probe_registration = false;
-  // Complete but for the callbacks.
+  // Complete, except for the callbacks.
   SidecarsOptions sidecars;
   LogFormat log_format = LogFormat::kText;
-  // The component that runs, or the program that has both.
+  // The only component that runs, or the name of the program that contains both.
   std::string name;
-  // Flags that are accepted, without the effect that they may be given for.
+  // Flags that are accepted but do not have their usual effect.
   std::vector<std::string> warnings;
 };
 
-// INVALID_ARGUMENT if Go's flag package would not take the command line, FAILED_PRECONDITION if
-// the released programs would refuse what it says. Both name the flag and the reason.
+// Parses a command line. INVALID_ARGUMENT if Go's flag package would refuse it, FAILED_PRECONDITION
+// if the upstream programs would. Both name the flag and the reason.
 absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* argv);
 
 }  // namespace csi_proxy::sidecars

@@ -23,7 +23,7 @@ std::filesystem::path FromUtf8(const std::string& path) {
   return std::filesystem::path(std::u8string(path.begin(), path.end()));
 }
 
-// A volume that is mounted read-only takes no marker.
+// Returns false if the directory is on a volume mounted read-only.
 bool Writable([[maybe_unused]] const std::filesystem::path& directory) {
 #ifdef _WIN32
   return true;

@@ -1,5 +1,5 @@
-// The file by which --mode=kubelet-registration-probe, run as the exec probe of the registrar's
-// container, finds whether the kubelet has registered the driver.
+// The marker file, by which --mode=kubelet-registration-probe finds whether the kubelet has
+// registered the driver. That mode runs as an exec probe of the registrar's container.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace csi_proxy::sidecars {
 
-// `registration` beside the driver's socket, as node-driver-registrar 2.5 to 2.8 had it.
+// Returns the path of `registration` beside the driver's socket, as in node-driver-registrar 2.5 to
+// 2.8.
 std::string MarkerFile(absl::string_view kubelet_registration_path);
 
 enum class Marker {
   kThere,
   kMissing,
-  // The marker's directory does not exist here, cannot be written, or is reached through a link.
-  // The kubelet's path is a path of the node, which a container need not have.
+  // The marker's directory does not exist, is not writable, or is reached through a link. The
+  // kubelet's path is one of the node, which need not exist in a container.
   kNoPlace,
 };
 Marker LookForMarker(const std::string& marker_file);
