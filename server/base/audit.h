@@ -1,4 +1,4 @@
-// A record of every call that changes the node, whichever way it came.
+// The audit record of a call that changes the node, whichever way the call came.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 namespace csi_proxy {
 
 struct AuditRecord {
-  const char* method;  // `MountVolume`, as the hub has it
-  // The object of the call, `field=value field=value`: text quoted and escaped, no secrets.
+  const char* method;  // the hub's name, `MountVolume`
+  // The object as `field=value field=value`. Must be quoted, escaped and free of secrets.
   std::string subject;
   const CallContext& context;  // the client and its pipe
   absl::Status status;
@@ -22,7 +22,7 @@ struct AuditRecord {
 class AuditLog {
  public:
   virtual ~AuditLog() = default;
-  // Called once a call has ended, on its thread.
+  // Records a call that has ended. Called on the call's thread.
   virtual void Record(const AuditRecord& record) = 0;
 };
 

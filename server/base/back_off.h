@@ -9,23 +9,23 @@
 
 namespace csi_proxy {
 
-// Not thread-safe.
+// Computes growing pauses for an action that fails repeatedly. Not thread-safe.
 class BackOff {
  public:
   BackOff(absl::Duration first, absl::Duration longest) : first_(first), longest_(longest) {}
 
-  // Counts one more failure and returns the time to wait: twice the last, up to the longest.
+  // Counts a failure. Returns the time to wait: twice the last pause, within first..longest.
   absl::Duration Failed() {
     ++failures_;
     pause_ = std::clamp(2 * pause_, first_, longest_);
     return pause_;
   }
-  // The next pause is the first again. The count goes on.
+  // Resets the next pause to `first`, but not failures().
   void Succeeded() { pause_ = absl::ZeroDuration(); }
 
   uint64_t failures() const { return failures_; }
-  // Tells whether the last failure belongs in the log: a cause that stays, or that comes and goes,
-  // does not fill it.
+  // Returns true if the last failure should be logged: the 1st, 2nd, 4th, 8th and so on, so that a
+  // lasting cause does not fill the log.
   bool worth_telling() const { return std::has_single_bit(failures_); }
 
  private:

@@ -19,7 +19,7 @@ absl::Status CallContext::Check() const {
 
 absl::Status CallContext::SleepFor(absl::Duration duration) const {
   const absl::Time until = std::min(absl::Now() + duration, deadline_);
-  // Windows ends a wait up to a tick of its clock early.
+  // Windows may end a wait one clock tick early.
   while (!cancelled() && absl::Now() < until) {
     if (cancelled_ != nullptr) {
       cancelled_->WaitForNotificationWithDeadline(until);

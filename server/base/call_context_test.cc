@@ -31,7 +31,7 @@ TEST(CallContextTest, ASleepEndsWhenTheCallerGoes) {
   absl::Notification gone;
   const CallContext context(absl::InfiniteFuture(), &gone, nullptr);
   std::thread caller([&] {
-    // So that the sleep has begun.
+    // Let the sleep begin.
     absl::SleepFor(absl::Milliseconds(20));
     gone.Notify();
   });

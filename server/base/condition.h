@@ -1,8 +1,8 @@
 // A mutex and a condition variable.
 //
-// On POSIX the standard library's are best, and ThreadSanitizer knows them; Abseil's, built without
-// the sanitizer, look to it as if nothing were locked. MinGW's are built on
-// semaphores, each use of which is a system call; Windows' own wait in user space
+// POSIX uses the standard library's, which ThreadSanitizer understands; it does not see the locks
+// of an Abseil that was built without it. On Windows, MinGW's make a system call for each use,
+// while Windows' own wait in user space
 // (https://learn.microsoft.com/windows/win32/sync/slim-reader-writer--srw--locks).
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace csi_proxy {
 
-// Windows' own header stays out of this one, which generated code includes: its macros rename
-// methods such as StartService.
+// Declared without windows.h, because generated code includes this header and the macros of
+// windows.h rename methods such as StartService.
 class Mutex {
  public:
   void lock();

@@ -8,7 +8,7 @@ namespace {
 static_assert(UINT32_MAX == INFINITE);
 static_assert(sizeof(SRWLOCK) == sizeof(void*) && sizeof(CONDITION_VARIABLE) == sizeof(void*));
 
-// Both are a pointer that begins as null: SRWLOCK_INIT and CONDITION_VARIABLE_INIT.
+// SRWLOCK_INIT and CONDITION_VARIABLE_INIT are null pointers.
 SRWLOCK* Lock(void** lock) { return reinterpret_cast<SRWLOCK*>(lock); }
 CONDITION_VARIABLE* Variable(void** variable) {
   return reinterpret_cast<CONDITION_VARIABLE*>(variable);

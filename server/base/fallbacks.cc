@@ -22,7 +22,7 @@ std::atomic<uint64_t> counts[kFallbacks.size()];
 
 constinit Mutex observer_mutex;
 
-// Not destroyed: threads may outlive main().
+// Never destroyed, because threads may outlive main().
 std::shared_ptr<const FallbackObserver>& Observer() {
   static auto* const kObserver = new std::shared_ptr<const FallbackObserver>();
   return *kObserver;

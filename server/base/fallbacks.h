@@ -1,6 +1,5 @@
-// The ways that the service takes only where Windows does not do what is expected of it. Each is
-// counted by name, so that a node tells which expectations do not hold there. The list of doubts,
-// server/host/doubts.md, has them all.
+// Counts the cases in which Windows did not behave as expected and the service used another way.
+// The counts of a node show which expectations fail there; server/host/doubts.md describes each.
 #pragma once
 
 #include <array>
@@ -46,11 +45,11 @@ enum class Fallback {
 struct FallbackFacts {
   Fallback fallback;
   const char* name;
-  // The number in the list of doubts.
+  // The number in server/host/doubts.md.
   int doubt;
 };
 
-// In the order of the enumeration.
+// Must be in the order of the enumeration.
 inline constexpr std::array kFallbacks = std::to_array<FallbackFacts>({
     {Fallback::kMethodRepeated, "method-repeated", 2},
     {Fallback::kPartitionWithoutLetter, "partition-without-letter", 5},
@@ -82,13 +81,13 @@ inline constexpr std::array kFallbacks = std::to_array<FallbackFacts>({
     {Fallback::kNoPrivateNamespace, "no-private-namespace", 56},
 });
 
-// Counts a fallback and tells the observer. `why`: what Windows answered, if anything. Thread-safe.
+// Counts `fallback` and calls the observer. `why` is Windows' error, if there was one. Thread-safe.
 void RecordFallback(Fallback fallback, absl::string_view why = "");
 
-// How often this process has taken it. Thread-safe.
+// Returns how often this process has recorded `fallback`. Thread-safe.
 uint64_t FallbackCount(Fallback fallback);
 
-// Gets each fallback on the thread that takes it. The process has one observer, or none: null.
+// Sets the process's only observer; null removes it. RecordFallback() calls it on its own thread.
 using FallbackObserver = std::function<void(const FallbackFacts& facts, absl::string_view why)>;
 void ObserveFallbacks(FallbackObserver observer);
 

@@ -1,4 +1,4 @@
-// The faults of a simulated node that strike a call before its handler runs.
+// Injects the faults of a simulated node into calls, before their handlers run.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ namespace csi_proxy {
 class FaultGate {
  public:
   virtual ~FaultGate() = default;
-  // Returns OK, possibly after a delay, if the call may go on. `method` names the rpc as the hub
-  // does, `volume.FormatVolume`; `fields` returns the texts and numbers of the request.
+  // Returns OK, possibly after a delay, or the error that the call must return. `method` is the
+  // hub's name, `volume.FormatVolume`; `fields` returns the texts and numbers of the request.
   virtual absl::Status Pass(const CallContext& context, absl::string_view method,
                             absl::FunctionRef<std::vector<std::string>()> fields) = 0;
 };

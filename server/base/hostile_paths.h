@@ -1,5 +1,5 @@
-// Paths as an attacker sends them, and the required result of each. Used by the tests of the
-// parser, of the handlers and of the whole service, and on a node by `csi-proxyctl selftest`.
+// Hostile paths and the result that each must have, for the tests of the parser, the handlers and
+// the whole service, and for `csi-proxyctl selftest` on a node.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@ namespace csi_proxy {
 
 struct HostilePath {
   std::string text;
-  // The code of a call that touches the path, with `C:\var\lib\kubelet` as the working directory.
-  // OK: it is harmless and must be taken.
+  // The code of a call that touches the path while `C:\var\lib\kubelet` is the working directory.
+  // OK: the path is harmless and must be accepted.
   absl::StatusCode code;
-  // A part of the rule that the error names.
+  // A part of the error's text, which names the broken rule.
   const char* rule;
-  // Protobuf carries the text at all: strings there are UTF-8.
+  // False if the text is not UTF-8, so that no protobuf string can carry it.
   bool is_utf8 = true;
-  // Calls that take any spelling read it as the path it stands for: see OtherSpellings().
+  // True if lenient calls accept the path: see OtherSpellings().
   bool is_other_spelling = false;
 };
 
-// Spellings of paths that only IsSymlink, MountVolume, UnmountVolume, GetPathStats, ListMounts and
-// the look-ups of volumes take, as some drivers send them, and the resulting path.
+// Returns the spellings that only lenient calls accept, because some drivers send them: IsSymlink,
+// MountVolume, UnmountVolume, GetPathStats, ListMounts and the look-ups of volumes.
 inline std::vector<HostilePath> OtherSpellings() {
   constexpr auto kOk = absl::StatusCode::kOk;
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -83,7 +83,7 @@ inline std::vector<HostilePath> HostilePaths() {
         "\\\\a", "\\\\server@SSL\\share", "\\\\::1\\c$"}) {
     add(text, kInvalid, "UNC");
   }
-  // Devices and the forms that switch Windows' own checks off.
+  // Devices, and the prefixes that turn Windows' own checks off.
   for (const char* text :
        {R"(\\?\UNC\server\share)", R"(\\.\PhysicalDrive0)", R"(\\.\C:)",
         R"(\\.\pipe\csi-proxy-disk-v1)", R"(\\?\GLOBALROOT\Device\HarddiskVolume1\)",
@@ -106,12 +106,12 @@ inline std::vector<HostilePath> HostilePaths() {
   add(R"(C:\..)", kInvalid, "\"..\"");
   add(R"(C:\..\var\lib\kubelet)", kInvalid, "\"..\"");
   add(R"(C:/var/lib/kubelet/../../../Windows)", kInvalid, "\"..\"");
-  // Dots that are part of a name, or mean nothing.
+  // Dots that are part of a name, and components without meaning.
   for (const char* rest : {"a..b", "..a", "...a", "a...b", "a..b\\c..d", ".a", ".hidden\\x", ".",
                            "a\\.\\b", ".\\a", "a.b.c"}) {
     below(rest, kOk, "");
   }
-  // Trailing dots and spaces: Windows drops them, so the name is another.
+  // Trailing dots and spaces: Windows drops them, so the path would name another file.
   for (const char* rest : {"a.", "a ", "a...", "a. .", "a. ", "a\\b.\\c", "a \\b", "...", ". ",
                            "..  ", ".. ", " ", "a\\ ", "kubelet.", ". ."}) {
     below(rest, kInvalid, "end with a dot or a space");
@@ -141,7 +141,7 @@ inline std::vector<HostilePath> HostilePaths() {
        {"a*", "?", "a?b", "*.*", "a<b", "a>b", "a|b", "\"a\"", "a\"b", "<", "|"}) {
     below(rest, kInvalid, "none of <>\"|?*");
   }
-  // Shells would run these; to Windows they are names like others.
+  // Text that a shell would run, but that Windows takes for an ordinary name.
   for (const char* rest : {"$(calc)", "`calc`", "a;calc", "a&calc", "a'b", "%windir%", "a$b", "{x}",
                            "-Force", "a,b", "(x)", "@{a}", "#", "~", "PROGRA~1", "!x!", "^x"}) {
     below(rest, kOk, "");
@@ -159,7 +159,7 @@ inline std::vector<HostilePath> HostilePaths() {
         "a\x80", "\xC1\x9C", "\xF8\x88\x80\x80\x80", "\xEF\xBF"}) {
     all.push_back({root + "\\" + rest, kInvalid, "UTF-8", false});
   }
-  // Look-alikes are names of their own, not separators or dots.
+  // Look-alikes of separators and dots, which are ordinary characters of a name.
   for (const char* rest :
        {"\uFF0E\uFF0E\\a", "a\u2215b", "a\u2216b", "\uFF0F", "\uFF3C", "\u2024\u2024", "a\u202Eb",
         "\u200B", "\uFEFFa", "\u00A0a", "caf\u00E9", "\u6587\u4EF6", "\U0001F600"}) {
@@ -175,10 +175,10 @@ inline std::vector<HostilePath> HostilePaths() {
         R"(C:\\var\lib\kubelet_)", R"(C:\var\\lib\\kubelet-evil\\a)"}) {
     add(text, kDenied, "outside the working directories");
   }
-  // A Turkish or Kelvin letter is not the ASCII one: another directory.
+  // A dotless i or a Kelvin sign does not equal the ASCII letter: another directory.
   add("C:\\var\\l\u0131b\\kubelet\\a", kDenied, "outside the working directories");
   add("C:\\var\\lib\\\u212Aubelet\\a", kDenied, "outside the working directories");
-  // The same directory in other spellings.
+  // Other spellings of the working directory.
   for (const char* text :
        {R"(c:\VAR\Lib\KUBELET\a)", "C:/var/lib/kubelet/a", R"(C:\var/lib\kubelet/a)",
         R"(C:\\var\\lib\\\kubelet\\a)", R"(C:\var\lib\kubelet\a\)", R"(C:\.\var\.\lib\kubelet\a)",

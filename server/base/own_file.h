@@ -1,5 +1,5 @@
-// Files that a program makes in a directory where other accounts may write too. A link, a file or a
-// directory that another account has put there is not followed, not changed and not removed.
+// Files in a directory where other accounts may write too. No function here follows, changes or
+// removes a link, file or directory that another account has put there.
 #pragma once
 
 #include <array>
@@ -12,27 +12,27 @@
 
 namespace csi_proxy {
 
-// A file that this process has made. Destroying the object leaves the file. Thread-compatible.
+// A file that this process has created. The destructor keeps the file. Thread-compatible.
 class OwnFile {
  public:
-  // Makes an empty file; on Linux only the process's user may open it. Returns ALREADY_EXISTS if
+  // Creates an empty file, on Linux with mode 0600. Creates no directory. Returns ALREADY_EXISTS if
   // the path names anything, a link included, and FAILED_PRECONDITION if a directory of the path is
-  // a link; the message names the obstacle. Makes no directory.
+  // a link; the message names the obstacle.
   static absl::StatusOr<OwnFile> Make(const std::string& path);
 
-  // Remembers the file that this process has just made by other means, such as a socket by bind().
+  // Takes over a file that this process has just created, such as a socket by bind().
   static absl::StatusOr<OwnFile> Adopt(std::string path);
-  // Does the same for a file that is open by this descriptor or HANDLE.
+  // Takes over the file that is open as `opened`, a descriptor or HANDLE, which stays the caller's.
   static absl::StatusOr<OwnFile> Adopt(std::string path, intptr_t opened);
 
   // Returns true if the path still names this file.
   bool in_place() const;
 
-  // Removes the file if it is in place. Returns OK, and removes nothing, if it is not.
+  // Removes the file. Returns OK without removing anything if the path names another file or none.
   absl::Status Remove() const;
 
  private:
-  // A volume, and the number of a file on it.
+  // The volume, and the number of the file on it.
   struct Id {
     uint64_t volume = 0;
     std::array<uint8_t, 16> file = {};
@@ -45,9 +45,9 @@ class OwnFile {
   Id id_;
 };
 
-// Removes an empty file that has no second name, such as OwnFile::Make() of an earlier process has
-// left. Returns OK if the path names nothing, and FAILED_PRECONDITION if it names anything else or
-// a directory of the path is a link.
+// Removes an empty file without a second name, such as a file that an earlier process created by
+// OwnFile::Make(). Returns OK if the path names nothing, and FAILED_PRECONDITION if it names
+// anything else or if a directory of the path is a link.
 absl::Status RemoveEmptyFile(const std::string& path);
 
 // Returns FAILED_PRECONDITION if a directory of the path is a link, and NOT_FOUND if one is

@@ -28,14 +28,14 @@ struct Place {
   std::string name;
 };
 
-// Opens the directory of `path`, each component in the one before it.
+// Opens the directory of `path`, each component relative to the one above.
 absl::StatusOr<Place> OpenPlace(const std::string& path) {
   constexpr int kFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   const std::filesystem::path all(path);
   Place place = {.directory = UniqueFd(open(all.is_absolute() ? "/" : ".", kFlags)),
                  .name = all.filename().string()};
   for (const std::filesystem::path& component : all.relative_path().parent_path()) {
-    // O_DIRECTORY finds a link to be no directory.
+    // With O_DIRECTORY and O_NOFOLLOW, a link fails with ENOTDIR too.
     UniqueFd next(openat(place.directory.get(), component.c_str(), kFlags));
     if (!next.valid() && errno == ENOTDIR) {
       return absl::FailedPreconditionError(

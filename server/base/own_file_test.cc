@@ -35,7 +35,7 @@ class OwnFileTest : public testing::Test {
     std::ifstream file(victim_);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // What a driver can put at `path_`; those that the system cannot make are left out.
+  // An entry that a driver can put at `path_`. Entries that the system cannot make are skipped.
   struct Obstacle {
     const char* name;
     std::function<void(std::error_code&)> plant;
@@ -108,7 +108,7 @@ TEST_F(OwnFileTest, LeavesAlonePlantedInItsPlace) {
   for (const Obstacle& obstacle : Obstacles()) {
     const auto file = OwnFile::Make(path_.string());
     ASSERT_TRUE(file.ok()) << file.status();
-    // Kept, so that its number is not given to the obstacle.
+    // The file is kept, so that the obstacle does not get its number.
     fs::rename(path_, directory_ / "elsewhere");
     std::error_code error;
     obstacle.plant(error);

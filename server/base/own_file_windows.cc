@@ -12,7 +12,7 @@
 namespace csi_proxy {
 namespace {
 
-// FileDispositionInfoEx; mingw-w64 has it for later versions of Windows only.
+// FileDispositionInfoEx, which mingw-w64 declares for later versions of Windows only.
 constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
 
 constexpr DWORD kItself = FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS;
@@ -24,8 +24,8 @@ const char* KindOf(const BY_HANDLE_FILE_INFORMATION& file) {
   return file.nNumberOfLinks > 1 ? "a file with a second name" : "a file";
 }
 
-// Opens each directory of the path, the highest first. None can be renamed or removed as long as
-// its handle is open, for lack of FILE_SHARE_DELETE.
+// Opens each directory of the path, top down. Without FILE_SHARE_DELETE, an open directory can be
+// neither renamed nor removed.
 absl::Status HoldDirectories(const std::filesystem::path& directory,
                              std::vector<win32::UniqueHandle>* held) {
   if (!directory.has_relative_path()) return absl::OkStatus();
@@ -40,7 +40,7 @@ absl::Status HoldDirectories(const std::filesystem::path& directory,
                                     sizeof(found))) {
     return win32::LastError(name);
   }
-  // Symbolic links, junctions and mounted folders, but not what deduplication and the like mark.
+  // Symbolic links, junctions and mounted folders, but not deduplicated or similar directories.
   if ((found.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
       IsReparseTagNameSurrogate(found.ReparseTag)) {
     return absl::FailedPreconditionError(absl::StrCat(name, " is a link"));
@@ -78,7 +78,7 @@ absl::Status DeleteOpened(HANDLE file, const std::string& path) {
 
 }  // namespace win32
 
-// Without FILE_FLAG_OPEN_REPARSE_POINT, CREATE_NEW makes the target of a link that has none
+// Without FILE_FLAG_OPEN_REPARSE_POINT, CREATE_NEW on a dangling link creates the link's target
 // (https://learn.microsoft.com/windows/win32/fileio/symbolic-link-effects-on-file-systems-functions).
 absl::StatusOr<OwnFile> OwnFile::Make(const std::string& path) {
   std::vector<win32::UniqueHandle> held;

@@ -1,4 +1,4 @@
-// The marks by which a process is known as a caller.
+// Identifies the process that makes a call.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace csi_proxy {
 
-// The image path stays empty when the process cannot be opened or has ended.
+// Returns the process; without an image path if it has ended or cannot be opened.
 Peer PeerOfProcess(int64_t process_id);
 
-// When it was started, in units of the platform: tells it from an earlier process of the same
-// number. 0 when that cannot be told.
+// Returns the start time of a process in units of the platform, which tells it from an earlier
+// process with the same id. Returns 0 when unknown.
 uint64_t StartOfProcess(int64_t process_id);
 
-// `driver.exe` of `\\?\Volume{...}\driver.exe`: the path of a container's image names its layers,
-// which are others with each restart of a pod.
+// Returns the last component of `image_path`. Only this part is stable: the path of a container's
+// image names its layers, which change whenever its pod restarts.
 inline absl::string_view ImageName(absl::string_view image_path) {
   return image_path.substr(image_path.find_last_of("\\/") + 1);
 }
 
-// With which other processes it has one share, as a text that only compares: those of its container
-// as far as the system tells, or else those of its user and image. Empty when it cannot be told.
+// Returns the tenant of a process, as text that is only good for comparison: its container where
+// the system reports one, else its user and image. Returns "" when unknown.
 std::string TenantOf(const Peer& peer);
 
-// This process, as the caller of its own calls.
+// Returns this process, as the caller of its own calls.
 Peer OwnProcess();
 
 }  // namespace csi_proxy

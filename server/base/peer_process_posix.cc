@@ -26,8 +26,7 @@ Peer PeerOfProcess(int64_t process_id) {
   std::array<char, 4096> image;
   const std::string link = absl::StrCat("/proc/", process_id, "/exe");
   const ssize_t length = readlink(link.c_str(), image.data(), image.size());
-  // Any bytes will do for a file name. Logs and metrics have UTF-8: one wrong byte, and Prometheus
-  // takes none of the metrics.
+  // A file name may be any bytes, but Prometheus rejects all metrics if one label is not UTF-8.
   if (length > 0) {
     peer.image_path =
         ReplaceInvalidUtf8(absl::string_view(image.data(), static_cast<size_t>(length)));
@@ -35,7 +34,7 @@ Peer PeerOfProcess(int64_t process_id) {
   return peer;
 }
 
-// The 22nd field of /proc/<pid>/stat; the second, a name in parentheses, may hold anything
+// Reads field 22 of /proc/<pid>/stat. Field 2, a name in parentheses, may contain any character
 // (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html).
 uint64_t StartOfProcess(int64_t process_id) {
   const UniqueFile file(fopen(absl::StrCat("/proc/", process_id, "/stat").c_str(), "re"), &fclose);
@@ -49,8 +48,8 @@ uint64_t StartOfProcess(int64_t process_id) {
   return behind_name.size() > 20 && absl::SimpleAtoi(behind_name[20], &start) ? start : 0;
 }
 
-// Its user and its image. Not its cgroup, which may be that of all the machine: this platform is
-// for the simulation and for tests, and nothing confines the processes there.
+// The user and the image. The cgroup would not do: on Linux only simulations and tests run, and all
+// of them may share the machine's cgroup.
 std::string TenantOf(const Peer& peer) {
   struct stat process {};
   if (stat(absl::StrCat("/proc/", peer.process_id).c_str(), &process) != 0) return "";

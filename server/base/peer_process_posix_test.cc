@@ -23,7 +23,7 @@ TEST(PeerProcessTest, TheNameOfAnImageIsUtf8WhateverItsFileIsCalled) {
     execl(image.c_str(), image.c_str(), "60", nullptr);
     _exit(1);
   }
-  // Until exec() it is this program.
+  // The child is this program until it calls exec().
   std::string path;
   for (int i = 0; i < 1000 && !absl::StrContains(path, "driver"); ++i) {
     path = PeerOfProcess(child).image_path;

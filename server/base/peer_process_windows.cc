@@ -38,12 +38,11 @@ uint64_t StartOfProcess(int64_t process_id) {
   return uint64_t{start.dwHighDateTime} << 32 | start.dwLowDateTime;
 }
 
-// Its session. A container has its own session, according to people who look for its processes on
-// the host (https://github.com/microsoft/Windows-Containers/issues/254) and people who expected
-// session 0 in it (https://github.com/dotnet/runtime/pull/62452), though no page promises it (doubt
-// 55 of server/host/doubts.md).
-// HostProcess containers and the node's own services are all in session 0: there it is the user and
-// the image.
+// The session. No page promises that a container has its own (doubt 55 of server/host/doubts.md),
+// but users who looked for its processes on the host
+// (https://github.com/microsoft/Windows-Containers/issues/254) and users who expected session 0 in
+// it (https://github.com/dotnet/runtime/pull/62452) report so. HostProcess containers and the
+// node's own services share session 0; these are told apart by user and image.
 std::string TenantOf(const Peer& peer) {
   DWORD session = 0;
   if (ProcessIdToSessionId(static_cast<DWORD>(peer.process_id), &session) && session != 0) {

@@ -6,7 +6,7 @@
 namespace csi_proxy {
 namespace {
 
-// More often than this nobody lets go of it between the two calls.
+// The namespace is not expected to disappear this often between create() and open().
 constexpr int kAttempts = 20;
 
 }  // namespace
@@ -17,7 +17,7 @@ absl::StatusOr<void*> EnterNamespace(const NamespaceCalls& calls) {
     if (void* const made = calls.create(&error)) return made;
     if (error != win32_error::kAlreadyExists) break;
     if (void* const opened = calls.open(&error)) return opened;
-    // Any other error may mean that it has gone meanwhile: Microsoft's pages do not tell which.
+    // No page says which other errors report that the namespace has gone, so all are retried.
     if (error == win32_error::kAccessDenied) break;
   }
   return Win32Status(error, absl::StrCat("the namespace of the locks: Windows error ", error));

@@ -1,5 +1,4 @@
-// A private namespace of kernel objects, which hides their names from processes that may not enter
-// it.
+// A private namespace of kernel objects: other accounts can neither open nor squat on its names.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +8,19 @@
 
 namespace csi_proxy {
 
-// CreatePrivateNamespaceW and OpenPrivateNamespaceW with their arguments. Each returns a handle, or
-// null and an error of Windows.
+// CreatePrivateNamespaceW and OpenPrivateNamespaceW with bound arguments. Each returns a handle, or
+// null and the Win32 error in `*error`.
 struct NamespaceCalls {
   using Call = std::function<void*(uint32_t* error)>;
   Call create, open;
 };
 
-// The namespace, made by any of the processes that share it. Another may make it, or let it go with
-// its last handle, at any moment.
+// Creates the namespace, or opens it if another process has created it. Retries, because the
+// namespace may appear, or disappear with its last handle, between the two calls.
 absl::StatusOr<void*> EnterNamespace(const NamespaceCalls& calls);
 
-// Windows: the namespace that only SYSTEM and administrators may enter, whose objects' names begin
-// with `csi-proxy\`. UNIMPLEMENTED under Wine, which has none. Held until the process ends.
+// Enters the namespace of kAdministratorsNamespace, which admits only SYSTEM and administrators,
+// until the process ends. Returns UNIMPLEMENTED under Wine, which has none. Windows only.
 absl::Status EnterAdministratorsNamespace();
 inline constexpr char kAdministratorsNamespace[] = "csi-proxy\\";
 

@@ -12,7 +12,7 @@ namespace {
 int one_object;
 void* const kHandle = &one_object;
 
-// Answers in turn with errors, and from the end of them on with a handle.
+// Returns a call that fails with each of `errors` in turn, then returns a handle.
 NamespaceCalls::Call Answering(std::vector<uint32_t> errors, int* calls) {
   return [errors = std::move(errors), calls](uint32_t* error) -> void* {
     const size_t call = static_cast<size_t>((*calls)++);

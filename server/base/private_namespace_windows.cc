@@ -8,15 +8,15 @@
 namespace csi_proxy {
 namespace {
 
-// Enough for its one caller. Both the boundary and the DACL limit the accounts that may enter,
-// because an account outside the boundary can open a namespace that has no DACL
+// Both the boundary and the DACL limit the accounts that may enter, because an account outside the
+// boundary can open a namespace that has no DACL
 // (https://learn.microsoft.com/windows/win32/sync/object-namespaces).
 constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 
-// The same in every process: the page above makes the prefix a part of the namespace's identity.
+// Must be equal in every process, because it is part of the namespace's identity (same page).
 constexpr wchar_t kName[] = L"csi-proxy";
 
-// Looked up, for Wine 8 has neither.
+// Looks a function up at run time, because Wine 8 lacks some of them.
 template <typename Function>
 Function* Find(const char* name) {
   return reinterpret_cast<Function*>(

@@ -1,4 +1,4 @@
-// Locks shared by the processes of a node: the service, and drivers with embedded nodes.
+// Locks between the processes of a node: the service, and drivers with embedded nodes.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace csi_proxy {
 // Thread-safe.
 class ProcessLocks {
  public:
-  // Held while it lives; to be destroyed by the thread that acquired it. A process that dies
-  // releases it.
+  // Releases the lock on destruction, which must happen on the thread that acquired it. A process
+  // that dies releases its locks.
   class Held {
    public:
     virtual ~Held() = default;
@@ -25,33 +25,32 @@ class ProcessLocks {
 
   virtual ~ProcessLocks() = default;
 
-  // Waits until no other process holds `name` and takes it. Threads of one process must take turns
-  // before (see ResourceLocks). CANCELLED or DEADLINE_EXCEEDED when the call ends first;
-  // PERMISSION_DENIED when another user owns the lock.
+  // Waits until no other process holds `name`, then takes the lock. Returns CANCELLED or
+  // DEADLINE_EXCEEDED if the call ends first, and PERMISSION_DENIED if another user owns the lock.
+  // REQUIRES: no other thread of this process holds `name` (see ResourceLocks).
   virtual absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext& context,
                                                         absl::string_view name) = 0;
 };
 
-// The locks of this node. Windows: named mutexes, which only SYSTEM and administrators may open, in
-// a private namespace that only they may enter; `warn` is told when there is no such namespace.
-// Elsewhere: locks on files in `directory`, which is created when missing, accessible to its owner
-// only; the files stay. INVALID_ARGUMENT or PERMISSION_DENIED when it cannot be used.
+// Returns the locks of this node. On Windows these are named mutexes that only SYSTEM and
+// administrators may open, in a private namespace; `warn` is called if there is no such namespace.
+// Elsewhere they are locks on files in `directory`, which is created with mode 0700 if missing; the
+// files stay. Returns PERMISSION_DENIED if another user owns `directory` or may write to it.
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
     const std::string& directory, const std::function<void(absl::string_view)>& warn = nullptr);
 
-// Windows: locks that are two mutexes each. That in `private_prefix`, the beginning of a name,
-// cannot be taken by others; without one, when it is empty, there is only the other, in `Global\`.
-//
-// Both are held, because a private namespace may go with the process that made it while others
-// still use it, and be made anew (learn.microsoft.com/windows/win32/api/winbase/
-// nf-winbase-createprivatenamespacea): mutexes of the two would not exclude each other. The one in
-// `Global\` always does, but any user can make it first and keep it; then it is done without.
+// Returns locks that are two mutexes each: one in the private namespace `private_prefix`, which
+// other accounts cannot open, and one in `Global\`, which is the only one if the prefix is empty. A
+// private namespace may disappear with its creator while others use it, and be created again
+// (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-createprivatenamespacea), so that its
+// mutexes alone would not exclude each other. A mutex in `Global\` always does, but any user may
+// squat on its name; then it is skipped. Windows only.
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewNamedMutexes(std::string private_prefix);
 
-// A short name for a lock, usable as the name of a kernel object or a file, and the same in every
-// process and release. Two locks with one short name take turns.
+// Returns a short name for a lock, valid for a kernel object and a file, and equal in every process
+// and release. Locks whose short names collide exclude each other.
 inline std::string ProcessLockName(absl::string_view name) {
-  // FNV-1a, which never changes, unlike the hash of a hash table.
+  // FNV-1a is stable across releases, unlike the hash of a hash table.
   uint64_t hash = 14695981039346656037u;
   for (const char c : name) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;

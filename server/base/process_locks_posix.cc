@@ -18,7 +18,7 @@ constexpr absl::Duration kLastPoll = absl::Milliseconds(50);
 class HeldFile final : public ProcessLocks::Held {
  public:
   explicit HeldFile(int descriptor) : descriptor_(descriptor) {}
-  // Closing releases the lock: nobody else has the file description.
+  // Closing releases the lock, because no other descriptor refers to the file description.
   ~HeldFile() override { close(descriptor_); }
 
  private:
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
   }
   auto locks = std::make_unique<FileLocks>(opened);
   struct stat info {};
-  // In another user's directory, lock files could be removed.
+  // Another user could remove lock files from such a directory.
   if (fstat(opened, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 022) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
         "the lock directory ", directory, " belongs to another user or is writable by others"));

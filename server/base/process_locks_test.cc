@@ -1,4 +1,4 @@
-// Within one process here; between processes in integration/.
+// Within one process; integration/ tests several.
 #include "server/base/process_locks.h"
 
 #include <filesystem>
@@ -38,7 +38,7 @@ TEST_F(ProcessLocksTest, NamesAreStableShortAndDistinct) {
 }
 
 TEST_F(ProcessLocksTest, OneHoldsAndOthersWaitTheirTime) {
-  // Each as another process would have it.
+  // Each stands for another process.
   const auto one = Open(), two = Open();
   auto held = one->Acquire(CallContext(), "disk/1");
   ASSERT_TRUE(held.ok()) << held.status();
@@ -47,7 +47,7 @@ TEST_F(ProcessLocksTest, OneHoldsAndOthersWaitTheirTime) {
     bool left = false;
   } place, kept;
   absl::Status waited, other;
-  // Another thread asks, for a mutex of Windows lets its owner in again.
+  // On another thread, because the owner of a Windows mutex may take it again.
   std::thread([&] {
     const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(50));
     waited = two->Acquire(soon.At(&place), "disk/1").status();

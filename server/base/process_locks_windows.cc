@@ -17,18 +17,18 @@
 namespace csi_proxy {
 namespace {
 
-// The time to wait for a mutex before asking whether the call still wants the mutex.
+// The interval at which a waiting call is checked for its end.
 constexpr absl::Duration kSlice = absl::Milliseconds(20);
 
-// Owned by the administrators, who include SYSTEM; nobody else may even open one.
+// Owned by the administrators, who include SYSTEM; no other account may open the mutex.
 constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 
-// All sessions see it: the service lives in one, a driver perhaps in another
+// The namespace of all sessions, because the service and a driver may be in different ones
 // (learn.microsoft.com/windows/win32/termserv/kernel-object-namespaces).
 constexpr char kGlobal[] = "Global\\";
 
-// The creator of a named object decides its owner and its access list. Another program could create
-// one that is open to all and hold it for ever, so such an object is refused
+// Refuses a mutex that another account has created: the creator of a named object sets its owner
+// and access list, and could hold the mutex for ever
 // (learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-getkernelobjectsecurity).
 absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
   alignas(SECURITY_DESCRIPTOR) char descriptor[SECURITY_MAX_SID_SIZE + sizeof(SECURITY_DESCRIPTOR)];
@@ -47,7 +47,7 @@ absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
       "the lock of ", name, " does not belong to an administrator: another program created it"));
 }
 
-// Waits until nobody else holds it. `name` is for errors.
+// Waits until the mutex is free and takes it. `name` is for errors.
 absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view name) {
   for (;;) {
     const absl::Duration left = std::min(context.deadline() - absl::Now(), kSlice);
@@ -55,7 +55,7 @@ absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view na
         std::max<int64_t>(absl::ToInt64Milliseconds(left), context.Check().ok() ? 1 : 0));
     switch (WaitForSingleObject(mutex, wait)) {
       case WAIT_OBJECT_0:
-      // The process that held it died. The call inspects the node's state, as after any failure.
+      // Its holder died. The call inspects the node's state, as after any failure.
       case WAIT_ABANDONED:
         return absl::OkStatus();
       case WAIT_TIMEOUT:
@@ -71,7 +71,7 @@ absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view na
   }
 }
 
-// Held by this thread.
+// A mutex that this thread holds.
 class HeldMutex {
  public:
   explicit HeldMutex(win32::UniqueHandle mutex) : mutex_(std::move(mutex)) {}
@@ -85,7 +85,7 @@ class HeldMutex {
 };
 
 struct HeldMutexes final : ProcessLocks::Held {
-  // Members are destroyed, and mutexes released, in the opposite order.
+  // Destroyed, and so released, in reverse order.
   std::optional<HeldMutex> in_private, in_global;
 };
 
@@ -113,7 +113,7 @@ class NamedMutexes final : public ProcessLocks {
   }
 
  private:
-  // Fails when the mutex is another's.
+  // Returns PERMISSION_DENIED if another account owns the mutex.
   absl::StatusOr<win32::UniqueHandle> Open(absl::string_view prefix, absl::string_view name) {
     SECURITY_ATTRIBUTES attributes{.nLength = sizeof(SECURITY_ATTRIBUTES),
                                    .lpSecurityDescriptor = security_.get(),
@@ -146,7 +146,7 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
   const absl::Status entered = EnterAdministratorsNamespace();
   if (entered.ok()) return NewNamedMutexes(kAdministratorsNamespace);
   RecordFallback(Fallback::kNoPrivateNamespace, entered.message());
-  // Wine has none, and nobody to keep out.
+  // Wine has no private namespace, and needs none: there is no one to keep out.
   if (!absl::IsUnimplemented(entered) && warn) {
     warn(absl::StrCat("users of this node can keep this process from locks: ", entered.message()));
   }

@@ -1,4 +1,4 @@
-// Named mutexes that others have got at.
+// Named mutexes that other accounts have squatted on.
 #include <gtest/gtest.h>
 #include <windows.h>
 // After windows.h.
@@ -17,7 +17,7 @@
 namespace csi_proxy {
 namespace {
 
-// A mutex of that name as `owner`, in SDDL, would have made it.
+// Creates the mutex of that name as `owner`, given in SDDL.
 win32::UniqueHandle MakeMutex(absl::string_view name, const wchar_t* owner) {
   PSECURITY_DESCRIPTOR descriptor = nullptr;
   EXPECT_TRUE(ConvertStringSecurityDescriptorToSecurityDescriptorW(
@@ -49,7 +49,7 @@ TEST(NamedMutexesTest, OneThatIsAnAdministratorsIsTaken) {
   EXPECT_TRUE(held.ok()) << held.status();
 }
 
-// In the place of the private namespace, which Wine lacks: names that the squatter does not know.
+// Stands for the private namespace, which Wine lacks: names that the squatter does not know.
 std::unique_ptr<ProcessLocks> WithPrivateNames() {
   auto locks = NewNamedMutexes(absl::StrCat("Local\\csi-proxy-test-", GetCurrentProcessId(), "-"));
   EXPECT_TRUE(locks.ok()) << locks.status();
@@ -71,7 +71,7 @@ TEST(NamedMutexesTest, ASquatterOfTheGlobalNameKeepsNobodyFromTheLock) {
   const auto one = WithPrivateNames(), two = WithPrivateNames();
   auto held = one->Acquire(CallContext(), name);
   ASSERT_TRUE(held.ok()) << held.status();
-  // It locks all the same.
+  // The lock still excludes the other process.
   EXPECT_TRUE(absl::IsDeadlineExceeded(AcquireElsewhere(*two, name)));
   held->reset();
   EXPECT_TRUE(AcquireElsewhere(*two, name).ok());
@@ -79,7 +79,7 @@ TEST(NamedMutexesTest, ASquatterOfTheGlobalNameKeepsNobodyFromTheLock) {
 }
 
 TEST(NewProcessLocksTest, CountsThatThereIsNoNamespace) {
-  // Wine 8 has none.
+  // Wine 8 has no private namespace.
   const bool has_namespace = EnterAdministratorsNamespace().ok();
   const uint64_t before = FallbackCount(Fallback::kNoPrivateNamespace);
   const auto locks = NewProcessLocks("", nullptr);
@@ -103,7 +103,7 @@ TEST(NamedMutexesTest, ProcessesWithAndWithoutTheNamespaceExcludeEachOther) {
   }
 }
 
-// Wine has no private namespace, so there it is done without.
+// Wine has no private namespace, so the warning is left out there.
 TEST(NamedMutexesTest, ThisNodesLocksTellOfAMissingNamespaceButUnderWine) {
   std::vector<std::string> warnings;
   const auto locks = NewProcessLocks(

@@ -1,5 +1,5 @@
-// Starts a program of ours on Windows: guarded against DLLs that others put in its way, and with
-// its arguments as Windows has them, in Unicode.
+// The entry point of our programs. On Windows it guards the process against planted DLLs and passes
+// the arguments as UTF-8.
 #pragma once
 
 #ifdef _WIN32
@@ -14,13 +14,13 @@ using MainFunction = int (*)(int argc, char** argv);
 // Guards the process, then calls `main` with the arguments in UTF-8.
 int RunProgram(int argc, wchar_t** argv, MainFunction main);
 
-// The file of the running program. Not argv[0], which is whatever the caller says.
+// Returns the path of the running program. Unlike argv[0], the caller's process cannot choose it.
 std::filesystem::path ProgramFile();
 #endif
 
 }  // namespace csi_proxy
 
-// The entry point, which calls `function`.
+// Defines the program's entry point, which calls `function`.
 #ifdef _WIN32
 #define CSI_PROXY_MAIN(function)                        \
   extern "C" int wmain(int argc, wchar_t** argv) {      \

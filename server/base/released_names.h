@@ -1,4 +1,4 @@
-// Names of released versions on which clients and dashboards rely.
+// Names that clients and dashboards rely on; they must not change.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +12,20 @@
 
 namespace csi_proxy {
 
-// The name of a version's pipe, `csi-proxy-volume-v1`.
+// Returns the name of a version's pipe, `csi-proxy-volume-v1`.
 inline std::string PipeName(absl::string_view group, absl::string_view version) {
   return absl::StrCat("csi-proxy-", group, "-", version);
 }
 
-// The names that Go's codes.Code prints (https://pkg.go.dev/google.golang.org/grpc/codes), for
-// metrics.
+// The names that metrics use: those of Go's codes.Code
+// (https://pkg.go.dev/google.golang.org/grpc/codes).
 inline constexpr std::array<const char*, 17> kGoCodes = {
     "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
     "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
     "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
     "DataLoss", "Unauthenticated"};
 
-// The place of a code in kGoCodes. One that gRPC does not have counts as the last.
+// Returns the index of `code` in kGoCodes; the last one for a code that gRPC does not have.
 inline size_t GoCodeIndex(absl::StatusCode code) {
   return std::min(static_cast<size_t>(code), kGoCodes.size() - 1);
 }

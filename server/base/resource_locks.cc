@@ -13,10 +13,10 @@ namespace csi_proxy {
 
 struct ResourceLocks::State {
   mutable std::mutex mutex;
-  // The names that are held, and the waiters of each. Guarded by `mutex`.
+  // The held names, each with its waiters. Guarded by `mutex`.
   std::unordered_map<std::string, TurnQueue> held;
 
-  // Hands the name to the next in line, or forgets it.
+  // Passes `name` to its first waiter, or erases it if there is none.
   void Release(const std::string& name) {
     std::lock_guard lock(mutex);
     const auto entry = held.find(name);

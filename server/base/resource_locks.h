@@ -1,5 +1,5 @@
-// One lock per named resource, so that two calls never change one disk, volume, share or target
-// at the same time while calls on different ones do not wait for each other.
+// A lock per named resource: calls on one disk, volume, share or target exclude each other, calls
+// on different ones do not.
 #pragma once
 
 #include <cstddef>
@@ -13,32 +13,32 @@
 
 namespace csi_proxy {
 
-// Thread-safe. Fair: waiters get a lock in the order they asked. Holds memory only for names that
-// somebody holds or waits for.
+// Thread-safe. Serves waiters in the order of their calls. Uses memory only for names that are held
+// or waited for.
 class ResourceLocks {
  public:
-  // Held while it lives; move-only. Must not outlive the ResourceLocks, and is let go by the thread
-  // that acquired it.
+  // Releases the name on destruction. Movable. Must not outlive the ResourceLocks, and must be
+  // destroyed by the thread that acquired it.
   class Lock;
 
-  // With `processes`, a lock excludes the other processes of the node that use the same; those are
-  // not served in order.
+  // With `processes`, a lock also excludes the node's other processes that use the same
+  // ProcessLocks; processes are not served in order.
   explicit ResourceLocks(std::unique_ptr<ProcessLocks> processes = nullptr);
   ~ResourceLocks();
   ResourceLocks(const ResourceLocks&) = delete;
   ResourceLocks& operator=(const ResourceLocks&) = delete;
 
-  // Waits until `name` (by convention `kind/identity`, as `disk/3`) is free and takes it. CANCELLED
-  // or DEADLINE_EXCEEDED when the call ends first; then nothing is held. Not recursive. A caller
-  // that needs two takes them in the order of their names.
+  // Waits until `name` (by convention `kind/identity`, `disk/3`) is free and takes it. Returns
+  // CANCELLED or DEADLINE_EXCEEDED, holding nothing, if the call ends first. REQUIRES: the caller
+  // does not hold `name` yet, and takes several names in their order.
   absl::StatusOr<Lock> Acquire(const CallContext& context, absl::string_view name);
 
-  // The number of names that are held or waited for.
+  // Returns the number of names that are held or waited for.
   size_t size() const;
 
  private:
   struct State;
-  // Among the threads of this process.
+  // Acquires `name` among the threads of this process.
   absl::StatusOr<Lock> AcquireHere(const CallContext& context, absl::string_view name);
 
   std::unique_ptr<State> state_;

@@ -59,7 +59,7 @@ TEST(ResourceLocksTest, AssigningReleasesTheOldLock) {
   const auto acquire = [&](const char* name) {
     return locks.Acquire(CallContext().WithTimeout(absl::Milliseconds(50)), name);
   };
-  // Either way in memory.
+  // In both orders of their addresses.
   for (const size_t to : {0, 1}) {
     std::vector<ResourceLocks::Lock> two;
     two.push_back(*locks.Acquire(CallContext(), "a"));
@@ -76,7 +76,7 @@ TEST(ResourceLocksTest, AssigningReleasesTheOldLock) {
   EXPECT_EQ(locks.size(), 1u) << "assigned to itself";
 }
 
-// Locks between processes that tell how many names are held here when they are let go.
+// Locks between processes that call `let_go` when they are released.
 class ToldProcesses final : public ProcessLocks {
  public:
   explicit ToldProcesses(std::function<void()> let_go) : let_go_(std::move(let_go)) {}
@@ -101,7 +101,7 @@ class ToldProcesses final : public ProcessLocks {
   const std::function<void()> let_go_;
 };
 
-// Else the next call here would find another process, this one, still in its way.
+// Otherwise the next call of this process would find the lock still held by it.
 TEST(ResourceLocksTest, LetsGoBetweenProcessesFirst) {
   std::vector<size_t> held;
   ResourceLocks* watched = nullptr;

@@ -8,27 +8,27 @@
 
 namespace csi_proxy {
 
-// Overwrites memory that held a secret, even if the optimiser finds that useless.
+// Overwrites memory that held a secret. The optimiser cannot drop the writes.
 inline void Wipe(void* data, size_t size) {
   volatile auto* const p = static_cast<volatile char*>(data);
   for (size_t i = 0; i < size; ++i) p[i] = 0;
 }
 
-// Overwrites all that the text has room for: a longer one may have been there before.
+// Overwrites the whole capacity of `text`, because it may have held a longer secret before.
 inline void Wipe(std::string& text) {
   text.resize(text.capacity());
   Wipe(text.data(), text.size());
 }
 
-// Holds a secret, wipes its memory when done, and cannot be printed: it has no stream operator and
-// no conversion, only Reveal(), which is easy to find in a review.
+// Holds a secret, wipes its memory on destruction, and has neither stream operator nor conversion:
+// only Reveal(), which a review finds easily.
 class Secret {
  public:
   Secret() = default;
   explicit Secret(std::string_view value) : value_(value) {}
   Secret(const Secret&) = default;
   Secret(Secret&& other) noexcept : value_(std::move(other.value_)) {
-    // A short text is not moved but copied.
+    // Moving copies a short string and leaves the source unchanged.
     Wipe(other.value_);
     other.value_.clear();
   }
@@ -40,10 +40,10 @@ class Secret {
 
   bool empty() const { return value_.empty(); }
   size_t size() const { return value_.size(); }
-  // The secret itself, for the one call that needs it.
+  // Returns the secret, for the one call that needs it.
   const std::string& Reveal() const { return value_; }
 
-  // Takes as long wherever they differ; how long they are can be told.
+  // Compares in constant time for secrets of equal length. The length is not protected.
   friend bool operator==(const Secret& a, const Secret& b) {
     if (a.size() != b.size()) return false;
     volatile unsigned char difference = 0;

@@ -36,7 +36,7 @@ TEST(SecretTest, HoldsComparesAndMoves) {
   EXPECT_TRUE(Secret().empty());
 }
 
-// Looks at the bytes where an object was, since short texts lie in the object itself.
+// Reads the bytes where an object was, because short strings lie in the object itself.
 class SecretMemoryTest : public testing::Test {
  protected:
   bool HasSecret() const {

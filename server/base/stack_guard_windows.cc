@@ -1,8 +1,7 @@
-// -fstack-protector-strong asks this of the runtime. GCC's libssp has it too, but takes the guard
-// from a provider of cryptography, which loads DLLs: in csi_proxy.dll that would be within DllMain,
-// where nothing may be loaded
-// (learn.microsoft.com/windows/win32/dlls/dynamic-link-library-best-practices). Here the guard is
-// made of the same sources as Visual C++'s.
+// The runtime of -fstack-protector-strong. GCC's libssp would take the guard from a cryptographic
+// provider, which loads DLLs; in csi_proxy.dll that would happen within DllMain, where it is
+// forbidden (learn.microsoft.com/windows/win32/dlls/dynamic-link-library-best-practices). This one
+// mixes the sources that Visual C++'s does.
 #include <windows.h>
 
 #include <cstdint>
@@ -12,8 +11,8 @@ extern "C" {
 uintptr_t __stack_chk_guard = 0;
 
 [[noreturn]] void __stack_chk_fail() {
-  // __fastfail, which mingw-w64 does not have: as with /GS, no handler of the process runs on the
-  // stack that was overwritten (learn.microsoft.com/cpp/intrinsics/fastfail).
+  // __fastfail, which mingw-w64 lacks. No handler of the process runs on the overwritten stack
+  // (learn.microsoft.com/cpp/intrinsics/fastfail), like with /GS.
   asm volatile("int $0x29" : : "c"(FAST_FAIL_STACK_COOKIE_CHECK_FAILURE));
   __builtin_unreachable();
 }
@@ -22,7 +21,7 @@ uintptr_t __stack_chk_guard = 0;
 
 namespace {
 
-// Before all constructors of C++, and so before any function that has a guard.
+// Runs before all constructors of C++, so before any function that checks the guard.
 __attribute__((constructor(101), no_stack_protector)) void MakeGuard() {
   FILETIME time;
   GetSystemTimeAsFileTime(&time);
@@ -33,7 +32,7 @@ __attribute__((constructor(101), no_stack_protector)) void MakeGuard() {
                    (uint64_t{GetCurrentProcessId()} << 32 | GetCurrentThreadId()) ^
                    __builtin_ia32_rdtsc() << 16 ^ reinterpret_cast<uintptr_t>(&time);
   guard = (guard ^ guard >> 31) * 0xbf58476d1ce4e5b9;
-  // A byte of 0 is one that no copied string writes.
+  // The zero byte keeps a copied string from writing the right guard.
   __stack_chk_guard = (guard ^ guard >> 29) & ~uint64_t{0xff};
 }
 

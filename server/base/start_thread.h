@@ -11,8 +11,8 @@
 
 namespace csi_proxy {
 
-// Starts a thread that does `work`. RESOURCE_EXHAUSTED when the system has no more threads:
-// std::thread throws then, which no caller expects.
+// Starts a thread that runs `work`. Returns RESOURCE_EXHAUSTED, instead of std::thread's exception,
+// if the system starts no more threads.
 inline absl::StatusOr<std::thread> StartThread(std::function<void()> work) {
   try {
     return std::thread(std::move(work));
@@ -22,7 +22,7 @@ inline absl::StatusOr<std::thread> StartThread(std::function<void()> work) {
   }
 }
 
-// The same, or a stand-in of a test.
+// StartThread(), or a test's substitute.
 using ThreadStarter = std::function<absl::StatusOr<std::thread>(std::function<void()> work)>;
 
 }  // namespace csi_proxy

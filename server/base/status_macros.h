@@ -1,5 +1,5 @@
-// The two macros of abseil's absl/status/status_macros.h, by the same names and with the same
-// meaning, for the abseil of Debian 12, which does not have that header yet.
+// ABSL_RETURN_IF_ERROR and ABSL_ASSIGN_OR_RETURN with the meaning that they have in
+// absl/status/status_macros.h, a header that Debian 12's Abseil lacks.
 #pragma once
 
 #if __has_include("absl/status/status_macros.h")
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Returns the status `expr` from the function unless it is OK. An `if` around the macro needs
+// Returns the status `expr` from the function unless it is OK. An `if` around the macro must have
 // braces.
 //
 //   ABSL_RETURN_IF_ERROR(context.Check());
@@ -21,7 +21,7 @@
     return csi_proxy_status
 
 // Assigns the value of the StatusOr `expr` to `lhs`, or returns its status from the function.
-// Expands to several statements, so that an `if` around one needs braces.
+// Expands to several statements, so an `if` around the macro must have braces.
 //
 //   ABSL_ASSIGN_OR_RETURN(const VolumeId volume, host.GetVolumeHolding(context, path));
 #define ABSL_ASSIGN_OR_RETURN(lhs, expr) \

@@ -50,7 +50,7 @@ TEST(StatusMacrosTest, AnErrorEndsTheFunctionAndTheExpressionRunsOnce) {
   EXPECT_EQ(CheckBoth(2, 3, calls), absl::InvalidArgumentError("odd"));
 }
 
-// The held value lives to the end of the block, as a lock must.
+// The value, such as a lock, must live to the end of the block.
 TEST(StatusMacrosTest, TheValueLivesAsLongAsItsName) {
   const auto held = std::make_shared<int>(0);
   const auto function = [&]() -> absl::StatusOr<long> {

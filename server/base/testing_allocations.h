@@ -1,12 +1,12 @@
-// Counts the heap allocations of a test program that is linked with this.
+// Counts the heap allocations of a test program that links this file.
 #pragma once
 
 namespace csi_proxy::testing_allocations {
 
-// Those of this thread so far.
+// Returns the number of allocations of this thread so far.
 int Allocations();
 
-// Counts the allocations of one call on this thread, after everything that is made only once.
+// Returns the allocations of one call on this thread, not counting those made only once.
 template <typename Function>
 int AllocationsOf(const Function& function) {
   for (int i = 0; i < 3; ++i) function();

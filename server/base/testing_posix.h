@@ -1,4 +1,4 @@
-// For tests.
+// Helpers for tests on POSIX.
 #pragma once
 
 #include <netinet/in.h>
@@ -11,7 +11,7 @@
 
 namespace csi_proxy {
 
-// A new directory, removed at the end with all it holds.
+// Creates a new directory; removes it and its contents on destruction.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -28,7 +28,7 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// A port of 127.0.0.1 that was free a moment ago.
+// Returns a port of 127.0.0.1 that was free at the time of the call.
 inline int FreePort() {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

@@ -1,5 +1,5 @@
-// SIDs as text, and the token of this process: its account and its rights. Without windows.h, whose
-// macros would rename later declarations.
+// SIDs as text, and the tokens of processes. Must not include windows.h, whose macros would rename
+// later declarations.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace csi_proxy::win32 {
 
-// A PSID as `S-1-5-32-544`; empty for none.
+// Returns a PSID as `S-1-5-32-544`; "" for null.
 std::string SidText(void* sid);
 
-// The user of a process that is open for limited queries, as text.
+// Return a user's SID as text. REQUIRES: `process` is open for limited queries.
 absl::StatusOr<std::string> UserOfProcess(void* process);
 absl::StatusOr<std::string> UserOfThisProcess();
 
-// Enables a privilege of this process. A missing privilege shows in the calls that need it.
+// Enables a privilege of this process. If it is missing, the calls that need it will fail.
 void EnablePrivilege(const wchar_t* privilege);
 
 }  // namespace csi_proxy::win32

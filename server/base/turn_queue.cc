@@ -9,7 +9,7 @@
 namespace csi_proxy {
 namespace {
 
-// A caller that goes away is noticed within this time; nothing wakes a waiter for it.
+// The interval at which waiters look for a cancelled call, because a cancellation wakes none.
 constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
 
 }  // namespace

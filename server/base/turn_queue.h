@@ -1,4 +1,4 @@
-// Waiting for one's turn, first come first served.
+// A queue of threads that wait for their turn.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace csi_proxy {
 
-// The waiters of something that its owner guards with a mutex, which guards this as well. Stays
-// where it is while anybody waits.
+// First come, first served. REQUIRES: the mutex of the queue's owner is held in every call, and the
+// queue is neither moved nor destroyed while a thread waits.
 class TurnQueue {
  public:
-  // Waits, with `lock` released meanwhile, until Pass() gives this caller the turn. CANCELLED or
-  // DEADLINE_EXCEEDED when the call ends first.
+  // Waits, releasing `lock` while waiting, until Pass() gives this caller the turn. Returns
+  // CANCELLED or DEADLINE_EXCEEDED if the call ends first.
   absl::Status Wait(const CallContext& context, std::unique_lock<std::mutex>& lock);
 
-  // Gives the turn to the longest waiter; false when nobody waits.
+  // Gives the turn to the longest waiter. Returns false if there is none.
   bool Pass();
 
   size_t size() const { return waiters_.size(); }

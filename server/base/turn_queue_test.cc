@@ -13,7 +13,7 @@
 namespace csi_proxy {
 namespace {
 
-// Starts a caller that waits, and comes back once it does.
+// Starts a thread that waits. Returns once it waits.
 template <typename Body>
 std::thread StartWaiter(std::mutex& mutex, const TurnQueue& turns, Body body) {
   const auto waiting = [&] {
@@ -48,7 +48,7 @@ TEST(TurnQueueTest, TurnsComeInTheOrderOfWaiting) {
   EXPECT_FALSE(turns.Pass()) << "nobody waits any more";
 }
 
-// A hundred turns take no hundredth part of a second each: nobody waits until he looks again.
+// A hundred turns must take less than a hundred polls: Pass() wakes its waiter.
 TEST(TurnQueueTest, ATurnIsNoticedAtOnce) {
   std::mutex mutex;
   TurnQueue turns;

@@ -8,17 +8,17 @@
 namespace csi_proxy {
 namespace {
 
-// Lower-case letters, of which every `step`th lies `distance` behind its upper case. Sorted.
+// Lower-case letters: every `step`th is `distance` above its upper case. Sorted.
 struct CaseRange {
   char32_t first, last;
   char32_t step;
   int32_t distance;
 };
 
-// The letters of Windows' table
-// (learn.microsoft.com/openspecs/windows_protocols/ms-ucoderef, 3.1.5.3), those beyond ASCII:
-// UnicodeData.txt's Simple_Uppercase_Mapping of UTF-16 units where it can be undone, and the final
-// sigma, which volumes of NTFS fold too.
+// The non-ASCII letters of Windows' upper-case table
+// (learn.microsoft.com/openspecs/windows_protocols/ms-ucoderef, 3.1.5.3): UnicodeData.txt's
+// Simple_Uppercase_Mapping of single UTF-16 units where it is reversible, and the final sigma,
+// which NTFS folds too.
 constexpr CaseRange kCaseRanges[] = {
     {0xE0, 0xF6, 1, 32},        {0xF8, 0xFE, 1, 32},         {0xFF, 0xFF, 1, -121},
     {0x101, 0x12F, 2, 1},       {0x133, 0x137, 2, 1},        {0x13A, 0x148, 2, 1},
@@ -79,7 +79,7 @@ constexpr CaseRange kCaseRanges[] = {
 
 constexpr char32_t kReplacement = 0xFFFD;
 
-// Reads one code point from the front of `text`, which is not empty, or else one byte.
+// Removes one code point from the front of `text`, or one byte, for which it returns U+FFFD.
 char32_t ConsumeCodePointOrByte(absl::string_view* text) {
   char32_t code_point;
   if (ConsumeCodePoint(text, &code_point)) return code_point;
@@ -87,7 +87,7 @@ char32_t ConsumeCodePointOrByte(absl::string_view* text) {
   return kReplacement;
 }
 
-// Returns true if a terminal or a viewer may act on the character, or break a line at it.
+// Returns true if a terminal or viewer may act on the character or break a line at it.
 bool IsControl(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x61C || c == 0x200E || c == 0x200F ||
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
@@ -124,7 +124,7 @@ bool ConsumeAnyCodePoint(absl::string_view* text, char32_t* code_point) {
 }
 
 int64_t Utf16Length(absl::string_view text) {
-  // All of it is ASCII, but for some names.
+  // Fast path: most names are ASCII.
   const auto other = std::find_if(text.begin(), text.end(),
                                   [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
   int64_t units = other - text.begin();
@@ -138,7 +138,7 @@ int64_t Utf16Length(absl::string_view text) {
 }
 
 char32_t UpperCase(char32_t c) {
-  // Names are ASCII nearly always.
+  // Fast path: nearly all names are ASCII.
   if (c < 0x80) return c >= U'a' && c <= U'z' ? c - 32 : c;
   const CaseRange* const range =
       std::lower_bound(std::begin(kCaseRanges), std::end(kCaseRanges), c,

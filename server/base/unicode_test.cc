@@ -46,7 +46,7 @@ TEST(UnicodeTest, UpperCaseIsStable) {
   EXPECT_EQ(UpperCase(U'ı'), U'ı') << "as NTFS has it";
 }
 
-// As UnicodeData.txt has it (Simple_Uppercase_Mapping), where ranges begin and end.
+// The edges of the ranges, with UnicodeData.txt's Simple_Uppercase_Mapping.
 TEST(UnicodeTest, UpperCaseAtTheEdges) {
   const std::pair<char32_t, char32_t> rows[] = {
       {0x60, 0x60},     {0x61, 0x41},     {0x7A, 0x5A},     {0x7B, 0x7B},     {0xDF, 0xDF},
@@ -116,7 +116,7 @@ TEST(UnicodeTest, RefusesInvalidUtf16) {
       {0x61, 0, 0x62},                 //
       {0x00, 0xD8},                    // a high surrogate at the end
       {0xFF, 0xDB, 0x61, 0},           // before a letter
-      {0x00, 0xD8, 0x00, 0xD8},        // before another
+      {0x00, 0xD8, 0x00, 0xD8},        // before another high surrogate
       {0x00, 0xDC},                    // a low surrogate alone
       {0x61, 0, 0xFF, 0xDF, 0x61, 0},  //
       {0x00, 0xD8, 0x00, 0xDC, 0x00, 0xDC},

@@ -1,4 +1,4 @@
-// The id of a volume as Windows names it: `\\?\Volume{guid}\`.
+// The id of a volume, `\\?\Volume{guid}\`.
 #pragma once
 
 #include <array>
@@ -12,24 +12,24 @@
 
 namespace csi_proxy {
 
-// A well-formed volume id in its one canonical spelling: lower-case hexadecimal, with the trailing
-// backslash, as FindFirstVolumeW returns it. Comparable; two ids are equal when the GUIDs are.
+// A valid volume id in its canonical spelling, which FindFirstVolumeW returns: lower-case digits
+// and a trailing backslash. Ids are equal if their GUIDs are.
 class VolumeId {
  public:
-  // Accepts any case and a missing trailing backslash. INVALID_ARGUMENT, naming the rule, for
-  // anything else, so that an id can be pasted into an API call or a query without further care.
+  // Parses an id in any case, with or without the trailing backslash. Returns INVALID_ARGUMENT for
+  // any other text, so that a parsed id is safe in an API call or a query.
   static absl::StatusOr<VolumeId> Parse(absl::string_view text);
 
-  // `\\?\Volume{guid}\`
+  // Returns `\\?\Volume{guid}\`.
   std::string ToString() const;
-  // The 36 characters between the braces.
+  // Returns the 36 characters between the braces.
   absl::string_view guid() const { return {guid_.data(), guid_.size()}; }
 
   friend bool operator==(const VolumeId&, const VolumeId&) = default;
   friend auto operator<=>(const VolumeId&, const VolumeId&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const VolumeId& id) {
-    // Half of the digits tell ids apart as well as all of them.
+    // Half of the digits tells ids apart as well as all of them, and costs less to hash.
     uint64_t first, last;
     std::memcpy(&first, id.guid_.data(), sizeof first);
     std::memcpy(&last, id.guid_.data() + id.guid_.size() - sizeof last, sizeof last);
@@ -38,7 +38,7 @@ class VolumeId {
 
  private:
   VolumeId() = default;
-  // Without memory of its own: ids are copied and compared with every call.
+  // An array, not a string, because every call copies ids, and copies must not allocate.
   std::array<char, 36> guid_ = {};
 };
 

@@ -1,4 +1,4 @@
-// The SIDs that are the same on every machine, as text
+// SIDs that are equal on every machine, as text
 // (https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers).
 #pragma once
 
@@ -7,7 +7,7 @@ namespace csi_proxy {
 inline constexpr char kSystemSid[] = "S-1-5-18";
 inline constexpr char kAdministratorsSid[] = "S-1-5-32-544";
 inline constexpr char kEveryoneSid[] = "S-1-1-0";
-// In a DACL its entries are the owner's rights, in place of reading and changing the DACL
+// The entries of a DACL for this SID replace the owner's implicit right to read and change the DACL
 // (https://learn.microsoft.com/previous-versions/windows/it-pro/windows-vista/cc749445(v=ws.10)).
 inline constexpr char kOwnerRightsSid[] = "S-1-3-4";
 

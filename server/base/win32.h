@@ -1,5 +1,5 @@
-// The part of Win32 that every Windows file needs: handles that close themselves, text in UTF-16,
-// error codes as statuses. Included only by *_windows.cc files.
+// What every Windows file needs of Win32: owned handles, text in UTF-16, error codes as statuses.
+// Must be included by *_windows.cc files only.
 #pragma once
 
 #include <windows.h>
@@ -13,8 +13,8 @@
 
 namespace csi_proxy::win32 {
 
-// Owns a handle that `Close` releases. Both 0 and INVALID_HANDLE_VALUE count as nothing, because
-// Win32 uses either.
+// Owns a handle and closes it with `Close`. Both 0 and INVALID_HANDLE_VALUE count as no handle,
+// because Win32 uses either.
 template <typename Handle, auto Close>
 class Unique {
  public:
@@ -43,17 +43,17 @@ using UniqueHandle = Unique<HANDLE, &CloseHandle>;
 using UniqueServiceHandle = Unique<SC_HANDLE, &CloseServiceHandle>;
 using UniqueLocal = Unique<HLOCAL, &LocalFree>;
 
-// Converts between UTF-8 and UTF-16. Malformed text becomes U+FFFD, as in Windows.
+// Convert between UTF-8 and UTF-16. Malformed text becomes U+FFFD.
 std::wstring Utf16(absl::string_view text);
 std::string Utf8(std::wstring_view text);
 
-// Windows' own text for a code, with the number: `Access is denied (5)`.
+// Returns Windows' text for an error code, and the number: `Access is denied (5)`.
 std::string ErrorText(DWORD code);
 
-// Win32Status() with the text `what: ErrorText(code)`.
+// Returns Win32Status() with the message `what: ErrorText(code)`.
 absl::Status ToStatus(DWORD code, absl::string_view what);
 
-// ToStatus() of GetLastError().
+// Returns ToStatus() of GetLastError().
 absl::Status LastError(absl::string_view what);
 
 }  // namespace csi_proxy::win32

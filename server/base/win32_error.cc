@@ -64,7 +64,7 @@ absl::StatusCode CodeOf(uint32_t code) {
   }
 }
 
-// In the words of learn.microsoft.com/windows/win32/debug/system-error-codes and, from 2100 on, of
+// Texts of learn.microsoft.com/windows/win32/debug/system-error-codes and, from 2100 on, of
 // learn.microsoft.com/windows/win32/netmgmt/network-management-error-codes.
 constexpr struct {
   uint32_t code;

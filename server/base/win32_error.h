@@ -1,6 +1,5 @@
-// Win32 error codes as statuses that remember their code, on every platform: the Windows host
-// decides by codes, and so do the tests of it that run elsewhere. Windows' own
-// texts come from win32.h.
+// Win32 error codes as statuses that keep the code. For all platforms, because the Windows host and
+// its tests, which run on Linux too, decide by codes. Windows' own texts come from win32.h.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace csi_proxy {
 
-// Codes the product decides by; values and names are winerror.h's
+// The codes that the product compares, with the names and values of winerror.h
 // (learn.microsoft.com/windows/win32/debug/system-error-codes).
 namespace win32_error {
 inline constexpr uint32_t kInvalidFunction = 1;
@@ -52,7 +51,7 @@ inline constexpr uint32_t kServiceCannotAcceptControl = 1061;
 inline constexpr uint32_t kServiceNotActive = 1062;
 inline constexpr uint32_t kServiceDependencyFailed = 1068;
 inline constexpr uint32_t kDeviceNotConnected = 1167;
-// Windows knows a server by one user only.
+// A second user for a server: Windows connects to each server as one user only.
 inline constexpr uint32_t kSessionCredentialConflict = 1219;
 inline constexpr uint32_t kLogonFailure = 1326;
 inline constexpr uint32_t kCannotResolveName = 1921;
@@ -62,35 +61,33 @@ inline constexpr uint32_t kReparseTagMismatch = 4394;
 inline constexpr uint32_t kReparsePointEncountered = 4395;
 }  // namespace win32_error
 
-// `The network name cannot be found`: Windows' words for a code, in English and without the period;
-// empty for a code that is not known here.
+// Returns the English text for a code without its period, `The network name cannot be found`; ""
+// for a code that is not in the table.
 absl::string_view Win32Words(uint32_t code);
 
-// `The network name cannot be found (67)`: English words for the codes that operators meet,
-// `Windows error (4711)` for the others. For where Windows' own text (win32::ErrorText) is not at
-// hand.
+// Returns English text and number, `The network name cannot be found (67)`, or `Windows error
+// (4711)` for a code that is not in the table. For code that cannot call win32::ErrorText().
 std::string Win32Text(uint32_t code);
 
-// A status for a Win32 error code with `message`, from which Win32CodeOf() reads the code again.
-// NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS, UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED,
-// CANCELLED, INVALID_ARGUMENT, FAILED_PRECONDITION, else INTERNAL. OK for code 0.
+// Returns an error with the code that fits `code` (INTERNAL if none does) and `message`; OK for 0.
+// Win32CodeOf() of the status returns `code`.
 absl::Status Win32Status(uint32_t code, absl::string_view message);
 
-// The Win32 code of a status made by Win32Status(); nothing for any other.
+// Returns the Win32 code of a status that Win32Status() made, else nullopt.
 std::optional<uint32_t> Win32CodeOf(const absl::Status& status);
 
-// Tells whether the status carries this code.
+// Returns true if the Win32 code of `status` is `code`.
 bool HasWin32Code(const absl::Status& status, uint32_t code);
-// Or one of these.
+// Returns true if the Win32 code of `status` is one of `codes`.
 bool HasWin32Code(const absl::Status& status, std::initializer_list<uint32_t> codes);
 
-// Tells whether it says that an entry, or a directory on the way to it, is not there.
+// Returns true if `status` says that an entry, or a directory on the way to it, does not exist.
 bool IsNotThere(const absl::Status& status);
 
-// An error with another code and message that keeps the Win32 code of `error`.
+// Returns an error with `code` and `message` that keeps the Win32 code of `error`.
 absl::Status Reworded(const absl::Status& error, absl::StatusCode code, absl::string_view message);
 
-// `status` with `what: ` before its message; code and Win32 code stay. OK stays OK.
+// Returns `status` with `what: ` before its message; its codes stay. OK stays OK.
 absl::Status Prefixed(absl::string_view what, const absl::Status& status);
 
 }  // namespace csi_proxy

@@ -36,7 +36,7 @@ TEST(Win32ErrorTest, WordsOfCodes) {
   EXPECT_EQ(Win32Text(4711), "Windows error (4711)");
 }
 
-// Numbers and words as learn.microsoft.com/windows/win32/debug/system-error-codes has them.
+// Numbers and texts of learn.microsoft.com/windows/win32/debug/system-error-codes.
 TEST(Win32ErrorTest, EveryCodeHasItsStatus) {
   const std::map<absl::StatusCode, std::vector<uint32_t>> codes = {
       {absl::StatusCode::kNotFound, {2, 3, 15, 53, 67, 1060, 1168}},

@@ -23,14 +23,14 @@ constexpr int64_t kMaxComponent = 255;
 // The length of a bad path that an error quotes.
 constexpr size_t kQuotedLength = 128;
 
-// The paths that a line of text lists, and the longest of them, in bytes.
+// The most paths that PathsText() lists, and the longest that it shows, in bytes.
 constexpr size_t kPathsInText = 4;
 constexpr size_t kLongestInText = 260;
 
 bool IsSeparator(char c) { return c == '\\' || c == '/'; }
 
 std::string Quote(absl::string_view text) {
-  // A cut may go through a character.
+  // The cut may split a character.
   const std::string quoted = ReplaceInvalidUtf8(text.substr(0, kQuotedLength));
   return absl::StrCat("\"", absl::Utf8SafeCEscape(quoted),
                       text.size() > kQuotedLength ? "...\"" : "\"");
@@ -40,10 +40,10 @@ absl::Status Refuse(absl::string_view field, absl::string_view text, absl::strin
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", Quote(text), ": ", rule));
 }
 
-// Names that are devices in every directory, whatever follows the first dot.
+// Returns true for a name that is a device in every directory, whatever follows its first dot.
 // learn.microsoft.com/windows/win32/fileio/naming-a-file#naming-conventions
 bool IsReservedName(absl::string_view component) {
-  // Hardly any name begins like one of these and is as short.
+  // Fast path: few names begin with one of these letters.
   if (!absl::StrContains("acnplACNPL", component[0])) return false;
   const absl::string_view stem =
       absl::StripTrailingAsciiWhitespace(component.substr(0, component.find('.')));
@@ -63,13 +63,13 @@ bool IsReservedName(absl::string_view component) {
   return false;
 }
 
-// Allowed anywhere in a name.
+// Returns true for characters that no rule concerns.
 bool IsPlain(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-'; }
 
-// Empty when the component is an ordinary name; otherwise the rule it breaks.
+// Returns the rule that the component breaks, or "" for an ordinary name.
 absl::string_view BrokenRule(absl::string_view component) {
   if (component == "..") return "\"..\" is not allowed as a component";
-  // Reading code points costs several times as much, and most names need none of it.
+  // Fast path: most names are plain, and decoding code points costs several times as much.
   absl::string_view rest = component;
   while (!rest.empty() && IsPlain(rest.front())) rest.remove_prefix(1);
   auto units = static_cast<int64_t>(component.size() - rest.size());
@@ -78,7 +78,7 @@ absl::string_view BrokenRule(absl::string_view component) {
     if (!ConsumeCodePoint(&rest, &c)) return "it is not valid UTF-8";
     units += c >= 0x10000 ? 2 : 1;
     if (c < 0x20 || c == 0x7F) return "a control character is not allowed";
-    // Of those below only `|` comes after the digits.
+    // Of the characters below, only `|` is above the digits.
     if (c >= 'A' && c != '|') continue;
     switch (c) {
       case ':':
@@ -102,7 +102,7 @@ absl::string_view BrokenRule(absl::string_view component) {
   return "";
 }
 
-// Splits at either separator. Empty and `.` components mean nothing and are left out.
+// Splits at either separator. Drops empty and `.` components, which mean nothing.
 absl::StatusOr<std::vector<std::string>> SplitComponents(absl::string_view field,
                                                          absl::string_view text,
                                                          absl::string_view rest) {
@@ -120,7 +120,7 @@ absl::StatusOr<std::vector<std::string>> SplitComponents(absl::string_view field
   return components;
 }
 
-// Checks the rules for every kind of path.
+// Checks the rules that hold for every kind of path.
 absl::Status CheckText(absl::string_view field, absl::string_view text) {
   if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": the path is empty"));
   const int64_t units = Utf16Length(text);
@@ -130,7 +130,7 @@ absl::Status CheckText(absl::string_view field, absl::string_view text) {
   return absl::OkStatus();
 }
 
-// `\\?\`, `\\.\` and the NT form `\??\`, in any mix of separators.
+// Returns true for `\\?\`, `\\.\` and the NT form `\??\`, with either separator.
 bool IsDeviceForm(absl::string_view text) {
   if (text.size() < 4 || !IsSeparator(text[0]) || !IsSeparator(text[3])) return false;
   if (IsSeparator(text[1])) return text[2] == '?' || text[2] == '.';
@@ -282,13 +282,14 @@ absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_vie
   }
   std::string host = std::move(parts[0]);
   std::string share = std::move(parts[1]);
-  // learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC): a share name has at most 80
-  // characters; a host name, as a DNS name, at most 255.
+  // A share name has at most 80 characters
+  // (learn.microsoft.com/openspecs/windows_protocols/ms-dtyp, UNC). A host name of DNS has 255,
+  // like a component.
   if (share.size() > 80) return Refuse(field, text, "the share's name is longer than 80 bytes");
   if (absl::StrContains(host, ' ')) {
     return Refuse(field, text, "a space is not allowed in the host name");
   }
-  // `pipe` and `ipc$` are not directories, and `mailslot` is a device.
+  // `pipe` and `ipc$` are no directories, and `mailslot` is a device.
   for (absl::string_view special : {"pipe", "mailslot", "ipc$"}) {
     if (absl::EqualsIgnoreCase(share, special)) {
       return Refuse(field, text, "it is not a share that holds files");

@@ -122,7 +122,7 @@ TEST(WindowsPathTest, ErrorsNameTheProblem) {
   EXPECT_EQ(WindowsPath::Parse("field", "").status(), empty);
   EXPECT_EQ(WindowsPath::ParseLenient("field", "").status(), empty);
   EXPECT_EQ(UncPath::Parse("field", "").status(), empty);
-  // As long as may be.
+  // The longest that are accepted.
   EXPECT_TRUE(WindowsPath::Parse("field", "C:\\" + long_name.substr(1)).ok());
   EXPECT_TRUE(WindowsPath::Parse("field", "C:\\" + std::string(32764, '\\')).ok());
 }

@@ -1,6 +1,5 @@
-// A call carries this besides its request: how long it may take, whether anybody still waits for
-// the answer, and who asked. It is passed by const reference from the shim through the handler to
-// the host, and everything on that way that can wait waits through it.
+// The context of a call: its deadline, its cancellation and its caller. Passed by const reference
+// from the shim through the handler to the host; every wait on that way uses it.
 #pragma once
 
 #include <cstdint>
@@ -16,83 +15,82 @@ namespace csi_proxy {
 
 // The process at the other end of a call.
 struct Peer {
-  // The process id, 0 when unknown (embedded calls carry the own process's).
+  // The process id; 0 when unknown. An embedded call has its own process's.
   int64_t process_id = 0;
   // The path of the process's image, empty when unknown.
   std::string image_path;
-  // Identifies the tenant whose limits the client shares (TenantOf() of base/peer_process.h); good
-  // for comparison only. Empty when unknown.
+  // Identifies the tenant whose limits the client shares (TenantOf() of base/peer_process.h). Only
+  // good for comparison. Empty when unknown.
   std::string tenant = {};
 };
 
-// The place at which a call works. A server has only so many.
+// The worker slot that a call occupies.
 class WorkingPlace {
  public:
-  // Gives the place to another call; the rest of this call goes on without one. Does nothing when
-  // too many calls go on so already. Called on the call's thread, any number of times.
+  // Gives the slot to another call, while this call goes on without one. Does nothing if too many
+  // calls do so already, or if this call has left. REQUIRES: the call's own thread.
   virtual void Leave() = 0;
 
  protected:
   ~WorkingPlace() = default;
 };
 
-// Thread-safe: all members are const. Refers to the objects that it was made from, and must not
-// outlive them.
+// Immutable, hence thread-safe. Refers to the objects that it was made from, which must outlive it.
 class CallContext {
  public:
-  // No deadline, never cancelled, peer unknown.
+  // Creates a context without deadline, cancellation or known peer.
   CallContext() = default;
 
-  // `cancelled`, when not null, is notified once the caller is gone. `peer` and `place` may be
-  // null. `pipe` is a constant.
+  // `cancelled`, if not null, is notified when the caller goes away. `peer` and `place` may be
+  // null. `pipe` must be a constant.
   explicit CallContext(absl::Time deadline, const absl::Notification* cancelled = nullptr,
                        const Peer* peer = nullptr, const char* pipe = "",
                        WorkingPlace* place = nullptr)
       : deadline_(deadline), cancelled_(cancelled), peer_(peer), pipe_(pipe), place_(place) {}
 
-  // The time by which the answer is due; absl::InfiniteFuture() for none.
+  // Returns the time by which the answer is due; absl::InfiniteFuture() for none.
   absl::Time deadline() const { return deadline_; }
 
-  // The caller; a default Peer when unknown.
+  // Returns the caller, a default Peer when unknown.
   const Peer& peer() const;
 
-  // The pipe through which the call came, `csi-proxy-volume-v1`; empty for none.
+  // Returns the pipe through which the call came, `csi-proxy-volume-v1`; empty for none.
   const char* pipe() const { return pipe_; }
 
-  // Tells whether the caller went away.
+  // Returns true if the caller has gone away.
   bool cancelled() const { return cancelled_ != nullptr && cancelled_->HasBeenNotified(); }
 
-  // Tells whether that can be noticed at all.
+  // Returns true if cancelled() can ever become true.
   bool cancellable() const { return cancelled_ != nullptr; }
 
-  // OK, or CANCELLED or DEADLINE_EXCEEDED when there is no point in going on.
-  // To be called before each step that changes the node.
+  // Returns CANCELLED or DEADLINE_EXCEEDED if the call has ended, else OK. Must be called before
+  // each step that changes the node.
   absl::Status Check() const;
 
-  // Waits for `duration`, or less when the call ends before; then as Check().
+  // Waits for `duration`, or until the call ends. Returns Check().
   absl::Status SleepFor(absl::Duration duration) const;
 
-  // To be called before the call waits for something that no work of this node can hasten: for a
-  // lock that another call holds, or for a server, which may be dead. Meanwhile another call has
-  // its place.
+  // Leaves the worker slot, so that another call can run. Must be called before the call waits for
+  // something that this node cannot hasten: a lock that another call holds, or a server, which may
+  // be dead.
   void LeavePlace() const {
     if (place_ != nullptr) place_->Leave();
   }
 
-  // The same call as made by `peer` through `pipe`.
+  // Returns a copy for a call of `peer` through `pipe`.
   CallContext From(const Peer* peer, const char* pipe) const {
     return CallContext(deadline_, cancelled_, peer, pipe, place_);
   }
 
-  // The same call as made at `place`.
+  // Returns a copy for a call that occupies `place`.
   CallContext At(WorkingPlace* place) const {
     return CallContext(deadline_, cancelled_, peer_, pipe_, place);
   }
 
-  // The same call with a deadline no later than `time`.
+  // Returns a copy whose deadline is at most `time`.
   CallContext NoLaterThan(absl::Time time) const;
 
-  // The same call with a deadline no later than `limit` from now.
+  // Returns a copy whose deadline is at most `limit` from now.
   CallContext WithTimeout(absl::Duration limit) const;
 
  private:
