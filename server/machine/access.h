@@ -1,6 +1,5 @@
-// The ways to open entries, on every machine: the requested rights, and the sharing mode for
-// others, as in ACCESS_MASK and ShareAccess
-// (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntcreatefile).
+// The rights and the sharing mode with which every machine opens entries: ACCESS_MASK and
+// ShareAccess of learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntcreatefile.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,8 @@
 
 namespace csi_proxy::machine {
 
-// Rights, with the numbers of winnt.h. For a directory, the right to read is the right to list it,
-// and the right to write is the right to add files.
+// Rights, with the numbers of winnt.h. On a directory, kReadData is the right to list it and
+// kWriteData the right to add files.
 namespace right {
 inline constexpr uint32_t kReadData = 0x1;
 inline constexpr uint32_t kWriteData = 0x2;
@@ -28,15 +27,15 @@ inline constexpr uint32_t kWrite = 0x2;
 inline constexpr uint32_t kDelete = 0x4;
 }  // namespace share
 
-// Just to look. The right to read, or to list a directory, is what makes the share mode count: a
-// handle with rights to the attributes alone would not keep anybody from deleting the entry
+// The rights to look at an entry. They must include kReadData, because a handle with rights to
+// attributes alone does not make the share mode count, so that the entry could still be deleted
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819).
-// FILE_TRAVERSE is not needed: Windows does not check it for holders of SeChangeNotifyPrivilege,
-// which everybody has, and for a file it is the right to execute it.
+// FILE_TRAVERSE is left out: Windows does not check it for holders of SeChangeNotifyPrivilege,
+// which all accounts have, and on a file it is the right to execute.
 inline constexpr uint32_t kLook = right::kSynchronize | right::kReadAttributes | right::kReadData;
 
-// The rights that `access` stands for. Deleting also asks for the right to write attributes, for
-// file systems on which read-only entries cannot be deleted.
+// Returns the rights for `access`. Deletion includes kWriteAttributes, for file systems on which a
+// read-only entry cannot be deleted.
 constexpr uint32_t AccessMask(Access access) {
   switch (access) {
     case Access::kRead:
@@ -50,10 +49,10 @@ constexpr uint32_t AccessMask(Access access) {
   return 0;
 }
 
-// Others may read and write; without FILE_SHARE_DELETE nobody can rename or delete.
+// Lets others read and write but, without FILE_SHARE_DELETE, neither rename nor delete.
 inline constexpr uint32_t kShare = share::kRead | share::kWrite;
 
-// The sharing mode of an open for `access`.
+// Returns the sharing mode for `access`.
 constexpr uint32_t ShareOf(Access access) {
   return access == Access::kPeek ? kShare | share::kDelete : kShare;
 }

@@ -39,7 +39,7 @@ bool IsPrintable(absl::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
 }
 
-// An identifier as the API shows it; empty when it cannot be shown.
+// Returns the identifier as the API shows it, or "" if it has no text form.
 std::string IdentifierText(uint32_t code_set, std::span<const uint8_t> bytes) {
   absl::string_view text = AsText(bytes);
   if (code_set == kAscii) {
@@ -50,12 +50,12 @@ std::string IdentifierText(uint32_t code_set, std::span<const uint8_t> bytes) {
   return known ? absl::BytesToHexString(text) : "";
 }
 
-// StorageIdTypeEUI64 stands for 8 bytes (EUI-64) or 16 (NGUID).
+// StorageIdTypeEUI64 covers EUI-64 (8 bytes) and NGUID (16).
 bool IsEui(uint32_t type, uint32_t code_set, std::span<const uint8_t> bytes) {
   return type == kEui64 && code_set == kBinary && (bytes.size() == 8 || bytes.size() == 16);
 }
 
-// Four hexadecimal digits; nothing for other text.
+// Returns the number that four hexadecimal digits spell, or nullopt for other text.
 std::optional<uint32_t> FourDigits(absl::string_view text) {
   uint32_t number = 0;
   const bool are_digits = std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
@@ -63,10 +63,10 @@ std::optional<uint32_t> FourDigits(absl::string_view text) {
   return number;
 }
 
-// The namespace in NVME_SCSI_NAME_STRING: PCIVendorID, ModelNumber, NamespaceID, SerialNumber
-// (learn.microsoft.com/windows/win32/api/nvme/ns-nvme-nvme_scsi_name_string). EC2's disks name the
-// same four from the last to the first (github.com/dsccommunity/StorageDsc/issues/247), of which
-// `is_reversed` tells. 0 in any other name.
+// Returns the NamespaceID of an NVME_SCSI_NAME_STRING: PCIVendorID, ModelNumber, NamespaceID,
+// SerialNumber (learn.microsoft.com/windows/win32/api/nvme/ns-nvme-nvme_scsi_name_string); 0 for
+// other names. EC2's have the reverse order (github.com/dsccommunity/StorageDsc/issues/247), which
+// sets `*is_reversed`.
 uint32_t NamespaceInName(uint32_t type, std::span<const uint8_t> bytes, bool* is_reversed) {
   constexpr size_t kVendor = 4, kModel = 40, kNamespace = 4, kSerial = 20;
   constexpr size_t kWhole = kVendor + kModel + kNamespace + kSerial;
@@ -97,12 +97,12 @@ absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor) {
   constexpr absl::string_view kLayout = "STORAGE_DEVICE_ID_DESCRIPTOR";
   LittleEndianReader header(descriptor);
   header.Read<uint32_t>();  // Version
-  header.Read<uint32_t>();  // Size: what has come is the bound, whatever it claims to be
+  header.Read<uint32_t>();  // Size, a claim only: the bytes received are the bound
   const uint32_t count = header.Read<uint32_t>();
   if (!header.ok()) return Malformed(kLayout, "its header is cut short");
 
   DeviceIds ids;
-  // Once the disk's name is read, a mistake behind it takes nothing away from it.
+  // Once page83 is set, a malformed identifier behind it is ignored.
   const auto malformed = [&](absl::string_view how) -> absl::StatusOr<DeviceIds> {
     if (!ids.page83.empty()) return ids;
     return Malformed(kLayout, how);
@@ -127,8 +127,8 @@ absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor) {
       }
     }
     if (i + 1 == count || next_offset == 0) break;
-    // From the start of this identifier to the next one's: learn.microsoft.com/openspecs/
-    // windows_protocols/ms-csvp/7a3e576f-3f0a-4a6f-8f7c-d0956ce778ba.
+    // NextOffset counts from the start of this identifier
+    // (learn.microsoft.com/openspecs/windows_protocols/ms-csvp/7a3e576f-3f0a-4a6f-8f7c-d0956ce778ba).
     if (next_offset < kIdentifierHeader + size) {
       return malformed("an identifier overlaps the next one");
     }
@@ -181,8 +181,8 @@ absl::StatusOr<DiskAttributes> ParseDiskAttributes(const Bytes& answer) {
 
 Bytes ClearReadOnlyRequest() {
   Bytes request;
-  // Version. learn.microsoft.com has it the size of GET_DISK_ATTRIBUTES; winioctl.h, and who uses
-  // it, the size of this structure (doubt 9 of server/host/doubts.md).
+  // Version. The page says the size of GET_DISK_ATTRIBUTES, but winioctl.h and the programs that
+  // use it have the size of this structure (doubt 9 of server/host/doubts.md).
   AppendLittleEndian<uint32_t>(40, &request);
   AppendLittleEndian<uint32_t>(1, &request);  // Persist and Reserved1
   AppendLittleEndian<uint64_t>(0, &request);  // Attributes
@@ -197,9 +197,8 @@ absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer
   constexpr size_t kEntry = 144;
   constexpr uint32_t kMbr = 0;
   constexpr uint32_t kGpt = 1;
-  // The GUID of basic data, in the order of its bytes, and the attribute that keeps a partition
-  // from the mount manager
-  // (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
+  // The type of basic data as bytes, and the attribute that hides a partition from the mount
+  // manager (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
   constexpr uint8_t kBasicData[] = {0xA2, 0xA0, 0xD0, 0xEB, 0xE5, 0xB9, 0x33, 0x44,
                                     0x87, 0xC0, 0x68, 0xB6, 0xB7, 0x26, 0x99, 0xC7};
   constexpr uint64_t kHidden = 0x4000000000000000;

@@ -1,7 +1,6 @@
-// Parsers for the byte layouts in which disks and volumes answer control codes, and firmware tells
-// of the machine. They trust none of the sizes and offsets. Pure functions; the layouts of disks
-// and volumes are winioctl.h's and ntddstor.h's
-// (learn.microsoft.com/windows/win32/api/winioctl). All are little-endian.
+// Parsers for the answers of disks and volumes to control codes, with the layouts of winioctl.h and
+// ntddstor.h (learn.microsoft.com/windows/win32/api/winioctl), and for the firmware's SMBIOS table.
+// Pure functions that trust no size or offset in the bytes. All numbers are little-endian.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace csi_proxy::machine {
 
-// Control codes; mingw-w64 lacks those of disk attributes.
+// Control codes. mingw-w64 lacks those of disk attributes.
 namespace control {
 inline constexpr uint32_t kGetDeviceNumber = 0x2D1080;       // IOCTL_STORAGE_GET_DEVICE_NUMBER
 inline constexpr uint32_t kQueryProperty = 0x2D1400;         // IOCTL_STORAGE_QUERY_PROPERTY
@@ -28,29 +27,28 @@ inline constexpr uint32_t kDismountVolume = 0x90020;         // FSCTL_DISMOUNT_V
 inline constexpr uint32_t kIsVolumeDirty = 0x90078;          // FSCTL_IS_VOLUME_DIRTY
 }  // namespace control
 
-// The largest answers we accept, for the ids and partitions of a disk and the extents of a volume.
+// The largest answers that are accepted, in bytes.
 inline constexpr size_t kMaxDeviceIds = 64 * 1024;
 inline constexpr size_t kMaxDriveLayout = 64 * 1024;
 inline constexpr size_t kMaxExtents = 64 * 1024;
 
-// STORAGE_PROPERTY_QUERY that asks for StorageDeviceIdProperty: SCSI's page 83.
+// Returns a STORAGE_PROPERTY_QUERY for StorageDeviceIdProperty, SCSI's page 83.
 Bytes DeviceIdQuery();
 
 // The identifiers of a disk.
 struct DeviceIds {
-  // The first identifier that is associated with the device (not with a port or target) and has the
-  // code set ASCII (its text, without trailing NULs and spaces) or binary (lower-case hexadecimal,
-  // which is also used for text that is not ASCII). Empty identifiers are skipped. Empty if none is
-  // left.
+  // The first identifier of the device (not of a port or target) that is not empty and has the code
+  // set ASCII or binary. ASCII: the text without trailing NULs and spaces. Binary, or not ASCII as
+  // claimed: lower-case hexadecimal. Empty if there is none.
   std::string page83;
-  // The first EUI-64 or NGUID that is associated with the device, in lower-case hexadecimal.
+  // The device's first EUI-64 or NGUID, in lower-case hexadecimal.
   std::string eui;
-  // From the SCSI name string of a device of NVMe 1.0, which has neither, or of EC2; else 0.
+  // From the SCSI name string, which only NVMe 1.0 devices and EC2's have; otherwise 0.
   uint32_t nvme_namespace_id = 0;
-  // That name is EC2's, which has its parts from the last to the first.
+  // True for EC2's name string, whose parts are in reverse order.
   bool is_nvme_name_reversed = false;
 };
-// Reads a STORAGE_DEVICE_ID_DESCRIPTOR. INTERNAL if the bytes are not one.
+// Parses a STORAGE_DEVICE_ID_DESCRIPTOR. Returns INTERNAL if the bytes are not one.
 absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor);
 
 // SCSI_ADDRESS
@@ -72,7 +70,7 @@ struct DeviceNumber {
 };
 absl::StatusOr<DeviceNumber> ParseDeviceNumber(const Bytes& answer);
 
-// GET_LENGTH_INFORMATION, in bytes. INTERNAL for a negative one.
+// Parses GET_LENGTH_INFORMATION, in bytes. Returns INTERNAL for a negative length.
 absl::StatusOr<uint64_t> ParseLength(const Bytes& answer);
 
 // GET_DISK_ATTRIBUTES.
@@ -81,12 +79,12 @@ struct DiskAttributes {
   bool is_read_only = false;
 };
 absl::StatusOr<DiskAttributes> ParseDiskAttributes(const Bytes& answer);
-// SET_DISK_ATTRIBUTES that clears the read-only flag for good.
+// Returns a SET_DISK_ATTRIBUTES that clears the read-only flag persistently.
 Bytes ClearReadOnlyRequest();
 
 // One PARTITION_INFORMATION_EX of a DRIVE_LAYOUT_INFORMATION_EX.
 struct PartitionEntry {
-  // From 1.
+  // Counts from 1.
   uint32_t number = 0;
   // True if the mount manager makes a volume of the partition: a basic data partition that is not
   // hidden, on an MBR disk one of a type that Windows recognises.

@@ -28,7 +28,7 @@ void PutLittleEndian(uint32_t value, size_t offset, Bytes* out) {
   std::copy(number.begin(), number.end(), out->begin() + static_cast<ptrdiff_t>(offset));
 }
 
-// One SMBIOS structure: header, fields, strings; DSP0134, section 6.1.
+// Appends an SMBIOS structure: header, fields, strings (DSP0134, section 6.1).
 void AppendStructure(uint8_t type, uint16_t handle, const Bytes& fields,
                      std::initializer_list<absl::string_view> strings, Bytes* out) {
   out->push_back(type);
@@ -107,7 +107,7 @@ Bytes MakeDriveLayout(LayoutStyle style, const std::vector<PartitionDescription>
   Bytes answer;
   AppendLittleEndian(static_cast<uint32_t>(style), &answer);
   AppendLittleEndian(static_cast<uint32_t>(partitions.size()), &answer);
-  answer.resize(kHeader);  // of the disk, as its style has it
+  answer.resize(kHeader);  // DriveLayoutInformationMbr or Gpt
   for (const PartitionDescription& partition : partitions) {
     const size_t end = answer.size() + kEntry;
     AppendLittleEndian(static_cast<uint32_t>(style), &answer);
@@ -145,12 +145,12 @@ Bytes MakeDiskExtents(const std::vector<DiskExtent>& extents) {
 
 Bytes MakeSmbiosTable(absl::string_view serial_number) {
   Bytes table;
-  // Section 7.1: the numbers of vendor and version, the starting segment, the number of the date.
+  // Section 7.1: string numbers of vendor and version, starting segment, string number of the date.
   Bytes bios = {1, 2, 0x00, 0xE8, 3};
   bios.resize(0x18 - 4);
   AppendStructure(0, 0, bios, {"Simulated", "1.0", "01/01/2024"}, &table);
-  // Section 7.2: the numbers of manufacturer, product, version and serial number, the UUID, the
-  // wake-up type, the numbers of SKU and family.
+  // Section 7.2: string numbers of manufacturer, product, version and serial number; UUID; wake-up
+  // type; string numbers of SKU and family.
   Bytes system = {1, 2, 0, 3};
   system.resize(0x1B - 4);
   if (serial_number.empty()) {

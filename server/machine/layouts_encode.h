@@ -1,5 +1,4 @@
-// The other side of layouts.h: encodes the answers of disks, volumes and firmware.
-// Only doubles and tests link this.
+// Encodes what layouts.h parses. Must be linked by doubles and tests only.
 #pragma once
 
 #include <array>
@@ -13,7 +12,7 @@
 
 namespace csi_proxy::machine {
 
-// Values of STORAGE_IDENTIFIER; the names are ntddstor.h's
+// Values of STORAGE_IDENTIFIER, named after ntddstor.h's
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddstor/ns-ntddstor-_storage_identifier).
 enum class CodeSet : uint32_t { kReserved = 0, kBinary = 1, kAscii = 2, kUtf8 = 3 };
 enum class IdentifierType : uint32_t {
@@ -29,7 +28,7 @@ struct DeviceIdentifier {
   CodeSet code_set = CodeSet::kBinary;
   IdentifierType type = IdentifierType::kVendorSpecific;
   Association association = Association::kDevice;
-  // At most 255, as in a SCSI device's answer.
+  // At most 255 bytes, the limit of a SCSI device's answer.
   Bytes bytes;
 };
 
@@ -63,8 +62,8 @@ Bytes MakeDriveLayout(LayoutStyle style, const std::vector<PartitionDescription>
 // VOLUME_DISK_EXTENTS.
 Bytes MakeDiskExtents(const std::vector<DiskExtent>& extents);
 
-// RawSMBIOSData of a machine with this serial number, or with none when it is empty: BIOS
-// information, system information, end of table.
+// Returns the RawSMBIOSData of a machine with this serial number, "" for none: BIOS information,
+// system information, end of table.
 Bytes MakeSmbiosTable(absl::string_view serial_number);
 
 // The fields of a STORAGE_PROPERTY_QUERY.
@@ -72,16 +71,16 @@ struct PropertyQuery {
   uint32_t property_id = 0;
   uint32_t query_type = 0;
 };
-// INVALID_ARGUMENT if it is too short, where Windows has ERROR_INVALID_PARAMETER.
+// Returns INVALID_ARGUMENT if the request is too short: Windows' ERROR_INVALID_PARAMETER.
 absl::StatusOr<PropertyQuery> ParsePropertyQuery(const Bytes& request);
 
-// SET_DISK_ATTRIBUTES: the new attributes, and a mask of those to change.
+// A SET_DISK_ATTRIBUTES: the new attributes, and a mask of those to change.
 struct DiskAttributesChange {
   bool persist = false;
   DiskAttributes attributes;
   DiskAttributes mask;
 };
-// INVALID_ARGUMENT if it is too short, of another version, or uses reserved bits.
+// Returns INVALID_ARGUMENT if the request is too short, of another version, or uses reserved bits.
 absl::StatusOr<DiskAttributesChange> ParseSetDiskAttributes(const Bytes& request);
 
 }  // namespace csi_proxy::machine

@@ -26,13 +26,12 @@ void ExpectMalformed(const absl::Status& status, absl::string_view how) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(how)));
 }
 
-// The first `size` bytes.
+// Returns the first `size` bytes.
 Bytes Cut(const Bytes& bytes, size_t size) {
   return Bytes(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
 }
 
-// STORAGE_DEVICE_ID_DESCRIPTOR with two identifiers, byte by byte: the second's header begins at
-// kSecond.
+// A STORAGE_DEVICE_ID_DESCRIPTOR with two identifiers. The header of the second begins at kSecond.
 constexpr size_t kSecond = 12 + 20;
 Bytes TwoIdentifiers() {
   return {
@@ -130,7 +129,7 @@ TEST(DeviceIdsTest, TellTheNamespaceInTheNameOfAnOldNvmeDevice) {
   EXPECT_EQ(NamespaceIn(model + " 01 " + serial), 0u);
   EXPECT_EQ(NamespaceIn(model + "0001S" + serial), 0u) << "a name of another length";
   EXPECT_EQ(NamespaceIn(model + "0001" + serial, IdentifierType::kVendorId), 0u);
-  // As EC2 has it.
+  // EC2's order.
   const std::string volume = "vol0aac41d8e2b7f5c93";
   const std::string ec2 = "Amazon Elastic Block Store              ";
   EXPECT_EQ(NamespaceIn(volume + "00aF" + ec2 + "1D0F"), 0xAFu);
@@ -188,7 +187,7 @@ TEST(Page83Test, RefusesAnIdentifierThatRunsPastTheEnd) {
 }
 
 TEST(Page83Test, RefusesOffsetsThatLie) {
-  // NextOffset is unsigned, so it leads backwards only by standing still or overlapping.
+  // NextOffset is unsigned, so it can only stand still or overlap, never go back.
   for (const uint8_t offset : {1, 15, 16, 19}) {
     Bytes descriptor = TwoIdentifiers();
     descriptor[12 + 10] = offset;
@@ -292,7 +291,7 @@ TEST(SetDiskAttributesTest, DoublesRefuseReservedBits) {
     EXPECT_EQ(ParseSetDiskAttributes(Cut(request, size)).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
-  // Version, Persist, Reserved1, a bit that is not an attribute, in the mask too, Reserved2.
+  // Version, Persist, Reserved1, a bit that is no attribute, the same bit of the mask, Reserved2.
   for (const size_t at : {0u, 4u, 5u, 7u, 8u, 15u, 16u, 24u, 39u}) {
     Bytes other = request;
     other[at] ^= 0x10;
@@ -322,7 +321,7 @@ TEST(DriveLayoutTest, OfAGptDiskTheVisibleBasicDataPartitionsHoldVolumes) {
       {{.number = 1, .offset = 1 << 20, .length = 16 << 20, .gpt_type = kReservedType},
        {.number = 2, .offset = 17 << 20, .length = 1 << 30, .gpt_type = kBasicDataType},
        {.number = 3, .gpt_type = kBasicDataType, .gpt_attributes = 0x4000000000000000},
-       // Without a drive letter, which is another matter.
+       // Without a drive letter, which does not hide a volume.
        {.number = 4, .gpt_type = kBasicDataType, .gpt_attributes = 0x8000000000000000}});
   // sizeof(DRIVE_LAYOUT_INFORMATION_EX) is 192, with one entry of 144.
   EXPECT_EQ(answer.size(), 48u + 4 * 144u);

@@ -1,4 +1,4 @@
-// Numbers in memory as on Windows: least significant byte first.
+// Reads and writes little-endian numbers.
 #pragma once
 
 #include <concepts>
@@ -10,8 +10,8 @@
 
 namespace csi_proxy::machine {
 
-// Reads fields one after another. Past the end every field is zero and ok() is false, so that a
-// layout can be read first and checked once.
+// Reads fields in order. A field past the end is zero and sets ok() to false, so a caller may read
+// a whole layout and check once.
 class LittleEndianReader {
  public:
   explicit LittleEndianReader(std::span<const uint8_t> bytes) : rest_(bytes) {}
@@ -39,7 +39,7 @@ class LittleEndianReader {
   }
 
   bool ok() const { return ok_; }
-  // The unread bytes.
+  // Returns the unread bytes.
   std::span<const uint8_t> rest() const { return rest_; }
 
  private:

@@ -15,16 +15,16 @@ namespace csi_proxy::machine {
 namespace {
 
 constexpr uint32_t kSymlinkFlagRelative = 1;
-// The offset at which the names of a symbolic link begin.
+// The offset of the names in a symbolic link.
 constexpr size_t kSymlinkNames = 20;
-// The directory of the object manager in which drives, volumes and `UNC` are found.
+// The object manager's directory of drives, volumes and `UNC`.
 constexpr absl::string_view kObjectPrefix = R"(\??\)";
 
 absl::Status Malformed(absl::string_view how) {
   return absl::InternalError(absl::StrCat("malformed reparse point: ", how));
 }
 
-// As normaliseLinkPath of Go's os package has it, but `UNC` in any case, as Windows does.
+// Converts like normaliseLinkPath of Go's os package but, like Windows, accepts `UNC` in any case.
 std::string ToWin32(absl::string_view name) {
   if (!absl::ConsumePrefix(&name, kObjectPrefix)) return std::string(name);
   if (name.size() >= 2 && name[1] == ':') return std::string(name);
@@ -32,7 +32,7 @@ std::string ToWin32(absl::string_view name) {
   return absl::StrCat(R"(\\?\)", name);
 }
 
-// The place of a name in the bytes that follow the fields.
+// The position of a name in the bytes that follow the fields.
 struct Range {
   uint16_t offset;
   uint16_t length;
@@ -51,7 +51,7 @@ absl::StatusOr<std::string> ReadName(std::span<const uint8_t> names, Range range
   if (range.length == 0) return Malformed("it has no substitute name");
   if (range.offset % 2 != 0) return Malformed("the substitute name begins within a character");
   const auto name = FromUtf16Le(names.subspan(range.offset, range.length));
-  // A name that UTF-8 cannot spell cannot be followed by name either.
+  // A name that has no UTF-8 spelling cannot be followed by name.
   if (!name) return Malformed("the substitute name is not UTF-16");
   if (absl::StrContains(*name, '\0')) return Malformed("the substitute name holds a NUL");
   return *name;
@@ -91,7 +91,7 @@ Bytes MakeMountPoint(const Bytes& substitute, const Bytes& print) {
   Bytes body;
   AppendRange(0, substitute, &body);
   AppendRange(substitute.size() + 2, print, &body);
-  // Unlike those of a symbolic link, both names end with a NUL.
+  // Both names end with a NUL, unlike those of a symbolic link.
   for (const Bytes* name : {&substitute, &print}) {
     body.insert(body.end(), name->begin(), name->end());
     body.resize(body.size() + 2);
@@ -114,7 +114,7 @@ absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data) {
                                                       " is neither a link nor a mount point"));
   }
 
-  LittleEndianReader reader(header.Take(length));  // of nothing, when there is less
+  LittleEndianReader reader(header.Take(length));  // empty if fewer bytes follow
   const Range substitute = ReadRange(&reader);
   const Range print = ReadRange(&reader);
   const uint32_t flags = point.tag == kReparseTagSymlink ? reader.Read<uint32_t>() : 0;
@@ -127,7 +127,7 @@ absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data) {
 
   point.is_relative = (flags & kSymlinkFlagRelative) != 0;
   point.target = point.is_relative ? std::move(name) : ToWin32(name);
-  // Without the last backslash it is the device that holds the volume, not its root directory.
+  // Without its trailing backslash the target is the volume's device, not its root directory.
   if (point.tag == kReparseTagMountPoint && absl::EndsWith(point.target, "\\")) {
     if (auto volume = VolumeId::Parse(point.target); volume.ok()) point.volume = *std::move(volume);
   }
@@ -140,8 +140,8 @@ absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target) {
 }
 
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target) {
-  // Without the backslash Go, and so containerd, cannot follow a link to a share
-  // (github.com/kubernetes-csi/csi-proxy/pull/98); the Go release ends every such link in one.
+  // The trailing backslash is needed by Go, and so containerd, to follow a link to a share
+  // (github.com/kubernetes-csi/csi-proxy/pull/98); the Go release writes it too.
   const std::string path = absl::StrCat(target.ToString(), "\\");
   return MakeSymlink(absl::StrCat(kObjectPrefix, "UNC", path.substr(1)), path);
 }

@@ -31,12 +31,12 @@ Bytes Number32(uint32_t value) {
   return bytes;
 }
 
-// A reparse point of whatever bytes; the length is true.
+// Returns a reparse point of arbitrary bytes with the right length.
 Bytes Point(uint32_t tag, const Bytes& body) {
   return Concat({Number32(tag), Number16(body.size()), Number16(0), body});
 }
 
-// With the substitute name first and no print name.
+// Returns a symbolic link, the substitute name first, without print name.
 Bytes SymlinkOf(const Bytes& substitute, uint32_t flags = 0) {
   return Point(kReparseTagSymlink,
                Concat({Number16(0), Number16(substitute.size()), Number16(substitute.size()),
@@ -46,7 +46,7 @@ Bytes SymlinkOf(absl::string_view substitute, uint32_t flags = 0) {
   return SymlinkOf(ToUtf16Le(substitute), flags);
 }
 
-// As mklink /J writes it.
+// Returns the bytes that `mklink /J` writes.
 Bytes JunctionOf(absl::string_view substitute, absl::string_view print) {
   const Bytes name = ToUtf16Le(substitute);
   const Bytes shown = ToUtf16Le(print);
@@ -61,7 +61,7 @@ void ExpectMalformed(const Bytes& data, absl::string_view how) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(how)));
 }
 
-// The offsets of the fields in the whole.
+// Offsets in the whole reparse point.
 constexpr size_t kDataLength = 4;
 constexpr size_t kSubstituteOffset = 8;
 constexpr size_t kSubstituteLength = 10;
@@ -154,7 +154,7 @@ TEST(ReparsePointTest, ReadsRelativeLinks) {
 TEST(ReparsePointTest, FollowsTheSubstituteNameWhateverIsShown) {
   EXPECT_EQ(ParseReparsePoint(JunctionOf(R"(\??\C:\Windows)", R"(C:\harmless)"))->target,
             R"(C:\Windows)");
-  // The print name may be in no encoding at all.
+  // Windows does not read the print name, so it may be malformed.
   Bytes data = JunctionOf(R"(\??\C:\a)", "shown");
   data[data.size() - 4] = 0;
   data[data.size() - 3] = 0xD8;
@@ -179,7 +179,7 @@ TEST(ReparsePointTest, RefusesEveryTruncation) {
       Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
       ExpectMalformed(cut, "cut short");
     }
-    // And when the length tells the truth about the cut; the last NUL of a junction is for show.
+    // Cut, with a length that fits. The last NUL of a junction is not needed.
     const size_t needed = whole.size() - (whole[0] == 3 ? 2 : 0);
     for (size_t size = 8; size < needed; ++size) {
       Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
@@ -205,7 +205,7 @@ TEST(ReparsePointTest, RefusesNamesOutsideOfIt) {
       ExpectMalformed(With(data, kPrintOffset, value), "outside");
       ExpectMalformed(With(data, kPrintLength, value), "outside");
     }
-    // An offset and a length that add up to little in 16 bits.
+    // The sum of offset and length overflows 16 bits.
     ExpectMalformed(With(With(data, kSubstituteOffset, 0xFFFE), kSubstituteLength, 6), "outside");
   }
 }
@@ -273,7 +273,7 @@ TEST(ReparsePointTest, MakesMountPoints) {
   const VolumeId volume = VolumeId::Parse(kVolume).value();
   const Bytes data = MakeMountPoint(volume);
   EXPECT_EQ(data, JunctionOf(R"(\??\Volume{01234567-89ab-cdef-0123-456789abcdef}\)", ""));
-  // NTFS wants the names of a mount point in this order, each with its NUL, and no more bytes.
+  // NTFS requires this order of a mount point's names, a NUL after each, and no more bytes.
   EXPECT_EQ(data.size(), 8 + 8 + 2 * (49 + 1) + 2u);
   const ReparsePoint point = ParseReparsePoint(data).value();
   EXPECT_EQ(point.tag, kReparseTagMountPoint);

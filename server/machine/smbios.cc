@@ -15,9 +15,9 @@ namespace {
 
 constexpr uint8_t kSystemInformation = 1;
 constexpr uint8_t kEndOfTable = 127;
-// The size of the header of each structure: type, length, handle.
+// The size of a structure's header: type, length, handle.
 constexpr size_t kStructureHeader = 4;
-// The offset in System Information of the number of the string that is its serial number.
+// The offset, in System Information, of the string number of the serial number.
 constexpr size_t kSerialNumberOffset = 7;
 
 absl::Status MalformedTable(absl::string_view how) {
@@ -26,13 +26,13 @@ absl::Status MalformedTable(absl::string_view how) {
 
 struct Structure {
   uint8_t type;
-  // All of `length` bytes, header included.
+  // `length` bytes, including the header.
   std::span<const uint8_t> formatted;
-  // The strings that follow, each but the last with its NUL; empty when there is none.
+  // The strings, each but the last with its NUL; empty if there are none.
   absl::string_view strings;
 };
 
-// Takes one structure off the front of `table`; DSP0134, section 6.1.
+// Removes the first structure of `table` (DSP0134, section 6.1).
 absl::StatusOr<Structure> TakeStructure(std::span<const uint8_t>* table) {
   LittleEndianReader header(*table);
   Structure structure;

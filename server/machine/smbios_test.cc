@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// RawSMBIOSData around structures.
+// Returns RawSMBIOSData of `structures`.
 Bytes Table(const std::vector<Bytes>& structures) {
   Bytes table;
   for (const Bytes& one : structures) table.insert(table.end(), one.begin(), one.end());
@@ -17,7 +17,7 @@ Bytes Table(const std::vector<Bytes>& structures) {
   return data;
 }
 
-// A structure of a header, fields, and strings with all their NULs.
+// Returns a structure: header, fields, and strings with all their NULs.
 Bytes Structure(uint8_t type, Bytes fields, absl::string_view strings) {
   Bytes structure = {type, static_cast<uint8_t>(4 + fields.size()), 0, 0};
   structure.insert(structure.end(), fields.begin(), fields.end());
@@ -85,7 +85,7 @@ TEST(SmbiosTest, RefusesEveryTruncation) {
     ExpectMalformed(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)),
                     "cut short");
   }
-  // And when the length tells the truth about the cut.
+  // Cut, with a length that fits.
   const Bytes one = Table({Structure(1, {0, 0, 0, 1}, {"serial\0\0", 8})});
   for (size_t size = 9; size < one.size(); ++size) {
     Bytes cut(one.begin(), one.begin() + static_cast<ptrdiff_t>(size));

@@ -24,8 +24,8 @@ struct Row {
   absl::StatusCode code;
 };
 
-// A mistake in a question to WMI is ours, hence INTERNAL; a class that is not there is a feature
-// the node does not have.
+// A malformed request to WMI is our mistake, hence INTERNAL. A missing class is a feature that the
+// node lacks, hence UNIMPLEMENTED.
 constexpr Row kHresults[] = {
     {0x80041001, "WBEM_E_FAILED", kInternal},
     {0x80041002, "WBEM_E_NOT_FOUND", kNotFound},
@@ -137,8 +137,8 @@ std::string WithDetail(std::string text, absl::string_view detail) {
   return text;
 }
 
-// The message in the ExtendedStatus of a method. It may be null, text or an object; no page
-// promises any of it.
+// Returns the message in a method's ExtendedStatus, or "". No page documents its type: it may be
+// null, text or an object.
 std::string ExtendedMessage(const MethodResult& result) {
   const auto status = result.out.Get("ExtendedStatus");
   if (!status.ok() || status->is_null() || status->is_array()) return "";
@@ -148,8 +148,8 @@ std::string ExtendedMessage(const MethodResult& result) {
   return object->GetStringOr("Message", "").value_or("");
 }
 
-// The text of an error object, its own message first. ParameterInfo is left out: it repeats the
-// arguments.
+// Returns the text of an error object, beginning with its message. Leaves out ParameterInfo, which
+// repeats the arguments.
 std::string Describe(const Object& error, uint32_t hresult) {
   std::string text = error.GetStringOr("Message", "").value_or("");
   if (text.empty()) text = error.GetStringOr("Description", "").value_or("");
@@ -164,13 +164,13 @@ std::string Describe(const Object& error, uint32_t hresult) {
   return absl::StrCat(text, text.empty() ? "" : " ", "(", absl::StrJoin(facts, ", "), ")");
 }
 
-// A Win32 error as itself or as an HRESULT; 0 for any other number.
+// Returns the code of a Win32 error, plain or wrapped in an HRESULT; 0 for other numbers.
 uint32_t AsWin32(uint32_t code) {
   if (code <= 0xFFFF) return code;
   return (code & 0xFFFF0000) == kFacilityWin32 ? code & 0xFFFF : 0;
 }
 
-// The number at the end of a MessageID: `Windows System Error 1219`, as the SMB classes have it
+// Returns the number that ends a MessageID, or 0: `Windows System Error 1219` of the SMB classes
 // (github.com/kubernetes-csi/csi-driver-smb/issues/219), `WIN32 1722`, `HRESULT 0x80070035`.
 uint32_t NumberOf(const std::string& message_id) {
   for (const absl::string_view kind : {"Windows System Error ", "WIN32 ", "HRESULT "}) {
@@ -186,11 +186,11 @@ uint32_t NumberOf(const std::string& message_id) {
   return 0;
 }
 
-// The Win32 error that an error object names; 0 for none.
+// Returns the Win32 error that an error object names, or 0.
 uint32_t NamedWin32Error(const Object& error) {
   const uint32_t by_id = AsWin32(NumberOf(error.GetStringOr("MessageID", "").value_or("")));
   if (by_id != 0) return by_id;
-  // These are properties of MSFT_WmiError. The codes of type MI belong to another list
+  // Properties of MSFT_WmiError. Codes of type MI are numbers of another list
   // (learn.microsoft.com/windows/win32/api/mi/ne-mi-mi_result).
   if (!absl::EqualsIgnoreCase(error.GetStringOr("error_Type", "").value_or(""), "MI")) {
     const uint32_t code = AsWin32(error.GetUint32Or("error_Code", 0).value_or(0));
@@ -207,14 +207,14 @@ absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const O
   absl::Status status = HresultStatus(hresult, what, detail);
   const uint32_t code = NamedWin32Error(error);
   if (code == 0) {
-    // An HRESULT of another kind, as the iSCSI classes name theirs: `HRESULT 0xefff0009`.
+    // The iSCSI classes name HRESULTs of their own: `HRESULT 0xefff0009`.
     const uint32_t named = NumberOf(error.GetStringOr("MessageID", "").value_or(""));
     return named >= 0x80000000 ? HresultStatus(named, what, detail) : status;
   }
   if (Win32CodeOf(status).has_value()) return status;
   absl::Status named = Win32Status(
       code, WithDetail(absl::StrFormat("%s: %s, 0x%08X", what, Win32Text(code), hresult), detail));
-  // The meaning of the HRESULT stays; the error is added to it.
+  // The HRESULT's code stays, unless it is the unspecific one; the Win32 error is added.
   absl::Status& result = hresult == hresult::kFailed ? named : status;
   for (const absl::Status& part : {status, named}) {
     part.ForEachPayload(

@@ -1,5 +1,5 @@
-// Turns WMI's errors into statuses. There are two kinds: the HRESULT of a call that did not run,
-// and the ReturnValue of a method that ran and reported a failure.
+// Converts WMI's errors to statuses: the HRESULT of a call that did not run, and the ReturnValue of
+// a method that ran and failed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace csi_proxy::cim {
 
-// HRESULTs on which decisions depend
+// The HRESULTs that the product compares
 // (learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants).
 namespace hresult {
 inline constexpr uint32_t kFailed = 0x80041001;
@@ -37,31 +37,30 @@ inline constexpr uint32_t kRpcDisconnected = 0x80010108;
 inline constexpr uint32_t kCallRejected = 0x80010001;
 }  // namespace hresult
 
-// The status of a failed call: `what: WBEM_E_ACCESS_DENIED (0x80041003): detail`; `detail`, what
-// WMI says beyond the number, may be empty. An HRESULT that wraps a Win32 code (0x8007....) gets
-// that code's status. HresultOf() reads the number again.
+// Returns the error `what: WBEM_E_ACCESS_DENIED (0x80041003): detail`. `detail`, WMI's own text,
+// may be empty. An HRESULT that wraps a Win32 code (0x8007....) gets the status of that code.
+// HresultOf() of the status returns `hresult`.
 absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::string_view detail = "");
-// The same, with the error object that WMI left (`__ExtendedStatus`, `MSFT_WmiError`): its words
-// are the detail. The Win32 error that it names, if any, is Win32CodeOf() of the status, and
-// decides the code where the HRESULT, WBEM_E_FAILED, says nothing.
+// Returns HresultStatus() with the text of the error object that WMI left (`__ExtendedStatus`,
+// `MSFT_WmiError`) as the detail. If the object names a Win32 error, that is the status's
+// Win32CodeOf(), and decides its code if the HRESULT is the unspecific WBEM_E_FAILED.
 absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const Object& error);
 std::optional<uint32_t> HresultOf(const absl::Status& status);
 
-// True if the connection is lost because WMI restarted, so that the same call may succeed on a new
-// one.
+// Returns true if WMI's restart broke the connection: the call may succeed on a new one.
 bool IsConnectionLost(const absl::Status& status);
 
-// The status for a ReturnValue of a class in the Storage namespace (`operation` is a verb phrase):
-// OK for 0, else `operation: Not enough free capacity (40000): text of ExtendedStatus`. Source:
+// Returns the status of a method of the Storage namespace: OK for 0, else `operation: Not enough
+// free capacity (40000): text of ExtendedStatus`. `operation` is a verb phrase. Values:
 // learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes
 // and each method's page.
 absl::Status StorageStatus(absl::string_view operation, const MethodResult& result);
 
-// The same for a class whose codes are not documented (SMB, iSCSI): a value that is a Win32 code or
-// an HRESULT is taken for one.
+// Returns the status of a method whose values no page documents (SMB, iSCSI). Reads the value as a
+// Win32 code or an HRESULT.
 absl::Status OpaqueStatus(absl::string_view operation, const MethodResult& result);
 
-// Return values on which decisions depend.
+// The return values that the product compares.
 inline constexpr uint32_t kJobStarted = 4096;
 inline constexpr uint32_t kSizeNotSupported = 4097;
 inline constexpr uint32_t kNoCapacity = 40000;

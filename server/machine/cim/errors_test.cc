@@ -29,7 +29,7 @@ struct Group {
   std::set<uint32_t> values;
 };
 
-// Every code that has a status of its own.
+// Every code with a status of its own; others are INTERNAL.
 const Group kGroups[] = {
     {kInvalidArgument,
      {5, 40005, 41005, 41006, 41010, 41012, 41016, 41017, 42007, 43000, 43001, 43005}},
@@ -69,7 +69,7 @@ TEST(StorageStatusTest, CodesTheProductDecidesByAreExplained) {
   EXPECT_EQ(StorageStatus("x", Returning(49'999)).message(), "x failed: WMI says no (49999)");
 }
 
-// Text, an object with a Message, or nothing of use: it is never in the way.
+// Text, an object with a Message, or nothing of use: never an error of its own.
 TEST(StorageStatusTest, ExtendedStatusIsAddedWhateverItsForm) {
   const auto message = [](Value extended) {
     return std::string(
@@ -198,7 +198,7 @@ TEST(ErrorObjectStatusTest, TheErrorThatTheObjectNamesDecides) {
            {{"error_Code", Value::Uint32(0x80070005)}, {"error_Type", Value::String("HRESULT")}}),
        5},
       {ErrorObject({{"StatusCode", Value::Uint32(0x80070056)}}), 86},
-      // The first of them that names one.
+      // The first one that names a Win32 error counts.
       {ErrorObject(
            {{"MessageID", Value::String("HRESULT 0x80041001")}, {"error_Code", Value::Uint32(67)}}),
        67},
@@ -216,7 +216,7 @@ TEST(ErrorObjectStatusTest, TheErrorThatTheObjectNamesDecides) {
   }
 }
 
-// So Connect-IscsiTarget shows it: FullyQualifiedErrorId `HRESULT 0xefff0009`.
+// Connect-IscsiTarget shows such an error: FullyQualifiedErrorId `HRESULT 0xefff0009`.
 TEST(ErrorObjectStatusTest, AnHresultThatTheObjectNamesTakesThePlaceOfTheFailure) {
   const absl::Status status =
       ErrorObjectStatus(hresult::kFailed, "what",

@@ -14,7 +14,7 @@ std::string WqlLiteral(const Value& value) {
   }
   std::string text;
   if (value.type() == Type::kChar16) {
-    // Compared with its character, of which 0 is none.
+    // WQL compares a char16 with text. 0 is no character.
     const uint64_t unit = *value.AsUint64();
     if (unit != 0) AppendUtf8(static_cast<char32_t>(unit), &text);
   } else if (IsText(value.type())) {

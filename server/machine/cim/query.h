@@ -1,5 +1,4 @@
-// Queries of WMI. They are built from values, not by joining text, so that no content of a value
-// can change the meaning of a query.
+// Queries of WMI, built from values, so that no content of a value can change their meaning.
 #pragma once
 
 #include <string>
@@ -12,16 +11,16 @@
 
 namespace csi_proxy::cim {
 
-// A value in WQL: numbers and booleans as they are, text in single quotes with `\` and both
-// quotes escaped by a backslash (learn.microsoft.com/windows/win32/wmisdk/where-clause; doubled
-// quotes, as in SQL, are not WQL). Arrays, objects and nulls cannot be written: `NULL`.
+// Returns a value in WQL: numbers and booleans unchanged, text in single quotes with a backslash
+// before `\` and both quotes (learn.microsoft.com/windows/win32/wmisdk/where-clause; WQL does not
+// double quotes like SQL), `NULL` for arrays, objects and nulls, which WQL cannot express.
 std::string WqlLiteral(const Value& value);
 
-// `SELECT * FROM class WHERE a = 1 AND b = 'x'`. All properties are selected: an object made from a
-// list of some may lack its path, and then neither a method nor an association works on it.
+// Builds `SELECT * FROM class WHERE a = 1 AND b = 'x'`. Selects all properties, because an object
+// with only some may lack its path, without which methods and associations fail.
 class Query {
  public:
-  // `class_name` and the names below are the program's own constants.
+  // Names are not escaped. REQUIRES: class and properties are named by constants.
   explicit Query(absl::string_view class_name) : class_name_(class_name) {}
 
   Query& Where(absl::string_view property, const Value& value) & {
@@ -39,14 +38,14 @@ class Query {
   std::vector<std::string> conditions_;
 };
 
-// The end of an association: `result_class` in the role `result_role`, seen from the `role`.
+// One end of an association: `result_class` in `result_role`, seen from an object in `role`.
 struct Association {
   const char* association_class;
   const char* result_class;
   const char* result_role;
   const char* role;
 
-  // `ASSOCIATORS OF {path} WHERE ...`. `path` is an Object's own, as WMI gave it.
+  // Returns `ASSOCIATORS OF {path} WHERE ...`. REQUIRES: `path` is an Object::path() of WMI's.
   std::string ToWql(absl::string_view path) const;
 };
 

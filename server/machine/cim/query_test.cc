@@ -13,9 +13,8 @@
 namespace csi_proxy::cim {
 namespace {
 
-// A reader of WQL as its documentation has it (learn.microsoft.com/windows/win32/wmisdk/
-// where-clause): words, signs, and literals in either quote, in which a backslash takes the next
-// character for itself.
+// Reads WQL as documented (learn.microsoft.com/windows/win32/wmisdk/where-clause): words, signs,
+// and literals in either quote, in which a backslash makes the next character literal.
 struct Token {
   bool is_literal = false;
   std::string text;
@@ -53,7 +52,7 @@ void ExpectOneLiteral(const std::string& text) {
   const auto tokens = Tokenize(literal);
   ASSERT_TRUE(tokens.has_value()) << literal.substr(0, 200);
   EXPECT_EQ(*tokens, std::vector<Token>({{true, text}}));
-  // And nothing of it reaches the rest of the query.
+  // The literal must not change the rest of the query.
   const std::string wql =
       Query("C").Where("P", Value::String(text)).Where("Q", Value::Uint32(1)).ToWql();
   const auto all = Tokenize(wql);
@@ -136,7 +135,7 @@ TEST(WqlLiteralTest, EveryType) {
   EXPECT_EQ(WqlLiteral(Value::Text(Type::kReference, R"(A.B="c")")), R"('A.B=\"c\"')");
 }
 
-// Compared as characters, whichever they are; `no drive letter` is not a character at all.
+// Compared as characters, even if they are digits; 0, for no drive letter, is none.
 TEST(WqlLiteralTest, Characters) {
   EXPECT_EQ(WqlLiteral(Value::Char16(u'D')), "'D'");
   EXPECT_EQ(WqlLiteral(Value::Char16(u'd')), "'d'");

@@ -30,39 +30,39 @@ constexpr absl::string_view NamespaceName(Namespace space) {
   return "";
 }
 
-// The result of a method: its ReturnValue and its out parameters. A method that ran may still have
-// failed: the meaning of ReturnValue depends on the class (see errors.h).
+// The result of a method that ran, which may have failed: the meaning of `return_value` depends on
+// the class (see errors.h).
 struct MethodResult {
   uint32_t return_value = 0;
   Object out;
 };
 
-// The in parameters of a method. One that is left out has its default value.
+// The in parameters of a method. A parameter that is left out has its default value.
 using Arguments = Properties;
 
-// Thread-safe. Every call is a round trip to WMI. It ends at the context's deadline, or soon after
-// it is cancelled (DEADLINE_EXCEEDED, CANCELLED; WMI may continue the operation). It fails with a
-// status made by HresultStatus(), or with INVALID_ARGUMENT for text that WMI cannot take: with a
-// NUL, not UTF-8, or too long. After a restart of WMI the next call connects again.
+// A connection to the WMI of this machine. Thread-safe. Calls are round trips that end at the
+// context's deadline, or soon after its cancellation, with DEADLINE_EXCEEDED or CANCELLED (WMI may
+// still finish the operation), else with an HresultStatus(), or INVALID_ARGUMENT for text with a
+// NUL, not UTF-8 or too long. After a restart of WMI the next call connects again.
 class Session {
  public:
   virtual ~Session() = default;
 
-  // The instances a query selects, in WMI's order. Each has a path.
+  // Returns the instances that the query selects, in WMI's order. Each has a path.
   absl::StatusOr<std::vector<Object>> Query(const CallContext& context, Namespace space,
                                             const cim::Query& query) {
     return DoQuery(context, space, query.ToWql());
   }
 
-  // The instances associated with the one at `path`.
+  // Returns the instances that are associated with the one at `path`.
   absl::StatusOr<std::vector<Object>> Associators(const CallContext& context, Namespace space,
                                                   const std::string& path,
                                                   const Association& association) {
     return DoQuery(context, space, association.ToWql(path));
   }
 
-  // Calls a method of the instance at `path`, or a static one of the class of that name.
-  // No error contains an argument that is secret. OK whatever ReturnValue is.
+  // Calls a method of the instance at `path`, or a static one if `path` is a class name. Returns OK
+  // even if ReturnValue reports a failure. No error contains a secret argument.
   absl::StatusOr<MethodResult> Invoke(const CallContext& context, Namespace space,
                                       const std::string& path, const std::string& method,
                                       const Arguments& arguments = {}) {

@@ -1,4 +1,4 @@
-// CIM values and objects, which WMI stores, returns and takes, as plain C++.
+// CIM values and objects, the data of WMI, as plain C++.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace csi_proxy::cim {
 
-// With the numbers of CIMTYPE_ENUMERATION
+// CIM types, with the numbers of CIMTYPE_ENUMERATION
 // (learn.microsoft.com/windows/win32/api/wbemcli/ne-wbemcli-cimtype_enumeration).
 enum class Type : uint16_t {
   kSint16 = 2,
@@ -36,20 +36,20 @@ enum class Type : uint16_t {
   kChar16 = 103,
 };
 
-// `uint32`, as MOF spells it.
+// Returns MOF's name of the type, `uint32`.
 absl::string_view TypeName(Type type);
 bool IsSigned(Type type);
-// uint8 to uint64 and char16.
+// Returns true for uint8 to uint64 and for char16.
 bool IsUnsigned(Type type);
-// string, datetime and reference: kept as text.
+// Returns true for string, datetime and reference, which are stored as text.
 bool IsText(Type type);
 
 class Object;
 
-// One value of a CIM type, an array of them, or null of a type. Immutable; compares by content.
+// A value of a CIM type, an array of such values, or null. Immutable. Compares by content.
 class Value {
  public:
-  // Null. Its type does not matter.
+  // Makes a null, which equals a null of any type.
   Value() = default;
   static Value Null(Type type, bool is_array = false) { return Value(type, is_array, {}); }
 
@@ -57,17 +57,16 @@ class Value {
   static Value Uint16(uint16_t value) { return Unsigned(Type::kUint16, value); }
   static Value Uint32(uint32_t value) { return Unsigned(Type::kUint32, value); }
   static Value Uint64(uint64_t value) { return Unsigned(Type::kUint64, value); }
-  // A UTF-16 unit; WMI gives 0 for no drive letter.
+  // Makes a UTF-16 unit; WMI uses 0 for no drive letter.
   static Value Char16(char16_t value) { return Unsigned(Type::kChar16, value); }
   static Value String(std::string value) { return Text(Type::kString, std::move(value)); }
   static Value Embedded(Object object);
-  // Makes a value of any unsigned, signed, real or text type; the caller is responsible for the
-  // range.
+  // Make a value of any unsigned, signed, real or text type. REQUIRES: the type can hold `value`.
   static Value Unsigned(Type type, uint64_t value) { return Value(type, false, value); }
   static Value Signed(Type type, int64_t value) { return Value(type, false, value); }
   static Value Real(Type type, double value) { return Value(type, false, value); }
   static Value Text(Type type, std::string value) { return Value(type, false, std::move(value)); }
-  // Elements are of `type` and not null.
+  // Makes an array. REQUIRES: the elements are of `type` and not null.
   static Value Array(Type type, std::vector<Value> elements) {
     return Value(type, true, std::move(elements));
   }
@@ -76,9 +75,9 @@ class Value {
   bool is_array() const { return is_array_; }
   bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
 
-  // INTERNAL if the value is null or of another kind; the message names both kinds.
+  // Return INTERNAL, naming both kinds, if the value is null or of another kind.
   absl::StatusOr<bool> AsBoolean() const;
-  // For any integer type and char16, if the value is in range.
+  // Return any integer or char16 that is in range, else INTERNAL.
   absl::StatusOr<uint64_t> AsUint64() const;
   absl::StatusOr<uint32_t> AsUint32() const;
   absl::StatusOr<int64_t> AsSint64() const;
@@ -87,7 +86,7 @@ class Value {
   absl::StatusOr<std::vector<Value>> AsArray() const;
   absl::StatusOr<Object> AsObject() const;
 
-  // `uint32 7`, `"text"`, `null`: for messages. A string is shown whole; do not show secrets.
+  // Returns `uint32 7`, `"text"` or `null` for a message. The value must not be a secret.
   std::string DebugString() const;
 
   friend bool operator==(const Value& a, const Value& b);
@@ -105,7 +104,7 @@ class Value {
   Data data_;
 };
 
-// In CIM the case of names of classes, properties, methods and parameters does not matter.
+// Compares names of classes, properties, methods and parameters, which CIM does without case.
 struct NameLess {
   using is_transparent = void;
   bool operator()(absl::string_view a, absl::string_view b) const;
@@ -122,22 +121,22 @@ class Object {
         properties_(std::move(properties)) {}
 
   const std::string& class_name() const { return class_name_; }
-  // The relative path (`__RELPATH`), fit for Get, Associators and Invoke; empty for parameters.
+  // Returns the relative path (`__RELPATH`) for Associators() and Invoke(); empty for parameters.
   const std::string& path() const { return path_; }
   const Properties& properties() const { return properties_; }
 
-  // True if the property exists and is not null.
+  // Returns true if the property exists and is not null.
   bool Has(absl::string_view name) const;
-  // INTERNAL, naming class and property, if the property does not exist, is null or has another
-  // type: WMI has not kept a promise.
+  // Return the property, or INTERNAL, naming class and property, if it does not exist, is null or
+  // has another type, because then WMI has broken its contract.
   absl::StatusOr<std::string> GetString(absl::string_view name) const;
   absl::StatusOr<uint32_t> GetUint32(absl::string_view name) const;
   absl::StatusOr<uint64_t> GetUint64(absl::string_view name) const;
   absl::StatusOr<bool> GetBoolean(absl::string_view name) const;
-  // The same, but `fallback` for null. A property that does not exist is still an error.
+  // Return `fallback` for a null, and INTERNAL for a property that does not exist.
   absl::StatusOr<std::string> GetStringOr(absl::string_view name, std::string fallback) const;
   absl::StatusOr<uint32_t> GetUint32Or(absl::string_view name, uint32_t fallback) const;
-  // The value; INTERNAL for a property that does not exist.
+  // Returns the value, null or not. INTERNAL if the property does not exist.
   absl::StatusOr<Value> Get(absl::string_view name) const;
 
   friend bool operator==(const Object&, const Object&) = default;

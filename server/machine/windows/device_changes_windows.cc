@@ -34,14 +34,14 @@ struct NotifyFilter {
 };
 static_assert(sizeof(NotifyFilter) == 416);
 
-// CM_NOTIFY_CALLBACK. Its action matters to nobody: what comes and what goes are looked for alike.
+// CM_NOTIFY_CALLBACK. `action` is ignored: arrivals and departures are handled alike.
 using Callback = DWORD(CALLBACK*)(void* registration, void* context, int action, void* data,
                                   DWORD size);
 using RegisterFunction = DWORD(WINAPI*)(NotifyFilter*, void* context, Callback,
                                         void** registration);
 using UnregisterFunction = DWORD(WINAPI*)(void* registration);
 
-// The functions exist since Windows 8, and in no Wine before 9.
+// Finds a function of Windows 8 and later, which Wine lacks before 9.
 FARPROC Find(const char* name) {
   static const HMODULE module =
       LoadLibraryExW(L"cfgmgr32.dll", nullptr, LOAD_LIBRARY_SEARCH_SYSTEM32);
@@ -58,7 +58,7 @@ DWORD CALLBACK Notified(void*, void* context, int, void*, DWORD) {
 DeviceChanges::~DeviceChanges() {
   const auto unregister = reinterpret_cast<UnregisterFunction>(
       reinterpret_cast<void*>(Find("CM_Unregister_Notification")));
-  // It returns once no notification is under way
+  // Returns once no notification is running
   // (learn.microsoft.com/windows/win32/api/cfgmgr32/nf-cfgmgr32-cm_unregister_notification).
   for (void* const registration : registrations_) unregister(registration);
 }

@@ -1,4 +1,4 @@
-// Learns from Windows that disks and volumes come and go.
+// Counts the arrivals and departures of disks and volumes that Windows reports.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace csi_proxy::machine {
 
-// Registers with the Plug and Play manager when it is first asked. If that fails, the number never
-// changes, and waits last as long as they may. Thread-safe.
+// Registers with the Plug and Play manager at the first Count(). If that fails, the count never
+// changes, and waits last their whole limit. Thread-safe.
 class DeviceChanges {
  public:
   DeviceChanges() = default;
-  // Nobody may be waiting.
+  // REQUIRES: no thread is in Await().
   ~DeviceChanges();
   DeviceChanges(const DeviceChanges&) = delete;
   DeviceChanges& operator=(const DeviceChanges&) = delete;
 
-  // As Os::DeviceChanges() and Os::AwaitDeviceChange().
+  // See Os::DeviceChanges() and Os::AwaitDeviceChange().
   uint64_t Count();
   void Await(uint64_t seen, absl::Duration limit);
 
-  // A disk or volume has come or gone.
+  // Counts an arrival or departure, and ends the waits.
   void Announce();
 
  private:
@@ -33,7 +33,7 @@ class DeviceChanges {
   Condition changed_;
   uint64_t count_ = 0;
   bool registered_ = false;
-  // Handles of Windows, one for each kind of device.
+  // Windows' handles, one for each kind of device.
   std::vector<void*> registrations_;
 };
 

@@ -1,8 +1,8 @@
-// A directory of its own for each test of files.
+// Fixture for tests of files: a directory for each test.
 #pragma once
 
 #include "server/machine/windows/testing_windows.h"
-// Apart: the header above undefines names.
+// Must come after it, because it undefines macros of windows.h.
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace csi_proxy::machine {
 
-// Deletes all that a directory holds.
+// Deletes everything in a directory.
 inline void Empty(File& directory) {
   const auto names = directory.List();
   ASSERT_TRUE(names.ok()) << names.status();
@@ -23,13 +23,13 @@ inline void Empty(File& directory) {
   }
 }
 
-// A directory of its own for each test, `at()`, open; and the same by Win32's other calls, for
-// whoever else is about.
+// Opens a new directory for each test as `at()`. Path() and Other() stand for other programs, which
+// use Win32's usual calls.
 class FilesTest : public testing::Test {
  protected:
   FilesTest() {
     wchar_t temporary[MAX_PATH + 1];
-    // `C:\a\b\`
+    // Returns `C:\a\b\`.
     GetTempPathW(MAX_PATH + 1, temporary);
     path_ = win32::Utf8(temporary);
     auto root = os_->OpenRoot(path_.substr(0, 3));
@@ -60,18 +60,17 @@ class FilesTest : public testing::Test {
 
   File& at() { return *held_.back(); }
 
-  // Lists the directory by a new handle: in Wine a handle always shows the directory as it was at
-  // its first listing.
+  // Lists the directory by a new handle, because under Wine a handle repeats its first listing.
   std::vector<std::string> Names() {
     return *(*held_[held_.size() - 2]->Open(name_, Access::kRead))->List();
   }
 
-  // An entry's path.
+  // Returns an entry's path.
   std::wstring Path(const std::string& name) const {
     return win32::Utf16(absl::StrCat(path_, "\\", name));
   }
 
-  // The error of another program that opens an entry in this way, or 0.
+  // Opens an entry as another program. Returns its error, or 0.
   DWORD Other(const std::string& name, DWORD access, DWORD share, win32::UniqueHandle* kept) {
     *kept = win32::UniqueHandle(CreateFileW(Path(name).c_str(), access, share, nullptr,
                                             OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr));

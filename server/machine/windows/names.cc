@@ -8,13 +8,13 @@
 namespace csi_proxy::machine {
 namespace {
 
-// The longest name in NTFS, ReFS and FAT.
+// The limit of NTFS, ReFS and FAT.
 constexpr size_t kMaxUnits = 255;
 
 bool IsHigh(char32_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
 bool IsLow(char32_t unit) { return unit >= 0xDC00 && unit < 0xE000; }
 
-// As ConsumeCodePoint(), for the three bytes of half a surrogate pair.
+// Removes half a surrogate pair, three bytes, from the front of `text`. See ConsumeCodePoint().
 bool ConsumeSurrogate(absl::string_view* text, char32_t* unit) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>((*text)[i]); };
   if (text->size() < 3 || byte(0) != 0xED || byte(1) < 0xA0 || byte(1) > 0xBF || byte(2) < 0x80 ||
@@ -31,8 +31,8 @@ absl::Status Refused(const char* why) { return Win32Status(win32_error::kInvalid
 }  // namespace
 
 absl::StatusOr<std::u16string> EntryNameToUtf16(absl::string_view name) {
-  // Separators lead to another directory and a colon to another stream; NT would open the directory
-  // itself for no name at all.
+  // Separators would name another directory, a colon a stream, and an empty name the directory
+  // itself.
   if (name.empty() || name == "." || name == ".." ||
       name.find_first_of(absl::string_view("\\/:\0", 4)) != absl::string_view::npos) {
     return Refused("not the name of one entry");
@@ -46,7 +46,7 @@ absl::StatusOr<std::u16string> EntryNameToUtf16(absl::string_view name) {
         c = 0xDC00 + ((c - 0x10000) & 0x3FF);
       }
     } else if (!ConsumeSurrogate(&name, &c) ||
-               // Both halves apart would be a second spelling of a character.
+               // The two halves apart would be a second spelling of a character.
                (IsLow(c) && !units.empty() && IsHigh(units.back()))) {
       return Refused("a name that is not UTF-8");
     }

@@ -1,5 +1,4 @@
-// Names and paths as Windows takes them letter by letter, so that a caller's text is never read as
-// anything else.
+// Encodes names and paths so that Windows takes them literally.
 #pragma once
 
 #include <string>
@@ -10,18 +9,19 @@
 
 namespace csi_proxy::machine {
 
-// The name of one entry of a directory. NTFS does not ask that a name's 16-bit units make sense
-// together: half a surrogate pair is a name like any other, and code that empties a directory must
-// be able to say it. Here it is three bytes (WTF-8); the rest is UTF-8. ERROR_INVALID_NAME: empty,
-// `.`, `..`, with a separator, a NUL or the colon of a stream, over 255 units, or not of that form.
+// Returns the UTF-16 name of one entry. NTFS allows half a surrogate pair, which is three bytes
+// here (WTF-8), because every entry must be deletable; all else is UTF-8. Returns
+// ERROR_INVALID_NAME if the name is empty, `.`, `..`, longer than 255 units or not in this
+// encoding, or if it contains a separator, a NUL or a colon.
 absl::StatusOr<std::u16string> EntryNameToUtf16(absl::string_view name);
 
-// The reverse, of any units.
+// Reverses EntryNameToUtf16(), for any units.
 std::string EntryNameFromUtf16(std::u16string_view name);
 
-// The form of an absolute path that Windows does not interpret and that may have any length:
-// `\\?\C:\a`, `\\?\UNC\host\share\a`; one that begins with `\\?\` is of that form already
-// (learn.microsoft.com/windows/win32/fileio/naming-a-file#win32-file-namespaces).
+// Returns an absolute path in the form that Windows does not interpret or limit: `\\?\C:\a`,
+// `\\?\UNC\host\share\a`
+// (learn.microsoft.com/windows/win32/fileio/naming-a-file#win32-file-namespaces). Keeps a path that
+// has this form.
 std::string VerbatimPath(absl::string_view path);
 
 }  // namespace csi_proxy::machine

@@ -40,7 +40,7 @@ TEST(NamesTest, EntriesComeThroughUnchanged) {
 
 TEST(NamesTest, EveryEntryHasOneSpelling) {
   std::mt19937 random(1);
-  // Mostly surrogates, so that halves meet.
+  // Mostly surrogates, so that halves often meet.
   const auto unit = [&] {
     return static_cast<char16_t>(random() % 4 == 0 ? 0x3B + random() % 0xD7C0
                                                    : 0xD800 + random() % 0x800);
@@ -53,7 +53,7 @@ TEST(NamesTest, EveryEntryHasOneSpelling) {
     ASSERT_TRUE(again.ok()) << again.status();
     ASSERT_EQ(*again, name);
   }
-  // A decoded name encodes to the original.
+  // A decoded name must encode to the original.
   for (int round = 0; round < 200000; ++round) {
     std::string text;
     const char bytes[] = {'\xED', '\xA0', '\xBF', '\xB0', '\x80', '\xF0', '\x9F', 'a', '\xC3'};

@@ -18,17 +18,17 @@
 namespace csi_proxy::machine {
 namespace {
 
-// NTSTATUS of an open that succeeded while the holder of an oplock has yet to give it up.
+// The NTSTATUS of an open that succeeded before the holder of an oplock gave it up.
 constexpr NTSTATUS kOplockBreakInProgress = 0x108;
 
-// The headers of mingw-w64 lack it for Windows 10 as such, and miscount the members after it
+// mingw-w64 lacks this member for Windows 10, and numbers those after it wrongly
 // (learn.microsoft.com/windows/win32/api/minwinbase/ne-minwinbase-file_info_by_handle_class).
 constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
 
-// The longest text that a UNICODE_STRING holds.
+// The longest text of a UNICODE_STRING.
 constexpr size_t kMaxPathUnits = 0x7FFE;
 
-// Room for some hundred names at a time.
+// Enough for some hundred names.
 constexpr size_t kListBytes = 64 * 1024;
 
 absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
@@ -50,7 +50,7 @@ absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
   return opened;
 }
 
-// True if a file system does not support FileDispositionInfoEx.
+// Returns true if the file system does not support FileDispositionInfoEx.
 bool IsUnknown(DWORD error) {
   return error == ERROR_INVALID_PARAMETER || error == ERROR_INVALID_FUNCTION ||
          error == ERROR_NOT_SUPPORTED;
@@ -72,7 +72,7 @@ class NtFile final : public File {
       return win32::LastError("FileBasicInfo");
     }
     FILE_ATTRIBUTE_TAG_INFO tag{.FileAttributes = basic.FileAttributes, .ReparseTag = 0};
-    // Asked of reparse points alone: FAT does not know the question
+    // Only for reparse points, because FAT does not support the query
     // (github.com/microsoft/Windows-driver-samples, filesys/fastfat/fileinfo.c).
     if ((basic.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
         !GetFileInformationByHandleEx(handle_.get(), FileAttributeTagInfo, &tag, sizeof(tag))) {
@@ -135,11 +135,11 @@ class NtFile final : public File {
         more = entry->NextEntryOffset != 0;
         at += entry->NextEntryOffset;
       }
-      // A listing of `.` and `..` alone goes on.
+      // Continue after a block with only `.` and `..`.
       if (!entries.empty()) return entries;
     }
     const DWORD error = GetLastError();
-    // The first answer of a directory without even `.` and `..`, such as an empty FAT root
+    // A directory without even `.` and `..`, such as an empty FAT root, answers its first query so
     // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntquerydirectoryfile).
     const bool is_bare = error == ERROR_FILE_NOT_FOUND && question == FileFullDirectoryRestartInfo;
     if (error == ERROR_NO_MORE_FILES || is_bare) return entries;
@@ -208,7 +208,7 @@ absl::Status DeletePlainly(HANDLE file) {
   if (!GetFileInformationByHandleEx(file, FileBasicInfo, &basic, sizeof(basic))) {
     return win32::LastError("FileBasicInfo");
   }
-  // Times of zero stay as they are; attributes of zero would, too.
+  // Zero leaves times, and would leave attributes, unchanged.
   const auto set_attributes = [&](DWORD attributes) {
     FILE_BASIC_INFO change{};
     change.FileAttributes = attributes != 0 ? attributes : FILE_ATTRIBUTE_NORMAL;

@@ -1,11 +1,11 @@
-// Files by the calls of NT itself, which alone open an entry relative to the handle of the
-// directory that holds it. Included by *_windows.cc files and their tests alone.
+// Files by NT's own calls, because only these open an entry relative to its directory's handle.
+// Must be included by *_windows.cc files and their tests only.
 #pragma once
 
 #include "server/base/win32.h"
-// Needs the definitions above.
+// Needs windows.h before it.
 #include <winternl.h>
-// Names of os.h that would be those of other functions.
+// Macros of windows.h that would rename methods of os.h.
 #undef CreateDirectory
 #undef StartService
 
@@ -18,28 +18,28 @@
 
 namespace csi_proxy::machine {
 
-// All that NtCreateFile is told besides the name
+// The arguments of NtCreateFile except the name
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntcreatefile).
 struct OpenRequest {
   ACCESS_MASK access = 0;
-  // The attributes of OBJECT_ATTRIBUTES.
+  // OBJECT_ATTRIBUTES.Attributes.
   ULONG attributes = 0;
   ULONG share = 0;
   ULONG disposition = 0;
   ULONG options = 0;
 };
 
-// The entry itself, whatever it is, for calls that wait. Backup intent opens directories as well as
-// files and, with the privileges of NewOs(), whatever their owner made of their access lists. An
-// open that breaks an oplock would wait for the holder for as long as he likes, a pod's process
-// perhaps (learn.microsoft.com/windows-hardware/drivers/ifs/irp-mj-create2); one that completes
-// nevertheless lets us call it a sharing violation.
+// Opens the entry itself, for synchronous calls. FILE_OPEN_FOR_BACKUP_INTENT opens files and
+// directories alike and, with the privileges of NewOs(), in spite of their access lists.
+// FILE_COMPLETE_IF_OPLOCKED lets us fail with a sharing violation; otherwise an open would wait for
+// the holder of an oplock, perhaps a pod's process, without limit
+// (learn.microsoft.com/windows-hardware/drivers/ifs/irp-mj-create2).
 inline constexpr ULONG kOptions = FILE_OPEN_REPARSE_POINT | FILE_SYNCHRONOUS_IO_NONALERT |
                                   FILE_OPEN_FOR_BACKUP_INTENT | FILE_COMPLETE_IF_OPLOCKED;
 
-// An entry of an open directory or further below. The last component is opened as itself, and
-// OBJ_DONT_REPARSE refuses a link before it (learn.microsoft.com/windows/win32/api/ntdef/
-// ns-ntdef-_object_attributes; doubt 75 of server/host/doubts.md).
+// Opens an entry below an open directory: itself, while OBJ_DONT_REPARSE refuses links above it
+// (learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes; doubt 75 of
+// server/host/doubts.md).
 constexpr OpenRequest EntryRequest(Access access) {
   return {.access = AccessMask(access),
           .attributes = OBJ_CASE_INSENSITIVE | OBJ_DONT_REPARSE,
@@ -48,7 +48,7 @@ constexpr OpenRequest EntryRequest(Access access) {
           .options = kOptions};
 }
 
-// A directory that is not there yet.
+// Creates a directory.
 constexpr OpenRequest NewDirectoryRequest() {
   OpenRequest request = EntryRequest(Access::kWriteAttributes);
   request.disposition = FILE_CREATE;
@@ -56,8 +56,8 @@ constexpr OpenRequest NewDirectoryRequest() {
   return request;
 }
 
-// The root of a drive or volume, whose names are links of the object manager's and have to be
-// followed.
+// Opens the root of a drive or volume. Follows links, because these names are links of the object
+// manager.
 constexpr OpenRequest RootRequest() {
   OpenRequest request = EntryRequest(Access::kRead);
   request.attributes = OBJ_CASE_INSENSITIVE;
@@ -65,25 +65,24 @@ constexpr OpenRequest RootRequest() {
   return request;
 }
 
-// The way in which an entry is deleted: its name is gone when our handle closes, even if others
-// have it open, and read-only does not prevent it
+// Removes an entry's name when our handle closes, even if others have it open or it is read-only
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 inline constexpr DWORD kDeleteFlags = FILE_DISPOSITION_FLAG_DELETE |
                                       FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |
                                       FILE_DISPOSITION_FLAG_IGNORE_READONLY_ATTRIBUTE;
 
-// Os::OpenRoot.
+// Implements Os::OpenRoot().
 absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const std::string& root);
 
-// The Win32 error for a status that NtCreateFile fails with. STATUS_DELETE_PENDING, which
-// RtlNtStatusToDosError makes ERROR_ACCESS_DENIED, is not that: the entry is all but gone.
+// Returns the Win32 error for a failure of NtCreateFile. STATUS_DELETE_PENDING becomes
+// ERROR_DELETE_PENDING, not the ERROR_ACCESS_DENIED of RtlNtStatusToDosError().
 DWORD OpenError(NTSTATUS status);
 
-// Deletes the entry of `file`, open with kDelete, on file systems that know none of the above:
-// clears read-only and sets it again if the entry stays after all.
+// Deletes an entry on file systems that do not support kDeleteFlags: clears read-only, and sets it
+// again if the deletion fails. REQUIRES: `file` is open with kDelete.
 absl::Status DeletePlainly(HANDLE file);
 
-// Sends one control code and returns the answer of at most `max_output` bytes.
+// Sends one control code. Returns the answer, at most `max_output` bytes.
 absl::StatusOr<Bytes> SendControl(HANDLE device, uint32_t code, const Bytes& input,
                                   size_t max_output);
 

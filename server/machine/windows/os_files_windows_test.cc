@@ -1,5 +1,5 @@
 #include "server/machine/windows/files_testing_windows.h"
-// Apart: what follows needs it.
+// Must come before the headers below.
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
@@ -41,7 +41,7 @@ TEST_F(FilesTest, OpensRoots) {
   EXPECT_THAT(*(*by_drive)->List(), IsSupersetOf({"windows"s, "users"s}));
   const auto by_volume = os_->OpenRoot(*os_->GetVolumeOfDrive('C'));
   ASSERT_TRUE(by_volume.ok()) << by_volume.status();
-  // In Wine a volume is a device, not a directory.
+  // Under Wine a volume is a device, not a directory.
   if (!IsWine()) {
     EXPECT_THAT(*(*by_volume)->List(), UnorderedElementsAreArray(*(*by_drive)->List()));
   }
@@ -74,7 +74,7 @@ TEST_F(FilesTest, MakesDirectories) {
 TEST_F(FilesTest, ListsEveryNameEveryTime) {
   EXPECT_THAT(Names(), IsEmpty());
   std::vector<std::string> names;
-  // More than one answer has room for.
+  // More than fit into one answer.
   for (int i = 0; i < 1000; ++i) names.push_back(absl::StrCat("entry-", i, std::string(60, '-')));
   for (const std::string& name : names) MakeDirectory(name);
   for (int round = 0; round < 2; ++round) {
@@ -163,7 +163,7 @@ TEST_F(FilesTest, DeletesReadOnlyEntries) {
   }
   EXPECT_THAT(Names(), IsEmpty());
 
-  // So do file systems that know the older call alone.
+  // Deletion by the older call, for file systems that know no other.
   MakeFile("file");
   ASSERT_TRUE(SetFileAttributesW(Path("file").c_str(), FILE_ATTRIBUTE_READONLY));
   win32::UniqueHandle file;
@@ -179,7 +179,7 @@ TEST_F(FilesTest, CountsDeletionsByTheOlderCall) {
   ASSERT_EQ(Other("other", AccessMask(Access::kDelete), kShare, &other), 0u);
   FILE_DISPOSITION_INFO_EX disposition{.Flags = kDeleteFlags};
   constexpr auto kNewer = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
-  // Wine 8 does not know it.
+  // Wine 8 does not support it.
   const bool is_known =
       SetFileInformationByHandle(other.get(), kNewer, &disposition, sizeof(disposition)) != 0;
   MakeFile("file");
@@ -220,7 +220,7 @@ TEST_F(FilesTest, PathsOfAnyLength) {
   for (size_t depth = 0; depth < chain.size(); ++depth) absl::StrAppend(&path, "\\", name);
   EXPECT_EQ(Code(os_->Reach(path)), 0);
   chain.clear();
-  // The end of the test deletes them.
+  // The fixture deletes them.
 }
 
 TEST_F(FilesTest, NamesOfEveryKind) {
@@ -294,7 +294,7 @@ TEST_F(FilesTest, NobodyElseRenamesOrDeletesAHeldEntry) {
     EXPECT_FALSE(RemoveDirectoryW(Path("directory").c_str()));
     EXPECT_EQ(GetLastError(), DWORD{ERROR_SHARING_VIOLATION});
   }
-  // Once nothing is held they can.
+  // With all handles closed, others can.
   EXPECT_TRUE(MoveFileExW(Path("file").c_str(), Path("moved").c_str(), 0));
   EXPECT_TRUE(RemoveDirectoryW(Path("directory").c_str()));
 }
@@ -312,7 +312,7 @@ TEST_F(FilesTest, ReadersAndWritersGoOn) {
     EXPECT_TRUE(again.ok()) << again.status();
     other.Reset();
   }
-  // An exclusive open, or one for deletion, is in the way.
+  // An exclusive open fails, and so does another program's open for deletion.
   ASSERT_EQ(Other("file", GENERIC_READ, 0, &other), 0u);
   EXPECT_EQ(Code(at().Open("file", Access::kRead)), ERROR_SHARING_VIOLATION);
   ASSERT_EQ(Other("file", DELETE, kAll, &other), DWORD{ERROR_SHARING_VIOLATION});
@@ -332,7 +332,7 @@ TEST_F(FilesTest, APlainEntryIsNoReparsePoint) {
 }
 
 TEST_F(FilesTest, MakesLinks) {
-  // A symbolic link whose target is relative to where it is, `a`, and print name likewise
+  // A symbolic link with a target relative to its directory, `a`, and the same print name
   // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_reparse_data_buffer).
   const Bytes link = {0x0C, 0, 0, 0xA0, 16, 0, 0, 0, 0,   0, 2,   0,
                       2,    0, 2, 0,    1,  0, 0, 0, 'a', 0, 'a', 0};
@@ -340,7 +340,7 @@ TEST_F(FilesTest, MakesLinks) {
   const auto made = *at().CreateDirectory("link");
   const absl::Status written = made->WriteReparsePoint(link);
   if (IsWine()) {
-    // Wine has none.
+    // Wine has no symbolic links.
     EXPECT_EQ(Code(written), ERROR_NOT_SUPPORTED);
     return;
   }

@@ -1,5 +1,5 @@
-// Wine ignores OBJ_DONT_REPARSE and more, so its behaviour is no evidence; the request to Windows
-// can be tested anywhere.
+// Checks the requests, because Wine ignores OBJ_DONT_REPARSE and more, so that its behaviour proves
+// nothing.
 #include <gtest/gtest.h>
 
 #include "server/machine/windows/os_files_windows.h"
@@ -21,7 +21,7 @@ TEST(OpenRequestTest, IsExactlyTheDocumentedCall) {
   // FILE_SYNCHRONOUS_IO_NONALERT
   EXPECT_EQ(read.options, 0x204120u);
 
-  // And DELETE | FILE_WRITE_ATTRIBUTES, or FILE_WRITE_ATTRIBUTES.
+  // Adds DELETE | FILE_WRITE_ATTRIBUTES, or FILE_WRITE_ATTRIBUTES.
   EXPECT_EQ(EntryRequest(Access::kDelete).access, 0x00110181u);
   EXPECT_EQ(EntryRequest(Access::kWriteAttributes).access, 0x00100181u);
   for (const Access access : {Access::kDelete, Access::kWriteAttributes}) {
@@ -31,7 +31,7 @@ TEST(OpenRequestTest, IsExactlyTheDocumentedCall) {
     EXPECT_EQ(EntryRequest(access).options, read.options);
   }
 
-  // And FILE_SHARE_DELETE.
+  // Adds FILE_SHARE_DELETE.
   const OpenRequest peek = EntryRequest(Access::kPeek);
   EXPECT_EQ(peek.access, read.access);
   EXPECT_EQ(peek.share, 0x7u);
@@ -43,7 +43,7 @@ TEST(OpenRequestTest, IsExactlyTheDocumentedCall) {
   EXPECT_EQ(made.share, 0x3u);
   // FILE_CREATE
   EXPECT_EQ(made.disposition, 2u);
-  // And FILE_DIRECTORY_FILE.
+  // Adds FILE_DIRECTORY_FILE.
   EXPECT_EQ(made.options, 0x204121u);
 
   const OpenRequest root = RootRequest();

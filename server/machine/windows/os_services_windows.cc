@@ -33,7 +33,7 @@ absl::StatusOr<ServiceInfo> Get(const std::string& name) {
                             sizeof(status), &needed)) {
     return win32::LastError("QueryServiceStatusEx");
   }
-  // It never takes more than 8 KiB
+  // The limit is 8 KiB
   // (learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-queryserviceconfigw).
   alignas(QUERY_SERVICE_CONFIGW) std::byte buffer[8 * 1024];
   auto* const config = reinterpret_cast<QUERY_SERVICE_CONFIGW*>(buffer);
@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string&
   std::vector<std::byte> buffer;
   DWORD needed = 0;
   DWORD count = 0;
-  // More may start meanwhile. They come in the order in which they can be stopped
+  // Repeated, because more may start between the calls. The order is that in which to stop them
   // (learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-enumdependentservicesw).
   while (!EnumDependentServicesW(service.get(), SERVICE_ACTIVE,
                                  reinterpret_cast<ENUM_SERVICE_STATUSW*>(buffer.data()),

@@ -1,4 +1,4 @@
-// The services part of Os, by the service control manager: see os.h.
+// The services of Os, by the service control manager. See os.h.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Os by Win32. The files are in os_files_windows.cc, the services in os_services_windows.cc.
+// Implements Os by Win32; files are in os_files_windows.cc, services in os_services_windows.cc.
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,12 +16,12 @@
 namespace csi_proxy::machine {
 namespace {
 
-// `RSMB`, the provider of GetSystemFirmwareTable.
+// `RSMB`, a provider of GetSystemFirmwareTable.
 constexpr DWORD kRawSmbios = 0x52534D42;
 
 using UniqueFind = win32::Unique<HANDLE, &FindVolumeClose>;
 
-// Text for a call that reads to the first NUL.
+// Converts text for a call that would stop reading at a NUL. Returns ERROR_INVALID_NAME for a NUL.
 absl::StatusOr<std::wstring> WholeText(const std::string& text) {
   if (text.find('\0') != std::string::npos) {
     return win32::ToStatus(ERROR_INVALID_NAME, "a name with a NUL");
@@ -128,8 +128,8 @@ class WindowsOs final : public Os {
 
   absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) override {
     ABSL_ASSIGN_OR_RETURN(const auto handle, OpenDevice(device, GENERIC_READ));
-    // A device is read into memory that is aligned as its sectors are
-    // (learn.microsoft.com/windows/win32/fileio/file-buffering); whole pages always are.
+    // Reading a device needs memory that is aligned like its sectors
+    // (learn.microsoft.com/windows/win32/fileio/file-buffering); pages always are.
     const std::unique_ptr<void, decltype([](void* pages) { VirtualFree(pages, 0, MEM_RELEASE); })>
         pages(VirtualAlloc(nullptr, size, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE));
     if (pages == nullptr) return win32::LastError("VirtualAlloc");
@@ -145,7 +145,7 @@ class WindowsOs final : public Os {
   }
 
   absl::Status Flush(const std::string& volume) override {
-    // The device, not its root directory: without the backslash, and with the right to write
+    // Flushing needs the device, whose name has no trailing backslash, and the right to write
     // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers).
     ABSL_ASSIGN_OR_RETURN(const auto device,
                           OpenDevice(std::string(absl::StripSuffix(volume, "\\")), GENERIC_WRITE));
@@ -207,14 +207,14 @@ class WindowsOs final : public Os {
 }  // namespace
 
 std::unique_ptr<Os> NewOs() {
-  // To reach every pod's files whatever their access lists say, to write links and to manage
-  // volumes: held by the system and by administrators, but not always enabled
-  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_set_reparse_point).
+  // Needed to reach every pod's files in spite of access lists, to write links and to manage
+  // volumes (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_set_reparse_point).
+  // The system and administrators hold them, but not always enabled.
   for (const wchar_t* privilege :
        {SE_BACKUP_NAME, SE_RESTORE_NAME, SE_CREATE_SYMBOLIC_LINK_NAME, SE_MANAGE_VOLUME_NAME}) {
     win32::EnablePrivilege(privilege);
   }
-  // A drive without a medium is an error, not a dialog that waits for somebody
+  // A drive without medium must cause an error, not a dialog
   // (learn.microsoft.com/windows/win32/debug/error-mode).
   SetErrorMode(GetErrorMode() | SEM_FAILCRITICALERRORS);
   return std::make_unique<WindowsOs>();

@@ -1,5 +1,5 @@
 #include "server/machine/windows/testing_windows.h"
-// Apart: what follows needs it.
+// Must come before the headers below.
 #include <gmock/gmock.h>
 #include <winioctl.h>
 
@@ -17,7 +17,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Manual start, and nobody's to need, in Wine as on Windows.
+// Starts manually and has no dependents, under Wine and on Windows.
 constexpr char kIdleService[] = "Spooler";
 constexpr char kRunningService[] = "PlugPlay";
 
@@ -44,7 +44,7 @@ TEST_F(OsTest, SetsUpTheProcess) {
   ASSERT_TRUE(OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &opened));
   token.Reset(opened);
   for (const wchar_t* name : {SE_BACKUP_NAME, SE_RESTORE_NAME, SE_CREATE_SYMBOLIC_LINK_NAME}) {
-    // Wine's administrator may not make links.
+    // Wine's administrator does not hold the privilege to create links.
     if (IsWine() && name == std::wstring_view(SE_CREATE_SYMBOLIC_LINK_NAME)) continue;
     PRIVILEGE_SET asked{};
     asked.PrivilegeCount = 1;
@@ -82,7 +82,7 @@ TEST_F(OsTest, Volumes) {
 TEST_F(OsTest, FlushesTheVolumeItself) {
   const absl::Status flushed = os_->Flush(*os_->GetVolumeOfDrive('C'));
   if (IsWine()) {
-    // It opens the volume, by whichever of its names, but flushes files alone.
+    // Wine opens the volume by either name, but can flush files only.
     EXPECT_THAT(flushed.message(), HasSubstr("FlushFileBuffers: "));
   } else {
     EXPECT_TRUE(flushed.ok()) << flushed;
@@ -109,7 +109,7 @@ TEST_F(OsTest, ListsMountPoints) {
 }
 
 TEST_F(OsTest, ReadsFromAPlaceToTheEnd) {
-  // The test reads a file, because opening a disk needs rights that not everybody has.
+  // Reads a file, because opening a disk needs rights that the test may lack.
   const std::string path = R"(C:\windows\Temp\csi_proxy_os_windows_test)";
   {
     const win32::UniqueHandle file(CreateFileW(win32::Utf16(path).c_str(), GENERIC_WRITE, 0,
@@ -138,13 +138,13 @@ TEST_F(OsTest, ReachesPathsAsTheyAre) {
 
 TEST_F(OsTest, SendsControlCodes) {
   const std::string device = "\\\\.\\MountPointManager";
-  // All mount points: a MOUNTMGR_MOUNT_POINT of zeroes asks for them
+  // A zero MOUNTMGR_MOUNT_POINT selects all mount points
   // (learn.microsoft.com/windows-hardware/drivers/ddi/mountmgr/ni-mountmgr-ioctl_mountmgr_query_points).
   constexpr uint32_t kQueryPoints = 0x6D0008;
   const Bytes all(24);
   const auto points = os_->Control(device, DeviceAccess::kNone, kQueryPoints, all, 64 * 1024);
   ASSERT_TRUE(points.ok()) << points.status();
-  // They begin with their length.
+  // The answer begins with its length.
   ASSERT_GE(points->size(), 4u);
   EXPECT_EQ(points->size(), (*points)[0] | (*points)[1] << 8 | (*points)[2] << 16);
 
@@ -178,7 +178,7 @@ TEST_F(OsTest, TellsOfServices) {
   EXPECT_EQ(os_->GetService("pLUGpLAY")->display_name, running->display_name);
   EXPECT_EQ(running->start_type,
             IsWine() ? ServiceStartType::kAutomatic : ServiceStartType::kManual);
-  // None in Wine, whoever depends, and none on Windows.
+  // Wine lists no dependents, and on Windows the service has none.
   EXPECT_THAT(*os_->ListActiveDependents(kIdleService), IsEmpty());
 }
 
@@ -207,7 +207,7 @@ TEST_F(OsTest, ServicesThatAreNot) {
   EXPECT_EQ(Code(os_->StopService(cut)), ERROR_INVALID_NAME);
 }
 
-// Wine 8 tells of no device, as if none came or went.
+// Wine 8 reports no device changes.
 TEST_F(OsTest, WaitsForADeviceAsLongAsItMay) {
   const uint64_t seen = os_->DeviceChanges();
   os_->AwaitDeviceChange(seen, absl::Milliseconds(5));
@@ -221,7 +221,7 @@ TEST(DeviceChangesTest, ADeviceThatComesEndsTheWait) {
   changes.Await(seen, absl::Hours(1));
   windows.join();
   EXPECT_NE(changes.Count(), seen);
-  // It has come already.
+  // The change has already come.
   changes.Await(seen, absl::Hours(1));
 }
 

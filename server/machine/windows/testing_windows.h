@@ -2,7 +2,7 @@
 #pragma once
 
 #include "server/machine/windows/os_files_windows.h"
-// Apart: it needs the undefined names.
+// Must come after it, because it undefines macros of windows.h.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace csi_proxy::machine {
 
-// The Win32 code of a status, 0 when it is OK; -1 when it is an error without one.
+// Returns the Win32 code of a status: 0 for OK, -1 for an error without one.
 inline int64_t Code(const absl::Status& status) {
   if (status.ok()) return 0;
   const auto code = Win32CodeOf(status);
@@ -23,16 +23,16 @@ int64_t Code(const absl::StatusOr<T>& result) {
   return Code(result.status());
 }
 
-// Wine lacks some of Windows; the tests that ask show the gaps.
+// Returns true under Wine. Tests that call it show what Wine lacks.
 inline bool IsWine() {
   return GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
 }
 
-// Tells whether handles leak. Wine counts none (GetProcessHandleCount says 0), but it hands out the
-// lowest number that is free, and Windows does not go higher for long either.
+// Detects leaked handles. Uses the numbers of new handles, because Wine counts none
+// (GetProcessHandleCount returns 0), while both it and Windows reuse low numbers.
 class HandleWatch {
  public:
-  // Returns about how many more handles there are than at first.
+  // Returns roughly the number of handles added since construction.
   int64_t Growth() const {
     return std::max((Highest() - highest_) / 4, static_cast<int64_t>(Count()) - count_);
   }

@@ -1,4 +1,4 @@
-// CIM objects as WMI's COM API has them, errors among them.
+// Converts between CIM objects and those of WMI's COM API, including errors.
 #pragma once
 
 #include <functional>
@@ -12,21 +12,21 @@
 
 namespace csi_proxy::cim {
 
-// All properties but the system's own, the class, and the relative path; the full path where there
-// is no relative one, no path where there is neither.
+// Returns the class, all properties but the system's own, and the relative path: the full path if
+// there is none, "" if there is neither.
 absl::StatusOr<Object> ToObject(IWbemClassObject* object);
 
-// A new, empty instance of a class.
+// Returns a new, empty instance of a class.
 using Spawn =
     std::function<absl::StatusOr<ComPtr<IWbemClassObject>>(const std::string& class_name)>;
 
-// Puts `properties` into an instance; errors begin with `what(property): `. No error contains a
-// value. WBEM_E_INVALID_METHOD_PARAMETERS when there is no such property, else as ToVariant().
+// Puts `properties` into an instance. Errors begin with `what(property): ` and contain no value:
+// WBEM_E_INVALID_METHOD_PARAMETERS for an unknown property, else those of ToVariant().
 absl::Status PutProperties(const Properties& properties, absl::string_view what, const Spawn& spawn,
                            IWbemClassObject* instance);
 
-// The status of a failed call, with the error object that WMI left for this thread (GetErrorInfo).
-// So it must be called at once, on the thread that made the call.
+// Returns the status of a failed call, with the error object that WMI left for this thread
+// (GetErrorInfo). REQUIRES: no other COM call of this thread came between.
 absl::Status ComError(HRESULT result, absl::string_view what);
 
 }  // namespace csi_proxy::cim

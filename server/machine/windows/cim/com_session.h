@@ -1,4 +1,4 @@
-// The Session that talks to WMI, through its COM API.
+// The Session that calls WMI through its COM API.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,10 @@
 
 namespace csi_proxy::cim {
 
-// Connects when first called. Its methods may be called by any thread that is not in a
-// single-threaded apartment; a thread need not have joined one at all. From then on the process has
-// a multithreaded apartment, and, unless it has set COM's security itself, encrypted calls by
-// default. Any thread may call `warn`, which gets the failures that are passed over.
+// Returns a session that connects on its first call. Its methods may be called on any thread that
+// is not in a single-threaded apartment; a thread need not have joined one. The first call gives
+// the process a multithreaded apartment and, unless the process has set COM's security itself,
+// encrypted calls by default. `warn` gets failures that do not fail a call; it must be thread-safe.
 std::unique_ptr<Session> NewComSession(std::function<void(absl::string_view)> warn = nullptr);
 
 }  // namespace csi_proxy::cim

@@ -1,4 +1,4 @@
-// The session against a WMI that says no, and against mistakes of its own callers.
+// The session against a WMI that fails, and against mistakes of its callers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,13 +36,13 @@ TEST_F(ComSessionFaultsTest, QueriesGetsAndMethods) {
   EXPECT_EQ(connections_, 1);
 }
 
-// Each Next is a round trip.
+// Each Next() is a round trip.
 TEST_F(ComSessionFaultsTest, ManyObjectsComeAtOnce) {
   FakeReply reply;
   for (int i = 0; i < 100; ++i) {
     reply.objects.push_back(FakeObject::New(L"Thing", L"Thing=" + std::to_wstring(i)));
   }
-  // All; the first few and then the rest; exactly as many as come at once, and the end.
+  // All at once; some and then the rest; exactly one batch and then the end.
   const struct {
     size_t objects;
     size_t first;
@@ -100,7 +100,7 @@ TEST_F(ComSessionFaultsTest, EveryProxyIsEncryptedAndImpersonates) {
   wmi_.has_proxies = true;
   ASSERT_TRUE(Query().ok());
   ASSERT_TRUE(Invoke("Plain").ok());
-  // The services, the enumerator, the calls for the class and for the method.
+  // The services, the enumerator, the call objects for the class and the method.
   ASSERT_EQ(wmi_.blankets.size(), 4u);
   for (const FakeWmi::Blanket& blanket : wmi_.blankets) {
     EXPECT_EQ(blanket.authentication_level, static_cast<DWORD>(RPC_C_AUTHN_LEVEL_PKT_PRIVACY));
@@ -123,7 +123,7 @@ TEST_F(ComSessionFaultsTest, ParametersGoAsTheSignatureSays) {
     EXPECT_EQ(V_VT(given(L"Full")), VT_BOOL);
     EXPECT_EQ(V_BOOL(given(L"Full")), VARIANT_TRUE);
     EXPECT_EQ(V_VT(given(L"Paths")), VT_ARRAY | VT_BSTR);
-    // Left out.
+    // An argument that is left out.
     EXPECT_EQ(V_VT(given(L"Password")), VT_EMPTY);
     FakeReply reply;
     reply.objects = {FakeObject::New(L"__PARAMETERS")};
@@ -171,7 +171,7 @@ TEST_F(ComSessionFaultsTest, AMethodThatGivesNothingHasRun) {
   EXPECT_EQ(result->return_value, 0u);
 }
 
-// A server in this process may answer at once.
+// A server in this process may answer before the call returns.
 TEST_F(ComSessionFaultsTest, AnAnswerGivenAtOnceIsTaken) {
   wmi_.get = [get = wmi_.get](const std::wstring& path) {
     FakeReply reply = get(path);
@@ -215,7 +215,7 @@ TEST_F(ComSessionFaultsTest, TextWmiCannotTakeNeverReachesIt) {
   EXPECT_EQ(query(std::string(16000, 'x')), absl::StatusCode::kOk);
 }
 
-// Errors tell what WMI tells.
+// Errors contain what WMI reports.
 
 FakeReply Failing(HRESULT begin, HRESULT end) {
   FakeReply reply;
@@ -257,9 +257,9 @@ TEST_F(ComSessionFaultsTest, TheErrorThatTheObjectNamesIsRead) {
   EXPECT_EQ(HresultOf(failed), hresult::kFailed) << failed;
 }
 
-// WMI is used all the same: our proxies are secured one by one.
+// WMI is used all the same, because each proxy is secured on its own.
 TEST_F(ComSessionFaultsTest, ThatTheProcessCannotBeSecuredIsOnlyLogged) {
-  // CoInitializeSecurity is a function without a state.
+  // Static, because CoInitializeSecurity is a plain function.
   static HRESULT answer;
   const struct {
     HRESULT answer;

@@ -1,4 +1,4 @@
-// The session against a WMI that hangs: deadlines, cancellation, and other calls meanwhile.
+// The session against a WMI that hangs: deadlines, cancellation, and other calls at the same time.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace csi_proxy::cim {
 namespace {
 
-// Later than any of these calls should end, much earlier than WMI's own two minutes.
+// Longer than any of these calls should take, much shorter than WMI's own two minutes.
 constexpr absl::Duration kSoon = absl::Seconds(2);
 
 FakeReply Hanging() {
@@ -23,7 +23,7 @@ FakeReply Hanging() {
 
 class ComSessionHangTest : public FakeWmiTest {
  protected:
-  // Returns how long `call` took; it is to fail with `code`.
+  // Returns how long `call` took. Expects it to fail with `code`.
   template <typename Call>
   absl::Duration Time(absl::StatusCode code, const Call& call) {
     const absl::Time start = absl::Now();

@@ -1,4 +1,4 @@
-// The session leaves nothing in memory, and no trace of secrets in the blocks that it frees.
+// The session leaks no memory, and leaves no secrets in the blocks that it frees.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,15 +13,15 @@ namespace {
 
 constexpr wchar_t kSecret[] = L"hunter2hunter2hunter2";
 
-// Sees all of COM's memory, of which BSTRs are made. There is one, for good: COM lets go of a spy
-// only once all is freed that it has seen.
+// Observes COM's allocations, which include BSTRs. A singleton that is never destroyed, because COM
+// releases a spy only when all memory it has seen is free.
 class Spy : public IMallocSpy {
  public:
   static Spy& Get() {
     static Spy* const spy = [] {
       Spy* const made = new Spy;
       EXPECT_EQ(CoRegisterMallocSpy(made), S_OK);
-      // Wine's list of what it saw wants an entry before it is searched.
+      // Wine can search its list of spied blocks only once it has an entry.
       CoTaskMemFree(CoTaskMemAlloc(1));
       return made;
     }();
@@ -73,7 +73,7 @@ class ComSessionMemoryTest : public FakeWmiTest {
   Spy& spy_ = Spy::Get();
 };
 
-// Large, because small BSTRs are kept for the next one instead of being freed.
+// Large, because COM caches small BSTRs instead of freeing them.
 TEST_F(ComSessionMemoryTest, SecretsAreWipedBeforeTheyAreFreed) {
   std::string secret;
   while (secret.size() < 200'000) secret += "hunter2";
@@ -81,7 +81,7 @@ TEST_F(ComSessionMemoryTest, SecretsAreWipedBeforeTheyAreFreed) {
                                {"Paths", Value::Array(Type::kString, {Value::String(secret)})}};
   int64_t freed = spy_.large_blocks_freed;
   EXPECT_TRUE(Invoke("Make", arguments).ok());
-  // At least ours: the one of the text, and two of the array's making.
+  // At least our own: that of the text, and two from making the array.
   EXPECT_GE(spy_.large_blocks_freed, freed + 3);
   wmi_.method = [](auto&&...) {
     FakeReply reply;
@@ -104,7 +104,7 @@ TEST_F(ComSessionMemoryTest, TheSpySeesSecretsThatAreNotWiped) {
   spy_.secrets_freed = before;
 }
 
-// Each way a call may end, again and again.
+// Every way in which a call may end, repeated.
 TEST_F(ComSessionMemoryTest, NothingIsLeftBehind) {
   wmi_.query = [query = wmi_.query](const std::wstring& wql) {
     FakeReply reply = query(wql);

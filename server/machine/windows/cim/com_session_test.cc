@@ -1,4 +1,4 @@
-// The session against the WMI of the machine the test runs on, which is Wine's or Windows' own.
+// The session against the WMI of the test's machine: Wine's or Windows' own.
 #include "server/machine/windows/cim/com_session.h"
 
 #include <gmock/gmock.h>
@@ -83,7 +83,7 @@ TEST_F(ComSessionTest, AbsentObjectsAreNotFound) {
   const auto none = Query(cim::Query("Win32_Service").Where("Name", Value::String("nope")));
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_TRUE(none->empty());
-  // Windows knows no such class; Wine takes it for an empty one.
+  // Windows does not know the class; Wine treats it as empty.
   const auto nothing = Query(cim::Query("Win32_Nope"));
   EXPECT_TRUE(nothing.ok() ? nothing->empty()
                            : HresultOf(nothing.status()) == hresult::kInvalidClass);
@@ -98,7 +98,7 @@ TEST_F(ComSessionTest, QueriesWmiCannotReadAreErrors) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("SELECT * FROM SELECT"));
 }
 
-// Wine does not have this namespace.
+// Wine lacks this namespace.
 TEST_F(ComSessionTest, AnAbsentNamespace) {
   const absl::Status status =
       session_->Query({}, Namespace::kSmb, cim::Query("MSFT_SmbGlobalMapping")).status();
@@ -109,8 +109,8 @@ TEST_F(ComSessionTest, AnAbsentNamespace) {
   EXPECT_TRUE(Query(cim::Query("Win32_BIOS")).ok());
 }
 
-// HKEY_LOCAL_MACHINE as a signed number, as Wine declares the parameter; Windows has a uint32,
-// which holds the same bits.
+// HKEY_LOCAL_MACHINE as a signed number, because Wine declares the parameter so; a uint32, as
+// Windows has it, holds the same bits.
 TEST_F(ComSessionTest, AStaticMethod) {
   const auto result =
       session_->Invoke({}, Namespace::kCimV2, "StdRegProv", "EnumKey",
@@ -127,7 +127,7 @@ TEST_F(ComSessionTest, AStaticMethod) {
 TEST_F(ComSessionTest, AnInstancesMethod) {
   const auto result = session_->Invoke({}, Namespace::kCimV2, kServicePath, "StartService");
   ASSERT_TRUE(result.ok()) << result.status();
-  // It runs already (learn.microsoft.com/windows/win32/cimwin32prov/
+  // The service runs already
   // startservice-method-in-class-win32-service).
   EXPECT_EQ(result->return_value, 10u);
 }
@@ -161,8 +161,8 @@ TEST_F(ComSessionTest, TooLate) {
             absl::StatusCode::kCancelled);
 }
 
-// None of which has joined an apartment. In turn, because Wine's tables cannot be read by two at a
-// time; com_session_faults_test.cc has them all at once.
+// Threads that have not joined an apartment. One at a time, because Wine's tables do not allow two
+// readers; com_session_faults_test.cc runs them at once.
 TEST_F(ComSessionTest, ManyThreads) {
   std::mutex turn;
   std::vector<std::thread> threads;
@@ -206,7 +206,7 @@ TEST_F(ComSessionTest, QueriesLeaveNothingBehind) {
   ask(2000);
   const Usage after = CurrentUsage();
   EXPECT_LE(after.handles, before.handles + 5);
-  // 500 bytes a query.
+  // Less than 500 bytes a query.
   EXPECT_LT(after.bytes, before.bytes + 1'000'000);
 }
 

@@ -17,7 +17,7 @@
 namespace csi_proxy::cim {
 namespace {
 
-// Refuses text that WMI would cut off at a NUL, or that is longer than it takes
+// Refuses text that WMI would cut off at a NUL or that exceeds its limits
 // (learn.microsoft.com/windows/win32/api/wbemcli/ne-wbemcli-wbem_limits).
 absl::Status CheckText(absl::string_view what, absl::string_view text, int64_t limit) {
   if (absl::StrContains(text, '\0')) {
@@ -32,29 +32,29 @@ absl::Status CheckText(absl::string_view what, absl::string_view text, int64_t l
   return absl::OkStatus();
 }
 
-// The beginning of a text that may be long, for an error.
+// Returns the beginning of a text for an error.
 std::string Shown(absl::string_view text) {
   constexpr size_t kMost = 300;
   if (text.size() <= kMost) return std::string(text);
   size_t end = kMost;
-  // The cut is not in the midst of a character.
+  // Do not cut within a character.
   while (end > 0 && (text[end] & 0xC0) == 0x80) --end;
   return absl::StrCat(text.substr(0, end), "...");
 }
 
-// The class in an object path: `\\host\namespace:Class.Key="..."`, without the part before the
-// colon or from the dot on, or `Class=@`, or a class's name itself.
+// Returns the class in an object path: the text between the colon and the dot of
+// `\\host\namespace:Class.Key="..."`, the name in `Class=@`, or a class name itself.
 std::string ClassOf(absl::string_view path) {
   const size_t colon = absl::StartsWith(path, R"(\\)") ? path.find(':') : absl::string_view::npos;
   if (colon != absl::string_view::npos) path.remove_prefix(colon + 1);
   return std::string(path.substr(0, path.find_first_of(".=")));
 }
 
-// The most objects of a query that come with one Next, which is a round trip to WMI's process
+// The most objects that one Next() returns. Each is a round trip to WMI's process
 // (learn.microsoft.com/openspecs/windows_protocols/ms-wmi/fcf30bd4-7ba4-4896-bd87-0c3fdb6340a0).
 constexpr ULONG kObjectsAtOnce = 64;
 
-// True if a call with this error has certainly not run.
+// Returns true for an error after which the call has certainly not run.
 bool CertainlyNotRun(uint32_t result) {
   return result == hresult::kRpcServerUnavailable || result == hresult::kRpcDisconnected ||
          result == hresult::kRpcCallFailedDne;
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<Object>> RunQuery(const CallContext& context,
   const absl::Status secured = SecureProxy(found.get());
   if (!secured.ok()) return Prefixed(what, secured);
   std::vector<Object> objects;
-  // The end is WBEM_S_FALSE, which may come with the last objects, as WBEM_S_TIMEDOUT may come with
+  // WBEM_S_FALSE marks the end and may come with the last objects; WBEM_S_TIMEDOUT may come with
   // some (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-ienumwbemclassobject-next).
   while (result != WBEM_S_FALSE) {
     IWbemClassObject* given[kObjectsAtOnce] = {};
@@ -110,9 +110,9 @@ absl::StatusOr<MethodResult> ToMethodResult(absl::string_view what, IWbemClassOb
   return result;
 }
 
-// The connections are the multithreaded apartment's, and a thread of a single-threaded one may not
-// touch them (learn.microsoft.com/windows/win32/com/multithreaded-apartments): in a driver that
-// embeds this there may be such threads.
+// Connections belong to the multithreaded apartment; threads of a single-threaded one, which a
+// driver that embeds this may have, must not use them
+// (learn.microsoft.com/windows/win32/com/multithreaded-apartments).
 absl::Status CheckApartment() {
   APTTYPE type;
   APTTYPEQUALIFIER qualifier;
@@ -155,8 +155,7 @@ class ComSession : public Session {
   }
 
  private:
-  // Runs `call` on the connection, and once more on a new one if the first was lost and
-  // `may_repeat()`.
+  // Runs `call` on the connection; if that is lost and `may_repeat()`, once more on a new one.
   template <typename T, typename Call, typename MayRepeat>
   absl::StatusOr<T> OnConnection(const CallContext& context, Namespace space, const Call& call,
                                  const MayRepeat& may_repeat) {
@@ -164,7 +163,7 @@ class ComSession : public Session {
     for (bool again = false;; again = true) {
       const absl::Status wanted = context.Check();
       if (!wanted.ok()) return wanted;
-      // The error info of an earlier call on this thread would be taken for this call's.
+      // Error info of an earlier call on this thread would be taken for this call's.
       SetErrorInfo(0, nullptr);
       const absl::StatusOr<std::shared_ptr<Connection>> connection =
           connections_.Get(context, space);

@@ -1,9 +1,9 @@
-// Owners of COM's interfaces, BSTRs, VARIANTs, SAFEARRAYs. Included by the files that talk to WMI
-// alone.
+// Owners of COM interfaces, BSTRs, VARIANTs and SAFEARRAYs. Must be included by the files that call
+// WMI only.
 #pragma once
 
 #include <windows.h>
-// After windows.h, which they need.
+// These need windows.h before them.
 #include <oleauto.h>
 #include <wbemidl.h>
 
@@ -17,12 +17,12 @@
 
 namespace csi_proxy::cim {
 
-// One reference to a COM object, or none.
+// Owns a reference to a COM object, or none.
 template <typename Interface>
 class ComPtr {
  public:
   ComPtr() = default;
-  // Takes over a reference that is the caller's.
+  // Takes over the caller's reference.
   explicit ComPtr(Interface* owned) : pointer_(owned) {}
   ComPtr(const ComPtr& other) : pointer_(other.pointer_) {
     if (pointer_ != nullptr) pointer_->AddRef();
@@ -39,13 +39,13 @@ class ComPtr {
   Interface* get() const { return pointer_; }
   Interface* operator->() const { return pointer_; }
   explicit operator bool() const { return pointer_ != nullptr; }
-  // For a function that hands out a reference.
+  // Returns the argument for a function that returns a reference.
   Interface** Receive() {
     *this = ComPtr();
     return &pointer_;
   }
 
-  // Another interface of the same object; none if it has no such interface.
+  // Returns another interface of the object, or none if it lacks that interface.
   template <typename Other>
   ComPtr<Other> As(REFIID iid) const {
     ComPtr<Other> other;
@@ -59,8 +59,8 @@ class ComPtr {
   Interface* pointer_ = nullptr;
 };
 
-// Text for COM and from it. Any may be a password, so all are wiped when freed, and the text is
-// converted where it is to stay.
+// Text for COM. Wiped when freed, because any text may be a password; for the same reason it is
+// converted in place.
 class Bstr {
  public:
   Bstr() = default;
@@ -69,7 +69,7 @@ class Bstr {
     const int length =
         size == 0 ? 0 : MultiByteToWideChar(CP_UTF8, 0, utf8.data(), size, nullptr, 0);
     text_ = SysAllocStringLen(nullptr, static_cast<UINT>(length));
-    // As `new` ends a program that is out of memory.
+    // Like `new`, which ends the program when memory is exhausted.
     if (text_ == nullptr) std::abort();
     if (length > 0) MultiByteToWideChar(CP_UTF8, 0, utf8.data(), size, text_, length);
   }
@@ -86,11 +86,11 @@ class Bstr {
     Free();
     return &text_;
   }
-  // In UTF-16 units.
+  // Returns the number of UTF-16 units.
   size_t size() const { return SysStringLen(text_); }
   std::string ToUtf8() const { return Utf8(text_); }
 
-  // Up to the first NUL, where WMI's text ends.
+  // Converts the text up to its first NUL, where WMI's text ends.
   static std::string Utf8(BSTR text) {
     if (text == nullptr) return "";
     return win32::Utf8(std::wstring_view(text, wcsnlen(text, SysStringLen(text))));
@@ -110,7 +110,7 @@ class Bstr {
 
 using UniqueSafeArray = win32::Unique<SAFEARRAY*, &SafeArrayDestroy>;
 
-// A VARIANT and its content; text is wiped as a Bstr's is.
+// Owns a VARIANT and its content. Wipes text like Bstr.
 class Variant {
  public:
   Variant() { VariantInit(&value_); }
@@ -124,7 +124,7 @@ class Variant {
   const VARIANT& operator*() const { return value_; }
   VARIANT* get() { return &value_; }
   VARIANT* operator->() { return &value_; }
-  // For a function that fills an empty VARIANT.
+  // Returns the argument for a function that fills an empty VARIANT.
   VARIANT* Receive() {
     Clear();
     return &value_;
@@ -134,7 +134,7 @@ class Variant {
     Wipe();
     VariantClear(&value_);
   }
-  // Makes all text in it zeros; lengths stay.
+  // Overwrites all text with zeros. Lengths stay.
   void Wipe() {
     if (V_VT(&value_) == VT_BSTR) Bstr::Wipe(V_BSTR(&value_));
     if (V_VT(&value_) != (VT_ARRAY | VT_BSTR) || V_ARRAY(&value_) == nullptr) return;

@@ -14,11 +14,11 @@
 namespace csi_proxy::cim {
 namespace {
 
-// The longest time until a cancellation is noticed.
+// The longest time until a wait notices a cancellation.
 constexpr absl::Duration kLongestWait = absl::Milliseconds(100);
 
 absl::Status StartComOnce(const std::function<void(absl::string_view)>& warn) {
-  // Not destroyed: threads that connect may outlive main().
+  // Never destroyed, because threads that connect may outlive main().
   static const auto* const kStarted = new absl::Status(StartCom(&CoInitializeSecurity, warn));
   return *kStarted;
 }
@@ -33,8 +33,8 @@ absl::StatusOr<std::shared_ptr<Connection>> Connect(
   if (FAILED(result)) return ComError(result, "creating a WbemLocator");
   const std::string what = absl::StrCat("connecting to WMI's ", NamespaceName(space));
   ComPtr<IWbemServices> services;
-  // Without the flag it may wait for ever, with it two minutes (learn.microsoft.com/windows/win32/
-  // api/wbemcli/nf-wbemcli-iwbemlocator-connectserver).
+  // The flag limits the wait to two minutes; without it there is no limit
+  // (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemlocator-connectserver).
   result =
       locator->ConnectServer(Bstr(NamespaceName(space)).get(), nullptr, nullptr, nullptr,
                              WBEM_FLAG_CONNECT_USE_MAX_WAIT, nullptr, nullptr, services.Receive());
@@ -48,18 +48,17 @@ absl::StatusOr<std::shared_ptr<Connection>> Connect(
 
 absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
                       const std::function<void(absl::string_view)>& warn) {
-  // Makes a multithreaded apartment that lasts as long as the process. Every thread that has joined
-  // no other apartment is in it, gRPC's and the callers' too: CoIncrementMTAUsage `creates the MTA,
-  // if the MTA does not already exist` and keeps it (learn.microsoft.com/windows/win32/api/
-  // combaseapi/nf-combaseapi-coincrementmtausage); such a thread has
-  // APTTYPEQUALIFIER_IMPLICIT_MTA (.../objidl/ne-objidl-apttypequalifier).
+  // Creates a multithreaded apartment that lasts as long as the process
+  // (learn.microsoft.com/windows/win32/api/combaseapi/nf-combaseapi-coincrementmtausage). Every
+  // thread that has joined no apartment, including gRPC's and the caller's, then belongs to it
+  // implicitly (APTTYPEQUALIFIER_IMPLICIT_MTA, .../objidl/ne-objidl-apttypequalifier).
   CO_MTA_USAGE_COOKIE cookie;
   const HRESULT joined = CoIncrementMTAUsage(&cookie);
   if (FAILED(joined)) return ComError(joined, "initialising COM");
   const HRESULT secured =
       initialize_security(nullptr, -1, nullptr, nullptr, RPC_C_AUTHN_LEVEL_PKT_PRIVACY,
                           RPC_C_IMP_LEVEL_IMPERSONATE, nullptr, EOAC_NONE, nullptr);
-  // RPC_E_TOO_LATE: an earlier caller decided for the process.
+  // RPC_E_TOO_LATE: another caller has set the process's security before.
   if (FAILED(secured) && secured != RPC_E_TOO_LATE && warn != nullptr) {
     warn(absl::StrCat("the security that COM has by default in this process stays as it is: ",
                       ComError(secured, "CoInitializeSecurity").message()));
@@ -71,8 +70,8 @@ absl::Status SecureProxy(IUnknown* proxy) {
   const HRESULT result = CoSetProxyBlanket(proxy, RPC_C_AUTHN_WINNT, RPC_C_AUTHZ_NONE, nullptr,
                                            RPC_C_AUTHN_LEVEL_PKT_PRIVACY,
                                            RPC_C_IMP_LEVEL_IMPERSONATE, nullptr, EOAC_NONE);
-  // An object of this process has no proxy and no IClientSecurity (learn.microsoft.com/windows/
-  // win32/api/objidl/nn-objidl-iclientsecurity).
+  // An object of this process has no proxy and no IClientSecurity
+  // (learn.microsoft.com/windows/win32/api/objidl/nn-objidl-iclientsecurity).
   if (SUCCEEDED(result) || result == E_NOINTERFACE) return absl::OkStatus();
   return ComError(result, "CoSetProxyBlanket");
 }
@@ -90,8 +89,8 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl:
   const absl::Status secured = SecureProxy(pending.get());
   if (!secured.ok()) return Prefixed(what, secured);
   while (true) {
-    // The one thing to be asked after these two calls, and not GetCallStatus (learn.microsoft.com/
-    // openspecs/windows_protocols/ms-wmi/2ca72c4d-2cae-44ae-9bb4-d199656d94d3).
+    // Not GetCallStatus(), which must not be called for GetObject() and ExecMethod()
+    // (learn.microsoft.com/openspecs/windows_protocols/ms-wmi/2ca72c4d-2cae-44ae-9bb4-d199656d94d3).
     const HRESULT result = pending->GetResultObject(WaitSlice(context), done.Receive());
     if (FAILED(result)) return ComError(result, what);
     if (result != WBEM_S_TIMEDOUT) return done;
@@ -120,7 +119,7 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetClass(const CallContext&
     const auto known = classes_.find(class_name);
     if (known != classes_.end()) return known->second;
   }
-  // Without the lock: it may take its time, and asking twice does no harm.
+  // Without the lock, because it may take long, and fetching a class twice does no harm.
   const absl::StatusOr<ComPtr<IWbemClassObject>> definition =
       Fetch(context, absl::StrCat("class ", class_name), class_name);
   if (HresultOf(definition.status()) == hresult::kNotFound) {
@@ -137,7 +136,7 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetSignature(const CallCont
   ABSL_ASSIGN_OR_RETURN(const ComPtr<IWbemClassObject> definition, GetClass(context, class_name));
   const std::string what = absl::StrCat(class_name, ".", method);
   ComPtr<IWbemClassObject> in;
-  // Nothing says that a class definition may be used by several threads at a time (doubt 41 of
+  // Under the lock, because no page says that threads may share a class definition (doubt 41 of
   // server/host/doubts.md).
   absl::MutexLock lock(&mutex_);
   const HRESULT result =
@@ -204,7 +203,7 @@ absl::StatusOr<std::shared_ptr<Connection>> Connections::Get(const CallContext& 
 void Connections::Drop(Namespace space, const std::shared_ptr<Connection>& lost) {
   absl::MutexLock lock(&mutex_);
   std::shared_ptr<Attempt>& latest = attempts_[space];
-  // Unless another has done so, and there is a new one already.
+  // Keep a newer connection that another thread has begun.
   if (latest != nullptr && latest->done.HasBeenNotified() && latest->connection.ok() &&
       *latest->connection == lost) {
     latest = nullptr;

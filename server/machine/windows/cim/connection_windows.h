@@ -1,5 +1,5 @@
-// Connections to WMI: one for each namespace, made when first asked for, kept, shared by all
-// threads, and made anew once lost.
+// Connections to WMI: one per namespace, made on first use, shared by all threads, and replaced
+// when lost.
 #pragma once
 
 #include <functional>
@@ -20,45 +20,45 @@
 
 namespace csi_proxy::cim {
 
-// Gives the process a multithreaded apartment, and its proxies their defaults by
-// `initialize_security`, which is CoInitializeSecurity. When the latter fails, WMI can be used all
-// the same, since SecureProxy() secures each of our proxies; `warn` is told.
+// Gives the process a multithreaded apartment, and sets its default security by
+// `initialize_security`, which is CoInitializeSecurity. If the latter fails, calls `warn`, and WMI
+// still works, because SecureProxy() secures each proxy.
 absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
                       const std::function<void(absl::string_view)>& warn);
 
-// Has calls through a proxy encrypted, and lets WMI act for this process. To be called on every
-// interface that comes from WMI and is called again.
+// Encrypts calls through a proxy, and lets WMI act for this process. Must be called on every
+// interface that comes from WMI, before its first call.
 absl::Status SecureProxy(IUnknown* proxy);
 
-// Returns how long, in milliseconds, one wait in WMI may be until `context` is to be asked again.
+// Returns the milliseconds of one wait in WMI, after which `context` must be checked.
 LONG WaitSlice(const CallContext& context);
 
-// Waits for the object of a call that GetObject or ExecMethod has begun; null when there is none.
-// `done` is an object handed out at once, as by a server in this process; otherwise `pending` is
-// polled until the call or `context` ends.
+// Waits for the result of GetObject() or ExecMethod(); null if there is none. `done` is a result
+// that the call returned at once, as a server in this process may; otherwise polls `pending` until
+// the call or `context` ends.
 absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl::string_view what,
                                                ComPtr<IWbemClassObject> done,
                                                const ComPtr<IWbemCallResult>& pending);
 
-// Thread-safe.
+// A connection to one namespace. Thread-safe.
 class Connection {
  public:
   explicit Connection(ComPtr<IWbemServices> services) : services_(std::move(services)) {}
 
-  // Any thread of the MTA may call it.
+  // Any thread of the multithreaded apartment may use the result.
   IWbemServices* services() const { return services_.get(); }
 
-  // The object at a path, `what` in errors. A class's name is a path, that of its definition.
+  // Fetches the object at a path, or a class definition by the class's name. `what` is for errors.
   absl::StatusOr<ComPtr<IWbemClassObject>> Fetch(const CallContext& context, absl::string_view what,
                                                  const std::string& path) const;
 
-  // The class of a method's in parameters; null when it takes none. Asks WMI for `class_name` once
-  // only. WBEM_E_INVALID_CLASS, WBEM_E_INVALID_METHOD.
+  // Returns the class of a method's in parameters, null if it has none, or WBEM_E_INVALID_CLASS or
+  // WBEM_E_INVALID_METHOD. Fetches each class from WMI only once.
   absl::StatusOr<ComPtr<IWbemClassObject>> GetSignature(const CallContext& context,
                                                         const std::string& class_name,
                                                         const std::string& method);
 
-  // A new, empty instance of a class.
+  // Returns a new, empty instance of a class.
   absl::StatusOr<ComPtr<IWbemClassObject>> Spawn(const CallContext& context,
                                                  const std::string& class_name);
 
@@ -71,16 +71,16 @@ class Connection {
   std::map<std::string, ComPtr<IWbemClassObject>, NameLess> classes_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Thread-safe.
+// The connections to all namespaces. Thread-safe.
 class Connections {
  public:
-  // Any thread may call `warn`, which may be empty.
+  // `warn` may be empty, and must be thread-safe.
   explicit Connections(std::function<void(absl::string_view)> warn) : warn_(std::move(warn)) {}
 
-  // Waits for the connection as long as `context` allows; a waiter holds up nobody.
+  // Waits for the connection until `context` ends. Waiters do not delay other calls.
   absl::StatusOr<std::shared_ptr<Connection>> Get(const CallContext& context, Namespace space);
 
-  // To be called when `lost` does not work any more: the next Get() connects anew.
+  // Forgets a connection that is lost, so that the next Get() makes a new one.
   void Drop(Namespace space, const std::shared_ptr<Connection>& lost);
 
  private:
@@ -88,12 +88,12 @@ class Connections {
     Namespace space;
     std::function<void(absl::string_view)> warn;
     absl::Notification done;
-    // Set before `done`.
+    // Must be set before `done`.
     absl::StatusOr<std::shared_ptr<Connection>> connection;
   };
 
-  // Connects on a thread of the process's pool, because ConnectServer knows no deadline. (A
-  // std::thread that is detached at once may never run with MinGW.)
+  // Connects on a thread of the process's pool, because ConnectServer() has no deadline. A detached
+  // std::thread may never run with MinGW.
   std::shared_ptr<Attempt> Begin(Namespace space) const;
 
   const std::function<void(absl::string_view)> warn_;

@@ -46,7 +46,7 @@ Variant I2(SHORT value) {
   return variant;
 }
 
-// The value that a property of the type reads from a VARIANT.
+// Returns the value that a property of the type reads from a VARIANT.
 Value Read(const Variant& variant, CIMTYPE type) {
   const absl::StatusOr<Value> value = ToValue(*variant, type);
   EXPECT_TRUE(value.ok()) << value.status();
@@ -150,7 +150,7 @@ TEST(VariantTest, NullsAreNullsOfTheirType) {
   }
 }
 
-// uint32 and uint16 come as signed integers, which is when 2^31 and above are negative.
+// Automation carries uint32 and uint16 as signed integers, negative from 2^31 on.
 TEST(VariantTest, BitsAreReadByTheCimTypeNotByTheCarriersSign) {
   EXPECT_EQ(Read(I4(-1), CIM_UINT32), Value::Uint32(0xFFFFFFFF));
   EXPECT_EQ(Read(I4(std::numeric_limits<LONG>::min()), CIM_UINT32), Value::Uint32(0x80000000));
@@ -210,7 +210,7 @@ TEST(VariantTest, AValueOfAnotherTypeIsAnErrorAndNeverCut) {
   EXPECT_FALSE(ToValue(**array, CIM_UINT32).ok());
 }
 
-// As WMI may hand out empty ones.
+// WMI may return empty arrays of VARIANT.
 TEST(VariantTest, ArraysOfVariantsAreRead) {
   Variant array;
   V_VT(array.get()) = VT_ARRAY | VT_VARIANT;
@@ -312,7 +312,7 @@ class EmbeddedTest : public ::testing::Test {
     EXPECT_EQ(FakesAlive(), 0);
   }
 
-  // An object of a class with a number, a text, and an instance of itself.
+  // A class with a number, a text, and an instance of itself.
   ComPtr<FakeObject> definition_ = [] {
     ComPtr<FakeObject> definition = FakeObject::New(L"Node");
     definition->Declare(L"Number", CIM_UINT32);
@@ -347,7 +347,7 @@ TEST_F(EmbeddedTest, ObjectsInObjectsComeBack) {
   ASSERT_TRUE(variant.ok()) << variant.status();
   EXPECT_EQ(V_VT(variant->get()), VT_UNKNOWN);
   EXPECT_EQ(Read(*variant, CIM_OBJECT), tree);
-  // As WMI declares some of its out parameters.
+  // WMI declares some objects in out parameters as strings.
   EXPECT_EQ(Read(*variant, CIM_STRING), tree);
 }
 

@@ -117,7 +117,7 @@ std::optional<Number> NumberOf(const VARIANT& variant) {
   }
 }
 
-// Returns an integer whose bits fit the type, whatever sign the carrier gave them.
+// Returns the integer with the carrier's bits; the CIM type, not the carrier, decides its sign.
 absl::StatusOr<Value> ToInteger(const VARIANT& variant, Type type) {
   const std::optional<Number> number = NumberOf(variant);
   if (!number.has_value()) return Unexpected(variant, type);
@@ -129,7 +129,7 @@ absl::StatusOr<Value> ToInteger(const VARIANT& variant, Type type) {
   }
   const uint64_t value = (number->negative ? 0 - number->magnitude : number->magnitude) & mask;
   if (IsUnsigned(type)) return Value::Unsigned(type, value);
-  // Extends the sign.
+  // Sign extension.
   return Value::Signed(type, static_cast<int64_t>((value ^ sign) - sign));
 }
 
@@ -174,7 +174,7 @@ absl::StatusOr<Value> ToArray(const VARIANT& variant, Type type) {
   absl::Status status;
   for (ULONG i = 0; i < array->rgsabound[0].cElements && status.ok(); ++i) {
     const char* const source = static_cast<const char*>(data) + i * size;
-    // A view of the element, which stays the array's.
+    // A view of the element, which the array still owns.
     if (carrier == VT_VARIANT) {
       std::memcpy(&element, source, size);
     } else {
@@ -197,7 +197,7 @@ absl::Status Mismatch(const Value& value, Type type, bool is_array = false) {
                    TypeName(type), is_array ? "[]" : "", " is asked for"));
 }
 
-// The bits of an integer in the range of the type.
+// Returns the bits of an integer, or nullopt if the type cannot hold it.
 std::optional<uint64_t> BitsFor(const Value& value, Type type) {
   const int bits = BitsOf(type);
   if (IsUnsigned(type)) {
@@ -231,8 +231,8 @@ absl::StatusOr<Variant> FromInteger(const Value& value, Type type) {
       V_I4(variant.get()) = static_cast<LONG>(*bits);
       break;
     default:
-      // Decimal and nothing else (learn.microsoft.com/windows/win32/api/wbemcli/
-      // nf-wbemcli-iwbemclassobject-put).
+      // WMI accepts decimal only
+      // (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-put).
       V_BSTR(variant.get()) =
           Bstr(IsSigned(type) ? absl::StrCat(static_cast<int64_t>(*bits)) : absl::StrCat(*bits))
               .Release();
@@ -299,7 +299,7 @@ absl::StatusOr<Variant> FromArray(const Value& value, Type type, const Spawn& sp
   V_ARRAY(variant.get()) = array;
   for (LONG i = 0; i < static_cast<LONG>(elements->size()); ++i) {
     ABSL_ASSIGN_OR_RETURN(Variant element, FromScalar((*elements)[i], type, spawn));
-    // Text and objects are passed themselves, all else by address.
+    // Text and objects are passed by value, others by address.
     const bool is_pointer = carrier == VT_BSTR || carrier == VT_UNKNOWN;
     void* const source = is_pointer ? V_BYREF(element.get()) : &V_I8(element.get());
     const HRESULT result = SafeArrayPutElement(array, &i, source);

@@ -1,5 +1,5 @@
-// Base classes of the COM objects that stand in for WMI's: those of the fake WMI in this folder,
-// and those of the double under Wine. They belong to no apartment: any thread may call.
+// Base classes of the fake WMI in this folder and of the double under Wine. Their objects belong to
+// no apartment: any thread may call them.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,10 @@
 
 namespace csi_proxy::cim {
 
-// The number of COM objects that are not released yet.
+// The number of COM objects that have not been released.
 inline std::atomic<int> objects_alive = 0;
 
-// IUnknown for one interface.
+// Implements IUnknown for one interface.
 template <typename Interface>
 class Unknown : public Interface {
  public:
@@ -42,18 +42,18 @@ class Unknown : public Interface {
   std::atomic<ULONG> references_ = 1;
 };
 
-// A reference for the caller of a COM method.
+// Returns a reference that the caller of a COM method must release.
 template <typename Class>
 Class* HandOut(const ComPtr<Class>& object) {
   if (object) object->AddRef();
   return object.get();
 }
 
-// A method of an interface, its name and its types, that nobody is to need.
+// A method that no client calls.
 #define NOT_IMPLEMENTED(name, ...) \
   HRESULT STDMETHODCALLTYPE name(__VA_ARGS__) override { return E_NOTIMPL; }
 
-// WMI's interfaces without the methods that no client here has a use for.
+// WMI's interfaces, without the methods that our clients do not call.
 
 class ServicesBase : public Unknown<IWbemServices> {
  public:
@@ -116,7 +116,7 @@ class CallResultBase : public Unknown<IWbemCallResult> {
   NOT_IMPLEMENTED(GetResultServices, LONG, IWbemServices**)
 };
 
-// The object of GetErrorInfo: Automation's description, and behind it WMI's own error object.
+// The object of GetErrorInfo(): Automation's description, and WMI's own error object.
 class ErrorInfo : public Unknown<IErrorInfo> {
  public:
   ErrorInfo(ComPtr<IWbemClassObject> object, std::string description)

@@ -1,4 +1,4 @@
-// A session on a fake WMI that answers: of class Thing, which has the methods Make and Plain.
+// A session on a fake WMI with the class Thing, which has the methods Make and Plain.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ class FakeWmiTest : public ::testing::Test {
     wmi_.get = nullptr;
     wmi_.method = nullptr;
     SetErrorInfo(0, nullptr);
-    // The threads that connected may be about to let go.
+    // The threads that connected may still hold references.
     for (int i = 0; i < 200 && FakesAlive() > 1; ++i) absl::SleepFor(absl::Milliseconds(10));
     EXPECT_EQ(FakesAlive(), 1) << "not all was released; the factory alone should be left";
   }

@@ -1,5 +1,5 @@
-// A fake WMI in the test's process, which does at will what a real one does not: fail at each step,
-// hang, restart, count calls and references that are still held.
+// A fake WMI in the test's process: fails at any step, hangs, restarts, and counts calls and
+// references.
 #pragma once
 
 #include <atomic>
@@ -14,13 +14,13 @@
 
 namespace csi_proxy::cim {
 
-// Counts the fake's COM objects that are not released yet.
+// Returns the number of the fake's COM objects that have not been released.
 inline int FakesAlive() { return objects_alive; }
 
-// Makes the interfaces of the fake pass for proxies, with a proxy's security.
+// Gives the fake's interfaces the security interface of proxies.
 HRESULT AsProxy(REFIID iid, void** out);
 
-// An interface of the fake's.
+// Base class of the fake's interfaces.
 template <typename Base>
 class FakeUnknown : public Base {
  public:
@@ -30,8 +30,7 @@ class FakeUnknown : public Base {
   }
 };
 
-// A class, an instance, or the parameters of a method. For one thread at a time, as it cannot be
-// assumed of WMI's either.
+// A class, an instance, or the parameters of a method. Not thread-safe, like WMI's own.
 class FakeObject : public FakeUnknown<ClassObjectBase> {
  public:
   struct Property {
@@ -47,12 +46,12 @@ class FakeObject : public FakeUnknown<ClassObjectBase> {
   }
 
   std::map<std::wstring, Property> properties;
-  // The methods of a class: the parameters of each, or null.
+  // The parameters of each method of a class, or null.
   std::map<std::wstring, ComPtr<FakeObject>> methods;
-  // The answer of Put().
+  // The result of Put().
   HRESULT put = WBEM_S_NO_ERROR;
 
-  // A property with text, or a VT_I4, or none.
+  // Set a property with text or a VT_I4; Declare() one without value.
   void Set(const std::wstring& name, absl::string_view text);
   void Set(const std::wstring& name, CIMTYPE type, LONG value);
   void Declare(const std::wstring& name, CIMTYPE type) { properties[name].type = type; }
@@ -72,24 +71,24 @@ class FakeObject : public FakeUnknown<ClassObjectBase> {
   std::map<std::wstring, Property>::iterator next_;
 };
 
-// The course of a call.
+// The course of a call in the fake.
 struct FakeReply {
-  // The result of the call itself.
+  // The call's own result.
   HRESULT begin = WBEM_S_NO_ERROR;
-  // The call itself hands out the first object.
+  // True if the call itself returns the first object.
   bool at_once = false;
-  // The operation never ends.
+  // True if the operation never ends.
   bool hangs = false;
-  // The result of the operation; of a query, after its objects.
+  // The operation's result; a query's comes after its objects.
   HRESULT end = WBEM_S_NO_ERROR;
   std::vector<ComPtr<FakeObject>> objects;
-  // The number of a query's objects that come before the caller has waited once; 0: all.
+  // The number of a query's objects that come before the first wait; 0 for all.
   size_t first = 0;
-  // The error object of a failure, for GetErrorInfo.
+  // The error object for GetErrorInfo().
   ComPtr<FakeObject> error;
 };
 
-// The behaviour of the fake. Called by any thread.
+// The behaviour of the fake. Functions must be thread-safe.
 struct FakeWmi {
   std::function<HRESULT(const std::wstring& space)> connect;
   std::function<FakeReply(const std::wstring& wql)> query;
@@ -97,10 +96,10 @@ struct FakeWmi {
   std::function<FakeReply(const std::wstring& path, const std::wstring& method, FakeObject* in)>
       method;
 
-  // The number of times that any query was asked for its next objects.
+  // The number of calls of Next() for all queries.
   std::atomic<int> nexts = 0;
 
-  // Its interfaces pass for proxies, and `blankets` has the arguments of each SetBlanket.
+  // True if the interfaces pass for proxies; then `blankets` records each SetBlanket().
   bool has_proxies = false;
   struct Blanket {
     DWORD authentication_level;
@@ -110,7 +109,7 @@ struct FakeWmi {
   std::vector<Blanket> blankets;
 };
 
-// While it exists, creating a WbemLocator gives the fake. Only one at a time.
+// While an object exists, a new WbemLocator is the fake's. There must be only one at a time.
 class FakeWmiServer {
  public:
   explicit FakeWmiServer(FakeWmi* wmi);
