@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// These are winnt.h's; the right to write a file's data is, of a folder, the one to add a file, and
-// so on.
+// Rights of winnt.h, with what they allow on a folder, where the right to write a file's data is
+// the right to add a file, and so on.
 struct Right {
   uint32_t bits;
   const char* allows;
@@ -37,14 +37,15 @@ constexpr Right kReplacements[] = {
     {0x80000, "own it"},
 };
 
-// SYSTEM, Administrators and TrustedInstaller, the owner of Windows' own files.
+// Returns true for SYSTEM, Administrators and TrustedInstaller, which owns Windows' own files.
 bool IsAdministrative(const std::string& sid) {
   return sid == kSystemSid || sid == kAdministratorsSid ||
          sid == "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
 }
 
-// CREATOR OWNER and CREATOR GROUP stand for the creator of an entry, and so mean nobody where
-// nobody else can; OWNER RIGHTS is the owner, who is checked separately.
+// Returns true for CREATOR OWNER and CREATOR GROUP, which stand for an entry's creator and add no
+// account if only administrators can create entries; and for OWNER RIGHTS, the owner, who is
+// checked separately.
 bool IsPlaceholder(const std::string& sid) {
   return sid == "S-1-3-0" || sid == "S-1-3-1" || sid == "S-1-3-4";
 }
@@ -60,7 +61,7 @@ std::vector<Change> Dangers(const ObjectAccess& access, const std::set<std::stri
     const Change change = {sid, what};
     if (std::find(found.begin(), found.end(), change) == found.end()) found.push_back(change);
   };
-  // An owner may change the access list, whatever it says.
+  // An owner may always change the access list.
   if (!is_trusted(access.owner)) add(access.owner, "change its access list, as its owner");
   if (!access.entries.has_value()) add(kEveryoneSid, "do everything: it has no access list");
   for (const AccessEntry& entry : access.entries.value_or(std::vector<AccessEntry>())) {
@@ -83,7 +84,7 @@ absl::Status Refusal(Folders& folders, const fs::path& path, const std::vector<C
       " is not a safe place for a service that runs as SYSTEM: ", absl::StrJoin(words, "; ")));
 }
 
-// `dangers` is ChangesOf or ReplacementsOf.
+// Checks an object if it exists. `dangers` is ChangesOf or ReplacementsOf.
 absl::Status CheckPath(Folders& folders, const fs::path& path, decltype(ChangesOf)& dangers) {
   const auto access = folders.Access(path);
   if (absl::IsNotFound(access.status())) return absl::OkStatus();
@@ -109,7 +110,7 @@ std::vector<Change> ReplacementsOf(const ObjectAccess& access,
 }
 
 const char* ProtectedSddl(FolderUse use) {
-  // Everybody may run the programs; the log's lines on pods are not for everybody.
+  // All users may run the programs, but only administrators may read the log, which names pods.
   return use == FolderUse::kPrograms
              ? "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)"
              : "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";
@@ -140,7 +141,7 @@ absl::Status CheckProgram(Folders& folders, const fs::path& program) {
 
 absl::Status CheckLogs(Folders& folders, const fs::path& log) {
   ABSL_ASSIGN_OR_RETURN(const auto names, folders.Names(log.parent_path()));
-  // spdlog renames `name.log` to `name.1.log`.
+  // spdlog rotates `name.log` to `name.1.log`.
   const std::string prefix = absl::StrCat(log.stem().string(), ".");
   for (const fs::path& name : names) {
     if (!absl::StartsWithIgnoreCase(name.string(), prefix)) continue;

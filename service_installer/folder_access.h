@@ -1,5 +1,5 @@
-// The rule, on plain data, that finds the accounts besides administrators that can change the
-// content of a folder, and with it the actions of a service that runs as SYSTEM.
+// Finds the accounts, apart from administrators, that can change the content of a folder and
+// thereby what a service does as SYSTEM. Works on plain data.
 #pragma once
 
 #include <cstdint>
@@ -18,89 +18,87 @@ namespace csi_proxy::installer {
 struct AccessEntry {
   bool allows = true;
   uint32_t rights = 0;
-  // As `S-1-5-32-545`.
+  // In the form `S-1-5-32-545`.
   std::string sid;
-  // Applies to entries made within, not to the object itself.
+  // True if the entry applies to objects created in the folder, but not to the folder.
   bool inherit_only = false;
 };
 
-// The content of a file's or folder's security descriptor.
+// The security descriptor of a file or folder.
 struct ObjectAccess {
   std::string owner;
-  // Nothing: there is no list, and everyone may do everything.
+  // nullopt: there is no access list, so everyone may do everything.
   std::optional<std::vector<AccessEntry>> entries;
-  // A symbolic link or a junction: its target can be exchanged.
+  // True for a symbolic link or junction, whose target can be exchanged.
   bool is_link = false;
-  // The number of a file's names.
+  // The number of hard links of a file.
   uint32_t names = 1;
 };
 
 struct Change {
-  // The account, by SID.
+  // The account's SID.
   std::string sid;
-  // As `add or change files`.
+  // In the form `add or change files`.
   std::string what;
 
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-// Lists the accounts that could change the object or the content of a folder. `trusted` are the
-// SIDs of users who may, besides SYSTEM, Administrators and TrustedInstaller. Entries that deny are
-// not counted on.
+// Returns the accounts that can change the object or the content of a folder, except SYSTEM,
+// Administrators, TrustedInstaller and the SIDs in `trusted`. Ignores entries that deny.
 std::vector<Change> ChangesOf(const ObjectAccess& access, const std::set<std::string>& trusted);
 
-// Lists the accounts that could put another folder in the place of this one, or of one below it.
+// Returns the accounts that can replace this folder, or one below it, by another.
 std::vector<Change> ReplacementsOf(const ObjectAccess& access,
                                    const std::set<std::string>& trusted);
 
-// The path that UTF-8 text names; std::filesystem would take it for the system's code page.
+// Returns a path from UTF-8; std::filesystem would read the text in the system's code page.
 std::filesystem::path Utf8Path(const std::string& text);
 
-// The content of a folder decides its readers.
+// Decides which accounts may read a folder that Protect() makes.
 enum class FolderUse { kPrograms, kLogs };
 
-// The folders of this machine. A thin interface, for the same reason as ServiceManager's.
+// The folders of this machine. A thin interface, so that tests record what is asked of it.
 class Folders {
  public:
   virtual ~Folders() = default;
 
-  // NOT_FOUND when there is none.
+  // Returns the access list of an object. NOT_FOUND if it does not exist.
   virtual absl::StatusOr<ObjectAccess> Access(const std::filesystem::path& path) = 0;
 
-  // The SIDs of the installer's user, an administrator.
+  // Returns the SIDs of the installer's user, who must be an administrator.
   virtual std::set<std::string> Self() = 0;
 
-  // Makes the folder, and those above it that are missing, so that only administrators can change
-  // it; gives the same access list to one that is there. FAILED_PRECONDITION for a link.
+  // Creates the folder and its missing parents so that only administrators can change them. Gives
+  // an existing folder the same access list. FAILED_PRECONDITION if it is a link.
   virtual absl::Status Protect(const std::filesystem::path& folder, FolderUse use) = 0;
 
-  // The names of the files and folders in a folder.
+  // Returns the names of the files and folders in a folder.
   virtual absl::StatusOr<std::vector<std::filesystem::path>> Names(
       const std::filesystem::path& folder) = 0;
 
-  // As `BUILTIN\Users`, or the SID itself.
+  // Returns an account's name in the form `BUILTIN\Users`, or the SID if it has none.
   virtual std::string NameOf(const std::string& sid) = 0;
 };
 
-// The access list that Protect() gives, as SDDL: nothing is inherited.
+// Returns the access list that Protect() sets, as SDDL. It inherits nothing.
 const char* ProtectedSddl(FolderUse use);
 
-// FAILED_PRECONDITION, naming account and right, when somebody else can change the folder, or
-// `program` in it, or exchange one of the folders above it. A folder that is missing, up to the
-// first that is there, is no danger yet.
+// Return FAILED_PRECONDITION, naming account and right, if an account other than administrators can
+// change the folder, or `program` in it, or can replace a folder above. Skip missing folders.
 absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckProgram(Folders& folders, const std::filesystem::path& program);
-// The parts of these checks about the folders above `folder`, and about a file.
+// The parts of these checks for the folders above `folder`, and for a file.
 absl::Status CheckAbove(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckFile(Folders& folders, const std::filesystem::path& file);
 
-// FAILED_PRECONDITION when SYSTEM would write to something that somebody else has put into the
-// log's folder: a link, a file with a second name elsewhere, or one that others may change. An
-// access list that the folder is given later does not reach the owner of such a file. `log` is the
-// log file; those that it is renamed to are looked at as well.
+// Returns FAILED_PRECONDITION if SYSTEM would write to an object that another account has put into
+// the log's folder: a link, a file with a second hard link, or a file that another account can
+// change. Protecting the folder later does not take such a file from its owner. Checks `log` and
+// the files to which it is rotated.
 absl::Status CheckLogs(Folders& folders, const std::filesystem::path& log);
 
-// The log file that these flags of csi-proxy ask for; nothing when there is none.
+// Returns the log file that these flags of csi-proxy name, if any.
 std::optional<std::filesystem::path> LogFile(const std::vector<std::string>& flags);
 
 std::unique_ptr<Folders> ThisMachinesFolders();

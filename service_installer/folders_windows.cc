@@ -18,8 +18,8 @@ using win32::UniqueLocal;
 using win32::Utf16;
 using win32::Utf8;
 
-// A file or folder itself, and not the target of a link. Both questions and changes to it goes by
-// this one handle, or another could be put in its place in between.
+// An open file or folder; a link is opened itself, not its target. All queries and changes must use
+// this handle, because the path may name another object by then.
 struct Opened {
   win32::UniqueHandle handle;
   BY_HANDLE_FILE_INFORMATION info;
@@ -55,14 +55,14 @@ class WindowsFolders final : public Folders {
     ObjectAccess access;
     access.owner = SidText(owner);
     access.is_link = opened.is_link();
-    // Wine counts a folder's subfolders as well.
+    // For a folder, Wine counts subfolders too.
     if (!opened.is_folder()) access.names = opened.info.nNumberOfLinks;
     if (list == nullptr) return access;
     access.entries.emplace();
     for (DWORD i = 0; i < list->AceCount; ++i) {
       void* entry = nullptr;
       if (!GetAce(list, i, &entry)) return win32::LastError(path.string());
-      // The kinds that files have begin alike: header, rights, SID.
+      // All types that files have begin alike: header, rights, SID.
       const auto* const ace = static_cast<const ACCESS_ALLOWED_ACE*>(entry);
       const BYTE type = ace->Header.AceType;
       const bool denies = type == ACCESS_DENIED_ACE_TYPE || type == ACCESS_DENIED_CALLBACK_ACE_TYPE;
@@ -138,7 +138,7 @@ class WindowsFolders final : public Folders {
     }
     if (error != ERROR_ALREADY_EXISTS) return win32::ToStatus(error, path.string());
 
-    // The privileges help where the present list keeps an administrator out.
+    // Needed if the present access list excludes administrators.
     win32::EnablePrivilege(SE_TAKE_OWNERSHIP_NAME);
     win32::EnablePrivilege(SE_RESTORE_NAME);
     PSID owner = nullptr;
@@ -152,7 +152,7 @@ class WindowsFolders final : public Folders {
     if (opened.is_link() || !opened.is_folder()) {
       return absl::FailedPreconditionError(absl::StrCat(path.string(), " is not a folder"));
     }
-    // All that is in the folder inherits the list
+    // All objects in the folder inherit the list
     // (learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces).
     const DWORD set = SetSecurityInfo(opened.handle.get(), SE_FILE_OBJECT,
                                       OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION |

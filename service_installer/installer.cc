@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr uint32_t kServiceSpecificError = 1066;  // ERROR_SERVICE_SPECIFIC_ERROR
 constexpr uint32_t kNeverStarted = 1077;          // ERROR_SERVICE_NEVER_STARTED
 constexpr char kServiceFlag[] = "-windows-service";
-// However much progress a stop reports, it has no more than this many times the patience.
+// A stop that keeps reporting progress gets at most this many times `patience`.
 constexpr int kMostPatience = 10;
 
 bool IsServiceFlag(const std::string& flag) {
@@ -138,7 +138,7 @@ absl::Status Installer::Uninstall() {
   if (!Step(absl::StrCat("delete service ", name_))) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(environment_.services->Delete(name_));
   ABSL_RETURN_IF_ERROR(environment_.services->RemoveEventSource(kEventSource));
-  // It is marked for deletion and goes with its last open handle.
+  // A service marked for deletion exists until its last handle is closed.
   const absl::Time give_up = absl::Now() + environment_.patience;
   while (Exists()) {
     if (absl::Now() >= give_up) {
@@ -181,7 +181,7 @@ absl::Status Installer::AwaitStopped() {
     ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
     if (status.state == ServiceState::kStopped) return absl::OkStatus();
     if (status.state != ServiceState::kStopPending) {
-      // A service that is starting refuses it, and may take it later.
+      // A service that is starting refuses to stop, and is asked again.
       const absl::Status asked = environment_.services->Stop(name_);
       if (!asked.ok() && !absl::IsUnavailable(asked)) return asked;
     } else if (status.checkpoint > checkpoint) {
@@ -210,8 +210,8 @@ absl::Status Installer::Terminate() {
   if (!Step(absl::StrCat("end process ", status.process_id, " of service ", name_))) {
     return absl::OkStatus();
   }
-  // To the manager this is a failure: it would start the service again while its program is
-  // replaced or the service removed.
+  // The manager takes the end of the process for a failure. It would restart the service while its
+  // program is being replaced or the service removed.
   const absl::Status suspended = services.SuspendRestart(name_);
   if (!suspended.ok()) {
     *environment_.out << "it may be restarted meanwhile: " << suspended.message() << "\n";
@@ -250,7 +250,7 @@ absl::Status Installer::StartWith(const std::set<std::string>& expected_pipes) {
       *environment_.out << answering.size() << " pipes answer\n";
       return absl::OkStatus();
     }
-    // A program that has ended will not answer any more.
+    // A program that has ended will not answer.
     ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
     if (status.state == ServiceState::kStopped) {
       return absl::FailedPreconditionError(
@@ -281,7 +281,7 @@ absl::Status Installer::Report() {
 }
 
 bool IsOurs(const ServiceConfig& config) {
-  // The last component of a Windows path.
+  // Takes the last component of the Windows path.
   absl::string_view name = config.command[0];
   name.remove_prefix(name.find_last_of("\\/") + 1);
   return absl::StartsWithIgnoreCase(name, "csi-proxy");

@@ -1,5 +1,5 @@
 // The actions of csi-proxy-service. Each can be repeated: it compares the node with the wanted
-// state, changes the differences, and prints them.
+// state, prints the differences and removes them.
 #pragma once
 
 #include <filesystem>
@@ -18,31 +18,30 @@
 
 namespace csi_proxy::installer {
 
-// The names existing node bootstraps give the service; the first is ours too.
+// The names that node bootstraps give the service. A new service gets the first.
 inline constexpr const char* kServiceNames[] = {"csi-proxy", "csiproxy"};
 inline constexpr char kProgramName[] = "csi-proxy.exe";
 inline constexpr char kInstallerName[] = "csi-proxy-service.exe";
-// Under which name the service writes to the event log, whatever its own name.
+// The source of the service's entries in the event log, for every service name.
 inline constexpr char kEventSource[] = "csi-proxy";
 
 struct InstallRequest {
-  // The settings, `config.command` apart.
+  // The wanted settings, except `config.command`.
   ServiceConfig config;
   std::filesystem::path program;
-  // A folder with both programs, which are put beside `program` first, once that folder is known to
-  // be safe.
+  // A folder that contains both programs. They are copied into the folder of `program` after that
+  // has been made safe.
   std::optional<std::filesystem::path> source = {};
-  // The service's flags; not given: those it has already.
+  // The flags of the service. nullopt: unchanged.
   std::optional<std::vector<std::string>> flags;
-  // If true, a service that runs another program, such as nssm, becomes ours.
+  // If true, a service that runs another program, for example nssm, is changed to run csi-proxy.
   bool replace_wrapper = false;
-  // If true, a folder of the program or the log that others may change gets an access list of its
-  // own.
+  // If true, a program's or log's folder that others may change gets a protected access list.
   bool repair_folders = false;
 };
 
-// Asks every released version's pipe for its health, all at once; the names of those that answer.
-// On Windows only.
+// Asks the pipes of all released versions for their health, in parallel, and returns the names of
+// those that answer. Windows only.
 std::set<std::string> AnsweringPipes();
 
 class Installer {
@@ -50,54 +49,54 @@ class Installer {
   struct Environment {
     ServiceManager* services;
     Folders* folders;
-    // The pipes that answer now.
+    // Returns the pipes that answer.
     std::function<std::set<std::string>()> answering_pipes;
-    // The stream for the messages about each step.
+    // Receives the messages about each step.
     std::ostream* out;
-    // Only print it.
+    // If true, steps are printed but not taken.
     bool dry_run = false;
-    // The time to wait for a state, or for a sign of progress towards a stop, and the interval at
-    // which to look.
+    // How long to wait for a state, or for progress of a stop, and how often to check.
     absl::Duration patience = absl::Seconds(60);
     absl::Duration interval = absl::Milliseconds(100);
   };
 
-  // `name` empty: the one of kServiceNames that exists, else the first.
+  // Creates the installer for the service `name`. Empty: the one of kServiceNames that exists,
+  // otherwise the first.
   static absl::StatusOr<Installer> Create(Environment environment, std::string name);
 
   const std::string& name() const { return name_; }
 
-  // Makes the service, or changes the one there is. FAILED_PRECONDITION when that runs another
-  // program and `replace_wrapper` is not set, and when accounts other than administrators may
-  // change the program or the log and `repair_folders` is not set. A running service takes new
-  // settings at its next start, which is said.
+  // Creates the service or changes the existing one. A running service gets the new settings at its
+  // next start; a message says so. FAILED_PRECONDITION if the service runs another program, unless
+  // `replace_wrapper` is true; or if accounts other than administrators may change the program or
+  // the log, unless `repair_folders` is true.
   absl::Status Install(const InstallRequest& request);
 
-  // Puts `program` in the place of the service's own: stops it, swaps the files, starts it, and
-  // waits until all pipes answer that answered before (at least one). When that fails, the old
-  // program is put back and started, and the status says why. FAILED_PRECONDITION when accounts
-  // other than administrators may change the program's folder and `repair_folders` is not set.
+  // Replaces the program of the service: stops it, swaps the files, starts it, and waits until all
+  // pipes that answered before (at least one) answer again. If that fails, restores and starts the
+  // old program, and returns the reason. FAILED_PRECONDITION if accounts other than administrators
+  // may change the program's folder, unless `repair_folders` is true.
   absl::Status Upgrade(const std::filesystem::path& program, bool repair_folders = false);
 
-  // Stops and removes the service. Its program and files stay. OK when there is none.
+  // Stops and removes the service. Keeps its program and files. OK if there is no service.
   absl::Status Uninstall();
 
-  // Waits until it runs. FAILED_PRECONDITION, with the exit code, when the service ends instead;
-  // DEADLINE_EXCEEDED when patience does.
+  // Starts the service and waits until it runs. FAILED_PRECONDITION with the exit code if it ends;
+  // DEADLINE_EXCEEDED after `patience`.
   absl::Status Start();
 
-  // Waits until it has stopped. When patience ends first, the process is ended; FAILED_PRECONDITION
-  // when that runs another program.
+  // Stops the service and waits until it has stopped. After `patience`, terminates its process.
+  // FAILED_PRECONDITION if the process runs another program.
   absl::Status Stop();
 
-  // Prints the configuration and the state of the service.
+  // Prints the configuration and state of the service.
   absl::Status Report();
 
  private:
   Installer(Environment environment, std::string name)
       : environment_(std::move(environment)), name_(std::move(name)) {}
 
-  // Prints a step; true when it is to be taken.
+  // Prints a step and returns true if it must be taken.
   bool Step(const std::string& what);
   absl::Status MakeFoldersSafe(const InstallRequest& request,
                                const std::vector<std::string>& flags);
@@ -115,10 +114,10 @@ class Installer {
   std::string name_;
 };
 
-// Tells whether a service runs csi-proxy itself, and not a wrapper.
+// Returns true if a service runs csi-proxy itself rather than a wrapper.
 bool IsOurs(const ServiceConfig& config);
 
-// Explains an exit of the service, and the remedy.
+// Explains why the service ended, and what can be done.
 std::string ExplainExit(const ServiceStatus& status);
 
 }  // namespace csi_proxy::installer

@@ -1,4 +1,4 @@
-// The installer's part about the surroundings of the service: folders and the event log.
+// The installer's actions on folders and the event log.
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
@@ -26,7 +26,8 @@ absl::Status Installer::MakeFolderSafe(const fs::path& folder, FolderUse use, bo
   const bool missing = absl::IsNotFound(folders.Access(folder).status());
   absl::Status safe = CheckFolder(folders, folder);
   if (!missing && (safe.ok() || !repair)) return WithAdvice(safe);
-  // Nobody may exchange the folder while it gets its access list.
+  // The folders above are checked first: an account that can change them could replace the folder
+  // before it gets its access list.
   if (absl::Status above = CheckAbove(folders, folder); !above.ok()) return WithAdvice(above);
   const std::string may = use == FolderUse::kPrograms ? "change " : "use ";
   if (!Step(absl::StrCat(missing ? "make, and " : "", "let only administrators ", may,
@@ -42,7 +43,7 @@ absl::Status Installer::MakeFoldersSafe(const InstallRequest& request,
   Folders& folders = *environment_.folders;
   const fs::path folder = request.program.parent_path();
   if (!request.source.has_value()) {
-    // No access list restores a program that others could change.
+    // A protected folder does not help if the program may already have been changed.
     if (absl::Status own = CheckFile(folders, request.program); !own.ok()) {
       return absl::Status(own.code(), absl::StrCat(own.message(),
                                                    ". It may have been changed already: install "
@@ -53,15 +54,15 @@ absl::Status Installer::MakeFoldersSafe(const InstallRequest& request,
   if (!safe.ok()) return safe;
 
   const std::optional<fs::path> log = LogFile(flags);
-  // A relative one is relative to where the service manager starts services, System32.
+  // A relative path is relative to System32, where the service manager starts services.
   if (!log.has_value() || !log->has_root_path()) return absl::OkStatus();
-  // The program's folder is already safe, and must stay open to the users who may run the program.
+  // The program's folder is safe already, and its users must keep their right to run the program.
   if (log->parent_path() != folder) {
     safe = MakeFolderSafe(log->parent_path(), FolderUse::kLogs, request.repair_folders);
     if (!safe.ok()) return safe;
   }
   const absl::Status logs = CheckLogs(folders, *log);
-  // A folder that would be made has no logs.
+  // A folder that a dry run would create contains no logs.
   return environment_.dry_run && absl::IsNotFound(logs) ? absl::OkStatus() : logs;
 }
 

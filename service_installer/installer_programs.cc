@@ -1,4 +1,4 @@
-// The installer's part about the files of the programs.
+// The installer's actions on the program files.
 #include <ostream>
 #include <system_error>
 
@@ -28,8 +28,8 @@ fs::path WithSuffix(const fs::path& path, const char* suffix) {
   return other;
 }
 
-// Returns the path to which the old program goes. One that an earlier upgrade has put aside may
-// still be in use, by a process that Windows cannot end.
+// Returns the path to which the old program is moved. An earlier one there may still be in use by a
+// process that Windows cannot end.
 fs::path NameForPrevious(const fs::path& target) {
   fs::path name = WithSuffix(target, ".old");
   std::error_code error;
@@ -39,13 +39,13 @@ fs::path NameForPrevious(const fs::path& target) {
   return name;
 }
 
-// Never into the existing file: its owner, its access list and the programs that have it open would
-// stay.
+// Copies a file to a path after removing what is there. Writing into an existing file would keep
+// its owner, its access list and the handles of programs that have it open.
 absl::Status Put(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::remove(to, error);
   if (error) return FileError("remove", to, error);
-  // Without overwrite_existing the copy fails if the name is taken, by a link too.
+  // Without overwrite_existing the copy fails if the name is taken, also by a link.
   fs::copy_file(from, to, error);
   return error ? FileError("copy", from, error) : absl::OkStatus();
 }
@@ -87,7 +87,7 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
     return absl::InvalidArgumentError(
         absl::StrCat("--binary: ", program.string(), " is the service's own program"));
   }
-  // In a folder that others may change, the new program could be exchanged before SYSTEM runs it.
+  // Otherwise the new program could be replaced before SYSTEM runs it.
   ABSL_RETURN_IF_ERROR(MakeFolderSafe(target.parent_path(), FolderUse::kPrograms, repair_folders));
   const fs::path incoming = WithSuffix(target, ".new");
   if (!Step(absl::StrCat("stop service ", name_, ", replace ", target.string(), " with ",
@@ -96,7 +96,7 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
   }
   const std::set<std::string> pipes = environment_.answering_pipes();
 
-  // Copied before anything is stopped: a full disk or a missing file does no harm.
+  // Copied before the service is stopped, so that a full disk or a missing file does no harm.
   ABSL_RETURN_IF_ERROR(Put(program, incoming));
   ABSL_RETURN_IF_ERROR(CheckFile(*environment_.folders, incoming));
   ABSL_RETURN_IF_ERROR(Stop());

@@ -23,7 +23,7 @@ struct Arguments {
   std::string restart_delay = "10s", failure_reset = "24h", patience = "60s";
   bool dry_run = false, replace_wrapper = false, repair_folders = false, help = false,
        version = false;
-  std::optional<std::vector<std::string>> flags;  // after --
+  std::optional<std::vector<std::string>> flags;  // The arguments after `--`.
 };
 
 constexpr char kUsageText[] =

@@ -20,8 +20,7 @@ bool Answers(const api::ReleasedVersion& version) {
   options.connect_timeout = kTimeout;
   const auto channel = client::RemoteChannel::Open(options, version.group, version.version);
   if (!channel.ok()) return false;
-  // The health service's messages have no field that is needed here: the request's absent service
-  // name means the server as a whole.
+  // An empty request asks about the whole server, and only the status of the call matters.
   google::protobuf::Empty request, response;
   return (*channel)
       ->Call("/grpc.health.v1.Health/Check", client::MakeCallContext({.timeout = kTimeout}, {}),

@@ -41,14 +41,14 @@ DWORD StartTypeOf(StartType type) {
   }
 }
 
-// A MULTI_SZ: words that each end in a zero, and one more at the end.
+// Returns a MULTI_SZ: words that each end in a zero, and a final zero.
 std::wstring MultiString(const std::vector<std::string>& words) {
   std::wstring all;
   for (const std::string& word : words) all += Utf16(word) + L'\0';
   return all + L'\0';
 }
 
-// Asks a query function for the room it needs, then for the answer.
+// Calls a query function twice: for the size, then for the data.
 template <typename Query>
 bool QueryInto(std::vector<BYTE>* buffer, Query query) {
   DWORD needed = 0;
@@ -158,9 +158,10 @@ class Manager final : public ServiceManager {
     }
     const DWORD error = GetLastError();
     const absl::Status refused = win32::ToStatus(error, absl::StrCat(name, ": ControlService"));
-    // ERROR_SERVICE_CANNOT_ACCEPT_CTRL while it is pending; this one, of a state in which it does
-    // not accept the control, means the same to us
-    // (https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-controlservice).
+    // Windows returns this error in states that do not accept the control, and
+    // ERROR_SERVICE_CANNOT_ACCEPT_CTRL while a change is pending
+    // (https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-controlservice). The caller
+    // may try again after either.
     return error == ERROR_INVALID_SERVICE_CONTROL ? absl::UnavailableError(refused.message())
                                                   : refused;
   }
@@ -170,7 +171,8 @@ class Manager final : public ServiceManager {
     const win32::UniqueHandle process(
         OpenProcess(PROCESS_TERMINATE | PROCESS_QUERY_LIMITED_INFORMATION, FALSE, process_id));
     if (!process.valid()) return win32::LastError(absl::StrCat("process ", process_id));
-    // The open handle keeps the number: if it is still the service's, it is so of this process.
+    // The open handle keeps the process id from being reused. So if the service still reports that
+    // id, the handle is its process.
     ABSL_ASSIGN_OR_RETURN(const auto status, Status(name));
     if (status.state == ServiceState::kStopped || status.process_id != process_id) {
       return absl::OkStatus();
@@ -198,7 +200,7 @@ class Manager final : public ServiceManager {
         })) {
       return win32::LastError(absl::StrCat(name, ": QueryServiceConfig2"));
     }
-    // No actions, in an array that is there: they are deleted
+    // An array without entries deletes the actions
     // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actionsw).
     SC_ACTION unused{};
     SERVICE_FAILURE_ACTIONSW none{};
@@ -249,9 +251,9 @@ class Manager final : public ServiceManager {
   }
 
  private:
-  // Its messages 1 to 1000 are the inserted text and nothing else
-  // (https://learn.microsoft.com/windows-server/administration/windows-commands/eventcreate); ours
-  // are number 1000.
+  // Messages 1 to 1000 of this file are the inserted text only
+  // (https://learn.microsoft.com/windows-server/administration/windows-commands/eventcreate). The
+  // service writes message 1000.
   static constexpr wchar_t kEventMessageFile[] = LR"(%SystemRoot%\System32\EventCreate.exe)";
 
   static std::wstring EventSourceKey(const std::string& source) {
@@ -292,8 +294,8 @@ class Manager final : public ServiceManager {
     actions.cActions = 1;
     actions.lpsaActions = &restart;
     Set(service, "failure actions", SERVICE_CONFIG_FAILURE_ACTIONS, &actions);
-    // Without it, the manager does not count an end that reports an error code and STOPPED as a
-    // failure
+    // Without the flag, the manager does not treat a service that reports STOPPED with an error
+    // code as failed
     // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actions_flag).
     SERVICE_FAILURE_ACTIONS_FLAG flag{.fFailureActionsOnNonCrashFailures = TRUE};
     Set(service, "failure actions flag", SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, &flag);
@@ -306,7 +308,7 @@ class Manager final : public ServiceManager {
     Set(service, "required privileges", SERVICE_CONFIG_REQUIRED_PRIVILEGES_INFO, &required);
   }
 
-  // Settings that cannot be read stay as they are.
+  // Reads further settings. Those that cannot be read keep the values in `config`.
   static void ReadExtras(SC_HANDLE service, ServiceConfig* config) {
     std::vector<BYTE> buffer;
     const auto read = [&](DWORD level) {
@@ -345,7 +347,7 @@ class Manager final : public ServiceManager {
 
   const UniqueServiceHandle manager_;
   Refused* const refused_;
-  // The failure actions that were taken away, as Windows gave them, by the service's name.
+  // The removed failure actions in Windows' binary form, by service name.
   std::map<std::string, std::vector<BYTE>> suspended_;
 };
 

@@ -24,7 +24,7 @@ std::string Quoted(absl::string_view word) {
       ++backslashes;
       continue;
     }
-    // Backslashes count only before a quote.
+    // A backslash is special only before a quote.
     out.append(c == '"' ? 2 * backslashes + 1 : backslashes, '\\');
     backslashes = 0;
     out.push_back(c);
@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<std::string>> SplitCommandLine(absl::string_view line
     if (i == line.size()) break;
     std::string word;
     bool quoted = false;
-    // The program's name knows no escapes: a backslash before its closing quote is a backslash.
+    // In the program's name a backslash is never special, not even before the closing quote.
     const bool program = words.empty();
     while (i < line.size() && (quoted || (line[i] != ' ' && line[i] != '\t'))) {
       size_t backslashes = 0;
@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<std::string>> SplitCommandLine(absl::string_view line
         if (backslashes % 2 == 1) {
           word.push_back('"');
         } else if (quoted && !program && i + 1 < line.size() && line[i + 1] == '"') {
-          // Two quotes within quotes are one.
+          // Two quotes within quotes stand for one.
           word.push_back('"');
           ++i;
         } else {
@@ -103,7 +103,7 @@ std::vector<std::string> Differences(const ServiceConfig& from, const ServiceCon
   compare("display name", from.display_name, to.display_name);
   compare("description", from.description, to.description);
   compare("start type", Name(from.start_type), Name(to.start_type));
-  // Windows says LocalSystem whatever case was asked for.
+  // Windows reports `LocalSystem` in its own capitalisation.
   compare("account", absl::AsciiStrToLower(from.account), absl::AsciiStrToLower(to.account));
   compare("restart delay", absl::FormatDuration(from.restart_delay),
           absl::FormatDuration(to.restart_delay));

@@ -1,4 +1,4 @@
-// The service control manager's settings for csi-proxy, as plain data.
+// The settings of the csi-proxy service in the service control manager, as plain data.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,18 @@ struct ServiceConfig {
   // The program and its arguments.
   std::vector<std::string> command;
   StartType start_type = StartType::kAutomatic;
-  // As `LocalSystem` or `.\name`. No lesser account than the system has the rights that the service
-  // needs.
+  // In the form `LocalSystem` or `.\name`. Only LocalSystem has the rights that the service needs.
   std::string account = "LocalSystem";
-  // After an end that nobody asked for, wait so long and start again; the count of failures is
-  // forgotten after `failure_reset`.
+  // After an unexpected end, Windows restarts the service after `restart_delay`. The count of
+  // failures is reset after `failure_reset`.
   absl::Duration restart_delay = absl::Seconds(10);
   absl::Duration failure_reset = absl::Hours(24);
-  // All that the account's token keeps: restoring and backing up reach every pod's files, managing
-  // volumes formats, mounts and shrinks them, and links are links. WMI's providers act with this
-  // token: to look for disks anew the one of storage may enumerate devices, for which a caller must
-  // have SeLoadDriverPrivilege
-  // (https://learn.microsoft.com/windows/win32/api/cfgmgr32/nf-cfgmgr32-cm_reenumerate_devnode).
-  // No node has shown that a rescan fails without it (doubt 61 of server/host/doubts.md), so the
-  // privilege is kept.
+  // The only privileges that the service's token keeps. Backup and Restore reach the files of every
+  // pod; ManageVolume formats, mounts and shrinks volumes; CreateSymbolicLink makes links.
+  // LoadDriver is for a rescan: WMI's storage provider acts with this token and may enumerate
+  // devices, which requires it
+  // (https://learn.microsoft.com/windows/win32/api/cfgmgr32/nf-cfgmgr32-cm_reenumerate_devnode). No
+  // node has shown that a rescan fails without it (doubt 61 of server/host/doubts.md).
   std::vector<std::string> privileges = {
       "SeBackupPrivilege",     "SeChangeNotifyPrivilege", "SeCreateSymbolicLinkPrivilege",
       "SeLoadDriverPrivilege", "SeManageVolumePrivilege", "SeRestorePrivilege"};
@@ -42,22 +40,22 @@ struct ServiceConfig {
   friend bool operator==(const ServiceConfig&, const ServiceConfig&) = default;
 };
 
-// A word as one argument of a command line, quoted where it must be, by the rules of
+// Returns a word as one argument of a command line, quoted if necessary by the rules of
 // CommandLineToArgvW
 // (https://learn.microsoft.com/windows/win32/api/shellapi/nf-shellapi-commandlinetoargvw).
 std::string QuoteArgument(absl::string_view word);
 
-// The command line of words. The program, the first word, is always quoted: an unquoted path with a
+// Returns the command line for `words`. Always quotes the program, because an unquoted path with a
 // space lets every user who can write to C:\ run a program as the service.
 std::string CommandLine(const std::vector<std::string>& words);
 
-// The words of a command line, the reverse. INVALID_ARGUMENT for an empty one or an open quote.
+// Splits a command line into words. INVALID_ARGUMENT if it is empty or a quote is not closed.
 absl::StatusOr<std::vector<std::string>> SplitCommandLine(absl::string_view line);
 
-// Lists the differences of two configurations, a line each, as `start type: manual -> automatic`.
+// Returns a line per difference of two configurations: `start type: manual -> automatic`.
 std::vector<std::string> Differences(const ServiceConfig& from, const ServiceConfig& to);
 
-// `automatic`, `automatic-delayed`, `manual`, `disabled`.
+// Returns `automatic`, `automatic-delayed`, `manual` or `disabled`.
 const char* Name(StartType type);
 absl::StatusOr<StartType> ParseStartType(absl::string_view name);
 

@@ -1,4 +1,4 @@
-// Calls a method and shows its answer, once or whenever it changes.
+// Calls a method and shows its answer, once or each time that it changes.
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
@@ -23,7 +23,7 @@ absl::StatusOr<std::shared_ptr<client::RemoteChannel>> OpenFor(const Method& met
   return client::RemoteChannel::OpenPath(options, client::PipePath(options, kAdminPipe));
 }
 
-// The request that JSON and flags make together. INVALID_ARGUMENT.
+// Makes the request from --json and the fields' flags. INVALID_ARGUMENT.
 absl::StatusOr<std::unique_ptr<pb::Message>> MakeRequest(const Catalog& catalog,
                                                          const Method& method,
                                                          const CommandLine& line, Input& in) {
@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<pb::Message>> MakeRequest(const Catalog& catalog,
   return request;
 }
 
-// Texts are `output` of a CommandLine.
+// Returns the text of a response. `output` is that of a CommandLine.
 absl::StatusOr<std::string> Show(const pb::Message& response, const std::string& output,
                                  bool on_terminal, bool on_one_line) {
   if (output == kTableOutput && on_terminal) return ToShortTable(response);
@@ -54,7 +54,7 @@ watch::Before BeforeEach(const std::string& output, bool on_terminal) {
   return output == kYamlOutput ? watch::Before::kDashes : watch::Before::kTime;
 }
 
-// OK unless the flags ask for something that the method does not have.
+// Returns INVALID_ARGUMENT if the flags ask for something that the method does not have.
 absl::Status CheckFlags(const Catalog& catalog, const Method& method, const CommandLine& line) {
   const std::string name = absl::StrCat(method.group, " ", KebabCase(method.descriptor->name()));
   if (line.output == kNameOutput && !HasNames(*method.descriptor->output_type())) {
@@ -79,7 +79,7 @@ int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams
         streams.err);
   }
   if (line.words.size() > 2) {
-    // An extra word may be a secret.
+    // The word is not quoted, because it may be a secret.
     return WrongUsage("only flags may follow GROUP METHOD; give a field as --name=value",
                       streams.err);
   }
@@ -94,7 +94,7 @@ int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams
   const bool watches = line.watch > absl::ZeroDuration();
   std::string output = line.output;
   if (output.empty()) {
-    // A whole node does not fit a table.
+    // A whole simulated node does not fit in a table.
     const bool fits = streams.out_is_terminal && method->group != kSimulatedGroup;
     output = fits ? kTableOutput : kJsonOutput;
   }

@@ -18,7 +18,7 @@
 
 namespace csi_proxy::ctl {
 
-// The descriptors of the API files with their comments. The build makes the file that has them.
+// The descriptors of the API files, with their comments. Defined in a generated file.
 extern const unsigned char kApiDescriptors[];
 extern const size_t kApiDescriptorsSize;
 
@@ -26,7 +26,8 @@ namespace {
 
 constexpr char kAdminFile[] = "server/simulator/admin.proto";
 
-// Smaller is preferred: v1, then v2alpha1, then betas, then alphas, newer first.
+// Returns a key that sorts the preferred version first: v1, then v2alpha1, then betas, then alphas,
+// newer before older.
 std::tuple<int, int, int> Preference(const std::string& version) {
   enum Stage { kStable, kNext, kBeta, kAlpha };
   int major = 0, minor = 0, stage = kStable;
@@ -39,12 +40,12 @@ std::tuple<int, int, int> Preference(const std::string& version) {
   if (absl::ConsumePrefix(&rest, "beta")) stage = kBeta;
   if (absl::ConsumePrefix(&rest, "alpha")) stage = kAlpha;
   if (!absl::SimpleAtoi(rest, &minor)) minor = 0;
-  // The next generation, even unfinished, has what the betas and alphas of the first led to.
+  // A later generation, even unfinished, contains what the betas and alphas of the first became.
   if (major >= 2 && stage != kStable) stage = kNext;
   return {stage, -major, -minor};
 }
 
-// The number of single-character edits between two words.
+// Returns the number of single-character edits between two words (the Levenshtein distance).
 size_t Distance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -84,8 +85,8 @@ std::string KebabCase(absl::string_view name) {
   };
   std::string kebab;
   for (size_t i = 0; i < name.size(); ++i) {
-    // A word begins after a lower-case letter, and with the last capital of several, save that the
-    // `s` of IDs belongs to them.
+    // A word begins after a lower-case letter, and with the last capital of several; but the plural
+    // `s` in `IDs` does not end the capitals.
     const bool plural = i + 1 < name.size() && name[i + 1] == 's' && !lower(i + 2);
     const bool begins =
         upper(i) && i > 0 && (lower(i - 1) || (upper(i - 1) && lower(i + 1) && !plural));
@@ -143,7 +144,7 @@ Catalog::Catalog() {
             {is_version ? path[0] : kSimulatedGroup, is_version ? path[1] : "", service.method(i)});
       }
     }
-    // The mark is read from the descriptor as this program knows it, so from the serialised option.
+    // Read from `proto`, because `pool_` does not know the extension that marks secrets.
     for (const pb::DescriptorProto& message : proto.message_type()) {
       for (const pb::FieldDescriptorProto& field : message.field()) {
         if (is_hub && field.options().GetExtension(api::secret)) {
@@ -187,7 +188,7 @@ std::vector<Method> Catalog::Methods(absl::string_view group, absl::string_view 
 std::string Catalog::Successor(absl::string_view group, absl::string_view version) const {
   const std::vector<std::string> versions = Versions(group);
   if (std::find(versions.begin(), versions.end(), version) == versions.end()) return "";
-  // The second part of a preference is the generation, negative.
+  // The second part of a preference is the negated generation.
   const bool is_later =
       std::get<1>(Preference(std::string(version))) < std::get<1>(Preference(versions.front()));
   return is_later || version == versions.front() ? "" : versions.front();

@@ -1,5 +1,5 @@
-// The catalog of all that can be called: every released rpc, with its documentation, from the
-// descriptors of the API files that are built into the program.
+// Every released rpc with its documentation, from the API files' descriptors, built into the
+// program.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -18,7 +18,7 @@ namespace csi_proxy::ctl {
 
 namespace pb = google::protobuf;
 
-// The group under which the simulated node's admin service goes. It has one version without a name.
+// The group of the simulated node's admin service. Its only version has no name.
 inline constexpr char kSimulatedGroup[] = "sim";
 // The pipe of the simulated node's admin service.
 inline constexpr char kAdminPipe[] = "csi-proxy-admin";
@@ -26,10 +26,10 @@ inline constexpr char kAdminPipe[] = "csi-proxy-admin";
 // One rpc of one version.
 struct Method {
   std::string group;
-  std::string version;  // empty for kSimulatedGroup
+  std::string version;  // Empty for kSimulatedGroup.
   const pb::MethodDescriptor* descriptor = nullptr;
 
-  // `/v1.Volume/MountVolume`
+  // Returns `/v1.Volume/MountVolume`.
   std::string path() const;
 };
 
@@ -38,38 +38,39 @@ class Catalog {
  public:
   Catalog();
 
-  // The released groups in alphabetical order; kSimulatedGroup is not among them.
+  // Returns the released groups in alphabetical order, without kSimulatedGroup.
   std::vector<std::string> Groups() const;
-  // Versions of a group, the preferred first: stable before alpha of the next, before beta, before
-  // alpha; newer before older.
+  // Returns the versions of a group, preferred first: stable, then alphas of the next generation,
+  // then betas, then alphas; newer before older.
   std::vector<std::string> Versions(absl::string_view group) const;
   std::vector<Method> Methods(absl::string_view group, absl::string_view version) const;
 
-  // The version of a group that is to be called instead of this one; empty when this is the
-  // preferred one or of a later generation, or not a version at all.
+  // Returns the version to call instead of this one. Empty if this one is preferred, of a later
+  // generation, or not a version.
   std::string Successor(absl::string_view group, absl::string_view version) const;
 
-  // The versions to look at when `version` was asked for: that one, or all of them in order of
-  // preference when it is empty. INVALID_ARGUMENT lists what there is and the nearest name.
+  // Returns `version` if it exists; all versions, preferred first, if it is empty. INVALID_ARGUMENT
+  // lists the names that exist and the nearest one.
   absl::StatusOr<std::vector<std::string>> VersionsFor(absl::string_view group,
                                                        absl::string_view version) const;
 
-  // The method of that name, written in any case and with or without dashes. An empty version is
-  // the preferred one that has it. INVALID_ARGUMENT lists what there is and the nearest name.
+  // Finds a method by its name, in any case and with or without dashes. If `version` is empty,
+  // takes the preferred version that has the method. INVALID_ARGUMENT lists the names that exist
+  // and the nearest one.
   absl::StatusOr<Method> Find(absl::string_view group, absl::string_view method,
                               absl::string_view version) const;
 
-  // The hub's method of the same name; null when there is none, as for one that was renamed since.
+  // Returns the hub's method of that name, or null, for example if the method has been renamed.
   const pb::MethodDescriptor* Hub(const Method& method) const;
-  // Tells whether the API promises that a call changes nothing.
+  // Returns true if the API promises that a call changes nothing.
   bool ChangesNothing(const Method& method) const;
 
-  // A message of the type, empty.
+  // Makes an empty message.
   std::unique_ptr<pb::Message> New(const pb::Descriptor* type) const;
 
-  // Tells whether a field carries a secret, by the hub's mark on the field of that name.
+  // Returns true if the hub marks the field of that name as a secret.
   bool IsSecret(absl::string_view group, const pb::FieldDescriptor& field) const;
-  // Tells whether a message or one inside it has such a field.
+  // Returns true if a message, or one nested in it, has a secret field.
   bool HoldsSecret(absl::string_view group, const pb::Descriptor& type) const;
 
  private:
@@ -77,19 +78,20 @@ class Catalog {
   std::unique_ptr<pb::DescriptorPool> pool_;
   std::unique_ptr<pb::DynamicMessageFactory> factory_;
   std::vector<Method> methods_;
-  std::vector<std::pair<std::string, std::string>> secrets_;  // group, normalised field name
+  std::vector<std::pair<std::string, std::string>> secrets_;  // Group and Plain() field name.
 };
 
-// Lower case, without `-` and `_`: `--disk-number`, `disk_number` and `diskNumber` are one.
+// Returns the name in lower case without `-` and `_`, so that `--disk-number`, `disk_number` and
+// `diskNumber` are equal.
 std::string Plain(absl::string_view name);
 
-// `GetVolumeIDFromTargetPath` is get-volume-id-from-target-path, `diskIDs` disk-ids.
+// Returns get-volume-id-from-target-path for `GetVolumeIDFromTargetPath`, disk-ids for `diskIDs`.
 std::string KebabCase(absl::string_view name);
 
-// The one of `candidates` that is most like `name`; empty when none is.
+// Returns the candidate most similar to `name`, or "" if none is similar.
 std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
 
-// The comment above a descriptor, on one line; empty when there is none.
+// Returns the comment above a descriptor on one line, or "".
 std::string CommentText(const pb::SourceLocation& location);
 template <typename Descriptor>
 std::string Comment(const Descriptor& descriptor) {
@@ -97,7 +99,7 @@ std::string Comment(const Descriptor& descriptor) {
   return descriptor.GetSourceLocation(&location) ? CommentText(location) : "";
 }
 
-// The comment at the top of a file.
+// Returns the comment at the top of a file.
 std::string FileComment(const pb::FileDescriptor& file);
 
 }  // namespace csi_proxy::ctl

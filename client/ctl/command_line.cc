@@ -81,7 +81,7 @@ struct DurationFlag {
   absl::Duration* value;
 };
 
-// The flags' values before they are checked.
+// The flags, with the values that still have to be converted and checked.
 struct Flags {
   explicit Flags(CommandLine* line)
       : timeout{"", "timeout", &line->call.timeout},
@@ -118,7 +118,8 @@ struct Flags {
   po::options_description description;
 };
 
-// `-api=v1` is `--api=v1`, `-v`, `-h`, `-o` and `-w` are short for their flags.
+// Returns a flag in its long form: `-api=v1` as `--api=v1`, and `-v`, `-h`, `-o` and `-w` as the
+// flags that they abbreviate.
 std::string WithTwoDashes(const std::string& argument) {
   if (argument == "-v") return "--verbose";
   if (argument == "-h") return "--help";
@@ -137,7 +138,7 @@ FieldArgument AsField(const std::string& flag) {
   return {flag.substr(2, equals - 2), flag.substr(equals + 1), true};
 }
 
-// Puts each argument where it belongs: `own` gets the program's flags with their values.
+// Puts the program's own flags and their values into `own`, words and fields into `line`.
 void Sort(const std::vector<std::string>& arguments, const po::options_description& flags,
           std::vector<std::string>* own, CommandLine* line) {
   bool only_fields = false;
@@ -159,7 +160,7 @@ void Sort(const std::vector<std::string>& arguments, const po::options_descripti
     }
     own->push_back(argument);
     const bool takes_next = !field.has_value && flag->semantic()->min_tokens() > 0;
-    // Attached, because a value may begin with a dash.
+    // Joined by `=`, because a value may begin with a dash.
     if (takes_next && i + 1 < arguments.size()) absl::StrAppend(&own->back(), "=", arguments[++i]);
   }
 }
@@ -172,7 +173,7 @@ absl::Status Convert(const DurationFlag& flag) {
                                                  "\" is not a duration such as 500ms or 30s"));
 }
 
-// Seconds, or a time with a unit.
+// Accepts seconds, or a duration with a unit.
 absl::Status ConvertWatch(const std::string& text, absl::Duration* watch) {
   double seconds;
   if (absl::SimpleAtod(text, &seconds)) {

@@ -1,4 +1,4 @@
-// Reads a command line: which words, flags of the program, and fields of a request it holds.
+// Splits a command line into words, flags of the program and fields of a request.
 #pragma once
 
 #include <string>
@@ -15,41 +15,41 @@ namespace csi_proxy::ctl {
 
 // The values of --output.
 inline constexpr char kJsonOutput[] = "json";
-inline constexpr char kTableOutput[] = "table";  // at a terminal only the columns a person needs
-inline constexpr char kWideOutput[] = "wide";    // a table of all columns
+inline constexpr char kTableOutput[] = "table";  // On a terminal, only the most useful columns.
+inline constexpr char kWideOutput[] = "wide";    // A table of all columns.
 inline constexpr char kYamlOutput[] = "yaml";
 inline constexpr char kNameOutput[] = "name";
 inline constexpr const char* kOutputs[] = {kJsonOutput, kYamlOutput, kTableOutput, kWideOutput,
                                            kNameOutput};
 
 struct CommandLine {
-  // Everything that is not a flag: `volume mount-volume`.
+  // The arguments that are not flags: `volume mount-volume`.
   std::vector<std::string> words;
-  // Flags that are not the program's own, in order.
+  // The other flags, in the order of the command line.
   std::vector<FieldArgument> fields;
 
-  std::string api;     // version; empty: the preferred one
-  std::string json;    // the request; `-` reads standard input; empty: none
-  std::string output;  // one of those below; empty: as fits
-  // The pause between two calls; zero: one call.
+  std::string api;     // The version; empty: the preferred one.
+  std::string json;    // The request; `-` reads standard input; empty: none.
+  std::string output;  // One of the values above; empty: chosen by the command.
+  // The pause between two calls. Zero: one call.
   absl::Duration watch = absl::ZeroDuration();
   bool verbose = false;
   bool help = false;
   bool version = false;
-  ClientOptions client;  // always remote: the tool exists to reach the service
+  ClientOptions client;  // Always remote, because the program exists to reach the service.
   CallOptions call;
 };
 
-// One dash does for two, as Go's programs have it, and the program's own flags take their value
-// after `=` or as the next argument. After `--` every flag is a field, so that fields with the name
-// of a flag can be given. INVALID_ARGUMENT names the flag, and repeats no value of a field, which
-// may be a secret.
+// Parses a command line. One dash is as good as two, as in Go's programs. The value of the
+// program's own flags follows `=` or is the next argument. After `--` all flags are fields, for
+// fields named like a flag of the program. INVALID_ARGUMENT names the flag, but never quotes the
+// value of a field, which may be a secret.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments);
 
-// The program's own flags, as completions offer them: `--api`.
+// Returns the program's own flags for completion: `--api`.
 std::vector<std::string> OwnFlags();
 
-// The text that --help prints.
+// Returns the text that --help prints.
 std::string HelpText();
 
 }  // namespace csi_proxy::ctl

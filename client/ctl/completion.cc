@@ -13,8 +13,7 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// The script is this text with the tables filled in. zsh runs it in its emulation of bash, which
-// has no compopt.
+// The script, except for its tables. zsh runs it in its emulation of bash, which has no compopt.
 constexpr char kScript[] = R"(_csi_proxyctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} words="" flags="{flags}"
   case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in
@@ -30,7 +29,7 @@ constexpr char kScript[] = R"(_csi_proxyctl() {
 complete -F _csi_proxyctl csi-proxyctl
 )";
 
-// A field's flag as completed: up to its `=`, or whole for a boolean.
+// Returns a field's flag for completion: up to its `=`, or without it for a boolean.
 std::string Completed(const std::string& flag) {
   const size_t equals = flag.find('=');
   return flag.substr(equals + 1) == "BOOL" ? flag.substr(0, equals) : flag.substr(0, equals + 1);
@@ -47,7 +46,7 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
   groups.push_back(kSimulatedGroup);
   std::string methods;
   for (const std::string& group : groups) {
-    // A method that several versions have gets the fields of all of them.
+    // A method that several versions have is offered the fields of all of them.
     std::map<std::string, std::set<std::string>> fields;
     for (const std::string& version : catalog.Versions(group)) {
       for (const Method& method : catalog.Methods(group, version)) {
@@ -67,7 +66,7 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
     absl::StrAppend(&methods, "    ", group, "|\"describe ", group, "\"|\"help ", group,
                     "\") words=\"", absl::StrJoin(names, " "), "\" ;;\n");
   }
-  // bash makes words of their own of `=` and what follows.
+  // bash splits words at `=`.
   absl::StrAppend(&methods, "    \"repair \"*\"--what =\") words=\"",
                   absl::StrJoin(diagnose::kKinds, " "), "\" ;;\n");
   std::vector<std::string> words = groups;

@@ -1,4 +1,4 @@
-// Explains groups and methods, from the comments in the files of the API.
+// Explains groups and methods by the comments in the API files.
 #include <algorithm>
 #include <ostream>
 #include <utility>
@@ -15,7 +15,8 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// `uint32`, `AuthType: NONE|ONE_WAY_CHAP`, `list of string`, `map from uint32 to DiskIDs`.
+// Returns the type of a field: `uint32`, `AuthType: NONE|ONE_WAY_CHAP`, `list of string`, `map from
+// uint32 to DiskIDs`.
 std::string TypeText(const pb::FieldDescriptor& field) {
   if (field.is_map()) {
     return absl::StrCat("map from ", TypeText(*field.message_type()->map_key()), " to ",
@@ -31,7 +32,7 @@ std::string TypeText(const pb::FieldDescriptor& field) {
   return field.is_repeated() ? absl::StrCat("list of ", text) : text;
 }
 
-// The message that a field leads to, or a map's values; null when there is none.
+// Returns the message type of a field, or of a map's values; null if it has none.
 const pb::Descriptor* Inside(const pb::FieldDescriptor& field) {
   if (field.is_map()) return field.message_type()->map_value()->message_type();
   return field.message_type();
@@ -68,11 +69,11 @@ void DescribeMethod(const Method& method, std::ostream& out) {
   out << "\n\n";
 }
 
-// The width of the left column; a longer text there has a line of its own.
+// The width of the left column. A longer name gets a line of its own.
 constexpr size_t kLeft = 30;
 constexpr size_t kWidth = 100;
 
-// Text in lines of kWidth that begin with so many blanks.
+// Wraps text to kWidth columns, each line indented by `indent`.
 std::string Wrap(absl::string_view text, size_t indent) {
   std::string wrapped, line;
   for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
@@ -86,7 +87,8 @@ std::string Wrap(absl::string_view text, size_t indent) {
   return wrapped;
 }
 
-// A name at the left and what is to be said of it beside, or below when it is long.
+// Returns a name in the left column and its text in the right one, on the lines below if it is
+// long.
 std::string Entry(size_t indent, const std::string& name, const std::string& text) {
   const std::string left = std::string(indent, ' ') + name;
   if (text.empty()) return left + "\n";
@@ -95,7 +97,7 @@ std::string Entry(size_t indent, const std::string& name, const std::string& tex
   return right.replace(0, left.size(), left);
 }
 
-// The values of an enum that have something to tell beyond their names.
+// Returns the values of an enum that have comments.
 std::string EnumEntries(const pb::FieldDescriptor& field, size_t indent) {
   std::string text;
   const pb::EnumDescriptor* const type = field.enum_type();
@@ -138,7 +140,7 @@ std::string ResponseHelp(const pb::Descriptor& type, size_t indent) {
   for (int i = 0; i < type.field_count(); ++i) {
     const pb::FieldDescriptor& field = *type.field(i);
     const std::string values = EnumEntries(field, indent + 2);
-    // The values need not be listed twice.
+    // The values are listed below, so the type is shown without them.
     const std::string kind = values.empty() ? TypeText(field) : EnumName(field);
     absl::StrAppend(
         &text, Entry(indent, absl::StrCat(field.name(), " (", kind, ")"), Comment(field)), values);
@@ -149,7 +151,7 @@ std::string ResponseHelp(const pb::Descriptor& type, size_t indent) {
   return text;
 }
 
-// The position of the first status code in a text; npos: none.
+// Returns the position of the first status code in a text, or npos.
 size_t FindCode(absl::string_view text) {
   size_t first = absl::string_view::npos;
   for (int code = 1; code <= static_cast<int>(absl::StatusCode::kUnauthenticated); ++code) {
@@ -159,8 +161,7 @@ size_t FindCode(absl::string_view text) {
   return first;
 }
 
-// The parts of a comment that name a status code: sentences, or what begins with a code after a
-// semicolon.
+// Returns the sentences, or clauses after a semicolon, of a comment that name a status code.
 std::vector<std::string> Errors(const std::string& comment) {
   std::vector<std::string> errors;
   absl::string_view rest = comment;
@@ -181,8 +182,8 @@ std::vector<std::string> Errors(const std::string& comment) {
   return errors;
 }
 
-// The errors that the comments on a method, its request and its group name. The hub's comment on
-// the method tells more where the version's names none.
+// Returns the errors that the comments on a method, its request and its group name. If the
+// version's comment on the method names none, that of the hub is read.
 std::vector<std::string> ErrorsOf(const Catalog& catalog, const Method& method) {
   std::vector<std::string> errors = Errors(Comment(*method.descriptor));
   const auto add = [&errors](const std::string& comment) {
@@ -200,14 +201,14 @@ std::vector<std::string> ErrorsOf(const Catalog& catalog, const Method& method) 
   return errors;
 }
 
-// The first sentence of a comment, as far as it fits.
+// Returns the first sentence of a comment, cut to `width`.
 std::string Brief(const std::string& comment, size_t width) {
   std::string brief = comment.substr(0, comment.find(". "));
   if (brief.size() <= width) return std::string(absl::StripSuffix(brief, "."));
   return absl::StrCat(brief.substr(0, brief.rfind(' ', width - 4)), " ...");
 }
 
-// The versions that have a method of that name, the preferred first.
+// Returns the versions that have a method of that name, preferred first.
 std::vector<std::string> VersionsWith(const Catalog& catalog, const Method& method) {
   std::vector<std::string> versions = catalog.Versions(method.group);
   versions.erase(
@@ -249,7 +250,7 @@ std::string MethodHelp(const Catalog& catalog, const Method& method) {
   return absl::StrCat(text, "\nFlags of every call: csi-proxyctl --help\n");
 }
 
-// The methods of the first version; of later generations those that are new.
+// Lists all methods of the first version, then those that each later generation adds.
 std::string GroupHelp(const Catalog& catalog, const std::string& group,
                       const std::vector<std::string>& versions) {
   const bool has_choice = versions.size() > 1;
@@ -302,7 +303,7 @@ int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams
     streams.out << HelpText();
     return kOk;
   }
-  // An extra word may be a secret.
+  // The word is not quoted, because it may be a secret.
   if (words.size() > 2) return WrongUsage("usage: csi-proxyctl help [GROUP [METHOD]]", streams.err);
   if (words.size() == 2) {
     const absl::StatusOr<Method> method = catalog.Find(words[0], words[1], line.api);

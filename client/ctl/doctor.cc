@@ -16,11 +16,12 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// Short, because there are many pipes and people wait.
+// Short, because doctor examines many pipes while a person waits.
 constexpr absl::Duration kConnectTimeout = absl::Milliseconds(500);
 constexpr absl::Duration kTimeout = absl::Seconds(2);
 
-// gRPC's health protocol: an empty request asks for the whole server, and the answer has one field.
+// The method of gRPC's health protocol. An empty request asks about the whole server, and the
+// answer has one field.
 constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
 constexpr int kStatusField = 1;
 constexpr uint64_t kServing = 1;

@@ -1,4 +1,4 @@
-// Finds out which pipes of the service answer.
+// Examines which pipes of the service answer.
 #pragma once
 
 #include <iosfwd>
@@ -15,9 +15,9 @@ namespace csi_proxy::ctl {
 
 struct PipeReport {
   std::string group, version;
-  // OK: the service behind the pipe says that it serves. Else why not.
+  // OK if the service behind the pipe says that it serves, otherwise the reason.
   absl::Status status = absl::OkStatus();
-  // The time from nothing to a connection, and from there to an answer. Zero unless OK.
+  // The time to connect, and the time from then until the answer. Zero unless `status` is OK.
   absl::Duration connecting = absl::ZeroDuration(), answering = absl::ZeroDuration();
 };
 
@@ -25,8 +25,8 @@ struct PipeReport {
 PipeReport Examine(const ClientOptions& options, const CallOptions& call, const std::string& group,
                    const std::string& version);
 
-// Asks the pipes of all released versions, one after another, and tells. kOk when any answers, else
-// kCallFailed.
+// Examines the pipes of all released versions, one after another, and prints the results. Returns
+// kOk if any answers, otherwise kCallFailed.
 int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptions& call,
            std::ostream& out);
 

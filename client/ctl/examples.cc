@@ -10,14 +10,14 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// A value for a flag: of one method, or of all when `method` is empty. A flag without one is left
-// out; a value of nullptr stands for a boolean that is true.
+// A flag's value in examples of one method, or of all methods if `method` is empty. A flag without
+// a row is left out; nullptr means a boolean flag without a value.
 struct Value {
   absl::string_view method, flag;
   const char* value;
 };
 
-// Rows for one method come before those for all. Secrets are read from standard input.
+// Rows for one method come before rows for all. Examples read secrets from standard input.
 constexpr Value kValues[] = {
     {"AttachDisk", "choose-number", nullptr},
     {"AttachDisk", "disk.size-bytes", "10737418240"},

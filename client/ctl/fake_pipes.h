@@ -1,4 +1,4 @@
-// For tests: a service that answers as it is told.
+// For tests: a service with answers that the test sets.
 #pragma once
 
 #include <google/protobuf/util/json_util.h>
@@ -42,11 +42,11 @@ class FakePipes final : public Pipes {
     return parsed.ok() ? absl::OkStatus() : absl::InternalError(parsed.ToString());
   }
 
-  // Pipes, as `volume v1`.
+  // Names of pipes: `volume v1`.
   std::set<std::string> gone, silent;
-  // By `volume.MountVolume`; what is not listed is answered with an empty message.
+  // Keyed by `volume.MountVolume`. Other methods answer with an empty message.
   std::map<std::string, FakeAnswer> answers;
-  // `v1 volume.MountVolume volume_id: "x"`
+  // In the form `v1 volume.MountVolume volume_id: "x"`.
   std::vector<std::string> sent;
 };
 

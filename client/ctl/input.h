@@ -1,4 +1,4 @@
-// The program's input besides its command line: requests and secrets.
+// The program's input besides the command line: requests and secrets.
 #pragma once
 
 #include <istream>
@@ -11,22 +11,21 @@ namespace csi_proxy::ctl {
 // Not thread-safe.
 class Input {
  public:
-  // `standard_input` is not owned and outlives the object.
+  // `standard_input` is not owned and must outlive the object.
   explicit Input(std::istream& standard_input) : standard_input_(standard_input) {}
 
-  // The whole of a file; `-` is standard input, which can be read once. INVALID_ARGUMENT names the
+  // Reads a whole file. `-` is standard input, which can be read once. INVALID_ARGUMENT names the
   // file that cannot be read.
   absl::StatusOr<std::string> Read(const std::string& path);
 
-  // Read() without the last line break. A secret typed at a terminal is one line and does not
-  // show.
+  // Reads a file without the last line break. A terminal gives one line, without echo.
   absl::StatusOr<std::string> ReadSecret(const std::string& path);
 
-  // One line of standard input, after which nothing else can be read from it.
+  // Reads one line of standard input. Nothing can be read from it afterwards.
   absl::StatusOr<std::string> ReadLine();
 
  private:
-  // OK the first time.
+  // Returns OK the first time only.
   absl::Status TakeStandardInput();
 
   std::istream& standard_input_;

@@ -14,7 +14,7 @@ using Field = pb::FieldDescriptor;
 
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
-// One of the two tells a disk from another; clouds give their volumes' ids as either.
+// Returns what identifies a disk across nodes. Clouds put their volume's id in one of the fields.
 std::string DiskIdentity(const Answer& disk) {
   const std::string serial_number = disk.Text("serial_number");
   return OrDash(serial_number.empty() ? disk.Text("page83") : serial_number);
@@ -53,7 +53,7 @@ const Listing* Find(const pb::Descriptor& response) {
   return found == listings.end() ? nullptr : &*found;
 }
 
-// The list of texts, or map, that is the whole response; null when there is none.
+// Returns the only field of a response if that is a list of strings or a map, otherwise null.
 const Field* WholeList(const pb::Descriptor& response) {
   if (response.field_count() != 1) return nullptr;
   const Field* const field = response.field(0);
@@ -61,14 +61,14 @@ const Field* WholeList(const pb::Descriptor& response) {
   return has_texts || field->is_map() ? field : nullptr;
 }
 
-// An answer that does not outlive `message`.
+// Wraps a message. The answer must not outlive `message`.
 Answer Borrow(const pb::Message& message, std::string* missing) {
   return Answer(std::shared_ptr<const pb::Message>(std::shared_ptr<void>(), &message), missing);
 }
 
 }  // namespace
 
-// Long texts come last, so that they do not push the others away.
+// Columns with long texts are last, so that the other columns stay on the screen.
 absl::Span<const Listing> Listings() {
   static const std::vector<Listing>* const kListings = new std::vector<Listing>{
       {.response = "ListDisksResponse",

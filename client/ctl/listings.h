@@ -1,4 +1,4 @@
-// Lists as a person at a terminal needs them, and the names in them.
+// Short tables of lists for people at a terminal, and the names of the listed objects.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -13,28 +13,29 @@ namespace csi_proxy::ctl {
 
 struct Column {
   const char* head;
-  // Its text in a row; may hold control characters.
+  // Returns the text for a row; may contain control characters.
   std::string (*text)(const Answer& row);
 };
 
 // A response that lists messages.
 struct Listing {
-  const char* response;  // the type's name
-  const char* list;      // its field
-  // The columns that a person needs. Empty: all.
+  const char* response;  // The name of the message type.
+  const char* list;      // The name of its field.
+  // The columns of the short table. Empty: all.
   std::vector<Column> columns;
-  // By which calls name a row.
+  // Returns the name by which calls refer to the row's object.
   std::string (*name)(const Answer& row);
 };
 absl::Span<const Listing> Listings();
 
-// The response with the columns that a person needs; as ToTable() when all are needed, or when its
-// version has other fields.
+// Returns a response as a short table. Returns ToTable() if all columns are shown, or if the
+// response's version has other fields.
 std::string ToShortTable(const pb::Message& response);
 
-// Tells whether responses of the type list objects that have names.
+// Returns true if responses of the type list objects with names.
 bool HasNames(const pb::Descriptor& response);
-// A line for each name in a response of such a type: what stands in a list of texts, a map's keys.
+// Returns a line for each name in a response: the strings of a list, or the keys of a map.
+// REQUIRES: HasNames() of its type.
 std::string ToNames(const pb::Message& response);
 
 }  // namespace csi_proxy::ctl

@@ -18,8 +18,7 @@ namespace pb = google::protobuf;
 using Field = pb::FieldDescriptor;
 using Row = std::vector<std::string>;
 
-// The rows of a repeated message or a map, with a head of the fields' names. A map's entries come
-// by key.
+// Returns the entries of a repeated message or a map (sorted by key) below a row of field names.
 std::vector<Row> Rows(const pb::Message& message, const Field* field) {
   std::vector<Row> rows;
   const pb::Reflection& r = *message.GetReflection();
@@ -120,7 +119,7 @@ std::string Printable(absl::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
-    // U+0080 to U+009F are C2 80 to C2 9F.
+    // U+0080 to U+009F are encoded as C2 80 to C2 9F.
     const bool wide_control = c == 0xC2 && next >= 0x80 && next <= 0x9F;
     if (c < 0x20 || c == 0x7F) {
       absl::StrAppendFormat(&printable, "\\x%02x", c);
@@ -176,7 +175,7 @@ absl::StatusOr<std::string> ToJsonLine(const pb::Message& message) {
 }
 
 void SortByKey(std::vector<std::vector<std::string>>* rows) {
-  // Numbers as numbers: the shorter is the smaller.
+  // Compares the length first, which sorts decimal numbers by value.
   std::sort(rows->begin(), rows->end(), [](const Row& a, const Row& b) {
     return std::pair(a[0].size(), a) < std::pair(b[0].size(), b);
   });

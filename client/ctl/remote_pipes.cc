@@ -1,5 +1,5 @@
-// The pipes of this machine. Apart from the reading of answers: what Windows' own headers, which
-// come with gRPC's, make of names such as GetMessage.
+// The pipes of this machine. In a file of its own, because gRPC includes Windows headers, which
+// redefine names such as GetMessage.
 #include <map>
 
 #include "client/cpp/pipe_path.h"

@@ -33,7 +33,7 @@ absl::Status Bad(absl::string_view name, absl::string_view value, absl::string_v
       absl::StrCat("--", name, ": \"", absl::CEscape(value.substr(0, 64)), "\" is not ", wanted));
 }
 
-// Sets or adds one value.
+// Sets a singular field, or adds to a repeated one.
 template <typename T>
 void Put(pb::Message* message, const Field* field, T value,
          void (pb::Reflection::*set)(pb::Message*, const Field*, T) const,
@@ -122,12 +122,12 @@ absl::Status NoSuchField(const pb::Descriptor& type, const std::string& name) {
                     : absl::StrCat("\nIts fields: ", absl::StrJoin(FieldFlags(type), " "))));
 }
 
-// A flag's name leads to this.
+// The field that a flag refers to.
 struct Target {
   pb::Message* message = nullptr;
   const Field* field = nullptr;
   bool is_secret = false;
-  bool from_file = false;  // the value is not the secret but the path of a file with it
+  bool from_file = false;  // The value is the path of a file that contains the secret.
 };
 
 absl::StatusOr<Target> Resolve(const Catalog& catalog, absl::string_view group,
@@ -220,7 +220,7 @@ absl::Status SetFromJson(const Catalog& catalog, absl::string_view group, const 
                          pb::Message* request) {
   const auto status = pb::util::JsonStringToMessage(json, request);
   if (status.ok()) return absl::OkStatus();
-  // The parser's complaint quotes what it was given.
+  // Withheld if the request has a secret, because the parser's message quotes its input.
   const bool withhold = catalog.HoldsSecret(group, *request->GetDescriptor());
   return absl::InvalidArgumentError(
       absl::StrCat("--json: not a valid ", request->GetDescriptor()->name(),

@@ -1,4 +1,4 @@
-// Makes a request of what the command line says.
+// Makes a request from the command line.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -14,39 +14,39 @@
 
 namespace csi_proxy::ctl {
 
-// One `--name=value`; `has_value` is false for `--name` alone.
+// A field's flag: `--name=value`, or `--name` alone, for which `has_value` is false.
 struct FieldArgument {
   std::string name;
   std::string value;
   bool has_value = false;
 };
 
-// Reads a secret from the file at a path; `-` is standard input.
+// Returns the secret in the file at a path; `-` is standard input.
 using ReadSecret = std::function<absl::StatusOr<std::string>(const std::string& path)>;
 
-// Sets fields of `request`. Names are written in any style, those of nested messages after a dot
-// (`--target-portal.target-address`); a repeated field is given several times, another once; a
-// boolean alone is true; an enum is given by name or number. `--<secret>-file=PATH` takes a secret
-// from a file, and a secret's value `-` from standard input. INVALID_ARGUMENT names the field, and
-// never repeats a secret.
+// Sets fields of `request`. Names may be written in any style; nested fields follow a dot
+// (`--target-portal.target-address`). A repeated field may be given several times, others once. A
+// boolean without a value is true. An enum is given by name or number. `--<secret>-file=PATH` reads
+// a secret from a file, and the value `-` from standard input. INVALID_ARGUMENT names the field and
+// never quotes a secret.
 absl::Status SetFields(const Catalog& catalog, absl::string_view group,
                        const std::vector<FieldArgument>& arguments, const ReadSecret& read_secret,
                        pb::Message* request);
 
-// Sets fields of `request` from protobuf's JSON. INVALID_ARGUMENT says where it is wrong, unless
-// the request has secrets that this could show.
+// Sets fields of `request` from protobuf's JSON. INVALID_ARGUMENT says where the JSON is wrong,
+// unless that could show a secret.
 absl::Status SetFromJson(const Catalog& catalog, absl::string_view group, const std::string& json,
                          pb::Message* request);
 
-// A field as a flag, with the kind of its value: `--target-portal.target-port=UINT32`.
+// A field as a flag, with the type of its value: `--target-portal.target-port=UINT32`.
 struct FieldFlag {
   std::string flag;
   const pb::FieldDescriptor* field = nullptr;
 };
 
-// The flags that SetFields takes for a message. Maps and lists of messages have none.
+// Returns the flags that SetFields() accepts for a message. Maps and lists of messages have none.
 std::vector<FieldFlag> FieldsAsFlags(const pb::Descriptor& type);
-// Only their texts.
+// Returns the texts of FieldsAsFlags().
 std::vector<std::string> FieldFlags(const pb::Descriptor& type);
 
 }  // namespace csi_proxy::ctl

@@ -1,4 +1,4 @@
-// The rpcs of a running service, by group, name and fields, whatever their version; each is timed.
+// The rpcs of a running service, by group, name and fields, in any version. Each call is timed.
 #pragma once
 
 #include <initializer_list>
@@ -26,31 +26,31 @@ class Pipes {
                             pb::Message* response) = 0;
 };
 
-// Those of this machine.
+// Returns the pipes of this machine.
 std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options, const CallOptions& call);
 
-// An answer. A field is named in any style; one that the answer does not have reads as empty, and
-// Rpcs::missing_field() tells.
+// An answer. Fields may be named in any style. A field that the answer's type does not have reads
+// as empty, and is recorded in Rpcs::missing_field().
 class Answer {
  public:
-  // Empty, of a call that was not made or failed.
+  // The empty answer of a call that failed or was not made.
   Answer() = default;
   // `missing` is not owned.
   Answer(std::shared_ptr<const pb::Message> message, std::string* missing)
       : message_(std::move(message)), missing_(missing) {}
 
   bool Flag(absl::string_view field) const;
-  // A number, also one in decimal, as the oldest versions have it.
+  // Returns a number, also from a decimal string, which the oldest versions have.
   uint64_t Number(absl::string_view field) const;
-  // A string, or an enum's name.
+  // Returns a string, or the name of an enum value.
   std::string Text(absl::string_view field) const;
-  // A list of strings, or of the names of an enum.
+  // Returns a list of strings, or of names of enum values.
   std::vector<std::string> Texts(absl::string_view field) const;
-  // The number of entries in a list.
+  // Returns the number of entries of a list.
   int Size(absl::string_view field) const;
-  // A list of messages.
+  // Returns a list of messages.
   std::vector<Answer> Each(absl::string_view field) const;
-  // The value of a map from numbers to messages.
+  // Returns the value for a key of a map from numbers to messages.
   std::optional<Answer> Entry(absl::string_view field, uint64_t key) const;
 
  private:
@@ -63,23 +63,23 @@ class Answer {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-// Not thread-safe. Outlives its answers.
+// Not thread-safe. Must outlive its answers.
 class Rpcs {
  public:
-  // Neither is owned.
+  // Neither is owned. Both must outlive the object.
   Rpcs(const Catalog& catalog, Pipes& pipes) : catalog_(catalog), pipes_(pipes) {}
 
-  // Calls a method in the newest version that has it and whose pipe exists. A nested field
-  // follows a dot. Errors are the service's own; UNAVAILABLE when there is no such pipe;
-  // INVALID_ARGUMENT when there is no such method or field.
+  // Calls a method in the newest version that has it and whose pipe exists. Nested fields follow a
+  // dot. UNAVAILABLE if there is no such pipe; INVALID_ARGUMENT if there is no such method or
+  // field; otherwise the service's error.
   absl::StatusOr<Answer> Call(const std::string& group, const std::string& method,
                               const Fields& fields);
 
-  // By `volume.MountVolume` and version, how long each call took.
+  // The duration of each call, by `volume.MountVolume` and version.
   using Times = std::map<std::pair<std::string, std::string>, std::vector<absl::Duration>>;
   const Times& times() const { return times_; }
 
-  // A field that was looked for in an answer and that its type does not have; empty: none.
+  // A field that was read although the answer's type does not have it; empty: none.
   const std::string& missing_field() const { return missing_field_; }
 
   const Catalog& catalog() const { return catalog_; }

@@ -1,4 +1,4 @@
-// The terminal a person sits at, if there is one.
+// The terminal of standard input or output, if there is one.
 #pragma once
 
 namespace csi_proxy::ctl {
@@ -6,14 +6,12 @@ namespace csi_proxy::ctl {
 bool StandardInputIsTerminal();
 bool StandardOutputIsTerminal();
 
-// Makes the terminal at standard output understand control sequences, such as the one that clears
-// it; false when it cannot.
+// Makes the terminal at standard output interpret control sequences. Returns false if it cannot.
 bool EnableControlSequences();
-// One of them: cursor to the top, and all below it cleared.
+// The control sequence that moves the cursor to the top and clears everything below.
 inline constexpr char kClearScreen[] = "\x1b[H\x1b[J";
 
-// While it lives, what is typed at standard input does not show. Does nothing when that is not
-// a terminal.
+// Turns off the echo of standard input while the object lives, if that is a terminal.
 class EchoOff {
  public:
   EchoOff();
@@ -21,7 +19,7 @@ class EchoOff {
   EchoOff& operator=(const EchoOff&) = delete;
   ~EchoOff();
 
-  // Tells whether somebody types.
+  // Returns true if standard input is a terminal.
   bool is_terminal() const { return is_terminal_; }
 
  private:

@@ -31,7 +31,7 @@ std::string Head(Before before, absl::Time now) {
   return "";
 }
 
-// An answer to any later try would be the same.
+// Returns true if every later attempt would fail with this error, too.
 bool IsFinal(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
 }
@@ -64,14 +64,14 @@ int Watch(const Environment& environment, absl::Duration interval, Before before
       told = answer.status();
     } else {
       const bool changed = shown != *answer;
-      // The complaint stands on the screen below the answer.
+      // Redrawn, because the error is on the screen below the answer.
       const bool redraw = before == Before::kCleared && !told.ok();
       if (!told.ok() && before != Before::kCleared)
         err << "the service answers again\n" << std::flush;
       told = absl::OkStatus();
       back_off.Succeeded();
       if (changed) since = environment.now();
-      // At once, so that it does not flicker.
+      // Written at once, so that the screen does not flicker.
       if (changed || redraw) out << absl::StrCat(Head(before, since), *answer) << std::flush;
       if (!out) return kOk;
       shown = *answer;

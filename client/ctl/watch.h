@@ -1,4 +1,4 @@
-// Asks again and again, and shows each answer that differs from the last.
+// Repeats a call, and shows each answer that differs from the last.
 #pragma once
 
 #include <functional>
@@ -10,29 +10,29 @@
 
 namespace csi_proxy::ctl::watch {
 
-// A watch, and `top`, asks the service and reads the time through these.
+// What a watch, or `top`, asks, and the clock that it uses.
 struct Environment {
-  // The answer, as it is to be shown.
+  // Returns the answer in the form in which it is shown.
   std::function<absl::StatusOr<std::string>()> ask;
   std::function<absl::Time()> now;
-  // Waits; false: end.
+  // Waits. Returns false to end the watch.
   std::function<bool(absl::Duration)> sleep;
 };
 
-// The computer's own time, which never ends a watch.
+// Returns an environment with the real clock, which never ends a watch.
 Environment InRealTime(std::function<absl::StatusOr<std::string>()> ask);
 
-// The line before each answer.
+// What is printed before each answer.
 enum class Before {
-  kNothing,  // an answer is a line of its own
-  kDashes,   // between documents of YAML
+  kNothing,  // An answer is one line.
+  kDashes,   // Separates YAML documents.
   kTime,
-  kCleared,  // the time, at the top of a cleared screen
+  kCleared,  // The time, at the top of a cleared screen.
 };
 
-// Watches until `sleep` says so, or nobody reads `out` any more, and returns an ExitCode. An error
-// is told in `err` when it is another than the last, and the pauses grow; one that says that the
-// request is wrong ends the watch.
+// Watches until `sleep` returns false or `out` cannot be written, and returns an ExitCode. Prints
+// an error to `err` if it differs from the last, and lengthens the pauses. An error that says that
+// the request is wrong ends the watch.
 int Watch(const Environment& environment, absl::Duration interval, Before before, std::ostream& out,
           std::ostream& err);
 

@@ -20,15 +20,15 @@ namespace {
 
 namespace pb = google::protobuf;
 
-// Deeper than any message is, so that no text exhausts the stack.
+// Deeper than any message. Limits recursion, so that no text overflows the stack.
 constexpr int kDeepest = 100;
 
 bool IsWordCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
 }
 
-// Tells whether every parser takes the text for a string when no quotes surround it: a word that
-// begins with a letter, and none of those that YAML 1.1 or 1.2 takes for a boolean or null.
+// Returns true if every YAML parser reads the unquoted text as a string: a word that begins with a
+// letter and is not a boolean or null in YAML 1.1 or 1.2.
 bool IsPlain(absl::string_view text) {
   constexpr std::array<absl::string_view, 9> kReserved = {"true", "false", "null", "yes", "no",
                                                           "on",   "off",   "y",    "n"};
@@ -38,7 +38,7 @@ bool IsPlain(absl::string_view text) {
                       [&](absl::string_view word) { return absl::EqualsIgnoreCase(word, text); });
 }
 
-// Characters that single quotes cannot hold: controls, and those that end a line or are no text.
+// Returns true for controls, line breaks and non-characters, which single quotes cannot contain.
 bool NeedsEscape(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == 0xFEFF ||
          c == 0xFFFE || c == 0xFFFF;
@@ -69,7 +69,7 @@ std::string Scalar(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "''"}}), "'");
 }
 
-// Reads JSON once, from front to back.
+// Converts JSON in one pass.
 class Converter {
  public:
   explicit Converter(absl::string_view json) : rest_(json) {}
@@ -77,7 +77,7 @@ class Converter {
   absl::StatusOr<std::string> Document() {
     ABSL_RETURN_IF_ERROR(Value(0, /*continues_line=*/true));
     if (Next() != '\0') return Wrong();
-    return absl::StrCat(yaml_.substr(1), "\n");  // a blank comes before every value
+    return absl::StrCat(yaml_.substr(1), "\n");  // Without the blank before the first value.
   }
 
  private:
@@ -86,7 +86,7 @@ class Converter {
         absl::StrCat("not JSON, ", rest_.size(), " bytes before the end"));
   }
 
-  // The next character that is not white space, which stays; 0 at the end.
+  // Skips white space and returns the next character without consuming it; 0 at the end.
   char Next() {
     rest_ = absl::StripLeadingAsciiWhitespace(rest_);
     return rest_.empty() ? '\0' : rest_[0];
@@ -98,7 +98,7 @@ class Converter {
     return true;
   }
 
-  // `continues_line`: the value stands behind the dash of a list, and its first line with it.
+  // `continues_line` is true if the value follows the dash of a list item on its line.
   absl::Status Value(size_t indent, bool continues_line) {
     if (indent > 2 * kDeepest) return absl::InvalidArgumentError("JSON of too many levels");
     switch (Next()) {
@@ -116,7 +116,7 @@ class Converter {
     }
   }
 
-  // An object or a list.
+  // Converts an object or a list.
   absl::Status Entries(char end, absl::string_view empty, size_t indent, bool continues_line) {
     rest_.remove_prefix(1);
     if (Take(end)) {
@@ -139,7 +139,7 @@ class Converter {
     return Take(end) ? absl::OkStatus() : Wrong();
   }
 
-  // The string that begins here. Protobuf decodes it.
+  // Returns the string at the front, decoded by protobuf.
   absl::StatusOr<std::string> String() {
     size_t length = 1;
     while (length < rest_.size() && rest_[length] != '"') length += rest_[length] == '\\' ? 2 : 1;
@@ -151,7 +151,7 @@ class Converter {
     return value.value();
   }
 
-  // A number, a boolean or null, which YAML writes as JSON does.
+  // Converts a number, a boolean or null, which JSON and YAML write alike.
   absl::Status Literal() {
     const size_t length =
         std::find_if(rest_.begin(), rest_.end(),

@@ -1,4 +1,4 @@
-// One step of the selftest under way.
+// One running step of the selftest.
 #pragma once
 
 #include <functional>
@@ -12,44 +12,44 @@
 
 namespace csi_proxy::ctl::selftest {
 
-// A call that takes back what a step did.
+// A call that undoes what a step has done.
 struct Undo {
   std::string what;
   std::string group, method;
   Fields fields;
 };
 
-// Steps leave this to the next ones.
+// What steps leave for later steps.
 struct State {
   uint64_t disk_bytes = 0;
-  // The one volume on the disk.
+  // The only volume on the disk.
   std::string volume;
-  // The portal was there before.
+  // True if the portal was registered before the selftest.
   bool knew_portal = false;
-  // The changes that are still to be taken back, in the order they were made.
+  // The changes that must still be undone, in the order in which they were made.
   std::vector<Undo> undos;
 };
 
-// Calls and expectations. The first failure ends it: later calls do nothing, so that a step reads
-// as a list of the wanted events.
+// The calls and expectations of a step. After the first failure, later calls do nothing, so that a
+// step reads as a list of expected events.
 class Attempt {
  public:
-  // None is owned.
+  // The arguments are not owned and must outlive the object.
   Attempt(const Options& options, Rpcs& rpcs, State& state)
       : options_(options), rpcs_(rpcs), state_(state) {}
 
-  // Calls; the answer is empty when the attempt has failed.
+  // Calls a method. Returns an empty answer if the attempt has failed.
   Answer Call(const std::string& group, const std::string& method, const Fields& fields = {});
-  // Calls, and the answer must be an error of that code, with `text` in it.
+  // Calls a method that must fail with `code` and a message that contains `text`.
   void Refused(absl::StatusCode code, const std::string& group, const std::string& method,
                const Fields& fields, absl::string_view text = "");
-  // Calls and gives the outcome to the step; the attempt goes on in any case.
+  // Calls a method and returns the result, without failing the attempt.
   absl::StatusOr<Answer> Try(const std::string& group, const std::string& method,
                              const Fields& fields);
   void Expect(bool condition, absl::string_view otherwise);
 
-  // Has a call made at the end, whatever happens, unless NoLonger(what) comes first. AtEnd()
-  // has to come before the step that the call takes back.
+  // Registers a call for the end of the selftest, made even after a failure unless NoLonger(what)
+  // is called. Must be called before the call that it undoes.
   void AtEnd(Undo undo);
   void NoLonger(absl::string_view what);
 
@@ -59,13 +59,13 @@ class Attempt {
   Rpcs& rpcs() { return rpcs_; }
   State& state() { return state_; }
 
-  // The disk, as a field's value.
+  // Returns the disk's number as the value of a field.
   std::string disk() const;
-  // A path in the working directory.
+  // Returns the path of `below` in the working directory.
   std::string Path(absl::string_view below) const;
 
  private:
-  // Tells whether a call keeps to the operator's disk and the volume on it.
+  // Returns OK if a call only touches the operator's disk and the volume on it.
   absl::Status MayTouch(const std::string& method, const Fields& fields) const;
 
   const Options& options_;
@@ -74,8 +74,8 @@ class Attempt {
   absl::Status status_;
 };
 
-// Makes the calls that are still to be made, the last first, whether they work or not; NOT_FOUND
-// means that there was nothing to take back. Tells what did not work.
+// Makes the registered calls, the last first, and continues after failures. NOT_FOUND means that
+// nothing had to be undone. Returns the failures.
 absl::Status TakeBack(Rpcs& rpcs, State& state);
 
 }  // namespace csi_proxy::ctl::selftest

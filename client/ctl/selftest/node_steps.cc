@@ -1,4 +1,4 @@
-// Steps about the rest of the node: the pipes themselves, services, firmware, shares, iSCSI.
+// Steps on the rest of the node: pipes, services, firmware, shares, iSCSI.
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -10,11 +10,12 @@
 namespace csi_proxy::ctl::selftest {
 namespace {
 
-// The time that the disks of a newly connected target have to appear.
+// How long the disks of a newly connected target may take to appear.
 constexpr absl::Duration kDiskArrival = absl::Seconds(30);
 constexpr absl::Duration kPoll = absl::Milliseconds(250);
 
-// The portal's fields. The port is optional, and the service takes IPv6 in brackets and without.
+// Returns the portal's fields. The port is optional. The service accepts IPv6 without brackets,
+// too.
 Fields Portal(const Attempt& attempt) {
   const std::string& text = attempt.options().iscsi_portal();
   const absl::StatusOr<HostPort> portal = HostPort::Parse("", text);
@@ -78,7 +79,7 @@ std::string RestartService(Attempt& attempt) {
   attempt.AtEnd({"service", "system", ran ? "StartService" : "StopService", service});
   for (const bool start : {!ran, ran}) {
     const char* const method = start ? "StartService" : "StopService";
-    // The second call finds it so already.
+    // The second call finds the service in the wanted state.
     attempt.Call("system", method, service);
     attempt.Call("system", method, service);
     const std::string now = attempt.Call("system", "GetService", service).Text("status");
@@ -142,7 +143,7 @@ std::string UnmapShare(Attempt& attempt) {
 
 std::string AddPortal(Attempt& attempt) {
   const Fields portal = Portal(attempt);
-  // Asked before it is added: one that was there stays.
+  // Asked before the portal is added, because a portal that existed must stay.
   const absl::Status before = attempt.Try("iscsi", "DiscoverTargetPortal", portal).status();
   attempt.Expect(before.ok() || absl::IsNotFound(before),
                  absl::StrCat("iscsi.DiscoverTargetPortal: ", before.message()));
@@ -164,7 +165,7 @@ std::string AddPortal(Attempt& attempt) {
 std::string ConnectTarget(Attempt& attempt) {
   const Fields target = Target(attempt);
   const int before = attempt.Call("iscsi", "GetTargetDisks", target).Size("disk_ids");
-  // Not connected, a target has no disks; a session without any serves nobody.
+  // Without a session there are no disks. One without disks may be ended: it is of no use.
   if (before > 0) return absl::StrCat("was connected before and is left so, disks: ", before);
   attempt.AtEnd({"the target", "iscsi", "DisconnectTarget", target});
   attempt.Call("iscsi", "ConnectTarget", target);

@@ -1,4 +1,4 @@
-// Steps about paths: directories, links, mounted volumes found by them, and hostile ones.
+// Steps on paths: directories, links, volumes found by mount path, and hostile paths.
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -9,7 +9,7 @@
 namespace csi_proxy::ctl::selftest {
 namespace {
 
-// Nobody's, and surely outside the working directories.
+// A path that does not exist and is outside all working directories.
 constexpr char kOutside[] = R"(C:\csi-proxy-selftest-outside)";
 
 bool Exists(Attempt& attempt, const std::string& path) {
@@ -83,7 +83,7 @@ std::string FindVolumeOfPath(Attempt& attempt) {
 
 std::string FindClosestVolume(Attempt& attempt) {
   const std::string inside = attempt.Path("mount\\inside");
-  // It stays on the volume, which is of no further use.
+  // The directory stays on the volume, which is not used later.
   Mkdir(attempt, inside);
   ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", attempt.Path("mount"));
   ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", inside);
@@ -137,7 +137,7 @@ std::string RemoveDirectories(Attempt& attempt) {
   attempt.AtEnd(Removal(keep, true));
   attempt.AtEnd(Removal(tree, true));
   Mkdir(attempt, kept);
-  // Once each way: with the directory, and what it holds alone.
+  // Removes the tree in both ways: only its contents, and the directory with them.
   for (const char* method : {"RmdirContents", "Rmdir"}) {
     Mkdir(attempt, deep);
     Link(attempt, keep, absl::StrCat(tree, "\\link"));
@@ -175,8 +175,7 @@ std::string SendHostilePaths(Attempt& attempt) {
     Fields fields;
   };
   std::vector<Call> calls = {
-      // Calls that only look come first: if one of them is not refused, no call that changes
-      // anything is sent.
+      // Calls that only read come first: if one of them is not refused, no change is requested.
       {"filesystem", "PathExists", {{"path", outside}}},
       {"filesystem", "IsSymlink", {{"path", outside}}},
       {"volume", "GetVolumeIDFromTargetPath", {{"target-path", outside}}},
@@ -209,7 +208,7 @@ std::string SendHostilePaths(Attempt& attempt) {
        "UnstageTarget",
        {{"iqn", "iqn.2026-01.invalid.host:x"}, {"target-path", outside}}},
   };
-  // A volume to mount there is, unless the disk could not be used.
+  // There is a volume, unless the disk could not be used.
   for (const char* method : {"MountVolume", "UnmountVolume"}) {
     if (volume.empty()) continue;
     calls.push_back({"volume", method, {{"volume-id", volume}, {"target-path", outside}}});
@@ -219,7 +218,7 @@ std::string SendHostilePaths(Attempt& attempt) {
 }
 
 std::string AskNotMounted(Attempt& attempt) {
-  // Drivers look for these words.
+  // Drivers match these words.
   constexpr char kWords[] = "because it does not exist";
   for (const std::string& path : {attempt.options().work_dir(), attempt.Path("absent")}) {
     attempt.Refused(absl::StatusCode::kNotFound, "volume", "GetVolumeIDFromTargetPath",

@@ -26,12 +26,12 @@ bool IsGiven(const Options& options, const std::string& flag) {
   return false;
 }
 
-// To the microsecond, which is more than a clock tells.
+// Truncates to microseconds, because clocks are not more precise.
 double Milliseconds(absl::Duration duration) {
   return absl::ToDoubleMilliseconds(absl::Trunc(duration, absl::Microseconds(1)));
 }
 
-// The outcome of one step.
+// Runs one step and reports its result.
 void Take(const Step& step, const std::set<std::string>& passed, Attempt attempt,
           StepReport* report) {
   if (!step.only_with.empty() && !IsGiven(attempt.options(), step.only_with)) {

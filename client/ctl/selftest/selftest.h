@@ -1,4 +1,4 @@
-// Tries a running service on a node: every group, on one disk and in one directory of their own.
+// Tests a running service on a node: every group, on a disk and in a directory of the test's own.
 #pragma once
 
 #include <functional>
@@ -11,32 +11,31 @@
 
 namespace csi_proxy::ctl::selftest {
 
-// The name under which the report tells how taking everything back went, as the last step.
+// The name of the report's last step, which undoes the others.
 inline constexpr char kCleanUp[] = "clean-up";
 
-// Fills in the defaults of options that are not given. INVALID_ARGUMENT names the flag that is
-// missing or wrong.
+// Fills in the defaults of options. INVALID_ARGUMENT names the flag that is missing or wrong.
 absl::Status Complete(Options* options);
 
-// Takes the steps in order, tells `progress` the name of each before, and at the end takes back
-// what they left. A step whose needs have not passed is skipped.
+// Runs the steps in order, calls `progress` with the name of each before it runs, and finally
+// undoes their changes. Skips a step if a step that it needs has not passed.
 Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
            const std::function<void(const std::string&)>& progress);
 
-// Tells whether all that was asked for has passed.
+// Returns true if all requested steps have passed.
 bool Passed(const Report& report);
 
-// The report as tables.
+// Returns the report as tables.
 std::string ToText(const Report& report);
 
 }  // namespace csi_proxy::ctl::selftest
 
 namespace csi_proxy::ctl {
 
-// `selftest`: reads the flags, runs and prints.
+// Runs `selftest`: reads the flags, runs the steps and prints the report. Returns an ExitCode.
 int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// The flags of `selftest`, as FieldFlags() has those of methods.
+// Returns the flags of `selftest` in the form of FieldFlags().
 std::vector<std::string> SelftestFlags();
 
 }  // namespace csi_proxy::ctl

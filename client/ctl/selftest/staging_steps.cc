@@ -1,4 +1,4 @@
-// Steps about the storage group, on a disk whose volume the steps before have formatted.
+// Steps on the storage group, with a disk whose volume earlier steps have formatted.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +13,7 @@ std::string Staging(const Attempt& attempt) { return attempt.Path("stage"); }
 
 Fields StagingTarget(const Attempt& attempt) { return {{"target-path", Staging(attempt)}}; }
 
-// The disk as ListDisks shows it.
+// Returns the disk from ListDisks.
 Answer OwnDisk(Attempt& attempt) {
   for (const Answer& disk : attempt.Call("storage", "ListDisks").Each("disks")) {
     if (disk.Number("number") == attempt.options().disk()) return disk;

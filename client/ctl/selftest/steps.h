@@ -1,4 +1,4 @@
-// The selftest's steps, as one table.
+// The table of the selftest's steps.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 namespace csi_proxy::ctl::selftest {
 
 struct Step {
-  // As reports name it: `mount`.
+  // The name in reports: `mount`.
   const char* name;
   const char* shows;
-  // The rpcs it calls, as `volume.MountVolume`; a group's health check is not one of them.
+  // The rpcs that the step calls: `volume.MountVolume`. A group's health check is not listed.
   std::vector<std::string> rpcs;
   // Earlier steps that must have passed.
   std::vector<std::string> needs;
-  // The flag without which the step is left out, as `smb-share`; empty: it is always taken.
+  // The step is skipped unless this flag is given: `smb-share`. Empty: it always runs.
   std::string only_with;
-  // Returns what was found, in a few words.
+  // Returns what the step found, in a few words.
   std::string (*run)(Attempt& attempt);
 };
 
 const std::vector<Step>& Steps();
 
-// The steps, by what they are about.
+// The steps, by the file that defines them.
 
 // storage_steps.cc
 std::string FindDisk(Attempt& attempt);

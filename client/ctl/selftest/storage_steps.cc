@@ -1,4 +1,4 @@
-// Steps about the disk and its volume.
+// Steps on the disk and its volume.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -7,7 +7,7 @@
 namespace csi_proxy::ctl::selftest {
 namespace {
 
-// The highest partition number looked for on a disk that should be raw.
+// The highest partition number that is probed on a disk that should be raw.
 constexpr int kPartitions = 16;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 constexpr char kAbsentDisk[] = "4294967295";
@@ -60,7 +60,7 @@ std::string FindDisk(Attempt& attempt) {
     attempt.Expect(number == attempt.options().disk(),
                    absl::StrCat("its page 83 identifier finds disk ", number));
   }
-  // A disk without such a place (a VHD, whose location is its file) is left out.
+  // A disk without such a location is not listed (a VHD's location is its file).
   const std::optional<Answer> location =
       attempt.Call("disk", "ListDiskLocations").Entry("disk_locations", attempt.options().disk());
   State& state = attempt.state();
@@ -103,8 +103,7 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
   }
   attempt.Expect(volumes == 0, absl::StrCat("volumes on the disk: ", volumes,
                                             "; --disk-is-mine permits overwriting one"));
-  // The volumes of a disk that has just come online may still be on their way; its partitions are
-  // not.
+  // Volumes of a disk that has just come online may appear later, but its partitions do not.
   for (int partition = 1; partition <= kPartitions && attempt.ok(); ++partition) {
     const absl::Status absent =
         attempt
@@ -222,7 +221,7 @@ std::string Unmount(Attempt& attempt) {
   attempt.Expect(!attempt.Call("filesystem", "PathExists", {{"path", path}}).Flag("exists"),
                  "the directory is still there");
   ExpectOnDisk(attempt, state.volume);
-  // The id without its last backslash must be found as well.
+  // The id must be accepted without its last backslash, too.
   ExpectOnDisk(attempt, std::string(absl::StripSuffix(state.volume, "\\")));
   return absl::StrCat("the volume is still found on disk ", attempt.disk());
 }

@@ -14,7 +14,7 @@ bool IsNameCharacter(char c, bool first) {
   return absl::ascii_isalpha(u) || c == '_' || c == ':' || (!first && absl::ascii_isdigit(u));
 }
 
-// Takes a name off the front; empty when there is none.
+// Removes a name from the front and returns it; "" if there is none.
 std::string TakeName(absl::string_view* rest) {
   size_t length = 0;
   while (length < rest->size() && IsNameCharacter((*rest)[length], length == 0)) ++length;
@@ -32,7 +32,7 @@ bool Take(absl::string_view* rest, absl::string_view token) {
   return absl::ConsumePrefix(rest, token);
 }
 
-// Takes what stands before the closing quote, and the quote.
+// Removes a quoted value's text and its closing quote from the front.
 bool TakeQuoted(absl::string_view* rest, std::string* value) {
   while (!rest->empty()) {
     const char c = rest->front();
@@ -59,7 +59,7 @@ bool TakeQuoted(absl::string_view* rest, std::string* value) {
   return false;
 }
 
-// `{a="b",c="d",}`, of which the last comma may be missing; or nothing.
+// Removes labels from the front: `{a="b",c="d",}`, the last comma optional; or none.
 bool TakeLabels(absl::string_view* rest, Sample* sample) {
   if (!Take(rest, "{")) return true;
   while (!Take(rest, "}")) {
@@ -75,7 +75,7 @@ bool TakeLabels(absl::string_view* rest, Sample* sample) {
   return true;
 }
 
-// `12`, `1.5e-3`, `+Inf`, `NaN`, and perhaps a time after it.
+// Reads `12`, `1.5e-3`, `+Inf` or `NaN`, optionally followed by a timestamp.
 bool ReadNumbers(absl::string_view rest, double* value) {
   const std::vector<absl::string_view> numbers =
       absl::StrSplit(rest, absl::ByAnyChar(" \t"), absl::SkipEmpty());

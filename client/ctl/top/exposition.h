@@ -18,12 +18,12 @@ struct Sample {
   std::map<std::string, std::string, std::less<>> labels;
   double value = 0;
 
-  // A label's value; empty when there is no such label.
+  // Returns the value of a label, or "" if there is no such label.
   std::string Label(absl::string_view label) const;
 };
 
-// Hands each sample to `visit`, in the order of the text; comments and the times of samples are
-// passed over. INVALID_ARGUMENT names the first line that is wrong; those before it were visited.
+// Calls `visit` with each sample, in the order of the text; skips comments and timestamps.
+// INVALID_ARGUMENT names the first malformed line; samples before it have been visited.
 absl::Status ReadExposition(absl::string_view text,
                             absl::FunctionRef<void(const Sample& sample)> visit);
 

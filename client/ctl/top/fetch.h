@@ -1,4 +1,4 @@
-// Asks the service for its metrics.
+// Fetches the service's metrics.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace csi_proxy::ctl::top {
 
-// An address as --metrics-bind-address of the service has it: without a host, this machine's.
-// INVALID_ARGUMENT, naming `option`.
+// Parses an address in the form of the service's --metrics-bind-address. Without a host, it is one
+// of this machine. INVALID_ARGUMENT naming `option`.
 absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view option, absl::string_view text);
 
-// The text at `/metrics`. UNAVAILABLE when nobody answers, or not in HTTP; DEADLINE_EXCEEDED after
-// about `timeout`; FAILED_PRECONDITION when there are no metrics; RESOURCE_EXHAUSTED when there is
-// no end of them.
+// Returns the text at `/metrics`. UNAVAILABLE if no server answers, or one that does not speak
+// HTTP; DEADLINE_EXCEEDED after about `timeout`; FAILED_PRECONDITION if the server has no metrics;
+// RESOURCE_EXHAUSTED if the text is too large.
 absl::StatusOr<std::string> FetchMetrics(const HostPort& address, absl::Duration timeout);
 
 }  // namespace csi_proxy::ctl::top

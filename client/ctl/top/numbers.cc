@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMaxCount = 1e15;
 
-// A series that counts from its beginning again is lower than before.
+// Returns the increase of a counter. One that has restarted is lower than before.
 double Grown(double before, double now) { return now < before ? now : now - before; }
 
 template <typename Key>
@@ -26,7 +26,7 @@ std::map<Key, double> Grown(const std::map<Key, double>& before, std::map<Key, d
   return now;
 }
 
-// Puts a sample where it belongs, if it belongs anywhere.
+// Adds a sample to the number that it belongs to. Ignores unknown samples.
 void Add(const Sample& sample, Numbers* numbers) {
   const auto rpc = [&]() -> RpcNumbers& {
     return numbers
@@ -41,7 +41,7 @@ void Add(const Sample& sample, Numbers* numbers) {
       rpc().within[bound] += sample.value;
     }
   } else if (sample.name == "csi_proxy_api_calls_total") {
-    // The other labels do not matter: callers that differ only in them are one.
+    // Adds up callers that differ only in other labels.
     numbers
         ->callers[{sample.Label("client_image"), sample.Label("group"), sample.Label("version")}] +=
         sample.value;
@@ -66,7 +66,7 @@ absl::StatusOr<Numbers> ReadNumbers(absl::string_view exposition) {
   Numbers numbers;
   bool is_ours = false;
   const absl::Status status = ReadExposition(exposition, [&](const Sample& sample) {
-    // A count that cannot be one, such as NaN, would spoil every sum.
+    // Ignores a count that cannot be one, such as NaN, because it would spoil the sums.
     if (!(sample.value >= 0 && sample.value <= kMaxCount)) return;
     is_ours = is_ours || absl::StartsWith(sample.name, "csi_proxy_");
     Add(sample, &numbers);
@@ -97,7 +97,7 @@ double Quantile(const std::map<double, double>& within, double part) {
   const double rank = part * within.rbegin()->second;
   double lower_bound = 0, lower_count = 0;
   for (const auto& [bound, count] : within) {
-    // Others may go on counting while the buckets are read: a later one can have less.
+    // Counting may continue while the buckets are read, so a later bucket may have a lower count.
     if (count < rank || count <= lower_count) {
       lower_bound = bound;
       lower_count = std::max(count, lower_count);

@@ -1,4 +1,4 @@
-// The service's metrics at one moment, and between two.
+// The service's metrics at one moment, and the difference between two.
 #pragma once
 
 #include <map>
@@ -15,43 +15,43 @@ namespace csi_proxy::ctl::top {
 // The calls of one rpc.
 struct RpcNumbers {
   double finished = 0;
-  // The calls among these that ended with another code than OK.
+  // The finished calls that did not end with OK.
   double failed = 0;
-  // The calls that took at most so many seconds, by the seconds; the last is infinite.
+  // The number of calls by the seconds that they took at most. The last key is infinite.
   std::map<double, double> within;
 };
 
-// A caller and what it calls: the image of the program, group, version.
+// A caller and the pipe that it calls: the program's image, group, version.
 using Caller = std::tuple<std::string, std::string, std::string>;
 
 struct Numbers {
-  // The keys are as `v1.Disk/Rescan`.
+  // Keyed by `v1.Disk/Rescan`.
   std::map<std::string, RpcNumbers> rpcs;
   std::map<Caller, double> callers;
-  // By image and limit, how often a client met it.
+  // How often clients met a limit, by image and limit.
   std::map<std::pair<std::string, std::string>, double> limited;
-  // By group: received and not answered yet; of these, not begun.
+  // The calls received but not answered, and those of them that have not begun; by group.
   std::map<std::string, double> in_flight, queued;
-  // By state.
+  // Keyed by state.
   std::map<std::string, double> connections;
-  // By name, how often Windows did not do what the service expects of it.
+  // How often Windows did not do what the service expects, by the name of the fallback.
   std::map<std::string, double> fallbacks;
-  // The start of the service; InfinitePast when it does not tell.
+  // The start time of the service; InfinitePast if the metrics do not contain it.
   absl::Time started = absl::InfinitePast();
 };
 
-// Reads the text that the service serves. INVALID_ARGUMENT when it is not Prometheus' format, or of
-// another program.
+// Parses the service's metrics. INVALID_ARGUMENT if the text is not in Prometheus' format, or comes
+// from another program.
 absl::StatusOr<Numbers> ReadNumbers(absl::string_view exposition);
 
-// The counts between two moments; figures that are not counted are as they are now. A service that
-// began anew in between counts from its beginning.
+// Returns the increase of counters between two moments, and the present value of everything else.
+// If the service has restarted in between, its counters count from the restart.
 Numbers Since(const Numbers& before, const Numbers& now);
 
-// The time, in seconds, that a part (0.99) of the calls did not exceed: estimated as Prometheus'
-// histogram_quantile does, by a straight line between the bounds of a bucket
-// (https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile). The result
-// is at most the largest finite bound; 0 without calls.
+// Returns the seconds that a fraction `part` (0.99) of the calls did not exceed, interpolated
+// linearly within a bucket as in Prometheus' histogram_quantile
+// (https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile). At most
+// the largest finite bound; 0 if there are no calls.
 double Quantile(const std::map<double, double>& within, double part);
 
 }  // namespace csi_proxy::ctl::top

@@ -35,8 +35,8 @@ std::string Rate(const Report& report, double per_second) {
   return report.seconds() > 0 ? absl::StrFormat("%.1f", per_second) : "-";
 }
 
-// A table of at most so many rows, its head not counted, and how many more there are; nothing when
-// there are none.
+// Returns a table of at most `limit` rows below its head, and the number of further rows. Returns
+// "" if there are no rows.
 std::string Table(std::vector<Row> rows, int limit) {
   if (rows.size() <= 1) return "";
   const size_t kept = std::min(rows.size(), static_cast<size_t>(limit) + 1);
@@ -84,7 +84,7 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
     Group* const row = report.add_groups();
     row->set_group(group);
     row->set_queued(Find(counted.queued, group));
-    // The two numbers are not read at the same moment.
+    // Clamped, because the two numbers are not read at the same moment.
     row->set_running(std::max(0.0, Find(counted.in_flight, group) - row->queued()));
   }
   for (const auto& [client_and_limit, times] : counted.limited) {

@@ -16,7 +16,7 @@ namespace top {
 namespace {
 
 constexpr absl::Duration kInterval = absl::Seconds(2);
-// So that the tables fit a terminal.
+// Makes the tables fit a terminal.
 constexpr int kRowsOnTerminal = 15;
 
 absl::StatusOr<Numbers> Look(const watch::Environment& environment) {
@@ -32,7 +32,7 @@ absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
     return absl::OkStatus();
   }
   const int rows = style.clears ? kRowsOnTerminal : std::numeric_limits<int>::max() - 1;
-  // At once, so that it does not flicker.
+  // Written at once, so that the screen does not flicker.
   out << absl::StrCat(style.clears ? kClearScreen : "", ToText(report, rows)) << std::flush;
   return absl::OkStatus();
 }
@@ -48,7 +48,7 @@ int Watch(const watch::Environment& environment, const Options& options, absl::D
     const absl::Time time = environment.now();
     const bool wants_two = interval > absl::ZeroDuration();
     if (!now.ok()) {
-      // Later the service may only have been restarted.
+      // After the first success, the service may only have been restarted.
       const int code = ComplainBriefly(now.status(), err);
       if (!before.has_value() || options.once()) return code;
     } else if (!wants_two || before.has_value()) {

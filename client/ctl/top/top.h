@@ -1,4 +1,4 @@
-// `top` shows the service's load.
+// `top` shows the load of the service.
 #pragma once
 
 #include <string>
@@ -13,23 +13,22 @@
 
 namespace csi_proxy::ctl::top {
 
-// The look of the report.
+// How the report is printed: as tables, unless `json` or `yaml` is true.
 struct Style {
-  // Neither: tables.
   bool json = false;
   bool yaml = false;
-  // Clear the screen before each.
+  // Clear the screen before each report.
   bool clears = false;
 };
 
-// Reports what was counted in `duration`, which is zero when not known.
+// Reports what was counted within `duration`, which is zero if unknown.
 Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duration);
 
-// Tables; of rpcs and clients at most `rows` each.
+// Returns the report as tables, with at most `rows` rpcs and clients each.
 std::string ToText(const Report& report, int rows);
 
-// `environment` asks for the metrics. Reports until `once` is done or `sleep` says so, and returns
-// an ExitCode. An `interval` of zero counts from the service's beginning.
+// Prints reports until `once` is done or `sleep` returns false. Returns an ExitCode. If `interval`
+// is zero, counts from the start of the service. `environment.ask` returns the metrics.
 int Watch(const watch::Environment& environment, const Options& options, absl::Duration interval,
           const Style& style, std::ostream& out, std::ostream& err);
 
@@ -37,10 +36,10 @@ int Watch(const watch::Environment& environment, const Options& options, absl::D
 
 namespace csi_proxy::ctl {
 
-// Reads the flags and watches.
+// Runs `top`: reads the flags and watches. Returns an ExitCode.
 int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// The flags of `top`, as FieldFlags() has those of methods.
+// Returns the flags of `top` in the form of FieldFlags().
 std::vector<std::string> TopFlags();
 
 }  // namespace csi_proxy::ctl
