@@ -12,7 +12,7 @@ absl::StatusOr<HostPort> HostPort::Parse(absl::string_view option, absl::string_
   HostPort address;
   const size_t colon = text.rfind(':');
   const absl::string_view port = colon == absl::string_view::npos ? "" : text.substr(colon + 1);
-  // SimpleAtoi() would take signs and spaces.
+  // SimpleAtoi() would accept signs and spaces.
   if (port.find_first_not_of("0123456789") != absl::string_view::npos ||
       !absl::SimpleAtoi(port, &address.port) || address.port > 65535) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -1,4 +1,4 @@
-// The address that a flag gives an HTTP server, or who asks one.
+// The address of an HTTP server, as flags give it.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace csi_proxy {
 
-// `HOST:PORT` or `:PORT`, as Go's net.Listen takes it; `[::1]:PORT` for IPv6.
+// `HOST:PORT` or `:PORT`, the syntax of Go's net.Listen; `[::1]:PORT` for IPv6.
 struct HostPort {
-  // Empty for `:PORT`. An IPv6 address is without its brackets.
+  // Empty for `:PORT`; an IPv6 address has no brackets.
   std::string host;
   int port = 0;
 
-  // INVALID_ARGUMENT, naming `option`, for anything else.
+  // Parses an address. Returns INVALID_ARGUMENT, naming `option`, for other text.
   static absl::StatusOr<HostPort> Parse(absl::string_view option, absl::string_view text);
   friend auto operator<=>(const HostPort&, const HostPort&) = default;
 };
 std::string ToString(const HostPort& address);
 
-// Tells whether the host is an address, and no name, within this machine: of 127.0.0.0/8, or ::1.
+// Returns true if the host is a loopback address (127.0.0.0/8 or ::1), not a name.
 bool IsLoopback(const HostPort& address);
 
 }  // namespace csi_proxy

@@ -19,10 +19,10 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// The buffer holds the head of an answer, or that of a chunk; bodies go through it in pieces.
+// The size of the buffer, which must hold an answer's or chunk's head; bodies pass in pieces.
 constexpr size_t kMaxAnswerHeadBytes = 16 * 1024;
 
-// Wipes what it takes back.
+// Wipes the memory that it frees.
 template <typename T>
 struct WipingAllocator {
   using value_type = T;
@@ -54,7 +54,7 @@ absl::StatusOr<HttpReply> HttpGet(const HttpQuestion& question) {
   const std::string where = ToString(question.address);
   asio::io_context io(1);
   beast::tcp_stream stream(io);
-  // Runs what `begin` begins to its end.
+  // Starts an asynchronous operation and runs it to its end.
   const auto await = [&io](auto begin) {
     error_code result;
     begin([&result](error_code error, auto&&...) { result = error; });
@@ -88,8 +88,8 @@ absl::StatusOr<HttpReply> HttpGet(const HttpQuestion& question) {
   http::response_parser<Bytes, WipingAllocator<char>> answer;
   answer.body_limit(question.max_bytes);
   error = await([&](auto done) { http::async_write(stream, request, done); });
-  // The header for itself: Beast 1.74 forgets the body's limit where it reads both at once
-  // (basic_parser::put() goes on after finish_header() has failed, when it is eager).
+  // The header separately, because Beast 1.74 ignores the body's limit when it reads both at once
+  // (an eager basic_parser::put() goes on after finish_header() has failed).
   if (!error) {
     error = await([&](auto done) { http::async_read_header(stream, buffer, answer, done); });
   }

@@ -1,5 +1,4 @@
-// A client of HTTP, of which Boost.Beast writes the requests and reads the answers. What it asks
-// and gets may be secret: its memory is wiped.
+// An HTTP client over Boost.Beast. Wipes all memory of requests and answers, which may be secret.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +15,13 @@ namespace csi_proxy {
 
 struct HttpQuestion {
   HostPort address;
-  // The path, as `/metrics`.
+  // The path, such as `/metrics`.
   std::string target;
-  // Headers beside Host. The values must be free of line ends.
+  // Headers beside Host. Values must not contain line ends.
   std::vector<std::pair<std::string, Secret>> headers = {};
-  // The name of what is asked for, as `metrics`, for the texts of errors.
+  // The name of the requested thing, such as `metrics`, for error texts.
   std::string subject;
-  // Holds for connecting, asking and reading together, but not for looking up the host's name.
+  // For connecting, asking and reading together. The look-up of the host's name is not limited.
   absl::Duration timeout;
   size_t max_bytes = 0;
 };
@@ -32,9 +31,9 @@ struct HttpReply {
   Secret body;
 };
 
-// Asks with GET over a connection of its own, without encryption. The reply may have any code; a
-// redirect is not followed. UNAVAILABLE when nobody answers, or not in HTTP; DEADLINE_EXCEEDED;
-// RESOURCE_EXHAUSTED when the body has more than `max_bytes`. Statuses quote nothing of the answer.
+// Sends a GET on a new, unencrypted connection. Returns a reply of any code; does not follow
+// redirects. Returns UNAVAILABLE if there is no HTTP server, DEADLINE_EXCEEDED after `timeout`, and
+// RESOURCE_EXHAUSTED for a body over `max_bytes`. Errors quote nothing of the answer.
 absl::StatusOr<HttpReply> HttpGet(const HttpQuestion& question);
 
 }  // namespace csi_proxy

@@ -1,4 +1,4 @@
-// What HttpGet() asks and gets may be secret, and must be gone when its memory is let go of.
+// HttpGet()'s requests and answers may be secret and must be wiped from freed memory.
 #include <malloc.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// Looked for in all that this thread lets go of, if not empty.
+// If not empty, is searched for in all memory that this thread frees.
 thread_local std::string_view looked_for;
 thread_local int found = 0;
 
@@ -27,7 +27,7 @@ void Free(void* memory) {
 
 }  // namespace
 
-// Memory begins as zeros: none of it may hold what an earlier owner has left.
+// Memory starts as zeros, so that it cannot hold a secret of an earlier owner.
 void* operator new(size_t size) {
   void* const memory = std::calloc(1, size > 0 ? size : 1);
   if (memory == nullptr) std::abort();
@@ -41,7 +41,7 @@ namespace {
 
 constexpr char kSecret[] = "hunter2-7f3a9c51d0";
 
-// Counts the blocks that one question lets go of with the secret in them.
+// Counts the blocks that HttpGet() frees with the secret in them.
 int CountLeft(const HttpQuestion& question, int code) {
   found = 0;
   looked_for = kSecret;
@@ -70,7 +70,7 @@ TEST(HttpClientMemoryTest, NeitherQuestionNorAnswerStays) {
       EXPECT_EQ(CountLeft(question, code), 0) << size;
     }
   }
-  // The search does find what is not wiped.
+  // The search must find a block that is not wiped.
   looked_for = kSecret;
   { const std::string left = absl::StrCat("this is left: ", kSecret); }
   looked_for = {};

@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 constexpr size_t kMaxBytes = 1000;
 constexpr char kHidden[] = "hunter2-of-the-answer";
 
-// Nothing but the tests about it depends on the timeout.
+// The long default keeps a slow machine from failing tests that do not concern the timeout.
 absl::StatusOr<HttpReply> Ask(const RawServer& server, absl::Duration timeout = absl::Hours(1)) {
   return HttpGet({.address = server.address(),
                   .target = "/v1/a",
@@ -73,7 +73,7 @@ TEST(HttpClientTest, WhatHasNoEndIsNotRead) {
     EXPECT_EQ(status.message(), absl::StrCat("the answer of ", ToString(server.address()),
                                              " is larger than 1000 bytes"));
   }
-  // One byte too many.
+  // One byte over the limit.
   const RawServer server(absl::StrCat("HTTP/1.1 200 OK\r\n\r\n", std::string(1001, 'x')));
   EXPECT_TRUE(absl::IsResourceExhausted(Ask(server).status()));
 }
@@ -112,7 +112,7 @@ TEST(HttpClientTest, NobodyThereIsUnavailable) {
               StartsWith(absl::StrCat("nobody serves answers at ", ToString(address), ": ")));
 }
 
-// Neither silence nor an answer that never ends, though each of its bytes comes soon.
+// The timeout ends a silent server, and an endless answer although each byte comes soon.
 TEST(HttpClientTest, TheTimeIsForAllOfIt) {
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n";
   for (const RawServer::Options options :

@@ -38,15 +38,15 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr size_t kMaxRequestHeadBytes = 16 * 1024;
-// The pause while the system is short of descriptors or memory.
+// The time without accepting when the system lacks descriptors or memory.
 constexpr std::chrono::milliseconds kPauseInShortage(100);
 
-// The path alone, as Go's servers match it.
+// Returns the path without query and fragment, as Go's servers match it.
 std::string PathOf(beast::string_view target) {
   return std::string(target.substr(0, target.find_first_of("?#")));
 }
 
-// Tells whether the error is about the bytes that were sent, and not about the connection.
+// Returns true if the error is about the bytes received, not about the connection.
 bool IsMalformed(error_code error) {
   return error.category() == make_error_code(http::error::bad_target).category() &&
          error != http::error::end_of_stream && error != http::error::partial_message;
@@ -54,7 +54,7 @@ bool IsMalformed(error_code error) {
 
 class Server;
 
-// An answer as it is sent, the same for all who wait for it.
+// An answer in wire format, shared by all requests that wait for it.
 struct Message {
   explicit Message(HttpAnswer answer)
       : head(absl::StrCat(
@@ -71,25 +71,25 @@ struct Message {
   const bool healthy;
 };
 
-// A path. Its answer is being made while `thread` is joinable.
+// A path of the server. `thread` is joinable while an answer is being made.
 struct Path {
   HttpHandler make;
-  uint64_t begun = 0;  // answers so far, with that
+  uint64_t begun = 0;  // answers so far, including the current one
   std::thread thread;
 };
 
-// The connection of a client that asks one thing.
+// The connection of a client, which may send one request.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  // In the order in which connections are given up to make room. kDone has its answer but has not
-  // left yet; a connection in kWaiting is never given up.
+  // In the order in which MakeRoom() closes connections. kDone: the answer is sent, but the client
+  // has not left. Connections in kWaiting are never closed.
   enum class State { kDone, kReading, kWriting, kWaiting };
 
   Connection(Server* server, tcp::socket socket, asio::ip::address from,
              std::chrono::nanoseconds patience)
       : client(std::move(from)), server_(*server), patience_(patience), stream_(std::move(socket)) {
     request_->header_limit(kMaxRequestHeadBytes);
-    request_->body_limit(std::numeric_limits<uint64_t>::max());  // nobody reads it
+    request_->body_limit(std::numeric_limits<uint64_t>::max());  // bodies are not read
   }
 
   void Read();
@@ -98,26 +98,26 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   const asio::ip::address client;
   State state = State::kReading;
-  Path* path = nullptr;       // the requested one
+  Path* path = nullptr;       // that was requested
   uint64_t begun_before = 0;  // answers of the path, when the request arrived
 
  private:
   void HasRead(error_code error);
-  // Takes what comes after the request until the client leaves: with it unread the connection would
-  // be reset, and the client might lose the answer (RFC 9112, section 9.6).
+  // Reads and drops what follows the request until the client leaves: closing a connection with
+  // unread bytes resets it, and the client may lose the answer (RFC 9112, section 9.6).
   void Drain();
 
   Server& server_;
   const std::chrono::nanoseconds patience_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_{kMaxRequestHeadBytes};
-  // Empty once the request has arrived.
+  // Reset once the request has arrived.
   std::optional<http::request_parser<http::empty_body>> request_{std::in_place};
   bool head_alone_ = false;
   std::shared_ptr<const Message> answer_;
 };
 
-// One thread does everything but to make answers, which may block. All but port() is its.
+// One thread runs everything except handlers, which may block, and port().
 class Server final : public HttpServer {
  public:
   Server(std::map<std::string, HttpHandler, std::less<>> paths, std::chrono::nanoseconds patience)
@@ -126,7 +126,7 @@ class Server final : public HttpServer {
   }
 
   ~Server() override {
-    if (!thread_.joinable()) return;  // it has not begun
+    if (!thread_.joinable()) return;  // Start() failed
     asio::post(io_, [this] { Stop(); });
     thread_.join();
   }
@@ -134,14 +134,14 @@ class Server final : public HttpServer {
   absl::Status Start(const HostPort& endpoint);
   int port() const override { return port_; }
 
-  // Null: there is nothing at this path.
+  // Returns null if the path is unknown.
   Path* Find(const std::string& path) {
     const auto found = paths_.find(path);
     return found == paths_.end() ? nullptr : &found->second;
   }
-  // Begins to make an answer. REQUIRES: none of the path is being made.
+  // Starts to make an answer. REQUIRES: no answer of `path` is being made.
   void Make(Path* path);
-  // What connections send after their requests, which nobody reads.
+  // A buffer for bytes after requests, which are dropped.
   std::array<char, 4096> drained;
 
   void Drop(const std::shared_ptr<Connection>& connection) {
@@ -165,7 +165,7 @@ class Server final : public HttpServer {
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
   std::vector<std::shared_ptr<Connection>> connections_;  // the oldest first
-  bool full_ = false;  // nobody is let in until requests have been answered
+  bool full_ = false;  // accepting waits until requests have been answered
   int port_ = 0;
   std::thread thread_;
 };
@@ -189,7 +189,7 @@ void Connection::HasRead(error_code error) {
   head_alone_ = request_->get().method() == http::verb::head;
   path = server_.Find(PathOf(request_->get().target()));
   if (path == nullptr) return refuse(404, "404 page not found\n");
-  // Frees what only reading the request needs: a thousand requests may wait.
+  // Frees what only reading needs, because a thousand requests may wait.
   request_.reset();
   buffer_.clear();
   buffer_.shrink_to_fit();
@@ -227,7 +227,7 @@ absl::Status Server::Start(const HostPort& endpoint) {
   const auto port = static_cast<uint16_t>(endpoint.port);
   absl::Status status;
   if (endpoint.host.empty()) {
-    // The former takes IPv4 as well, but a system may be without IPv6.
+    // IPv6's wildcard accepts IPv4 too, but the system may lack IPv6.
     status = Listen({tcp::v6(), port});
     if (!status.ok()) status = Listen({tcp::v4(), port});
   } else {
@@ -284,7 +284,7 @@ void Server::Accept() {
     }
     KeepFromChildren(socket.native_handle());
     const tcp::endpoint client = socket.remote_endpoint(error);
-    if (!error) {  // it has not left yet
+    if (!error) {  // the client has not left
       MakeRoom();
       connections_.push_back(
           std::make_shared<Connection>(this, std::move(socket), client.address(), patience_));
@@ -294,7 +294,7 @@ void Server::Accept() {
   });
 }
 
-// Closes a connection of the address that has most, unless there is room for another.
+// If there are kMaxConnections, closes one of the client address that has most.
 void Server::MakeRoom() {
   std::map<asio::ip::address, int> held;
   size_t all = 0;
@@ -314,7 +314,7 @@ void Server::MakeRoom() {
 void Server::Make(Path* path) {
   ++path->begun;
   try {
-    // `work` keeps the server's thread, which may have nothing else to wait for.
+    // `work` keeps io_ running until the answer is posted.
     path->thread = std::thread([this, path, work = asio::make_work_guard(io_)] {
       asio::post(io_, [this, path, answer = std::make_shared<const Message>(path->make())] {
         path->thread.join();
@@ -345,7 +345,7 @@ void Server::Answer(Path* path, const std::shared_ptr<const Message>& answer) {
 void Server::Stop() {
   acceptor_.close();
   pause_.cancel();
-  // Answers under way are still given.
+  // Answers under way are still sent.
   std::erase_if(connections_, [](const std::shared_ptr<Connection>& connection) {
     const bool stays = Waits(connection) || connection->state == Connection::State::kWriting;
     if (!stays) connection->Close();
@@ -358,7 +358,7 @@ void Server::Stop() {
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(
     const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,
     absl::Duration patience) {
-  // Asio throws when the system is short of what it begins with, and so does a thread.
+  // Asio and std::thread throw if the system lacks resources.
   try {
     auto server = std::make_unique<Server>(std::move(paths), absl::ToChronoNanoseconds(patience));
     ABSL_RETURN_IF_ERROR(server->Start(endpoint));

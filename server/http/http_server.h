@@ -1,7 +1,6 @@
-// An HTTP server with a few paths, of which Boost.Beast reads the requests and writes the answers.
-// A connection takes no thread, and requests that arrive together share an answer: a client that
-// opens many connections, or asks many times, must not keep the kubelet's probe out, or the kubelet
-// ends the driver, nor Prometheus from the metrics.
+// An HTTP server with a few paths, over Boost.Beast. Built so that a client with many connections
+// or requests cannot keep out the kubelet's probe, without which the kubelet kills the driver, or
+// Prometheus: connections use no threads, and concurrent requests share an answer.
 #pragma once
 
 #include <cstddef>
@@ -25,34 +24,33 @@ struct HttpAnswer {
 
 inline HttpAnswer Healthy() { return {.code = 200, .body = "ok"}; }
 
-// Makes the answer of a path. Calls for one path never overlap; calls of a handler that serves
-// several paths may.
+// Makes the answer of a path. Calls for one path never overlap; if a handler serves several paths,
+// calls for different ones may.
 using HttpHandler = std::function<HttpAnswer()>;
 
 class HttpServer {
  public:
-  // Connections whose request has not arrived yet, or whose answer is on its way. A new connection
-  // replaces one of the client that has most.
+  // The most connections whose request is incomplete or whose answer is being sent. Beyond, a new
+  // connection replaces one of the client that has most.
   static constexpr size_t kMaxConnections = 128;
-  // Requests that wait for an answer. None is given up: beyond, connections wait in the system's
-  // queue until the next answer.
+  // The most requests that wait for an answer. They are never dropped: beyond, new connections stay
+  // in the system's queue until the next answer.
   static constexpr size_t kMaxWaiting = 1024;
 
-  // Without a host, at all addresses. Paths are matched exactly; others are 404. UNAVAILABLE naming
-  // the endpoint if it cannot be listened on. There is no authentication and no encryption.
-  // A request has to be there, and then its answer to be taken, within `patience`.
+  // Listens on `endpoint`; on all addresses if it has no host. Paths match exactly; others get 404.
+  // There is no authentication or encryption. A request must arrive, and its answer be taken,
+  // within `patience`. Returns UNAVAILABLE, naming the endpoint, if listening fails.
   //
-  // A path's handler runs once for all requests that wait for it when it begins. A code of 200 also
-  // answers the requests that arrive while it runs, so that no number of requests makes an answer
-  // later than it would be without them; after another code those get the next answer, so that a
-  // failure is never older than the request.
+  // A handler's run answers the requests that waited for its path when it began. With code 200 it
+  // also answers those that arrived since, so that many requests delay no answer; with another code
+  // these get the next run, so that a failure is never older than the request.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(
       const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,
       absl::Duration patience = absl::Seconds(1));
   // Waits for the answers under way.
   virtual ~HttpServer() = default;
 
-  // The port it listens on; of use if 0 was asked for.
+  // Returns the port, which the system chose if 0 was given.
   virtual int port() const = 0;
 
  protected:

@@ -25,13 +25,13 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr char kAsk[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
-// Another client than the one that HttpConnection and Get() are otherwise.
+// A second client address; HttpConnection and Get() use 127.0.0.1.
 constexpr char kOther[] = "127.0.0.2";
 constexpr int kMaxConnections = HttpServer::kMaxConnections;
 
 class HttpServerTest : public testing::Test {
  protected:
-  // Nothing but the test about it depends on the server's patience, nor on how busy a machine is.
+  // The long default keeps a busy machine from failing tests that do not concern the patience.
   void Listen(const HostPort& endpoint = {.host = "127.0.0.1", .port = 0},
               absl::Duration patience = absl::Hours(1)) {
     auto server =
@@ -41,7 +41,7 @@ class HttpServerTest : public testing::Test {
     port_ = server_->port();
   }
 
-  // Many of the other client's, each of which has sent `text`.
+  // Opens connections of the other client and sends `text` on each.
   std::vector<std::unique_ptr<HttpConnection>> Many(int count, const std::string& text) const {
     std::vector<std::unique_ptr<HttpConnection>> connections;
     for (int i = 0; i < count; ++i) {
@@ -122,7 +122,7 @@ TEST_F(HttpServerTest, SilenceKeepsNobodyOut) {
   for (const char* text : {"", "GET /healthz HTTP/1.1\r\nHost:"}) {
     const auto silent = Many(4 * kMaxConnections, text);
     EXPECT_EQ(Get(port_, "/healthz").code, 200);
-    EXPECT_EQ(silent.front()->ReadAll(), "");  // it was given up
+    EXPECT_EQ(silent.front()->ReadAll(), "");  // closed to make room
   }
 }
 
@@ -135,7 +135,7 @@ TEST_F(HttpServerTest, SilenceComesToAnEnd) {
   }
 }
 
-// It was there before they came, and would have been given up if they were all one client's.
+// It is older than the others, and would be closed if all were one client's.
 TEST_F(HttpServerTest, WhoHasMostConnectionsGivesThemUp) {
   Listen();
   HttpConnection early(port_);
@@ -144,7 +144,7 @@ TEST_F(HttpServerTest, WhoHasMostConnectionsGivesThemUp) {
   EXPECT_THAT(early.ReadAll(), EndsWith("ok"));
 }
 
-// Makes answers whose ends and codes a test decides.
+// A handler whose answers end, and get their codes, when the test says so.
 class Answers {
  public:
   HttpAnswer Make() {
@@ -171,8 +171,8 @@ class Answers {
   std::atomic<int> begun_ = 0;
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::vector<int> codes_;  // guarded by mutex_, as is the next
-  bool open_ = false;       // the others end at once, with 200
+  std::vector<int> codes_;  // guarded by mutex_
+  bool open_ = false;       // the other answers end at once, with 200; guarded by mutex_
 };
 
 TEST_F(HttpServerTest, RequestsThatWaitTogetherCostOneAnswer) {
@@ -185,11 +185,11 @@ TEST_F(HttpServerTest, RequestsThatWaitTogetherCostOneAnswer) {
     first.Send(kAsk);
     answers.AwaitBegun(1);
     const auto many = Many(kMany, kAsk);
-    // The requests that were sent before this one have been read.
+    // Now the requests sent before this one have been read.
     EXPECT_EQ(Get(port_, "/").code, 404);
     answers.End(code);
     EXPECT_THAT(first.ReadAll(), EndsWith("\r\n\r\n1"));
-    // A failure does not count for those who asked after it had begun.
+    // A failure does not answer requests that arrived after its handler began.
     if (code != 200) {
       answers.AwaitBegun(2);
       EXPECT_EQ(Get(port_, "/").code, 404);
@@ -204,7 +204,7 @@ TEST_F(HttpServerTest, RequestsThatWaitTogetherCostOneAnswer) {
   }
 }
 
-// All are the same client's, which asks more than the server has room for.
+// More requests of one client than the server has room for.
 TEST_F(HttpServerTest, NoWaitingRequestIsGivenUp) {
   Answers answers;
   handler_ = [&answers] { return answers.Make(); };
@@ -264,7 +264,7 @@ TEST_F(HttpServerTest, APortIsNotShared) {
 
 TEST_F(HttpServerTest, APortIsTakenUpAgainAtOnce) {
   Listen();
-  // The server ends the connection, whose end then lingers in the system.
+  // The server closes first, so its port lingers in TIME_WAIT.
   EXPECT_EQ(Get(port_, "/healthz").code, 200);
   server_.reset();
   Listen({.host = "127.0.0.1", .port = port_});

@@ -1,15 +1,15 @@
-// The sockets of an HTTP server need this of the system, beyond what Asio does.
+// Options of the HTTP server's sockets that differ between systems.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
 
 namespace csi_proxy {
 
-// Before `acceptor` is bound: nobody else may listen on its port meanwhile, and a process that
-// starts again may at once.
+// Lets no other process listen on the port, but lets a restarted process do so at once. REQUIRES:
+// `acceptor` is not bound.
 void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_code& error);
 
-// Programs that this process starts do not inherit it.
+// Keeps child processes from inheriting the socket.
 void KeepFromChildren(boost::asio::ip::tcp::socket::native_handle_type socket);
 
 }  // namespace csi_proxy

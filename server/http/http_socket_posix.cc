@@ -5,7 +5,7 @@
 namespace csi_proxy {
 
 void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_code& error) {
-  // Takes the address of a socket that has just ended, not of one that listens
+  // Allows the address of a closed socket, but not of one that listens
   // (https://man7.org/linux/man-pages/man7/socket.7.html).
   acceptor.set_option(boost::asio::socket_base::reuse_address(true), error);
 }

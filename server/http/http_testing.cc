@@ -43,7 +43,7 @@ Answer Get(int port, const std::string& path, const char* method) {
   const std::string text = connection.ReadAll();
   Answer answer;
   const size_t body = text.find("\r\n\r\n");
-  // After `HTTP/1.1 `.
+  // Skips `HTTP/1.1 `.
   if (body == std::string::npos || !absl::SimpleAtoi(text.substr(9, 3), &answer.code)) return {};
   answer.body = text.substr(body + 4);
   return answer;

@@ -1,4 +1,4 @@
-// A client of HTTP, and a server of anything, for tests.
+// An HTTP client, and a server of arbitrary bytes, for tests.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,18 +14,18 @@
 
 namespace csi_proxy::http_testing {
 
-// A connection within this machine's loopback.
+// A TCP connection over loopback.
 class HttpConnection {
  public:
-  // Both are addresses of the loopback, which has many.
+  // Connects. `from` and `to` are any of the loopback addresses.
   explicit HttpConnection(int port, const std::string& from = "127.0.0.1",
                           const std::string& to = "127.0.0.1");
 
-  // False: nobody has let it in.
+  // Returns false if the connection failed.
   bool ok() const { return socket_.is_open(); }
-  // False: the other side has ended the connection before all was sent.
+  // Sends `text`. Returns false if the peer closed before all was sent.
   bool Send(const std::string& text);
-  // Returns all that comes until the other side ends the connection, in order or not.
+  // Returns all bytes until the peer closes or resets the connection.
   std::string ReadAll();
 
  private:
@@ -34,19 +34,19 @@ class HttpConnection {
 };
 
 struct Answer {
-  int code = 0;  // 0: nobody answers
+  int code = 0;  // 0 if there was no answer
   std::string body;
 };
 
 Answer Get(int port, const std::string& path, const char* method = "GET");
 
-// Answers each request with the same bytes, which need not be HTTP.
+// Answers every request with the same bytes, which need not be HTTP.
 class RawServer {
  public:
   struct Options {
-    // Keeps the connection after the answer.
+    // Keeps the connection open after the answer.
     bool stays = false;
-    // Sends a byte after each such time; all at once if it is zero.
+    // The pause after each byte; zero sends all at once.
     std::chrono::milliseconds pause{0};
   };
   explicit RawServer(std::string answer) : RawServer(std::move(answer), Options()) {}
@@ -54,7 +54,7 @@ class RawServer {
   ~RawServer();
 
   HostPort address() const { return {"127.0.0.1", acceptor_.local_endpoint().port()}; }
-  // The heads of the requests so far, each noted before it is answered.
+  // Returns the heads of the requests so far. A request is recorded before it is answered.
   std::vector<std::string> requests() const;
 
  private:

@@ -1,5 +1,5 @@
-// A node that this process manages: a machine, the rules over it, locks, audit and the handlers of
-// all groups. The service puts pipes over it, embedded mode the versioned clients.
+// A managed node: a machine with its rules, locks, audit log and the handlers of all groups. The
+// service serves it on pipes; embedded mode calls it through the versioned clients.
 #pragma once
 
 #include <functional>
@@ -19,43 +19,43 @@
 
 namespace csi_proxy {
 
-// The limits of calls.
+// The limits of what calls may do.
 struct NodeRules {
-  // As options give them. INVALID_ARGUMENT, calling the directories `working_dirs_option`.
+  // Parses options. Returns INVALID_ARGUMENT for a bad directory, naming `working_dirs_option`.
   static absl::StatusOr<NodeRules> Parse(absl::string_view working_dirs_option,
                                          const std::vector<std::string>& working_dirs,
                                          std::vector<std::string> allowed_services,
                                          bool require_privacy);
 
-  // The directories that paths may lead into; required.
+  // The directories that paths must lie in. Must not be null.
   std::shared_ptr<const PathRoots> roots;
   // The services that calls may start and stop; empty for all.
   std::vector<std::string> allowed_services = {};
-  // If true, SMB mappings ask for encryption.
+  // Makes SMB mappings ask for encryption.
   bool require_privacy = true;
-  // If true, a mapping is only for calls that give the credentials with which it was made.
+  // Lets a call use a mapping only with the credentials with which it was made.
   bool bind_smb_credentials = false;
 };
 
 // Thread-safe.
 class ManagedNode {
  public:
-  // `log` gets the begin, the progress and the end of each slow operation, and links whose mapping
-  // was removed.
+  // `log` gets the start, progress and end of slow operations, and the links whose mapping was
+  // removed.
   ManagedNode(
       OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
       std::function<void(absl::string_view)> log = [](absl::string_view) {});
 
   const groups::NodeServices& services() const { return services_; }
 
-  // For calls that reach no handler.
+  // Returns the audit log, for calls that are refused before a handler.
   AuditLog* audit() const { return audit_.get(); }
 
   groups::FormatWatch::Running formats() const { return formats_.running(); }
-  // The fates of mappings that calls were to remove.
+  // Returns how often calls removed or kept mappings.
   smb::KnownShares::Counts unmaps() const { return shares_->counts(); }
 
-  // Nothing as long as they are not known.
+  // Returns nullopt until the mappings have been counted.
   std::optional<groups::ShareCounts> share_counts() const { return share_count_.Get(); }
 
  private:
@@ -65,7 +65,7 @@ class ManagedNode {
   groups::FormatWatch formats_;
   const std::shared_ptr<smb::KnownShares> shares_;
   groups::NodeServices services_;
-  // The last, for it uses the services.
+  // Must be last, because its thread uses the services.
   mutable groups::ShareCount share_count_;
 };
 

@@ -13,17 +13,17 @@
 namespace csi_proxy {
 
 struct OpenedMachine {
-  // Puts the faults of a simulated machine before the services; null for a real one. The function
-  // keeps the machine, so it is the first member and ends after the host.
+  // Puts the faults of a simulated machine before the services; null for a real one. Holds the
+  // machine, so it must be the first member, destroyed after the host.
   std::function<void(groups::NodeServices&)> add_faults;
   std::unique_ptr<host::Host> host;
-  // Null: no other process acts on the machine.
+  // Null if no other process acts on the machine.
   std::unique_ptr<ProcessLocks> processes;
 };
 
-// This machine; the calls of all processes that open it take turns. WMI has been asked once; if it
-// did not answer, that is not a failure, but `warn` is told, as it is of everything an operator
-// should know though no call fails, on any thread. UNIMPLEMENTED unless it is a Windows node.
+// Opens this machine, whose locks are shared with all processes that open it. Returns UNIMPLEMENTED
+// unless this is a Windows node. `warn`, which must be thread-safe, gets all that operators should
+// know although no call fails, beginning with a WMI that does not answer.
 absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>& warn);
 
 }  // namespace csi_proxy

@@ -12,22 +12,21 @@
 namespace csi_proxy {
 namespace {
 
-// At boot WMI may come after this program, which then must not wait for it.
+// The limit of waiting for WMI, which may start later than this program at boot.
 constexpr absl::Duration kPatience = absl::Seconds(10);
 
 }  // namespace
 
 absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>& warn) {
   std::unique_ptr<cim::Session> wmi = cim::NewComSession(warn);
-  // A cheap question, one that the Go release asks too, so that the log shows at the start when WMI
-  // does not answer. Calls that need WMI fail meanwhile, the others work, and a later call finds
-  // it.
+  // A cheap query, which the Go release sends too, so that the log shows early that WMI does not
+  // answer. Calls that need WMI fail until it does; others work.
   const auto answer = wmi->Query(CallContext().WithTimeout(kPatience), cim::Namespace::kCimV2,
                                  cim::Query("CIM_BIOSElement"));
   if (!answer.ok()) {
     warn(absl::StrCat("WMI does not answer yet: ", answer.status().message()));
   }
-  // The service and any number of drivers may act on the machine at once.
+  // The service and several drivers may act on the machine at once.
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<ProcessLocks> locks, NewProcessLocks("", warn));
   OpenedMachine opened;
   opened.host = host::NewHost(std::move(wmi), machine::NewOs(), warn);

@@ -12,7 +12,7 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Errors caused by the caller, such as a path that does not exist, are common in normal use.
+// Errors that the caller causes, such as a missing path, are common.
 spdlog::level::level_enum LevelFor(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kOk:
@@ -37,14 +37,14 @@ void CallLog::OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl
   const spdlog::level::level_enum level = LevelFor(status.code());
   if (repeats_.counting()) WriteCounts(repeats_.TakeEnded(absl::Now()));
   if (!logger_->should_log(level)) return;
-  // At full verbosity the log has every call.
+  // Verbosity 2 logs every call.
   if (!logger_->should_log(spdlog::level::debug)) {
     std::vector<Repeats::Count> ended;
     const bool written = repeats_.Admit(method.path, peer, status.code(), absl::Now(), &ended);
     WriteCounts(ended);
     if (!written) return;
   }
-  // The text may quote a caller's input, so it is escaped and cannot forge a line.
+  // Escaped, because the text may quote a caller's input and must not forge a line.
   logger_->log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f} {}", method.group,
                method.version, method.method, peer.process_id, ShortenForLog(peer.image_path),
                absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration),
@@ -62,7 +62,7 @@ void CallLog::WriteCounts(const std::vector<Repeats::Count>& counts) {
 void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
   if (logger_ == nullptr || !std::has_single_bit(times)) return;
   const char* const name = rpc::kLimitNames[static_cast<size_t>(limit)];
-  // The next line has the count of all, so those of the ended minute are not written.
+  // The next line has the total, so counts of the last minute are not needed.
   std::vector<Repeats::Count> ended;
   if (!limits_.Admit(name, peer, absl::StatusCode::kResourceExhausted, absl::Now(), &ended)) return;
   logger_->warn("pid={} image=\"{}\" has all of its share of {} and wants more ({} times so far)",

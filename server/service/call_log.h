@@ -1,5 +1,5 @@
-// Writes calls to the log: every one at verbosity 2, failures always, but of those that one client
-// repeats only the first of a minute and then a count.
+// Logs calls: all at verbosity 2, otherwise failures, of which a client's repetitions are counted
+// and reported once a minute.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -14,18 +14,17 @@
 
 namespace csi_proxy::observability {
 
-// Thread-safe. A line holds method, peer, code, duration and the error text, which contains no
-// secrets because no layer below puts them there. It never holds the request.
+// A line has method, peer, code, duration and error text, never the request. Error texts contain no
+// secrets, because no layer below puts them there. Thread-safe.
 class CallLog final : public rpc::CallObserver {
  public:
-  // To `logger`; null for nowhere.
+  // Logs to `logger`, or nowhere if it is null.
   explicit CallLog(std::shared_ptr<spdlog::logger> logger) : logger_(std::move(logger)) {}
   ~CallLog() override { WriteCounts(repeats_.TakeEnded(absl::InfiniteFuture())); }
   void OnStart(const rpc::MethodInfo&) override {}
   void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
               absl::Duration duration) override;
-  // Writes a line for the first, second, fourth, eighth ... event, and at most five a minute for
-  // each process.
+  // Logs the 1st, 2nd, 4th, 8th ... event, and at most five a minute for each process.
   void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
 
  private:
@@ -36,11 +35,11 @@ class CallLog final : public rpc::CallObserver {
   Repeats limits_;
 };
 
-// Writes the audit record of calls that would have changed the node and were refused for a field
-// that their version lacks: they reach no handler, whose calls have theirs. Thread-safe.
+// Audits calls that would have changed the node but were refused for a field that their version
+// lacks. Only needed for these, because they reach no handler. Thread-safe.
 class UnknownFieldAudit final : public rpc::CallObserver {
  public:
-  // `audit` is not owned.
+  // `audit` is not owned and must outlive this.
   explicit UnknownFieldAudit(AuditLog* audit) : audit_(audit) {}
   void OnStart(const rpc::MethodInfo&) override {}
   void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,

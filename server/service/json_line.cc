@@ -14,10 +14,10 @@ std::string Timestamp(absl::Time time) {
 std::string Print(const LogLine& line) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
-  // Numbers that are 0 are printed too.
+  // Prints zeros too.
   options.always_print_primitive_fields = line.has_audit();
   std::string text;
-  // Fails only for text that is not UTF-8, and all of this is.
+  // Only fails for text that is not UTF-8; all fields are.
   if (!google::protobuf::util::MessageToJsonString(line, &text, options).ok()) return "{}";
   return text;
 }

@@ -20,13 +20,13 @@ struct LibraryLog {
   LogFunction log;
   Repeats repeats;
 };
-// Never destroyed: threads of gRPC may log until the process has ended.
+// Never destroyed, because threads of gRPC may log until the process ends.
 LibraryLog* library_log = nullptr;
 
 void Write(const char* library, const char* file, int line, Severity severity,
            absl::string_view message) {
-  // Lines are limited by place in the library's code. A message that ends the process has a limit
-  // of its own, so that no earlier message displaces it.
+  // Limits lines by their place in the library's code. A message that ends the process has its own
+  // limit, so that earlier ones cannot suppress it.
   const auto kind =
       severity == Severity::kError ? absl::StatusCode::kInternal : absl::StatusCode::kUnknown;
   std::vector<Repeats::Count> ended;
@@ -43,7 +43,7 @@ void Write(const char* library, const char* file, int line, Severity severity,
 }
 
 void WriteOfGrpc(gpr_log_func_args* message) {
-  // gpr_assertion_failed() logs an error, and ends the process.
+  // gpr_assertion_failed() logs an error, then ends the process.
   const Severity severity = message->severity != GPR_LOG_SEVERITY_ERROR ? Severity::kInfo
                             : absl::StartsWithIgnoreCase(message->message, "assertion failed")
                                 ? Severity::kError

@@ -1,4 +1,4 @@
-// The log of gRPC and protobuf, which quote what a peer sends.
+// Redirects the logs of gRPC and protobuf, which quote what peers send.
 #pragma once
 
 #include <functional>
@@ -7,12 +7,12 @@
 
 namespace csi_proxy::observability {
 
-// Hands the messages of gRPC and protobuf to `log` in place of standard error: each as one line,
-// escaped and shortened, and of those of one place in the code the first five of a minute and a
-// count. kError is a message after which the process ends. Abseil of Debian 12 has no log; its
-// fatal errors go to standard error.
-// REQUIRES: called once, by a program before it uses either. Not for a library: both functions are
-// the process's, and the program may have set its own.
+// Passes messages of gRPC and protobuf to `log` instead of standard error: escaped, shortened, one
+// line each; at most five a minute from one place in the code, then a count. kError means that the
+// process will end. Fatal errors of Abseil still go to standard error, because Debian 12's has no
+// log.
+// REQUIRES: called once, by a program, before it uses gRPC or protobuf. A library must not call it,
+// because the program may have set these process-wide functions.
 void RouteLibraryLogs(LogFunction log);
 
 }  // namespace csi_proxy::observability

@@ -14,8 +14,8 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Calls `write` with the message, its text escaped so that it is one line whatever a caller, a
-// server or a library put into it.
+// Calls `write` with the message as one line, escaped, because callers, servers and libraries
+// contribute to its text.
 void WriteOneLine(const spdlog::details::log_msg& message,
                   absl::FunctionRef<void(const spdlog::details::log_msg&)> write) {
   const auto& text = message.payload;
@@ -41,7 +41,7 @@ class TextFormatter final : public spdlog::formatter {
   spdlog::pattern_formatter klog_{"%L%m%d %H:%M:%S.%f %7t] %v"};
 };
 
-// Takes no lock: many threads may call the function at once.
+// Locks nothing, so `function` must be thread-safe if the logger is shared.
 class FunctionSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit FunctionSink(std::function<void(spdlog::level::level_enum, absl::string_view)> function)

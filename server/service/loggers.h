@@ -1,5 +1,4 @@
-// The loggers of a driver that embeds the service, and the parts of the service's logger that
-// differ between systems.
+// Loggers for drivers that embed the service, and the system-dependent parts of the service's own.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -13,22 +12,21 @@
 
 namespace csi_proxy::observability {
 
-// Lines go to `function`, without time or severity, which it may add. Thread-safe if `function` is.
+// Returns a logger that passes lines, without time, to `function`. Thread-safe if that is.
 std::shared_ptr<spdlog::logger> NewFunctionLogger(
     std::function<void(spdlog::level::level_enum, absl::string_view)> function);
 
-// Writes klog's lines: severity, month and day, time, thread, then the text, as one line.
+// Returns a formatter for klog's lines: severity, date, time, thread, then the text as one line.
 std::unique_ptr<spdlog::formatter> NewTextFormatter();
 
-// Lines go to standard error, in the form of klog.
+// Returns a logger to standard error with klog's lines.
 std::shared_ptr<spdlog::logger> NewStderrLogger();
 
-// A sink for start, stop and failures: the Windows event log, source `csi-proxy`. Null where there
-// is none.
+// Returns a sink to the Windows event log, source `csi-proxy`. Null on other systems.
 spdlog::sink_ptr NewEventLogSink();
 
-// Converts the log file's name, which is UTF-8, to the form that the C library's fopen() reads.
-// INVALID_ARGUMENT for a name that Windows' code page does not have.
+// Converts the log file's name from UTF-8 to the encoding of fopen(). Returns INVALID_ARGUMENT for
+// a name that Windows' code page cannot express.
 absl::StatusOr<std::string> LogFileName(const std::string& name);
 
 }  // namespace csi_proxy::observability

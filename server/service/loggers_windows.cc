@@ -16,10 +16,10 @@ absl::StatusOr<std::string> LogFileName(const std::string& name) {
   if (name.empty()) return name;
   const std::wstring wide = win32::Utf16(name);
   const int length = static_cast<int>(wide.size());
-  // Every character becomes at most four bytes.
+  // The most bytes of a character are four.
   std::string narrow(wide.size() * 4, '\0');
   BOOL replaced = FALSE;
-  // If the code page is UTF-8, nothing is replaced, and to ask whether something was is an error
+  // A UTF-8 code page replaces nothing, and asking whether it did is an error
   // (https://learn.microsoft.com/windows/win32/api/stringapiset/nf-stringapiset-widechartomultibyte).
   const bool utf8 = GetACP() == CP_UTF8;
   const int written = WideCharToMultiByte(CP_ACP, utf8 ? 0 : WC_NO_BEST_FIT_CHARS, wide.data(),

@@ -18,16 +18,16 @@
 namespace csi_proxy::observability {
 namespace {
 
-// The number of full log files that are kept beside the current one.
+// The number of full log files kept beside the current one.
 constexpr size_t kOldFiles = 5;
 
-// The time that a line may wait for the disk.
+// The longest that a line may wait before it is written.
 constexpr std::chrono::seconds kFlushInterval(1);
 
-// An error of Windows that led to a fallback may be this long in the log.
+// The most of Windows' error that the log shows for a fallback.
 constexpr size_t kMostOfAReason = 512;
 
-// Each message as a JSON object; audit lines are objects already.
+// Formats messages as JSON objects. Audit lines are JSON already.
 class JsonFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
@@ -81,14 +81,14 @@ absl::Status InitLogging(const LogOptions& options) {
     spdlog::drop(name);
     auto logger = std::make_shared<spdlog::logger>(name, sinks.begin(), sinks.end());
     logger->set_level(level);
-    // A record of a change is on the disk before its answer is sent. Calls wait for the timer: pods
-    // can cause any number of their lines.
+    // An audit line is flushed before the call's answer is sent. Call lines wait for the timer,
+    // because pods can cause any number of them.
     logger->flush_on(std::string_view(name) == kAuditLogger ? spdlog::level::info
                                                             : spdlog::level::off);
     spdlog::register_logger(std::move(logger));
   }
   spdlog::flush_every(kFlushInterval);
-  // Pods can cause any number of these lines too.
+  // Debug only, because pods can cause any number of these lines too.
   ObserveFallbacks(
       [calls = spdlog::get(kCallLogger)](const FallbackFacts& facts, absl::string_view why) {
         if (!calls->should_log(spdlog::level::debug)) return;

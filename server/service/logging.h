@@ -1,4 +1,4 @@
-// The log of the service: spdlog, in klog's line format, which operators' tools know, or in JSON.
+// Sets up the log: spdlog, with the lines of klog, which operators' tools parse, or JSON.
 #pragma once
 
 #include <cstddef>
@@ -13,33 +13,33 @@ namespace csi_proxy::observability {
 
 enum class LogFormat { kText, kJson };
 
-// The spdlog loggers of audit lines and of calls, which do not go to the event log: pods can
-// cause any number of them.
+// The loggers of audit and call lines. Not in the event log, because pods can cause any number of
+// these lines.
 inline constexpr char kAuditLogger[] = "audit";
 inline constexpr char kCallLogger[] = "calls";
 
-// A line with --log-format=json: a LogLine, without a line end.
+// Return a line for --log-format=json: a LogLine as JSON, without line end.
 std::string JsonLine(absl::Time time, absl::string_view severity, absl::string_view message);
 std::string JsonLine(absl::Time time, const AuditRecord& record);
 
 struct LogOptions {
-  // As klog's -v: 0 start, stop and failures; 2 every call; 4 and more details.
+  // Klog's -v: 0 start, stop and failures; 2 every call; 4 details.
   int verbosity = 0;
   LogFormat format = LogFormat::kText;
-  // To standard error instead of files, as klog has it by default.
+  // Log to standard error instead of files, klog's default.
   bool to_stderr = true;
   bool also_to_stderr = false;
   std::string file;
-  // The directory of `csi-proxy.log` when `file` is empty.
+  // The directory of `csi-proxy.log` if `file` is empty.
   std::string directory;
-  // The file's size; five full ones are kept beside it.
+  // The size at which a new file begins. Five full ones are kept.
   size_t file_max_megabytes = 20;
-  // Start, stop and failures go to the system's event log as well.
+  // Log start, stop and failures to the system's event log too.
   bool to_event_log = false;
 };
 
-// Sets up the process's loggers; to be called once, before threads are started. INVALID_ARGUMENT
-// when the file cannot be opened.
+// Sets up the process's loggers. Returns INVALID_ARGUMENT if the file cannot be opened. REQUIRES:
+// called once, before threads are started.
 absl::Status InitLogging(const LogOptions& options);
 
 }  // namespace csi_proxy::observability

@@ -80,7 +80,7 @@ TEST_F(LoggingTest, ALineIsOneLineWhateverItsText) {
     EXPECT_THAT(Lines()[0], HasSubstr("\\nI forged"));
     EXPECT_THAT(Lines()[0], HasSubstr("\\u009b2K"));
     EXPECT_THAT(Lines()[0], HasSubstr("\\u202e\uFFFD"));
-    // Windows removes no file that is open.
+    // Windows cannot remove an open file.
     spdlog::shutdown();
     ASSERT_TRUE(InitLogging({}).ok());
     std::filesystem::remove(options_.file);
@@ -125,7 +125,7 @@ TEST_F(LoggingTest, AnAuditLineAsJsonHasFields) {
   EXPECT_EQ(audit.fields().at("subject").string_value(), R"(volume_id="v" target_path="C:\\t")");
 }
 
-// The field is named, and the five lines a minute hold for these calls too.
+// The line names the field, and such calls are limited to five lines a minute too.
 TEST_F(LoggingTest, ACallRefusedForAnUnknownFieldIsAudited) {
   ASSERT_TRUE(InitLogging(options_).ok());
   constexpr rpc::MethodInfo kFormat{"volume",
@@ -245,7 +245,7 @@ TEST_F(LoggingTest, TheAuditTrailKeepsWhateverMayHaveChangedSomething) {
                                         "code=INVALID_ARGUMENT: 95 more such calls"));
 }
 
-// 17 processes of one tenant, and every method that there is.
+// 17 processes of one tenant call every method.
 TEST_F(LoggingTest, NoClientDecidesWhatIsWrittenAboutAnother) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};

@@ -1,4 +1,4 @@
-// csi-proxy: starts the service, waits until it is told to stop, drains.
+// csi-proxy: starts the service, waits for a stop, drains.
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
@@ -20,11 +20,10 @@
 namespace csi_proxy {
 namespace {
 
-// A stop takes so long beyond the time that calls have to finish. Calls that are not over then end
-// with the process.
+// The time beyond the grace period after which a stop ends the process with its calls.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
-// Starts, serves until told to stop, stops.
+// Starts the service, serves until a stop, then stops it.
 absl::Status Serve(const Options& options, Supervisor& supervisor) {
   ABSL_ASSIGN_OR_RETURN(OpenedNode opened, OpenNode(options));
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Server> server,
@@ -42,8 +41,8 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
   return absl::OkStatus();
 }
 
-// Writes a message of gRPC or protobuf, which clients cause: at full verbosity, unless the process
-// ends for it.
+// Logs a message of gRPC or protobuf at full verbosity only, because clients cause them; a message
+// after which the process ends is always logged and flushed.
 void WriteOfLibrary(Severity severity, absl::string_view line) {
   const auto log = spdlog::get(observability::kCallLogger);
   const bool fatal = severity == Severity::kError;
@@ -51,13 +50,13 @@ void WriteOfLibrary(Severity severity, absl::string_view line) {
   if (fatal) log->flush();
 }
 
-// The whole life of the service; returns an ExitCode.
+// Runs the service from start to stop. Returns an ExitCode.
 int Run(const absl::StatusOr<Options>& options, bool as_service, Supervisor& supervisor) {
   observability::LogOptions fallback;
   fallback.to_event_log = as_service;
   absl::Status status = options.status();
   if (status.ok()) status = observability::InitLogging(options->log);
-  // Faults of the flags or the log file are told where one looks for a service's failures.
+  // Report bad flags or a bad log file where a service's failures are looked for.
   if (!status.ok()) (void)observability::InitLogging(fallback);
   observability::RouteLibraryLogs(WriteOfLibrary);
   if (status.ok()) status = Serve(*options, supervisor);
@@ -103,5 +102,5 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace csi_proxy
 
-// Guards the process before anything else.
+// The macro guards the process first.
 CSI_PROXY_MAIN(csi_proxy::Main)

@@ -34,13 +34,13 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Those of go-grpc-prometheus as the Go service set them, in seconds.
+// The buckets of the Go service, in seconds.
 const prometheus::Histogram::BucketBoundaries kBuckets = {0.001, 0.01, 0.1, 0.3, 0.6, 1,  3,
                                                           6,     9,    20,  30,  60,  90, 120};
 
-// A client's image is a label, and an attacker must not be able to create any number of time
-// series, nor to take the labels of others: tenants share them as connections. Names beyond a share
-// count as "other", and a label without calls is given up.
+// The bounds on series by client image: a client chooses this label, and must not create series
+// without limit or use up those of other tenants. Tenants share the labels like connections; an
+// image beyond a tenant's share counts as "other", and one without calls for kIdle is removed.
 constexpr size_t kMaxImages = 64;
 constexpr size_t kShare = 75;
 constexpr absl::Duration kIdle = absl::Hours(1);
@@ -80,7 +80,7 @@ class Metrics::Impl {
                 .Name("csi_proxy_unknown_fields_total")
                 .Help("Calls refused for a field that their version lacks, by method and client.")
                 .Register(registry_)) {
-    // A query over a fleet for versions and restarts joins these with the rest by instance.
+    // Dashboards join these with the other series, by instance, for versions and restarts.
     prometheus::BuildGauge()
         .Name("csi_proxy_build_info")
         .Help("Always 1; the version of the program is a label.")
@@ -144,7 +144,7 @@ class Metrics::Impl {
   }
 
  private:
-  // Gauges, which are read when somebody asks.
+  // The gauges, read at each scrape.
   struct Connections {
     std::vector<prometheus::MetricFamily> Collect() const {
       const std::lock_guard<Mutex> lock(mutex);
@@ -238,7 +238,7 @@ class Metrics::Impl {
     Gauges gauges ABSL_GUARDED_BY(mutex);
   };
 
-  // In Prometheus' text format.
+  // Returns all metrics in Prometheus' text format.
   HttpAnswer Text() {
     {
       const std::lock_guard<Mutex> lock(mutex_);
@@ -251,12 +251,12 @@ class Metrics::Impl {
             .content_type = "text/plain; charset=utf-8"};
   }
 
-  // The series of a method, which are looked up by their labels once and not with each call.
+  // The series of a method, looked up by label once instead of at each call.
   struct Method {
     prometheus::Counter* started;
     prometheus::Histogram* seconds;
     prometheus::Gauge* in_flight;
-    // By code; null before the first.
+    // By code. Null before the first call.
     std::array<std::atomic<prometheus::Counter*>, kGoCodes.size()> handled = {};
   };
 
@@ -266,7 +266,7 @@ class Metrics::Impl {
     return more;
   }
 
-  // The series of a method. MethodInfo are constants: their address identifies them.
+  // Returns the series of a method. The address of a MethodInfo, a constant, identifies it.
   Method& For(const rpc::MethodInfo& method) {
     const std::lock_guard<Mutex> lock(mutex_);
     const auto [found, is_new] = methods_.try_emplace(&method);
@@ -283,7 +283,7 @@ class Metrics::Impl {
     const size_t code = GoCodeIndex(status);
     prometheus::Counter* counter = counters.handled[code].load(std::memory_order_acquire);
     if (counter == nullptr) {
-      // The same for whoever comes first.
+      // Threads that race here add the same counter.
       counter = &handled_.Add(Labels(method, {{"grpc_code", kGoCodes[code]}}));
       counters.handled[code].store(counter, std::memory_order_release);
     }
@@ -292,7 +292,7 @@ class Metrics::Impl {
 
   using Counters = prometheus::Family<prometheus::Counter>;
 
-  // The series of a client's image, or of all that have none.
+  // The series of a client's image, or of all clients without one.
   struct Image {
     // Returns the counter with these labels and the image's.
     prometheus::Counter& Series(Counters& family, prometheus::Labels labels) {
@@ -303,15 +303,15 @@ class Metrics::Impl {
     }
 
     std::string label;
-    std::string tenant;  // the first with this image
-    bool used = true;    // since `seen`
+    std::string tenant;  // of the image's first call
+    bool used = true;    // since `seen` was set
     absl::Time seen = absl::InfiniteFuture();
     std::unordered_map<const rpc::MethodInfo*, prometheus::Counter*> calls = {};
     std::map<prometheus::Counter*, Counters*> series = {};
   };
 
-  // Returns the series of the caller's image; that of all others if the tenant has no label left.
-  // REQUIRES: mutex_ is held.
+  // Returns the series of the caller's image, or other_ if its tenant has no label left. REQUIRES:
+  // mutex_ is held.
   Image& ImageOf(const Peer& peer) {
     const absl::string_view name = ImageName(peer.image_path);
     const auto found = images_.find(std::string_view(name.data(), name.size()));
@@ -337,7 +337,7 @@ class Metrics::Impl {
     return images_.emplace(label, Image{label, peer.tenant}).first->second;
   }
 
-  // Removes the series of images without a call within the last hour. REQUIRES: mutex_ is held.
+  // Removes the series of images without calls for kIdle. REQUIRES: mutex_ is held.
   void ForgetIdle() {
     const absl::Time now = clock_();
     for (auto next = images_.begin(); next != images_.end();) {
@@ -362,14 +362,14 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Counter>& unknown_fields_;
 
   Mutex mutex_;
-  // Guarded by mutex_. Elements stay where they are.
+  // Guarded by mutex_. Elements must not move, because For() returns references.
   std::unordered_map<const rpc::MethodInfo*, Method> methods_;
-  // By the image's name. Guarded by mutex_, as are the two for clients without a label.
+  // By image name. Guarded by mutex_, like the next two.
   std::map<std::string, Image, std::less<>> images_;
   Image unknown_{"unknown", ""};
   Image other_{"other", ""};
 
-  // The last, for it reads the others until it is gone.
+  // Must be last, because its threads read the other members.
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -381,7 +381,7 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option
                                                         std::function<absl::Time()> clock) {
   if (address.empty()) return nullptr;
   ABSL_ASSIGN_OR_RETURN(HostPort parsed, HostPort::Parse(option, address));
-  // There is no authentication: a port alone is this machine's.
+  // A port alone means this machine only, because there is no authentication.
   if (parsed.host.empty()) parsed.host = "127.0.0.1";
   auto impl = std::make_unique<Impl>(std::move(clock));
   if (const absl::Status status = impl->Listen(parsed); !status.ok()) {

@@ -1,4 +1,4 @@
-// Metrics for Prometheus, under the names of go-grpc-prometheus, which dashboards know.
+// Prometheus metrics, under the names of go-grpc-prometheus that dashboards use.
 #pragma once
 
 #include <functional>
@@ -20,13 +20,13 @@ namespace csi_proxy::observability {
 // Counts calls and serves the counts over HTTP. Thread-safe.
 class Metrics final : public rpc::CallObserver {
  public:
-  // The volumes that are being formatted: how many, and for how long the first of them.
+  // The volumes that are being formatted, and how long the oldest of them has been.
   struct Formats {
     size_t count = 0;
     absl::Duration oldest;
   };
 
-  // The node's SMB mappings, by the links that lead to them, and these links.
+  // The node's SMB mappings by their links, and the number of these links.
   struct Shares {
     size_t linked = 0;
     size_t unlinked = 0;
@@ -34,37 +34,37 @@ class Metrics final : public rpc::CallObserver {
     size_t links = 0;
   };
 
-  // How often a mapping of a share was removed or kept, by how many links led to the share then.
+  // How often a mapping was removed or kept, by the number of links to the share then.
   struct Unmaps {
     const char* mapping;
     const char* links;
     uint64_t times;
   };
 
-  // Read whenever somebody asks for the numbers. Called on a thread of the HTTP server.
+  // Read at each scrape, on a thread of the HTTP server.
   struct Gauges {
     std::function<rpc::ListenerCounters()> connections;
-    // By group.
+    // Waiting calls, by group.
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
     std::function<Formats()> formats = nullptr;
-    // Nothing: not known.
+    // Returns nullopt until the mappings have been counted.
     std::function<std::optional<Shares>()> shares = nullptr;
     std::function<std::vector<Unmaps>()> unmaps = nullptr;
   };
 
-  // Serves `/metrics` at `address`, as `10.0.0.1:9090`, or `:9090` for 127.0.0.1; null for "",
-  // which asks for none. INVALID_ARGUMENT, naming `option`, for anything else, or when it cannot
-  // listen there. `clock` is for tests.
+  // Serves `/metrics` at `address`: `10.0.0.1:9090`, or `:9090` for 127.0.0.1. Returns null for "",
+  // and INVALID_ARGUMENT, naming `option`, for other text or if listening fails. `clock` is for
+  // tests.
   static absl::StatusOr<std::unique_ptr<Metrics>> Serve(
       absl::string_view option, const std::string& address,
       std::function<absl::Time()> clock = absl::Now);
   ~Metrics() override;
 
-  // The port it listens on; of use if 0 was asked for.
+  // Returns the port, which the system chose if 0 was given.
   int port() const;
 
-  // Until then, connections and queues are not reported. They must be readable until the metrics
-  // are destroyed or other gauges are set.
+  // Sets the gauges; before, connections and queues are not reported. They must be callable until
+  // the metrics are destroyed or other gauges are set.
   void SetGauges(Gauges gauges);
 
   void OnStart(const rpc::MethodInfo& method) override;

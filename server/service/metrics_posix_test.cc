@@ -6,7 +6,7 @@
 namespace csi_proxy::observability {
 namespace {
 
-// All of 127.0.0.0/8 is this machine, and each address one of its own, except under Wine.
+// Except under Wine, 127.0.0.0/8 has many addresses, all of this machine.
 TEST(MetricsServeTest, APortAloneIsThisMachinesOnly) {
   const auto metrics = Metrics::Serve("address", ":0");
   ASSERT_TRUE(metrics.ok()) << metrics.status();

@@ -63,7 +63,7 @@ TEST_F(MetricsTest, CountsCallsUnderTheNamesOfGoGrpcPrometheus) {
   EXPECT_THAT(text, HasSubstr("csi_proxy_calls_in_flight{group=\"disk\"} 0"));
 }
 
-// The line that the Go release's own test looks for (integrationtests/metrics_test.go of
+// The line that the Go release's own test expects (integrationtests/metrics_test.go of
 // github.com/kubernetes-csi/csi-proxy).
 TEST_F(MetricsTest, TheTimesOfARpcBeginWithItsName) {
   constexpr rpc::MethodInfo kCreateSymlink{"filesystem",
@@ -92,7 +92,7 @@ TEST_F(MetricsTest, NamesClientsOfOldVersions) {
 TEST_F(MetricsTest, TellsTheProgramsVersionAndItsStart) {
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr(absl::StrCat("csi_proxy_build_info{version=\"", kVersion, "\"} 1")));
-  // Not the help or the type, which begin with `#`.
+  // Skips help and type, which begin with `#`.
   const size_t found = text.find("\ncsi_proxy_start_time_seconds ");
   ASSERT_NE(found, std::string::npos) << text;
   const double start = std::strtod(text.c_str() + text.find(' ', found), nullptr);
@@ -120,7 +120,7 @@ TEST_F(MetricsTest, AnImageWithoutCallsForAnHourGivesUpItsSeries) {
   Call("gone1", "evil");
   EXPECT_THAT(Scrape(port_), HasSubstr("\"gone0\""));
   now_ += absl::Minutes(1);
-  // Nobody has to ask for the numbers.
+  // Labels become free without a scrape.
   Call("new", "evil");
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr(R"(client_image="new",group="disk",version="v1beta1"} 1)"));
@@ -144,7 +144,7 @@ TEST_F(MetricsTest, ACallThatIsNotTheFirstOfItsKindCostsNoAllocation) {
   }
 }
 
-// The paths of containers' images are others with each restart of a pod.
+// The path of a container's image changes whenever its pod restarts.
 TEST_F(MetricsTest, AProgramIsOneSeriesWhereverItsImageLies) {
   for (int i = 0; i < 100; ++i) {
     metrics_->OnStart(kRescan);
@@ -231,7 +231,7 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
 }
 
-// A fallback that was never taken is a series too, or its first time would not be an increase.
+// Every fallback has a series from the start, because Prometheus sees no increase in a new one.
 TEST_F(MetricsTest, CountsEachFallbackByItsName) {
   const std::string series = "\ncsi_proxy_fallbacks_total{fallback=\"";
   const auto expect_all = [&] {
@@ -248,7 +248,7 @@ TEST_F(MetricsTest, CountsEachFallbackByItsName) {
   expect_all();
 }
 
-// They would hold a server that has eight threads for 64 seconds.
+// Silent connections that would block a server with eight threads for 64 seconds.
 TEST_F(MetricsTest, SilenceDoesNotKeepPrometheusOut) {
   std::vector<std::unique_ptr<http_testing::HttpConnection>> silent;
   for (size_t i = 0; i < 4 * HttpServer::kMaxConnections; ++i) {

@@ -1,4 +1,4 @@
-// The service that ships for Windows names the program that simulates.
+// The service for Windows nodes must name the program that simulates.
 #include <gtest/gtest.h>
 
 #include "absl/strings/match.h"

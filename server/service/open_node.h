@@ -1,4 +1,4 @@
-// The node that the command line of csi-proxy asks for.
+// Opens the node that the command line selects.
 #pragma once
 
 #include <memory>
@@ -11,17 +11,17 @@
 
 namespace csi_proxy {
 
-// The node over a machine. INVALID_ARGUMENT naming the flag.
+// Makes a node over `machine`. Returns INVALID_ARGUMENT, naming the flag, for bad options.
 absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options, OpenedMachine machine);
 
 struct OpenedNode {
   std::unique_ptr<ManagedNode> node;
-  // Served beside the released ones.
+  // Services to serve beside the released ones.
   std::vector<ExtraService> services;
 };
 
-// The same, the machine opened. INVALID_ARGUMENT or NOT_FOUND naming the flag; else as
-// OpenThisMachine().
+// Opens the machine and makes the node. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag, for
+// bad options, and the errors of OpenThisMachine().
 absl::StatusOr<OpenedNode> OpenNode(const Options& options);
 
 }  // namespace csi_proxy

@@ -21,12 +21,12 @@ namespace po = boost::program_options;
 
 constexpr char kDefaultWorkingDir[] = R"(C:\var\lib\kubelet)";
 
-// Flags of klog and of older releases that have nothing to act on here.
+// Flags of klog and of older releases that have no effect.
 constexpr const char* kIgnoredWithValue[] = {"log_backtrace_at", "stderrthreshold", "vmodule"};
 constexpr const char* kIgnoredBooleans[] = {"add_dir_header", "one_output", "skip_headers",
                                             "skip_log_headers"};
 
-// The flags are parsed into this before they are checked.
+// Flags that are parsed as text and checked afterwards.
 struct Raw {
   std::string host = "windows";
   std::string preface_timeout, idle_timeout, max_call_duration, stop_grace_period;
@@ -35,7 +35,7 @@ struct Raw {
   std::string log_format;
 };
 
-// A boolean flag: `-flag` alone is true.
+// Makes a boolean flag: `-flag` alone is true.
 po::typed_value<bool>* Boolean(bool* value, bool default_value) {
   return po::value<bool>(value)->default_value(default_value)->implicit_value(true);
 }
@@ -140,7 +140,7 @@ absl::Status ParseDuration(absl::string_view flag, const std::string& text, absl
   return absl::OkStatus();
 }
 
-// `a,b` and repetitions are the same list.
+// Joins `-flag=a,b` and `-flag=a -flag=b` to one list.
 std::vector<std::string> SplitLists(const std::vector<std::string>& values) {
   std::vector<std::string> items;
   for (const std::string& value : values) {
@@ -180,7 +180,7 @@ absl::Status Settle(const Raw& raw, bool working_dir_given, bool kubelet_path_gi
   options->api_groups = SplitLists(raw.api_groups);
   options->api_versions = SplitLists(raw.api_versions);
   options->working_dirs = raw.working_dirs;
-  // A working directory of one's own replaces the default, not one that was asked for.
+  // -working-dir replaces the default of -kubelet-path, but not a given one.
   if (kubelet_path_given || !working_dir_given) options->working_dirs.push_back(raw.kubelet_path);
 
   const std::pair<const char*, size_t> counts[] = {
@@ -217,7 +217,7 @@ absl::Status Settle(const Raw& raw, bool working_dir_given, bool kubelet_path_gi
   return absl::OkStatus();
 }
 
-// Go's flag package takes one dash for two.
+// Turns `-flag` into `--flag`, because Go's flag package accepts both.
 std::vector<std::string> WithTwoDashes(int argc, const char* const* argv) {
   std::vector<std::string> arguments;
   for (int i = 1; i < argc; ++i) {

@@ -47,7 +47,7 @@ TEST(OptionsTest, BooleansStandAloneOrTakeAValue) {
   EXPECT_FALSE(MustParse({}).bind_smb_credentials) << "as the Go release has it";
   EXPECT_TRUE(MustParse({"-smb-bind-credentials"}).bind_smb_credentials);
   EXPECT_FALSE(MustParse({"-logtostderr=false"}).log.to_stderr);
-  // Go would take what follows for an argument and read no flag after it.
+  // Go would end the flags at `false`; the product reads it as the value.
   EXPECT_FALSE(MustParse({"-require-privacy", "false"}).require_privacy);
   EXPECT_TRUE(MustParse({"-require-privacy", "-v=2"}).require_privacy);
 }
@@ -70,7 +70,7 @@ TEST(OptionsTest, TakesTheFlagsOfNodeBootstraps) {
              "-alsologtostderr", "-log_file_max_size=10", "-log_dir=C:\\logs"});
 }
 
-// The file and the five old ones kept beside it.
+// The current file and five old ones.
 TEST(OptionsTest, LogsTakeLittleOfADiskUnlessFlagsSayOtherwise) {
   EXPECT_EQ(MustParse({}).log.file_max_megabytes, 20u);
   EXPECT_EQ(MustParse({"-log_file_max_size=1800"}).log.file_max_megabytes, 1800u);

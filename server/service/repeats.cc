@@ -8,7 +8,7 @@
 namespace csi_proxy::observability {
 namespace {
 
-// The percentage of its tenant's kinds that a process may have.
+// The percentage of its tenant's kinds that one process may use.
 constexpr size_t kTenantShare = 75;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Chooses which of many like events are written one by one, and which are only counted: so that a
-// client that fails without end fills neither a disk nor the time of the service.
+// Limits repeated log lines, so that a client that always fails fills neither the disk nor the
+// service's time.
 #pragma once
 
 #include <atomic>
@@ -18,34 +18,34 @@
 
 namespace csi_proxy::observability {
 
-// Thread-safe. The first few events of each kind in a minute are written, the rest are counted
-// until the minute is over. A kind is a method, a process and a code. Each tenant has kinds of its
-// own for each code, so that no client decides what is written about another tenant, nor hides its
-// refusals behind failures of another code; the processes of a tenant share its kinds as they share
-// connections. Events beyond a tenant's kinds are counted together.
+// Chooses the events to log: the first kWritten of each kind in a minute; others are counted until
+// it ends. A kind is a method, a process and a code. Each tenant has its own kinds for each code,
+// so that no client can suppress another tenant's lines, or hide refusals behind failures of
+// another code; processes share their tenant's kinds as they share connections. Events beyond a
+// tenant's kinds are counted together. Thread-safe.
 class Repeats {
  public:
   static constexpr uint64_t kWritten = 5;
   static constexpr size_t kMaxKinds = 256;  // of a tenant and a code
-  // Further tenants of a minute share one entry.
+  // Further tenants share one entry.
   static constexpr size_t kMaxTenants = 64;
   static constexpr absl::Duration kPeriod = absl::Minutes(1);
 
-  // Lines that were counted and not written.
+  // Events that were counted but not logged.
   struct Count {
-    std::string what;  // "*": several, of several processes, of which the last is named
+    std::string what;  // "*" for several methods and processes, the last of which is given
     int64_t process_id = 0;
     std::string image_path;
     absl::StatusCode code = absl::StatusCode::kUnknown;
     uint64_t times = 0;
   };
 
-  // Tells whether this one is written. `what` is a constant. When a minute has ended, its counts
-  // are added to `*ended`.
+  // Returns true if the event should be logged. Appends the counts of a minute that has ended to
+  // `*ended`. `what` must be a constant.
   bool Admit(const char* what, const Peer& peer, absl::StatusCode code, absl::Time now,
              std::vector<Count>* ended);
 
-  // Tells whether there are counts to come; returns those of a minute that has ended by `now`.
+  // Returns true if there are counts, which TakeEnded() returns once their minute is over.
   bool counting() const { return counting_.load(std::memory_order_relaxed); }
   std::vector<Count> TakeEnded(absl::Time now);
 

@@ -23,11 +23,11 @@ namespace {
 
 using rpc::PipeServer;
 
-// The time that an answer has to reach its client when the service stops.
+// The time for answers to reach their clients when the service stops.
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
 
-// Selects the released versions that the options ask for. An option that matches none is an error:
-// a pipe that a driver waits for would silently be missing.
+// Keeps the versions that the options select. An option that matches none is an error, because the
+// pipe that a driver waits for would be missing.
 absl::Status Select(const Options& options, std::vector<rpc::VersionedService>* services) {
   std::set<std::string> groups, versions;
   for (const rpc::VersionedService& service : *services) {
@@ -64,7 +64,7 @@ absl::Status Select(const Options& options, std::vector<rpc::VersionedService>* 
   return absl::OkStatus();
 }
 
-// A series for each pair, or its first time would not be an increase.
+// Every pair is a series from the start, because Prometheus sees no increase in a new one.
 std::vector<observability::Metrics::Unmaps> Unmaps(const smb::KnownShares::Counts& counts) {
   std::vector<observability::Metrics::Unmaps> all;
   for (size_t fate = 0; fate < smb::kRemovalOutcomes.size(); ++fate) {
@@ -152,15 +152,15 @@ class Server::Impl {
 
   void Stop(absl::Duration grace) {
     if (listener_ != nullptr) listener_->Stop();
-    // gRPC's own graceful shutdown waits until idle clients have noticed, which takes them seconds:
-    // what matters is that the calls under way are answered.
+    // Not gRPC's graceful shutdown, which waits seconds for idle clients to notice; only the calls
+    // under way must be answered.
     gate_.Shut();
     if (!gate_.AwaitEmpty(absl::Now() + grace)) {
-      // Said before anything waits for them: a call may be stuck where nothing reaches it.
+      // Logged first, because a call may be stuck for good and the waits below with it.
       spdlog::warn("the calls still under way are given up");
     }
     if (listener_ != nullptr) {
-      // The last answers, and the refusals of calls that came too late, are still on their way.
+      // The last answers, and refusals of late calls, are still being sent.
       absl::SleepFor(std::min(grace, kAnswersTravel));
       listener_->CloseLive();
     }
@@ -179,12 +179,12 @@ class Server::Impl {
   }
 
  private:
-  // Destroyed from the last to the first: pipes before what their calls use.
+  // Destroyed in reverse order: pipes before what their calls use.
   observability::CallLog call_log_{spdlog::get(observability::kCallLogger)};
   std::unique_ptr<observability::UnknownFieldAudit> unknown_fields_;
   std::unique_ptr<observability::Metrics> metrics_;
   rpc::CallGate gate_;
-  // One thread reads whatever the calls of the others wait for.
+  // Inline calls leave one thread to read, however long they wait.
   rpc::InlineCalls inline_calls_{rpc::ReadingThreads() - 1, StartThread, rpc::SendHeldFrames};
   std::unique_ptr<rpc::Listener> listener_;
   std::unique_ptr<VersionedServices> versioned_services_;

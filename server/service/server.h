@@ -1,4 +1,4 @@
-// The service as a whole: a node, and a pipe for every released version over it.
+// The service: a node, and a pipe for each released version over it.
 #pragma once
 
 #include <memory>
@@ -16,17 +16,17 @@ namespace csi_proxy {
 // Thread-safe.
 class Server {
  public:
-  // Serves `node`, which outlives the server. All pipes answer when it returns. Fails as
-  // Listener::Listen does, and with INVALID_ARGUMENT for an option that names no released version.
+  // Serves `node`, which must outlive the server. All pipes answer when this returns. Returns
+  // INVALID_ARGUMENT if an option names no released version, else Listener::Listen()'s error.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options,
                                                        const ManagedNode& node,
                                                        std::vector<ExtraService> extra);
   ~Server();
 
-  // The names of the pipes, in order.
+  // Returns the names of the pipes, in order.
   std::vector<std::string> PipeNames() const;
 
-  // Takes no new connections, refuses new calls, waits at most `grace` for those under way, then
+  // Accepts no new connections, refuses new calls, waits at most `grace` for calls under way, then
   // cancels them. Idempotent.
   void Stop(absl::Duration grace);
 

@@ -15,8 +15,8 @@ ServiceReport ServiceStatus::Starting() {
 
 ServiceReport ServiceStatus::Running() {
   phase_ = ServicePhase::kRunning;
-  // Not SERVICE_ACCEPT_PRESHUTDOWN: the kubelet unmounts the pods' volumes in its own preshutdown
-  // handler, and needs this service until it is done. See service_installer/README.md.
+  // SERVICE_ACCEPT_PRESHUTDOWN is left out, because the kubelet's preshutdown handler unmounts the
+  // pods' volumes through this service. See service_installer/README.md.
   return {.phase = phase_, .accepted_controls = kAcceptStop | kAcceptShutdown};
 }
 

@@ -19,7 +19,7 @@ TEST(ServiceStatusTest, ControlsAreTakenOnlyWhileRunning) {
   EXPECT_EQ(status.Stopped(0).accepted_controls, 0u);
 }
 
-// The kubelet works in its preshutdown handler, and needs the service until it is done.
+// The kubelet's preshutdown handler needs the service, so it must not stop then.
 TEST(ServiceStatusTest, PreshutdownIsNeitherAskedForNorTaken) {
   constexpr uint32_t kAcceptPreshutdown = 0x100;
   EXPECT_EQ(ServiceStatus(kStart).Running().accepted_controls & kAcceptPreshutdown, 0u);
@@ -54,7 +54,7 @@ TEST(ServiceStatusTest, EachPendingReportHasANewCheckpointAndOthersHaveNone) {
   EXPECT_FALSE(status.Progress(kStart).has_value());
 }
 
-// The manager is told of progress more often than it waits for it.
+// Several reports must fit into the time for which the manager waits.
 TEST(ServiceStatusTest, TheWaitHintCoversSeveralReports) {
   EXPECT_GE(ServiceStatus::kWaitHint, 3 * ServiceStatus::kProgressInterval);
 }

@@ -1,6 +1,5 @@
-// The node of --host=simulated. A program links one of two libraries with these functions:
-// csi_proxy_simulation, or csi_proxy_no_simulation, which the service that ships for Windows links
-// and whose functions fail.
+// The node of --host=simulated. A program links csi_proxy_simulation or, like the service for
+// Windows nodes, csi_proxy_no_simulation, whose functions fail.
 #pragma once
 
 #include <string>
@@ -14,15 +13,15 @@ namespace csi_proxy {
 
 struct Simulation {
   OpenedMachine machine;
-  // The administrator's, served beside the released ones.
+  // The administrator's services, served beside the released ones.
   std::vector<ExtraService> services;
 };
 
-// `scenario` is the value of --scenario, a name or a file; empty for the default node.
-// INVALID_ARGUMENT or NOT_FOUND naming the flag.
+// Opens the simulated node that --scenario names or whose file it is; empty for the default.
+// Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
 absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario);
 
-// The text that --list-scenarios prints. INVALID_ARGUMENT naming the flag.
+// Returns the text of --list-scenarios, or INVALID_ARGUMENT, naming the flag.
 absl::StatusOr<std::string> ListScenarios();
 
 }  // namespace csi_proxy

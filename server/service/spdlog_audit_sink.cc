@@ -11,7 +11,7 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Any other error may come after a part of the work was done.
+// Returns true for codes that exclude partial changes. Others may follow some changes.
 bool NothingChanged(absl::StatusCode code) {
   return code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kPermissionDenied;
 }
@@ -44,9 +44,9 @@ void SpdlogAuditSink::Record(const AuditRecord& record) {
     return;
   }
   const Peer& peer = record.context.peer();
-  // The clock may have been set back meanwhile.
+  // Negative if the clock was set back during the call.
   const int64_t microseconds = std::max<int64_t>(absl::ToInt64Microseconds(record.duration), 0);
-  // Without a format that has to be read for each line.
+  // StrCat(), because a format string would be parsed for each line.
   logger_->info(absl::StrCat("audit pipe=", record.context.pipe(), " method=", record.method,
                              " pid=", peer.process_id, " image=\"", ShortenForLog(peer.image_path),
                              "\" code=", absl::StatusCodeToString(record.status.code()),

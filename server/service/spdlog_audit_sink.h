@@ -1,5 +1,5 @@
-// Writes the audit record to the log, one line a call. Calls that were refused before they changed
-// anything, again and again, are counted instead: see Repeats.
+// Writes audit records to the log, a line a call. Repeated calls that were refused before they
+// changed anything are counted instead (see Repeats).
 #pragma once
 
 #include <spdlog/logger.h>
@@ -18,7 +18,7 @@ namespace csi_proxy::observability {
 // Thread-safe.
 class SpdlogAuditSink final : public AuditLog {
  public:
-  // To `logger`, at every verbosity; null for nowhere.
+  // Writes to `logger` at every verbosity; null for nowhere.
   SpdlogAuditSink(std::shared_ptr<spdlog::logger> logger, LogFormat format)
       : logger_(std::move(logger)), format_(format) {}
   ~SpdlogAuditSink() override { WriteCounts(repeats_.TakeEnded(absl::InfiniteFuture())); }

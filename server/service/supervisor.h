@@ -1,5 +1,5 @@
-// Tells when the process is to stop, by whoever started it: a terminal or container by signals, or
-// Windows' service control manager.
+// Connects the process to what starts and stops it: signals of a terminal or container, or Windows'
+// service control manager.
 #pragma once
 
 #include <functional>
@@ -10,42 +10,39 @@
 
 namespace csi_proxy {
 
-// Connects the program to the one that started it, as the service manager. Called from one thread,
-// but for RequestStop().
+// All methods except RequestStop() must be called on one thread.
 class Supervisor {
  public:
   virtual ~Supervisor() = default;
 
-  // Everything answers.
+  // Reports that all pipes answer.
   virtual void ReportRunning() = 0;
 
-  // Blocks until the process is told to stop; says by what, as `SIGTERM` or `service stop`.
+  // Waits until the process must stop. Returns the cause, such as `SIGTERM` or `service stop`.
   virtual std::string AwaitStop() = 0;
 
-  // As if the process was told to stop, by `reason`, because it cannot go on. May be called by any
-  // thread, at any time.
+  // Makes AwaitStop() return `reason`, because the process cannot go on. Thread-safe.
   virtual void RequestStop(std::string reason) = 0;
 
-  // The stop has begun. If the process is still there after `limit`, because some call of the
-  // system does not return, it is ended. Being told to stop again ends it at once where that is
-  // customary (a second Ctrl-C).
+  // Reports that the stop has begun. Ends the process after `limit`, for example if a system call
+  // does not return, or at once on a second request where that is customary (Ctrl-C).
   virtual void ReportStopping(absl::Duration limit) = 0;
 };
 
-// Exit codes of the program, and the service-specific ones under the service control manager.
+// Exit codes of the program; under the service control manager, service-specific ones.
 enum ExitCode {
   kExitOk = 0,
   kExitFailed = 1,
   kExitUsage = 2,
-  // Told to stop, it stopped, but for a call that did not return. The service control manager is
-  // told of success, so that it does not start the service again.
+  // The stop was complete except for a call that did not return. The service control manager gets
+  // success instead, so that it does not restart the service.
   kExitCallStuck = 3,
 };
 
-// Runs `body`, which starts the service, waits for the stop and stops, and returns an ExitCode.
-// Under the service control manager, when `as_service`, `body` runs on a thread of its own, and
-// what it returns is reported as the service-specific exit code. Fails with FAILED_PRECONDITION
-// when asked for a service manager that is not there; `body` has not run then.
+// Runs `body`, which starts the service, waits for the stop, stops and returns an ExitCode. Under
+// the service control manager (`as_service`) `body` runs on a separate thread, and its result is
+// reported as the service-specific exit code. Returns FAILED_PRECONDITION, without running `body`,
+// if there is no service manager.
 absl::Status RunSupervised(bool as_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code);
 

@@ -12,8 +12,8 @@
 namespace csi_proxy {
 namespace {
 
-// Two descriptors per connection and thousands of connections: the usual soft limit of 1024 is
-// there for select(), which nothing here uses.
+// Each connection needs two descriptors. The usual soft limit of 1024 protects users of select(),
+// of which there are none here.
 void RaiseDescriptorLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -23,7 +23,7 @@ void RaiseDescriptorLimit() {
 
 class Signals final : public Supervisor {
  public:
-  // To be made before any thread starts: only sigwait() may receive the signals.
+  // Must be constructed before threads start, so that only sigwait() receives the signals.
   Signals() {
     sigemptyset(&stop_);
     sigaddset(&stop_, SIGTERM);
@@ -42,7 +42,7 @@ class Signals final : public Supervisor {
       int received = 0;
       sigwait(&awaited_, &received);
       if (received != kRequested) return received == SIGINT ? "SIGINT" : "SIGTERM";
-      // Anybody may send the signal.
+      // Without a request the signal came from elsewhere and is ignored.
       const std::lock_guard lock(mutex_);
       if (!request_.empty()) return request_;
     }
@@ -64,7 +64,7 @@ class Signals final : public Supervisor {
   }
 
  private:
-  // Wakes AwaitStop(). The signal stays blocked for ever, so that a late one does nothing.
+  // Wakes AwaitStop(). Stays blocked for ever, so that a late signal has no effect.
   static constexpr int kRequested = SIGUSR1;
 
   sigset_t stop_, awaited_;

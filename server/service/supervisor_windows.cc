@@ -1,5 +1,5 @@
-// The console's Ctrl-C, Ctrl-Break and close, which nssm and containers use, and the service
-// control manager.
+// Stops by the console (Ctrl-C, Ctrl-Break and close, which nssm and containers use) and by the
+// service control manager.
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -26,7 +26,7 @@ static_assert(SERVICE_CONTROL_STOP == kControlStop &&
               SERVICE_CONTROL_PRESHUTDOWN == kControlPreshutdown &&
               SERVICE_ACCEPT_STOP == kAcceptStop && SERVICE_ACCEPT_SHUTDOWN == kAcceptShutdown);
 
-// A stop that arrives on a thread of Windows' own.
+// Passes a stop from a thread of Windows to AwaitStop().
 class StopSignal {
  public:
   void Send(std::string by) {
@@ -46,7 +46,7 @@ class StopSignal {
   std::string by_;
 };
 
-// Windows may call the handlers of both kinds at any time: neither object is ever destroyed.
+// Console and Service are never destroyed, because Windows may call their handlers at any time.
 class Console final : public Supervisor {
  public:
   Console()
@@ -69,28 +69,28 @@ class Console final : public Supervisor {
   }
 
  private:
-  // Windows calls it on a thread of its own.
+  // Called on a thread of Windows.
   static BOOL WINAPI OnControl(DWORD type) {
     Console& self = *instance_;
     switch (type) {
       case CTRL_C_EVENT:
       case CTRL_BREAK_EVENT:
-        // The second one does not wait: the default handler ends the process.
+        // At the second one the default handler ends the process.
         if (self.stopping_) return FALSE;
         self.stop_.Send(type == CTRL_C_EVENT ? "Ctrl-C" : "Ctrl-Break");
         return TRUE;
       case CTRL_CLOSE_EVENT:
       case CTRL_SHUTDOWN_EVENT: {
-        // When this returns the process ends
-        // (https://learn.microsoft.com/windows/console/handlerroutine): wait for the drain.
+        // Wait for the drain, because the process ends when this returns
+        // (https://learn.microsoft.com/windows/console/handlerroutine).
         self.stop_.Send("close of the console");
         std::unique_lock lock(self.mutex_);
         self.all_done_.wait(lock, [&] { return self.stopped_; });
         return TRUE;
       }
       case CTRL_LOGOFF_EVENT:
-        // Sent to services alone, nssm's child among them, when any user logs off. To return TRUE
-        // would be to agree to the end; the default handler of a service ignores it (same page).
+        // Only services, including nssm's child, get this, when any user logs off. TRUE would
+        // accept the end; a service's default handler ignores it (same page).
         return FALSE;
       default:
         return FALSE;
@@ -106,8 +106,8 @@ class Console final : public Supervisor {
   bool stopped_ = false;
 };
 
-// The service as the service control manager sees it. A thread reports the progress of a start or a
-// stop, so that the manager goes on waiting, and ends the process when a stop does not end.
+// The service under the service control manager. A thread reports the progress of a start or stop,
+// so that the manager keeps waiting, and ends the process if a stop does not end.
 class Service final : public Supervisor {
  public:
   explicit Service(std::function<int(Supervisor&)> body) : body_(std::move(body)) {
@@ -115,9 +115,8 @@ class Service final : public Supervisor {
   }
 
   absl::Status Run() {
-    // The name is ignored for a process that is one service
-    // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_table_entryw):
-    // whatever name the service was installed under, it is us.
+    // Windows ignores the name for a process with one service, so any installed name works
+    // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_table_entryw).
     wchar_t any_name[] = L"";
     const SERVICE_TABLE_ENTRYW table[] = {{any_name, &Service::Main}, {nullptr, nullptr}};
     if (StartServiceCtrlDispatcherW(table)) return absl::OkStatus();
@@ -163,7 +162,7 @@ class Service final : public Supervisor {
     progress.join();
     const std::lock_guard lock(self.mutex_);
     self.Report(self.status_.Stopped(static_cast<uint32_t>(self.exit_code_)));
-    // From here on the process may end.
+    // The process may end from here on.
   }
 
   static DWORD WINAPI OnControl(DWORD control, DWORD, void*, void*) {
@@ -179,7 +178,7 @@ class Service final : public Supervisor {
     return ERROR_CALL_NOT_IMPLEMENTED;
   }
 
-  // Under the lock.
+  // REQUIRES: mutex_ is held.
   void Report(const ServiceReport& report) {
     SERVICE_STATUS status{};
     status.dwServiceType = SERVICE_WIN32_OWN_PROCESS;

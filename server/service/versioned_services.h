@@ -1,4 +1,4 @@
-// Joins the handlers to gRPC.
+// Serves the handlers over gRPC.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>
@@ -14,16 +14,16 @@
 
 namespace csi_proxy {
 
-// A service served beside the released ones, on a pipe of its own.
+// A service on a pipe of its own, beside the released versions.
 struct ExtraService {
   std::string pipe_name;
-  // As in the rpc's path.
+  // The name in the rpc's path.
   std::string full_name;
   std::unique_ptr<grpc::Service> service;
 };
 
-// Services for every released version over the handlers of all groups. Each group has
-// threads of its own, so that a pod that floods one pipe does not starve the other groups'.
+// Services for every released version over the handlers of all groups. Each group has its own
+// threads, so that a pod that floods one pipe does not starve other groups.
 class VersionedServices {
  public:
   struct Settings {
@@ -35,14 +35,14 @@ class VersionedServices {
     absl::Duration max_call_duration = absl::InfiniteDuration();
   };
 
-  // `handlers` are not owned and outlive the services.
+  // `handlers` are not owned and must outlive the services.
   VersionedServices(const Settings& settings, const groups::NodeServices& handlers);
   ~VersionedServices();
 
-  // One per group and version, in that order. They must not outlive this.
+  // Returns a service per group and version, in that order. They must not outlive this.
   std::vector<rpc::VersionedService> NewServices();
 
-  // Counts the calls that wait, by group. Thread-safe.
+  // Returns the number of waiting calls of each group. Thread-safe.
   std::vector<std::pair<std::string, size_t>> Queued() const;
 
  private:

@@ -1,4 +1,4 @@
-// Ends the process when a stop does not end by itself.
+// Ends the process if a stop hangs.
 #pragma once
 
 #include <condition_variable>
@@ -9,15 +9,15 @@
 
 namespace csi_proxy {
 
-// Its thread starts with it, so that a stop needs nothing that may not be there any more. It is
-// never destroyed: `bite` may be called at any time.
+// Starts its thread at once, because a thread may fail to start during a stop. Never destroyed,
+// because `bite` may be called at any time.
 class Watchdog {
  public:
-  // `bite` ends the process. It must not wait for anything that a thread stuck in the kernel may
-  // hold, such as the lock of a log.
+  // `bite` must end the process, without waiting for what a thread stuck in the kernel may hold,
+  // such as the lock of a log.
   static Watchdog& Start(std::function<void()> bite);
 
-  // Bites after `limit`, unless the process has ended.
+  // Calls `bite` after `limit`, unless the process has ended.
   void Arm(absl::Duration limit);
 
  private:

@@ -8,7 +8,7 @@
 namespace csi_proxy {
 namespace {
 
-// A watchdog that is never destroyed calls this.
+// Static storage, because a watchdog that is never destroyed uses it.
 struct Bite {
   absl::Notification done;
   absl::Time at;
@@ -16,7 +16,7 @@ struct Bite {
 
 TEST(WatchdogTest, BitesAfterTheLimitAndNotBefore) {
   static auto& bite = *new Bite();
-  // Static, so that LeakSanitizer sees an owner when the thread has ended.
+  // Static, so that LeakSanitizer finds an owner after the thread has ended.
   static Watchdog& watchdog = Watchdog::Start([] {
     bite.at = absl::Now();
     bite.done.Notify();
