@@ -20,14 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Hubs import this file from protobuf itself; it comes from the library, so that no installed copy
-// is needed.
+// Hubs import this file of protobuf. The parser gets it from the library, so that it need not be
+// installed.
 constexpr absl::string_view kDescriptorProto = "google/protobuf/descriptor.proto";
 
-// The parts of `v1beta2` in order of age.
+// Returns the parts of a version such as `v1beta2`, so that tuples compare by age.
 std::tuple<int, int, int> Age(absl::string_view version) {
   int major = 0, number = 0;
-  int stage = 2;  // neither alpha nor beta: released for good
+  int stage = 2;  // a release, neither alpha nor beta
   const std::string::size_type end = version.find_first_not_of("0123456789", 1);
   (void)absl::SimpleAtoi(version.substr(1, end == version.npos ? end : end - 1), &major);
   for (const auto& [word, value] : {std::pair("alpha", 0), std::pair("beta", 1)}) {
@@ -41,7 +41,7 @@ std::tuple<int, int, int> Age(absl::string_view version) {
 
 }  // namespace
 
-// Serves the sources to the parser.
+// The parser's view of the sources.
 class Files::Tree final : public pb::compiler::SourceTree {
  public:
   explicit Tree(const Sources& sources)
@@ -104,7 +104,7 @@ absl::Status Files::Import() {
     const bool is_version = parts.size() == 3 && parts[2] == "api.proto";
     if (!is_hub && !is_version) continue;
     const pb::FileDescriptor* file = importer_->Import(path);
-    if (file == nullptr) continue;  // errors_ knows
+    if (file == nullptr) continue;  // errors_ has the reason
     Group& group = groups[parts[0]];
     group.name = parts[0];
     if (is_hub) {

@@ -1,6 +1,5 @@
-// The API as data: every .proto file below api/, parsed with its comments. What the lock and the
-// reference are made from. It reads the sources themselves, so no version has to be listed
-// anywhere.
+// The API as data: all .proto files below api/, parsed with their comments. The lock and the
+// reference are made from it. Finds versions by itself; they are listed nowhere.
 #pragma once
 
 #include <google/protobuf/compiler/importer.h>
@@ -19,13 +18,13 @@ namespace csi_proxy::api {
 
 namespace pb = google::protobuf;
 
-// Path relative to api/, such as `disk/v1/api.proto`, to text.
+// The text of each file, by its path relative to api/, such as `disk/v1/api.proto`.
 using Sources = std::map<std::string, std::string>;
 
-// Reads all .proto and .textproto files below `directory`.
+// Reads all .proto and .textproto files below `directory`. NOT_FOUND if it cannot be read.
 absl::StatusOr<Sources> ReadSources(const std::string& directory);
 
-// Whole files, as the tools read and write them. The status names the path.
+// Read and write whole files. Errors name the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 absl::Status WriteFile(const std::string& path, absl::string_view text);
 
@@ -40,16 +39,16 @@ struct Group {
   std::vector<Version> versions;            // by age: v1alpha1, v1beta1, v1, v2alpha1
 };
 
-// The parsed API; owns the descriptors. Immutable once made.
+// The parsed API, which owns the descriptors. Immutable.
 class Files {
  public:
-  // INVALID_ARGUMENT names file, line and reason of everything that does not parse.
+  // Returns INVALID_ARGUMENT with file, line and reason of every syntax error.
   static absl::StatusOr<std::unique_ptr<Files>> Parse(Sources sources);
   // Parses every file below `directory`.
   static absl::StatusOr<std::unique_ptr<Files>> ParseDirectory(const std::string& directory);
   ~Files();
 
-  // By name.
+  // Returns the groups, sorted by name.
   const std::vector<Group>& groups() const { return groups_; }
   const Sources& sources() const { return sources_; }
 
@@ -66,13 +65,13 @@ class Files {
   std::vector<Group> groups_;
 };
 
-// True if version `a` came before `b`: v1alpha1 < v1beta1 < v1beta2 < v1 < v2alpha1.
+// Returns true if version `a` is older: v1alpha1 < v1beta1 < v1beta2 < v1 < v2alpha1.
 bool IsOlder(const std::string& a, const std::string& b);
 
-// `uint32`, `repeated string`, `map<string, DiskIDs>`; message and enum names without the package.
+// Returns `uint32`, `repeated string` or `map<string, DiskIDs>`; types without their package.
 std::string TypeName(const pb::FieldDescriptor& field);
 
-// The name without its package, with what it is nested in: `Outer.Inner`.
+// Returns the name without its package but with enclosing messages: `Outer.Inner`.
 template <typename Descriptor>
 std::string LocalName(const Descriptor& descriptor) {
   const std::string& package = descriptor.file()->package();

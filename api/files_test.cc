@@ -38,7 +38,7 @@ TEST(FilesTest, OrdersVersionsByAge) {
                                     "v2", "v10"));
 }
 
-// Names of declarations that no comment stands before.
+// Collects the names of declarations without a comment.
 class Undocumented {
  public:
   void File(const pb::FileDescriptor& file) {
@@ -98,8 +98,7 @@ TEST(ReleasedVersions, HaveACommentForEverything) {
   EXPECT_THAT(undocumented.names(), IsEmpty());
 }
 
-// A header of a table is `| disk | v1alpha1 | v1 |`, and a row `| GetDiskStats | DiskStats | yes
-// |`.
+// Table headers are `| disk | v1alpha1 | v1 |`, rows `| GetDiskStats | DiskStats | yes |`.
 TEST(ReleasedVersions, AreInTheTablesOfTheReadme) {
   std::ifstream readme(absl::StrCat(CSI_PROXY_API_DIR, "/README.md"));
   std::vector<std::string> named;

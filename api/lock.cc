@@ -26,7 +26,7 @@ void AddEnum(const pb::EnumDescriptor& type, Facts* facts) {
 }
 
 void AddMessage(const pb::Descriptor& type, Facts* facts) {
-  if (type.options().map_entry()) return;  // told by the map's type
+  if (type.options().map_entry()) return;  // part of the map field's type
   const std::string name = LocalName(type);
   (*facts)[absl::StrCat("message ", name)] = absl::StrCat(type.field_count(), " fields");
   for (int i = 0; i < type.field_count(); ++i) {
@@ -54,7 +54,7 @@ void AddService(const pb::ServiceDescriptor& service, Facts* facts) {
   }
 }
 
-// Orders sections as people read them: by group, then by age.
+// Returns the sections by group, then by age.
 std::vector<const Lock::value_type*> InOrder(const Lock& lock) {
   std::vector<const Lock::value_type*> sections;
   for (const Lock::value_type& section : lock) sections.push_back(&section);

@@ -1,6 +1,6 @@
-// The lock of the released versions: what of each of them a client can see on the wire or in the
-// JSON form, one fact a line, so that a version which changes is noticed and the difference reads
-// well. Comments, options of other languages and the order of declarations are not in it.
+// The lock of the released versions: all that clients can see of them on the wire or in JSON, one
+// fact a line, so that a change of a released version is noticed. Comments, options for other
+// languages and the order of declarations are left out.
 #pragma once
 
 #include <map>
@@ -14,27 +14,27 @@
 
 namespace csi_proxy::api {
 
-// The subject of each fact and its value: `field DiskIDs.1` to `string page83, json page83`.
+// Subjects and their values, such as `field DiskIDs.1` and `string page83, json page83`.
 using Facts = std::map<std::string, std::string>;
 
-// By `<group>/<version>`.
+// The facts of each `<group>/<version>`.
 using Lock = std::map<std::string, Facts>;
 
-// The facts of a parsed file, or of all versions of all groups.
+// Return the facts of a parsed file, and of all versions of all groups.
 Facts FactsOf(const pb::FileDescriptor& file);
 Lock LockOf(const Files& files);
 
-// The text form: a section `[disk/v1]` for each version, a line `key = value` for each fact.
-// Parsing fails with the line that is no such thing, or that says a thing twice.
+// Convert to and from text: a section `[disk/v1]` per version, a line `key = value` per fact.
+// Parsing returns INVALID_ARGUMENT, with the line, for a malformed or repeated line.
 std::string FormatLock(const Lock& lock);
 absl::StatusOr<Lock> ParseLock(absl::string_view text);
 
-// How `current` departs from `locked`, a line for each fact and version: changed, removed, added,
-// and versions that are not locked yet. Empty when both agree.
+// Returns a line for each fact that was changed, removed or added, and for each version that is not
+// locked. Empty if the locks are equal.
 std::vector<std::string> Differences(const Lock& locked, const Lock& current);
 
-// `locked` with the versions it lacked. FAILED_PRECONDITION, with the differences, if a version
-// that is locked already has changed: what is released stays.
+// Returns `locked` with new versions added. Returns FAILED_PRECONDITION with the differences if a
+// locked version has changed, because released versions must not.
 absl::StatusOr<Lock> AddVersions(const Lock& locked, const Lock& current);
 
 }  // namespace csi_proxy::api

@@ -63,7 +63,7 @@ TEST(ReleasedLock, IsWrittenAsTheToolWritesIt) {
   EXPECT_EQ(*text, FormatLock(RealLock()));
 }
 
-// One edit of a released file, and the line that must tell of it.
+// An edit of a released file, and the line that must report it.
 struct Mutation {
   std::string name;
   std::string path;
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "uint64 diskSize = 1;",
                  "disk/v1beta1: changed: field DiskStatsResponse.1 from (int64 diskSize, json "
                  "diskSize) to (uint64 diskSize, json diskSize)"},
-        // The wire stays, the JSON form and the accessors do not.
+        // Changes the JSON form and the accessors, but not the wire.
         Mutation{"FieldName", "disk/v1beta1/api.proto", "int64 diskSize = 1;",
                  "int64 disk_size = 1;",
                  "disk/v1beta1: changed: field DiskStatsResponse.1 from (int64 diskSize, json "

@@ -1,5 +1,5 @@
-// lock_tool --check DIR   fails unless DIR/released.lock agrees with the versions below DIR
-// lock_tool --add DIR     locks the versions that are new; refuses if a locked one has changed
+// lock_tool --check DIR   fails unless DIR/released.lock equals the versions below DIR
+// lock_tool --add DIR     locks new versions; fails if a locked version has changed
 #include <cstdio>
 #include <string>
 
@@ -13,7 +13,7 @@ namespace {
 absl::Status Run(const std::string& mode, const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/released.lock");
   const absl::StatusOr<std::string> text = ReadFile(path);
-  // Only --add may start from nothing.
+  // Only --add may run without a lock file.
   if (!text.ok() && !(mode == "--add" && absl::IsNotFound(text.status()))) return text.status();
   const absl::StatusOr<Lock> locked = ParseLock(text.ok() ? *text : "");
   if (!locked.ok()) return locked.status();

@@ -1,4 +1,4 @@
-// Provokes every complaint of the generator, and checks that it names file, message and field.
+// Provokes every error of the generator. Each must name file, message and field.
 #include <google/protobuf/compiler/parser.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
@@ -70,10 +70,10 @@ absl::Status Build(const std::string& hub, const std::string& version, const std
 
 struct Bad {
   const char* title;
-  // Replacements in the good hub and version, and the table.
+  // Replacements in the valid hub and version, and the table.
   std::vector<std::pair<const char*, const char*>> hub, version;
   const char* table;
-  // The texts that the error must contain.
+  // Texts that the error must contain.
   std::vector<const char*> expected;
 };
 
@@ -302,7 +302,7 @@ TEST(GeneratorErrorsTest, AMissingHubIsNamed) {
       << status;
 }
 
-// The rows that do settle things, each in the smallest case that needs it.
+// The valid rows, each in the smallest case that needs it.
 TEST(GeneratorRulesTest, EachRowSettlesItsCase) {
   const struct {
     std::vector<std::pair<const char*, const char*>> hub, version;

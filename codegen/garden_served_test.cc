@@ -1,5 +1,4 @@
-// The garden as a group of the product: what its folder and CMake make of it, served and called as
-// the real groups are.
+// The invented group, built from its folder by CMake, served and called like the real groups.
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +27,7 @@
 namespace csi_proxy::garden {
 namespace {
 
-// Numbers its plants, and takes none without a name.
+// Numbers its plants, and refuses plants without a name.
 class NumberedGarden final : public Service {
  public:
   absl::StatusOr<PlantResponse> Plant(const CallContext& context,
@@ -46,13 +45,13 @@ class NumberedGarden final : public Service {
     return ListPlantsResponse{.labels = {{.latin = "salvia"}}};
   }
 
-  // The pipe of the last call, which is forgotten; empty when there was none.
+  // Returns the pipe of the last call, or "" if there was none, and forgets it.
   std::string TakePipe() {
     const std::lock_guard lock(mutex_);
     return std::exchange(pipe_, "");
   }
 
-  // Plants nothing before it is told, when not null.
+  // If not null, Plant() waits for it.
   absl::Notification* until = nullptr;
 
  private:
@@ -123,7 +122,7 @@ TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
   EXPECT_EQ(garden_.TakePipe(), "csi-proxy-garden-v1");
 }
 
-// As a stop does it: what is under way goes on, and nothing else begins.
+// A shut gate lets running calls finish and refuses new ones.
 TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
   const v1alpha1::Client client(Connect(options_).value());
   EXPECT_TRUE(client.Sow(Sage()).ok());
@@ -138,7 +137,7 @@ TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
 }
 
 TEST_F(GardenServedTest, AClientHasItsShareOfTheExecutor) {
-  // One runs, one waits, and a third is beyond the client's share.
+  // One call runs, one waits, and a third exceeds the client's share.
   rpc::Executor narrow({.max_threads = 2, .max_queued = 2, .client_share = 50});
   runtime_.executor = &narrow;
   absl::Notification until;

@@ -1,4 +1,4 @@
-// The garden's generated conversions, compiled and run.
+// Compiles and runs the invented group's generated conversions.
 #include "absl/strings/match.h"
 #include "csi_proxy/garden/v1/convert.h"
 #include "csi_proxy/garden/v1alpha1/convert.h"
@@ -126,7 +126,7 @@ TEST(GardenTest, DescriptionsEscapeTextAndLeaveSecretsOut) {
   EXPECT_FALSE(absl::StrContains(text, "mat")) << text;
 }
 
-// A short text lies in the structure itself.
+// Short strings lie in the structure itself.
 TEST(GardenTest, SecretsAreOverwrittenAtTheEnd) {
   alignas(PlantRequest) std::byte memory[sizeof(PlantRequest)] = {};
   const auto has_secret = [&memory] {
@@ -141,7 +141,7 @@ TEST(GardenTest, SecretsAreOverwrittenAtTheEnd) {
   EXPECT_FALSE(has_secret());
 }
 
-// A garden that remembers what it was asked.
+// A garden that records its requests.
 class RealGarden final : public Service {
  public:
   absl::StatusOr<PlantResponse> Plant(const CallContext&, const PlantRequest& request) override {

@@ -41,7 +41,7 @@ absl::StatusOr<Parameters> ParseParameters(const std::string& text) {
   return parameters;
 }
 
-// Collects the errors of the text parser, with their places.
+// Collects the text parser's errors with their positions.
 class Errors final : public pb::io::ErrorCollector {
  public:
   explicit Errors(std::string file) : file_(std::move(file)) {}

@@ -1,12 +1,11 @@
-// protoc-gen-csi-proxy: from the hub and the released versions of one API group, all the code that
-// stands between them.
+// protoc-gen-csi-proxy: generates all code between the hub and the released versions of an API
+// group.
 //
 //   protoc -I api --csi-proxy_out=OUT --csi-proxy_opt=group=volume,conversions=FILE
 //       volume/hub.proto volume/v1/api.proto volume/v1beta1/api.proto ...
 //
-// All files of the group are given at once. Parameters: `group`, the group's name and folder;
-// `conversions`, its table in textproto. Both are needed and others are refused. Output is stable:
-// the same input gives the same bytes.
+// All files of the group must be given at once. Parameters, both required: `group`, the group's
+// name and folder, and `conversions`, its table in textproto. Equal input gives equal bytes.
 #pragma once
 
 #include <google/protobuf/compiler/code_generator.h>

@@ -1,4 +1,4 @@
-// The output for the invented garden group, byte for byte, of the files in codegen/testdata/golden.
+// Compares the output for the invented group with the files in codegen/testdata/golden.
 // After a wanted change: CSI_PROXY_UPDATE_GOLDEN=1 ctest -R Golden, and review the diff.
 #include <cstdlib>
 #include <filesystem>
@@ -27,7 +27,7 @@ std::map<std::string, std::string> ReadTree(const fs::path& root) {
   return files;
 }
 
-// The first line in which two texts differ, with both.
+// Returns the first line in which two texts differ, from both.
 std::string Difference(const std::string& golden, const std::string& now) {
   const std::vector<std::string> a = absl::StrSplit(golden, '\n'), b = absl::StrSplit(now, '\n');
   for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {

@@ -18,7 +18,7 @@ namespace {
 
 using Field = pb::FieldDescriptor;
 
-// The element of a field: its own type, or a map's key or value.
+// Returns true for an integer field, key or value.
 bool IsInteger(const Field& field) {
   switch (field.cpp_type()) {
     case Field::CPPTYPE_INT32:
@@ -50,7 +50,7 @@ class Builder {
         if (paired) PairVersion(&version);
         all_paired = all_paired && paired;
       }
-      // The rows of an unpaired version were never looked up.
+      // Rows for an unpaired version were never looked up.
       if (all_paired) {
         for (std::string& line : table_.Unused()) errors_.push_back(std::move(line));
       }
@@ -65,7 +65,7 @@ class Builder {
     errors_.push_back(absl::StrCat(parts...));
   }
 
-  // Tells the hub from the versions, by path.
+  // Sorts the files into the hub and the versions, by path.
   void Sort(const std::vector<const pb::FileDescriptor*>& files) {
     for (const pb::FileDescriptor* file : files) {
       const std::vector<std::string> path = absl::StrSplit(file->name(), '/');
@@ -103,7 +103,7 @@ class Builder {
     return nullptr;
   }
 
-  // Refuses declarations that the generated structs cannot express, so that nothing is lost.
+  // Refuses declarations that the generated structs cannot express, so that no data is lost.
   void CheckSupported(const pb::FileDescriptor& file) {
     if (file.syntax() != pb::FileDescriptor::SYNTAX_PROTO3) {
       Error(file.name(), ": only proto3 is supported");
@@ -194,7 +194,7 @@ class Builder {
     seen_enums_.clear();
   }
 
-  // Notes that two messages mean the same; each pair is worked off once.
+  // Queues the pair, once, for PairMessage().
   void Want(const pb::Descriptor* message, const pb::Descriptor* hub) {
     reached_.insert(message);
     if (seen_.emplace(message, hub).second) wanted_.emplace_back(message, hub);

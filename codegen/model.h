@@ -1,5 +1,5 @@
-// The pairing of a group's released versions with its hub: where every rule of conversion and every
-// error of the generator lives. The printers only write down the model.
+// Pairs a group's released versions with its hub. Contains every rule of conversion and every error
+// of the generator; the printers only print this model.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -15,16 +15,16 @@ namespace csi_proxy::codegen {
 
 namespace pb = google::protobuf;
 
-// The conversion of one value into the other.
+// How a value is converted.
 enum class Conversion {
   kCopy,     // the same type
   kDecimal,  // string in the version, integer in the hub
   kWiden,    // integers of different range
-  kMessage,  // by the pair's ToHub and FromHub
-  kEnum,     // likewise
+  kMessage,  // by ToHub() and FromHub() of the messages
+  kEnum,     // by ToHub() and FromHub() of the enums
 };
 
-// Two fields that mean the same. Singular, repeated and map fields only meet their like.
+// Two fields with one meaning. Both must be singular, repeated or maps.
 struct FieldPair {
   const pb::FieldDescriptor* version = nullptr;
   const pb::FieldDescriptor* hub = nullptr;
@@ -37,7 +37,7 @@ struct FieldPair {
 struct MessagePair {
   const pb::Descriptor* version = nullptr;
   const pb::Descriptor* hub = nullptr;
-  // Converted by hand: declared, not defined.
+  // Converted by handwritten functions, which are only declared.
   bool is_overridden = false;
   std::vector<FieldPair> fields;
 };
@@ -45,9 +45,9 @@ struct MessagePair {
 struct EnumPair {
   const pb::EnumDescriptor* version = nullptr;
   const pb::EnumDescriptor* hub = nullptr;
-  // Version value -> hub value.
+  // The hub value of each version value.
   std::vector<std::pair<const pb::EnumValueDescriptor*, const pb::EnumValueDescriptor*>> to_hub;
-  // Hub value -> version value; more than to_hub where the version lacks values.
+  // The version value of each hub value. Longer than to_hub if the version lacks values.
   std::vector<std::pair<const pb::EnumValueDescriptor*, const pb::EnumValueDescriptor*>> from_hub;
 };
 
@@ -56,7 +56,7 @@ struct MethodPair {
   const pb::MethodDescriptor* hub = nullptr;
 };
 
-// One released version against the hub.
+// A released version, paired with the hub.
 struct Version {
   std::string name;  // `v1beta1`, also its package
   const pb::FileDescriptor* file = nullptr;
@@ -73,9 +73,9 @@ struct Group {
   std::vector<Version> versions;
 };
 
-// Pairs everything. `files` are `<group>/hub.proto` and `<group>/<version>/api.proto` of one group;
-// versions that only exist in the table are errors. INVALID_ARGUMENT lists every problem, a line
-// each, naming file, message and field, and the row that would settle it.
+// Pairs the versions with the hub. `files` must be `<group>/hub.proto` and all
+// `<group>/<version>/api.proto`. Returns INVALID_ARGUMENT with a line for every problem, which
+// names file, message and field, and the missing row; rows for unknown versions are problems too.
 absl::StatusOr<Group> BuildGroup(const std::string& group_name,
                                  const std::vector<const pb::FileDescriptor*>& files,
                                  const Conversions& table);

@@ -1,4 +1,4 @@
-// Turns names of one language into names of another.
+// Converts names between languages.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace csi_proxy::codegen {
 
-// Two names with the same normalised form mean the same: `diskID`, `disk_id` and `DiskId` are one.
+// Returns a key that is equal for equivalent names: `diskID`, `disk_id` and `DiskId`.
 std::string NormalisedName(absl::string_view name);
 
-// `ONE_WAY_CHAP` -> `kOneWayChap`
+// Returns `kOneWayChap` for `ONE_WAY_CHAP`.
 std::string EnumeratorName(absl::string_view name);
 
-// Tells whether C++ reserves the word, so that no field can be called so.
+// Returns true if C++ reserves the word, so that no field can have the name.
 bool IsCppKeyword(absl::string_view name);
 
 }  // namespace csi_proxy::codegen

@@ -15,7 +15,7 @@ std::string PbType(const pb::EnumDescriptor& type) {
   return absl::StrCat("::", type.file()->package(), "::", type.name());
 }
 
-// The head of one of a pair's two functions.
+// Prints the signature of ToHub() or FromHub().
 void PrintSignature(const Group& group, const MessagePair& pair, bool to_hub,
                     pb::io::Printer& printer) {
   const Vars vars = {
@@ -24,7 +24,7 @@ void PrintSignature(const Group& group, const MessagePair& pair, bool to_hub,
                              : "absl::Status FromHub(const $group$::$hub$& in, $pb$* out)");
 }
 
-// Statements end the conversion early when `status` is not OK.
+// Prints a statement that returns the status of `expression` unless it is OK.
 void PrintChecked(const std::string& expression, pb::io::Printer& printer) {
   printer.Print("if (absl::Status status = $call$; !status.ok()) return status;\n", "call",
                 expression);
@@ -38,7 +38,7 @@ void PrintCheckedIn(const std::string& field, const std::string& expression,
       "call", expression, "field", field);
 }
 
-// Converts the expression `from` into the lvalue `to`, both of the hub or the version's type.
+// Prints the conversion of the expression `from` of a version's type into the lvalue `to`.
 void PrintValueToHub(const Field& field, Conversion conversion, const std::string& from,
                      const std::string& to, pb::io::Printer& printer) {
   switch (conversion) {
@@ -110,8 +110,8 @@ void PrintFieldToHub(const FieldPair& pair, pb::io::Printer& printer) {
   printer.Print("}\n");
 }
 
-// As PrintValueToHub, the other way, for the field called `name`. `mutable_to` is a pointer to a
-// string or message; `assign` begins a statement that takes a value (`out->set_x(` or `x = (`).
+// Prints the conversion back of field `name`. `mutable_to` is a pointer to a string or message;
+// `assign` begins a statement that takes a value (`out->set_x(` or `x = (`).
 void PrintValueFromHub(const std::string& name, const Field& field, Conversion conversion,
                        const std::string& from, const std::string& assign,
                        const std::string& mutable_to, pb::io::Printer& printer) {

@@ -34,7 +34,7 @@ std::string FieldType(const Field& field) {
   return ElementType(field);
 }
 
-// Every member has one, so that designated initialisers may leave any out.
+// Every member has a default, so that designated initialisers may omit it.
 std::string DefaultValue(const Field& field) {
   if (field.is_repeated()) return "{}";
   switch (field.cpp_type()) {
@@ -51,7 +51,7 @@ std::string DefaultValue(const Field& field) {
   }
 }
 
-// A struct must stand after the structs it holds.
+// Returns the messages so that each follows the messages that it contains.
 std::vector<const pb::Descriptor*> InDependencyOrder(const pb::FileDescriptor& file) {
   std::vector<const pb::Descriptor*> order;
   std::set<const pb::Descriptor*> done;
@@ -111,7 +111,7 @@ void PrintStruct(const pb::Descriptor& message, pb::io::Printer& printer) {
   printer.Print("};\n\n");
 }
 
-// The expression that describes one element called `value`.
+// Returns the expression that describes one element called `value`.
 std::string DescribeElement(const Field& field, const std::string& value) {
   switch (field.type()) {
     case Field::TYPE_MESSAGE:
@@ -129,7 +129,7 @@ std::string DescribeElement(const Field& field, const std::string& value) {
 }
 
 void PrintDescribe(const pb::Descriptor& message, pb::io::Printer& printer) {
-  // A message may have no fields, or none but secrets.
+  // A message may have no fields, or only secret ones.
   printer.Print(
       "std::string Describe([[maybe_unused]] const $name$& message) {\n"
       "  std::string text;\n",
@@ -191,7 +191,7 @@ void PrintAudited(const Group& group, pb::io::Printer& printer) {
       "  return std::make_unique<Audited>(service, log);\n}\n\n");
 }
 
-// Appends the texts and numbers of a request outside its secrets, as expressions.
+// Appends expressions for the request's texts and numbers, except secrets.
 void AppendFields(const pb::Descriptor& message, const std::string& prefix,
                   std::vector<std::string>* fields) {
   for (int i = 0; i < message.field_count(); ++i) {

@@ -1,4 +1,4 @@
-// One function per generated file. Each writes the model down and decides nothing.
+// One function per generated file. Each must only print the model, without decisions.
 #pragma once
 
 #include <google/protobuf/io/printer.h>
@@ -7,7 +7,7 @@
 
 namespace csi_proxy::codegen {
 
-// csi_proxy/<group>/hub.{h,cc}: structs and the abstract service; audited.h, faulty.h.
+// hub.{h,cc}, audited.h and faulty.h of csi_proxy/<group>/: structs and the abstract service.
 void PrintHubHeader(const Group& group, pb::io::Printer& printer);
 void PrintHubSource(const Group& group, pb::io::Printer& printer);
 void PrintAuditedHeader(const Group& group, pb::io::Printer& printer);
@@ -20,8 +20,7 @@ void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer&
 void PrintConvertHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintConvertSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
-// csi_proxy/<group>/<version>/shim.{h,cc}: the interface over the hub's service, and
-// as a table.
+// csi_proxy/<group>/<version>/shim.{h,cc}: the interface over the hub's service, and its table.
 void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintShimSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
@@ -29,7 +28,7 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
 void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 
 // csi_proxy/<group>/<version>/by_name.{h,cc} and round_trip.{h,cc}: the client's methods and the
-// conversions for tools and tests that learn their names at run time.
+// conversions, for tools and tests that get their names at run time.
 void PrintByNameHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintByNameSource(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintRoundTripHeader(const Group& group, const Version& version, pb::io::Printer& printer);
@@ -48,28 +47,28 @@ void PrintRemoteSource(const Group& group, const Version& version, pb::io::Print
 // Shared by the printers.
 using Vars = std::map<std::string, std::string>;
 
-// The C++ type of a scalar, a string or a byte string: `uint32_t`, `std::string`.
+// Returns the C++ type of a scalar, string or bytes: `uint32_t`, `std::string`.
 std::string ScalarType(const pb::FieldDescriptor& field);
 
-// `file` (the source it comes from) and `group`.
+// Returns `file` (the source) and `group`.
 Vars FileVars(const Group& group);
-// Also `version`, `service` (as the rpc's path has it) and `pipe`.
+// Returns `version`, `service` (its name in the rpc's path) and `pipe` too.
 Vars FileVars(const Group& group, const Version& version);
-// `generated from ..., do not edit` and, in a header, the include guard.
+// Prints `generated from ..., do not edit` and, in a header, the include guard.
 void PrintBanner(const Vars& vars, bool is_header, pb::io::Printer& printer);
-// Tells whether a hub's method leaves the node as it is.
+// Returns true if a hub's method does not change the node.
 bool Reads(const pb::MethodDescriptor& method);
-// Tells whether a field of a hub's message is a secret.
+// Returns true if a field of a hub's message is a secret.
 bool HoldsSecrets(const pb::Descriptor& message);
-// The same, of the message or one within it.
+// Returns true if the message, or one within it, contains a secret.
 bool HoldsSecretsWithin(const pb::Descriptor& message);
-// Runs `text` for each method with $method$, $request$, $response$ and the hub's names.
+// Prints `text` for each method with $method$, $request$, $response$ and the hub's names.
 void ForEachMethod(const Version& version, const Vars& vars, const char* text,
                    pb::io::Printer& printer);
-// Opens and closes the version's namespace.
+// Print the begin and the end of the version's namespace.
 void OpenNamespace(const Vars& vars, pb::io::Printer& printer);
 void CloseNamespace(const Vars& vars, pb::io::Printer& printer);
-// The comment above a descriptor, as `//` lines.
+// Prints the comment above a descriptor as `//` lines.
 template <typename Descriptor>
 void PrintComment(const Descriptor& descriptor, pb::io::Printer& printer);
 void PrintCommentText(const pb::SourceLocation& location, pb::io::Printer& printer);

@@ -1,4 +1,4 @@
-// The conversion table, indexed, and keeping account of which rows were needed.
+// The conversion table, which records the rows that were used.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace csi_proxy::codegen {
 
-// Not thread-safe.
+// Indexes the rows by version and declaration. Not thread-safe.
 class Table {
  public:
-  // Problems of the table itself (a row without versions, a field left empty, two rows for one
-  // thing, a reason missing) go to `errors`, a line each.
+  // Appends a line to `errors` for each problem of the table: a row without versions, reason or a
+  // field's value, or two rows for one thing.
   Table(const Conversions& conversions, std::vector<std::string>* errors);
 
-  // Each lookup marks the row as used. An absent row gives an empty string or false.
+  // Look up a row and mark it as used. Return "" or false if there is none.
   std::string HubMethod(const std::string& version, absl::string_view method);
   std::string HubField(const std::string& version, absl::string_view message,
                        absl::string_view field);
@@ -31,11 +31,11 @@ class Table {
   std::string SendAs(const std::string& version, absl::string_view enum_name,
                      absl::string_view hub_value);
 
-  // A line for each row, or part of one, that no lookup asked for.
+  // Returns a line for each row, or version of a row, that was not used.
   std::vector<std::string> Unused() const;
 
  private:
-  // The key of a row for one version: `kind` names the row type, `path` the declaration.
+  // A row for one version: `kind` is the row's type, `path` the declaration.
   struct Key {
     std::string kind, version, path;
     auto operator<=>(const Key&) const = default;

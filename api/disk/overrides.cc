@@ -1,4 +1,4 @@
-// DiskIDs of disk v1beta1 and v1beta2: an open map, where later versions have two fields.
+// Converts DiskIDs of disk v1beta1 and v1beta2, a map, to the two fields of later versions.
 #include "absl/status/status.h"
 #include "csi_proxy/disk/v1beta1/convert.h"
 #include "csi_proxy/disk/v1beta2/convert.h"
@@ -23,7 +23,7 @@ absl::Status FromMap(const Version& in, DiskIDs* out) {
   return absl::OkStatus();
 }
 
-// Both keys are always sent, as drivers index the map without asking.
+// Sends both keys always, because drivers read the map without checking for them.
 template <typename Version>
 absl::Status ToMap(const DiskIDs& in, Version* out) {
   (*out->mutable_identifiers())[kPage83] = in.page83;

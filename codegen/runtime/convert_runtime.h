@@ -1,5 +1,4 @@
-// The helpers of generated converters: they turn values of one type into another with an error that
-// names the field. Header only, absl only.
+// Helpers of generated converters, whose errors name the field. Header only; must use Abseil only.
 #pragma once
 
 #include <charconv>
@@ -15,7 +14,7 @@
 
 namespace csi_proxy::codegen::runtime {
 
-// Longer values are cut in error texts.
+// The most bytes of a value that an error text shows.
 inline constexpr size_t kQuotedLength = 64;
 
 inline std::string Quote(absl::string_view text) {
@@ -23,7 +22,7 @@ inline std::string Quote(absl::string_view text) {
                       text.size() > kQuotedLength ? "...\"" : "\"");
 }
 
-// Reads digits and nothing else: no sign, no spaces, not the empty string.
+// Parses digits only: returns INVALID_ARGUMENT for a sign, a space or an empty string.
 template <typename T>
 absl::Status DecimalToHub(absl::string_view field, absl::string_view text, T* out) {
   const bool digits = !text.empty() && (text[0] >= '0' && text[0] <= '9');
@@ -43,7 +42,7 @@ void DecimalFromHub(T value, std::string* out) {
   out->assign(digits, stop);
 }
 
-// `code` is INVALID_ARGUMENT for a caller's request and INTERNAL for the node's answer.
+// `code` must be INVALID_ARGUMENT for a caller's request and INTERNAL for the node's answer.
 template <typename From, typename To>
 absl::Status Narrow(absl::StatusCode code, absl::string_view field, From value, To* out) {
   if (!std::in_range<To>(value)) {
@@ -63,7 +62,7 @@ inline absl::Status DuplicateKey(absl::string_view field, absl::string_view key)
   return absl::InvalidArgumentError(absl::StrCat(field, ": the key ", Quote(key), " comes twice"));
 }
 
-// The same error, one level up: `target_portal.target_port: ...`.
+// Returns the error with its field's name in front: `target_portal.target_port: ...`.
 inline absl::Status InField(absl::string_view field, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(field, ": ", status.message()));
 }

@@ -1,4 +1,4 @@
-// Label of v1alpha1: an open map, where the hub has two fields.
+// Converts Label of v1alpha1, a map, to the hub's two fields.
 #include "csi_proxy/garden/v1alpha1/convert.h"
 
 namespace csi_proxy::garden::v1alpha1 {
