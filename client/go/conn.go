@@ -11,16 +11,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Conn is a connection to a node, for the clients of all groups and versions: it is what the
-// constructors of their packages, as NewVolumeClient, are given. It may be used by many goroutines
-// at once.
+// Conn is a connection to a node. Pass it to the constructors of the generated packages, such as
+// NewVolumeClient, for clients of any group and version. It is safe for concurrent use.
 type Conn struct {
 	mode Mode
 	node node
 	old  *grpc.ClientConn
 }
 
-// node is what a Conn calls: the service's pipes, or a node in this process.
+// node carries out the calls of a Conn: the service, or a node in this process.
 type node interface {
 	Invoke(ctx context.Context, method string, args, reply interface{}, opts ...grpc.CallOption) error
 	Close() error
@@ -28,11 +27,11 @@ type node interface {
 
 var _ grpc.ClientConnInterface = (*Conn)(nil)
 
-// Connect makes a connection in the given mode, which Auto leaves to the environment and the node.
+// Connect makes a connection in the given mode. Auto chooses by the environment and the node.
 //
-// The service need not be there: its pipes are opened by the calls that need them. An embedded node
-// is there when Connect returns. A simulated one is the connection's own, so a process that wants one
-// node makes one connection and shares it.
+// In Remote mode the service need not be running: calls open the pipes that they need. In Embedded
+// mode Connect opens the node. A simulated node belongs to one connection, so a process that wants
+// one node must connect once and share the connection.
 func Connect(mode Mode, opts ...Option) (*Conn, error) {
 	var o options
 	for _, option := range opts {
@@ -60,7 +59,7 @@ func Connect(mode Mode, opts ...Option) (*Conn, error) {
 	return conn, nil
 }
 
-// clientConn returns a grpc.ClientConn whose calls are conn's: it never connects to anything.
+// clientConn returns a grpc.ClientConn that only passes its calls to conn.
 func clientConn(conn *Conn) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///csi-proxy",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -77,18 +76,18 @@ func clientConn(conn *Conn) (*grpc.ClientConn, error) {
 // Mode returns the connection's mode: Remote or Embedded, never Auto.
 func (c *Conn) Mode() Mode { return c.mode }
 
-// ClientConn returns c for generated code that takes nothing else: that of a few versions, as disk
-// v1beta1 and volume v1beta2, is from before [grpc.ClientConnInterface]. It is closed with c.
+// ClientConn returns c for generated code that predates [grpc.ClientConnInterface], such as disk
+// v1beta1 and volume v1beta2. It is closed with c.
 func (c *Conn) ClientConn() *grpc.ClientConn { return c.old }
 
-// Invoke calls a method, as "/v1.Volume/FormatVolume", with a protobuf message, and waits for its
-// answer. Generated clients do this; errors are gRPC statuses, equal in both modes.
+// Invoke calls a method, for example "/v1.Volume/FormatVolume", with a protobuf message, and waits
+// for the answer. Generated clients call it. Errors are gRPC statuses, equal in both modes.
 //
-// Once ctx ends Invoke returns its status at once, as gRPC does, though what the node is doing may
-// take longer to stop.
+// When ctx ends, Invoke returns its status at once, although the node may take longer to stop its
+// work.
 //
-// Embedded mode honours the options [grpc.ForceCodec] and [grpc.OnFinish]. The others speak of
-// connections, credentials and wire sizes, which it does not have, or of headers, which are empty.
+// Embedded mode honours the options [grpc.ForceCodec] and [grpc.OnFinish]. The others concern
+// connections, credentials and wire sizes, which it does not have, or headers, which are empty.
 func (c *Conn) Invoke(ctx context.Context, method string, args, reply interface{}, opts ...grpc.CallOption) error {
 	return c.node.Invoke(ctx, method, args, reply, opts...)
 }
@@ -98,9 +97,9 @@ func (c *Conn) NewStream(_ context.Context, _ *grpc.StreamDesc, method string, _
 	return nil, status.Errorf(codes.Unimplemented, "csiproxy: %s: there are no streaming methods", method)
 }
 
-// Close takes no more calls, ends those under way, and in embedded mode waits until the node has let
-// go of them. Calls then fail as gRPC's do on a closed connection. Closing again is fine, and waits
-// as well. Close always returns nil, and must not be called by the function given to [WithLog].
+// Close refuses new calls, ends those under way and, in embedded mode, waits until they have left
+// the node. Later calls fail as on a closed gRPC connection. A second Close waits too. Close always
+// returns nil. The function given to [WithLog] must not call it.
 func (c *Conn) Close() error {
 	c.old.Close()
 	return c.node.Close()

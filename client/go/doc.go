@@ -1,8 +1,8 @@
 // Package csiproxy connects a Go CSI driver to CSI Proxy: to the service on the Windows node, or to
-// the same code in the driver's own process, as a HostProcess pod may have it.
+// its code in the driver's own process, for example in a HostProcess pod.
 //
-// A [Conn] is what the generated clients of every group and version are made with, so a driver that
-// uses the service today changes how it makes its connection, and nothing else:
+// The generated clients of every group and version take a [Conn], so a driver that uses the service
+// today only changes how it makes its connection:
 //
 //	conn, err := csiproxy.Connect(csiproxy.Auto)
 //	if err != nil {
@@ -13,36 +13,36 @@
 //	volumes := volumev1.NewVolumeClient(conn)
 //
 // where diskv1 and volumev1 are github.com/kubernetes-csi/csi-proxy/client/api/disk/v1 and
-// .../volume/v1. Their origin does not matter: any generated code of the released protos will do.
+// .../volume/v1. Any code generated from the released protos works.
 //
 // # Modes
 //
-// [Remote] is the service, and needs nothing but its pipes. [Embedded] is a node managed by this
-// process, and needs the library csi_proxy.dll, beside the program or named by CSI_PROXY_LIBRARY,
-// and rights to manage storage. [Auto] finds out which of them there is. Answers are equal in all
-// modes: the same checks, codes and texts.
+// In [Remote] mode the service does the work; the process only needs access to its pipes. In
+// [Embedded] mode this process does the work; it needs the right to manage storage and the library
+// csi_proxy.dll, beside the program or named by CSI_PROXY_LIBRARY. [Auto] chooses between the two.
+// Checks, codes and texts are equal in all modes.
 //
-// Off Windows the pipes are Unix sockets, and an embedded node is simulated: a Windows node in memory,
-// good for a driver's tests, each of which package csiproxytest gives one of its own.
+// On other systems than Windows the pipes are Unix sockets, and an embedded node is simulated: a
+// Windows node in memory for a driver's tests. Package csiproxytest gives each test a node.
 //
 // # Contexts
 //
-// A call ends with its context, in embedded mode as over gRPC. The node stops its work if it can;
-// work that cannot be stopped, as a format that Windows has begun, runs on behind a call that has
-// already returned, and [Conn.Close] waits for it.
+// A call ends with its context, in embedded mode as over gRPC. The node stops its work if it can.
+// Work that cannot be stopped, for example a format that Windows has begun, continues after the call
+// has returned, and [Conn.Close] waits for it.
 //
 // # No cgo
 //
-// The package needs no cgo. Off Windows, where embedded mode is for tests, a program built without
-// cgo that imports it is linked dynamically with the C library all the same, so it does not start in
-// an image that has none. A driver whose Linux images are such imports it in files for Windows only.
-// Windows programs are what they were.
+// The package needs no cgo. But on other systems than Windows a program that imports it is linked
+// dynamically with the C library even without cgo, and does not start in an image without one. A
+// driver with such images must import the package in files for Windows only. Windows programs are
+// not affected.
 //
 // # Environment
 //
-//	CSI_PROXY_MODE        auto, remote or embedded: what Auto is
-//	CSI_PROXY_LIBRARY     the full path of the library of embedded mode
-//	CSI_PROXY_SOCKET_DIR  where the service's sockets stand, off Windows
+//	CSI_PROXY_MODE        auto, remote or embedded: the choice of Auto
+//	CSI_PROXY_LIBRARY     the full path of the library for embedded mode
+//	CSI_PROXY_SOCKET_DIR  the directory of the service's sockets, not on Windows
 //
-// Options in the program come before these.
+// Options in the program override these.
 package csiproxy

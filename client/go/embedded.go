@@ -60,15 +60,16 @@ func (e *embedded) Invoke(ctx context.Context, method string, args, reply interf
 	return nil
 }
 
-// answer is what a call ended with.
+// answer is the result of a call.
 type answer struct {
 	response []byte
 	code     codes.Code
 	message  string
 }
 
-// call makes a call with serialized messages: on this thread when it cannot be given up, else on
-// another, which a call that was given up keeps until it ends, with its memory.
+// call makes a call with serialized messages. It runs on this thread if ctx cannot be cancelled.
+// Otherwise it runs on a new thread; after a cancellation that thread and its buffers stay until
+// the call returns.
 func (e *embedded) call(ctx context.Context, method string, request []byte) ([]byte, error) {
 	if e.closed.Load() {
 		return nil, grpc.ErrClientConnClosing
@@ -106,8 +107,8 @@ func (e *embedded) call(ctx context.Context, method string, request []byte) ([]b
 	}
 }
 
-// errorOf returns the status of a call as gRPC's client would give it: a call that ctx or Close
-// ended has their words, whichever noticed first.
+// errorOf returns the error that gRPC's client would return for a call. A call that ctx or Close
+// ended gets the error of ctx or of Close, whichever side noticed the end first.
 func (e *embedded) errorOf(ctx context.Context, a answer) error {
 	switch a.code {
 	case codes.OK:
@@ -135,8 +136,8 @@ func (e *embedded) Close() error {
 	return nil
 }
 
-// meaningful returns the options of a call that have a meaning here: the codec, and the functions
-// to run at the end.
+// meaningful returns the options that embedded mode honours: the codec, and functions to run at the
+// end.
 func meaningful(opts []grpc.CallOption) (encoding.Codec, func(error)) {
 	var codec encoding.Codec = protoCodec{}
 	var finish []func(error)
@@ -155,8 +156,8 @@ func meaningful(opts []grpc.CallOption) (encoding.Codec, func(error)) {
 	}
 }
 
-// protoCodec serializes as gRPC's own codec does, which is not asked for because what
-// encoding.GetCodec returns for it depends on gRPC's release.
+// protoCodec serializes as gRPC's own codec does. encoding.GetCodec is not used, because its result
+// depends on gRPC's release.
 type protoCodec struct{}
 
 func (protoCodec) Name() string { return "proto" }
@@ -177,7 +178,7 @@ func (protoCodec) Unmarshal(data []byte, v interface{}) error {
 	return proto.Unmarshal(data, message)
 }
 
-// messageOf takes messages of every generation of generated code.
+// messageOf accepts messages of every generation of generated code.
 func messageOf(v interface{}) (proto.Message, error) {
 	switch m := v.(type) {
 	case proto.Message:

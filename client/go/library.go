@@ -12,15 +12,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// abiVersion is CSI_PROXY_ABI_VERSION of client/include/csi_proxy/csi_proxy.h, which this file binds.
+// abiVersion is CSI_PROXY_ABI_VERSION of client/include/csi_proxy/csi_proxy.h, which this file
+// binds.
 const abiVersion = 1
 
-// The C interface's 64-bit values are passed as single words; this does not compile where they are
-// two.
+// Does not compile on 32-bit platforms, because 64-bit values are passed to C as single words.
 const _ = uintptr(1 << 63)
 
-// library is a loaded library. It stays loaded: its threads, and calls that were given up, may be in
-// it at any time.
+// library is a loaded library. It is never unloaded, because its threads and abandoned calls may
+// run in it at any time.
 type library struct {
 	open, begin, invoke, cancel, close, free uintptr
 }
@@ -36,7 +36,7 @@ var loaded struct {
 	libraries map[string]*library
 }
 
-// loadLibrary loads the library of that full path, or with "" the one that is installed.
+// loadLibrary loads the library at a full path, or the installed one if path is "".
 func loadLibrary(path string) (*library, error) {
 	if path != "" && !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("library %q: give its full path, which no current directory can change", path)
@@ -92,7 +92,7 @@ func bind(handle uintptr) (*library, error) {
 	return l, nil
 }
 
-// checkABI refuses a library that this package does not know. Nothing else of it is looked at.
+// checkABI refuses a library with another ABI version, before anything else in it is used.
 func checkABI(has uint32) error {
 	if has == abiVersion {
 		return nil
@@ -100,10 +100,10 @@ func checkABI(has uint32) error {
 	return status.Errorf(codes.FailedPrecondition, "it has ABI version %d, and this program was built for %d", has, abiVersion)
 }
 
-// Memory that C is given is on the heap, where it does not move, and stays alive until C returns:
-// SyscallN sees to both for what is converted in its arguments (go:uintptrescapes).
+// Memory that is passed to C is on the heap, where it does not move, and lives until C returns.
+// SyscallN ensures both for pointers converted in its arguments (go:uintptrescapes).
 
-// openNode opens a node. user is what the log callback is passed; 0 means no callback.
+// openNode opens a node. user is passed to the log callback; 0 means no callback.
 func (l *library) openNode(options []byte, user uintptr) (node uint64, code codes.Code, message string) {
 	var log uintptr
 	if user != 0 {
@@ -118,14 +118,14 @@ func (l *library) openNode(options []byte, user uintptr) (node uint64, code code
 	return *out, codes.Code(int32(r)), string(l.take(text))
 }
 
-// beginCall announces a call that cancelCall may end, and that one invokeMethod has to make.
+// beginCall announces a call that cancelCall may end. It must be passed to one invokeMethod.
 func (l *library) beginCall(node uint64) (call uint64, code codes.Code) {
 	out := new(uint64)
 	r, _, _ := purego.SyscallN(l.begin, uintptr(node), uintptr(unsafe.Pointer(out)))
 	return *out, codes.Code(int32(r))
 }
 
-// invokeMethod calls a method and waits for its end.
+// invokeMethod calls a method and waits for it to end.
 func (l *library) invokeMethod(node, call uint64, method string, request []byte, timeout int64) ([]byte, codes.Code, string) {
 	name := append([]byte(method), 0)
 	response, message := new(cBytes), new(cBytes)
@@ -141,7 +141,7 @@ func (l *library) cancelCall(call uint64) { purego.SyscallN(l.cancel, uintptr(ca
 
 func (l *library) closeNode(node uint64) { purego.SyscallN(l.close, uintptr(node)) }
 
-// take copies what the library handed out, and gives it back.
+// take copies bytes that the library returned, and frees the original.
 func (l *library) take(bytes *cBytes) []byte {
 	if bytes.data == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 
 const libraryName = "libcsi_proxy.so.1"
 
-// loadCode loads a library from its full path, or the one beside the program, or else the one the
-// dynamic linker finds.
+// loadCode loads the library at a full path. If path is "", it loads the one beside the program, or
+// else the one that the dynamic linker finds.
 func loadCode(path string) (handle uintptr, name string, err error) {
 	if path == "" {
 		path = libraryName

@@ -4,8 +4,8 @@ import "golang.org/x/sys/windows"
 
 const libraryName = "csi_proxy.dll"
 
-// loadCode loads a DLL from its full path, or from the program's directory or System32: never from
-// the current directory or PATH, where others may have put one of its name.
+// loadCode loads the DLL at a full path, or from the program's directory or System32. It never
+// loads from the current directory or PATH, where other users may be able to write.
 func loadCode(path string) (handle uintptr, name string, err error) {
 	flags := uintptr(windows.LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | windows.LOAD_LIBRARY_SEARCH_SYSTEM32)
 	if path == "" {

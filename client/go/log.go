@@ -8,8 +8,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// logs are the log functions of open nodes by number. C code is given the number: a callback, once
-// made, is never freed, so the process has one.
+// logs are the log functions of open nodes, by the number that C code is given. All nodes share one
+// callback, because a callback is never freed.
 var logs struct {
 	last      atomic.Uint64
 	functions sync.Map // of uintptr to func(Severity, string)
@@ -18,7 +18,7 @@ var logs struct {
 	callback uintptr
 }
 
-// addLog returns the number by which C code may log; 0 when there is no function.
+// addLog returns the number by which C code calls log, or 0 if log is nil.
 func addLog(log func(Severity, string)) uintptr {
 	if log == nil {
 		return 0
@@ -30,10 +30,10 @@ func addLog(log func(Severity, string)) uintptr {
 
 func removeLog(number uintptr) { logs.functions.Delete(number) }
 
-// logCallback is the process's csi_proxy_log.
+// logCallback returns the process's csi_proxy_log.
 func logCallback() uintptr {
 	logs.once.Do(func() {
-		// Windows wants a result of a callback; C does not look at it.
+		// Windows requires callbacks to return a value, which C ignores.
 		logs.callback = purego.NewCallback(func(user, severity uintptr, line *byte, size uintptr) uintptr {
 			if log, ok := logs.functions.Load(user); ok {
 				log.(func(Severity, string))(Severity(int32(severity)), string(unsafe.Slice(line, size)))

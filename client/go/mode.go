@@ -2,19 +2,19 @@ package csiproxy
 
 import "fmt"
 
-// Mode says where a connection's calls are carried out.
+// Mode is where the calls of a connection are carried out.
 type Mode int
 
 const (
-	// Auto does what the environment variable CSI_PROXY_MODE says (auto, remote or embedded). If the
-	// variable is unset or auto: Remote when any of the service's pipes is there, else Embedded when
-	// this process may manage storage (on Windows: acts as an administrator, and not in an ordinary
-	// container, whose files and disks are not the node's), else Remote, for a service that is still
-	// to come. Connect decides this once, and logs the choice with its reason.
+	// Auto chooses when Connect is called, and logs the choice with its reason. The environment
+	// variable CSI_PROXY_MODE (remote or embedded) decides if it is set to one of them. If it is unset
+	// or auto: Remote if any of the service's pipes exists; otherwise Embedded if this process may
+	// manage storage (on Windows: as an administrator, and not in an ordinary container, whose files
+	// and disks are not the node's); otherwise Remote, and calls wait for the service to start.
 	Auto Mode = iota
-	// Remote is the service, over its pipes.
+	// Remote sends calls to the service, over its pipes.
 	Remote
-	// Embedded is the same code in this process.
+	// Embedded runs the service's code in this process.
 	Embedded
 )
 
@@ -30,7 +30,7 @@ func (m Mode) String() string {
 	return modeNames[m]
 }
 
-// Set makes m the mode of that name. With it a *Mode is a [flag.Value].
+// Set sets m to the mode of that name. It makes *Mode a [flag.Value].
 func (m *Mode) Set(name string) error {
 	for mode, known := range modeNames {
 		if name == known {
@@ -41,15 +41,15 @@ func (m *Mode) Set(name string) error {
 	return fmt.Errorf("%q is not one of auto, remote, embedded", name)
 }
 
-// conditions are what Auto looks at.
+// conditions are the facts by which Auto chooses.
 type conditions struct {
-	// pipe returns a pipe of the service that is there, or nothing.
+	// pipe returns a pipe of the service that exists, or "".
 	pipe func() string
-	// mayManage tells whether this process may manage storage, and why or why not.
+	// mayManage reports whether this process may manage storage, and the reason.
 	mayManage func() (bool, string)
 }
 
-// choose returns Remote or Embedded, and why where the choice was Auto's.
+// choose returns Remote or Embedded, and the reason if Auto chose.
 func choose(mode Mode, environment string, node conditions) (chosen Mode, reason string, err error) {
 	switch mode {
 	case Remote, Embedded:

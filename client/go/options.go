@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Severity is how grave a line of the log is.
+// Severity is the severity of a log line.
 type Severity int32
 
 const (
@@ -16,8 +16,8 @@ const (
 	SeverityError   Severity = 2
 )
 
-// Option is something Connect is told. Options that speak of one mode are ignored in the other, so
-// that a driver may give all it has in Auto.
+// Option configures Connect. Options for one mode are ignored in the other, so that a driver can
+// give all options with Auto.
 type Option func(*options)
 
 type options struct {
@@ -27,7 +27,7 @@ type options struct {
 	node      nodeOptions
 }
 
-// nodeOptions is the JSON of csi_proxy_open.
+// nodeOptions is the JSON for csi_proxy_open.
 type nodeOptions struct {
 	Node               string   `json:"node,omitempty"`
 	Scenario           string   `json:"scenario,omitempty"`
@@ -44,45 +44,45 @@ type nodeOptions struct {
 
 const simulatedNode = "SIMULATED"
 
-// WithWorkingDirs sets the directories that the paths in calls may lead into: absolute, on a drive.
-// The default is C:\var\lib\kubelet. Embedded mode; the service has its flag -working-dir.
+// WithWorkingDirs sets the directories that paths in calls must lead into: absolute, on a drive.
+// The default is C:\var\lib\kubelet. Embedded mode; the service has the flag -working-dir.
 func WithWorkingDirs(dirs ...string) Option {
 	return func(o *options) { o.node.WorkingDirs = dirs }
 }
 
-// WithAllowedServices sets the Windows services that calls may start and stop. By default it is all
-// of the node. Embedded mode.
+// WithAllowedServices sets the Windows services that calls may start and stop, by default all.
+// Embedded mode.
 func WithAllowedServices(names ...string) Option {
 	return func(o *options) { o.node.AllowedServices = names }
 }
 
-// WithPlainSMB lets SMB mappings do without encryption. Embedded mode; the service has its flag
+// WithPlainSMB permits SMB mappings without encryption. Embedded mode; the service has the flag
 // -require-privacy.
 func WithPlainSMB() Option {
 	return func(o *options) { o.node.AllowPlainSMB = true }
 }
 
-// WithBoundSMBCredentials refuses a share that is mapped, by codes.PermissionDenied, to calls that do
-// not give the credentials with which it was mapped. Embedded mode; the service has its flag
+// WithBoundSMBCredentials refuses calls for a mapped share with codes.PermissionDenied unless they
+// give the credentials of the mapping. Embedded mode; the service has the flag
 // -smb-bind-credentials.
 func WithBoundSMBCredentials() Option {
 	return func(o *options) { o.node.BindSMBCredentials = true }
 }
 
-// WithSimulatedNode acts on a Windows node in memory, also on Windows: as scenario, a textproto of
-// csi_proxy.simulated.Node or the name of a built-in one, describes it, or a small node with a few raw disks, a file server and an
-// iSCSI portal when it is empty. Off Windows there is no other node. Changes from outside, as a
-// disk that is pulled out, are calls of /csi_proxy.simulated.Admin. Embedded mode.
+// WithSimulatedNode selects a Windows node in memory, on Windows too. scenario is a textproto of
+// csi_proxy.simulated.Node or the name of a built-in one; "" is a small node with raw disks, a file
+// server and an iSCSI portal. On other systems every embedded node is simulated. Tests change the
+// node, for example remove a disk, by calls of /csi_proxy.simulated.Admin. Embedded mode.
 func WithSimulatedNode(scenario string) Option {
 	return func(o *options) { o.node.Node, o.node.Scenario = simulatedNode, scenario }
 }
 
-// Limits are those of each API group of an embedded node. Zero is the default.
+// Limits are the limits of each API group of an embedded node. Zero is the default.
 type Limits struct {
-	// The number of calls that work at once (16), and of those that may wait before
-	// codes.ResourceExhausted (256).
+	// The number of calls that run at once (16), and of those that may wait (256). Further calls get
+	// codes.ResourceExhausted.
 	Calls, Queued int
-	// The longest time that a call may take, whatever its own deadline says (10 minutes).
+	// How long a call may take, even if its deadline is later (10 minutes).
 	CallDuration time.Duration
 }
 
@@ -94,34 +94,35 @@ func WithLimits(limits Limits) Option {
 	}
 }
 
-// WithLockDirectory names a directory, made when missing, through whose files processes take turns
-// on a node. Embedded mode off Windows, where a simulated node is otherwise the connection's alone.
+// WithLockDirectory names a directory, created if necessary. Processes that name the same directory
+// exclude each other's calls. Embedded mode, not on Windows.
 func WithLockDirectory(directory string) Option {
 	return func(o *options) { o.node.LockDirectory = directory }
 }
 
-// WithMetricsBindAddress serves Prometheus metrics of the calls at an address, as 127.0.0.1:9090,
-// under the service's names. Embedded mode.
+// WithMetricsBindAddress serves Prometheus metrics of the calls at an address, for example
+// 127.0.0.1:9090, under the names of the service's metrics. Embedded mode.
 func WithMetricsBindAddress(address string) Option {
 	return func(o *options) { o.node.MetricsBindAddress = address }
 }
 
-// WithSocketDir says where the service's sockets stand. The default is the environment variable
-// CSI_PROXY_SOCKET_DIR, else /run/csi-proxy. Not on Windows, where the pipes' names are fixed.
+// WithSocketDir sets the directory of the service's sockets. The default is the environment
+// variable CSI_PROXY_SOCKET_DIR, or /run/csi-proxy if that is unset. Not on Windows, where the
+// names of pipes are fixed.
 func WithSocketDir(directory string) Option {
 	return func(o *options) { o.socketDir = directory }
 }
 
-// WithLibrary names the library of embedded mode by its full path. The default is the environment
-// variable CSI_PROXY_LIBRARY, else csi_proxy.dll (libcsi_proxy.so.1 off Windows) beside the program
-// or where the system keeps its libraries; never in the current directory.
+// WithLibrary sets the full path of the library for embedded mode. The default is the environment
+// variable CSI_PROXY_LIBRARY; if that is unset, csi_proxy.dll (libcsi_proxy.so.1 on other systems)
+// beside the program or in the system's directories, never in the current directory.
 func WithLibrary(path string) Option {
 	return func(o *options) { o.library = path }
 }
 
-// WithLog takes the lines of the log: Auto's choice and, in embedded mode, an audit line for each
-// call that changes the node. They hold no secrets. The function is called by many goroutines at
-// once and must not call the Conn. Without it they go to standard error.
+// WithLog sets the function that receives log lines: the choice of Auto and, in embedded mode, an
+// audit line for each call that changes the node. Lines contain no secrets. Many goroutines call
+// the function at once. It must not call the Conn. The default is standard error.
 func WithLog(log func(severity Severity, line string)) Option {
 	return func(o *options) { o.log = log }
 }
@@ -134,15 +135,15 @@ func (o *options) logLine(severity Severity, line string) {
 	fmt.Fprintln(os.Stderr, line)
 }
 
-// openJSON is what csi_proxy_open is given.
+// openJSON returns the options for csi_proxy_open.
 func (o *options) openJSON() ([]byte, error) { return json.Marshal(o.node) }
 
-// socketDirectory is where the service's sockets stand.
+// socketDirectory returns the directory of the service's sockets.
 func (o *options) socketDirectory() string {
 	return firstSet(o.socketDir, "CSI_PROXY_SOCKET_DIR", "/run/csi-proxy")
 }
 
-// firstSet returns the option, else the environment's word, else the default.
+// firstSet returns the option, the environment variable or the default: the first that is not "".
 func firstSet(option, variable, fallback string) string {
 	if option != "" {
 		return option
@@ -153,7 +154,7 @@ func firstSet(option, variable, fallback string) string {
 	return fallback
 }
 
-// conditions are what Auto looks at with these options.
+// conditions returns the facts by which Auto chooses with these options.
 func (o *options) conditions() conditions {
 	return conditions{
 		pipe: func() string { return firstPipe(o.socketDirectory()) },

@@ -2,9 +2,9 @@ package csiproxy
 
 import "fmt"
 
-// checkOwner returns an error unless a pipe belongs to the system or to self, the user of this process.
-// Another owner has taken the pipe's name and is sent nothing. The administrators are refused as well,
-// because a container's administrator makes pipes that belong to them.
+// checkOwner returns an error unless the pipe belongs to the system or to self, the user of this
+// process. Nothing may be sent to another owner, who has taken the pipe's name. The Administrators
+// group is refused too, because pipes that a container's administrator makes belong to it.
 func checkOwner(path, owner string, system bool, self string) error {
 	if system || owner != "" && owner == self {
 		return nil

@@ -2,14 +2,14 @@ package csiproxy
 
 import "strings"
 
-// adminPipe is the pipe of a simulated node's administrator, who has no version.
+// adminPipe is the pipe of the simulated node's admin service, which has no versions.
 const (
 	adminPipe    = "csi-proxy-admin"
 	adminService = "csi_proxy.simulated.Admin"
 )
 
-// released are the groups and the versions of their pipes. The service serves every version that it
-// ever had, so this list need not grow: one of these pipes shows that the service is there.
+// released are groups and versions whose pipes show that the service is running. New versions need
+// not be added, because the service keeps serving the old ones.
 var released = []struct {
 	group    string
 	versions []string
@@ -23,8 +23,8 @@ var released = []struct {
 	{"volume", []string{"v1", "v1beta3", "v1beta2", "v1beta1", "v1alpha1", "v2alpha1"}},
 }
 
-// pipeOf returns the pipe that serves a method: /v1.Volume/FormatVolume is csi-proxy-volume-v1's.
-// There is none for a method that is of no group.
+// pipeOf returns the pipe that serves a method: csi-proxy-volume-v1 for /v1.Volume/FormatVolume. ok
+// is false if the method belongs to no group.
 func pipeOf(method string) (pipe string, ok bool) {
 	parts := strings.Split(method, "/")
 	if len(parts) != 3 || parts[0] != "" || parts[2] == "" {
@@ -45,10 +45,11 @@ func pipeOf(method string) (pipe string, ok bool) {
 	return "", false
 }
 
-// pipeName is what the pipe of a released version is called: the one place that says so.
+// pipeName returns the name of the pipe of a released version.
 func pipeName(group, version string) string { return "csi-proxy-" + group + "-" + version }
 
-// isVersion keeps anything else out of a path: a version may be later than this package.
+// isVersion reports whether text looks like a version, so that nothing else gets into a path. The
+// version may be later than this package.
 func isVersion(text string) bool {
 	if !strings.HasPrefix(text, "v") {
 		return false
@@ -61,7 +62,7 @@ func isVersion(text string) bool {
 	return true
 }
 
-// firstPipe returns the path of a pipe of the service that is there, or nothing.
+// firstPipe returns the path of the first pipe of the service that exists, or "".
 func firstPipe(directory string) string {
 	for _, api := range released {
 		for _, version := range api.versions {

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/windows/registry"
 )
 
-// mayManageStorage tells whether this process acts as an administrator, as SYSTEM does too, and on the
-// node, not in a container. In a token that user account control has filtered, the group is there for
-// denials only, and does not count.
+// mayManageStorage reports whether this process acts as an administrator (SYSTEM does) on the node
+// rather than in a container, and if not, why. The group in a token that user account control has
+// filtered is for denials only and does not count.
 func mayManageStorage() (bool, string) {
 	administrators, err := windows.CreateWellKnownSid(windows.WinBuiltinAdministratorsSid)
 	if err != nil {
 		return false, fmt.Sprintf("the group Administrators cannot be named: %v", err)
 	}
-	// The zero token is the one this thread acts with.
+	// The zero token is the one that this thread acts with.
 	member, err := windows.Token(0).IsMember(administrators)
 	if err != nil {
 		return false, fmt.Sprintf("this process's token cannot be looked at: %v", err)
@@ -30,7 +30,7 @@ func mayManageStorage() (bool, string) {
 	return true, "this process is an administrator's"
 }
 
-// lookForContainer asks the registry and the process's token.
+// lookForContainer reads the registry and the process's token.
 func lookForContainer() containerSigns {
 	var signs containerSigns
 	if key, err := registry.OpenKey(registry.LOCAL_MACHINE, `SYSTEM\CurrentControlSet\Control`, registry.QUERY_VALUE); err == nil {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// remote calls the service: one gRPC connection to each pipe that calls have needed.
+// remote calls the service, with one gRPC connection per pipe.
 type remote struct {
 	socketDir string
 
@@ -41,8 +41,8 @@ func (r *remote) Invoke(ctx context.Context, method string, args, reply interfac
 	return pipe.Invoke(ctx, method, args, reply, opts...)
 }
 
-// pipe returns the connection to a pipe. It does not connect: the first call does, and whenever the
-// service has been away, the next.
+// pipe returns the connection to a pipe without connecting. The first call connects, and so does
+// the first call after the service was away.
 func (r *remote) pipe(name string) (*grpc.ClientConn, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -58,7 +58,7 @@ func (r *remote) pipe(name string) (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithAuthority("localhost"),
 		grpc.WithNoProxy(),
-		// The service is on this node: gRPC's own pauses, of up to two minutes, are for networks.
+		// Short pauses: the service is on this node, and gRPC's own, up to two minutes, are for networks.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 5 * time.Second,
@@ -81,8 +81,8 @@ func (r *remote) Close() error {
 	return nil
 }
 
-// pipeIsThere tells whether the service has the pipe open, as a driver of old would: by connecting.
-// A pipe that this process may not open is there all the same, and its calls will say why.
+// pipeIsThere reports whether the pipe exists, by connecting to it. A pipe that this process may
+// not open exists; its calls return the reason.
 func pipeIsThere(path string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 func pipePath(directory, name string) string { return filepath.Join(directory, name+".sock") }
 
 func dialPipe(ctx context.Context, path string) (net.Conn, error) {
-	// The process that binds a socket owns its file.
+	// The owner of a socket's file is the user of the process that bound it.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func dialPipe(ctx context.Context, path string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", path)
 }
 
-// A socket outlives a service that was killed: nobody listens on it.
+// A socket file stays after the service was killed, and then refuses connections.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }

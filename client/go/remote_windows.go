@@ -25,7 +25,7 @@ func dialPipe(ctx context.Context, path string) (net.Conn, error) {
 	return conn, nil
 }
 
-// checkPipe returns an error when whoever made the pipe is not to be trusted.
+// checkPipe returns an error if the pipe's owner may not be trusted.
 func checkPipe(conn net.Conn, path string) error {
 	file, ok := conn.(interface{ Fd() uintptr })
 	if !ok {

@@ -3,7 +3,7 @@ package csiproxytest
 import "strings"
 
 // AssertMounted fails the test unless the volume is mounted at path, or where the links at path
-// lead, as at a target that is a link to the staging path.
+// lead, for example at a target that is a link to the staging path.
 func (n *Node) AssertMounted(path, volumeID string) {
 	n.t.Helper()
 	state := n.State()
@@ -12,7 +12,7 @@ func (n *Node) AssertMounted(path, volumeID string) {
 	}
 }
 
-// AssertNotMounted fails the test if a volume can be reached at path, or where the links there lead.
+// AssertNotMounted fails the test if a volume is mounted at path, or where the links at path lead.
 func (n *Node) AssertNotMounted(path string) {
 	n.t.Helper()
 	state := n.State()
@@ -35,7 +35,7 @@ func (n *Node) AssertLink(path, target string) {
 	}
 }
 
-// AssertExists fails the test unless there is something at path; a link need not lead anywhere.
+// AssertExists fails the test unless path exists. A dangling link exists.
 func (n *Node) AssertExists(path string) {
 	n.t.Helper()
 	state := n.State()
@@ -44,7 +44,7 @@ func (n *Node) AssertExists(path string) {
 	}
 }
 
-// AssertAbsent fails the test if there is anything at path.
+// AssertAbsent fails the test if path exists.
 func (n *Node) AssertAbsent(path string) {
 	n.t.Helper()
 	state := n.State()
@@ -53,10 +53,10 @@ func (n *Node) AssertAbsent(path string) {
 	}
 }
 
-// AssertOnline fails the test unless the disk is there and online.
+// AssertOnline fails the test unless the disk exists and is online.
 func (n *Node) AssertOnline(disk uint32) { n.t.Helper(); n.assertDisk(disk, true) }
 
-// AssertOffline fails the test unless the disk is there and offline.
+// AssertOffline fails the test unless the disk exists and is offline.
 func (n *Node) AssertOffline(disk uint32) { n.t.Helper(); n.assertDisk(disk, false) }
 
 func (n *Node) assertDisk(number uint32, online bool) {
@@ -70,7 +70,7 @@ func (n *Node) assertDisk(number uint32, online bool) {
 	}
 }
 
-// AssertMapped fails the test unless `\\host\share` is mapped for that user and can be read.
+// AssertMapped fails the test unless `\\host\share` is mapped by that user and can be read.
 func (n *Node) AssertMapped(share, username string) {
 	n.t.Helper()
 	state := n.State()

@@ -4,25 +4,25 @@
 //	disks := diskv1.NewDiskClient(node)
 //	volumes := volumev1.NewVolumeClient(node)
 //
-// The node is the one of csi-proxy --host=simulated: the rules, codes and texts of CSI Proxy, over a
-// machine of disks, volumes, files, shares, iSCSI targets and services that behaves as Windows does.
-// Each test has its own, so tests may be parallel.
+// The node is that of csi-proxy --host=simulated: CSI Proxy's own code, over a machine of disks,
+// volumes, files, shares, iSCSI targets and services that behaves as Windows does. Nodes are
+// independent of each other, so tests may be parallel.
 //
-// A test makes the calls of its driver, or has the driver make them; lets things happen to the node
+// A test makes calls, or runs the driver that makes them; changes the node from outside
 // ([Node.AttachDisk], [Node.DetachDisk], [Node.GrowDisk], [Node.Reboot], [Node.InjectFault]); and
-// looks at what became of it ([Node.AssertMounted], [Node.State]).
+// checks its state ([Node.AssertMounted], [Node.State]).
 //
 // # The library
 //
-// The node is CSI Proxy's C library, in the test's process. One command builds and places it, and
-// NewNode finds it:
+// The node is CSI Proxy's C library in the test's process. This command builds it and places it
+// where NewNode finds it:
 //
 //	go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
 //
-// or, as a line of a driver's test, for go generate:
+// or, for go generate, this line in a driver's test:
 //
 //	//go:generate go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
 //
-// CSI_PROXY_LIBRARY, if it is set, is the full path of another. Else, where nothing was placed, the
-// library is taken from beside the test's program or from the system's directories.
+// The environment variable CSI_PROXY_LIBRARY is the full path of another library. If it is unset and
+// no library was placed, the one beside the test's program or in the system's directories is loaded.
 package csiproxytest

@@ -16,7 +16,7 @@ import (
 	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
 )
 
-// The error that New of these packages returns is always nil.
+// New in these packages never returns an error.
 
 // Disk returns the node's disks, for a driver that keeps a disk.Interface.
 func (n *Node) Disk() disk.Interface {
@@ -24,39 +24,39 @@ func (n *Node) Disk() disk.Interface {
 	return group
 }
 
-// Filesystem returns the node's files.
+// Filesystem returns the node's files, for a driver that keeps a filesystem.Interface.
 func (n *Node) Filesystem() filesystem.Interface {
 	group, _ := filesystem.New(filesystemapi.NewWithConn(n))
 	return group
 }
 
-// Volume returns the node's volumes.
+// Volume returns the node's volumes, for a driver that keeps a volume.Interface.
 func (n *Node) Volume() volume.Interface {
 	group, _ := volume.New(volumeapi.NewWithConn(n))
 	return group
 }
 
-// SMB returns the node's mappings of shares.
+// SMB returns the node's SMB mappings, for a driver that keeps an smb.Interface.
 func (n *Node) SMB() smb.Interface {
 	group, _ := smb.New(smbapi.NewWithConn(n), n.Filesystem())
 	return group
 }
 
-// ISCSI returns the node's initiator.
+// ISCSI returns the node's iSCSI initiator, for a driver that keeps an iscsi.Interface.
 func (n *Node) ISCSI() iscsi.Interface {
 	group, _ := iscsi.New(iscsiapi.NewWithConn(n))
 	return group
 }
 
-// System returns the node's services and BIOS.
+// System returns the node's services and BIOS, for a driver that keeps a system.Interface.
 func (n *Node) System() system.Interface {
 	group, _ := system.New(systemapi.NewWithConn(n))
 	return group
 }
 
-// UseForProcess has the driver under test act on this node where it makes its host APIs itself, as
-// by disk.New(diskapi.New()): until the test ends the node is that of the whole process. So tests
-// that use it cannot be parallel; a test fails if another one is using it.
+// UseForProcess makes this node the default of the process until the test ends, for a driver that
+// makes its host APIs itself, for example by disk.New(diskapi.New()). Tests that call it must not
+// be parallel: the test fails if another one is using it.
 func (n *Node) UseForProcess() {
 	n.t.Helper()
 	restore, ok := host.ReplaceProcess(n)

@@ -6,10 +6,10 @@ import (
 	"runtime"
 )
 
-// InstallCommand builds the library of simulated nodes and places it where NewNode looks for it.
+// InstallCommand builds the library of simulated nodes and places it where NewNode finds it.
 const InstallCommand = "go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install"
 
-// LibraryPath returns where InstallCommand places the library: below the user's cache directory.
+// LibraryPath returns where InstallCommand places the library, below the user's cache directory.
 func LibraryPath() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

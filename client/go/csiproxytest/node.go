@@ -10,8 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TB is what this package needs of a test: *testing.T, *testing.B, *testing.F and Ginkgo's GinkgoT()
-// have it.
+// TB is what this package uses of *testing.T, *testing.B, *testing.F and Ginkgo's GinkgoT().
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -20,11 +19,10 @@ type TB interface {
 	Fatalf(format string, args ...interface{})
 }
 
-// Node is a simulated Windows node of one test. It is a [grpc.ClientConnInterface], so generated
-// clients of every group and version are made with it. It may be used by many goroutines at once.
+// Node is a simulated Windows node that belongs to one test. It is a [grpc.ClientConnInterface], so
+// generated clients of every group and version work with it. It is safe for concurrent use.
 //
-// Its methods fail the test, at once, where what they are to do cannot be done. The assertions fail
-// it and go on.
+// Methods end the test if they fail. Assertions fail the test and let it continue.
 type Node struct {
 	t    TB
 	conn *csiproxy.Conn
@@ -32,7 +30,7 @@ type Node struct {
 
 var _ grpc.ClientConnInterface = (*Node)(nil)
 
-// Option is something that NewNode is told.
+// Option configures a Node.
 type Option func(*config)
 
 type config struct {
@@ -43,31 +41,31 @@ func with(option csiproxy.Option) Option {
 	return func(c *config) { c.options = append(c.options, option) }
 }
 
-// WithWorkingDirs sets the directories that the paths in calls may lead into. The default is
+// WithWorkingDirs sets the directories that paths in calls must lead into. The default is
 // C:\var\lib\kubelet.
 func WithWorkingDirs(dirs ...string) Option { return with(csiproxy.WithWorkingDirs(dirs...)) }
 
-// WithAllowedServices sets the Windows services that calls may start and stop: by default all.
+// WithAllowedServices sets the Windows services that calls may start and stop. The default is all.
 func WithAllowedServices(names ...string) Option {
 	return with(csiproxy.WithAllowedServices(names...))
 }
 
-// WithPlainSMB lets SMB mappings do without encryption.
+// WithPlainSMB permits SMB mappings without encryption.
 func WithPlainSMB() Option { return with(csiproxy.WithPlainSMB()) }
 
-// WithBoundSMBCredentials refuses a mapped share to calls without the credentials it was mapped with.
+// WithBoundSMBCredentials refuses calls for a mapped share without the credentials of the mapping.
 func WithBoundSMBCredentials() Option { return with(csiproxy.WithBoundSMBCredentials()) }
 
-// NewNode returns a node of the test's own, which ends with the test. Its log is the test's: a line
-// for each call that changes the node.
+// NewNode returns a node that ends with the test. The test's log gets a line for each call that
+// changes the node.
 //
-// scenario is the node that the test begins with: a textproto of csi_proxy.simulated.Node, or the name
-// of a built-in one, such as "azure-scsi" or "ec2-nitro-2022", which csi-proxy --list-scenarios lists;
-// AttachDisk then puts a disk where that cloud does, with the names that the cloud gives it. With ""
-// it has a system disk C:, raw disks 1 (of Azure's kind), 2 (AWS), 3 (Google, offline) and 4, a file
+// scenario describes the node: a textproto of csi_proxy.simulated.Node, or the name of a built-in
+// one, for example "azure-scsi" or "ec2-nitro-2022" (csi-proxy --list-scenarios prints them). In a
+// cloud's scenario AttachDisk gives disks the locations and names of that cloud. With "" the node
+// has a system disk C:, raw disks 1 (Azure's kind), 2 (AWS), 3 (Google, offline) and 4, a file
 // server, an iSCSI portal and a few services.
 //
-// The test fails if the library is not found; the text says which command builds and places it.
+// The test fails if the library is not found; the message names the command that installs it.
 func NewNode(t TB, scenario string, opts ...Option) *Node {
 	t.Helper()
 	config := config{options: []csiproxy.Option{
@@ -91,7 +89,7 @@ func NewNode(t TB, scenario string, opts ...Option) *Node {
 	return &Node{t: t, conn: conn}
 }
 
-// advice helps a reader whose library is missing, or is another one than this package needs.
+// advice returns help for a user whose library is missing or does not fit this package.
 func advice(err error) string {
 	switch status.Code(err) {
 	case codes.Unknown, codes.FailedPrecondition:
@@ -101,16 +99,16 @@ func advice(err error) string {
 	return ""
 }
 
-// Invoke makes a call, as generated clients do.
+// Invoke makes a call. Generated clients call it.
 func (n *Node) Invoke(ctx context.Context, method string, args, reply interface{}, opts ...grpc.CallOption) error {
 	return n.conn.Invoke(ctx, method, args, reply, opts...)
 }
 
-// NewStream fails, as the API has no streams.
+// NewStream always fails, because the API has no streams.
 func (n *Node) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	return n.conn.NewStream(ctx, desc, method, opts...)
 }
 
-// ClientConn returns the node for generated code that takes nothing else: that of disk, filesystem,
-// smb and volume v1beta1, and volume v1beta2.
+// ClientConn returns the node for generated code that predates [grpc.ClientConnInterface]: disk,
+// filesystem, smb and volume v1beta1, and volume v1beta2.
 func (n *Node) ClientConn() *grpc.ClientConn { return n.conn.ClientConn() }

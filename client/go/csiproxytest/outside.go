@@ -8,10 +8,10 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// The node changes from outside through the service csi_proxy.simulated.Admin of
-// server/simulator/admin.proto. The tags are those of the fields of its requests.
+// Changes from outside are calls of the service csi_proxy.simulated.Admin in
+// server/simulator/admin.proto. The tags are the numbers and names of the fields of its requests.
 
-// administer calls a method; nil is an empty message.
+// administer calls a method; a nil request is an empty message.
 func (n *Node) administer(method string, request, response interface{}) {
 	n.t.Helper()
 	type empty struct{}
@@ -35,8 +35,8 @@ type attachDiskResponse struct {
 	DiskNumber uint32 `field:"1,disk_number"`
 }
 
-// AttachDisk attaches a disk, as a cloud does, and returns its number: the lowest that is free if
-// disk.Number is 0. With disk.AwaitsRescan Windows shows it after the next rescan.
+// AttachDisk attaches a disk, as a cloud does, and returns its number: disk.Number, or the lowest
+// free number if that is 0. With disk.AwaitsRescan, Windows shows the disk after the next rescan.
 func (n *Node) AttachDisk(disk Disk) uint32 {
 	n.t.Helper()
 	var response attachDiskResponse
@@ -48,7 +48,7 @@ type detachDiskRequest struct {
 	DiskNumber uint32 `field:"1,disk_number"`
 }
 
-// DetachDisk pulls a disk out, even if it is mounted. Its content is gone.
+// DetachDisk removes a disk, even if it is mounted. Its content is lost.
 func (n *Node) DetachDisk(number uint32) {
 	n.t.Helper()
 	n.administer("DetachDisk", &detachDiskRequest{number}, nil)
@@ -59,20 +59,20 @@ type growDiskRequest struct {
 	SizeBytes  uint64 `field:"2,size_bytes"`
 }
 
-// GrowDisk makes a disk larger, which Windows notices at the next rescan.
+// GrowDisk makes a disk larger. Windows reports the new size after the next rescan.
 func (n *Node) GrowDisk(number uint32, sizeBytes uint64) {
 	n.t.Helper()
 	n.administer("GrowDisk", &growDiskRequest{number, sizeBytes}, nil)
 }
 
-// Reboot restarts the node: links, mounts and offline disks stay, SMB mappings come back
-// disconnected, services as their start types say.
+// Reboot restarts the node. Links, mounts and offline disks stay; SMB mappings are disconnected;
+// services run according to their start types.
 func (n *Node) Reboot() {
 	n.t.Helper()
 	n.administer("Reboot", nil, nil)
 }
 
-// Reset begins anew with the scenario.
+// Reset restores the state that the scenario describes.
 func (n *Node) Reset() {
 	n.t.Helper()
 	n.administer("Reset", nil, nil)
@@ -83,7 +83,7 @@ type addShareRequest struct {
 	Share  string `field:"2,share"`
 }
 
-// AddShare adds an empty share, and its server if that is new.
+// AddShare adds an empty share, and its server if that does not exist.
 func (n *Node) AddShare(server, share string) {
 	n.t.Helper()
 	n.administer("AddShare", &addShareRequest{server, share}, nil)
@@ -95,8 +95,8 @@ type setSMBPasswordRequest struct {
 	Password string `field:"3,password"`
 }
 
-// SetSMBPassword sets a user's password on a server, or adds the user. Mappings that were made with
-// the old one break.
+// SetSMBPassword sets a user's password on a server, and adds the user if necessary. Mappings made
+// with the old password break.
 func (n *Node) SetSMBPassword(server, user, password string) {
 	n.t.Helper()
 	n.administer("SetSmbPassword", &setSMBPasswordRequest{server, user, password}, nil)
@@ -107,8 +107,7 @@ type setServerReachableRequest struct {
 	Reachable bool   `field:"2,reachable"`
 }
 
-// SetServerReachable cuts a server off, or brings it back: an SMB server by its name, the iSCSI
-// portals by their address.
+// SetServerReachable connects or cuts off an SMB server, by its name, or iSCSI portals, by address.
 func (n *Node) SetServerReachable(server string, reachable bool) {
 	n.t.Helper()
 	n.administer("SetServerReachable", &setServerReachableRequest{server, reachable}, nil)
@@ -118,7 +117,7 @@ type breakMappingRequest struct {
 	Share string `field:"1,share"`
 }
 
-// BreakMapping makes the mapping of `\\host\share` useless until it is made anew.
+// BreakMapping makes the mapping of `\\host\share` unusable until the share is mapped again.
 func (n *Node) BreakMapping(share string) {
 	n.t.Helper()
 	n.administer("BreakMapping", &breakMappingRequest{share}, nil)
@@ -129,8 +128,8 @@ type writeFileRequest struct {
 	SizeBytes uint64 `field:"2,size_bytes"`
 }
 
-// WriteFile makes or changes a file, as a pod does, with the directories above it. It has a size
-// and no content.
+// WriteFile creates or changes a file, as a pod does. It creates missing directories above. The
+// file has a size, but no content.
 func (n *Node) WriteFile(path string, sizeBytes uint64) {
 	n.t.Helper()
 	n.administer("WriteFile", &writeFileRequest{fullPath(path), sizeBytes}, nil)
@@ -140,7 +139,7 @@ type pathRequest struct {
 	Path string `field:"1,path"`
 }
 
-// MakeDirectory makes a directory, as the kubelet does, with those above it.
+// MakeDirectory creates a directory, as the kubelet does, with missing directories above.
 func (n *Node) MakeDirectory(path string) {
 	n.t.Helper()
 	n.administer("MakeDirectory", &pathRequest{fullPath(path)}, nil)
@@ -157,28 +156,28 @@ type makeLinkRequest struct {
 	Target string `field:"2,target"`
 }
 
-// MakeLink makes a link of a directory, as an attacker may, anywhere and leading anywhere.
+// MakeLink makes path a link to target, as an attacker might. Both may be anywhere.
 func (n *Node) MakeLink(path, target string) {
 	n.t.Helper()
 	n.administer("MakeLink", &makeLinkRequest{fullPath(path), target}, nil)
 }
 
-// Fault makes operations of the node slow, or makes them fail.
+// Fault delays operations of the node, or makes them fail.
 type Fault struct {
-	// Operation is an rpc, as "volume.FormatVolume", the rpcs of a group, as "disk.*", or all, "*": a
-	// driver sees it fail with Code, before it has changed anything. Calls that the node makes of
-	// Windows are "win32.*" and "wmi.*"; server/simulator/README.md lists them.
+	// Operation is an rpc ("volume.FormatVolume"), all rpcs of a group ("disk.*"), or "*" for all
+	// rpcs: the call fails with Code before it changes anything. Calls from the node to Windows are
+	// "win32.*" and "wmi.*"; server/simulator/README.md lists them.
 	Operation string
-	// Resource is what it is about (a disk number, volume id, path, share, IQN or service): a field
-	// of the request. "" is any.
+	// Resource is the object that the request names: a disk number, volume id, path, share, IQN or
+	// service. "" is any.
 	Resource string
-	// Times is how often it strikes; 0 is always.
+	// Times is the number of operations that the fault hits. 0 is all of them.
 	Times uint32
-	// Latency is how long the operation takes first.
+	// Latency is how long the operation is delayed.
 	Latency time.Duration
-	// Code is what the operation fails with. With codes.OK it is only slow.
+	// Code is the result of the operation. With codes.OK the operation is only delayed.
 	Code codes.Code
-	// WindowsError is the number of the error that the text tells of, as 5 for "access denied".
+	// WindowsError is the Windows error that the text quotes, for example 5 for "access denied".
 	WindowsError uint32
 }
 
@@ -199,12 +198,12 @@ type injectFaultRequest struct {
 	Fault faultMessage `field:"1,fault"`
 }
 
-// codeNames are the codes of gRPC as its specification spells them.
+// codeNames are the names of the codes in gRPC's specification.
 var codeNames = [...]string{"", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
 	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL",
 	"UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"}
 
-// InjectFault adds a fault. The first that matches an operation strikes.
+// InjectFault adds a fault. If several faults match an operation, the first that was added applies.
 func (n *Node) InjectFault(fault Fault) {
 	n.t.Helper()
 	if int(fault.Code) >= len(codeNames) {
@@ -221,7 +220,7 @@ func (n *Node) InjectFault(fault Fault) {
 	}}, nil)
 }
 
-// ClearFaults removes the faults, those of the scenario as well.
+// ClearFaults removes all faults, including those of the scenario.
 func (n *Node) ClearFaults() {
 	n.t.Helper()
 	n.administer("ClearFaults", nil, nil)
@@ -231,7 +230,7 @@ type dumpStateResponse struct {
 	Node State `field:"1,node"`
 }
 
-// State returns what the node is now.
+// State returns a copy of the node's present state.
 func (n *Node) State() State {
 	n.t.Helper()
 	var response dumpStateResponse

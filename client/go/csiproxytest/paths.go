@@ -2,11 +2,11 @@ package csiproxytest
 
 import "strings"
 
-// maxLinks is through how many links a path leads on Windows.
+// maxLinks is how many links Windows follows in one path.
 const maxLinks = 63
 
-// fullPath spells a path of a drive as the node does: drivers are given `\var\lib\kubelet` and
-// `/var/lib/kubelet` by the kubelet.
+// fullPath returns a path in the form of the node, on a drive. It accepts the kubelet's spellings
+// `\var\lib\kubelet` and `/var/lib/kubelet`.
 func fullPath(path string) string {
 	path = strings.ReplaceAll(path, "/", `\`)
 	if strings.HasPrefix(path, `\`) && !strings.HasPrefix(path, `\\`) {
@@ -18,8 +18,8 @@ func fullPath(path string) string {
 	return path
 }
 
-// Disk returns the disk of that number, nil if there is none. Those of an iSCSI target that is not
-// connected are not the node's.
+// Disk returns the disk with that number, or nil. The node has the disks of an iSCSI target only
+// while it is connected.
 func (s *State) Disk(number uint32) *Disk {
 	for i := range s.Disks {
 		if s.Disks[i].Number == number {
@@ -39,7 +39,7 @@ func (s *State) Disk(number uint32) *Disk {
 	return nil
 }
 
-// volumes returns the volumes of disks that are online.
+// volumes returns the volumes of online disks.
 func (s *State) volumes() []*Volume {
 	var found []*Volume
 	add := func(disks []Disk) {
@@ -62,7 +62,7 @@ func (s *State) volumes() []*Volume {
 	return found
 }
 
-// Volume returns the volume of that id, nil if there is none or its disk is offline.
+// Volume returns the volume with that id, or nil if it does not exist or its disk is offline.
 func (s *State) Volume(id string) *Volume {
 	for _, volume := range s.volumes() {
 		if strings.EqualFold(volume.ID, id) {
@@ -72,7 +72,7 @@ func (s *State) Volume(id string) *Volume {
 	return nil
 }
 
-// Mapping returns the mapping of `\\host\share`, nil if there is none.
+// Mapping returns the mapping of `\\host\share`, or nil.
 func (s *State) Mapping(share string) *SMBMapping {
 	for i := range s.SMBMappings {
 		if strings.EqualFold(s.SMBMappings[i].RemotePath, share) {
@@ -82,8 +82,8 @@ func (s *State) Mapping(share string) *SMBMapping {
 	return nil
 }
 
-// file returns what a volume has at a path from its root, and whether anything is there: a directory
-// need not be listed.
+// file returns the entry at a path relative to the volume's root, and whether the path exists. A
+// directory that only contains listed entries exists without an entry.
 func (v *Volume) file(path string) (found *File, exists bool) {
 	below := strings.ToLower(path) + `\`
 	for i := range v.Files {
@@ -96,15 +96,15 @@ func (v *Volume) file(path string) (found *File, exists bool) {
 	return &File{Path: path}, exists || path == ""
 }
 
-// At returns what stands at a path of a drive, as `C:\var\lib\kubelet\pods`, nil for nothing. Links
-// and mounts on the way are followed, but not the last component.
+// At returns the entry at a path of a drive, for example `C:\var\lib\kubelet\pods`, or nil. It
+// follows links and mounts, except in the last component.
 func (s *State) At(path string) *File {
 	_, file := s.walk(fullPath(path), false, 0)
 	return file
 }
 
-// MountedAt returns the id of the volume that is mounted at a path, or at the end of the links there,
-// as a driver's target is one; "" if there is none, or its disk is gone or offline.
+// MountedAt returns the id of the volume that is mounted at a path, after following all links. It
+// returns "" if no volume is mounted there, or its disk is gone or offline.
 func (s *State) MountedAt(path string) string {
 	volume, file := s.walk(fullPath(path), true, 0)
 	if volume == nil || file == nil || file.Path != "" || volume.DriveLetter != "" {
@@ -113,8 +113,8 @@ func (s *State) MountedAt(path string) string {
 	return volume.ID
 }
 
-// walk returns what stands at a path and in which volume, the last component followed or not. The
-// root of a volume is a file without a path.
+// walk returns the entry at a path and its volume. follow says whether links and mounts are
+// followed in the last component, too. The root of a volume is a File with an empty path.
 func (s *State) walk(path string, follow bool, links int) (*Volume, *File) {
 	drive, rest, _ := strings.Cut(path, ":")
 	var volume *Volume

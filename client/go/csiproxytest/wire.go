@@ -9,9 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wire is a codec of gRPC for the structs of this package: protobuf's bytes by the tags of their
-// fields. Tests use the structs as they are; generated messages would have to be converted to them,
-// field by field.
+// wire is a gRPC codec for the structs of this package. It writes protobuf's wire format by the
+// tags of their fields, so that tests need no generated messages and no conversion.
 type wire struct{}
 
 func (wire) Name() string { return "proto" }
@@ -24,7 +23,7 @@ func (wire) Unmarshal(data []byte, v interface{}) error {
 	return readMessage(data, reflect.ValueOf(v).Elem())
 }
 
-// fieldNumber is what a field's tag begins with.
+// fieldNumber returns the number in a field's tag.
 func fieldNumber(field reflect.StructField) protowire.Number {
 	number, _, _ := strings.Cut(field.Tag.Get("field"), ",")
 	n, err := strconv.ParseInt(number, 10, 32)
@@ -34,7 +33,7 @@ func fieldNumber(field reflect.StructField) protowire.Number {
 	return protowire.Number(n)
 }
 
-// appendMessage appends a struct's fields; what is zero is left out, as in proto3.
+// appendMessage appends a struct's fields. It omits zero values, as proto3 does.
 func appendMessage(to []byte, message reflect.Value) []byte {
 	for i := 0; i < message.NumField(); i++ {
 		number, value := fieldNumber(message.Type().Field(i)), message.Field(i)
@@ -67,7 +66,7 @@ func appendField(to []byte, number protowire.Number, value reflect.Value) []byte
 	panic("not a field of a message: " + value.Type().String())
 }
 
-// readMessage sets a struct's fields; others that the message has are skipped.
+// readMessage sets a struct's fields and skips unknown ones.
 func readMessage(data []byte, message reflect.Value) error {
 	fields := make(map[protowire.Number]reflect.Value, message.NumField())
 	for i := 0; i < message.NumField(); i++ {

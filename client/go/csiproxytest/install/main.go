@@ -1,12 +1,12 @@
-// Command install places the library of simulated nodes where csiproxytest looks for it: below the
-// user's cache directory. It builds it of the checkout of CSI Proxy that this module is in.
+// Command install builds the library of simulated nodes from the checkout of CSI Proxy that this
+// module is in, and places it where csiproxytest finds it: below the user's cache directory.
 //
 //	go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
 //	    [-source CHECKOUT | -library FILE]
 //
-// -source names another checkout, and -library a library that is there, as csi_proxy_simulated.dll of
-// a release: it is built on Debian alone. The checkout's scripts/install-packages.sh installs what
-// the build needs.
+// -source names another checkout. -library copies an existing library, for example
+// csi_proxy_simulated.dll from a release, because building needs Debian. The checkout's
+// scripts/install-packages.sh installs the packages for the build.
 package main
 
 import (
@@ -51,7 +51,7 @@ func install(source, library string) error {
 	if err != nil {
 		return err
 	}
-	// Tests under way go on with what they have.
+	// The new library gets a directory of its own, because tests under way keep using the old one.
 	if err := os.MkdirAll(filepath.Dir(filepath.Dir(path)), 0o700); err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func install(source, library string) error {
 	return nil
 }
 
-// try opens a node with a library; in a process of its own, as Windows moves no library that is in
-// use.
+// try opens a node with the library at path. It does so in a process of its own, because Windows
+// cannot move a library that is in use.
 func try(path string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -98,7 +98,7 @@ func try(path string) error {
 	return nil
 }
 
-// trying is a variable by which this program is told to do that.
+// trying is the variable by which try makes this program open a node with CSI_PROXY_LIBRARY.
 const trying = "CSI_PROXY_INSTALL_TRIES"
 
 func copyFile(from, to string) error {
@@ -109,7 +109,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, 0o600)
 }
 
-// build builds the library in a checkout, and places it with those it loads.
+// build builds the library in a checkout, and places it with the libraries that it loads.
 func build(source, directory string) error {
 	if runtime.GOOS == "windows" {
 		return errors.New("the library is built on Debian: take csi_proxy_simulated.dll of a release, and name it by -library")
@@ -137,15 +137,15 @@ func build(source, directory string) error {
 	return nil
 }
 
-// checkout returns the checkout that the module is in, as go.mod's replace line says.
+// checkout returns the checkout that the module is in, according to go.mod's replace line.
 func checkout() (string, error) {
 	const tested = "github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
-	// A vendor directory would be no checkout.
+	// -mod=readonly, because a vendor directory is no checkout.
 	out, err := exec.Command("go", "list", "-mod=readonly", "-f", "{{.Dir}}", tested).Output()
 	if err != nil {
 		return "", fmt.Errorf("go list %s: %w", tested, err)
 	}
-	// CMake does not take one checkout by two names.
+	// CMake refuses a checkout whose path differs from the one that it was configured with.
 	directory, err := filepath.EvalSymlinks(strings.TrimSpace(string(out)))
 	if err != nil {
 		return "", err

@@ -1,5 +1,5 @@
-// Command mount takes a raw disk of a simulated node to a mounted volume. Its flag decides whether
-// this process does the work or the service, such as csi-proxy --host=simulated.
+// Command mount formats and mounts a raw disk of a simulated node. -mode says whether this process
+// does the work or the service, for example csi-proxy --host=simulated.
 //
 //	mount -mode=embedded
 //	mount -mode=remote
@@ -23,7 +23,7 @@ func main() {
 	flag.Var(&mode, "mode", "auto, remote or embedded")
 	flag.Parse()
 	const disk, path = 1, `C:\var\lib\kubelet\plugins\mount-example`
-	// Without the option an embedded node is this machine, where it is a Windows node.
+	// On a Windows node, an embedded node would otherwise be this machine.
 	conn, err := csiproxy.Connect(mode, csiproxy.WithSimulatedNode(""))
 	check(err)
 	defer conn.Close()

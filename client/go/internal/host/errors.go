@@ -10,16 +10,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// callError is what a call ended with. It reads as the node's own text, has a gRPC status, and
-// matches what os and context call the same thing.
+// callError is the error of a call. Its text is the node's own; it has a gRPC status, and matches
+// the equivalent errors of packages os and context.
 type callError struct{ status *status.Status }
 
 func (e callError) Error() string { return e.status.Message() }
 
-// GRPCStatus is what status.Code and status.FromError ask for.
+// GRPCStatus returns the status for status.Code and status.FromError.
 func (e callError) GRPCStatus() *status.Status { return e.status }
 
-// like is Go's own name of what a code says.
+// like maps codes to the equivalent errors of Go.
 var like = map[codes.Code]error{
 	codes.NotFound:         fs.ErrNotExist,
 	codes.AlreadyExists:    fs.ErrExist,
@@ -29,8 +29,7 @@ var like = map[codes.Code]error{
 	codes.DeadlineExceeded: context.DeadlineExceeded,
 }
 
-// Is tells whether target says the same: the code's name in Go, or an error of the system that has
-// this name.
+// Is reports whether target is the Go or system error equivalent to this gRPC code.
 func (e callError) Is(target error) bool {
 	same := like[e.status.Code()]
 	if same == nil {
@@ -42,7 +41,7 @@ func (e callError) Is(target error) bool {
 	return target == same
 }
 
-// Error returns what a call ended with as this module's functions return it.
+// Error converts the error of a call to the form that this module's functions return.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -54,20 +53,20 @@ func Error(err error) error {
 	return callError{s}
 }
 
-// Errorf makes an error of this module.
+// Errorf returns an error with the given code.
 func Errorf(code codes.Code, format string, args ...interface{}) error {
 	return callError{status.New(code, fmt.Sprintf(format, args...))}
 }
 
-// Invalid is an error in what a call was given.
+// Invalid returns an error about the arguments of a call.
 func Invalid(format string, args ...interface{}) error {
 	return Errorf(codes.InvalidArgument, format, args...)
 }
 
-// NoRequest is the error of a method whose request is nil.
+// NoRequest returns the error of a method whose request is nil.
 func NoRequest(method string) error { return Invalid("%s: the request is nil", method) }
 
-// Unsupported is the error of what the node cannot be asked to do by itself.
+// Unsupported returns the error of an operation that the node does not offer by itself.
 func Unsupported(what, instead string) error {
 	return Errorf(codes.Unimplemented, "unsupported: %s; %s", what, instead)
 }

@@ -15,20 +15,20 @@ import (
 	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 )
 
-// Bound is where a host API's calls go, and what ends them. The zero value is the node of this
-// process, and calls that nothing ends.
+// Bound is the connection and the context of a host API's calls. The zero value is the node of this
+// process and a context that never ends.
 type Bound struct {
 	conn grpc.ClientConnInterface
 	ctx  context.Context
 }
 
-// To returns a Bound of that connection.
+// To returns a Bound for conn.
 func To(conn grpc.ClientConnInterface) Bound { return Bound{conn: conn} }
 
-// With returns b with calls that end with ctx.
+// With returns b with ctx as the context of its calls.
 func (b Bound) With(ctx context.Context) Bound { return Bound{b.conn, ctx} }
 
-// Conn is what generated clients are made with.
+// Conn returns the connection for generated clients.
 func (b Bound) Conn() grpc.ClientConnInterface {
 	if b.conn == nil {
 		return process
@@ -36,10 +36,10 @@ func (b Bound) Conn() grpc.ClientConnInterface {
 	return b.conn
 }
 
-// Local tells whether calls go to the node of this process, and not to that of a test.
+// Local reports whether calls go to the node of this process rather than to a test's.
 func (b Bound) Local() bool { return b.conn == nil && !process.replaced() }
 
-// Context is what calls are made with.
+// Context returns the context of the calls.
 func (b Bound) Context() context.Context {
 	if b.ctx == nil {
 		return context.Background()
@@ -47,8 +47,8 @@ func (b Bound) Context() context.Context {
 	return b.ctx
 }
 
-// Bind has the calls of a host API end with ctx, if the API can do that: those of this module can,
-// others, as a test's, may.
+// Bind returns api with ctx as the context of its calls, if api has a method WithContext. The host
+// APIs of this module have one; others, for example a test's, need not.
 func Bind[API any](ctx context.Context, api API) API {
 	if bindable, ok := any(api).(interface{ WithContext(context.Context) API }); ok {
 		return bindable.WithContext(ctx)
@@ -59,8 +59,8 @@ func Bind[API any](ctx context.Context, api API) API {
 // process is the node of this process, which all host APIs share.
 var process = &lazy{open: openProcess}
 
-// lazy opens a connection with the first call. One that cannot be opened is tried again with the
-// next, so that a driver need not be restarted once what was missing is there.
+// lazy opens a connection at the first call. If that fails, the next call tries again, so that a
+// driver need not be restarted once the cause is gone.
 type lazy struct {
 	open func() (grpc.ClientConnInterface, error)
 
@@ -69,8 +69,8 @@ type lazy struct {
 	other grpc.ClientConnInterface
 }
 
-// ReplaceProcess has all host APIs that name no connection act on that one, and returns what ends
-// it; false if they do already act on another.
+// ReplaceProcess makes conn the connection of all host APIs that name none. restore undoes it. ok
+// is false if they are already replaced.
 func ReplaceProcess(conn grpc.ClientConnInterface) (restore func(), ok bool) {
 	process.mutex.Lock()
 	defer process.mutex.Unlock()
@@ -107,7 +107,7 @@ func (l *lazy) opened() (grpc.ClientConnInterface, error) {
 	return l.conn, nil
 }
 
-// codeOf is UNAVAILABLE where an error has no code.
+// codeOf returns the code of an error, or UNAVAILABLE if it has none.
 func codeOf(err error) codes.Code {
 	if code := status.Code(err); code != codes.Unknown {
 		return code
@@ -127,9 +127,9 @@ func (l *lazy) NewStream(_ context.Context, _ *grpc.StreamDesc, method string, _
 	return nil, status.Errorf(codes.Unimplemented, "%s: there are no streaming methods", method)
 }
 
-// openProcess opens the node as the environment describes it.
+// openProcess opens the node according to the environment.
 func openProcess() (grpc.ClientConnInterface, error) {
-	// A program that was made for the Go library expects the work to be done in its own process.
+	// Programs written for the Go library expect the work to be done in their own process.
 	mode := csiproxy.Embedded
 	if os.Getenv("CSI_PROXY_MODE") != "" {
 		mode = csiproxy.Auto

@@ -1,8 +1,8 @@
-// Package cim has the one type of the Go library's package of that name that others' declarations need.
+// Package cim contains the only type of the Go library's package cim that other packages'
+// declarations need.
 package cim
 
-// ServiceInterface is a Windows service. Win32_Service of WMI names the states and start modes, and
-// numbers the results.
+// ServiceInterface is a Windows service with the states, modes and results of WMI's Win32_Service.
 type ServiceInterface interface {
 	GetPropertyName() (string, error)
 	GetPropertyDisplayName() (string, error)

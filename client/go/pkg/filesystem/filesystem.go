@@ -1,4 +1,4 @@
-// Package filesystem makes and removes directories and links on a Windows node.
+// Package filesystem creates and removes directories and links on a Windows node.
 package filesystem
 
 import (
@@ -9,32 +9,32 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// Filesystem is the files of a node.
+// Filesystem manages the files of a node.
 type Filesystem struct {
 	hostAPI filesystemapi.HostAPI
 }
 
-// Interface is what Filesystem does.
+// Interface is implemented by Filesystem.
 type Interface interface {
 	// CreateSymlink makes TargetPath a link to SourcePath.
 	CreateSymlink(context.Context, *CreateSymlinkRequest) (*CreateSymlinkResponse, error)
-	// IsSymlink tells whether a path is a link or a mounted folder whose target exists.
+	// IsSymlink reports whether a path is a link or a mounted folder whose target exists.
 	IsSymlink(context.Context, *IsSymlinkRequest) (*IsSymlinkResponse, error)
-	// Mkdir makes a directory and those above it.
+	// Mkdir creates a directory and missing directories above.
 	Mkdir(context.Context, *MkdirRequest) (*MkdirResponse, error)
-	// PathExists tells whether there is anything at a path.
+	// PathExists reports whether a path exists. A dangling link exists.
 	PathExists(context.Context, *PathExistsRequest) (*PathExistsResponse, error)
-	// PathValid tells whether a path can be reached.
+	// PathValid reports whether a path can be reached.
 	PathValid(context.Context, *PathValidRequest) (*PathValidResponse, error)
-	// Rmdir removes a directory or a link, never what a link leads to.
+	// Rmdir removes a directory or a link, but never the target of a link.
 	Rmdir(context.Context, *RmdirRequest) (*RmdirResponse, error)
-	// RmdirContents removes what is in a directory.
+	// RmdirContents removes the contents of a directory.
 	RmdirContents(context.Context, *RmdirContentsRequest) (*RmdirContentsResponse, error)
 }
 
 var _ Interface = &Filesystem{}
 
-// New returns the files behind a host API. The error is always nil.
+// New returns a Filesystem on a host API. The error is always nil.
 func New(hostAPI filesystemapi.HostAPI) (*Filesystem, error) {
 	return &Filesystem{hostAPI: hostAPI}, nil
 }

@@ -1,48 +1,48 @@
 package filesystem
 
-// PathExistsRequest asks whether there is anything at Path.
+// PathExistsRequest asks whether Path exists.
 type PathExistsRequest struct{ Path string }
 
 // PathExistsResponse answers PathExistsRequest.
 type PathExistsResponse struct{ Exists bool }
 
-// PathValidRequest asks whether Path, which may be a share, can be reached.
+// PathValidRequest asks whether Path, which may be on a share, can be reached.
 type PathValidRequest struct{ Path string }
 
 // PathValidResponse answers PathValidRequest.
 type PathValidResponse struct{ Valid bool }
 
-// MkdirRequest asks for the directory Path and those above it. It may be there already.
+// MkdirRequest asks for the directory Path and missing directories above. Path may exist.
 type MkdirRequest struct{ Path string }
 
-// MkdirResponse says that it is there.
+// MkdirResponse answers MkdirRequest.
 type MkdirResponse struct{}
 
-// RmdirRequest asks that Path, a directory, a mounted folder or a link, goes.
+// RmdirRequest asks for the removal of Path, a directory, a mounted folder or a link.
 type RmdirRequest struct {
 	Path string
-	// Removes the contents of the directory as well, and Path need not exist.
+	// If true, the contents of the directory are removed too, and Path need not exist.
 	Force bool
 }
 
-// RmdirResponse says that it is gone.
+// RmdirResponse answers RmdirRequest.
 type RmdirResponse struct{}
 
-// RmdirContentsRequest asks that everything in the directory Path goes.
+// RmdirContentsRequest asks for the removal of everything in the directory Path.
 type RmdirContentsRequest struct{ Path string }
 
-// RmdirContentsResponse says that it is empty.
+// RmdirContentsResponse answers RmdirContentsRequest.
 type RmdirContentsResponse struct{}
 
 // CreateSymlinkRequest asks for a link to a directory.
 type CreateSymlinkRequest struct {
 	// The target of the link.
 	SourcePath string
-	// The path of the new link. Nothing is there yet, and the directory above it exists.
+	// The path of the new link. It must not exist, and the directory above must.
 	TargetPath string
 }
 
-// CreateSymlinkResponse says that the link is there.
+// CreateSymlinkResponse answers CreateSymlinkRequest.
 type CreateSymlinkResponse struct{}
 
 // IsSymlinkRequest asks whether Path is a link or a mounted folder whose target exists.

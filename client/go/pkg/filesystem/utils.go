@@ -7,8 +7,8 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/utils"
 )
 
-// ValidatePathWindows tells what is wrong with a path that calls are given: it is absolute, on a
-// drive, with backslashes, at most 260 bytes long, and has neither ".." nor any of " / : ? * |.
+// ValidatePathWindows returns an error unless path is one that calls accept: absolute, on a drive,
+// with backslashes, at most 260 bytes long, and without ".." and any of " / : ? * |.
 func ValidatePathWindows(path string) error {
 	if len(path) > utils.MaxPathLengthWindows {
 		return host.Invalid("the path is %d bytes long, more than %d", len(path), utils.MaxPathLengthWindows)

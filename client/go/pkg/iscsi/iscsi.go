@@ -11,18 +11,18 @@ import (
 
 const defaultPort = 3260
 
-// ISCSI is the initiator of a node.
+// ISCSI manages the iSCSI initiator of a node.
 type ISCSI struct {
 	hostAPI iscsiapi.HostAPI
 }
 
-// Interface is what ISCSI does.
+// Interface is implemented by ISCSI.
 type Interface interface {
-	// AddTargetPortal registers a portal. It may be registered already.
+	// AddTargetPortal registers a portal, which may be registered already.
 	AddTargetPortal(context.Context, *AddTargetPortalRequest) (*AddTargetPortalResponse, error)
 	// ConnectTarget connects to a target.
 	ConnectTarget(context.Context, *ConnectTargetRequest) (*ConnectTargetResponse, error)
-	// DisconnectTarget ends the connection to a target. There may be none.
+	// DisconnectTarget ends the connection to a target, if there is one.
 	DisconnectTarget(context.Context, *DisconnectTargetRequest) (*DisconnectTargetResponse, error)
 	// DiscoverTargetPortal returns the names of a portal's targets.
 	DiscoverTargetPortal(context.Context, *DiscoverTargetPortalRequest) (*DiscoverTargetPortalResponse, error)
@@ -30,21 +30,21 @@ type Interface interface {
 	GetTargetDisks(context.Context, *GetTargetDisksRequest) (*GetTargetDisksResponse, error)
 	// ListTargetPortals returns the registered portals.
 	ListTargetPortals(context.Context, *ListTargetPortalsRequest) (*ListTargetPortalsResponse, error)
-	// RemoveTargetPortal forgets a portal.
+	// RemoveTargetPortal removes the registration of a portal.
 	RemoveTargetPortal(context.Context, *RemoveTargetPortalRequest) (*RemoveTargetPortalResponse, error)
-	// SetMutualChapSecret sets the secret of all this node's initiators, other drivers' included, by
-	// which targets prove who they are.
+	// SetMutualChapSecret sets the secret by which targets authenticate themselves. It is that of the
+	// whole node, so it affects other drivers.
 	SetMutualChapSecret(context.Context, *SetMutualChapSecretRequest) (*SetMutualChapSecretResponse, error)
 }
 
 var _ Interface = &ISCSI{}
 
-// New returns the initiator behind a host API. The error is always nil.
+// New returns an ISCSI on a host API. The error is always nil.
 func New(hostAPI iscsiapi.HostAPI) (*ISCSI, error) { return &ISCSI{hostAPI: hostAPI}, nil }
 
 func (ic *ISCSI) api(ctx context.Context) iscsiapi.HostAPI { return host.Bind(ctx, ic.hostAPI) }
 
-// portalOf returns the portal of a method's request.
+// portalOf returns the portal of a method's request, or an error if it is nil.
 func portalOf(method string, portal *TargetPortal) (*iscsiapi.TargetPortal, error) {
 	if portal == nil {
 		return nil, host.Invalid("%s: the target portal is nil", method)
@@ -68,7 +68,7 @@ func (ic *ISCSI) AddTargetPortal(ctx context.Context, request *AddTargetPortalRe
 	return response, ic.api(ctx).AddTargetPortal(portal)
 }
 
-// AuthTypeToString returns the name of an authentication type, as host APIs take it.
+// AuthTypeToString returns the name of an authentication type in the form of host APIs.
 func AuthTypeToString(authType AuthenticationType) (string, error) {
 	switch authType {
 	case NONE:
@@ -135,7 +135,7 @@ func (ic *ISCSI) GetTargetDisks(ctx context.Context, request *GetTargetDisksRequ
 	if err != nil {
 		return response, err
 	}
-	// Never nil, whatever the host API returns.
+	// Never nil, even if the host API returns nil.
 	response.DiskIDs = append(make([]string, 0, len(disks)), disks...)
 	return response, nil
 }

@@ -1,20 +1,20 @@
 package iscsi
 
-// AddTargetPortalRequest asks that a portal is registered.
+// AddTargetPortalRequest asks for the registration of a portal.
 type AddTargetPortalRequest struct{ TargetPortal *TargetPortal }
 
-// AddTargetPortalResponse says that it is.
+// AddTargetPortalResponse answers AddTargetPortalRequest.
 type AddTargetPortalResponse struct{}
 
-// AuthenticationType is who proves what when a target is connected.
+// AuthenticationType says which sides authenticate themselves when a target is connected.
 type AuthenticationType uint32
 
 const (
-	// NONE is nobody.
+	// NONE: neither side.
 	NONE = 0
-	// ONE_WAY_CHAP is the initiator.
+	// ONE_WAY_CHAP: the initiator.
 	ONE_WAY_CHAP = 1
-	// MUTUAL_CHAP is the initiator, and the target by the secret of SetMutualChapSecret.
+	// MUTUAL_CHAP: the initiator, and the target with the secret of SetMutualChapSecret.
 	MUTUAL_CHAP = 2
 )
 
@@ -23,12 +23,12 @@ type ConnectTargetRequest struct {
 	TargetPortal *TargetPortal
 	IQN          string
 	AuthType     AuthenticationType
-	// The name under which the initiator proves itself, with one way and mutual CHAP.
+	// The initiator's name in one-way and mutual CHAP.
 	ChapUsername string
 	ChapSecret   string
 }
 
-// ConnectTargetResponse says that it is connected.
+// ConnectTargetResponse answers ConnectTargetRequest.
 type ConnectTargetResponse struct{}
 
 // DisconnectTargetRequest asks for the end of the connection to a target.
@@ -37,13 +37,13 @@ type DisconnectTargetRequest struct {
 	IQN          string
 }
 
-// DisconnectTargetResponse says that there is none.
+// DisconnectTargetResponse answers DisconnectTargetRequest.
 type DisconnectTargetResponse struct{}
 
 // DiscoverTargetPortalRequest asks for a portal's targets.
 type DiscoverTargetPortalRequest struct{ TargetPortal *TargetPortal }
 
-// DiscoverTargetPortalResponse has their names.
+// DiscoverTargetPortalResponse contains the names of the targets.
 type DiscoverTargetPortalResponse struct{ IQNs []string }
 
 // GetTargetDisksRequest asks for the disks behind a target.
@@ -52,31 +52,31 @@ type GetTargetDisksRequest struct {
 	IQN          string
 }
 
-// GetTargetDisksResponse has the disks' numbers, in decimal.
+// GetTargetDisksResponse contains the disks' numbers, in decimal.
 type GetTargetDisksResponse struct{ DiskIDs []string }
 
 // ListTargetPortalsRequest asks for the registered portals.
 type ListTargetPortalsRequest struct{}
 
-// ListTargetPortalsResponse has them.
+// ListTargetPortalsResponse contains the registered portals.
 type ListTargetPortalsResponse struct{ TargetPortals []*TargetPortal }
 
-// RemoveTargetPortalRequest asks that a portal is forgotten.
+// RemoveTargetPortalRequest asks for the removal of a portal's registration.
 type RemoveTargetPortalRequest struct{ TargetPortal *TargetPortal }
 
-// RemoveTargetPortalResponse says that it is.
+// RemoveTargetPortalResponse answers RemoveTargetPortalRequest.
 type RemoveTargetPortalResponse struct{}
 
-// TargetPortal is where iSCSI targets are discovered.
+// TargetPortal is a portal through which iSCSI targets are discovered.
 type TargetPortal struct {
 	TargetAddress string
-	// 0 is iSCSI's own port, 3260.
+	// 0 is the default port of iSCSI, 3260.
 	TargetPort uint32
 }
 
-// SetMutualChapSecretRequest sets the secret of all this node's initiators by which targets prove who
-// they are: 12 to 16 bytes where IPsec is not used.
+// SetMutualChapSecretRequest sets the node's secret by which targets authenticate themselves: 12 to
+// 16 bytes, unless IPsec is used.
 type SetMutualChapSecretRequest struct{ MutualChapSecret string }
 
-// SetMutualChapSecretResponse says that it is set.
+// SetMutualChapSecretResponse answers SetMutualChapSecretRequest.
 type SetMutualChapSecretResponse struct{}

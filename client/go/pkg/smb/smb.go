@@ -11,31 +11,31 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// SMB is the mappings of a node.
+// SMB manages the SMB mappings of a node.
 type SMB struct {
 	hostAPI smbapi.HostAPI
 	fs      fs.Interface
 }
 
-// Interface is what SMB does.
+// Interface is implemented by SMB.
 type Interface interface {
-	// NewSMBGlobalMapping maps a share, and makes a link to it if it is asked to.
+	// NewSMBGlobalMapping maps a share, and makes a link to it if the request has a LocalPath.
 	NewSMBGlobalMapping(context.Context, *NewSMBGlobalMappingRequest) (*NewSMBGlobalMappingResponse, error)
-	// RemoveSMBGlobalMapping ends the mapping of a share.
+	// RemoveSMBGlobalMapping removes the mapping of a share.
 	RemoveSMBGlobalMapping(context.Context, *RemoveSMBGlobalMappingRequest) (*RemoveSMBGlobalMappingResponse, error)
 }
 
 var _ Interface = &SMB{}
 
-// New returns the mappings behind a host API. fsClient tells whether a share can be reached, where the
-// host API does not find that out by itself. The error is always nil.
+// New returns an SMB on a host API. fsClient checks whether a share can be reached if the host API
+// does not do so itself. The error is always nil.
 func New(hostAPI smbapi.HostAPI, fsClient fs.Interface) (*SMB, error) {
 	return &SMB{hostAPI: hostAPI, fs: fsClient}, nil
 }
 
 func (s *SMB) api(ctx context.Context) smbapi.HostAPI { return host.Bind(ctx, s.hostAPI) }
 
-// share returns a remote path with backslashes, and the share it is on: \\server\share, in lower case.
+// share returns a remote path with backslashes, and its share in lower case: \\server\share.
 func share(path string) (remote, root string, err error) {
 	remote = strings.ReplaceAll(path, "/", `\`)
 	if remote == "" {
@@ -82,7 +82,7 @@ func (s *SMB) NewSMBGlobalMapping(ctx context.Context, request *NewSMBGlobalMapp
 	return response, nil
 }
 
-// mapRoot maps a share step by step, unless it has a mapping by which it can be reached.
+// mapRoot maps a share in single steps, unless a working mapping exists.
 func (s *SMB) mapRoot(ctx context.Context, api smbapi.HostAPI, root string, request *NewSMBGlobalMappingRequest) error {
 	if mapped, err := api.IsSMBMapped(root); err == nil && mapped {
 		reached, err := s.fs.PathValid(ctx, &fs.PathValidRequest{Path: root})

@@ -4,21 +4,21 @@ package smb
 type NewSMBGlobalMappingRequest struct {
 	// The share, \\server\share, or a directory on it.
 	RemotePath string
-	// The path of a link to RemotePath. Empty makes none.
+	// The path of a link to RemotePath; "" for no link.
 	LocalPath string
-	// The user that maps it. A mapping that works already is left as it is.
+	// The user and password for a new mapping. A mapping that works is not changed.
 	Username string
 	Password string
 }
 
-// NewSMBGlobalMappingResponse says that the share is mapped.
+// NewSMBGlobalMappingResponse answers NewSMBGlobalMappingRequest.
 type NewSMBGlobalMappingResponse struct{}
 
-// RemoveSMBGlobalMappingRequest asks for the end of a mapping.
+// RemoveSMBGlobalMappingRequest asks for the removal of a mapping.
 type RemoveSMBGlobalMappingRequest struct {
 	// The share, or a directory on it.
 	RemotePath string
 }
 
-// RemoveSMBGlobalMappingResponse says that the share is not mapped any more.
+// RemoveSMBGlobalMappingResponse answers RemoveSMBGlobalMappingRequest.
 type RemoveSMBGlobalMappingResponse struct{}

@@ -9,7 +9,7 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// The words of Win32_Service of WMI.
+// The terms of WMI's Win32_Service.
 var (
 	startTypes = map[string]StartType{
 		"Boot":     START_TYPE_BOOT,
@@ -30,26 +30,26 @@ var (
 	}
 )
 
-// System is the services and the BIOS of a node.
+// System manages the services of a node and reads its BIOS.
 type System struct {
 	hostAPI systemapi.HostAPI
 }
 
-// Interface is what System does.
+// Interface is implemented by System.
 type Interface interface {
 	// GetBIOSSerialNumber returns the serial number of the machine.
 	GetBIOSSerialNumber(context.Context, *GetBIOSSerialNumberRequest) (*GetBIOSSerialNumberResponse, error)
 	// GetService returns the state of a service.
 	GetService(context.Context, *GetServiceRequest) (*GetServiceResponse, error)
-	// StartService starts a service, which other drivers may use as well.
+	// StartService starts a service, which other drivers may use too.
 	StartService(context.Context, *StartServiceRequest) (*StartServiceResponse, error)
-	// StopService stops a service, which other drivers may use as well.
+	// StopService stops a service, which other drivers may use too.
 	StopService(context.Context, *StopServiceRequest) (*StopServiceResponse, error)
 }
 
 var _ Interface = &System{}
 
-// New returns the services behind a host API. The error is always nil.
+// New returns a System on a host API. The error is always nil.
 func New(hostAPI systemapi.HostAPI) (*System, error) { return &System{hostAPI: hostAPI}, nil }
 
 func (s *System) api(ctx context.Context) systemapi.HostAPI { return host.Bind(ctx, s.hostAPI) }

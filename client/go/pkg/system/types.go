@@ -3,26 +3,26 @@ package system
 // GetBIOSSerialNumberRequest asks for the serial number of the machine.
 type GetBIOSSerialNumberRequest struct{}
 
-// GetBIOSSerialNumberResponse has it.
+// GetBIOSSerialNumberResponse answers GetBIOSSerialNumberRequest.
 type GetBIOSSerialNumberResponse struct{ SerialNumber string }
 
-// StartServiceRequest asks that a service runs. Name is that of its registry key.
+// StartServiceRequest asks for the start of a service. Name is that of its registry key.
 type StartServiceRequest struct{ Name string }
 
-// StartServiceResponse says that it does.
+// StartServiceResponse answers StartServiceRequest.
 type StartServiceResponse struct{}
 
-// StopServiceRequest asks that a service is stopped. Name is that of its registry key.
+// StopServiceRequest asks for the stop of a service. Name is that of its registry key.
 type StopServiceRequest struct {
 	Name string
-	// Services that depend on it are stopped before.
+	// If true, services that depend on it are stopped first.
 	Force bool
 }
 
-// StopServiceResponse says that it is.
+// StopServiceResponse answers StopServiceRequest.
 type StopServiceResponse struct{}
 
-// ServiceStatus is what a service does, in the numbers of Windows' SERVICE_STATUS.
+// ServiceStatus is the state of a service, with the numbers of Windows' SERVICE_STATUS.
 type ServiceStatus uint32
 
 const (
@@ -36,7 +36,7 @@ const (
 	SERVICE_STATUS_PAUSED
 )
 
-// StartType is when a service is started, in the numbers of Windows' ChangeServiceConfig.
+// StartType is when a service starts, with the numbers of Windows' ChangeServiceConfig.
 type StartType uint32
 
 // Startype is the name that StartType had in v2.0.0-alpha.1.
@@ -53,9 +53,9 @@ const (
 // GetServiceRequest asks for the state of a service. Name is that of its registry key.
 type GetServiceRequest struct{ Name string }
 
-// GetServiceResponse has it.
+// GetServiceResponse answers GetServiceRequest.
 type GetServiceResponse struct {
-	// The name that people are shown.
+	// The name shown to people.
 	DisplayName string
 	StartType   StartType
 	Status      ServiceStatus

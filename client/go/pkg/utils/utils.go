@@ -1,4 +1,4 @@
-// Package utils has what is asked of paths in more than one place.
+// Package utils contains path helpers shared by several packages.
 package utils
 
 import (
@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// MaxPathLengthWindows is how long the paths in calls may be.
+	// MaxPathLengthWindows is the longest path, in bytes, that calls accept.
 	MaxPathLengthWindows = 260
 
-	// LongPathPrefix has Windows take a path as it is, however long.
+	// LongPathPrefix makes Windows accept a path of any length, without normalizing it.
 	LongPathPrefix = `\\?\`
 )
 
-// EnsureLongPath puts LongPathPrefix before a path that does not have it.
+// EnsureLongPath adds LongPathPrefix to a path that does not have it.
 func EnsureLongPath(path string) string {
 	if strings.HasPrefix(path, LongPathPrefix) {
 		return path
@@ -24,7 +24,7 @@ func EnsureLongPath(path string) string {
 	return LongPathPrefix + path
 }
 
-// PathExists tells whether there is anything at a path, a link that leads nowhere included.
+// PathExists reports whether a path exists. A dangling link exists.
 func PathExists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,7 @@ func PathExists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// IsPathSymlink tells whether a path is a link; mounted folders may be told to be links as well.
+// IsPathSymlink reports whether a path is a link. It may be true of mounted folders, too.
 func IsPathSymlink(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// IsPathValid tells whether a path, which may be on a share, can be reached. A share that no longer
-// takes the password of its mapping is an error.
+// IsPathValid reports whether a path, which may be on a share, can be reached. It returns an error
+// if the share no longer accepts the password of its mapping.
 func IsPathValid(path string) (bool, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
@@ -26,7 +26,7 @@ func IsPathValid(path string) (bool, error) {
 	return true, nil
 }
 
-// IsMountedFolder tells whether a path is a mounted folder, a junction or a symbolic link.
+// IsMountedFolder reports whether a path is a mounted folder, a junction or a symbolic link.
 func IsMountedFolder(path string) (bool, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func IsMountedFolder(path string) (bool, error) {
 	return found.Reserved0 == windows.IO_REPARSE_TAG_MOUNT_POINT || found.Reserved0 == windows.IO_REPARSE_TAG_SYMLINK, nil
 }
 
-// CreateSymlink makes link a symbolic link to target, which is a directory if isDir says so.
+// CreateSymlink makes link a symbolic link to target. isDir says whether target is a directory.
 func CreateSymlink(link, target string, isDir bool) error {
 	at, err := windows.UTF16PtrFromString(link)
 	if err != nil {

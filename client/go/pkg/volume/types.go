@@ -1,22 +1,22 @@
 package volume
 
-// ListVolumesOnDiskRequest asks for the volumes of a disk, or of one of its partitions.
+// ListVolumesOnDiskRequest asks for the volumes on a disk, or on one of its partitions.
 type ListVolumesOnDiskRequest struct {
 	DiskNumber uint32
-	// 0 is every partition.
+	// 0 stands for all partitions.
 	PartitionNumber uint32
 }
 
-// ListVolumesOnDiskResponse has their ids.
+// ListVolumesOnDiskResponse contains the volumes' ids.
 type ListVolumesOnDiskResponse struct{ VolumeIDs []string }
 
-// MountVolumeRequest asks that a volume is mounted at an empty directory.
+// MountVolumeRequest asks for a mount of a volume at an empty directory.
 type MountVolumeRequest struct {
 	VolumeID   string
 	TargetPath string
 }
 
-// MountVolumeResponse says that it is.
+// MountVolumeResponse answers MountVolumeRequest.
 type MountVolumeResponse struct{}
 
 // IsVolumeFormattedRequest asks whether a volume has a file system.
@@ -28,35 +28,35 @@ type IsVolumeFormattedResponse struct{ Formatted bool }
 // FormatVolumeRequest asks for an NTFS file system on a volume.
 type FormatVolumeRequest struct{ VolumeID string }
 
-// FormatVolumeResponse says that it is there.
+// FormatVolumeResponse answers FormatVolumeRequest.
 type FormatVolumeResponse struct{}
 
-// WriteVolumeCacheRequest asks that what is not written to a volume yet is.
+// WriteVolumeCacheRequest asks for a flush of a volume.
 type WriteVolumeCacheRequest struct{ VolumeID string }
 
-// WriteVolumeCacheResponse says that it is.
+// WriteVolumeCacheResponse answers WriteVolumeCacheRequest.
 type WriteVolumeCacheResponse struct{}
 
-// UnmountVolumeRequest asks that a volume is no longer mounted at a path.
+// UnmountVolumeRequest asks for the end of a volume's mount at a path.
 type UnmountVolumeRequest struct {
 	VolumeID   string
 	TargetPath string
 }
 
-// UnmountVolumeResponse says that it is not.
+// UnmountVolumeResponse answers UnmountVolumeRequest.
 type UnmountVolumeResponse struct{}
 
-// ResizeVolumeRequest asks that a volume grows.
+// ResizeVolumeRequest asks for a larger volume.
 type ResizeVolumeRequest struct {
 	VolumeID string
-	// 0 is as far as it can grow.
+	// 0 stands for the largest possible size.
 	SizeBytes int64
 }
 
-// ResizeVolumeResponse says that it has grown, or was as large already.
+// ResizeVolumeResponse answers ResizeVolumeRequest. The volume may have had the size already.
 type ResizeVolumeResponse struct{}
 
-// GetVolumeStatsRequest asks how full a volume is.
+// GetVolumeStatsRequest asks for the size and use of a volume.
 type GetVolumeStatsRequest struct{ VolumeID string }
 
 // GetVolumeStatsResponse answers GetVolumeStatsRequest.
@@ -71,13 +71,13 @@ type GetDiskNumberFromVolumeIDRequest struct{ VolumeID string }
 // GetDiskNumberFromVolumeIDResponse answers GetDiskNumberFromVolumeIDRequest.
 type GetDiskNumberFromVolumeIDResponse struct{ DiskNumber uint32 }
 
-// GetVolumeIDFromTargetPathRequest asks which volume is mounted at a path, itself or at the end of links.
+// GetVolumeIDFromTargetPathRequest asks for the volume mounted at a path, after following links.
 type GetVolumeIDFromTargetPathRequest struct{ TargetPath string }
 
 // GetVolumeIDFromTargetPathResponse answers GetVolumeIDFromTargetPathRequest.
 type GetVolumeIDFromTargetPathResponse struct{ VolumeID string }
 
-// GetClosestVolumeIDFromTargetPathRequest asks which volume a path is on.
+// GetClosestVolumeIDFromTargetPathRequest asks for the volume that contains a path.
 type GetClosestVolumeIDFromTargetPathRequest struct{ TargetPath string }
 
 // GetClosestVolumeIDFromTargetPathResponse answers GetClosestVolumeIDFromTargetPathRequest.

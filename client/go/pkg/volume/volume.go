@@ -9,45 +9,45 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// Volume is the volumes of a node.
+// Volume manages the volumes of a node.
 type Volume struct {
 	hostAPI volumeapi.HostAPI
 }
 
-// Interface is what Volume does.
+// Interface is implemented by Volume.
 type Interface interface {
-	// ListVolumesOnDisk returns the ids of the volumes of a disk.
+	// ListVolumesOnDisk returns the ids of the volumes on a disk.
 	ListVolumesOnDisk(context.Context, *ListVolumesOnDiskRequest) (*ListVolumesOnDiskResponse, error)
-	// MountVolume mounts a volume at an empty directory. Repeating it is fine.
+	// MountVolume mounts a volume at an empty directory. A repeated call succeeds.
 	MountVolume(context.Context, *MountVolumeRequest) (*MountVolumeResponse, error)
-	// UnmountVolume flushes a volume and ends that mount of it. The directory stays.
+	// UnmountVolume flushes a volume and removes this mount. The directory stays.
 	UnmountVolume(context.Context, *UnmountVolumeRequest) (*UnmountVolumeResponse, error)
-	// IsVolumeFormatted tells whether a volume has a file system.
+	// IsVolumeFormatted reports whether a volume has a file system.
 	IsVolumeFormatted(context.Context, *IsVolumeFormattedRequest) (*IsVolumeFormattedResponse, error)
-	// FormatVolume makes an NTFS file system.
+	// FormatVolume creates an NTFS file system.
 	FormatVolume(context.Context, *FormatVolumeRequest) (*FormatVolumeResponse, error)
-	// WriteVolumeCache has Windows write what it has not written yet.
+	// WriteVolumeCache flushes a volume.
 	WriteVolumeCache(context.Context, *WriteVolumeCacheRequest) (*WriteVolumeCacheResponse, error)
 	// ResizeVolume grows a volume.
 	ResizeVolume(context.Context, *ResizeVolumeRequest) (*ResizeVolumeResponse, error)
-	// GetVolumeStats tells how full a volume is.
+	// GetVolumeStats returns the total and the used bytes of a volume.
 	GetVolumeStats(context.Context, *GetVolumeStatsRequest) (*GetVolumeStatsResponse, error)
 	// GetDiskNumberFromVolumeID returns the disk that a volume is on.
 	GetDiskNumberFromVolumeID(context.Context, *GetDiskNumberFromVolumeIDRequest) (*GetDiskNumberFromVolumeIDResponse, error)
 	// GetVolumeIDFromTargetPath returns the volume that is mounted at a path.
 	GetVolumeIDFromTargetPath(context.Context, *GetVolumeIDFromTargetPathRequest) (*GetVolumeIDFromTargetPathResponse, error)
-	// GetClosestVolumeIDFromTargetPath returns the volume that a path is on.
+	// GetClosestVolumeIDFromTargetPath returns the volume that contains a path.
 	GetClosestVolumeIDFromTargetPath(context.Context, *GetClosestVolumeIDFromTargetPathRequest) (*GetClosestVolumeIDFromTargetPathResponse, error)
 }
 
 var _ Interface = &Volume{}
 
-// New returns the volumes behind a host API. The error is always nil.
+// New returns a Volume on a host API. The error is always nil.
 func New(hostAPI volumeapi.HostAPI) (*Volume, error) { return &Volume{hostAPI: hostAPI}, nil }
 
 func (v *Volume) api(ctx context.Context) volumeapi.HostAPI { return host.Bind(ctx, v.hostAPI) }
 
-// required tells which field of a request is empty that may not be.
+// required returns an error naming the field if value is "".
 func required(method, field, value string) error {
 	if value == "" {
 		return host.Invalid("%s: %s is empty", method, field)

@@ -7,7 +7,7 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// GetDiskNumber returns the number of a disk whose device is open.
+// GetDiskNumber returns the number of the disk behind an open device.
 func (imp DiskAPI) GetDiskNumber(disk syscall.Handle) (uint32, error) {
 	var number StorageDeviceNumber
 	var size uint32
@@ -16,7 +16,7 @@ func (imp DiskAPI) GetDiskNumber(disk syscall.Handle) (uint32, error) {
 	return number.DeviceNumber, err
 }
 
-// GetDiskPage83ID returns how page 83 names a disk whose device is open.
+// GetDiskPage83ID returns the page 83 identifier of the disk behind an open device.
 func (imp DiskAPI) GetDiskPage83ID(disk syscall.Handle) (string, error) {
 	number, err := imp.GetDiskNumber(disk)
 	if err != nil {
@@ -25,8 +25,8 @@ func (imp DiskAPI) GetDiskPage83ID(disk syscall.Handle) (string, error) {
 	return imp.page83(number)
 }
 
-// GetDiskNumberAndPage83ID returns the number of the disk whose device has that path, as
-// \\.\PhysicalDrive1, and how page 83 names it.
+// GetDiskNumberAndPage83ID returns the number and the page 83 identifier of the disk whose device
+// has that path, for example \\.\PhysicalDrive1.
 func (imp DiskAPI) GetDiskNumberAndPage83ID(path string) (uint32, string, error) {
 	if path == "" {
 		return 0, "", host.Invalid("the device's path is empty")
@@ -35,7 +35,7 @@ func (imp DiskAPI) GetDiskNumberAndPage83ID(path string) (uint32, string, error)
 	if err != nil {
 		return 0, "", err
 	}
-	// No access is asked for: the number is told without it.
+	// Windows reports the number without any access right.
 	device, err := syscall.CreateFile(name, 0, syscall.FILE_SHARE_READ|syscall.FILE_SHARE_WRITE, nil, syscall.OPEN_EXISTING, 0, 0)
 	if err != nil {
 		return 0, "", err

@@ -66,7 +66,7 @@ type StoragePropertyQuery struct {
 	Byte       []AdditionalParameters
 }
 
-// AdditionalParameters is what follows a StoragePropertyQuery.
+// AdditionalParameters follow a StoragePropertyQuery.
 type AdditionalParameters byte
 
 // StorageDeviceIDDescriptor is STORAGE_DEVICE_ID_DESCRIPTOR of Windows.
@@ -121,13 +121,13 @@ type StorageIdentifier struct {
 	Identifier     [1]byte
 }
 
-// Disk is a disk as MSFT_Disk of WMI has it.
+// Disk is a disk of WMI's class MSFT_Disk.
 type Disk struct {
 	Path         string `json:"Path"`
 	SerialNumber string `json:"SerialNumber"`
 }
 
-// DiskLocation is where a disk is attached.
+// DiskLocation is the location at which a disk is attached.
 type DiskLocation struct {
 	Adapter string
 	Bus     string
@@ -135,7 +135,7 @@ type DiskLocation struct {
 	LUNID   string
 }
 
-// DiskIDs is how a disk is known.
+// DiskIDs are the identifiers of a disk.
 type DiskIDs struct {
 	Page83       string
 	SerialNumber string

@@ -1,4 +1,4 @@
-// Package api is the node's files and directories, as package filesystem asks for them.
+// Package api is the interface between package filesystem and a node.
 package api
 
 import (
@@ -11,21 +11,21 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// HostAPI is what package filesystem needs of a node.
+// HostAPI is the part of a node that package filesystem uses.
 type HostAPI interface {
-	// PathExists tells whether there is anything at a path, a link that leads nowhere included.
+	// PathExists reports whether a path exists. A dangling link exists.
 	PathExists(path string) (bool, error)
-	// PathValid tells whether a path can be reached.
+	// PathValid reports whether a path can be reached.
 	PathValid(path string) (bool, error)
-	// Mkdir makes a directory and those above it.
+	// Mkdir creates a directory and missing directories above.
 	Mkdir(path string) error
-	// Rmdir removes a directory or a link, and with force what is in the directory.
+	// Rmdir removes a directory or a link. With force it removes the contents of the directory, too.
 	Rmdir(path string, force bool) error
-	// RmdirContents removes what is in a directory.
+	// RmdirContents removes the contents of a directory.
 	RmdirContents(path string) error
 	// CreateSymlink makes newname a link to oldname.
 	CreateSymlink(oldname string, newname string) error
-	// IsSymlink tells whether a path is a link or a mounted folder whose target exists.
+	// IsSymlink reports whether a path is a link or a mounted folder whose target exists.
 	IsSymlink(path string) (bool, error)
 }
 
@@ -33,10 +33,10 @@ type filesystemAPI struct{ host host.Bound }
 
 var _ HostAPI = &filesystemAPI{}
 
-// New returns the files of the node of this process.
+// New returns the host API of the node of this process.
 func New() HostAPI { return filesystemAPI{} }
 
-// NewWithConn returns the files of the node at the other end of a connection.
+// NewWithConn returns the host API of the node that conn leads to.
 func NewWithConn(conn grpc.ClientConnInterface) HostAPI { return filesystemAPI{host.To(conn)} }
 
 func (imp filesystemAPI) WithContext(ctx context.Context) HostAPI {
@@ -55,8 +55,8 @@ func (imp filesystemAPI) PathExists(path string) (bool, error) {
 	return found.Exists, nil
 }
 
-// PathValid asks the node about paths on drives. This process, which is on the node, looks up paths
-// on shares itself.
+// PathValid asks the node about paths on drives. Paths on shares are looked up by this process,
+// which must be on the node.
 func (imp filesystemAPI) PathValid(path string) (bool, error) {
 	if strings.HasPrefix(path, `\\`) && !strings.HasPrefix(path, `\\?\`) {
 		return sharePathValid(imp.host, path)

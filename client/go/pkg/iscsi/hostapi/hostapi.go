@@ -1,4 +1,4 @@
-// Package api is the node's iSCSI initiator, as package iscsi asks for it.
+// Package api is the interface between package iscsi and a node.
 package api
 
 import (
@@ -11,24 +11,24 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// HostAPI is what package iscsi needs of a node.
+// HostAPI is the part of a node that package iscsi uses.
 type HostAPI interface {
-	// AddTargetPortal registers a portal. It may be registered already.
+	// AddTargetPortal registers a portal, which may be registered already.
 	AddTargetPortal(portal *TargetPortal) error
 	// DiscoverTargetPortal returns the names of a portal's targets.
 	DiscoverTargetPortal(portal *TargetPortal) ([]string, error)
-	// ListTargetPortals returns what is registered.
+	// ListTargetPortals returns the registered portals.
 	ListTargetPortals() ([]TargetPortal, error)
-	// RemoveTargetPortal forgets a portal.
+	// RemoveTargetPortal removes the registration of a portal.
 	RemoveTargetPortal(portal *TargetPortal) error
 	// ConnectTarget connects to a target. authType is NONE, ONEWAYCHAP or MUTUALCHAP.
 	ConnectTarget(portal *TargetPortal, iqn string, authType string,
 		chapUser string, chapSecret string) error
-	// DisconnectTarget ends the connection to a target. There may be none.
+	// DisconnectTarget ends the connection to a target, if there is one.
 	DisconnectTarget(portal *TargetPortal, iqn string) error
 	// GetTargetDisks returns the numbers of the disks behind a target.
 	GetTargetDisks(portal *TargetPortal, iqn string) ([]string, error)
-	// SetMutualChapSecret sets the secret by which targets prove who they are.
+	// SetMutualChapSecret sets the secret by which targets authenticate themselves.
 	SetMutualChapSecret(mutualChapSecret string) error
 }
 
@@ -36,17 +36,17 @@ type iscsiAPI struct{ host host.Bound }
 
 var _ HostAPI = &iscsiAPI{}
 
-// New returns the initiator of the node of this process.
+// New returns the host API of the node of this process.
 func New() HostAPI { return iscsiAPI{} }
 
-// NewWithConn returns the initiator of the node at the other end of a connection.
+// NewWithConn returns the host API of the node that conn leads to.
 func NewWithConn(conn grpc.ClientConnInterface) HostAPI { return iscsiAPI{host.To(conn)} }
 
 func (imp iscsiAPI) WithContext(ctx context.Context) HostAPI { return iscsiAPI{imp.host.With(ctx)} }
 
 func (imp iscsiAPI) client() iscsiv1.IscsiClient { return iscsiv1.NewIscsiClient(imp.host.Conn()) }
 
-// wire returns a portal as the node is told of it: none is the node's to refuse.
+// wire converts a portal to its message. A nil portal is left for the server to reject.
 func wire(portal *TargetPortal) *iscsiv1.TargetPortal {
 	if portal == nil {
 		return nil
@@ -93,7 +93,7 @@ var authTypes = map[string]iscsiv1.AuthenticationType{
 	"MUTUALCHAP": iscsiv1.AuthenticationType_MUTUAL_CHAP,
 }
 
-// ConnectTarget connects to a target. authType may be in lower case, and with underscores.
+// ConnectTarget connects to a target. authType may be in lower case and contain underscores.
 func (imp iscsiAPI) ConnectTarget(portal *TargetPortal, iqn string, authType string, chapUser string, chapSecret string) error {
 	auth, known := authTypes[strings.ToUpper(strings.ReplaceAll(authType, "_", ""))]
 	if !known {

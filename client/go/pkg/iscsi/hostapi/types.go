@@ -1,7 +1,7 @@
 package api
 
-// TargetPortal is where iSCSI targets are discovered. In JSON its fields have the names of
-// MSFT_iSCSITargetPortal of WMI.
+// TargetPortal is a portal through which iSCSI targets are discovered. Its JSON has the field names
+// of WMI's class MSFT_iSCSITargetPortal.
 type TargetPortal struct {
 	Address string `json:"TargetPortalAddress"`
 	Port    uint32 `json:"TargetPortalPortNumber"`

@@ -1,4 +1,4 @@
-// Package api is the node's mappings of SMB shares, as package smb asks for them.
+// Package api is the interface between package smb and a node.
 package api
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// HostAPI is what package smb needs of a node.
+// HostAPI is the part of a node that package smb uses.
 type HostAPI interface {
-	// IsSMBMapped tells whether a share is mapped.
+	// IsSMBMapped reports whether a share is mapped.
 	IsSMBMapped(remotePath string) (bool, error)
 	// NewSMBLink makes localPath a link to a share.
 	NewSMBLink(remotePath, localPath string) error
 	// NewSMBGlobalMapping maps a share for every user of the node.
 	NewSMBGlobalMapping(remotePath, username, password string) error
-	// RemoveSMBGlobalMapping ends a mapping.
+	// RemoveSMBGlobalMapping removes the mapping of a share.
 	RemoveSMBGlobalMapping(remotePath string) error
 }
 
@@ -26,10 +26,10 @@ type smbAPI struct{ host host.Bound }
 
 var _ HostAPI = &smbAPI{}
 
-// New returns the mappings of the node of this process.
+// New returns the host API of the node of this process.
 func New() HostAPI { return smbAPI{} }
 
-// NewWithConn returns the mappings of the node at the other end of a connection.
+// NewWithConn returns the host API of the node that conn leads to.
 func NewWithConn(conn grpc.ClientConnInterface) HostAPI { return smbAPI{host.To(conn)} }
 
 func (imp smbAPI) WithContext(ctx context.Context) HostAPI { return smbAPI{imp.host.With(ctx)} }
@@ -38,12 +38,12 @@ func (imp smbAPI) client() smbv1.SmbClient { return smbv1.NewSmbClient(imp.host.
 
 const mapInstead = "NewSMBGlobalMapping looks at the mapping, renews it and links to it at once"
 
-// IsSMBMapped is not supported: the node decides and acts in one step.
+// IsSMBMapped is not supported, because the node checks and maps in one step.
 func (imp smbAPI) IsSMBMapped(remotePath string) (bool, error) {
 	return false, host.Unsupported("IsSMBMapped by itself", mapInstead)
 }
 
-// NewSMBLink is not supported: the node links to a share in the step that maps it.
+// NewSMBLink is not supported, because the node maps and links in one step.
 func (imp smbAPI) NewSMBLink(remotePath, localPath string) error {
 	return host.Unsupported("NewSMBLink by itself", mapInstead)
 }
@@ -52,8 +52,8 @@ func (imp smbAPI) NewSMBGlobalMapping(remotePath, username, password string) err
 	return imp.MapShare(remotePath, "", username, password)
 }
 
-// MapShare maps a share unless its mapping works already, and makes localPath, unless that is empty,
-// a link to it.
+// MapShare maps a share unless a working mapping exists, and makes localPath, if it is not "", a
+// link to the share.
 func (imp smbAPI) MapShare(remotePath, localPath, username, password string) error {
 	_, err := imp.client().NewSmbGlobalMapping(imp.host.Context(), &smbv1.NewSmbGlobalMappingRequest{
 		RemotePath: remotePath, LocalPath: localPath, Username: username, Password: password,

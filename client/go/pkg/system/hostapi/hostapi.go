@@ -1,4 +1,4 @@
-// Package api is the node's services and BIOS, as package system asks for them.
+// Package api is the interface between package system and a node.
 package api
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// HostAPI is what package system needs of a node.
+// HostAPI is the part of a node that package system uses.
 type HostAPI interface {
 	// GetBIOSSerialNumber returns the serial number of the machine.
 	GetBIOSSerialNumber() (string, error)
 	// GetService returns the state of a service.
 	GetService(name string) (*ServiceInfo, error)
-	// StartService starts a service, and returns once it runs.
+	// StartService starts a service and waits until it runs.
 	StartService(name string) error
-	// StopService stops a service, and with force those that depend on it before.
+	// StopService stops a service. With force it first stops the services that depend on it.
 	StopService(name string, force bool) error
 }
 
@@ -26,10 +26,10 @@ type systemAPI struct{ host host.Bound }
 
 var _ HostAPI = systemAPI{}
 
-// New returns the services of the node of this process.
+// New returns the host API of the node of this process.
 func New() HostAPI { return systemAPI{} }
 
-// NewWithConn returns the services of the node at the other end of a connection.
+// NewWithConn returns the host API of the node that conn leads to.
 func NewWithConn(conn grpc.ClientConnInterface) HostAPI { return systemAPI{host.To(conn)} }
 
 func (imp systemAPI) WithContext(ctx context.Context) HostAPI { return systemAPI{imp.host.With(ctx)} }

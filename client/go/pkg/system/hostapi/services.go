@@ -14,26 +14,26 @@ type stateTransitionFunc func(cim.ServiceInterface) error
 
 var errTimedOut = errors.New("timed out")
 
-// ServiceManager waits for services, and knows which depend on which.
+// ServiceManager waits for services and finds the services that depend on one.
 type ServiceManager interface {
 	WaitUntilServiceState(cim.ServiceInterface, stateTransitionFunc, stateCheckFunc, time.Duration, time.Duration) (string, error)
 	GetDependentsForService(string) ([]string, error)
 }
 
-// ServiceFactory finds services by their names.
+// ServiceFactory finds services by name.
 type ServiceFactory interface {
 	GetService(name string) (cim.ServiceInterface, error)
 }
 
-// ServiceManagerImpl is a ServiceManager of services that others have found: the node's own are
-// started and stopped by HostAPI.
+// ServiceManagerImpl is a ServiceManager for services that the caller has found. HostAPI starts and
+// stops the node's own.
 type ServiceManagerImpl struct{}
 
 var _ ServiceManager = ServiceManagerImpl{}
 
-// WaitUntilServiceState has a service change unless it is already as stateCheck wants it, and waits
-// until it is. stateCheck is given the state it returned before, at first none. The last state is
-// returned, also with an error.
+// WaitUntilServiceState requests a change of a service unless stateCheck is already satisfied, and
+// waits until it is. stateCheck is passed the state that it returned before, "" the first time.
+// Returns the last state, also with an error.
 func (impl ServiceManagerImpl) WaitUntilServiceState(service cim.ServiceInterface, stateTransition stateTransitionFunc, stateCheck stateCheckFunc, interval time.Duration, timeout time.Duration) (string, error) {
 	check := func(before string) (bool, string, error) {
 		done, state, err := stateCheck(service, before)
@@ -66,7 +66,7 @@ func (impl ServiceManagerImpl) WaitUntilServiceState(service cim.ServiceInterfac
 	}
 }
 
-// GetDependentsForService is not supported: the node finds what depends on a service when it stops it.
+// GetDependentsForService is not supported: the node finds dependent services when it stops one.
 func (impl ServiceManagerImpl) GetDependentsForService(name string) ([]string, error) {
 	return nil, host.Unsupported("GetDependentsForService by itself", "StopService with force stops what depends on a service")
 }

@@ -1,8 +1,8 @@
 package api
 
-// ServiceInfo is a Windows service, in the words of Win32_Service of WMI.
+// ServiceInfo is a Windows service, in the terms of WMI's Win32_Service.
 type ServiceInfo struct {
-	// The name that people are shown.
+	// The name shown to people.
 	DisplayName string `json:"DisplayName"`
 
 	// Boot, System, Auto, Manual or Disabled.

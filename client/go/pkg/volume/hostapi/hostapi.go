@@ -1,4 +1,4 @@
-// Package api is the node's volumes, as package volume asks for them.
+// Package api is the interface between package volume and a node.
 package api
 
 import (
@@ -11,43 +11,43 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// HostAPI is what package volume needs of a node.
+// HostAPI is the part of a node that package volume uses.
 type HostAPI interface {
-	// ListVolumesOnDisk returns the ids of the volumes of a disk, or of one of its partitions.
+	// ListVolumesOnDisk returns the ids of the volumes on a disk, or on one of its partitions.
 	ListVolumesOnDisk(diskNumber uint32, partitionNumber uint32) (volumeIDs []string, err error)
 	// MountVolume mounts a volume at an empty directory.
 	MountVolume(volumeID, targetPath string) error
-	// UnmountVolume flushes a volume and ends that mount of it. The directory stays.
+	// UnmountVolume flushes a volume and removes this mount. The directory stays.
 	UnmountVolume(volumeID, targetPath string) error
-	// IsVolumeFormatted tells whether a volume has a file system.
+	// IsVolumeFormatted reports whether a volume has a file system.
 	IsVolumeFormatted(volumeID string) (bool, error)
-	// FormatVolume makes an NTFS file system.
+	// FormatVolume creates an NTFS file system.
 	FormatVolume(volumeID string) error
-	// ResizeVolume grows a volume to a size, or with 0 as far as it can grow.
+	// ResizeVolume grows a volume to a size, or with 0 to the largest possible size.
 	ResizeVolume(volumeID string, sizeBytes int64) error
-	// GetVolumeStats returns how many bytes a volume has, and how many of them are used.
+	// GetVolumeStats returns the total and the used bytes of a volume.
 	GetVolumeStats(volumeID string) (int64, int64, error)
 	// GetDiskNumberFromVolumeID returns the disk that a volume is on.
 	GetDiskNumberFromVolumeID(volumeID string) (uint32, error)
 	// GetVolumeIDFromTargetPath returns the volume that is mounted at a path.
 	GetVolumeIDFromTargetPath(targetPath string) (string, error)
-	// WriteVolumeCache has Windows write what it has not written yet.
+	// WriteVolumeCache flushes a volume.
 	WriteVolumeCache(volumeID string) error
-	// GetClosestVolumeIDFromTargetPath returns the volume that a path is on.
+	// GetClosestVolumeIDFromTargetPath returns the volume that contains a path.
 	GetClosestVolumeIDFromTargetPath(targetPath string) (string, error)
 }
 
-// VolumeRegexp finds the name of a volume, Volume{...}, in its id.
+// VolumeRegexp matches the name of a volume, Volume{...}, in its id.
 var VolumeRegexp = regexp.MustCompile(`Volume\{[\w-]*\}`)
 
 type volumeAPI struct{ host host.Bound }
 
 var _ HostAPI = &volumeAPI{}
 
-// New returns the volumes of the node of this process.
+// New returns the host API of the node of this process.
 func New() HostAPI { return &volumeAPI{} }
 
-// NewWithConn returns the volumes of the node at the other end of a connection.
+// NewWithConn returns the host API of the node that conn leads to.
 func NewWithConn(conn grpc.ClientConnInterface) HostAPI { return &volumeAPI{host.To(conn)} }
 
 func (imp volumeAPI) WithContext(ctx context.Context) HostAPI { return &volumeAPI{imp.host.With(ctx)} }
@@ -94,8 +94,7 @@ func (imp volumeAPI) ResizeVolume(volumeID string, sizeBytes int64) error {
 	return host.Error(err)
 }
 
-// GetVolumeStats returns how many bytes a volume has, and how many of them are used; -1 and -1 with
-// an error.
+// GetVolumeStats returns the total and the used bytes of a volume; -1 and -1 with an error.
 func (imp volumeAPI) GetVolumeStats(volumeID string) (total, used int64, err error) {
 	stats, err := imp.client().GetVolumeStats(imp.host.Context(), &volumev2.GetVolumeStatsRequest{VolumeId: volumeID})
 	if err != nil {
