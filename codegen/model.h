@@ -75,7 +75,7 @@ struct Group {
 
 // Pairs the versions with the hub. `files` must be `<group>/hub.proto` and all
 // `<group>/<version>/api.proto`. Returns INVALID_ARGUMENT with a line for every problem, which
-// names file, message and field, and the missing row; rows for unknown versions are problems too.
+// names file, message, field and the row to add. Rows for unknown versions are problems too.
 absl::StatusOr<Group> BuildGroup(const std::string& group_name,
                                  const std::vector<const pb::FileDescriptor*>& files,
                                  const Conversions& table);

@@ -14,7 +14,7 @@ using MainFunction = int (*)(int argc, char** argv);
 // Guards the process, then calls `main` with the arguments in UTF-8.
 int RunProgram(int argc, wchar_t** argv, MainFunction main);
 
-// Returns the path of the running program. Unlike argv[0], the caller's process cannot choose it.
+// Returns the path of the running program. The parent process cannot forge it, unlike argv[0].
 std::filesystem::path ProgramFile();
 #endif
 

@@ -24,7 +24,7 @@ struct LoadConfig {
 constexpr LoadConfig MakeLoadConfig() {
   LoadConfig config;
   config.directory.Size = sizeof(config.directory);
-  // DependentLoadFlags, in the words of a newer winnt.h.
+  // Newer versions of winnt.h call this field DependentLoadFlags.
   config.directory.Reserved1 = LOAD_LIBRARY_SEARCH_SYSTEM32;
   return config;
 }

@@ -1,4 +1,4 @@
-// Threads that may fail to start.
+// Starts threads without exceptions.
 #pragma once
 
 #include <functional>

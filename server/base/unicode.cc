@@ -8,7 +8,7 @@
 namespace csi_proxy {
 namespace {
 
-// Lower-case letters: every `step`th is `distance` above its upper case. Sorted.
+// Lower-case letters, `step` apart, each `distance` above its upper case. Sorted.
 struct CaseRange {
   char32_t first, last;
   char32_t step;

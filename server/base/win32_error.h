@@ -61,12 +61,12 @@ inline constexpr uint32_t kReparseTagMismatch = 4394;
 inline constexpr uint32_t kReparsePointEncountered = 4395;
 }  // namespace win32_error
 
-// Returns the English text for a code without its period, `The network name cannot be found`; ""
-// for a code that is not in the table.
+// Returns Windows' English text for `code` without the period, `The network name cannot be found`,
+// or "" if `code` is not in the table.
 absl::string_view Win32Words(uint32_t code);
 
-// Returns English text and number, `The network name cannot be found (67)`, or `Windows error
-// (4711)` for a code that is not in the table. For code that cannot call win32::ErrorText().
+// Returns text and number, `The network name cannot be found (67)`, or `Windows error (4711)` if
+// `code` is not in the table. For callers that cannot use win32::ErrorText().
 std::string Win32Text(uint32_t code);
 
 // Returns an error with the code that fits `code` (INTERNAL if none does) and `message`; OK for 0.

@@ -283,8 +283,8 @@ absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_vie
   std::string host = std::move(parts[0]);
   std::string share = std::move(parts[1]);
   // A share name has at most 80 characters
-  // (learn.microsoft.com/openspecs/windows_protocols/ms-dtyp, UNC). A host name of DNS has 255,
-  // like a component.
+  // (learn.microsoft.com/openspecs/windows_protocols/ms-dtyp, UNC). A DNS host name has at most
+  // 255, the limit of a component.
   if (share.size() > 80) return Refuse(field, text, "the share's name is longer than 80 bytes");
   if (absl::StrContains(host, ' ')) {
     return Refuse(field, text, "a space is not allowed in the host name");

@@ -58,8 +58,8 @@ class WindowsPath {
 // Returns true if Windows takes two names for one: if they are equal after UpperCase().
 bool EqualNames(absl::string_view a, absl::string_view b);
 
-// Returns a key that is equal for exactly those names that are EqualNames(). Paths, shares, hosts,
-// users and services must be compared by these two functions or CanonicalUnc().
+// Returns a key, equal for two names if and only if EqualNames(). Paths, shares, hosts, users and
+// services must be compared by these two functions or CanonicalUnc().
 std::string FoldName(absl::string_view name);
 
 // Returns the canonical spelling of a UNC path, as answers show it: a lower-case FoldName().

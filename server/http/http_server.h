@@ -1,6 +1,6 @@
-// An HTTP server with a few paths, over Boost.Beast. Built so that a client with many connections
-// or requests cannot keep out the kubelet's probe, without which the kubelet kills the driver, or
-// Prometheus: connections use no threads, and concurrent requests share an answer.
+// An HTTP server with a few paths, over Boost.Beast. A client with many connections or requests
+// must keep out neither Prometheus nor the kubelet's probe, without which the kubelet kills the
+// driver: connections use no threads, and concurrent requests share an answer.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,11 @@ using HttpHandler = std::function<HttpAnswer()>;
 
 class HttpServer {
  public:
-  // The most connections whose request is incomplete or whose answer is being sent. Beyond, a new
-  // connection replaces one of the client that has most.
+  // The most connections whose request is incomplete or whose answer is being sent. At the limit, a
+  // new connection replaces one of the client that has most.
   static constexpr size_t kMaxConnections = 128;
-  // The most requests that wait for an answer. They are never dropped: beyond, new connections stay
-  // in the system's queue until the next answer.
+  // The most requests that wait for an answer. They are never dropped: at the limit, new
+  // connections stay in the system's queue until the next answer.
   static constexpr size_t kMaxWaiting = 1024;
 
   // Listens on `endpoint`; on all addresses if it has no host. Paths match exactly; others get 404.

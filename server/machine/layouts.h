@@ -37,9 +37,9 @@ Bytes DeviceIdQuery();
 
 // The identifiers of a disk.
 struct DeviceIds {
-  // The first identifier of the device (not of a port or target) that is not empty and has the code
-  // set ASCII or binary. ASCII: the text without trailing NULs and spaces. Binary, or not ASCII as
-  // claimed: lower-case hexadecimal. Empty if there is none.
+  // The device's (not a port's or target's) first identifier that is not empty and has the code set
+  // ASCII or binary: ASCII without trailing NULs and spaces; binary, and text that is not ASCII, in
+  // lower-case hexadecimal. Empty if there is none.
   std::string page83;
   // The device's first EUI-64 or NGUID, in lower-case hexadecimal.
   std::string eui;
@@ -93,8 +93,8 @@ struct PartitionEntry {
 // The partitions that are in use, in the order of the disk's table; none on a raw disk.
 absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer);
 
-// Parses the answer of FSCTL_IS_VOLUME_DIRTY: true if the file system will be checked at the next
-// start.
+// Returns true if the file system will be checked at the next start. Parses the answer of
+// FSCTL_IS_VOLUME_DIRTY.
 absl::StatusOr<bool> ParseIsDirty(const Bytes& answer);
 
 // VOLUME_DISK_EXTENTS: where a volume lies, in the order of the volume. At least one.
@@ -106,11 +106,10 @@ struct DiskExtent {
 };
 absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer);
 
-// Reads RawSMBIOSData
-// (learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable): the
-// serial number of the System Information structure (type 1; DMTF DSP0134, section 7.2), which
-// Win32_BIOS.SerialNumber shows. Empty when the structure has none. INTERNAL for bytes that are no
-// SMBIOS table, NOT_FOUND when there is no type 1.
+// Returns the serial number in RawSMBIOSData
+// (learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable) that
+// Win32_BIOS.SerialNumber shows: that of System Information (type 1; DMTF DSP0134, section 7.2), ""
+// if it has none. Returns INTERNAL for a malformed table, NOT_FOUND without type 1.
 absl::StatusOr<std::string> ParseSystemSerialNumber(const Bytes& raw_smbios_data);
 
 }  // namespace csi_proxy::machine

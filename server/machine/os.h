@@ -60,9 +60,9 @@ class File {
   // ERROR_DELETE_PENDING while a deleted entry is still open elsewhere.
   virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) = 0;
 
-  // Opens the last of `names`, one below the other, in one call. ERROR_REPARSE_POINT_ENCOUNTERED if
-  // one before it is a link or mount point (OBJ_DONT_REPARSE,
-  // learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes). REQUIRES: not empty.
+  // Opens the last of `names`, one below the other, at least one. ERROR_REPARSE_POINT_ENCOUNTERED
+  // if one before it is a link or mount point (OBJ_DONT_REPARSE,
+  // learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes).
   virtual absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
                                                           Access access) = 0;
 
@@ -77,18 +77,18 @@ class File {
   // first ones if `restart`, none at the end.
   virtual absl::StatusOr<std::vector<DirectoryEntry>> ListNext(bool restart) = 0;
 
-  // Deletes the entry, even if read-only, or returns ERROR_DIR_NOT_EMPTY. REQUIRES: kDelete.
+  // Deletes the entry, even if read-only. ERROR_DIR_NOT_EMPTY. REQUIRES: opened with kDelete.
   virtual absl::Status Delete() = 0;
 
   // Returns the bytes for ParseReparsePoint() (FSCTL_GET_REPARSE_POINT), or
   // ERROR_NOT_A_REPARSE_POINT.
   virtual absl::StatusOr<Bytes> ReadReparsePoint() = 0;
 
-  // Makes an empty directory a link (FSCTL_SET_REPARSE_POINT). REQUIRES: kWriteAttributes.
+  // Makes an empty directory, opened with kWriteAttributes, a link (FSCTL_SET_REPARSE_POINT).
   virtual absl::Status WriteReparsePoint(const Bytes& data) = 0;
 
-  // Makes a link or mount point a plain directory (FSCTL_DELETE_REPARSE_POINT), or returns
-  // ERROR_NOT_A_REPARSE_POINT or ERROR_REPARSE_TAG_MISMATCH. REQUIRES: kWriteAttributes.
+  // Makes a link or mount point a plain directory (FSCTL_DELETE_REPARSE_POINT).
+  // ERROR_NOT_A_REPARSE_POINT, ERROR_REPARSE_TAG_MISMATCH. REQUIRES: opened with kWriteAttributes.
   virtual absl::Status DeleteReparsePoint(uint32_t tag) = 0;
 };
 

@@ -23,7 +23,7 @@ struct OpenedMachine {
 
 // Opens this machine, whose locks are shared with all processes that open it. Returns UNIMPLEMENTED
 // unless this is a Windows node. `warn`, which must be thread-safe, gets all that operators should
-// know although no call fails, beginning with a WMI that does not answer.
+// know although no call fails, such as that WMI does not answer yet.
 absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>& warn);
 
 }  // namespace csi_proxy

@@ -1,5 +1,5 @@
-// Logs calls: all at verbosity 2, otherwise failures, of which a client's repetitions are counted
-// and reported once a minute.
+// Logs every call at verbosity 2, otherwise only failures. Repeated failures of a client are
+// counted and reported once a minute.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -36,7 +36,7 @@ class CallLog final : public rpc::CallObserver {
 };
 
 // Audits calls that would have changed the node but were refused for a field that their version
-// lacks. Only needed for these, because they reach no handler. Thread-safe.
+// lacks. Other calls reach a handler, which is audited. Thread-safe.
 class UnknownFieldAudit final : public rpc::CallObserver {
  public:
   // `audit` is not owned and must outlive this.

@@ -17,7 +17,7 @@ std::string Print(const LogLine& line) {
   // Prints zeros too.
   options.always_print_primitive_fields = line.has_audit();
   std::string text;
-  // Only fails for text that is not UTF-8; all fields are.
+  // Fails only for text that is not UTF-8, which no field contains.
   if (!google::protobuf::util::MessageToJsonString(line, &text, options).ok()) return "{}";
   return text;
 }

@@ -12,7 +12,7 @@
 
 namespace csi_proxy::observability {
 
-// Returns a logger that passes lines, without time, to `function`. Thread-safe if that is.
+// Returns a logger that passes lines without time to `function`, which must be thread-safe.
 std::shared_ptr<spdlog::logger> NewFunctionLogger(
     std::function<void(spdlog::level::level_enum, absl::string_view)> function);
 

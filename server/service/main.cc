@@ -102,5 +102,5 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace csi_proxy
 
-// The macro guards the process first.
+// CSI_PROXY_MAIN() guards the process before it calls Main().
 CSI_PROXY_MAIN(csi_proxy::Main)

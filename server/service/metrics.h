@@ -20,7 +20,7 @@ namespace csi_proxy::observability {
 // Counts calls and serves the counts over HTTP. Thread-safe.
 class Metrics final : public rpc::CallObserver {
  public:
-  // The volumes that are being formatted, and how long the oldest of them has been.
+  // The number of volumes that are being formatted, and the time since the oldest format began.
   struct Formats {
     size_t count = 0;
     absl::Duration oldest;

@@ -156,7 +156,7 @@ class Server::Impl {
     // under way must be answered.
     gate_.Shut();
     if (!gate_.AwaitEmpty(absl::Now() + grace)) {
-      // Logged first, because a call may be stuck for good and the waits below with it.
+      // Logged before the waits below, because a stuck call may block them for good.
       spdlog::warn("the calls still under way are given up");
     }
     if (listener_ != nullptr) {
@@ -184,7 +184,7 @@ class Server::Impl {
   std::unique_ptr<observability::UnknownFieldAudit> unknown_fields_;
   std::unique_ptr<observability::Metrics> metrics_;
   rpc::CallGate gate_;
-  // Inline calls leave one thread to read, however long they wait.
+  // All reading threads but one may run inline calls, so one always remains to read.
   rpc::InlineCalls inline_calls_{rpc::ReadingThreads() - 1, StartThread, rpc::SendHeldFrames};
   std::unique_ptr<rpc::Listener> listener_;
   std::unique_ptr<VersionedServices> versioned_services_;

@@ -17,7 +17,7 @@ struct Simulation {
   std::vector<ExtraService> services;
 };
 
-// Opens the simulated node that --scenario names or whose file it is; empty for the default.
+// Opens the simulated node for the value of --scenario, a name or a file; "" for the default.
 // Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
 absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario);
 

@@ -11,7 +11,7 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Returns true for codes that exclude partial changes. Others may follow some changes.
+// Returns true if the code proves that nothing was changed; other failures prove nothing.
 bool NothingChanged(absl::StatusCode code) {
   return code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kPermissionDenied;
 }
@@ -46,7 +46,7 @@ void SpdlogAuditSink::Record(const AuditRecord& record) {
   const Peer& peer = record.context.peer();
   // Negative if the clock was set back during the call.
   const int64_t microseconds = std::max<int64_t>(absl::ToInt64Microseconds(record.duration), 0);
-  // StrCat(), because a format string would be parsed for each line.
+  // StrCat(), because spdlog would parse a format string for each line.
   logger_->info(absl::StrCat("audit pipe=", record.context.pipe(), " method=", record.method,
                              " pid=", peer.process_id, " image=\"", ShortenForLog(peer.image_path),
                              "\" code=", absl::StatusCodeToString(record.status.code()),

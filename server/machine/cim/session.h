@@ -40,10 +40,10 @@ struct MethodResult {
 // The in parameters of a method. A parameter that is left out has its default value.
 using Arguments = Properties;
 
-// A connection to the WMI of this machine. Thread-safe. Calls are round trips that end at the
-// context's deadline, or soon after its cancellation, with DEADLINE_EXCEEDED or CANCELLED (WMI may
-// still finish the operation), else with an HresultStatus(), or INVALID_ARGUMENT for text with a
-// NUL, not UTF-8 or too long. After a restart of WMI the next call connects again.
+// A connection to the WMI of this machine, which survives WMI's restarts. Thread-safe. Each call is
+// a round trip. It fails with DEADLINE_EXCEEDED or CANCELLED soon after its context ends, while WMI
+// may finish the operation; with INVALID_ARGUMENT for text with a NUL, not UTF-8 or too long; and
+// with an HresultStatus() otherwise.
 class Session {
  public:
   virtual ~Session() = default;

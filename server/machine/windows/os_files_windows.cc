@@ -139,7 +139,7 @@ class NtFile final : public File {
       if (!entries.empty()) return entries;
     }
     const DWORD error = GetLastError();
-    // A directory without even `.` and `..`, such as an empty FAT root, answers its first query so
+    // The first query of a directory without even `.` and `..`, an empty FAT root, fails so
     // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntquerydirectoryfile).
     const bool is_bare = error == ERROR_FILE_NOT_FOUND && question == FileFullDirectoryRestartInfo;
     if (error == ERROR_NO_MORE_FILES || is_bare) return entries;

@@ -37,7 +37,8 @@ struct OpenRequest {
 inline constexpr ULONG kOptions = FILE_OPEN_REPARSE_POINT | FILE_SYNCHRONOUS_IO_NONALERT |
                                   FILE_OPEN_FOR_BACKUP_INTENT | FILE_COMPLETE_IF_OPLOCKED;
 
-// Opens an entry below an open directory: itself, while OBJ_DONT_REPARSE refuses links above it
+// Opens an entry below an open directory. OBJ_DONT_REPARSE refuses a link before the last
+// component; a link as the last one is opened itself
 // (learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes; doubt 75 of
 // server/host/doubts.md).
 constexpr OpenRequest EntryRequest(Access access) {

@@ -28,7 +28,7 @@ struct Peer {
 class WorkingPlace {
  public:
   // Gives the slot to another call, while this call goes on without one. Does nothing if too many
-  // calls do so already, or if this call has left. REQUIRES: the call's own thread.
+  // calls do so already, or if this call has done so. REQUIRES: called on the call's own thread.
   virtual void Leave() = 0;
 
  protected:
