@@ -1,4 +1,4 @@
-// The audit record of a call that changes the node, whichever way the call came.
+// The audit record of a call that changes the node, remote or embedded.
 #pragma once
 
 #include <string>

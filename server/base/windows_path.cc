@@ -40,8 +40,8 @@ absl::Status Refuse(absl::string_view field, absl::string_view text, absl::strin
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", Quote(text), ": ", rule));
 }
 
-// Returns true for a name that is a device in every directory, whatever follows its first dot.
-// learn.microsoft.com/windows/win32/fileio/naming-a-file#naming-conventions
+// Returns true for a name that is a device in every directory, with any extension
+// (learn.microsoft.com/windows/win32/fileio/naming-a-file#naming-conventions).
 bool IsReservedName(absl::string_view component) {
   // Fast path: few names begin with one of these letters.
   if (!absl::StrContains("acnplACNPL", component[0])) return false;

@@ -106,10 +106,10 @@ struct DiskExtent {
 };
 absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer);
 
-// Returns the serial number in RawSMBIOSData
-// (learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable) that
-// Win32_BIOS.SerialNumber shows: that of System Information (type 1; DMTF DSP0134, section 7.2), ""
-// if it has none. Returns INTERNAL for a malformed table, NOT_FOUND without type 1.
+// Returns the machine's serial number in RawSMBIOSData
+// (learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable), the one
+// of Win32_BIOS: a string of System Information (type 1; DMTF DSP0134, section 7.2), or "". Returns
+// INTERNAL for a malformed table, and NOT_FOUND for one without type 1.
 absl::StatusOr<std::string> ParseSystemSerialNumber(const Bytes& raw_smbios_data);
 
 }  // namespace csi_proxy::machine

@@ -60,9 +60,9 @@ class File {
   // ERROR_DELETE_PENDING while a deleted entry is still open elsewhere.
   virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) = 0;
 
-  // Opens the last of `names`, one below the other, at least one. ERROR_REPARSE_POINT_ENCOUNTERED
-  // if one before it is a link or mount point (OBJ_DONT_REPARSE,
-  // learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes).
+  // Opens the last of `names`, each an entry of the one before. ERROR_REPARSE_POINT_ENCOUNTERED if
+  // an earlier one is a link or mount point (OBJ_DONT_REPARSE,
+  // learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes). REQUIRES: not empty.
   virtual absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
                                                           Access access) = 0;
 

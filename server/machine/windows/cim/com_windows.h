@@ -39,7 +39,7 @@ class ComPtr {
   Interface* get() const { return pointer_; }
   Interface* operator->() const { return pointer_; }
   explicit operator bool() const { return pointer_ != nullptr; }
-  // Returns the argument for a function that returns a reference.
+  // Drops the reference. Returns the place where a function stores a new one.
   Interface** Receive() {
     *this = ComPtr();
     return &pointer_;
@@ -124,7 +124,7 @@ class Variant {
   const VARIANT& operator*() const { return value_; }
   VARIANT* get() { return &value_; }
   VARIANT* operator->() { return &value_; }
-  // Returns the argument for a function that fills an empty VARIANT.
+  // Clears the VARIANT. Returns the place where a function stores a new one.
   VARIANT* Receive() {
     Clear();
     return &value_;
