@@ -30,7 +30,7 @@ ObjectAccess Owned(Entries entries, std::string owner = kSystem) {
   return {.owner = std::move(owner), .entries = std::move(entries)};
 }
 
-// As icacls shows it on Windows Server for C:\Program Files.
+// The access list of C:\Program Files on Windows Server, from icacls.
 const Entries kProgramFiles = {{.rights = kFull, .sid = kTrustedInstaller},
                                {.rights = kFull, .sid = kTrustedInstaller, .inherit_only = true},
                                {.rights = kModify, .sid = kSystem},
@@ -38,7 +38,7 @@ const Entries kProgramFiles = {{.rights = kFull, .sid = kTrustedInstaller},
                                {.rights = kReadExecute, .sid = kUsers},
                                {.rights = kFull, .sid = kCreatorOwner, .inherit_only = true},
                                {.rights = kReadExecute, .sid = "S-1-15-2-1"}};
-// A folder made below C:\ on Windows Server: users may add folders, and files.
+// The access list of a folder created in C:\ on Windows Server: users may add folders and files.
 const Entries kBelowRoot = {{.rights = kFull, .sid = kSystem},
                             {.rights = kFull, .sid = kAdministrators},
                             {.rights = kReadExecute, .sid = kUsers},
@@ -55,7 +55,7 @@ TEST(FolderAccessTest, AFolderMadeBelowTheRootOfADriveIsNot) {
   const ObjectAccess access = Owned(kBelowRoot, kAdministrators);
   EXPECT_THAT(ChangesOf(access, {}), testing::ElementsAre(Change{kUsers, "add folders"},
                                                           Change{kUsers, "add or change files"}));
-  // But nobody else can put another in its place.
+  // No other account can replace the folder.
   EXPECT_THAT(ReplacementsOf(access, {}), IsEmpty());
 }
 
@@ -65,7 +65,7 @@ TEST(FolderAccessTest, EachRightToChangeCounts) {
     const ObjectAccess access = Owned({{.rights = right | kReadExecute, .sid = kAuthenticated}});
     EXPECT_EQ(ChangesOf(access, {}).size(), 1u) << std::hex << right;
   }
-  // Reading, listing, traversing, reading attributes and access lists, waiting.
+  // Rights to read data, attributes and the access list, to execute or traverse, and to wait.
   for (const uint32_t right :
        {0x1u, 0x8u, 0x20u, 0x80u, 0x20000u, 0x100000u, 0x20000000u, 0x80000000u}) {
     const ObjectAccess access = Owned({{.rights = right, .sid = kAuthenticated}});
@@ -102,7 +102,8 @@ TEST(FolderAccessTest, DenialsAreNotCountedOn) {
   EXPECT_THAT(ChangesOf(Owned({{.allows = false, .rights = kFull, .sid = kUsers}}), {}), IsEmpty());
 }
 
-// The installer's own lists are safe by its own rule: the rights of the SDDL in numbers.
+// The lists that the installer sets must be safe by its own rule. The SDDL's rights are written as
+// numbers.
 TEST(FolderAccessTest, TheListsThatAreGivenAreProtectedAndOwnedByAdministrators) {
   for (const FolderUse use : {FolderUse::kPrograms, FolderUse::kLogs}) {
     EXPECT_THAT(ProtectedSddl(use), HasSubstr("O:BAD:P("));

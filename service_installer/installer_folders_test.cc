@@ -1,4 +1,4 @@
-// The surroundings of the service: folders that others may change, and files they have put there.
+// Folders that other accounts may change, and files that they have put there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST_F(InstallerTest, AProgramThatOthersMayChangeIsRefusedUntilItsFolderIsRepair
   EXPECT_THAT(services_.calls, ElementsAre("create csi-proxy"));
 }
 
-// A folder that a repair cannot reach is refused as before.
+// A folder that a repair cannot make safe is refused.
 TEST_F(InstallerTest, ARepairThatDoesNotHelpIsARefusal) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   folders_.unsafe = {directory_};
@@ -53,7 +53,7 @@ TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedAndMade) {
   EXPECT_TRUE(New().Install(request).ok());
   EXPECT_THAT(folders_.protected_folders,
               testing::UnorderedElementsAre(testing::Pair(logs, FolderUse::kLogs)));
-  // One that is missing is made, repairs or not.
+  // A missing folder is created, even without `repair_folders`.
   folders_.protected_folders.clear();
   folders_.missing = {logs};
   request.repair_folders = false;
@@ -62,7 +62,7 @@ TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedAndMade) {
               testing::UnorderedElementsAre(testing::Pair(logs, FolderUse::kLogs)));
 }
 
-// Users who could run csi-proxyctl still can.
+// Users who could run csi-proxyctl can still run it.
 TEST_F(InstallerTest, ALogBesideTheProgramDoesNotCloseTheProgramsFolder) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   folders_.unsafe = {directory_};
@@ -93,7 +93,7 @@ TEST_F(InstallerTest, AnUpgradeRunsNothingThatOthersMayExchange) {
   const absl::Status refused = New().Upgrade(fresh);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("--repair-folders"));
-  // The copy in a folder that is safe by now may still be another's.
+  // The folder is safe by now, but the copy in it may belong to another account.
   folders_.unsafe = {};
   folders_.files[program.string() + ".new"] = {.owner = "S-1-5-32-545",
                                                .entries = std::vector<AccessEntry>()};
@@ -107,7 +107,7 @@ TEST_F(InstallerTest, AnUpgradeRunsNothingThatOthersMayExchange) {
   EXPECT_EQ(Content(program), "serves new");
 }
 
-// Somebody may have planted this file while users could add files to the folder.
+// Files that users may have planted while they could add files to the folder.
 class PlantedTest : public InstallerTest {
  protected:
   PlantedTest()
@@ -118,7 +118,7 @@ class PlantedTest : public InstallerTest {
     folders_.unsafe = {logs_};
   }
 
-  // Plants a file, tries to install, and gives what the installer says.
+  // Plants a file, tries to install, and returns the installer's error.
   std::string Refusal(const std::string& name, ObjectAccess access) {
     folders_.files = {{logs_ / name, std::move(access)}};
     const absl::Status status = New().Install(request_);
@@ -141,7 +141,7 @@ TEST_F(PlantedTest, ALogOfAUsersOwnIsRefusedThoughTheFolderIsRepaired) {
   ObjectAccess access = Safe();
   access.owner = kUser;
   EXPECT_THAT(Refusal("x.log", access), HasSubstr("may change its access list, as its owner"));
-  // spdlog renames files to it, and case does not tell names apart.
+  // spdlog rotates the log to this name, and case does not matter.
   EXPECT_THAT(Refusal("X.1.log", access), HasSubstr(kUser));
   access = Safe();
   access.entries->push_back({.rights = 0x2, .sid = "S-1-5-32-545"});
@@ -165,7 +165,7 @@ TEST_F(PlantedTest, OtherFilesAndTheServicesOwnAreNobodysConcern) {
   EXPECT_TRUE(New().Install(request_).ok());
 }
 
-// It may not be the program that an administrator has put there.
+// The program may no longer be the one that an administrator has put there.
 TEST_F(PlantedTest, AProgramThatOthersCouldChangeIsNotMadeSafeByARepair) {
   ObjectAccess access = Safe();
   access.owner = kUser;
@@ -184,7 +184,7 @@ TEST_F(PlantedTest, NothingIsRepairedBelowAFolderThatOthersMayExchange) {
   EXPECT_THAT(folders_.protected_folders, IsEmpty());
 }
 
-// The installer copies programs from its own folder to another.
+// The installer copies programs from its own folder into another.
 class PutProgramsTest : public InstallerTest {
  protected:
   PutProgramsTest()
@@ -203,7 +203,7 @@ class PutProgramsTest : public InstallerTest {
   InstallRequest request_;
 };
 
-// No program in a folder that others may change is run, and nothing is put there to be run.
+// A program in a folder that others may change is not run, and no program is copied there.
 TEST_F(PutProgramsTest, NothingIsPutIntoAFolderBeforeItIsKnownToBeSafe) {
   folders_.unsafe = {request_.program.parent_path()};
   EXPECT_TRUE(absl::IsFailedPrecondition(New().Install(request_)));
@@ -226,11 +226,11 @@ TEST_F(PutProgramsTest, AFolderThatIsMissingIsMadeForAdministrators) {
               ElementsAre(testing::Pair(request_.program.parent_path(), FolderUse::kPrograms)));
 }
 
-// Its owner, its access list and its other names would stay.
+// Writing into the file would keep its owner, access list and hard links.
 TEST_F(PutProgramsTest, NothingIsWrittenIntoAFileThatIsThere) {
   const fs::path victim = Program("victim", "precious");
   fs::create_hard_link(victim, request_.program);
-  // libstdc++ makes no symbolic links on Windows; there the hard link alone is tried.
+  // libstdc++ cannot create symbolic links on Windows, where only the hard link is tested.
   std::error_code unsupported;
   fs::create_symlink(victim, directory_ / "programs/csi-proxy-service.exe", unsupported);
   ASSERT_TRUE(New().Install(request_).ok());

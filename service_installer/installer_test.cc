@@ -130,7 +130,7 @@ TEST_F(InstallerTest, UpgradeSwapsTheProgram) {
   EXPECT_THAT(services_.calls, ElementsAre("stop csi-proxy", "start csi-proxy"));
 }
 
-// As when the program that an earlier upgrade put aside is still in use.
+// The program that an earlier upgrade has moved aside may still be in use.
 TEST_F(InstallerTest, UpgradeGoesRoundAnOldProgramThatCannotBeRemoved) {
   const fs::path program = Program("csi-proxy.exe", "serves old");
   OldService("csi-proxy", program, {"-windows-service"});
@@ -143,7 +143,7 @@ TEST_F(InstallerTest, UpgradeGoesRoundAnOldProgramThatCannotBeRemoved) {
   EXPECT_EQ(Content(program), "serves new");
 }
 
-// The old program serves in the end, whatever is wrong with the new one.
+// The old program serves again, however the new one fails.
 TEST_F(InstallerTest, UpgradeToABrokenProgramIsRolledBack) {
   for (const char* broken : {"fails", "hangs", "mute"}) {
     const fs::path program = Program("csi-proxy.exe", "serves old");
@@ -176,7 +176,7 @@ TEST_F(InstallerTest, AServiceThatHangsInItsStartIsEndedThoughItTakesNoStop) {
   EXPECT_THAT(services_.calls, ElementsAre("suspend csi-proxy", "end 3", "resume csi-proxy"));
 }
 
-// As long as calls under way finish, a stop is not cut short.
+// A stop that keeps reporting progress is not cut short.
 TEST_F(InstallerTest, AStopThatMakesProgressIsWaitedForBeyondPatience) {
   OldService("csi-proxy", Program("csi-proxy.exe", "slow"), {});
   const absl::Time start = absl::Now();

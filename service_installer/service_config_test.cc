@@ -27,8 +27,8 @@ TEST(CommandLineTest, WordsAreQuotedWhereTheyMustBe) {
 }
 
 TEST(CommandLineTest, SplitsAsWindowsDoes) {
-  // The examples of
-  // https://learn.microsoft.com/windows/win32/api/shellapi/nf-shellapi-commandlinetoargvw and of
+  // The examples in
+  // https://learn.microsoft.com/windows/win32/api/shellapi/nf-shellapi-commandlinetoargvw and in
   // the C runtime's documentation.
   const std::pair<const char*, Words> table[] = {
       {R"(p "abc" d e)", {"p", "abc", "d", "e"}},

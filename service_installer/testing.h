@@ -1,4 +1,4 @@
-// A node in memory for the installer's tests: its service manager and its folders.
+// For the installer's tests: a service manager and folders in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,11 +27,10 @@ inline std::string Content(const std::filesystem::path& path) {
   return text.str();
 }
 
-// A service manager in memory. The first word in a program's file is its behaviour when it is
-// started: `serves`, `fails` (ends with an exit code), `hangs` (never gets to run, and takes no
-// stop meanwhile), `mute` (runs, and no pipe answers), `stuck` (serves, and its stop does not end)
-// or `slow` (its stop takes long, and reports progress). A process that is ended comes back, as the
-// failure actions have it.
+// A service manager in memory. The first word in a program's file is its behaviour: `serves`;
+// `fails` (ends with an exit code); `hangs` (never runs, and accepts no stop); `mute` (runs, but no
+// pipe answers); `stuck` (serves, but never stops); `slow` (takes long to stop, reporting
+// progress). Failure actions restart a process that is terminated.
 class FakeManager final : public ServiceManager {
  public:
   struct Service {
@@ -129,7 +128,7 @@ class FakeManager final : public ServiceManager {
     return absl::OkStatus();
   }
 
-  // Tells whether the program that the service runs is of this kind.
+  // Returns true if the service's program has this behaviour.
   bool Runs(const std::string& name, const char* kind) const {
     return absl::StartsWith(Content(services.at(name).config.command[0]), kind);
   }
@@ -149,12 +148,12 @@ class FakeManager final : public ServiceManager {
   std::set<std::string> event_sources;
   bool can_suspend = true;
   bool restart_suspended = false;
-  // The program of the service's process.
+  // The program of the running process.
   std::string running_program;
 };
 
-// Folders in memory: safe, but for those in `unsafe`, which Users may add to, and `replaceable`, in
-// which they may delete.
+// Folders in memory. They are safe, except those in `unsafe`, to which Users may add, and
+// `replaceable`, in which Users may delete.
 class FakeFolders final : public Folders {
  public:
   absl::StatusOr<ObjectAccess> Access(const std::filesystem::path& path) override {
@@ -221,7 +220,7 @@ class InstallerTest : public testing::Test {
     return *std::move(installer);
   }
 
-  // As a bootstrap of the Go service made it, running.
+  // Creates a running service as a bootstrap of the Go service does.
   void OldService(const std::string& name, const std::filesystem::path& program,
                   std::vector<std::string> flags) {
     FakeManager::Service service;

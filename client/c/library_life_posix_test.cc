@@ -1,4 +1,4 @@
-// Programs that load the library, let go of it, load it again, and end in the middle of calls.
+// Programs that load the library, unload it, load it again, and exit during calls.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST(LibraryLifeTest, LoadedAgain) {
   }
 }
 
-// The destructors that run at a thread's end are code that must still be loaded.
+// At the end of a thread, destructors of the library run, so its code must still be loaded.
 TEST(LibraryLifeTest, LetGoOfByAThreadThatLivesOn) {
   std::thread([] {
     const Library library;
@@ -56,7 +56,7 @@ TEST(LibraryLifeTest, LetGoOfByAThreadThatLivesOn) {
   Use(again);
 }
 
-// Ends the process while 16 threads call.
+// Exits the process while 16 threads make calls.
 void CallToTheEnd() {
   const Library library;
   for (int i = 0; i < 16; ++i) {

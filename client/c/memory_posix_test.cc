@@ -1,4 +1,4 @@
-// Measures the memory that 100,000 calls and 1,000 nodes through the C interface leave behind.
+// Measures the memory that remains after 100,000 calls and 1,000 nodes through the C interface.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ long ResidentMemory() {
 
 void Ignore(void*, int32_t, const char*, size_t) {}
 
-// Answers, errors, log lines, announcements that are used and that are given up.
+// Makes calls with answers, errors and log lines, and announces calls that are used or not.
 void MakeCalls(const Node& node, int count) {
   const std::string path = Text(1, Directory("x"));
   for (int i = 0; i < count; i += 5) {
@@ -43,7 +43,7 @@ void OpenNodes(int count) {
   }
 }
 
-// Calls `use(tenth)` to warm up, then ten times as much in all. The memory may grow by `allowed`.
+// Calls `use(tenth)` to warm up, then ten times as often. Memory may grow by `allowed` KiB.
 template <typename Use>
 void ExpectNoGrowth(const char* what, const Use& use, int count, long allowed) {
   use(count / 10);

@@ -32,7 +32,7 @@ TEST(OptionsTest, AllowedServices) {
   EXPECT_EQ(node.Call(kStart, Text(1, "MSiSCSI")).code, kPermissionDenied);
 }
 
-// The share of an appliance that cannot encrypt.
+// The share is on an appliance that cannot encrypt.
 TEST(OptionsTest, AllowPlainSmb) {
   const std::string request =
       Text(1, R"(\\oldnas.example\public)") + Text(3, "guest") + Text(4, "guest-password");
@@ -66,7 +66,7 @@ TEST(OptionsTest, MaxCallsAndMaxQueued) {
     codes[i] = std::async(std::launch::async,
                           [&, i] { return node.Call(kRescan, "", {.call = calls[i]}).code; });
   }
-  // The second of the two gets its answer at once.
+  // The call over the limit is answered at once.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   int second = -1;
   while (second < 0 && std::chrono::steady_clock::now() < give_up) {

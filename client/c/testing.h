@@ -1,5 +1,5 @@
-// Helpers for the tests of the C interface. Like a foreign program they use nothing of the library
-// but csi_proxy.h, and messages written by hand.
+// Helpers for the tests of the C interface. Like a foreign program, they use only csi_proxy.h of
+// the library, and serialize messages themselves.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,18 +41,18 @@ inline std::string Varint(uint64_t value) {
   return bytes;
 }
 
-// Fields of a message.
+// Serialize a field of a message.
 inline std::string Number(int field, uint64_t value) { return Varint(field << 3) + Varint(value); }
 inline std::string Text(int field, std::string_view text) {
   return Varint(field << 3 | 2) + Varint(text.size()) + std::string(text);
 }
 
-// A directory that calls may make.
+// Returns a directory that calls may create.
 inline std::string Directory(std::string_view name) {
   return R"(C:\var\lib\kubelet\pods\)" + std::string(name);
 }
 
-// Copies bytes that the library handed out, and frees them.
+// Copies bytes that the library returned, and frees them.
 inline std::string Take(csi_proxy_bytes* bytes) {
   std::string taken(reinterpret_cast<const char*>(bytes->data), bytes->size);
   csi_proxy_free(bytes);
@@ -78,10 +78,10 @@ inline Result Invoke(csi_proxy_node node, const char* method, std::string_view r
   return {code, Take(&response), Take(&message)};
 }
 
-// Keeps the lines of a log.
+// Collects the lines of a log.
 class Lines {
  public:
-  // A csi_proxy_log, with a Lines as its user.
+  // A csi_proxy_log whose `user` is a Lines.
   static void Add(void* user, int32_t, const char* line, size_t size) {
     auto* const lines = static_cast<Lines*>(user);
     std::lock_guard lock(lines->mutex_);
@@ -111,7 +111,7 @@ inline Opened Open(std::string_view options, csi_proxy_log log = nullptr, void* 
   return {code, node, Take(&error)};
 }
 
-// A simulated node, closed with the object.
+// A simulated node that is closed with the object.
 class Node {
  public:
   explicit Node(std::string_view options = kSimulated, csi_proxy_log log = &Lines::Add)
@@ -134,7 +134,7 @@ class Node {
     EXPECT_EQ(csi_proxy_begin(handle, &call), kOk);
     return call;
   }
-  // Makes an operation, as `disk.*`, take that long.
+  // Delays an operation, for example `disk.*`, by `milliseconds`.
   void SlowDown(std::string_view operation, uint32_t milliseconds) const {
     const Result result = Call(kInjectFault, Text(1, Text(1, operation) + Number(4, milliseconds)));
     ASSERT_EQ(result.code, kOk) << result.message;

@@ -1,4 +1,4 @@
-// The library without a simulator: this machine is its node.
+// The library without a simulator: its node is this machine.
 #include <gmock/gmock.h>
 
 #include "client/c/method_paths.h"
@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 constexpr std::string_view kAdmin = "/csi_proxy.simulated.Admin/";
 
-// Disks are pulled out of nodes in memory, and of no other.
+// The admin service exists only for simulated nodes.
 TEST(WindowsTest, ThisMachineCannotBeAdministered) {
   for (const char* options : {"", R"({"node": "WINDOWS"})"}) {
     const Node node(options);

@@ -1,4 +1,4 @@
-// A call ends when its caller says so, whatever the other end does.
+// A call ends when its caller wants, even if the server misbehaves.
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
 
@@ -17,10 +17,10 @@ namespace csi_proxy::client {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Milliseconds(300);
-// A busy machine may take this much longer. The calls that this file is about never ended.
+// How much longer a call may take on a busy machine. Without the code under test it never ends.
 constexpr absl::Duration kSlack = absl::Seconds(4);
 
-// More than any pipe or socket holds of what nobody reads.
+// More than a pipe or socket buffers.
 constexpr size_t kLarge = 4 << 20;
 
 class CallEndTest : public testing::TestWithParam<int> {

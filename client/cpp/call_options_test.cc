@@ -5,7 +5,7 @@
 namespace csi_proxy::client {
 namespace {
 
-// Returns how long a call made now may take, less the time that the test itself took.
+// Returns the timeout of a call made now, less the time that the test has used.
 absl::Duration Allowed(const CallOptions& defaults, const CallOptions& options) {
   const absl::Time deadline = MakeCallContext(defaults, options).deadline();
   return deadline - absl::Now();

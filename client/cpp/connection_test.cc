@@ -47,7 +47,7 @@ constexpr EmbeddedBackend kInContainer = {.connect = &ConnectEmbedded, .may_be_c
                                             return absl::FailedPreconditionError("a container");
                                           }};
 
-// Connects through backends of the test's choice.
+// Connects through backends that the test sets.
 class ConnectTest : public testing::Test {
  protected:
   ConnectTest() : unset_("CSI_PROXY_MODE", nullptr) {
@@ -65,7 +65,7 @@ class ConnectTest : public testing::Test {
     RegisterBackend(embedded);
   }
 
-  // `remote`, `embedded`, or what is wrong.
+  // Returns `remote`, `embedded`, or the error.
   std::string ModeOf(Mode mode = Mode::kAuto) {
     options_.mode = mode;
     log_.clear();
@@ -124,7 +124,7 @@ TEST_F(ConnectTest, WithoutAPipeItIsEmbeddedAndSaysWhy) {
   }
 }
 
-// A group that a driver does not use, or an old version, tells of the service too.
+// The pipe of any group or old version shows that the service is running.
 TEST_F(ConnectTest, WithAnyPipeItIsRemoteAndSaysWhy) {
   for (const auto& [group, version] :
        {std::pair("disk", "v1"), {"iscsi", "v1alpha1"}, {"volume", "v2alpha1"}}) {
@@ -155,7 +155,7 @@ TEST_F(ConnectTest, InAContainerItIsEmbeddedOnlyIfToldSo) {
   EXPECT_THAT(log_, ElementsAre(Pair(_, "csi_proxy: the mode is remote: a container")));
   Link(nullptr, &kInContainer);
   EXPECT_EQ(ModeOf(), "FAILED_PRECONDITION: a container");
-  // A pipe that this program cannot use changes nothing.
+  // A pipe does not change the choice, because this program cannot use it.
   LeaveSocket(PipePath(options_, "volume", "v1"));
   EXPECT_EQ(ModeOf(), "FAILED_PRECONDITION: a container");
   for (const RemoteBackend* remote :
@@ -194,7 +194,7 @@ TEST_F(RemoteNodeTest, TheServiceMayComeLater) {
   FakeServer server(directory_.path());
   const absl::Status there = (*connection)->Check("system", "v1alpha1");
   EXPECT_TRUE(there.ok()) << there;
-  // A call waits for only a moment here, which a busy machine may need to connect.
+  // The connect timeout of this test is short, so a busy machine may need several calls.
   absl::Status asked = Ask(*channel);
   for (const absl::Time give_up = absl::Now() + absl::Minutes(1);
        !asked.ok() && absl::Now() < give_up;) {

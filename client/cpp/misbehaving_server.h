@@ -1,4 +1,4 @@
-// For tests: a server on a pipe that does not serve.
+// For tests: a server on a pipe that misbehaves.
 #pragma once
 
 #include <memory>
@@ -8,24 +8,24 @@
 namespace csi_proxy::client {
 
 enum class Misbehaviour {
-  // Takes connections and neither reads nor writes.
+  // Accepts connections, but neither reads nor writes.
   kSilent,
-  // Reads, and never writes.
+  // Reads, but never writes.
   kListener,
   kClosesAtOnce,
   kGarbage,
-  // Never takes a connection.
+  // Never accepts a connection.
   kBusy,
-  // Sends HTTP/2 settings that let the client send all it has, then does not read.
+  // Sends HTTP/2 settings that let the client send without limit, then does not read.
   kStuck,
-  // Send HTTP/2 settings; once they have read something, they close, write garbage, or nothing.
+  // Send HTTP/2 settings. After the first read, they close, write garbage, or do nothing.
   kClosesCalls,
   kGarbageToCalls,
   kIgnoresCalls,
 };
 
 // The first bytes of a server that lets the client send without limit: SETTINGS with a window of
-// 2^31-1 for each stream, and WINDOW_UPDATE by nearly as much for the connection.
+// 2^31-1 for each stream, and a WINDOW_UPDATE by nearly that much for the connection.
 inline const std::string kWideOpen(
     "\0\0\6\4\0\0\0\0\0\0\4\177\377\377\377"
     "\0\0\4\10\0\0\0\0\0\177\376\0\0",
@@ -33,7 +33,7 @@ inline const std::string kWideOpen(
 
 class MisbehavingServer {
  public:
-  // For the pipe at `path`, as the client spells it.
+  // `path` is the pipe's, in the client's form.
   MisbehavingServer(const std::string& path, Misbehaviour misbehaviour);
   ~MisbehavingServer();
 

@@ -74,7 +74,7 @@ MisbehavingServer::MisbehavingServer(const std::string& path, Misbehaviour misbe
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  // A test without its server would be pointless.
+  // The test cannot run without its server.
   if (bind(state_->listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) abort();
   listen(state_->listener, misbehaviour == Misbehaviour::kBusy ? 0 : 100);
   if (misbehaviour != Misbehaviour::kBusy) {

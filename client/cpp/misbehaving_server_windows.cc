@@ -14,7 +14,7 @@ constexpr int kInstances = 16;
 
 }  // namespace
 
-// Each instance has a thread, which serves one client after another.
+// Each instance has a thread that serves one client after another.
 struct MisbehavingServer::State {
   Misbehaviour misbehaviour;
   std::atomic<bool> stopping = false;
@@ -36,7 +36,7 @@ struct MisbehavingServer::State {
     }
   }
 
-  // Waits until the client has gone: a peek fails then.
+  // Waits until the client has disconnected, when a peek fails.
   void WaitForTheEnd(HANDLE pipe) {
     while (!stopping && PeekNamedPipe(pipe, nullptr, 0, nullptr, nullptr, nullptr)) Sleep(5);
   }
@@ -80,12 +80,12 @@ struct MisbehavingServer::State {
 MisbehavingServer::MisbehavingServer(const std::string& path, Misbehaviour misbehaviour)
     : state_(std::make_unique<State>()) {
   state_->misbehaviour = misbehaviour;
-  // Wine keeps an owner only where a descriptor is given.
+  // Wine only stores an owner if a descriptor is given.
   const auto security = pipe::Security::ForServer("D:P(A;;GA;;;WD)");
   SECURITY_ATTRIBUTES attributes = security->attributes();
   const bool busy = misbehaviour == Misbehaviour::kBusy;
   for (int i = 0; i < (busy ? 1 : kInstances); ++i) {
-    // Without room for a byte, as go-winio makes them by default.
+    // Buffers of size 0, as go-winio makes them by default.
     HANDLE const pipe =
         CreateNamedPipeW(win32::Utf16(path).c_str(), PIPE_ACCESS_DUPLEX, PIPE_TYPE_BYTE | PIPE_WAIT,
                          PIPE_UNLIMITED_INSTANCES, 0, 0, 0, &attributes);
@@ -101,7 +101,7 @@ MisbehavingServer::MisbehavingServer(const std::string& path, Misbehaviour misbe
 
 MisbehavingServer::~MisbehavingServer() {
   state_->stopping = true;
-  // Cancels the I/O of each thread until the thread sees that it is to stop.
+  // Cancels a thread's I/O repeatedly until the thread notices `stopping`.
   for (std::thread& thread : state_->threads) {
     HANDLE const handle = pthread_gethandle(thread.native_handle());
     while (WaitForSingleObject(handle, 5) == WAIT_TIMEOUT) CancelSynchronousIo(handle);

@@ -1,4 +1,4 @@
-// Tests of Node on a machine that is no Windows node.
+// Tests of Node on a machine without Windows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -24,7 +24,7 @@ TEST(NodePosixTest, ALockDirectoryThatCannotBeIsNamed) {
   EXPECT_THAT(std::string(node.status().message()), testing::HasSubstr("lock_directory: "));
 }
 
-// Calls one volume of a node whose format takes `latency`, at most for `timeout`.
+// Formats a volume of a node whose format takes `latency`, with a timeout of `timeout`.
 absl::Status Format(const std::string& locks, absl::Duration latency, absl::Duration timeout,
                     int ready) {
   NodeOptions options;
@@ -60,7 +60,7 @@ TEST(NodePosixTest, TwoProcessesDoNotFormatOneVolumeAtOnce) {
   }
   char byte;
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
-  // The other process has the volume soon, and for long.
+  // By then the other process has locked the volume, for longer than this call waits.
   absl::SleepFor(absl::Milliseconds(300));
   const absl::Status taken =
       Format(directory.path(), absl::Milliseconds(1), absl::Milliseconds(200), ready[1]);

@@ -13,7 +13,7 @@ constexpr char kUser[] = "S-1-5-21-1-2-3-1001";
 constexpr char kOther[] = "S-1-5-21-1-2-3-1002";
 
 TEST(PipeOwnerTest, TheSystemsPipeIsTrustedByEverybody) {
-  // SYSTEM as its own client, a user, a container's administrator.
+  // SYSTEM as its own client; a user; a container's administrator.
   for (const char* client : {"S-1-5-18", kUser, "S-1-5-93-2-1"}) {
     EXPECT_TRUE(CheckPipeOwner(kPipe, {"S-1-5-18", true, client}).ok());
   }
@@ -25,7 +25,7 @@ TEST(PipeOwnerTest, AUsersPipeIsTrustedByThatUserOnly) {
   EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {kUser, false, "S-1-5-18"})));
 }
 
-// A container's administrator makes such a pipe.
+// A container's administrator can make such a pipe.
 TEST(PipeOwnerTest, ThePipeOfTheAdministratorsIsTrustedByNobody) {
   for (const char* client : {"S-1-5-18", kUser, "S-1-5-93-2-1"}) {
     EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {"S-1-5-32-544", false, client})));

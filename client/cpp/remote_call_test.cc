@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kGetService[] = "/v1alpha1.System/GetService";
 
-// Runs each test twice: with a caller that could cancel, and with one that could not.
+// Runs each test with a caller that can cancel and with one that cannot.
 class RemoteCallTest : public testing::TestWithParam<bool> {
  protected:
   RemoteCallTest()

@@ -148,7 +148,7 @@ TEST(RemoteChannelTest, ThreadsShareAChannelThroughRestarts) {
     callers.emplace_back([&] {
       while (!stop) {
         const absl::Status status = Ask(**channel);
-        // A call that the end of the service met is lost; it is not sent again.
+        // A call that fails because the service ends is not sent again.
         EXPECT_TRUE(status.ok() || absl::IsUnavailable(status) || absl::IsCancelled(status))
             << status;
         ++(status.ok() ? served : refused);

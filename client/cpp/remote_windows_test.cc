@@ -18,8 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The result of a call to a pipe with an owner, in SDDL, and the number of bytes sent to its
-// server.
+// The result of a call to a pipe whose owner is given in SDDL, and the bytes sent to its server.
 struct Outcome {
   absl::Status status;
   DWORD sent = 0;
@@ -32,7 +31,7 @@ Outcome CallPipeOf(const char* owner) {
   auto security = pipe::Security::Parse(absl::StrCat("O:", owner, "D:P(A;;GA;;;WD)"));
   EXPECT_TRUE(security.ok()) << security.status();
   const auto calls = *pipe::NewPipeCalls(*std::move(security));
-  // Two: to see that the pipe is there takes one.
+  // Two instances, because checking that the pipe exists uses one.
   const win32::UniqueHandle first(*calls->Create(path, pipe::Creation::kFirst));
   const win32::UniqueHandle second(*calls->Create(path, pipe::Creation::kFurther));
   const auto channel = RemoteChannel::OpenPath({}, path);
@@ -67,11 +66,11 @@ TEST(SquatterTest, TheSystemsPipeIsSentTheCall) {
   EXPECT_GT(outcome.sent, 0u) << "the test would not see what a squatter is sent";
 }
 
-// Under Wine that is so with the first instance of the Go release, whose listener keeps it.
+// The Go release's listener never serves its first instance, as this test's server does not.
 TEST(DeadInstanceTest, IsPassedOver) {
   const std::string path = pipe::Path(absl::StrCat("csi-proxy-test-dead-", GetCurrentProcessId()));
   const auto calls = *pipe::NewPipeCalls(*pipe::Security::ForServer("D:P(A;;GA;;;WD)"));
-  // One is taken by the look whether the pipe is there.
+  // Checking that the pipe exists uses one instance.
   const win32::UniqueHandle first(*calls->Create(path, pipe::Creation::kFirst));
   const win32::UniqueHandle second(*calls->Create(path, pipe::Creation::kFurther));
   const MisbehavingServer server(path, Misbehaviour::kIgnoresCalls);
@@ -81,8 +80,8 @@ TEST(DeadInstanceTest, IsPassedOver) {
   EXPECT_TRUE(link.ok()) << link.status();
 }
 
-// The name of a pipe lives for as long as anybody has an end of it, so a service that was killed
-// could not come back under it.
+// The name of a pipe exists until its last handle is closed, so an open handle would keep a killed
+// service from starting again.
 TEST(IdleClientTest, LetsGoOfAPipeWhoseServerHasGone) {
   const std::string path = pipe::Path(absl::StrCat("csi-proxy-test-gone-", GetCurrentProcessId()));
   auto server = std::make_unique<MisbehavingServer>(path, Misbehaviour::kIgnoresCalls);

@@ -1,4 +1,4 @@
-// For tests: a small service on a socket of its own, in this process.
+// For tests: a small service on its own socket, in this process.
 #pragma once
 
 #include <grpcpp/health_check_service_interface.h>
@@ -24,7 +24,7 @@
 
 namespace csi_proxy::client {
 
-// Options for a client that looks for its sockets in `directory`.
+// Returns options for a client whose sockets are in `directory`.
 inline ClientOptions OptionsFor(const TemporaryDirectory& directory) {
   ClientOptions options;
   options.mode = Mode::kRemote;
@@ -32,7 +32,7 @@ inline ClientOptions OptionsFor(const TemporaryDirectory& directory) {
   return options;
 }
 
-// A socket that nobody serves, as one whose service died.
+// Leaves a socket that no process serves, as a killed service does.
 inline void LeaveSocket(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -42,7 +42,7 @@ inline void LeaveSocket(const std::string& path) {
   close(fd);
 }
 
-// Sets an environment variable, and restores the old value. Not for tests with threads.
+// Sets an environment variable and restores the old value at the end. Not for tests with threads.
 class ScopedEnvironment {
  public:
   ScopedEnvironment(const char* name, const char* value) : name_(name) {
@@ -61,9 +61,8 @@ class ScopedEnvironment {
   std::string before_;
 };
 
-// The request decides the call: GetService with name `code:N` fails with that code, the text `text
-// of N` and a display name; `wait` waits until it is cancelled; any other name is answered with
-// itself.
+// The request determines the answer of GetService: the name `code:N` fails with that code, the text
+// `text of N` and a display name; `wait` waits until it is cancelled; other names are echoed.
 class FakeSystem final : public ::v1alpha1::System::Service {
  public:
   grpc::Status GetService(grpc::ServerContext* context,
@@ -92,7 +91,7 @@ class FakeSystem final : public ::v1alpha1::System::Service {
   absl::Notification waiting, cancelled;
 };
 
-// Serves a FakeSystem, and health, as the pipe of `system v1alpha1` in a directory.
+// Serves a FakeSystem and gRPC's health service on the pipe of `system v1alpha1` in a directory.
 class FakeServer {
  public:
   explicit FakeServer(const std::string& directory)

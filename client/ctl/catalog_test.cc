@@ -19,7 +19,7 @@ const Catalog& TheCatalog() {
   return *kCatalog;
 }
 
-// Every method there is, the simulated node's too.
+// Returns all methods, including those of the simulated node's admin service.
 std::vector<Method> AllMethods() {
   std::vector<std::string> groups = TheCatalog().Groups();
   groups.push_back(kSimulatedGroup);
@@ -109,14 +109,14 @@ TEST(CatalogTest, SaysWhatThereIsInsteadOfWhatThereIsNot) {
   EXPECT_TRUE(absl::IsInvalidArgument(version));
   EXPECT_TRUE(absl::StrContains(version.message(), "v1beta3")) << version;
 
-  // The method is there, but not in that version.
+  // The method exists, but not in that version.
   const auto late = TheCatalog().Find("volume", "GetClosestVolumeIDFromTargetPath", "v1").status();
   EXPECT_TRUE(absl::IsInvalidArgument(late));
   EXPECT_TRUE(absl::StrContains(late.message(), "volume v1")) << late;
   EXPECT_TRUE(absl::IsInvalidArgument(TheCatalog().Find("sim", "Reset", "v1").status()));
 }
 
-// By name, and not by the mark: a field that looks like a secret and has no mark is a mistake.
+// Compares names with marks: a field that is named like a secret must be marked.
 TEST(CatalogTest, EveryPasswordAndSecretIsMarked) {
   std::set<std::string> secrets;
   for (const Method& method : AllMethods()) {
@@ -141,7 +141,7 @@ TEST(CatalogTest, EveryPasswordAndSecretIsMarked) {
 
 TEST(CatalogTest, EveryMethodIsDocumented) {
   for (const Method& method : AllMethods()) {
-    // Names say it all for the two that take and return nothing.
+    // The admin service's methods need no comment, because their names say everything.
     if (method.group == kSimulatedGroup) continue;
     EXPECT_NE(Comment(*method.descriptor), "") << method.path();
   }

@@ -114,7 +114,7 @@ TEST(CommandLineTest, HelpNamesEveryFlagAndExitCode) {
   }
 }
 
-// Else the field could be set after `--` alone.
+// Otherwise the field could only be set after `--`.
 TEST(CommandLineTest, NoReleasedFieldHasTheNameOfAFlag) {
   const Catalog catalog;
   for (const std::string& group : catalog.Groups()) {

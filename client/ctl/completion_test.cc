@@ -26,8 +26,7 @@ class CompletionTest : public testing::Test {
     std::ofstream(script_path_) << CompletionScript(catalog_, "bash").value();
   }
 
-  // Returns the words that bash offers at the end of a line; each of `words` is a shell word in
-  // quotes.
+  // Returns the words that bash completes at the end of a line. `words` are shell words in quotes.
   std::set<std::string> Complete(const std::vector<std::string>& words) {
     std::string line = absl::StrCat("source ", script_path_, "; COMP_WORDS=(csi-proxyctl");
     for (const std::string& word : words) absl::StrAppend(&line, " \"", word, "\"");
@@ -82,7 +81,7 @@ TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
               UnorderedElementsAre("--name=", "--force", "--api", "--json", "--output", "--timeout",
                                    "--connect-timeout", "--socket-dir", "--verbose", "--help",
                                    "--version", "--watch"));
-  // bash makes words of their own of `=` and what follows.
+  // bash splits words at `=`.
   EXPECT_THAT(Complete({"system", "stop-service", "--name", "=", "x", "--fo"}),
               UnorderedElementsAre("--force"));
   EXPECT_THAT(

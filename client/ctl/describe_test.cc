@@ -109,7 +109,8 @@ TEST_F(DescribeTest, HelpTellsOfNestedFieldsEnumsSecretsAndLists) {
   EXPECT_THAT(out_.str(), HasSubstr("\n  --json, other_open (list of OtherOpen)"));
 }
 
-// From the version, else from the hub, and those of fields and the whole group.
+// Errors come from the version's comment, or else the hub's, and from those of fields and the
+// group.
 TEST_F(DescribeTest, HelpNamesTheErrorsOfTheComments) {
   ASSERT_EQ(Help({"storage", "StageVolume"}), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("\n  NOT_FOUND when there is no such disk\n"));
@@ -161,7 +162,7 @@ TEST_F(DescribeTest, EveryExampleIsARequestOfItsMethod) {
         };
         EXPECT_TRUE(SetFields(catalog_, group, line->fields, secret, request.get()).ok())
             << example;
-        // A request that has fields shows at least one of them.
+        // The example of a request with fields sets at least one of them.
         const bool has_flags = !FieldFlags(*method.descriptor->input_type()).empty();
         const bool all_optional =
             method.descriptor->name() == "SetBehaviour" || method.descriptor->name() == "DumpState";

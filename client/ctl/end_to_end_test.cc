@@ -1,4 +1,4 @@
-// The program as people run it, against the service as they run that.
+// The program as people run it, against a real service.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ TEST_F(CtlTest, AVolumeFromTheRawDiskToItsMount) {
   absl::string_view id = volumes.output;
   ASSERT_TRUE(absl::ConsumePrefix(&id, "volume_ids  ")) << volumes.output;
   ASSERT_TRUE(absl::ConsumeSuffix(&id, "\n"));
-  // The id is taken from the table as it is.
+  // The id is copied from the table unchanged.
   const std::string volume = absl::StrCat(" --volume-id='", id, "'");
   const std::string path = R"(--target-path='C:\var\lib\kubelet\plugins\ctl')";
   EXPECT_EQ(Ctl("volume format-volume" + volume).exit_code, 0);
@@ -38,7 +38,7 @@ TEST_F(CtlTest, AVolumeFromTheRawDiskToItsMount) {
   EXPECT_EQ(Ctl("volume mount-volume " + path + volume).exit_code, 0);
   const Result mounted = Ctl("volume GetVolumeIDFromTargetPath --output=table " + path);
   EXPECT_EQ(mounted.output, absl::StrCat("volume_id  ", id, "\n"));
-  // The method has another name in an older version.
+  // An older version has the method under another name.
   EXPECT_EQ(
       Ctl("volume dismount-volume --path='C:\\var\\lib\\kubelet\\plugins\\ctl'" + volume).exit_code,
       0);
@@ -54,7 +54,7 @@ TEST_F(CtlTest, APersonGetsTheColumnsThatThePersonNeeds) {
             "3     -    5 GiB   RAW    -        offline (Policy), read-only  Google  pvc-1f2e3d4c");
   for (const std::string& line : lines) EXPECT_LE(line.size(), 100) << line;
   EXPECT_THAT(CtlAtTerminal("storage list-disks -o wide").output, HasSubstr("  5368709120 "));
-  // Scripts get what they have always got.
+  // Scripts get all columns, as in earlier releases.
   EXPECT_EQ(Ctl("storage list-disks -o table").output, Ctl("storage list-disks -o wide").output);
   EXPECT_THAT(Ctl("storage list-disks").output, HasSubstr("\"size_bytes\": \"5368709120\""));
   EXPECT_EQ(Ctl("storage list-disks -o name").output, "0\n1\n2\n3\n4\n");
@@ -73,7 +73,7 @@ TEST_F(CtlTest, EveryExampleOfTheHelpRuns) {
     for (const std::string& version : catalog.Versions(group)) {
       for (const ctl::Method& method : catalog.Methods(group, version)) {
         const std::string& name = method.descriptor->name();
-        // Each method once, and none that another name has replaced.
+        // Runs each method once, in its preferred version, and none that has a successor.
         const bool is_preferred = catalog.Find(group, name, "")->version == version;
         if (!is_preferred || !catalog.Successor(group, version).empty()) continue;
         const std::string line = ctl::ExampleOf(catalog, method);
@@ -91,7 +91,7 @@ TEST_F(CtlTest, EveryExampleOfTheHelpRuns) {
   EXPECT_GE(done, 35) << "others want a node that is prepared";
 }
 
-// A pipe gets a line for each change.
+// Output into a pipe has a line for each change.
 TEST_F(CtlTest, AWatchTellsOfChangesUntilItIsInterrupted) {
   const std::string command = Command("disk get-disk-state --disk-number=1 --watch=0.1");
   FILE* const pipe =

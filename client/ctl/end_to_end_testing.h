@@ -1,4 +1,4 @@
-// For tests: the program as people run it, against the service as they run that.
+// For tests: the program as people run it, against a real service.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace csi_proxy::integration {
 
 struct Result {
   int exit_code;
-  std::string output;  // and errors
+  std::string output;  // Standard output and standard error.
 };
 
 class CtlTest : public testing::Test {
@@ -38,7 +38,7 @@ class CtlTest : public testing::Test {
                         " ", arguments, " 2>&1");
   }
 
-  // Runs csi-proxyctl with arguments as a shell reads them, and without a terminal.
+  // Runs csi-proxyctl without a terminal. A shell parses `arguments`.
   Result Ctl(const std::string& arguments) {
     FILE* const pipe = popen(absl::StrCat("</dev/null ", Command(arguments)).c_str(), "r");
     Result result;
@@ -49,8 +49,8 @@ class CtlTest : public testing::Test {
     return result;
   }
 
-  // Runs it at a terminal, where a person answers its question after `meanwhile`. Without an answer
-  // it asks nothing.
+  // Runs csi-proxyctl at a terminal and answers its question with `answer` after calling
+  // `meanwhile`. Without `answer`, it must not ask.
   Result CtlAtTerminal(const std::string& arguments,
                        const std::optional<std::string>& answer = std::nullopt,
                        const std::function<void()>& meanwhile = nullptr) {

@@ -124,7 +124,7 @@ TEST_F(ListingsTest, OnlyListsHaveNames) {
                                    "ListSmbMappings", "ListTargetPortals", "ListVolumesOnDisk"));
 }
 
-// A field that is gone or has another type would empty its column, or show the list whole.
+// A field that is missing or has another type would leave its column empty, or show all columns.
 TEST_F(ListingsTest, EveryListingReadsFieldsThatItsResponsesHave) {
   std::set<std::string> used;
   for (const Method& method : AllMethods()) {

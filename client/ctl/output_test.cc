@@ -55,7 +55,7 @@ TEST_F(OutputTest, ListsKeepTheServicesOrder) {
   EXPECT_EQ(ToTable(*Response("disk", "ListDiskIDs", "")), "diskIDs  (none)\n");
 }
 
-// A volume id must be copied from the table as it is.
+// People copy volume ids from the table, so backslashes must not be escaped.
 TEST_F(OutputTest, PathsAreShownAsTheyAreAndControlCharactersAreNot) {
   EXPECT_EQ(ToTable(*Response("volume", "GetVolumeIDFromTargetPath",
                               R"(volume_id: "\\\\?\\Volume{1}\\ \033[2J\n")")),
@@ -82,7 +82,7 @@ TEST(SizeTextTest, TheUnitIsOneThatPeopleRead) {
   EXPECT_EQ(SizeText(uint64_t{4} << 40), "4096 GiB");
 }
 
-// Every answer that a service may give can be shown.
+// Every response of a released method can be shown.
 TEST_F(OutputTest, EveryReleasedResponseHasATableAndJson) {
   for (const std::string& group : catalog_.Groups()) {
     for (const std::string& version : catalog_.Versions(group)) {

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 class RequestTest : public testing::Test {
  protected:
-  // An empty request of a method.
+  // Returns an empty request of a method.
   std::unique_ptr<pb::Message> New(const std::string& group, const std::string& method,
                                    const std::string& version = "") {
     group_ = group;
@@ -33,7 +33,7 @@ class RequestTest : public testing::Test {
         request);
   }
 
-  // The error that setting the fields of an empty request ends with.
+  // Sets the fields of an empty request and returns the error.
   std::string Error(const std::string& group, const std::string& method,
                     const std::vector<FieldArgument>& arguments, const std::string& version = "") {
     const auto request = New(group, method, version);
@@ -46,7 +46,7 @@ class RequestTest : public testing::Test {
   std::string group_;
 };
 
-// A value that fits the flag, and is not the field's default.
+// Returns a value that fits the flag and is not the field's default.
 std::string ValueFor(const std::string& flag) {
   const std::string kind = flag.substr(flag.find('=') + 1);
   if (kind == "BOOL") return "true";
@@ -57,8 +57,8 @@ std::string ValueFor(const std::string& flag) {
   return "7";
 }
 
-// Counts by the descriptor alone the fields of a message that can be given as flags; the others are
-// added to `not_flags`.
+// Counts the fields of a message that can be given as flags, by the descriptor only. Adds the other
+// fields to `not_flags`.
 int CountFields(const pb::Descriptor& type, std::vector<std::string>* not_flags) {
   int count = 0;
   for (int i = 0; i < type.field_count(); ++i) {
@@ -74,7 +74,7 @@ int CountFields(const pb::Descriptor& type, std::vector<std::string>* not_flags)
   return count;
 }
 
-// The number of fields that are set, at all depths.
+// Returns the number of fields that are set, including nested ones.
 int CountSet(const pb::Message& message) {
   std::vector<const pb::FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
@@ -206,7 +206,7 @@ TEST_F(RequestTest, SecretsComeFromFilesAndStandardInput) {
     ASSERT_TRUE(Set(request.get(), {argument}).ok()) << argument.name;
     EXPECT_EQ(request->ShortDebugString(), absl::StrCat("password: \"", secret, "\""));
   }
-  // Every version, and CHAP secrets too.
+  // Every version of smb, and CHAP secrets.
   for (const std::string& version : catalog_.Versions("smb")) {
     const auto request = New("smb", method, version);
     EXPECT_TRUE(Set(request.get(), {{"password-file", "/p", true}}).ok()) << version;

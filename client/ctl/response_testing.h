@@ -1,4 +1,4 @@
-// Makes responses of the released rpcs for tests of what is shown of them.
+// Makes responses of released methods, for tests of their output.
 #pragma once
 
 #include <google/protobuf/text_format.h>
@@ -13,7 +13,7 @@ namespace csi_proxy::ctl {
 
 class ResponseTest : public testing::Test {
  protected:
-  // The response of a method with that content.
+  // Returns the response of a method with the given content.
   std::unique_ptr<pb::Message> Response(const std::string& group, const std::string& method,
                                         const std::string& textproto) {
     auto response = catalog_.New(catalog_.Find(group, method, "")->descriptor->output_type());

@@ -63,7 +63,7 @@ TEST_F(WatchCallTest, ThePausesHaveALimit) {
   EXPECT_THAT(pauses_, ElementsAre(absl::Hours(1), absl::Hours(1), absl::Hours(1)));
 }
 
-// The complaint goes from the screen, and the time is still that of the change.
+// The error disappears from the screen, and the time is still that of the change.
 TEST_F(WatchCallTest, AClearedScreenIsDrawnAnewAfterAnError) {
   answers_ = {"a\n", absl::UnavailableError("gone"), "a\n", "a\n"};
   EXPECT_EQ(Watch(Before::kCleared), kOk);

@@ -1,4 +1,4 @@
-// A service for tests of what watches it.
+// For tests of watches: a service with given answers.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,8 @@
 
 namespace csi_proxy::ctl::watch {
 
-// A service whose answers are given, and a clock that `sleep` moves. A watch ends with the answers.
+// A service with given answers, and a clock that `sleep` advances. A watch ends after the last
+// answer.
 class GivenAnswersTest : public testing::Test {
  protected:
   explicit GivenAnswersTest(absl::Time now) : now_(now) {}

@@ -36,7 +36,7 @@ TEST(YamlTest, ObjectsAndListsAreBlocks) {
   EXPECT_EQ(Yaml("\"a\""), "a\n");
 }
 
-// Quotes keep what YAML would take for something else.
+// Strings that YAML would read as another type are quoted.
 TEST(YamlTest, StringsStayStrings) {
   for (const char* plain : {"SAS", "read-only", "a_1", "Ok", "nullable"}) {
     EXPECT_EQ(Yaml(absl::StrCat("\"", plain, "\"")), absl::StrCat(plain, "\n"));
@@ -52,7 +52,7 @@ TEST(YamlTest, StringsStayStrings) {
   EXPECT_EQ(Yaml(R"({"it's": "it's", "1": "x"})"), "'it''s': 'it''s'\n'1': x\n");
 }
 
-// A path is as it is; a backslash would double between double quotes.
+// Single quotes leave a path unchanged; double quotes would double its backslashes.
 TEST(YamlTest, PathsAreShownAsTheyAreAndControlCharactersAreEscaped) {
   EXPECT_EQ(Yaml(R"("\\\\?\\Volume{1}\\")"), "'\\\\?\\Volume{1}\\'\n");
   EXPECT_EQ(Yaml(R"("C:\\a\u001b[2J\n\"")"), R"("C:\\a\u001B[2J\u000A\"")"
@@ -73,7 +73,7 @@ TEST(YamlTest, OtherTextsAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(JsonToYaml(std::string(100000, '[')).status()));
 }
 
-// Every answer that a service may give can be shown.
+// Every response of a released method can be shown.
 TEST(YamlTest, EveryReleasedResponse) {
   const Catalog catalog;
   for (const std::string& group : catalog.Groups()) {

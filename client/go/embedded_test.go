@@ -21,7 +21,7 @@ import (
 
 const plugins = `C:\var\lib\kubelet\plugins`
 
-// mustFail checks the code of a call's status, and what its message says.
+// mustFail checks the code and the message of a call's error.
 func mustFail(t *testing.T, err error, code codes.Code, words string) {
 	t.Helper()
 	if got := status.Convert(err); got.Code() != code || !strings.Contains(got.Message(), words) {
@@ -34,7 +34,7 @@ func TestEmbeddedMountsAVolume(t *testing.T) {
 	if conn.Mode() != Embedded {
 		t.Errorf("the mode is %v", conn.Mode())
 	}
-	// A context that cannot end, and one that can, take different ways.
+	// Contexts that can be cancelled and contexts that cannot take different code paths.
 	deadline, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for i, ctx := range []context.Context{context.Background(), deadline} {
@@ -79,7 +79,7 @@ func TestEmbeddedErrors(t *testing.T) {
 	mustFail(t, err, codes.Unimplemented, "/v1.Disk/Watch")
 }
 
-// contexts returns a context that cannot end and one that can.
+// contexts returns a context that cannot be cancelled and one that can.
 func contexts(t *testing.T) []context.Context {
 	deadline, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -102,7 +102,7 @@ func TestEmbeddedCallsEndWithTheirContext(t *testing.T) {
 	_, err = client.PathExists(cancelled, &filesystemv1.PathExistsRequest{Path: plugins})
 	mustFail(t, err, codes.Canceled, "context canceled")
 
-	// This context ends before the call.
+	// This context is cancelled before the call.
 	_, err = client.PathExists(cancelled, &filesystemv1.PathExistsRequest{Path: plugins})
 	mustFail(t, err, codes.Canceled, "context canceled")
 	past, cancel := context.WithDeadline(context.Background(), begin)
@@ -110,14 +110,14 @@ func TestEmbeddedCallsEndWithTheirContext(t *testing.T) {
 	_, err = client.PathExists(past, &filesystemv1.PathExistsRequest{Path: plugins})
 	mustFail(t, err, codes.DeadlineExceeded, "context deadline exceeded")
 
-	// The node has let go of them: closing waits for calls.
+	// Closing waits for the calls, so it shows that they have left the node.
 	conn.Close()
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
 }
 
-// A call whose log function does not return is one that cannot be cut short.
+// Only the log function's return ends this call, so no cancellation can stop it.
 func TestEmbeddedCallsAreGivenUp(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
 	conn := connectEmbedded(t, WithLog(func(_ Severity, line string) {
@@ -291,7 +291,7 @@ func TestEmbeddedRefusesOptions(t *testing.T) {
 	}
 }
 
-// shout is a codec that upsets what it sends.
+// shout is a codec that replaces the disk number of requests by 99.
 type shout struct{ protoCodec }
 
 func (s shout) Marshal(v interface{}) ([]byte, error) {
@@ -310,7 +310,7 @@ func TestEmbeddedCallOptions(t *testing.T) {
 	}
 }
 
-// Answers stay intact while the garbage collector moves and frees memory.
+// Answers stay intact while the garbage collector frees memory.
 func TestEmbeddedUnderGarbageCollection(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	conn := connectEmbedded(t)

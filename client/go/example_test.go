@@ -12,7 +12,7 @@ import (
 	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 )
 
-// A driver connects once, and makes the clients it needs.
+// A driver connects once and makes the clients that it needs.
 func Example() {
 	conn, err := csiproxy.Connect(csiproxy.Auto)
 	if err != nil {
@@ -33,7 +33,7 @@ func Example() {
 	fmt.Println(found.VolumeIds[0])
 }
 
-// A driver's flag decides, and the environment where the flag is left at auto.
+// A driver's flag selects the mode. If it is auto, the environment does.
 func ExampleMode_Set() {
 	mode := csiproxy.Auto
 	flags := flag.NewFlagSet("driver", flag.ExitOnError)
@@ -43,7 +43,7 @@ func ExampleMode_Set() {
 	// Output: embedded
 }
 
-// A test of a driver has a node of its own, as it needs it.
+// Each test of a driver gets a node that it describes itself.
 func ExampleWithSimulatedNode() {
 	conn, err := csiproxy.Connect(csiproxy.Embedded, csiproxy.WithSimulatedNode(`
 		disk { number: 1 size_bytes: 10737418240 serial_number: "vol0a1b2c3d" }

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// environment returns a variable by which the tests are given what they need.
+// environment returns an environment variable, and skips the test if it is unset.
 func environment(t testing.TB, variable string) string {
 	value := os.Getenv(variable)
 	if value == "" {
@@ -25,8 +25,7 @@ func environment(t testing.TB, variable string) string {
 	return value
 }
 
-// tempDir is t.TempDir, which fails the test where the directory cannot be removed as Go does it: so
-// it is under Wine.
+// tempDir is t.TempDir without a failure if the directory cannot be removed, as under Wine.
 func tempDir(t testing.TB) string {
 	directory, err := os.MkdirTemp("", "csiproxy")
 	if err != nil {
@@ -36,7 +35,7 @@ func tempDir(t testing.TB) string {
 	return directory
 }
 
-// recorder keeps lines of the log.
+// recorder records log lines.
 type recorder struct {
 	mutex sync.Mutex
 	lines []string
@@ -65,8 +64,8 @@ func connectEmbedded(t testing.TB, opts ...Option) *Conn {
 	return conn
 }
 
-// slow makes an operation of the simulated node take a while. Its administrator is sent fields of
-// Fault in server/simulator/node.proto, unknown to Empty, which carries them all the same.
+// slow delays an operation of the simulated node. The admin service is sent the fields of Fault in
+// server/simulator/node.proto as unknown fields of an Empty.
 func slow(t testing.TB, conn *Conn, operation string, latency time.Duration) {
 	fault := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), operation)
 	fault = protowire.AppendVarint(protowire.AppendTag(fault, 4, protowire.VarintType), uint64(latency.Milliseconds()))
@@ -79,7 +78,7 @@ func slow(t testing.TB, conn *Conn, operation string, latency time.Duration) {
 	}
 }
 
-// startService runs csi-proxy with a simulated node, and returns once its pipes are there.
+// startService runs csi-proxy with a simulated node, and waits until its pipes exist.
 func startService(t testing.TB, directory string) (stop func()) {
 	program := environment(t, "CSI_PROXY_SERVICE")
 	command := exec.Command(program, "--host=simulated", "--socket-dir="+directory)

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// systemLibrary is a library that is there, and not CSI Proxy's.
+// systemLibrary is some library that exists on every system.
 func systemLibrary(t *testing.T) string {
 	if runtime.GOOS == "windows" {
 		return filepath.Join(os.Getenv("SystemRoot"), "System32", "kernel32.dll")
@@ -73,7 +73,7 @@ func TestOnlyTheKnownABIIsLoaded(t *testing.T) {
 	}
 }
 
-// A library in the current directory may be anybody's.
+// Other users may have put a library into the current directory.
 func TestTheCurrentDirectoryIsNotSearched(t *testing.T) {
 	path := environment(t, "CSI_PROXY_LIBRARY")
 	if os.Getenv("CSI_PROXY_TEST_CHILD") != "" {
@@ -94,7 +94,7 @@ func TestTheCurrentDirectoryIsNotSearched(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(directory, libraryName), code, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// A new process: one that has a library loaded finds it again by its name alone.
+	// Run in a new process, because one that has loaded a library finds it again by name.
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A process whose token has the group of administrators for denials only, as before elevation, is no
-// administrator's.
+// A process with the Administrators group for denials only, as before elevation, may not manage
+// storage.
 func TestOnlyAnAdministratorMayManageStorage(t *testing.T) {
 	if may, _ := mayManageStorage(); !may {
 		t.Skip("the tests are not run by an administrator")

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// volumes is a service that has one volume.
+// volumes is a service with one volume.
 type volumes struct {
 	volumev1.UnimplementedVolumeServer
 }
@@ -29,7 +29,7 @@ func (volumes) ListVolumesOnDisk(_ context.Context, request *volumev1.ListVolume
 	return &volumev1.ListVolumesOnDiskResponse{VolumeIds: []string{"volume"}}, nil
 }
 
-// serve opens a pipe that serves volumes, until it is told to stop.
+// serve opens a pipe that serves volumes until stop is called.
 func serve(t *testing.T, directory, pipe string) (stop func()) {
 	listener, err := net.Listen("unix", filepath.Join(directory, pipe+".sock"))
 	if err != nil {
@@ -68,7 +68,7 @@ func TestRemoteCallsTheMethodsPipe(t *testing.T) {
 		t.Errorf("without the service: got %v", err)
 	}
 	stop := serve(t, directory, "csi-proxy-volume-v1")
-	// gRPC pauses after a failure, here for a second at most.
+	// gRPC pauses after a failure, in this client for a second at most.
 	var response *volumev1.ListVolumesOnDiskResponse
 	var err error
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -121,7 +121,7 @@ func TestTheSocketDirectory(t *testing.T) {
 	if pipe := firstPipe(directory); pipe != "" {
 		t.Errorf("there is a pipe %s", pipe)
 	}
-	// This pipe is not the first that is looked for.
+	// This pipe is not the first that Auto looks for.
 	stop := serve(t, directory, "csi-proxy-volume-v1beta1")
 	want := filepath.Join(directory, "csi-proxy-volume-v1beta1.sock")
 	t.Setenv("CSI_PROXY_MODE", "")
@@ -165,13 +165,13 @@ func TestASocketNobodyListensOnIsNotThere(t *testing.T) {
 	}
 }
 
-// A call ends with its context, whatever the other end does.
+// A call ends with its context, even if the server does not answer.
 func TestRemoteCallsEnd(t *testing.T) {
 	for name, serve := range map[string]func(net.Conn){
 		"silent":         func(conn net.Conn) {},
 		"closes at once": func(conn net.Conn) { conn.Close() },
 		"garbage":        func(conn net.Conn) { conn.Write(make([]byte, 1000)) },
-		// Its settings, and a window that lets the client send all it has.
+		// Sends settings and a window that let the client send without limit, but does not read.
 		"stuck": func(conn net.Conn) {
 			conn.Write([]byte("\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x7f\xff\xff\xff\x00\x00\x04\x08\x00\x00\x00\x00\x00\x7f\xfe\x00\x00"))
 		},

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Many goroutines call through one connection, give calls up at any moment, and see it closed.
+// Many goroutines call through one connection and cancel calls at any time, until it is closed.
 func TestEmbeddedStress(t *testing.T) {
 	const rounds, callers = 5, 64
 	var count [codes.Unauthenticated + 1]atomic.Int64
@@ -61,7 +61,7 @@ func TestEmbeddedStress(t *testing.T) {
 	t.Logf("%d calls", total)
 }
 
-// randomCall makes a call that may or may not be given up.
+// randomCall makes a call that may be cancelled.
 func randomCall(conn *Conn, random *rand.Rand) error {
 	ctx, cancel := context.Background(), context.CancelFunc(func() {})
 	wait := time.Duration(random.Intn(4000)) * time.Microsecond

@@ -1,4 +1,4 @@
-// The registrar before a kubelet that misses its socket.
+// The registrar with a kubelet that misses its socket.
 #include "client/sidecars/registrar.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ class RegistrarTest : public ::testing::Test {
     ASSERT_TRUE(registrar.ok()) << registrar.status();
     registrar_ = *std::move(registrar);
   }
-  // When the socket was made: an inode may have the number of one that has gone. 0 without one.
+  // Returns when the socket was created, or 0 if it does not exist. Inode numbers may be reused.
   int64_t Made() const {
     struct stat file;
     if (stat(socket_.c_str(), &file) != 0) return 0;
@@ -55,7 +55,7 @@ class RegistrarTest : public ::testing::Test {
     const int64_t before = Made();
     return Eventually([&] { return Made() != before && Made() != 0; });
   }
-  // How many sockets there have been since now.
+  // Returns how many sockets have existed within `time` from now.
   size_t SocketsWithin(absl::Duration time) {
     std::set<int64_t> made;
     for (const absl::Time end = absl::Now() + time; absl::Now() < end;) {
@@ -78,7 +78,7 @@ class RegistrarTest : public ::testing::Test {
   TemporaryDirectory directory_;
   const std::string socket_ = absl::StrCat(directory_.path(), "/", kName, "-reg.sock");
   Metrics metrics_{kName};
-  std::mutex mutex_;  // guards the next
+  std::mutex mutex_;  // Guards lines_.
   std::string log_;
   std::unique_ptr<Registrar> registrar_;
 };
@@ -87,7 +87,7 @@ TEST_F(RegistrarTest, AKubeletThatDoesNotCallGetsNewSocketsUntilItDoes) {
   Start(absl::Milliseconds(50));
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(IsMadeAgain());
   EXPECT_FALSE(registrar_->registered());
-  // The next would be made after 1.6 s.
+  // Without the call, the next socket would be created after 1.6 s.
   Kubelet(socket_).GetInfo();
   EXPECT_EQ(SocketsWithin(absl::Seconds(2)), 1u);
   Kubelet(socket_).Notify(true, "");
@@ -96,11 +96,11 @@ TEST_F(RegistrarTest, AKubeletThatDoesNotCallGetsNewSocketsUntilItDoes) {
 
 TEST_F(RegistrarTest, WaitsGetLonger) {
   Start(absl::Milliseconds(20));
-  // After 20, 20, 40, 80, 160, 320 and 640 ms.
+  // Sockets are created after 20, 20, 40, 80, 160, 320 and 640 ms.
   const size_t sockets = SocketsWithin(absl::Milliseconds(900));
   EXPECT_GE(sockets, 2u);
   EXPECT_LE(sockets, 7u);
-  // The log tells of the first, the second, the fourth.
+  // The log has lines about the first, the second and the fourth.
   EXPECT_LE(Lines(), 3);
   EXPECT_GE(Lines(), 1);
 }
@@ -156,7 +156,7 @@ TEST_F(RegistrarTest, HealthMayRequireRegistration) {
   EXPECT_EQ(registrar_->Health().code, 500);
 }
 
-// A header block that does not end (CVE-2023-33953), which gRPC would keep.
+// gRPC would buffer a header block without an end (CVE-2023-33953).
 TEST(SocketChannelTest, ADriverThatFloodsIsCutOff) {
   const TemporaryDirectory directory;
   const std::string csi = directory.path() + "/csi.sock";
@@ -169,7 +169,7 @@ TEST(SocketChannelTest, ADriverThatFloodsIsCutOff) {
   size_t taken = 0;
   std::thread driver([&] {
     const UniqueFd client(accept(listener.get(), nullptr, nullptr));
-    // SETTINGS, then HEADERS of stream 1: a literal whose name has 256 MiB, in CONTINUATIONs.
+    // SETTINGS, then HEADERS of stream 1: a literal with a name of 256 MiB, in CONTINUATION frames.
     std::string bytes("\0\0\0\4\0\0\0\0\0\0\0\6\1\0\0\0\0\1\0\x7f\xff\xff\xff\x7f", 24);
     while (taken < kFlood) {
       const ssize_t sent = send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -185,7 +185,7 @@ TEST(SocketChannelTest, ADriverThatFloodsIsCutOff) {
     EXPECT_FALSE(Probe(**channel, deadline).ok());
   }
   driver.join();
-  // More than was received is in the buffers between the two.
+  // Includes bytes in the buffers between the two, so it may be more than was received.
   EXPECT_GT(taken, SocketChannel::kMostReceived / 2);
   EXPECT_LT(taken, size_t{4 << 20});
 }

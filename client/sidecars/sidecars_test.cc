@@ -68,7 +68,7 @@ class SidecarsTest : public ::testing::Test {
   bool Served() {
     return Eventually([this] { return Healthz().code != 0; });
   }
-  // Waits until the sidecars cannot go on, and returns their reason.
+  // Waits until the sidecars fail, and returns the reason.
   absl::Status Failure() {
     absl::Status failure;
     EXPECT_TRUE(Eventually([this, &failure] {
@@ -93,7 +93,7 @@ class SidecarsTest : public ::testing::Test {
   const std::string registration_ = registry_ + "/test.csi.example-reg.sock";
   const std::string marker_ = directory_.path() + "/registration";
   const int port_ = FreePort();
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // Guards the members below.
   absl::Status failure_;
   std::string refused_, log_;
 };
@@ -129,7 +129,7 @@ TEST_F(SidecarsTest, RegistersTheDriver) {
 TEST_F(SidecarsTest, AnswersAfterRestWhoHasStayedAndWhoComes) {
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
-  // Longer than gRPC's server is kept for nobody.
+  // Longer than gRPC's server is kept without a client.
   constexpr absl::Duration kRest = absl::Milliseconds(1300);
   Kubelet stays(registration_);
   EXPECT_EQ(stays.GetInfo().name(), "test.csi.example");
@@ -168,7 +168,7 @@ TEST_F(SidecarsTest, AnotherRegistrarsSocketIsLeftAlone) {
   auto first = Start(Options());
   Kubelet(registration_).Notify(true, "");
   EXPECT_TRUE(first->registered());
-  // A pod is replaced: the new one's registrar takes the place before the old one goes.
+  // When a pod is replaced, the new registrar takes over the socket before the old one ends.
   SidecarsOptions options = Options();
   options.livenessprobe.reset();
   auto second = Start(options);

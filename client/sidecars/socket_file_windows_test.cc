@@ -1,6 +1,6 @@
-// The files of Unix sockets, and servers on them where Windows has such sockets: Wine 8 lacks them.
+// The files of Unix sockets, and servers on such sockets if Windows has them. Wine 8 does not.
 #include "client/sidecars/socket_testing_windows.h"
-// After winsock2.h.
+// Must follow winsock2.h.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -57,7 +57,7 @@ TEST_F(SocketFileTest, KnowsItsOwnFileAndRemovesNoOther) {
   const auto file = ProtectSocket(path_);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(file->in_place());
-  // Made before ours goes, so that it is not given the same number.
+  // Created before the old file is deleted, so that it has another id.
   Make(other());
   ASSERT_TRUE(MoveFileExW(win32::Utf16(other()).c_str(), win32::Utf16(path_).c_str(),
                           MOVEFILE_REPLACE_EXISTING));
@@ -70,7 +70,7 @@ TEST_F(SocketFileTest, RemovesItsOwn) {
   Make(path_);
   const auto file = ProtectSocket(path_);
   ASSERT_TRUE(file.ok()) << file.status();
-  // Somebody has it open, as a scanner does, whom Wine 8 would wait for.
+  // Another program, for example a scanner, has the file open. Wine 8 would wait for it.
   win32::UniqueHandle open(CreateFileW(win32::Utf16(path_).c_str(), GENERIC_READ,
                                        FILE_SHARE_READ | FILE_SHARE_DELETE, nullptr, OPEN_EXISTING,
                                        0, nullptr));
@@ -91,7 +91,7 @@ TEST_F(SocketFileTest, LetsInNobodyElse) {
   ASSERT_TRUE(security->has_dacl);
   EXPECT_FALSE(security->dacl.empty());
   for (const pipe::AccessEntry& entry : security->dacl) {
-    // Everyone, authenticated users, users.
+    // The SIDs of Everyone, Authenticated Users and Users.
     for (const char* many : {"S-1-1-0", "S-1-5-11", "S-1-5-32-545"}) EXPECT_NE(entry.sid, many);
   }
 }

@@ -1,8 +1,8 @@
-// A service that tests of sockets serve, and a call of it.
+// For tests of sockets: a service, and a call of it.
 #pragma once
 
 #include "client/sidecars/socket_windows.h"
-// After winsock2.h.
+// Must follow winsock2.h.
 #include <grpcpp/client_context.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ class Service final : public Filesystem::Service {
     response->set_error(text);
     return grpc::Status::OK;
   }
-  // Waits until its client has gone.
+  // Waits until the client has disconnected.
   grpc::Status Mkdir(grpc::ServerContext* context, const ::v1alpha1::MkdirRequest*,
                      ::v1alpha1::MkdirResponse*) override {
     ++waiting;

@@ -1,7 +1,7 @@
-// gRPC over sockets of Windows, by the code that Unix sockets take, but over TCP: Wine 8 lacks Unix
+// gRPC over Windows sockets, by the code for Unix sockets but over TCP, because Wine 8 has no Unix
 // sockets.
 #include "client/sidecars/socket_testing_windows.h"
-// After winsock2.h.
+// Must follow winsock2.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Tells whether it holds within a while.
+// Returns true if the condition becomes true within kSoon.
 template <typename Condition>
 bool Soon(Condition condition) {
   const absl::Time give_up = absl::Now() + kSoon;
@@ -32,10 +32,10 @@ bool Soon(Condition condition) {
   return condition();
 }
 
-// A call that does not end by itself, on a thread of its own.
+// A call on its own thread that does not end by itself.
 class LongCall {
  public:
-  // `request_bytes` are sent.
+  // Sends a request of `request_bytes` bytes.
   explicit LongCall(std::shared_ptr<grpc::Channel> channel, size_t request_bytes = 0)
       : thread_([this, channel = std::move(channel), request_bytes] {
           ::v1alpha1::MkdirRequest request;
@@ -126,14 +126,15 @@ TEST_F(SocketTransportTest, AStopEndsTheCallsUnderWay) {
   EXPECT_EQ(Ask(*channel).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-// Returns the bytes of another program that asks and does not read: the preface, settings that let
-// the server send without limit, and a call of PathExists.
+// Returns the bytes of a client that calls but does not read: the preface, settings that let the
+// server send without limit, and a call of PathExists.
 std::string CallWithoutLimit() {
   const std::string path = "/v1alpha1.Filesystem/PathExists", type = "application/grpc";
   const auto text = [](const std::string& value) {
     return static_cast<char>(value.size()) + value;
   };
-  // POST, http; then by the indices of their names in the static table of RFC 7541.
+  // POST and http by index, then headers by the index of their name in the static table of RFC
+  // 7541.
   const std::string headers = "\x83\x86\x04" + text(path) + '\x01' + text("localhost") +
                               "\x0f\x10" + text(type) + '\0' + text("te") + text("trailers");
   const auto frame = [](char kind, char flags, const std::string& body) {
@@ -148,7 +149,7 @@ TEST_F(SocketTransportTest, AStopDoesNotWaitForWhoDoesNotRead) {
   service_.text = std::string(64 << 20, 'x');
   const pipe::Socket client = *pipe::Connect(address_, absl::Now() + kSoon);
   ASSERT_TRUE(pipe::SendAll(client, CallWithoutLimit()));
-  // Some of the answer has come, and there is no room for the rest.
+  // Part of the answer has arrived, and the buffers have no room for the rest.
   ASSERT_TRUE(Soon([&] {
     u_long bytes = 0;
     ioctlsocket(client.get(), static_cast<long>(FIONREAD), &bytes);
@@ -165,7 +166,7 @@ TEST_F(SocketTransportTest, NothingIsLeftOfConnections) {
     for (int i = 0; i < times; ++i) {
       const auto channel = Connect();
       EXPECT_TRUE(Ask(*channel).ok());
-      // Looks whether it is a socket, as the kubelet does, and leaves.
+      // Connects and disconnects, as the kubelet does to check whether this is a socket.
       EXPECT_TRUE(pipe::Connect(address_, absl::Now() + kSoon).ok());
     }
   };
@@ -175,7 +176,7 @@ TEST_F(SocketTransportTest, NothingIsLeftOfConnections) {
   EXPECT_TRUE(Soon([&] { return handles.Growth() < 100; })) << handles.Growth();
 }
 
-// Clients that come and go do not delay the end of anything, whatever they are doing.
+// Clients that connect and disconnect do not delay a stop, in any state.
 TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
   absl::Mutex mutex;
   std::atomic<bool> stop = false;
@@ -193,7 +194,7 @@ TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
         if (!channel.ok()) continue;
         LongCall call((*channel)->channel());
         if (Ask(**channel).ok()) ++answers;
-        // The long call is still under way.
+        // Reset while the long call is still under way.
         channel->reset();
       }
     });
@@ -216,7 +217,7 @@ TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
 
 // --- Servers that do not serve ---
 
-// Runs the given function on each connection, and keeps the connections until its own end.
+// Runs a function on each connection, and keeps the connections open until its own end.
 class RawServer {
  public:
   explicit RawServer(std::string says, bool closes = false) {

@@ -1,4 +1,4 @@
-// Clients of the sidecars, for tests.
+// For tests: clients of the sidecars.
 #pragma once
 
 #include <grpcpp/impl/codegen/client_unary_call.h>
@@ -32,7 +32,7 @@ inline bool Eventually(const std::function<bool()>& condition) {
   return true;
 }
 
-// Does what the kubelet does when it finds a socket, as far as tests are about that.
+// Makes the calls of a kubelet that has found a socket.
 class Kubelet {
  public:
   explicit Kubelet(const std::string& socket) {

@@ -12,7 +12,7 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// A call that only ends when nobody waits for its answer any more.
+// A call that ends only when it is cancelled.
 class HungCall final : public grpc::ServerUnaryReactor {
   void OnCancel() override { Finish(grpc::Status::CANCELLED); }
   void OnDone() override { delete this; }
@@ -52,7 +52,7 @@ void TestingDriver::End() { server_.reset(); }
 
 void TestingDriver::Begin() {
   auto server = SocketServer::Listen(socket_, this);
-  // A test without its driver would be pointless.
+  // The test cannot run without its driver.
   if (!server.ok()) abort();
   server_ = *std::move(server);
 }

@@ -1,4 +1,4 @@
-// For tests: the Identity service of a CSI driver that does as it is told.
+// For tests: a CSI driver's Identity service that answers as the test sets.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -16,7 +16,7 @@
 
 namespace csi_proxy::sidecars {
 
-// A driver's ways to answer Probe.
+// How the driver answers Probe.
 enum class ProbeMode { kReady, kReadyByOmission, kNotReady, kFails, kSlow, kHangs };
 
 class TestingDriver final : public grpc::Service {
@@ -26,7 +26,7 @@ class TestingDriver final : public grpc::Service {
   explicit TestingDriver(std::string socket, std::string name = "test.csi.example");
   ~TestingDriver() override;
 
-  // Stops, and starts, as a driver whose container is restarted.
+  // Stop and start the driver, as a restart of its container does.
   void End();
   void Begin();
 

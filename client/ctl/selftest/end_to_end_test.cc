@@ -1,4 +1,4 @@
-// `csi-proxyctl selftest` against the service.
+// Runs `csi-proxyctl selftest` against the service.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using testing::Not;
 
 using Flags = std::vector<std::string>;
 
-// All there is to ask for.
+// The flags that request every step.
 const Flags kEverything = {"--disk=1",
                            "--restart-service=MSiSCSI",
                            "--iscsi-portal=10.0.0.5:3260",
@@ -42,7 +42,7 @@ Flags With(Flags flags, const std::string& flag) {
 
 struct Outcome {
   int exit_code;
-  std::string output;  // and errors
+  std::string output;  // Standard output and standard error.
 };
 
 class SelftestTest : public testing::Test {
@@ -53,7 +53,7 @@ class SelftestTest : public testing::Test {
     server_ = *std::move(server);
   }
 
-  // Prints the results of the runs, which a failure's reader needs.
+  // Prints the results of all runs if the test has failed.
   void TearDown() override {
     if (HasFailure()) std::cout << told_ << "the service:\n" << server_->Log();
   }
@@ -71,7 +71,7 @@ class SelftestTest : public testing::Test {
     return {exit_code, text.str()};
   }
 
-  // Asks for a report, about a service that the simulated node has.
+  // Runs the selftest with a Windows service that the simulated node has, and reads its report.
   Outcome Selftest(const Flags& flags) {
     Flags arguments = {"selftest", "--service=RpcSs", "-o", "json"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
@@ -97,7 +97,7 @@ class SelftestTest : public testing::Test {
   ctl::selftest::Result ResultOf(const std::string& step) { return steps_[step].result(); }
   std::string DetailOf(const std::string& step) { return steps_[step].detail(); }
 
-  // The node without one disk, and without what only counts.
+  // Returns the node's state without one disk and without counters.
   std::string NodeBeside(uint32_t disk) {
     simulated::Node node = server_->Dump();
     for (int i = node.disk_size(); i-- > 0;) {
@@ -107,7 +107,7 @@ class SelftestTest : public testing::Test {
     return node.DebugString();
   }
 
-  // The node but for what WMI has yet to notice: to ask may be enough for it to do so.
+  // Returns the node's state without the values that WMI has cached, which reading may refresh.
   std::string NodeButCaches() {
     simulated::Node node = server_->Dump();
     for (simulated::Disk& disk : *node.mutable_disk()) {
@@ -118,7 +118,7 @@ class SelftestTest : public testing::Test {
     return node.DebugString();
   }
 
-  // Has mounting, or unmounting, fail `times` times, or always.
+  // Makes mounting or unmounting fail `times` times, or always.
   void Fail(const char* operation, int times) {
     const absl::Status injected = server_->InjectFault(FaultRule(operation, times));
     ASSERT_TRUE(injected.ok()) << injected;
@@ -173,7 +173,7 @@ TEST_F(SelftestTest, WithAllFlagsEveryStepIsTakenAndCallsWhatItSays) {
 }
 
 TEST_F(SelftestTest, ThePasswordComesFromTheEnvironmentAndIsNeverPrinted) {
-  // For good, which no other test minds.
+  // Never unset, because no other test reads the variable.
   static char password[] = "CSI_PROXY_SMB_PASSWORD=Wr0ngSecret";
   ASSERT_EQ(putenv(password), 0);
   const Outcome result = Selftest(With(kEverything, "--verbose"));
@@ -190,7 +190,7 @@ TEST_F(SelftestTest, ADiskThatIsNotFreeIsLeftAlone) {
   EXPECT_EQ(Selftest({"--disk", "1"}).exit_code, 2);
   EXPECT_EQ(Selftest({"--disk=0"}).exit_code, 1);
   EXPECT_EQ(ResultOf("free"), ctl::selftest::FAILED);
-  // The flag does not help here: the system is on the disk.
+  // The flag must not help, because the system volume is on this disk.
   EXPECT_EQ(Selftest({"--disk=0", "--disk-is-mine"}).exit_code, 1);
   EXPECT_THAT(DetailOf("free"), HasSubstr("holds the working directory"));
   EXPECT_EQ(ResultOf("partition"), ctl::selftest::SKIPPED);
@@ -206,7 +206,7 @@ TEST_F(SelftestTest, AUsedDiskIsTakenOnlyFromItsOwner) {
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_THAT(DetailOf("free"), HasSubstr("--disk-is-mine"));
   EXPECT_EQ(NodeButCaches(), used);
-  // Offline its volume does not show; its partitions do.
+  // An offline disk shows its partitions, but not its volumes.
   ASSERT_EQ(Ctl({"disk", "set-disk-state", "--disk-number=1", "--is-online=false"}).exit_code, 0);
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_EQ(ResultOf("free"), ctl::selftest::FAILED);
@@ -256,7 +256,7 @@ TEST_F(SelftestTest, WhatCannotBeTakenBackIsTold) {
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::FAILED);
   EXPECT_THAT(DetailOf("clean-up"), HasSubstr("left behind: mount: volume.UnmountVolume"));
-  // A later one says why it will not work there.
+  // The next run explains why it fails.
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_THAT(DetailOf("work-directory"), HasSubstr("exists already"));
 }

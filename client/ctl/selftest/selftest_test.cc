@@ -35,7 +35,7 @@ class RunTest : public testing::Test {
   void Run(const std::vector<Step>& steps) {
     report_ = selftest::Run(steps, options_, rpcs_, [](const std::string&) {});
   }
-  // Takes steps without those they need.
+  // Runs the named steps without the steps that they need.
   void RunOnly(const std::set<std::string>& names) {
     std::vector<Step> steps;
     for (Step step : Steps()) {
@@ -171,7 +171,7 @@ TEST_F(RunTest, AnotherDiskThanTheOneNamedIsNotTouched) {
   EXPECT_EQ(Of("volume").result(), FAILED);
 }
 
-// The volume that a disk lists must lie on it, as the volume itself says.
+// The volume that ListVolumesOnDisk returns must report the same disk.
 TEST_F(RunTest, AVolumeOfAnotherDiskIsNotTaken) {
   pipes_.answers["volume.ListVolumesOnDisk"].json = R"({"volume_ids": ["v"]})";
   pipes_.answers["volume.GetDiskNumberFromVolumeID"].json = R"({"disk_number": 5})";

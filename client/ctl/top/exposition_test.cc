@@ -26,7 +26,7 @@ Read ReadAll(absl::string_view text) {
   return read;
 }
 
-// The example of https://prometheus.io/docs/instrumenting/exposition_formats/, shortened.
+// The example in https://prometheus.io/docs/instrumenting/exposition_formats/, shortened.
 TEST(ExpositionTest, TheFormatsOwnExample) {
   const Read read = ReadAll(R"(# HELP http_requests_total The total number of HTTP requests.
 # TYPE http_requests_total counter

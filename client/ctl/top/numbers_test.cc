@@ -85,14 +85,14 @@ TEST(NumbersTest, AServiceThatBeganAnewCountsFromItsBeginning) {
   Numbers now = before;
   now.rpcs["v1.Disk/Rescan"].finished = 5;
   EXPECT_EQ(Since(before, now).rpcs.at("v1.Disk/Rescan").finished, 5) << "less than before";
-  // More than before, and yet since a restart.
+  // Higher than before, although the service has restarted.
   now.rpcs["v1.Disk/Rescan"].finished = 50;
   now.started = absl::FromUnixSeconds(2000);
   EXPECT_EQ(Since(before, now).rpcs.at("v1.Disk/Rescan").finished, 50);
 }
 
-// As Prometheus says: linear within a bucket, whose lower bound is 0 for the first; the second
-// highest bound for what lies in the last.
+// Prometheus interpolates linearly within a bucket. The lower bound of the first bucket is 0. For
+// values in the last bucket, it returns the second highest bound.
 TEST(QuantileTest, IsThatOfPrometheus) {
   const std::map<double, double> within = {{0.1, 10}, {0.3, 20}, {1, 20}, {kInfinite, 20}};
   EXPECT_DOUBLE_EQ(Quantile(within, 0.5), 0.1);

@@ -18,14 +18,14 @@ import (
 	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
 )
 
-// libraryDriver keeps what aws-ebs-csi-driver's mounter keeps with --windows-host-process.
+// libraryDriver has the fields of aws-ebs-csi-driver's mounter with --windows-host-process.
 type libraryDriver struct {
 	disks   disk.Interface
 	files   filesystem.Interface
 	volumes volume.Interface
 }
 
-// newLibraryDriver makes it as the driver does, in NewSafeMounterV2.
+// newLibraryDriver makes its interfaces as the driver's NewSafeMounterV2 does.
 func newLibraryDriver() *libraryDriver {
 	disks, _ := disk.New(diskapi.New())
 	files, _ := filesystem.New(filesystemapi.New())
@@ -33,7 +33,7 @@ func newLibraryDriver() *libraryDriver {
 	return &libraryDriver{disks, files, volumes}
 }
 
-// formatAndMount is its FormatAndMount.
+// formatAndMount makes the calls of the driver's FormatAndMount.
 func (d *libraryDriver) formatAndMount(ctx context.Context, number uint32, path string) error {
 	if _, err := d.disks.PartitionDisk(ctx, &disk.PartitionDiskRequest{DiskNumber: number}); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (d *libraryDriver) formatAndMount(ctx context.Context, number uint32, path 
 	return err
 }
 
-// A driver of the Go library that is given its interfaces.
+// The node's interfaces are passed to a driver that uses the Go library.
 func ExampleNode_Disk() {
 	node := csiproxytest.NewNode(t, "")
 	driver := &libraryDriver{node.Disk(), node.Filesystem(), node.Volume()}
@@ -73,11 +73,11 @@ func ExampleNode_Disk() {
 	// Output: <nil>
 }
 
-// A driver that makes its interfaces itself.
+// UseForProcess serves a driver that makes its interfaces itself.
 func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
 	driver := newLibraryDriver()
 	var volumes []string
-	// One after the other each has the process.
+	// The tests use the process one after the other.
 	for i := 0; i < 2; i++ {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			node := csiproxytest.NewNode(t, "")
@@ -89,7 +89,7 @@ func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
 			state := node.State()
 			node.AssertMounted(staging, state.Disk(number).Partitions[1].Volume.ID)
 			volumes = append(volumes, state.MountedAt(staging))
-			// It is not this machine, whose shares may be looked at directly.
+			// Unsupported, because this process is not on the simulated node and cannot look up its shares.
 			_, err := driver.files.PathValid(context.Background(), &filesystem.PathValidRequest{Path: `\\server\share`})
 			if err == nil || !strings.Contains(err.Error(), "unsupported") {
 				t.Error(err)

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// protoTypes are what a field of these kinds is in the files.
+// protoTypes are the proto types of fields by their Go kinds.
 var protoTypes = map[reflect.Kind]string{
 	reflect.Bool: "bool", reflect.Uint32: "uint32", reflect.Uint64: "uint64", reflect.String: "string",
 }
 
-// fields returns the fields of each message as "name = number" to their types, with "repeated ".
+// fields returns the type of each message's fields, keyed by "name = number", with "repeated ".
 func fields(t *testing.T) map[string]map[string]string {
 	messages := map[string]map[string]string{}
 	begin := regexp.MustCompile(`^message (\w+) \{`)
@@ -37,7 +37,7 @@ func fields(t *testing.T) map[string]map[string]string {
 	return messages
 }
 
-// simulated is a file of the simulated machine, above the folder that the test runs in.
+// simulated returns the path of a file of the simulated machine, in a folder above the test's.
 func simulated(t *testing.T, name string) string {
 	for at := "."; len(at) < 30; at = filepath.Join("..", at) {
 		file := filepath.Join(at, "server", "simulator", name)
@@ -81,7 +81,7 @@ func TestTheStructsAreTheMessages(t *testing.T) {
 				}
 				check(type_, strings.TrimPrefix(is, "repeated "))
 			case type_.Kind() == reflect.Int32:
-				// An enum, by its own name or nearly.
+				// An enum, by its name or a similar one.
 				if is != type_.Name() {
 					t.Errorf("%s.%s is %s", struct_.Name(), field.Name, is)
 				}
@@ -126,7 +126,7 @@ func TestMessagesComeBack(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for n := 1; n < len(data); n++ {
-		// A text that was cut off is either refused or ends between two fields.
+		// A truncated message must be refused or end between two fields.
 		var part attachDiskRequest
 		if err := (wire{}).Unmarshal(data[:n], &part); err == nil && reflect.DeepEqual(part, want) {
 			t.Errorf("%d of %d bytes are as good as all", n, len(data))

@@ -18,8 +18,8 @@ import (
 	filesystemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem/hostapi"
 )
 
-// The node of this process: not there while its library is not, then opened once, for all groups, by
-// whoever calls first.
+// The node of this process cannot be opened without its library. Then the first call of any group
+// opens it, once for all groups.
 func TestTheNodeOfThisProcess(t *testing.T) {
 	library := os.Getenv("CSI_PROXY_LIBRARY")
 	if library == "" {

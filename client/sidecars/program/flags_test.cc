@@ -14,13 +14,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The flags that the sources of the releases define, with a value each.
+// The flags that the releases define, each with a value.
 constexpr const char* kLogFlags[] = {
-    // glog of 1.0; klog of 1.1 to 2.11 of the registrar, and to 2.12 of livenessprobe.
+    // glog in 1.0; klog in 1.1 to 2.11 of the registrar and to 2.12 of livenessprobe.
     "alsologtostderr=true", "log_backtrace_at=main.go:1", "log_dir=/logs", "logtostderr=true",
     "stderrthreshold=INFO", "v=5", "vmodule=main=2", "add_dir_header=true", "log_file=/log",
     "log_file_max_size=10", "one_output=true", "skip_headers=true", "skip_log_headers=true",
-    // k8s.io/component-base/logs, since then.
+    // k8s.io/component-base/logs in later releases.
     "logging-format=json", "log-flush-frequency=10s", "log-json-info-buffer-size=1Ki",
     "log-json-split-stream=true", "log-text-info-buffer-size=512", "log-text-split-stream=true"};
 constexpr const char* kRegistrarFlags[] = {"connection-timeout=15s",

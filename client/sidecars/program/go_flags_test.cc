@@ -32,7 +32,7 @@ std::vector<std::string> Flags(const std::vector<std::string>& arguments) {
 TEST(ReadGoFlagsTest, Forms) {
   EXPECT_THAT(Flags({"-s", "1", "--s", "2", "-s=3", "--s=4", "--s=", "-s=a=b"}),
               ElementsAre("s=1", "s=2", "s=3", "s=4", "s=", "s=a=b"));
-  // The value of a boolean is never the next argument; that of another always is.
+  // A boolean flag never takes the next argument as its value; other flags always do.
   EXPECT_THAT(Flags({"-b", "--b=false", "-s", "-b"}), ElementsAre("b=true", "b=false", "s=-b"));
 }
 

@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 constexpr char kBoth[] = "/csi-node-sidecars";
 constexpr char kRegistrarName[] = "/csi-node-driver-registrar";
 constexpr char kProbeName[] = "/livenessprobe";
-// Without it the registrar does not start.
+// The registrar requires this flag.
 constexpr char kKubelet[] = "--kubelet-registration-path=/plugins/x/csi.sock";
 
 absl::StatusOr<ProgramOptions> Parse(const std::string& program,
@@ -204,7 +204,7 @@ TEST(ProgramOptionsTest, CommonFlagsReachBothAndPrefixedOnesOne) {
             "/a");
 }
 
-// The command lines of KEP-4958 (https://www.kubernetes.dev/resources/keps/4958/): on a node, and
+// The command lines of KEP-4958 (https://www.kubernetes.dev/resources/keps/4958/) on a node and
 // beside a driver's controller.
 TEST(ProgramOptionsTest, Kep4958OnANode) {
   const ProgramOptions options = Parsed(
@@ -272,7 +272,7 @@ TEST(ProgramOptionsTest, Log) {
 TEST(ProgramOptionsTest, Modes) {
   EXPECT_TRUE(
       Parsed(kRegistrarName, {kKubelet, "--mode=kubelet-registration-probe"}).probe_registration);
-  // The probe's command line has nothing else, and what else it has is not looked at.
+  // The probe needs no other flags, and ignores those that are given.
   EXPECT_TRUE(Parsed(kBoth, {kKubelet, "--mode=kubelet-registration-probe", "--csi-address=a:1"})
                   .probe_registration);
   for (const std::string mode : {"", "registration"}) {
@@ -304,7 +304,7 @@ TEST(ProgramOptionsTest, WhatAsksForTextNeedsNothingElse) {
   }
 }
 
-// Go's flag package would end the program with exit code 2.
+// Go's flag package exits with code 2 on these.
 TEST(ProgramOptionsTest, FormErrors) {
   const struct {
     std::string program;
@@ -348,7 +348,7 @@ TEST(ProgramOptionsTest, FormErrors) {
   }
 }
 
-// The released programs would end with exit code 1.
+// The upstream programs exit with code 1 on these.
 TEST(ProgramOptionsTest, Refusals) {
   const struct {
     std::string program;

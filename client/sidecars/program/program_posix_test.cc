@@ -1,4 +1,4 @@
-// The program beside a driver, under a kubelet.
+// The program beside a driver and under a kubelet.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ class ProgramPosixTest : public ProgramTest {
     return {program, "--csi-address=" + csi_, "--plugin-registration-path=" + registry_,
             "--kubelet-registration-path=" + csi_};
   }
-  // With `more` flags, until the registration socket is there.
+  // Launches both sidecars with the flags `more`, and waits for the registration socket.
   void LaunchBoth(const std::vector<std::string>& more) {
     std::vector<std::string> command = Registrar(program_);
     command.insert(command.end(), more.begin(), more.end());
@@ -81,7 +81,7 @@ TEST_F(ProgramPosixTest, BothBesideADriver) {
   EXPECT_THAT(Output(), HasSubstr("stopping on SIGTERM"));
 }
 
-// gRPC's threads, which would look around several times a second, are there for calls alone.
+// gRPC's threads wake up several times a second, so they must only exist during calls.
 TEST_F(ProgramPosixTest, NothingOfGrpcRunsAtRest) {
   const TestingDriver driver(csi_);
   LaunchBoth({"--http-endpoint=" + Endpoint()});
@@ -121,7 +121,7 @@ TEST_F(ProgramPosixTest, EachAloneUnderItsName) {
   EXPECT_FALSE(Exists(socket_));
   EXPECT_EQ(child_->Stop(kLimit), 0);
 
-  // With a port there are no metrics, as of the released livenessprobe.
+  // With --health-port, /metrics is not served, as in upstream's livenessprobe.
   Launch({directory_ + "/livenessprobe", "--csi-address=" + csi_,
           absl::StrCat("--health-port=", port_)});
   EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
@@ -151,7 +151,7 @@ TEST_F(ProgramPosixTest, StopsWhileItWaitsForTheDriver) {
   for (const int stop : {SIGTERM, SIGINT}) {
     Launch(Registrar(program_));
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(Output(), " runs "); }));
-    // The signal has no meaning, whoever sends it.
+    // SIGUSR1 has no effect.
     kill(static_cast<pid_t>(child_->pid()), SIGUSR1);
     absl::SleepFor(absl::Milliseconds(50));
     EXPECT_TRUE(child_->Running());
@@ -223,11 +223,11 @@ TEST_F(ProgramPosixTest, ADriverFillsNoLog) {
   Kubelet(socket_).Notify(true, "");
   EXPECT_TRUE(Eventually([&] { return absl::StrContains(Output(), "accepted"); })) << Output();
   const std::string output = Output();
-  // Twice as many as in a minute, since one may end within the loop.
+  // Twice the limit of a minute, because a minute may end within the loop.
   EXPECT_LT(std::count(output.begin(), output.end(), '\n'), 130);
 }
 
-// As KEP-4958's manifest for a node has it, with directories of the test
+// The command of KEP-4958's manifest for a node, with the test's directories
 // (https://www.kubernetes.dev/resources/keps/4958/).
 TEST_F(ProgramPosixTest, TheProposalsCommandOnANode) {
   const TestingDriver driver(csi_);
@@ -237,7 +237,7 @@ TEST_F(ProgramPosixTest, TheProposalsCommandOnANode) {
           "--registration-timeout=1s", "--health-requires-registration",
           "--http-endpoint=" + Endpoint()});
   ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 500; })) << Output();
-  // The first socket, or one that has taken its place.
+  // The socket may have been replaced already.
   EXPECT_TRUE(Eventually([&] { return absl::StrContains(Output(), "has not called it"); }));
   EXPECT_EQ(Kubelet(socket_).GetInfo().endpoint(), csi_);
   Kubelet(socket_).Notify(true, "");
@@ -276,7 +276,7 @@ TEST_F(ProgramPosixTest, LogsInJson) {
   EXPECT_THAT(Output(), HasSubstr("--connection-timeout has no effect"));
 }
 
-// gRPC quotes headers of the driver that it does not understand.
+// gRPC's errors quote headers of the driver that it does not understand.
 TEST_F(ProgramPosixTest, WhatGrpcQuotesOfADriverIsNoLineOfItsOwn) {
   const UniqueFd listener = rpc::ListenUnix(csi_);
   std::thread driver([&] {
@@ -292,7 +292,7 @@ TEST_F(ProgramPosixTest, WhatGrpcQuotesOfADriverIsNoLineOfItsOwn) {
       const UniqueFd fd(accept(listener.get(), nullptr, nullptr));
       if (fd.get() < 0) return;
       char bytes[4096];
-      // The first call comes once the settings are there.
+      // The client makes its first call after it has received the settings.
       (void)!send(fd.get(), answer.data(), 9, MSG_NOSIGNAL);
       std::string received;
       for (ssize_t n; (n = recv(fd.get(), bytes, sizeof(bytes), 0)) > 0;) {

@@ -1,4 +1,4 @@
-// For tests: the program as containers run it.
+// For tests: runs the program as containers do.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class ProgramTest : public ::testing::Test {
     std::filesystem::remove_all(directory_, ignored);
   }
 
-  // The program's file by another name.
+  // Returns the path of a copy of the program with another name.
   std::string Named(const std::string& name) {
     std::string path = absl::StrCat(directory_, "/", name);
 #ifdef _WIN32
@@ -45,7 +45,7 @@ class ProgramTest : public ::testing::Test {
     ASSERT_TRUE(child.ok()) << child.status();
     child_ = *std::move(child);
   }
-  // The exit code.
+  // Runs a command and returns its exit code.
   int Run(std::vector<std::string> command) {
     Launch(std::move(command));
     return child_ == nullptr ? -1 : child_->Wait(kLimit);

@@ -9,7 +9,7 @@ import (
 	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
 )
 
-// stepwise is a host API of single steps, as a driver's test may have one.
+// stepwise is a host API without PartitionDisk, as a driver's test may have.
 type stepwise struct {
 	diskapi.HostAPI
 	initialized, partitioned bool

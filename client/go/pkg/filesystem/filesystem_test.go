@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// recorder is a host API that does nothing, and remembers what it was asked to do.
+// recorder is a host API that only records its calls.
 type recorder struct{ asked []string }
 
 func (r *recorder) ask(what string) error { r.asked = append(r.asked, what); return nil }

@@ -12,7 +12,7 @@ import (
 	fs "github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem"
 )
 
-// stepwise is a host API of single steps, as a driver's test may have one.
+// stepwise is a host API without MapShare, as a driver's test may have.
 type stepwise struct {
 	mapped bool
 	asked  []string

@@ -8,7 +8,7 @@ import (
 	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
 )
 
-// lister is a host API that lists volumes, or does not.
+// lister is a host API that lists volumes or fails.
 type lister struct {
 	volumeapi.HostAPI
 	ids []string

@@ -10,8 +10,8 @@ import (
 
 const staging = `C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-1\globalmount`
 
-// A driver's NodeStageVolume and NodeUnstageVolume, by what each driver finds its disk by; each call
-// twice, as the kubelet repeats them, and the node's restart in between.
+// Runs NodeStageVolume and NodeUnstageVolume with the disk selector of each driver. Each call is
+// made twice, as the kubelet repeats them, and the node restarts in between.
 func TestADriversVolumeByTwoCalls(t *testing.T) {
 	for driver, c := range map[string]struct {
 		disk csiproxytest.Disk
@@ -27,7 +27,7 @@ func TestADriversVolumeByTwoCalls(t *testing.T) {
 	} {
 		c, disk := c, c.disk
 		disk.SizeBytes = 10 << 30
-		// What the cloud attaches is there after a rescan, which the call does.
+		// An attached disk appears after a rescan, which StageVolume does.
 		disk.AwaitsRescan = true
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +65,7 @@ func TestADriversVolumeByTwoCalls(t *testing.T) {
 	}
 }
 
-// Two volumes on one share: the mapping goes with the last of them.
+// The mapping of a share with two volumes is removed with the last of them.
 func TestASharesVolumesByTwoCallsEach(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
 	client, ctx := storage.NewStorageClient(node), context.Background()
