@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Cross-builds the libraries the Windows programs link, as static libraries, with mingw-w64.
+# Cross-builds the libraries that the Windows programs link, as static libraries, with mingw-w64.
 #
-#   scripts/build-windows-deps.sh              builds what is not built yet
+#   scripts/build-windows-deps.sh              builds the libraries that are missing
 #   scripts/build-windows-deps.sh --prefixes   prints where each library is installed, and builds nothing
 #   scripts/build-windows-deps.sh --sources    prints name, version, archive and SHA-256 of each, and builds nothing
 #
-# The sources are those of Debian 12's own packages, so both platforms share one version of each
-# library. apt fetches them from wherever this machine's packages come from; an archive that already
-# lies in ~/.cache/csi-proxy/sources is taken from there. Every library is kept in
-# ~/.cache/csi-proxy/windows/<name>-<version>-<key>, where the key is made of its recipe, its source's
-# hash, the compiler and the keys of what it is built upon: an interrupted run goes on where it
-# stopped, and a changed recipe builds that library anew.
+# The sources are those of Debian 12's packages, so that both platforms have the same versions. apt fetches them
+# from this machine's package sources; an archive that is already in ~/.cache/csi-proxy/sources is not fetched.
+# Each library is installed in ~/.cache/csi-proxy/windows/<name>-<version>-<key>. The key is a hash of its recipe,
+# source hash, compiler and the keys of the libraries below it: an interrupted run continues where it stopped, and
+# a changed recipe rebuilds its library.
 set -euo pipefail
 
 cache=${CSI_PROXY_CACHE:-$HOME/.cache/csi-proxy}
@@ -24,7 +23,7 @@ common=(
   "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
 )
 
-# name | version | archive of Debian's source package | SHA-256 | built upon | what CMake is told
+# name | version | archive of Debian's source package | SHA-256 | libraries below it | options for CMake
 # The hashes are those of Debian's signed source indices (apt-cache showsrc NAME).
 libraries() {
   cat <<'TABLE'
@@ -39,12 +38,11 @@ boost|1.74.0|boost1.74_1.74.0+ds1.orig.tar.xz|192f5df504d282cb81288f88232d8af45b
 TABLE
 }
 
-# Before a source is configured, in its directory: what makes it buildable apart from options, and
-# what makes that quick. Most of the time goes into reading the same headers again, so those that
-# most files of a library read are precompiled.
+# Prepares a source in its directory: makes it buildable as far as options cannot, and quick to build. Most of the
+# time goes into reading the same headers again, so headers that most files include are precompiled.
 prepare() {
   case $1 in
-    # Nothing we link has flags of its kind.
+    # No library that we link uses Abseil's flags.
     abseil)
       sed -i '/add_subdirectory(flags)/d' absl/CMakeLists.txt
       touch precompiled.cc
@@ -69,7 +67,7 @@ foreach(folder ${folders})
 endforeach()
 CMAKE
       ;;
-    # The smaller one of its two libraries is part of the other, which is all we link.
+    # libprotobuf contains libprotobuf-lite, and is all that we link.
     protobuf)
       sed -i 's/libprotobuf-lite libprotobuf)/libprotobuf)/' cmake/install.cmake
       cat >>CMakeLists.txt <<'CMAKE'
@@ -83,10 +81,9 @@ target_precompile_headers(libprotobuf PRIVATE <algorithm> <functional> <map> <me
                           <google/protobuf/wire_format.h>)
 CMAKE
       ;;
-    # CMake would download what these folders lack, though nothing of it is built. Its own install
-    # rules want all of its targets; these take the five we link, and the internal headers for the
-    # one file of ours that hands a pipe to gRPC's core. A pipe has no name to look up, so c-ares, for
-    # names in DNS, is left out.
+    # CMake would download the contents of these folders, although nothing in them is built. gRPC's install rules
+    # need all of its targets; these install the five that we link, and the internal headers for our file that
+    # passes a pipe to gRPC's core. A pipe needs no DNS, so c-ares is left out.
     grpc)
       mkdir -p third_party/{envoy-api,googleapis,xds,opencensus-proto/src}
       cat >>CMakeLists.txt <<'CMAKE'
@@ -129,7 +126,7 @@ set(gRPC_INTERNAL_INCLUDE_DIR ${CMAKE_CURRENT_LIST_DIR}/../../../include/grpc-in
 install(FILES ${CMAKE_BINARY_DIR}/gRPCConfig.cmake DESTINATION lib/cmake/grpc)
 CMAKE
       ;;
-    # Boost: only program_options is more than headers.
+    # Only program_options is more than headers.
     boost)
       cat >CMakeLists.txt <<'CMAKE'
 cmake_minimum_required(VERSION 3.25)
@@ -145,7 +142,7 @@ CMAKE
   esac
 }
 
-# Prints the targets to build of a configured source; all are built when none is printed.
+# Prints the targets to build of a configured source; prints nothing for all targets.
 targets() { if [[ $1 == grpc ]]; then echo grpc++_unsecure; fi; }
 
 declare -A version_of archive_of hash_of upon_of options_of prefix_of
@@ -160,11 +157,10 @@ prefix() {  # NAME
   )
   echo "$cache/windows/$1-${version_of[$1]}-${key:0:12}"
 }
-# The lines of prepare() that concern one library.
+# Prints the lines of prepare() for one library.
 prepare_text() { declare -f prepare | sed -n "/^ *$1)/,/;;/p"; }
 
-# apt with this machine's own sources, of which the packages' sources are wanted, and lists that are
-# nobody else's.
+# Runs apt with this machine's package sources, for source packages and with lists in the cache.
 apt_private() {
   local lists=$cache/apt list parts file tool=$1
   shift
@@ -177,7 +173,7 @@ apt_private() {
     for file in "$parts"/*.sources; do
       [[ ! -f $file ]] || sed -E 's/^Types:.*/Types: deb-src/' "$file" >"$lists.part/etc/${file##*/}"
     done
-    # A source of something else may have no sources; what counts is that ours are there.
+    # Some repositories have no sources, so a failure is ignored here.
     apt_in "$lists.part" apt-get update >"$lists.part/log" 2>&1 || true
     mv "$lists.part" "$lists"
   fi
@@ -187,7 +183,7 @@ apt_in() {  # DIRECTORY TOOL ARGUMENT...
   "$2" -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$1/etc" -o Dir::State::Lists="$1/lists" \
     -o Dir::Cache="$1/cache" -o APT::Sandbox::User="$(id -un)" "${@:3}"
 }
-# Leaves the source's archive in the cache.
+# Fetches the archive of a library into the cache.
 fetch() {  # NAME
   local archive=${archive_of[$1]} hash=${hash_of[$1]} package=${archive_of[$1]%%_*} version
   if echo "$hash  $cache/sources/$archive" | sha256sum --check --status 2>/dev/null; then return; fi
@@ -213,7 +209,7 @@ build() {  # NAME
   mkdir -p "$work"
   if [[ ! -f $work/extracted ]]; then
     rm -rf "$work/source" && mkdir -p "$work/source"
-    # Boost's archive holds a hundred libraries: take the one, and the headers, which come together.
+    # Takes program_options and all headers from Boost's archive, which contains a hundred libraries.
     local only=()
     [[ $name != boost ]] || only=(--wildcards 'boost/libs/*/include/*' 'boost/libs/program_options/src/*'
       --transform 's|^boost/libs/.*/include/boost/|boost/include/boost/|')
@@ -222,7 +218,7 @@ build() {  # NAME
     touch "$work/extracted"
   fi
   for other in ${upon_of[$name]}; do paths+="${prefix_of[$other]};"; done
-  # This keeps the machine's paths out of the libraries.
+  # Keeps this machine's paths out of the libraries.
   local map="-ffile-prefix-map=$work=$name"
   # shellcheck disable=SC2086
   cmake -G Ninja -S "$work/source" -B "$work/build" -DCMAKE_TOOLCHAIN_FILE="$toolchain" "${common[@]}" \
@@ -237,7 +233,7 @@ build() {  # NAME
   mv "$prefix.part" "$prefix"
   rm -rf "$work"
 }
-# Builds one library after another, saying what each took.
+# Builds libraries one after another, and prints how long each took.
 build_each() {  # NAME...
   local name title
   for name in "$@"; do
@@ -270,14 +266,14 @@ if [[ ${1:-} == --sources ]]; then
   exit
 fi
 
-# Several builds may want them at once.
+# Only one build at a time may fill the cache.
 mkdir -p "$cache/windows"
 exec 9>"$cache/windows/lock"
 flock 9
 rm -rf "$cache/apt"
 for name in "${names[@]}"; do [[ -d ${prefix_of[$name]} ]] || fetch "$name"; done
-# gRPC, with what it is built upon, takes most of the time. The others are built meanwhile, where a
-# step of those leaves a processor idle.
+# gRPC and the libraries below it take most of the time. The others are built at the same time, when steps of these
+# leave a processor idle.
 others=()
 for name in "${names[@]}"; do [[ " ${upon_of[grpc]} grpc " == *" $name "* ]] || others+=("$name"); done
 build_each "${others[@]}" &

@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# Does what the pages for drivers' authors say.
+# Follows the pages for drivers' authors, to check that they work.
 #
-#   scripts/check-guides.sh             client/drivers: the commands in a module like the driver's, which is then built
-#                                       and run on a simulated node; the diffs in the driver's own module, which is
-#                                       then built for Windows; the Helm commands on the driver's own chart.
+#   scripts/check-guides.sh             client/drivers: runs the commands in a module like the driver's, builds that and
+#                                       runs it on a simulated node; applies the diffs to the driver's own module and
+#                                       builds that for Windows; runs the Helm commands on the driver's own chart.
 #                                       integration/drivers/run.sh --changed runs what is only built here, and
-#                                       integration/packages/new_driver/run.sh what new-driver.md says. Every page has
-#                                       the form of the others, and its driver is taken through its steps
+#                                       integration/packages/new_driver/run.sh what new-driver.md says. Also checks that
+#                                       all pages have one form, and that each driver is taken through its steps
 #   scripts/check-guides.sh --readme    client/README.md, the first program: installs the packages, then builds and
 #                                       runs the program as printed there
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 
-# first_program DIRECTORY: as client/README.md tells a newcomer.
+# first_program DIRECTORY: follows client/README.md's first program.
 first_program() {
   local install run
   rm -rf "$1"
   mkdir -p "$1"
-  # nth N LANGUAGE: the Nth block in that language of the section.
+  # nth N LANGUAGE: prints the Nth block in that language of the section.
   nth() {
     awk -v n="$1" -v fence="\`\`\`$2" '/^##+ / { here = /^### A first program/ }
       $0 == "```" { inside = 0 }
@@ -26,11 +26,11 @@ first_program() {
       here && $0 == fence { inside = ++seen == n }' client/README.md
   }
   nth 1 cpp >"$1/mount.cc"
-  # The installed libraries are tested with the same program.
+  # The same program tests the installed libraries.
   cmp "$1/mount.cc" integration/packages/consumer/newcomer.cc
-  # Not every container has it, or needs it.
+  # A container may lack sudo, which root does not need.
   if ! command -v sudo >/dev/null; then sudo() { "$@"; }; fi
-  # The machine is left as it was, for tests of what is not installed.
+  # Removed at the end, because other tests need a machine without the packages.
   installed() { dpkg-query -W -f='${Status}' libcsi-proxy2 2>/dev/null | grep -q 'ok installed'; }
   remove() { sudo apt-get remove -y -qq libcsi-proxy-dev libcsi-proxy2 >/dev/null; }
   if ! installed; then trap remove EXIT; fi
@@ -61,13 +61,14 @@ export CGO_ENABLED=0
 
 logs=$out
 . integration/support/checks.sh
-# block LANGUAGE PAGE: the blocks in that language; a page that has lost them has not been tried.
+# block LANGUAGE PAGE: prints the blocks in that language. Fails if there are none, because the page would not be
+# tested.
 block() {
   awk -v fence="\`\`\`$1" '$0 == "```" { inside = 0 } inside { print; any = 1 } $0 == fence { inside = 1 }
     END { exit !any }' "$root/$pages/$2.md"
 }
 
-# module NAME FOLDER: an empty module with the sources of a folder, beside the repository.
+# module NAME FOLDER: makes an empty module with the sources of a folder, beside the repository.
 module() {
   mkdir -p "$out/$1/driver"
   ln -sfn "$root" "$out/$1/csi-proxy"
@@ -90,7 +91,7 @@ library() {
   CSI_PROXY_SCENARIO=$root/integration/wine/node/peer/scenario.textproto timeout 60 ./driver | tee driver.out
   grep -E '^([0-9]+) steps, \1 as they should be' driver.out
 }
-# The Go package, required as the common page says.
+# Builds with the Go package, required as the common page says.
 package() {
   local commands
   module package client/go/examples/mount
@@ -99,14 +100,14 @@ package() {
   go build -o driver .
   timeout 60 ./driver
 }
-# The driver's own mounter with the diff of its page.
+# Builds the driver's own mounter with the diff of its page.
 changed() {
   integration/drivers/changed.sh "$1" "$out/$1"
   cd "integration/drivers/$1"
   GOOS=windows GOARCH=amd64 go build -p "${JOBS:-2}" "-modfile=$out/$1/go.mod" -mod=mod -o "$out/$1/program.exe" .
   grep -q csiproxy "$out/$1/change.diff"
 }
-# The Helm command of a page, rendered instead of installed: there is no cluster.
+# Renders the Helm command of a page, because there is no cluster to install it in.
 chart() {
   local charts commands driver=$1
   charts=$(cd "integration/drivers/$1" && go list -m -f '{{.Dir}}' "sigs.k8s.io/$1-csi-driver")/charts/latest
@@ -114,7 +115,7 @@ chart() {
     [[ $1 == upgrade && $2 == --install ]] || return 1
     "$helm" template "$3" "$charts/${4#*/}" "${@:5}"
   }
-  # A key that the page sets afterwards exists without any values.
+  # A key that the page sets later has no values yet.
   kubectl() {
     local what=$*
     what=${what#*daemonset/}
@@ -129,8 +130,8 @@ chart() {
   grep -F '\\.\pipe\csi-proxy-filesystem-v1' "$out/$1.yaml"
 }
 
-# Each page is in the table of the common page, names the place where the driver was read, has the
-# sections of the others, and is of a driver that has a node in the steps.
+# Checks that each page is in the table of the common page, names the source that was read, has the sections of the
+# other pages, and is about a driver that has a node in the steps.
 form() {
   local page name driver
   cd "$root"
@@ -151,7 +152,7 @@ check package package
 check aws-ebs library aws-ebs
 check vsphere library vsphere
 for driver in azuredisk azurefile gcp_pd; do check "$driver" changed "$driver"; done
-# Charts and Helm come as Go modules.
+# Go modules contain the charts and Helm.
 helm=$HOME/.cache/csi-proxy/helm-v3.18.6/helm
 [[ -x $helm ]] || GOBIN=$(dirname "$helm") CGO_ENABLED=0 go install -p "${JOBS:-2}" -ldflags=-s helm.sh/helm/v3/cmd/helm@v3.18.6
 for driver in azuredisk azurefile; do check "chart-$driver" chart "$driver"; done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the fuzzers with clang and runs each for a while (60 seconds unless told otherwise).
+# Builds the fuzzers with clang and runs each for SECONDS, by default 60.
 #
 #   scripts/fuzz.sh [SECONDS [FUZZER...]]      scripts/fuzz.sh 600 endpoint http2_guard
 set -euo pipefail
@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 only=("${@:2}")
 scripts/install-packages.sh --fuzz --windows
-# The endpoint of Windows' pipes is fuzzed too, on Linux, with gRPC's internal headers from there.
+# The endpoint of Windows' pipes is fuzzed on Linux, with gRPC's internal headers from the Windows libraries.
 scripts/build-windows-deps.sh
 cmake --preset fuzz >/dev/null
 if [[ ${#only[@]} -eq 0 ]]; then
@@ -18,13 +18,13 @@ else
   fuzzers=("${only[@]/#/build/fuzz/integration/service/fuzz/}")
   fuzzers=("${fuzzers[@]/%/_fuzzer}")
 fi
-# Writes the seeds of c_abi_fuzzer: the cases of every version's rpcs, a file for each script.
+# Writes the seeds of c_abi_fuzzer: a file per script with the cases of every version's rpcs.
 c_abi_seeds() {
   local seeds=$1 paths i volume script group version method text path file type size
   mapfile -t paths < <(sed -nE 's/^ +"(.*)",$/\1/p' build/fuzz/client/c/generated/client/c/method_paths.h)
   declare -A place
   for i in "${!paths[@]}"; do place[${paths[i]}]=$i; done
-  # As textproto has it; see CMakeLists.txt.
+  # Escaped for textproto; see CMakeLists.txt.
   volume='\\\\?\\Volume{00000000-c511-4c0d-9000-000000000005}'
   byte() { printf '%b' "\\x$(printf %x "$1")"; }
 

@@ -18,11 +18,11 @@ packages=(
   libabsl-dev libboost-program-options-dev libspdlog-dev libgtest-dev libgmock-dev libbenchmark-dev
   prometheus-cpp-dev
 )
-# Any Go will do, Debian's too.
+# Any Go works, Debian's too.
 command -v go >/dev/null || packages+=(golang-go)
 for group in "$@"; do
   case $group in
-    # For promtool and for manifests; Debian starts the server of Prometheus too.
+    # For promtool and the manifests. Debian's package also starts the Prometheus server.
     --foreign) packages+=(prometheus python3-yaml) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
     --lint) packages+=(clang-format clang-tidy shellcheck) ;;

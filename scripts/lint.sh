@@ -23,7 +23,7 @@ case $mode in
 esac
 scripts/install-packages.sh --lint
 
-# The generator's expected output keeps its own format.
+# The generator's expected output is not formatted.
 tracked() { git ls-files "$@" ':!codegen/testdata/golden'; }
 if [[ $mode == --fix ]]; then
   tracked '*.cc' '*.h' '*.c' | xargs clang-format -i
@@ -38,7 +38,7 @@ tracked '*.cc' '*.h' '*.c' | xargs -P "$(nproc)" -n 60 clang-format --dry-run --
 scripts/check-advisories.py || failed=1
 . integration/support/go.sh
 "$go" run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 .github/workflows/*.yml || failed=1
-# Nothing else builds all of the benchmarks' Go programs, which takes a minute.
+# Takes a minute, because no other step builds all of the benchmarks' Go programs.
 [[ $mode != --all && ${CSI_PROXY_VET-} != yes ]] || (cd integration && "$go" vet ./bench/... && [[ -z $(gofmt -l bench) ]]) || failed=1
 
 commands=build/release/compile_commands.json
@@ -54,7 +54,7 @@ else
   what="of all"
 fi
 if [[ $mode != --all && $(wc -l <build/release/lint.files) -gt $few ]]; then
-  # By name, so that a file keeps its share when others come and go.
+  # Chosen by name, so that adding a file does not move the others.
   share=$((10#$(date +%j) % shares))
   what+=", share $((share + 1)) of $shares"
   while read -r file; do
@@ -64,13 +64,13 @@ if [[ $mode != --all && $(wc -l <build/release/lint.files) -gt $few ]]; then
   mv build/release/lint.share build/release/lint.files
 fi
 echo "clang-tidy: $(wc -l <build/release/lint.files) files ($what)"
-# Each file by itself: it includes what it uses, and clang knows nothing of GCC's precompiled headers.
+# Each file is read alone: sources include what they use, and clang cannot read GCC's precompiled headers.
 mkdir -p build/release/lint
 jq 'map(.command |= gsub(" (-include [^ ]*/cmake_pch.hxx|-Winvalid-pch|-fpch-preprocess|-Wno-restrict|-Wno-stringop-[a-z]*)"; ""))' \
   "$commands" >build/release/lint/compile_commands.json
-# Only this project's headers; protoc's output lies below build/.
+# Only this project's headers; protoc's output is below build/.
 headers="^$PWD/(api|client|codegen|integration|server|service_installer)/"
-# In GoogleTest's macros the analyzer takes ten times as long, and has found nothing yet.
+# The analyzer takes ten times as long in GoogleTest's macros, and has found nothing there.
 tidy() {
   case $2 in
     *_test.cc) set -- "$@" '--checks=-clang-analyzer-*' ;;

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# From a fresh machine to a volume mounted in a pod and back, on a simulated Windows node: installs,
-# builds, serves, and walks the flow a CSI node plugin walks. Exit 0 only if every step did what it
-# should, as the node's own state tells.
+# Goes from a fresh machine to a volume mounted in a pod and back, on a simulated Windows node: installs, builds,
+# serves, and makes the calls of a CSI node plugin. Exits with 0 only if the node's own state shows that every step
+# worked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Optimised programs would take three times as long to build; the preset `release` makes them.
+# Not optimised, which takes a third of the time to build; the preset `release` optimises.
 build=build/quick
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 die() { printf '\033[31mFAILED: %s\033[0m\n' "$*" >&2; exit 1; }
@@ -31,7 +31,7 @@ finish() {
 trap finish EXIT
 for _ in $(seq 200); do [[ -S $sockets/csi-proxy-volume-v1.sock ]] && break; sleep 0.05; done
 
-# Calls an rpc, shows the call, and leaves the answer in $answer.
+# Calls an rpc, prints the call, and stores the answer in $answer.
 call() {
   local argument line=""
   for argument in "$@"; do
@@ -44,7 +44,7 @@ call() {
   printf '  $ csi-proxyctl%s\n' "$line"
   answer=$($build/client/ctl/csi-proxyctl "$@" --output=json) || die "csi-proxyctl $1 $2"
 }
-# Checks the answer, or with `state` first the node's own state, by a jq expression.
+# Checks the answer, or after `state` the node's own state, by a jq expression.
 expect() {
   local from=$answer
   if [[ $1 == state ]]; then

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Makes a release in dist/, offline and reproducibly: scripts/release/README.md says what is in it.
+# Makes a release in dist/, offline and reproducibly; scripts/release/README.md lists its contents.
 #
 #   scripts/release.sh VERSION [DIRECTORY]
 #
-# VERSION is the one in CMakeLists.txt; DIRECTORY, by default dist, is made anew. A change that is
-# not in the last commit keeps a release from being made.
+# VERSION must be that of CMakeLists.txt. DIRECTORY, by default dist, is replaced. All changes must be committed.
 #
-#   CSI_PROXY_SIGN='COMMAND'        signs: it is run with each program and DLL for Windows, and changes the file
-#   CSI_PROXY_SIGN_SUMS='COMMAND'   signs the rest: it is run with SHA256SUMS, and makes SHA256SUMS.* beside it
+#   CSI_PROXY_SIGN='COMMAND'        signs: runs with each program and DLL for Windows, and changes the file
+#   CSI_PROXY_SIGN_SUMS='COMMAND'   signs the rest: runs with SHA256SUMS, and makes SHA256SUMS.* beside it
 set -euo pipefail
 started=$PWD
 cd "$(dirname "$0")/.."
@@ -20,19 +19,19 @@ project=$(sed -nE 's/^project\(csi_proxy VERSION ([0-9.]+) .*/\1/p' CMakeLists.t
 changed=$(git status --porcelain --untracked-files=no)
 [[ -z $changed ]] || { echo "not in the last commit:" "$changed" >&2; exit 2; }
 if [[ -e $dist ]]; then
-  # A folder without a release may be named by mistake; its files stay.
+  # A folder without a release may have been named by mistake, so its files are kept.
   [[ -f $dist/SHA256SUMS || -z $(ls -A "$dist") ]] || { echo "$dist has no release in it" >&2; exit 2; }
   rm -rf "$dist"
 fi
 
-# The Go module in the form of a module proxy, and the tag that says the same in the repository: go_module
-# DIRECTORY prints "tag module version". Go makes them itself, from a bare clone of this repository with that
-# tag: what it puts into a module's ZIP (https://go.dev/ref/mod#zip-files) is its own affair.
+# go_module DIRECTORY: makes the Go module in the form of a module proxy, and prints "tag module version", the tag
+# that publishes it. Go itself makes the files, from a bare clone of this repository with that tag, because the
+# contents of a module's ZIP (https://go.dev/ref/mod#zip-files) are Go's decision.
 go_module() (
   repository=$(sed -nE 's|^project\(.* HOMEPAGE_URL https://([^ )]+).*|\1|p' CMakeLists.txt)
-  # A tag names the folder without the major version, which is the tag's own
-  # (https://go.dev/ref/mod#vcs-version). The module in client/go names the Go library whose place it
-  # takes, so Go takes it from this path for a replace line alone.
+  # The tag has the folder's name without the major version, which is part of the version
+  # (https://go.dev/ref/mod#vcs-version). The module in client/go has the name of the Go library that it replaces,
+  # so Go accepts it from this path only by a replace line.
   tag=client/go/v$version
   path=$repository/client/go/v2
   number=v$version
@@ -41,7 +40,7 @@ go_module() (
   git clone --quiet --bare "$root" "$work/clone"
   git -C "$work/clone" tag | xargs -r git -C "$work/clone" tag -d >/dev/null
   git -C "$work/clone" tag "$tag" "$(git rev-parse HEAD)"
-  # Nothing but the clone is asked.
+  # Fetches from the clone only.
   export GOPROXY=direct GONOSUMDB="$repository/*" GONOSUMCHECK=1 GOFLAGS=-modcacherw GOMODCACHE=$work/cache GOTOOLCHAIN=local
   export GOPATH=$work/go GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$work/clone.insteadOf" GIT_CONFIG_VALUE_0="https://$repository"
   (cd "$work" && go mod download "$path@$number")
@@ -61,7 +60,7 @@ parts=$root/build/dist
 rm -rf "$parts"
 mkdir -p "$dist" "$parts"
 
-# Use the presets and the folders of CI: what is built there already is not built again.
+# The presets and folders of CI, so that what is built there is not built again.
 declare -A presets=([release]=ci [windows]=ci-windows)
 for preset in release windows; do
   echo "build $preset"
@@ -69,7 +68,7 @@ for preset in release windows; do
   ninja -C "build/$preset" csi_proxy_installed >"$parts/build-$preset.log" || { tail -40 "$parts/build-$preset.log" >&2; exit 1; }
 done
 
-# Not before: to ccache, compilers in another language are others.
+# Set after the build, because ccache treats compilers with another language as different.
 export LC_ALL=C.UTF-8
 
 echo "ZIPs for Windows"
@@ -77,20 +76,20 @@ name=csi-proxy-$version-windows-amd64
 for component in programs libraries c_interface; do
   cmake --install build/windows --prefix "$parts/$name" --component $component >/dev/null
 done
-# Tests of drivers need these files; nodes do not.
+# Only tests of drivers need these files.
 cmake --install build/windows --prefix "$parts/$name-testing" --component testing >/dev/null
 cp -r "$parts/$name/LICENSE" "$parts/$name/licenses" "$parts/$name-testing/"
 programs=("$parts/$name"{,-testing}/bin/*.{exe,dll})
 if [[ -n ${CSI_PROXY_SIGN-} ]]; then
   for program in "${programs[@]}"; do
-    # It may be a command with arguments.
+    # Unquoted, because it may be a command with arguments.
     $CSI_PROXY_SIGN "$program"
   done
 fi
 for zip in "$name" "$name-testing"; do scripts/release/make_zip.py "$parts" "$zip" "$dist/$zip.zip"; done
 
 echo "archive for node agents"
-# Rancher's `wins` writes every entry whose name has csi-proxy.exe into one file; AKS takes bin/csi-proxy.exe.
+# Rancher's `wins` writes every entry whose name contains csi-proxy.exe into one file; AKS takes bin/csi-proxy.exe.
 tar --create --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
   --directory="$parts/$name" bin/csi-proxy.exe LICENSE licenses |
   gzip --no-name --best >"$dist/csi-proxy-v$version.tar.gz"

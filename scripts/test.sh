@@ -2,7 +2,7 @@
 # Installs what is missing, builds, tests, and ends with one count.
 #
 #   scripts/test.sh                 finds most faults quickly, on Linux alone: unit and integration tests,
-#                                   the style, the quick start, the README's program, links
+#                                    the style, the quick start, the README's program, links
 #   scripts/test.sh --all           runs every step of the table below
 #   scripts/test.sh --all --no-windows     without the steps that need mingw-w64 and Wine
 #
@@ -35,7 +35,7 @@ in_suite() {
     rm -rf "$root"
     mkdir -p "$root"
     debootstrap --variant=minbase --include=ca-certificates,git "$1" "$root" "$mirror" >"$root.log" || { tail "$root.log" >&2; exit 1; }
-    # The copy tells apt how to reach the mirror: proxies, for one.
+    # The copies tell apt how to reach the mirror, for example through a proxy.
     cp -r /etc/apt/{apt,auth}.conf.d "$root/etc/apt/" 2>/dev/null || true
     touch "$root/ready"
   fi
@@ -43,7 +43,7 @@ in_suite() {
   rm -rf "$root/src/.git/index.lock"
   if [[ -d $root/src ]]; then git -C "$root/src" fetch --quiet "$PWD" HEAD; else git clone --quiet --no-checkout "$PWD" "$root/src"; fi
   git -C "$root/src" checkout --quiet --force --detach "$(git rev-parse HEAD)"
-  # The mounts are gone with the last process.
+  # The mounts disappear with the last process.
   # shellcheck disable=SC2016
   exec unshare --mount --pid --fork bash -euc '
     mount -t proc proc "$1/proc"
@@ -70,9 +70,9 @@ rm -rf "$out"
 mkdir -p "$out"
 touch "$out"/{passed,failed,again,second}
 
-# The steps: tier | lane | name | command. Steps of lane 0 run alone, in order, before the others. Lanes
-# 1 and 2 then run side by side, each in order. Lane 1 never runs ninja; lane 2 has a Wine prefix of its
-# own; no folder of results is written from both.
+# The steps: tier | lane | name | command. Steps of lane 0 run alone, in order, before the others. Then lanes 1 and
+# 2 run side by side, each in order. Lane 1 never runs ninja, lane 2 has its own Wine prefix, and no folder of
+# results is written by both.
 table="
 quick   | 0 | tests                                   | ctest --preset release --parallel 2
 quick   | 2 | style                                   | scripts/lint.sh $lint
@@ -104,7 +104,7 @@ windows | 2 | installed libraries for Windows         | integration/packages/con
 windows | 2 | PowerShell scripts                      | scripts/bootstrap/check.sh
 "
 
-# run LOG COMMAND: shows the output at once, or, in a lane, only when the command fails.
+# run LOG COMMAND: shows the output as it comes, or, in a lane, only if the command fails.
 run() {
   local words
   read -ra words <<<"$2"
@@ -115,12 +115,12 @@ run() {
   fi
 }
 log_of() { echo "$out/${1//[^A-Za-z0-9]/_}.log"; }
-# ctest ends with a list of number, name and reason in brackets.
+# ctest ends with a list of numbers, names and reasons in brackets.
 failed_tests() { sed -nE 's/^[[:space:]]*[0-9]+ - (.*) \([A-Za-z].*\).*/\1/p' "$1"; }
-# Prints how many tests ctest has run, and how many of them failed; nothing for another command.
+# Prints how many tests ctest has run and how many have failed; nothing for another command.
 counts() { sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\2 \1/p' "$1"; }
 
-# step NAME COMMAND: counts a step, or each test of ctest, and leaves what failed to `again`.
+# step NAME COMMAND: counts a step, or each test of ctest. `again` runs again what has failed.
 step() {
   local since=$SECONDS log all=1 bad=1 counted=
   log=$(log_of "$1")
@@ -131,8 +131,8 @@ step() {
   echo $((all - bad)) >>"$out/passed"
   echo "-- $1: $([[ $bad == 0 ]] || echo "$bad FAILED, ")$((SECONDS - since)) s"
 }
-# again NAME COMMAND: runs the failed step once more, alone: on two busy cores Wine stops a program now and
-# then. The summary names what passed only then, so that a test which fails often is seen and mended.
+# again NAME COMMAND: runs the failed step once more, alone, because on two busy cores Wine sometimes stops a
+# program. The summary lists what passed only then, so that a test that fails often is noticed and mended.
 again() {
   local log name names=$1 command=$2 still=
   log=$(log_of "$1")
@@ -154,14 +154,14 @@ again() {
     fi
   done <<<"$names"
 }
-# lane NUMBER: runs the steps of a lane, as far as they were asked for.
+# lane NUMBER: runs the requested steps of a lane.
 lane() {
   local lane=$1 of at name command
   while IFS='|' read -r of at name command; do
     read -r of at <<<"$of $at"
     read -r name <<<"$name"
     read -r command <<<"$command"
-    # Lanes are for the long run; the quick one shows everything as it goes.
+    # The quick tier has no lanes, and shows all output as it comes.
     [[ $tier == all ]] || at=0
     [[ $at == "$lane" ]] || continue
     case $of in
@@ -178,7 +178,7 @@ build() {
   cmake --preset "$1" >/dev/null
   ninja -C "$2"
 }
-# Fails with the reports of a preset's sanitizers, in tests and in programs that tests start.
+# Fails if a preset's sanitizers have left reports, from tests or from programs that tests start.
 no_reports() {
   local report found=0
   for report in "build/$1/reports"/*; do
@@ -191,7 +191,7 @@ no_reports() {
 
 scripts/install-packages.sh
 if [[ $windows == yes ]]; then
-  # Build the Windows libraries at low priority in the background; later steps wait for them.
+  # Builds the Windows libraries in the background at low priority. Later steps wait for them.
   scripts/install-packages.sh --windows
   nice -n 19 scripts/build-windows-deps.sh >build/windows-deps.log 2>&1 &
 fi
@@ -209,11 +209,11 @@ if [[ $windows == yes ]]; then
   build ci-windows build/windows
 fi
 if [[ $tier == all ]]; then
-  # Everything is built, and two of ninja in one folder would spoil its log.
+  # Everything is built already, and two ninja processes in one folder would corrupt its log.
   # shellcheck disable=SC2317
   (ninja() { :; }; export -f ninja; lane 1) &
   lane_1=$!
-  # More than two rounds of the same calls seldom find anything. The Wine tests come first.
+  # More than two rounds of the same calls seldom find a fault. The Wine tests come first.
   (export CSI_PROXY_WINEPREFIX=$HOME/.cache/csi-proxy/wineprefix-2 ROUNDS=2; renice -n 10 $BASHPID >/dev/null; lane 2)
   wait "$lane_1"
 fi

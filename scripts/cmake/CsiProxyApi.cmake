@@ -1,16 +1,16 @@
-# csi_proxy_api_group(GROUP [API]): the targets of one API group, from its hub, its conversion table,
-# its overrides and every <GROUP>/<version>/api.proto there is below API, api/ by default. Adding a
-# version is adding its file.
+# csi_proxy_api_group(GROUP [API]): the targets of one API group, from its hub, its conversion table, its
+# overrides and every <GROUP>/<version>/api.proto below API, by default api/. A new version only needs its
+# file.
 #
 #   csi_proxy_hub_<group>      structs and abstract service (absl only)
 #   csi_proxy_api_<group>      protobuf messages of all versions
 #   csi_proxy_shim_<group>     the versions over the hub's service: conversions, shims and tables
-#   csi_proxy_client_<group>   clients, for whatever mode is linked beside them
+#   csi_proxy_client_<group>   clients, for the modes that are linked too
 #   csi_proxy_testing_<group>  clients and conversions by name, for tests
 set(CSI_PROXY_GENERATED ${PROJECT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${CSI_PROXY_GENERATED})
 
-# csi_proxy_groups(OUT): the groups there are: the folders of api/ with a hub.proto.
+# csi_proxy_groups(OUT): all groups: the folders of api/ that contain a hub.proto.
 function(csi_proxy_groups out)
   file(GLOB groups RELATIVE ${PROJECT_SOURCE_DIR}/api CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/api/*/hub.proto)
@@ -18,8 +18,8 @@ function(csi_proxy_groups out)
   set(${out} ${groups} PARENT_SCOPE)
 endfunction()
 
-# csi_proxy_versions(GROUP OUT [API]): the versions there are of a group, such as `v1;v1beta1`. API
-# is the folder with the groups, api/ by default.
+# csi_proxy_versions(GROUP OUT [API]): all versions of a group, for example `v1;v1beta1`. API is the folder of
+# the groups, by default api/.
 function(csi_proxy_versions group out)
   set(api ${PROJECT_SOURCE_DIR}/api)
   if(ARGN)
@@ -30,8 +30,8 @@ function(csi_proxy_versions group out)
   set(${out} ${versions} PARENT_SCOPE)
 endfunction()
 
-# csi_proxy_any_message(GROUP VERSION OUT): the name of a message of the version, which leads to its
-# file and service at run time.
+# csi_proxy_any_message(GROUP VERSION OUT): the name of one message of the version, by which code finds the
+# version's file and service at run time.
 function(csi_proxy_any_message group version out)
   file(STRINGS ${PROJECT_SOURCE_DIR}/api/${group}/${version}/api.proto message REGEX "^message "
        LIMIT_COUNT 1)
@@ -39,7 +39,7 @@ function(csi_proxy_any_message group version out)
   set(${out} ${message} PARENT_SCOPE)
 endfunction()
 
-# csi_proxy_released_files(OUT): the api.proto of every version of every group.
+# csi_proxy_released_files(OUT): the api.proto files of all versions of all groups.
 function(csi_proxy_released_files out)
   set(files)
   foreach(group ${CSI_PROXY_GROUPS})
@@ -50,7 +50,7 @@ function(csi_proxy_released_files out)
   set(${out} ${files} PARENT_SCOPE)
 endfunction()
 
-# csi_proxy_rpc_paths(OUT FILE ...): the rpcs of the services in proto files, as `/v1.Disk/Rescan`.
+# csi_proxy_rpc_paths(OUT FILE ...): the rpcs of the services in proto files, in the form `/v1.Disk/Rescan`.
 function(csi_proxy_rpc_paths out)
   set(paths)
   foreach(file ${ARGN})
@@ -67,12 +67,13 @@ function(csi_proxy_rpc_paths out)
   set(${out} ${paths} PARENT_SCOPE)
 endfunction()
 
-# csi_proxy_unity(TARGET): its sources become one. Their headers cost the time, not their code.
+# csi_proxy_unity(TARGET): compiles the target's sources as one, because reading their headers takes most of
+# the time.
 function(csi_proxy_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
 endfunction()
 
-# Generated code is compiled with our warnings too: it is ours.
+# Generated code is ours, so it is compiled with our warnings.
 function(csi_proxy_generated_library name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   csi_proxy_library(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS})
@@ -111,7 +112,7 @@ function(csi_proxy_api_group group)
       list(APPEND headers ${base}/${header}.h)
     endforeach()
   endforeach()
-  # Written by hand: what `override_message` rows declare.
+  # Hand-written code for the `override_message` rows.
   file(GLOB overrides CONFIGURE_DEPENDS ${api}/${group}/*.cc)
   set_source_files_properties(${overrides} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
@@ -131,7 +132,7 @@ function(csi_proxy_api_group group)
     DEPENDS protoc-gen-csi-proxy ${proto_files} ${api}/${group}/hub.proto
             ${PROJECT_SOURCE_DIR}/api/annotations.proto ${conversions}
     COMMENT "Conversions, shims and clients of the ${group} group" VERBATIM)
-  # Targets that include a generated header must wait for it.
+  # A target that includes a generated header must depend on it.
   add_custom_target(csi_proxy_generate_${group} DEPENDS ${headers} ${pb_headers})
 
   csi_proxy_generated_library(csi_proxy_hub_${group} SRCS ${out}/csi_proxy/${group}/hub.cc
@@ -141,7 +142,7 @@ function(csi_proxy_api_group group)
   target_link_libraries(csi_proxy_api_${group} PUBLIC protobuf::libprotobuf)
   csi_proxy_unity(csi_proxy_api_${group})
   csi_proxy_precompile(csi_proxy_api_${group} protobuf)
-  # Two names that protoc gives in every file.
+  # protoc uses these two names in every file.
   set_target_properties(csi_proxy_api_${group} PROPERTIES UNITY_BUILD_UNIQUE_ID CSI_PROXY_UNITY_ID
     UNITY_BUILD_CODE_BEFORE_INCLUDE "#include <google/protobuf/generated_message_reflection.h>
 #define CSI_PROXY_JOIN_(a, b) a##b
@@ -163,8 +164,8 @@ function(csi_proxy_api_group group)
   endforeach()
 endfunction()
 
-# csi_proxy_stubs(GROUP VERSION): csi_proxy_stubs_<group>_<version>, gRPC's own code for a version.
-# The product has no use for it; tests play clients and services of other origin with it.
+# csi_proxy_stubs(GROUP VERSION): csi_proxy_stubs_<group>_<version>, gRPC's own code for a version. Only tests
+# use it, for clients and services of other origin.
 function(csi_proxy_stubs group version)
   set(target csi_proxy_stubs_${group}_${version})
   if(TARGET ${target})

@@ -1,9 +1,8 @@
-# A build for another system takes the programs that generate code from this machine. Those of
-# Debian have the versions of the libraries; the product's own is built here first, by a build of
-# its own.
+# A cross-build takes the programs that generate code from this machine: those of Debian, which have the
+# libraries' versions, and our own, from a separate build for this system.
 set(Boost_USE_STATIC_LIBS ON)
 find_package(protobuf CONFIG REQUIRED)
-# gRPC's; the static one, for Debian's package has an import library too.
+# For gRPC. Static, because Debian's package contains an import library, too.
 set(ZLIB_LIBRARY /usr/${MINGW_TRIPLE}/lib/libz.a)
 find_package(ZLIB REQUIRED)
 

@@ -1,7 +1,7 @@
-# Installs libraries for other projects, programs, the API's proto files.
+# Installs libraries for other projects, programs and the API's proto files.
 #
-# A library is composed of the objects of components, the targets of the folders. Each component is
-# in one library: protobuf ends a process in which a message is registered twice.
+# A library is composed of the objects of components, the targets of the folders. Each component is in one
+# library only, because protobuf ends a process in which a message is registered twice.
 include(CMakePackageConfigHelpers)
 include(CsiProxyApi)
 include(GNUInstallDirs)
@@ -9,8 +9,7 @@ include(GNUInstallDirs)
 set(INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR}/csi-proxy)
 set(SHARE_DIR ${CMAKE_INSTALL_DATADIR}/csi-proxy)
 set(PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/csi_proxy)
-# The package's configuration lists the libraries, each after those it needs, and lines that tell what
-# each needs.
+# The package's configuration lists the libraries, each after those that it needs, and their needs.
 set(PACKAGE_LIBRARIES)
 set(PACKAGE_TABLE)
 add_custom_target(csi_proxy_installed)
@@ -20,7 +19,7 @@ else()
   set(LIBRARY_TYPE SHARED)
 endif()
 
-# csi_proxy_per_group(OUT KIND ...): the components of these kinds, of all groups.
+# csi_proxy_per_group(OUT KIND ...): the components of these kinds for all groups.
 function(csi_proxy_per_group out)
   set(components)
   foreach(kind ${ARGN})
@@ -43,8 +42,8 @@ function(csi_proxy_pkg_config NAME DESCRIPTION REQUIRES LINK)
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endfunction()
 
-# csi_proxy_export(TARGET NAME COMPONENT): installs a library as csi_proxy::NAME, its archive with a
-# component.
+# csi_proxy_export(TARGET NAME COMPONENT): installs a library as csi_proxy::NAME. Archives belong to
+# COMPONENT.
 function(csi_proxy_export target name component)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} INSTALL_RPATH $ORIGIN)
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${INCLUDE_DIR}>)
@@ -61,10 +60,10 @@ endfunction()
 
 # csi_proxy_installed_library(NAME DESCRIPTION COMPONENTS target ... [NEEDS name ...]
 #                             [PUBLIC target ...] [BACKEND] [OWN_GRPC])
-# Libraries whose headers are included by those of this one are NEEDS, when they are installed here,
-# or PUBLIC. It links whatever else the components link. Programs that link a BACKEND have it. With OWN_GRPC a shared
-# library has gRPC in itself: Debian's come in two, grpc++ and grpc++_unsecure, with the same symbols,
-# and a process that loads both hangs; which one a driver has is its own choice.
+# NEEDS are installed libraries, and PUBLIC other libraries, whose headers this library's headers include.
+# Further libraries that the components link are linked, too. BACKEND: a program that links the library has
+# the backend. OWN_GRPC: a shared library contains gRPC, because Debian has two, grpc++ and grpc++_unsecure,
+# with the same symbols; a process that loads both hangs, and the driver chooses its own.
 function(csi_proxy_installed_library name description)
   cmake_parse_arguments(ARG "BACKEND;OWN_GRPC" "" "COMPONENTS;NEEDS;PUBLIC" ${ARGN})
   set(library csi_proxy_installed_${name})
@@ -97,7 +96,7 @@ function(csi_proxy_installed_library name description)
   list(REMOVE_DUPLICATES others)
   list(REMOVE_ITEM others ${ARG_PUBLIC})
   if(ARG_OWN_GRPC AND NOT WIN32)
-    # Before gRPC's targets, which then bring what gRPC needs and are not needed themselves.
+    # Listed before gRPC's targets, which then only add gRPC's own dependencies.
     foreach(archive gpr address_sorting upb grpc_unsecure grpc++_unsecure)
       find_library(CSI_PROXY_ARCHIVE_${archive} lib${archive}.a REQUIRED)
       list(PREPEND others ${CSI_PROXY_ARCHIVE_${archive}})
@@ -119,19 +118,18 @@ function(csi_proxy_installed_library name description)
   if(MSVC)
     target_link_options(${library} INTERFACE ${options})
   elseif(WIN32)
-    # A program that links the archive alone has no guard for its functions but libssp's.
+    # A program that links only the archive needs libssp for the functions of the stack guard.
     target_link_options(${library} INTERFACE ${options} -fstack-protector-strong)
   else()
     set(exports ${PROJECT_SOURCE_DIR}/client/cpp/exports/${name}.map)
-    # Once loaded it stays, for so does protobuf's, which would not take its messages a second time.
+    # Never unloaded, because protobuf's library stays loaded and would refuse to register the messages again.
     target_link_options(${library} PRIVATE LINKER:--version-script=${exports} LINKER:--as-needed
                         LINKER:-z,nodelete)
     set_property(TARGET ${library} PROPERTY LINK_DEPENDS ${exports})
     if(NOT CSI_PROXY_SANITIZE)
       target_link_options(${library} PRIVATE LINKER:-z,defs)
     endif()
-    # Distributions link --as-needed, and no linker takes a library for needed because --undefined
-    # names its symbol.
+    # Distributions link with --as-needed, which drops a library even if --undefined names its symbol.
     if(ARG_BACKEND)
       set(keep --push-state,--no-as-needed)
       target_link_options(${library} INTERFACE
@@ -140,8 +138,8 @@ function(csi_proxy_installed_library name description)
     endif()
   endif()
 
-  # A program that links an archive needs the archive's libraries; one that links a shared library
-  # needs those of its headers.
+  # A program that links an archive also needs the archive's libraries. One that links a shared library needs
+  # only those of its headers.
   set(packages ${ARG_PUBLIC})
   if(WIN32)
     list(APPEND packages ${others})
@@ -197,7 +195,7 @@ csi_proxy_installed_library(client_api "Versioned clients of CSI Proxy, without 
   NEEDS base PUBLIC protobuf::libprotobuf
   COMPONENTS ${CLIENTS} ${CORE_WINDOWS} csi_proxy_client_core)
 
-# gRPC needs these libraries on Windows for pipes and Unix sockets.
+# The libraries that gRPC needs on Windows for pipes and Unix sockets.
 if(WIN32)
   csi_proxy_installed_library(endpoint "gRPC over pipes and sockets of Windows" NEEDS client_api
     COMPONENTS csi_proxy_pipe_endpoint csi_proxy_socket)
@@ -219,9 +217,9 @@ csi_proxy_installed_library(sidecars "A driver's registration and health, in the
 csi_proxy_export(csi_proxy_c c c_interface)
 csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi_proxy)
 
-# The same with what it loads, in one directory: what client/go/csiproxytest/install places.
+# The C library with the libraries that it loads in one directory, for client/go/csiproxytest/install.
 if(WIN32)
-  # The tests of drivers have these libraries, and nodes do not.
+  # For tests of drivers, not for nodes.
   set(TEST_LIBRARIES csi_proxy_c_simulated)
   install(TARGETS csi-proxy-simulated csi_proxy_c_simulated RUNTIME COMPONENT testing
           ARCHIVE COMPONENT testing)
@@ -244,7 +242,7 @@ install(FILES ${PROJECT_BINARY_DIR}/install/csi_proxy-config.cmake
               ${PROJECT_BINARY_DIR}/install/csi_proxy-config-version.cmake
         DESTINATION ${PACKAGE_DIR} COMPONENT development)
 
-# Headers: those written by hand, and of what is generated those a program includes.
+# Hand-written headers, and those generated headers that programs include.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/csi_proxy
                   ${PROJECT_SOURCE_DIR}/server/base/include/csi_proxy
         DESTINATION ${INCLUDE_DIR} COMPONENT development)
@@ -261,7 +259,7 @@ foreach(group ${CSI_PROXY_GROUPS})
   endforeach()
 endforeach()
 
-# The API, and the simulated node's, whose files import each other from the repository's root.
+# The proto files of the API and of the simulated node, which import each other by paths in the repository.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/api DESTINATION ${SHARE_DIR} COMPONENT development
         FILES_MATCHING PATTERN "*.proto")
 install(FILES ${PROJECT_SOURCE_DIR}/server/simulator/admin.proto
@@ -273,7 +271,7 @@ set(DOCUMENT_DIR ${CMAKE_INSTALL_DATADIR}/doc/csi-proxy)
 if(WIN32)
   list(APPEND PROGRAMS csi-proxy-service)
   set(DOCUMENT_DIR .)
-  # Drivers in other languages are built with these files, and a node is prepared with them.
+  # For building drivers in other languages, and for preparing a node.
   install(FILES ${PROJECT_SOURCE_DIR}/client/include/csi_proxy/csi_proxy.h
           DESTINATION ${INCLUDE_DIR}/csi_proxy COMPONENT c_interface)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/bootstrap DESTINATION ${SHARE_DIR}
@@ -282,26 +280,26 @@ if(WIN32)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/node-check DESTINATION ${SHARE_DIR}
           COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "*.cs" PATTERN "*_test.cs" EXCLUDE)
   install(FILES ${PROJECT_SOURCE_DIR}/server/host/doubts.md DESTINATION ${SHARE_DIR}/node-check COMPONENT programs)
-  # The programs contain these, whose licences ask to be named. The texts are Debian's, which lie
-  # beside the same versions for Linux.
+  # Licences of libraries that the programs contain must be installed. Debian's texts are those of the same
+  # versions for Linux.
   foreach(package libabsl-dev libfmt-dev libgrpc-dev libprotobuf-dev libspdlog-dev
           prometheus-cpp-dev gcc-mingw-w64-base mingw-w64-common libz-mingw-w64-dev)
     install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}.txt
             COMPONENT programs)
   endforeach()
-  # These Debian's texts do not have: Boost's own, and of what gRPC brings along.
+  # Texts that Debian does not have: Boost's own, and those of gRPC's bundled code.
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/release/licenses/ DESTINATION licenses
           COMPONENT programs FILES_MATCHING PATTERN "*.txt")
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION . COMPONENT programs)
 else()
-  # Debian wants it in each package, under this name.
+  # Debian requires the licence in each package, under this name.
   foreach(package programs=csi-proxy libraries=libcsi-proxy${PROJECT_VERSION_MAJOR}
           development=libcsi-proxy-dev)
     string(REGEX MATCH "^(.*)=(.*)$" package ${package})
     install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright COMPONENT ${CMAKE_MATCH_1}
             DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CMAKE_MATCH_2})
   endforeach()
-  # Programs contain libraries, whose licences ask to be named, as on Windows.
+  # Licences of libraries that the programs contain must be installed.
   get_property(contained GLOBAL PROPERTY CSI_PROXY_CONTAINS)
   if(contained)
     foreach(package ${contained})

@@ -1,7 +1,6 @@
-# CPack makes three packages for Debian of the installed files, and for Windows a ZIP of what a node
-# and a driver in another language need. C++ for Windows is built against the installed tree.
-# DEBEMAIL and DEBFULLNAME name the maintainer, as for Debian's tools. Otherwise it is the person who has
-# made the last commit; outside a clone cpack asks for it.
+# CPack makes three Debian packages of the installed files, and for Windows a ZIP for nodes and for drivers in
+# other languages. C++ for Windows is built against the installed tree. DEBEMAIL and DEBFULLNAME name the
+# maintainer, as for Debian's tools; by default the author of the last commit. Outside a clone cpack asks.
 if(DEFINED ENV{DEBEMAIL})
   set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
 else()
@@ -46,7 +45,7 @@ else()
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
       "${CPACK_DEBIAN_LIBRARIES_PACKAGE_NAME} (= ${PROJECT_VERSION}), libabsl-dev")
-  # The direct library and the C interface do without.
+  # The direct library and the C interface do not need it.
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS libprotobuf-dev)
   set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
       "Headers, CMake and pkg-config files, and the API's proto files.")

@@ -1,6 +1,5 @@
-# Headers that nearly every source includes, compiled once. A source still includes the headers that
-# it uses: the build with CSI_PROXY_PRECOMPILE=OFF, which tools that read compile_commands.json need
-# too, shows the missing ones.
+# Compiles headers that nearly every source includes once. Sources must still include the headers that they
+# use: CSI_PROXY_PRECOMPILE=OFF, which tools that read compile_commands.json need too, shows missing ones.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(CAN_PRECOMPILE ON)
 else()
@@ -23,15 +22,14 @@ set(CSI_PROXY_HEADERS_grpc ${CSI_PROXY_HEADERS_protobuf} <grpcpp/grpcpp.h>)
 set(CSI_PROXY_HEADERS_test ${CSI_PROXY_HEADERS_protobuf} <gmock/gmock.h> <gtest/gtest.h>)
 
 if(CSI_PROXY_PRECOMPILE)
-  # ccache needs the first option. GCC 12 believes of code inlined from precompiled std::string that it
-  # leaves the string.
+  # ccache needs the first option. GCC 12 has false warnings about std::string code inlined from precompiled
+  # headers.
   add_compile_options(-fpch-preprocess -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
                       -Wno-stringop-overread)
 endif()
 
-# csi_proxy_precompile(TARGET KIND): the target's sources begin with CSI_PROXY_HEADERS_<KIND>, which
-# all targets of the kind share. A program does not link those of them that its headers must not
-# know.
+# csi_proxy_precompile(TARGET KIND): the target's sources begin with CSI_PROXY_HEADERS_<KIND>. All targets of a
+# kind share one compilation of them.
 function(csi_proxy_precompile target kind)
   if(NOT CSI_PROXY_PRECOMPILE)
     return()
@@ -45,7 +43,7 @@ function(csi_proxy_precompile target kind)
     set(libraries_grpc ${libraries_protobuf} gRPC::grpc++_unsecure)
     set(libraries_test ${libraries_protobuf} GTest::gmock GTest::gtest)
     if(kind STREQUAL "test")
-      # The compiler's options are those of tests: code that only programs link has others.
+      # Compiled with the options of tests; code that only programs link has others.
       add_executable(${owner} EXCLUDE_FROM_ALL ${source})
       csi_proxy_test_options(${owner})
     else()

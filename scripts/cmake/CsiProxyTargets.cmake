@@ -1,11 +1,11 @@
-# Compiler settings and the two functions every folder declares its targets with.
+# Compiler settings, and the functions by which every folder declares its targets.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# The linker writes the place of libraries in the build folder into programs, and the path's length
-# stays when the install replaces it. A relative path is the same in all folders.
+# The linker writes the path of libraries in the build folder into programs, and its length remains after the
+# install replaces it. A relative path is the same in all build folders.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
 set(CSI_PROXY_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
@@ -13,8 +13,8 @@ option(CSI_PROXY_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 
 option(CSI_PROXY_UNITY "Compile a dozen sources of a library as one" OFF)
 
-# Warnings are for our own code: generated protobuf code is not compiled with these. A warning is an error
-# in the presets of CI alone, since a newer compiler or abseil has warnings of its own.
+# For our own code; generated protobuf code is compiled without them. Warnings are errors only in the presets
+# of CI, because newer compilers and abseils have warnings of their own.
 option(CSI_PROXY_WERROR "Treat warnings as errors" OFF)
 if(MSVC)
   set(CSI_PROXY_WARNINGS /W4 $<$<BOOL:${CSI_PROXY_WERROR}>:/WX>)
@@ -23,13 +23,13 @@ else()
 endif()
 
 if(CSI_PROXY_SANITIZE)
-  # GCC 12 takes variables that the sanitizers add for uninitialised.
+  # GCC 12 has false warnings about variables that the sanitizers add.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_compile_options(-fsanitize=${CSI_PROXY_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CSI_PROXY_SANITIZE})
   if(CSI_PROXY_SANITIZE STREQUAL "thread")
-    # protobuf's maps have two more members when this is defined, but not in Debian's library.
+    # protobuf's maps have two more members if this is defined, and Debian's library is built without it.
     add_compile_options(-U__SANITIZE_THREAD__ -D_GLIBCXX_TSAN=1)
   endif()
 endif()
@@ -37,12 +37,11 @@ if(CSI_PROXY_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# A resident service wants to be small more than it wants unrolled loops; what nothing calls is left
-# out.
+# A resident service should be small. Functions that nothing calls are removed.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 if(MSVC)
-  # Untried: only MinGW builds are. Its own guard of return addresses is on by default.
+  # Never tried, because only MinGW builds are. MSVC's stack guard is on by default.
   set(CMAKE_MSVC_RUNTIME_LIBRARY "MultiThreaded$<$<CONFIG:Debug>:Debug>")
   add_compile_options(/Gy /Gw /bigobj /utf-8 /permissive- /Zc:__cplusplus)
   add_link_options(LINKER:/OPT:REF LINKER:/Brepro)
@@ -51,14 +50,14 @@ else()
   add_link_options(LINKER:--gc-sections)
 endif()
 
-# A value between a function's arrays and the address it returns to, looked at before it does. Sanitizers
-# see more, and take this for an error of their own.
+# Functions with arrays check a guard value before they return. Sanitizers find more, and report the guard as
+# an error.
 if(NOT CSI_PROXY_SANITIZE AND NOT MSVC)
   add_compile_options(-fstack-protector-strong)
   add_link_options(-fstack-protector-strong)
   if(NOT WIN32)
-    # Copies into arrays of known size are checked, where code is optimised, and tables of addresses cannot
-    # be written once a program runs. scripts/release/README.md tells what mingw-w64 cannot do.
+    # Checks copies into arrays of known size, if code is optimised, and makes address tables read-only at run
+    # time. scripts/release/README.md says what mingw-w64 cannot do.
     add_compile_options($<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
     add_link_options(LINKER:-z,relro LINKER:-z,now)
   endif()
@@ -66,14 +65,14 @@ endif()
 if(NOT WIN32)
   include(CheckPIESupported)
   check_pie_supported(LANGUAGES C CXX)
-  # For all, for sources that share precompiled headers are compiled alike.
+  # For all sources, because those that share precompiled headers must be compiled alike.
   add_compile_options(-pthread)
 endif()
 if(WIN32)
   add_compile_definitions(_WIN32_WINNT=0x0A00 NOMINMAX UNICODE _UNICODE)
 endif()
 if(WIN32 AND NOT MSVC)
-  # One file that runs anywhere, the same whenever and wherever it is built.
+  # One file that runs on any node, and is identical wherever and whenever it is built.
   add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
   add_link_options(-static LINKER:--no-insert-timestamp $<$<CONFIG:Release>:-s>)
 endif()
@@ -82,26 +81,26 @@ find_program(CSI_PROXY_LLD ld.lld)
 if(CSI_PROXY_LLD AND NOT WIN32)
   add_link_options(-fuse-ld=lld LINKER:--icf=all)
 elseif(CSI_PROXY_LLD AND NOT MSVC)
-  # lld takes a seventh of the time of GCC's own linker, and leaves out more of what nothing calls: 5 % of
-  # csi-proxy.exe. The size of the stack is that linker's default. lld takes RtlUnwindEx and its like from the
-  # first DLL that it is given; Microsoft's pages name kernel32 for them, not ntdll. GCC's linker links the
-  # libraries: lld would put the simulator into csi_proxy.dll.
+  # lld takes a seventh of the time of GCC's linker, and removes more unused code: 5 % of csi-proxy.exe. The
+  # stack size is GCC's default. lld takes RtlUnwindEx and its like from the first DLL given; Microsoft's
+  # pages name kernel32 for them, not ntdll. GCC's linker links the libraries, because lld would put the
+  # simulator into csi_proxy.dll.
   set(CSI_PROXY_EXECUTABLE $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
   add_link_options($<${CSI_PROXY_EXECUTABLE}:-B${PROJECT_SOURCE_DIR}/scripts/cmake/mingw-lld>
                    $<${CSI_PROXY_EXECUTABLE}:LINKER:--stack=0x200000> $<${CSI_PROXY_EXECUTABLE}:-lkernel32>)
 endif()
 
-# ccache where it is: of all clones, which find each other's objects.
+# Uses ccache if it is installed. All clones share its objects.
 find_program(CSI_PROXY_CCACHE ccache)
 if(CSI_PROXY_CCACHE AND (NOT CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_LAUNCHER STREQUAL "ccache"))
-  # The latter two are for precompiled headers.
+  # The last two variables are for precompiled headers.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros ${CSI_PROXY_CCACHE})
 endif()
 
 include(CsiProxyPrecompiled)
 
-# The suffix of files that are one platform's.
+# The suffix of platform-specific files.
 if(WIN32)
   set(CSI_PROXY_PLATFORM windows)
 else()
@@ -109,8 +108,8 @@ else()
 endif()
 
 # csi_proxy_library(NAME SRCS a.cc ... [DEPS target ...] [PRECOMPILE kind])
-# A static library; every folder's headers are included from the repository root. The kind of
-# precompiled headers follows from the DEPS where it is not said.
+# A static library. Headers are included by their path from the repository root. The kind of precompiled
+# headers follows from the DEPS by default.
 function(csi_proxy_library name)
   cmake_parse_arguments(ARG "" "PRECOMPILE" "SRCS;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SRCS})
@@ -144,7 +143,7 @@ endfunction()
 function(csi_proxy_program PROGRAM)
   target_link_libraries(${PROGRAM} PRIVATE csi_proxy_base)
   if(MSVC)
-    # Libraries come from System32, which load_config.py writes into what GCC links.
+    # DLLs are loaded from System32 only. For GCC, load_config.py writes this into the program.
     target_link_options(${PROGRAM} PRIVATE LINKER:/DEPENDENTLOADFLAG:0x800)
   elseif(WIN32)
     target_link_options(${PROGRAM} PRIVATE -municode)
@@ -153,12 +152,11 @@ function(csi_proxy_program PROGRAM)
   endif()
 endfunction()
 
-# csi_proxy_contain_grpc(PROGRAM): the program holds gRPC and what gRPC needs. To load the half hundred shared
-# libraries that gRPC comes in takes longer than all else at the start, and memory; and each call into them goes
-# through a table. Of a symbol lld takes the first definition, which is the archives', and leaves out shared
-# libraries that it takes nothing from. Other linkers would take some from here and some from there. lld 19,
-# Debian 13's, prefers a shared library's symbol to an archive's that nothing has asked for yet, so Abseil's strings,
-# which our own libraries ask for late, are linked in at once.
+# csi_proxy_contain_grpc(PROGRAM): links gRPC and its dependencies statically, because loading their fifty
+# shared libraries takes longer than the rest of the start, takes memory, and sends each call through a table.
+# lld takes the first definition of a symbol, which is the archives', and drops unused shared libraries; other
+# linkers would mix both. lld 19, Debian 13's, prefers a shared library to an archive of which nothing is used
+# yet, so Abseil's strings, which our libraries use late, are linked first.
 function(csi_proxy_contain_grpc PROGRAM)
   if(NOT CSI_PROXY_LLD OR WIN32 OR CSI_PROXY_SANITIZE)
     return()
@@ -173,14 +171,15 @@ function(csi_proxy_contain_grpc PROGRAM)
   list(REMOVE_ITEM abseil ${directory}/libabsl_strings.a)
   target_link_libraries(${PROGRAM} PRIVATE
     "$<LINK_LIBRARY:WHOLE_ARCHIVE,${directory}/libabsl_strings.a>" ${abseil})
-  # The licences of these packages ask to be named beside the program; the install does so.
+  # Licences of these packages must be installed beside the program.
   set_property(GLOBAL PROPERTY CSI_PROXY_CONTAINS
                libabsl-dev libc-ares-dev libgrpc-dev libprotobuf-dev libre2-dev zlib1g-dev)
   add_test(NAME ${PROGRAM}_libraries COMMAND ${PROJECT_SOURCE_DIR}/client/cpp/exports/symbols_test.sh static
            $<TARGET_FILE:${PROGRAM}>)
 endfunction()
 
-# csi_proxy_keep_symbol(TARGET SYMBOL): programs that link the library hold the C function, though nothing calls it.
+# csi_proxy_keep_symbol(TARGET SYMBOL): programs that link the library keep the C function, although nothing
+# calls it.
 function(csi_proxy_keep_symbol target symbol)
   if(MSVC)
     target_link_options(${target} INTERFACE LINKER:/INCLUDE:${symbol})
@@ -189,7 +188,7 @@ function(csi_proxy_keep_symbol target symbol)
   endif()
 endfunction()
 
-# csi_proxy_version_resource(TARGET DESCRIPTION): what Windows shows of a program's or a DLL's file.
+# csi_proxy_version_resource(TARGET DESCRIPTION): the version that Windows shows of a program or DLL.
 function(csi_proxy_version_resource PROGRAM DESCRIPTION)
   if(WIN32)
     get_target_property(type ${PROGRAM} TYPE)
@@ -206,14 +205,14 @@ function(csi_proxy_version_resource PROGRAM DESCRIPTION)
   endif()
 endfunction()
 
-# A test spends its time in libraries, and those are optimised as the product is.
+# Tests spend their time in libraries, which are optimised like the product.
 function(csi_proxy_test_options target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # csi_proxy_test(NAME SRCS a_test.cc ... [DEPS target ...] [TIMEOUT seconds] [ENV "K=V" ...] [PREFIX p])
-# A GoogleTest binary, each of whose tests is a ctest test of its own; under Wine, where a start takes
-# long and pipes have one namespace, the binary is one test, and runs alone.
+# A GoogleTest binary. Each of its tests is a ctest test. Under Wine, where starting takes long and pipes have
+# one namespace, the binary is one test and runs alone.
 function(csi_proxy_test name)
   if(NOT BUILD_TESTING)
     return()
@@ -229,7 +228,7 @@ function(csi_proxy_test name)
 endfunction()
 
 # csi_proxy_test_run(TEST NAME [TIMEOUT seconds] [ENV "K=V" ...] [PREFIX p])
-# The binary of the csi_proxy_test TEST as the test NAME; once more, in another environment.
+# Runs the binary of the csi_proxy_test TEST again as the test NAME, in another environment.
 function(csi_proxy_test_run test name)
   if(NOT BUILD_TESTING)
     return()

@@ -1,5 +1,6 @@
 # cmake -DINPUT=file -DOUTPUT=file.cc -DNAMESPACE=ns -DNAME=kName -P EmbedFile.cmake
-# Writes the bytes of a file as a C++ array NAME and its size NAMESize, which their user declares.
+# Writes the bytes of a file as a C++ array NAME and its size NAMESize. The code that uses them must declare
+# them.
 file(READ ${INPUT} bytes HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
 string(REGEX REPLACE "(0x[0-9a-f][0-9a-f],0x[0-9a-f][0-9a-f],0x[0-9a-f][0-9a-f],0x[0-9a-f][0-9a-f],0x[0-9a-f][0-9a-f],0x[0-9a-f][0-9a-f],0x[0-9a-f][0-9a-f],0x[0-9a-f][0-9a-f],)" "\\1\n" bytes "${bytes}")

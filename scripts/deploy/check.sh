@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Checks this folder's manifests, alerts and dashboard, with the programs of build/release.
+# Checks this folder's manifests, alerts and dashboard with the programs of build/release.
 #
-#   scripts/deploy/check.sh manifests   against the flags and pipes that the programs have
-#   scripts/deploy/check.sh admission   a real API server takes the manifests, admits their pods and refuses those that
-#                                       admission.yaml keeps out
-#   scripts/deploy/check.sh alerts      promtool reads each expression and runs the alerts' tests; each
-#                                       metric is one that csi-proxy or the sidecars serve
+#   scripts/deploy/check.sh manifests   checks the manifests against the programs' flags and pipes
+#   scripts/deploy/check.sh admission   a real API server accepts the manifests, admits their pods and refuses the pods
+#                                       that admission.yaml excludes
+#   scripts/deploy/check.sh alerts      promtool parses each expression and runs the alerts' tests; csi-proxy or the
+#                                       sidecars must serve each metric
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-# The API server is built from Go modules, in minutes, and kept for as long as its versions and source stay.
+# Builds the API server from Go modules, which takes minutes, and keeps it until its versions or source change.
 install_apiserver() {
   local here=$PWD version key
   . integration/support/go.sh
@@ -44,11 +44,11 @@ for part in "$@"; do
       trap 'rm -rf "$out"' EXIT
       promtool check rules alerts.yaml
       promtool test rules alerts_test.yaml
-      # promtool reads the panels' expressions as rules, with values for the variables of Grafana.
+      # promtool parses the panels' expressions as rules, with values for Grafana's variables.
       jq '[.. | .expr? | strings] | {groups: [{name: "dashboard", rules: [to_entries[] | {record: "panel:\(.key)", expr: .value}]}]}' dashboard.json |
         sed 's/\$__rate_interval/5m/g; s/\$job/csi-proxy/g; s/\$instance/.+/g' >"$out/dashboard.yaml"
       promtool check rules "$out/dashboard.yaml"
-      # A metric has its name in the program that serves it, and a recorded series in alerts.yaml.
+      # The program that serves a metric contains its name, and alerts.yaml that of a recorded series.
       for name in $(grep -oh 'csi_\(proxy\|sidecar\)_[a-z_]*\|grpc_server_[a-z_]*' alerts.yaml dashboard.json | sort -u); do
         git -C ../../.. grep -qwE "${name%_bucket}|${name%_sum}|${name%_count}" -- '*.cc' ':!*_test.cc' || fail "nothing serves $name"
       done

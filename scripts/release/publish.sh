@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Signs the sums of a release that scripts/release.sh has made, and publishes it on GitHub: the files as a
-# release of the tag, the images in the registry of packages. Run by .github/workflows/release.yml, whose
-# variables it reads: GITHUB_REF_NAME, GITHUB_REPOSITORY, GITHUB_ACTOR, GH_TOKEN.
+# Signs the sums of a release that scripts/release.sh has made, and publishes it on GitHub: the files as a release
+# of the tag, the images in the package registry. Run by .github/workflows/release.yml, with its variables
+# GITHUB_REF_NAME, GITHUB_REPOSITORY, GITHUB_ACTOR and GH_TOKEN.
 #
 #   scripts/release/publish.sh DIRECTORY
 #
@@ -28,11 +28,11 @@ gpg --batch --quiet --verify SHA256SUMS.asc SHA256SUMS
 # GitHub has no folders in a release.
 tar --create --gzip --file="$GNUPGHOME/csi-proxy-$version-go-module-proxy.tar.gz" go
 mapfile -t files < <(find . -maxdepth 1 -type f -printf '%P\n' | sort)
-# The images first: a release that names them has them.
+# Images first, because the release names them.
 export REGISTRY_AUTH_FILE=$GNUPGHOME/auth.json
 skopeo login ghcr.io --username "$GITHUB_ACTOR" --password-stdin <<<"$GH_TOKEN"
 for image in "$version"{,-sidecars}; do
-  # A registry's names are in lower case.
+  # A registry accepts only lower case.
   skopeo copy --all --preserve-digests "oci-archive:$images:$image" "docker://ghcr.io/${repository,,}:$image"
 done
 gh release create "$tag" --repo "$repository" --verify-tag --title "CSI Proxy $version" --notes-file RELEASE_NOTES.md \

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Tests what libraries and programs export and need.
+# Tests the symbols that libraries and programs export and need.
 #
 #   client/cpp/exports/symbols_test.sh c LIBRARY              a C library exports the functions of its header, and
-#                                                             needs only libraries that are known
-#   client/cpp/exports/symbols_test.sh cpp DIRECTORY          libcsi_proxy_*.so there export what their headers are for
+#                                                             needs only known libraries
+#   client/cpp/exports/symbols_test.sh cpp DIRECTORY          libcsi_proxy_*.so export what their headers are for
 #   client/cpp/exports/symbols_test.sh no_grpc CONTROL FILE...
-#                                                             the files neither have gRPC nor load it; the control has it
+#                                                             the files neither contain nor load gRPC; CONTROL does
 #   client/cpp/exports/symbols_test.sh unpatched PATCHED PATCHES PROGRAM OPTIONS...
-#                                                             a client has gRPC as it was built: neither its link
-#                                                             options nor its symbols are those by which csi-proxy.exe
-#                                                             changes its own, which are the control
-#   client/cpp/exports/symbols_test.sh static PROGRAM         the program loads no library of which it holds a copy:
-#                                                             two gRPCs would not know of each other
+#                                                             the client's gRPC is unchanged: PROGRAM has neither the
+#                                                             link options nor the symbols by which csi-proxy.exe
+#                                                             (PATCHED, the control) changes its own
+#   client/cpp/exports/symbols_test.sh static PROGRAM         the program loads no library of which it contains a
+#                                                             copy, because two gRPCs would not share their state
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 
@@ -23,10 +23,10 @@ c() {
   case $library in
     *.dll)
       headers=$(x86_64-w64-mingw32-objdump -p "$library")
-      # Newer binutils name the ordinal and the hint as well: `[   0] +base[   1]  0000 csi_proxy_abi_version`.
+      # Newer binutils print the ordinal and the hint, too: `[   0] +base[   1]  0000 csi_proxy_abi_version`.
       exported=$(sed -nE 's/^\t\[ *[0-9]+\]( \+base\[ *[0-9]+\] +[0-9a-f]+)? ([A-Za-z_?@][^ ]*)$/\2/p' <<<"$headers" | sort)
       needed=$(sed -nE 's/^\tDLL Name: (.*)/\1/p' <<<"$headers")
-      # Windows' own.
+      # The libraries of Windows.
       allowed='^(advapi32|bcrypt|dbghelp|iphlpapi|kernel32|mswsock|msvcrt|ole32|oleaut32|shell32|user32|version|ws2_32|api-ms-win-[a-z0-9-]+|ucrtbase|ntdll)\.dll$'
       ;;
     *)
@@ -45,9 +45,10 @@ c() {
   echo "$(wc -l <<<"$exported") functions; needs ${needed//$'\n'/ }"
 }
 
-# The symbols that a library exports, demangled, each with its version: `csi_proxy::Node::Windows()@@CSI_PROXY_2`.
+# Prints the exported symbols of a library, demangled and with their versions:
+# `csi_proxy::Node::Windows()@@CSI_PROXY_2`.
 exported() { nm -D --defined-only --demangle --with-symbol-versions "$1" | sed -nE 's/^[0-9a-f]+ [^A] //p'; }
-# The classes, and namespaces of messages, that functions and variables belong to.
+# Prints the classes of functions and variables, and the namespaces of messages.
 owners() {
   sed -E 's/@@.*//; s/\[abi:cxx11\]//; s/^(vtable|typeinfo|typeinfo name) for //; s/\(.*//; s/^(v[1-9][a-z0-9]*)::.*/\1/
           s/^(.*)::[^:]+$/\1/; s/^descriptor_table_.*/descriptor_table/' | sort -u
@@ -64,7 +65,7 @@ cpp() {
   local directory=$1 failed=0 versions library private soname
   versions=$(cd "$root/api" && echo */v*/ | tr ' ' '\n')
   expect base csi_proxy::CallContext
-  # The requests have secrets, which their destructors overwrite.
+  # Requests with secrets export their destructors, which overwrite the secrets.
   expect node csi_proxy::{Node,iscsi::{ConnectTarget,SetMutualChapSecret}Request,smb::NewSmbGlobalMappingRequest,storage::{StageShare,StageTarget}Request}
   expect testing csi_proxy::{SimulatedNode,simulated_node::State}
   expect client_api "$(echo csi_proxy  # Connect()
@@ -75,7 +76,7 @@ cpp() {
   expect embedded csi_proxy_embedded_backend
   expect sidecars csi_proxy::Sidecars
 
-  # A driver has its own gRPC, which may be either of Debian's two.
+  # A driver brings its own gRPC, either of Debian's two.
   for library in client sidecars; do
     if readelf -d "$directory/libcsi_proxy_$library.so" | grep -i 'NEEDED.*grpc'; then
       echo "libcsi_proxy_$library.so loads gRPC, which should be in it"
@@ -83,7 +84,7 @@ cpp() {
     fi
   done
 
-  # Among themselves the libraries show more, but nothing of others': of absl, std, google, grpc, spdlog.
+  # To each other the libraries export more symbols, but none of absl, std, google, grpc or spdlog.
   for library in "$directory"/libcsi_proxy_*.so; do
     private=$(exported "$library" | grep -vE '@@CSI_PROXY_2$' || true)
     if grep -vE '^csi_proxy::.*@@CSI_PROXY_2_PRIVATE$' <<<"$private" | grep .; then
@@ -96,8 +97,8 @@ cpp() {
   [[ $failed -eq 0 ]]
 }
 
-# Names of gRPC's functions and types, whether called or defined, and in archives that are linked in;
-# and the shared libraries that are loaded, and by those in turn.
+# Prints gRPC's functions and types that a file calls or defines, and the gRPC libraries that it loads, directly or
+# not.
 grpc() {
   nm --demangle "$1" 2>/dev/null | grep -E '\<grpc(_core)?::|\<grpc_[a-z]' || true
   nm --dynamic --demangle "$1" 2>/dev/null | grep -E '\<grpc(_core)?::|\<grpc_[a-z]' || true
@@ -121,7 +122,7 @@ no_grpc() {
   done
 }
 
-# Names of functions and variables that a file defines.
+# Prints the functions and variables that a file defines.
 defined() { nm --defined-only "$1" | sed -nE 's/^[0-9a-f]+ [TtDdBb] (_.*)$/\1/p' | sort -u; }
 unpatched() {
   local patched=$1 patches=$2 program=$3 ours theirs name

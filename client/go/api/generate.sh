@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Writes the Go code of the storage group, which no other module has: from api/storage/*/api.proto into
-# this folder, or into the one that is named.
+# Generates the Go code of the storage group, which no other module contains, from api/storage/*/api.proto into
+# this folder or FOLDER.
 #
 #   client/go/api/generate.sh [FOLDER]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$(realpath -m "${1-$here}")
-# The versions that go with the module's grpc and protobuf.
+# The plugins that fit the module's versions of grpc and protobuf.
 go_plugin=google.golang.org/protobuf/cmd/protoc-gen-go@v1.33.0
 grpc_plugin=google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.3.0
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
-# They run here, whatever the code is for.
+# Empty, because the plugins run on this machine.
 GOOS='' GOARCH='' GOBIN=$bin go install "$go_plugin"
 GOOS='' GOARCH='' GOBIN=$bin go install "$grpc_plugin"
 cd "$here/../../../api"

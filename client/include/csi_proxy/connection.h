@@ -1,10 +1,10 @@
 // A connection to a node, for the clients of all groups and versions.
 //
-//  absl::StatusOr<std::shared_ptr<csi_proxy::Connection>> connection =
-//      csi_proxy::Connect();
-//  if (!connection.ok()) return connection.status();
-//  csi_proxy::disk::v1::Client disks(*connection);
-//  csi_proxy::volume::v1::Client volumes(*connection);
+//   absl::StatusOr<std::shared_ptr<csi_proxy::Connection>> connection =
+//       csi_proxy::Connect();
+//   if (!connection.ok()) return connection.status();
+//   csi_proxy::disk::v1::Client disks(*connection);
+//   csi_proxy::volume::v1::Client volumes(*connection);
 //
 // Connect once per program, and pass the connection to every client.
 #pragma once

@@ -1,10 +1,10 @@
 // Manages storage in this process, without the service. Calls use the types of this library, not
 // the versioned protobuf messages; the embedded mode of the versioned clients is built on it.
 //
-//  absl::StatusOr<std::shared_ptr<csi_proxy::Node>> node = csi_proxy::Node::Windows();
-//  if (!node.ok()) return node.status();
-//  csi_proxy::CallContext context(absl::Now() + absl::Seconds(30));
-//  auto volumes = (*node)->volume().ListVolumesOnDisk(context, {.disk_number = 7});
+//   absl::StatusOr<std::shared_ptr<csi_proxy::Node>> node = csi_proxy::Node::Windows();
+//   if (!node.ok()) return node.status();
+//   csi_proxy::CallContext context(absl::Now() + absl::Seconds(30));
+//   auto volumes = (*node)->volume().ListVolumesOnDisk(context, {.disk_number = 7});
 //
 // Calls follow the rules of the service: the checks of paths and ids, the codes and the texts are
 // identical, and each call that changes the node writes an audit line. On Windows at most one call

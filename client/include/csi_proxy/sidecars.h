@@ -1,12 +1,12 @@
 // Does the work of node-driver-registrar and livenessprobe inside a CSI driver: registers the
 // driver with the kubelet and serves /healthz. The pod then needs neither sidecar.
 //
-//  absl::StatusOr<std::unique_ptr<csi_proxy::Sidecars>> sidecars = csi_proxy::Sidecars::Start({
-//      .csi_address = "unix:///csi/csi.sock",
-//      .registrar = csi_proxy::RegistrarOptions{
-//          .kubelet_registration_path = "/var/lib/kubelet/plugins/example.csi.k8s.io/csi.sock",
-//          .plugin_registration_path = "/var/lib/kubelet/plugins_registry"},
-//      .livenessprobe = csi_proxy::LivenessProbeOptions{}});
+//   absl::StatusOr<std::unique_ptr<csi_proxy::Sidecars>> sidecars = csi_proxy::Sidecars::Start({
+//       .csi_address = "unix:///csi/csi.sock",
+//       .registrar = csi_proxy::RegistrarOptions{
+//           .kubelet_registration_path = "/var/lib/kubelet/plugins/example.csi.k8s.io/csi.sock",
+//           .plugin_registration_path = "/var/lib/kubelet/plugins_registry"},
+//       .livenessprobe = csi_proxy::LivenessProbeOptions{}});
 //
 // The program csi-node-sidecars runs this code beside a driver, with the flags of both sidecars.
 #pragma once

@@ -1,10 +1,10 @@
 // A Windows node in memory, for the tests of a driver. Works on any system.
 //
-//  auto node = csi_proxy::SimulatedNode::Create().value();
-//  csi_proxy::volume::v1::Client volumes(csi_proxy::Connect(node.client_options()).value());
-//  const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30}).value();
-//  ...the driver stages the disk at a path, with these clients
-//  EXPECT_EQ(node.state().MountedAt(path), volume_id);
+//   auto node = csi_proxy::SimulatedNode::Create().value();
+//   csi_proxy::volume::v1::Client volumes(csi_proxy::Connect(node.client_options()).value());
+//   const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30}).value();
+//   ...the driver stages the disk at a path, with these clients
+//   EXPECT_EQ(node.state().MountedAt(path), volume_id);
 //
 // Calls run CSI Proxy's own code, over a machine that behaves as Windows does. Nodes are
 // independent of each other, so tests may run in parallel.
