@@ -14,21 +14,21 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// Clients that do not read hold up as many as this, and the others are disconnected in time without
-// a flush, after they have had as long to read.
+// At most this many threads flush pipes whose client does not read. Further pipes are disconnected
+// without a flush after the same time.
 constexpr size_t kMaxFlushers = 4;
 
-// As many wait to be flushed; beyond, whoever has had the longest time to read goes, so that
-// clients that come in numbers and do not read cost no more than this.
+// The most pipes that wait to be flushed. Beyond it, the pipe that has waited longest is
+// disconnected, which limits what clients that do not read can cost.
 constexpr size_t kMaxUnread = 4096;
 
-// The time that a thread waits for more to do before it ends.
+// How long an idle thread waits for work before it ends.
 constexpr std::chrono::seconds kIdle{1};
 
 }  // namespace
 
-// Its threads have a share in it and end on their own: one whose flush Windows did not end could
-// not be waited for.
+// Shared with its threads, which end by themselves: Finish() cannot wait for a thread whose flush
+// Windows does not end.
 class Closer::State : public std::enable_shared_from_this<Closer::State> {
  public:
   State(std::shared_ptr<PipeCalls> calls, absl::Duration patience, ThreadStarter start_thread)
@@ -57,7 +57,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
                                [this] { return connected_.empty(); });
     std::vector<std::shared_ptr<ServerEnd>> left;
     for (const auto& [end, weak] : connected_) {
-      // One that is being destroyed disconnects itself.
+      // An end whose destructor runs disconnects itself.
       if (std::shared_ptr<ServerEnd> shared = weak.lock()) left.push_back(std::move(shared));
     }
     return left;
@@ -76,10 +76,10 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
     return thread.ok();
   }
 
-  // Returns an end that may wait no longer.
+  // Queues an end to be flushed. Returns the end that must be disconnected now, if any.
   std::shared_ptr<ServerEnd> Queue(std::shared_ptr<ServerEnd> end) {
     std::lock_guard lock(mutex_);
-    // An end waits only where its deadline is watched.
+    // Without a watcher of its deadline, an end must not wait.
     if (!watching_ && !Start(&State::Watch)) return end;
     watching_ = true;
     leaving_.push_back({.end = end, .deadline = absl::Now() + patience_});
@@ -135,7 +135,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
     std::vector<std::shared_ptr<ServerEnd>> overdue;
     while (!leaving_.empty() && leaving_.front().deadline <= absl::Now()) {
       if (auto end = leaving_.front().end.lock()) {
-        // Without a thread that flushes it would stay there.
+        // Still there if no thread could be started to flush it.
         std::erase(unread_, end);
         overdue.push_back(std::move(end));
       }
@@ -147,11 +147,11 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   const std::shared_ptr<PipeCalls> calls_;
   const absl::Duration patience_;
   const ThreadStarter start_thread_;
-  // The mutex is not held where an end might be destroyed.
+  // Must not be held where an end might be destroyed.
   std::mutex mutex_;
   std::condition_variable all_disconnected_, more_unread_;
   std::unordered_map<ServerEnd*, std::weak_ptr<ServerEnd>> connected_;
-  std::deque<Leaving> leaving_;  // the soonest in front
+  std::deque<Leaving> leaving_;  // Ordered by deadline.
   std::deque<std::shared_ptr<ServerEnd>> unread_;
   size_t flushers_ = 0;
   size_t idle_flushers_ = 0;

@@ -1,13 +1,13 @@
 // Ends the connections of a server.
 //
-// Closing the server's handle is not enough: a client that never closes its end keeps the pipe's
-// name for as long as it runs (pipe_name.h). DisconnectNamedPipe takes the client's end from it,
-// but discards what it has not read; FlushFileBuffers waits for that, but for ever
+// Closing the server's handle is not enough, because a client that keeps its end open also keeps
+// the pipe's name (pipe_name.h). DisconnectNamedPipe closes the client's end, but discards bytes
+// that the client has not read. FlushFileBuffers waits until they are read, without a limit
 // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-disconnectnamedpipe,
-// https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers). So threads of
-// the Closer wait by flushing, and another one disconnects what takes too long, which ends the
-// flush as well (ReactOS, drivers/filesystems/npfs/statesup.c, NpSetDisconnectedPipeState). If the
-// system starts no thread for that, clients are disconnected at once.
+// https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers). Therefore
+// threads of the Closer flush, and another thread disconnects what takes too long, which also ends
+// the flush (ReactOS, drivers/filesystems/npfs/statesup.c, NpSetDisconnectedPipeState). If the
+// system starts no thread for this, clients are disconnected at once.
 #pragma once
 
 #include <atomic>
@@ -24,15 +24,15 @@ class ServerEnd;
 // Thread-safe.
 class Closer {
  public:
-  // A client has `patience` to read what it was sent.
+  // A client has `patience` to read what was sent.
   Closer(std::shared_ptr<PipeCalls> calls, absl::Duration patience,
          ThreadStarter start_thread = StartThread);
 
-  // Owns an instance from now on.
+  // Takes ownership of an instance.
   std::shared_ptr<ServerEnd> Own(void* instance);
 
-  // Returns when all ends are disconnected, whoever still holds them: at the latest after
-  // `patience`, when it disconnects those that are not.
+  // Returns when all ends are disconnected, even those that other objects still own. After
+  // `patience`, disconnects those that are left.
   void Finish();
 
  private:
@@ -41,8 +41,8 @@ class Closer {
   const std::shared_ptr<State> state_;
 };
 
-// The server's end of an instance, connected or not. It is never closed without being disconnected:
-// what destroys it while bytes are unread discards them. Thread-safe.
+// The server's end of an instance, connected or not. Its destructor disconnects it, and so discards
+// bytes that the client has not read. Thread-safe.
 class ServerEnd : public std::enable_shared_from_this<ServerEnd> {
  public:
   ~ServerEnd();
@@ -54,7 +54,7 @@ class ServerEnd : public std::enable_shared_from_this<ServerEnd> {
   void Disconnect();
 
   // Disconnects when the client has read everything or has gone, at the latest after the Closer's
-  // patience. Returns at once. Nothing may be read or written any more.
+  // patience. Returns at once. No read or write may follow.
   void DisconnectOnceRead();
 
  private:

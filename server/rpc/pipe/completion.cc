@@ -16,11 +16,11 @@ namespace {
 
 thread_local bool completing = false;
 thread_local bool may_hold = false;
-// Some holder is this thread's.
+// True if a FrameHolder waits for the end of this thread's completion.
 thread_local bool holds = false;
 thread_local int reads = 0;
 
-// The holders, each with the thread whose completion has made it one.
+// The waiting holders, each with the thread for whose completion it waits.
 struct Holders {
   struct Holder {
     std::thread::id thread;
@@ -33,7 +33,7 @@ struct Holders {
   }
 
   std::mutex mutex;
-  std::vector<Holder> all;  // guarded by mutex
+  std::vector<Holder> all;  // Guarded by mutex.
 };
 
 void WriteHeld(bool of_all_threads) {

@@ -1,4 +1,4 @@
-// Completions of I/O in which gRPC works, and the frames that wait for their ends; part of
+// Completions of I/O in which gRPC works, and the frames that wait until a completion ends; part of
 // endpoint.h. Includes headers of gRPC's core.
 #pragma once
 
@@ -7,30 +7,30 @@
 
 namespace csi_proxy::pipe {
 
-// True of whole frames for which nobody waits: settings, pings and windows, and their
-// acknowledgements. An answer often follows in the same completion: a client of grpc-go sends a
-// ping with most requests, and if the two came by a write each, they would wake it twice.
+// Returns true for whole frames whose delay nobody notices: settings, pings and windows, and their
+// acknowledgements. An answer often follows in the same completion, and two writes would wake the
+// client twice: a grpc-go client sends a ping with most requests.
 bool MayWait(absl::string_view frames);
 
-// A connection that holds such frames back.
+// A connection that holds frames back.
 class FrameHolder {
  public:
-  // Writes them. Called once for each HoldFrames().
+  // Writes the frames. Called once for each HoldFrames().
   virtual void WriteHeld() = 0;
 
  protected:
   ~FrameHolder() = default;
 };
 
-// The first object on the stack of a thread of the IoPort that works for gRPC. At its end the
-// frames are written that were held back meanwhile.
+// The first object on the stack of an IoPort thread that works for gRPC. Its destructor writes the
+// frames that were held back.
 class InCompletion {
  public:
-  // Each of these is about this thread. Counts a read of the completion, and returns how many.
+  // Counts a read in this thread's completion, and returns their number.
   static int CountRead();
-  // Tells whether frames may wait for the end of the completion.
+  // Returns true if this thread may hold frames until its completion ends.
   static bool MayHold();
-  // Lets `holder`, which must live until then, be called at the end, or by WriteHeldFrames().
+  // Calls `holder`, which must live until then, when this completion ends or in WriteHeldFrames().
   static void HoldFrames(FrameHolder* holder);
 
  private:
@@ -39,15 +39,14 @@ class InCompletion {
     ~Flag();
   };
 
-  // Callbacks run when the contexts are destroyed, so the flag is destroyed last.
+  // Destroyed last, because callbacks run when the contexts are destroyed.
   const Flag flag_;
   grpc_core::ApplicationCallbackExecCtx callbacks_;
   grpc_core::ExecCtx context_;
 };
 
-// Keeps gRPC from shutting down. It would with its last channel or server, and take its executor
-// away, to which the work of a connection that is just ending may yet go, on a thread of the
-// IoPort.
+// Keeps gRPC from shutting down with its last channel or server. Without its executor, work of a
+// connection that is ending on an IoPort thread would have nowhere to go.
 void KeepGrpc();
 
 }  // namespace csi_proxy::pipe

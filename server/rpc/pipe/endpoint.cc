@@ -29,8 +29,8 @@ namespace {
 
 constexpr size_t kReadBytes = 8 << 10;
 
-// A read that ends at once is followed by the next on the same thread: so many, and then others
-// have their turn. A client that always has more to say would keep the thread.
+// How many reads may complete at once in a row before the thread yields, so that one busy client
+// cannot hold it.
 constexpr int kReadsInARow = 4;
 
 // The most bytes that an endpoint holds back.
@@ -44,27 +44,27 @@ void Append(const grpc_slice_buffer& slices, std::string* text) {
   }
 }
 
-// gRPC's view of a stream. Counts its references: one is gRPC's, and each operation under way has
-// one.
+// A stream in the form that gRPC uses. References are counted: gRPC has one, and so has each
+// operation under way.
 class Endpoint final : public grpc_endpoint, public FrameHolder {
  public:
   explicit Endpoint(Connection connection) : connection_(std::move(connection)) {
     vtable = &kVtable;
   }
 
-  // Shuts the endpoint down, and keeps it until then.
+  // Returns a function that shuts the endpoint down, and keeps the endpoint until it is destroyed.
   std::function<void()> Closer() {
     Ref();
     const std::shared_ptr<Endpoint> kept(this, [](Endpoint* self) { self->Unref(); });
     return [kept] { kept->Shutdown(); };
   }
 
-  // The reference of HoldFrames() becomes the write's.
+  // Passes the reference of HoldFrames() on to the write.
   void WriteHeld() override {
     {
       const std::lock_guard lock(held_mutex_);
       is_holder_ = false;
-      // A write that has come meanwhile has taken the frames along; else none is under way.
+      // Empty if another write has taken the frames along. Otherwise no write is under way.
       flushing_ = !held_.empty();
       if (flushing_) joined_ = std::exchange(held_, std::string());
       if (!flushing_) return Unref();
@@ -79,8 +79,8 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
 
   ~Endpoint() { NotifyClosed(); }
 
-  // gRPC keeps the endpoint of a broken connection for as long as anybody has the channel, so the
-  // end must be reported before that.
+  // Reports the end at once, because gRPC keeps the endpoint of a broken connection as long as the
+  // channel exists.
   void NotifyClosed() {
     if (!notified_.exchange(true) && connection_.closed) connection_.closed();
   }
@@ -90,8 +90,8 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  // An operation that is under way may end, and let go of the endpoint, before the call that began
-  // it has returned.
+  // Keeps the endpoint, because an operation may end, and release its reference, before the call
+  // that began it returns.
   class Hold {
    public:
     explicit Hold(Endpoint* endpoint) : endpoint_(endpoint) { endpoint->Ref(); }
@@ -108,7 +108,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
   }
 
   void Read(grpc_slice_buffer* slices, grpc_closure* done) {
-    // Unlike a reset, this frees the array of slices, which a read of many frames has let grow.
+    // Unlike a reset, this frees the array of slices, which a read of many frames may enlarge.
     grpc_slice_buffer_destroy(slices);
     grpc_slice_buffer_init(slices);
     read_slices_ = slices;
@@ -120,7 +120,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
       InCompletion::CountRead();
       BeginRead();
     });
-    // Without memory for the turn the read goes on here, rather than never.
+    // Continues here if there is no memory for posting.
     if (!posted) BeginRead();
   }
 
@@ -131,7 +131,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
                                                &Completed<&Endpoint::EndRead>, this, &result)) {
       EndRead(result.error, result.bytes);
     } else if (shut_down_) {
-      // Shut down between the two conditions above, when there was nothing to cancel yet.
+      // Shut down between the two conditions, when there was no operation to cancel yet.
       connection_.stream->Cancel();
     }
   }
@@ -145,13 +145,14 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
       pieces.push_back(read);
     } else if (!connection_.watcher->Read(read, &pieces)) {
       error = ERROR_INVALID_DATA;
-      // It is owed no answers; and a write that nobody reads would keep gRPC from closing it.
+      // No answers are due to this client, and a write that it does not read would keep gRPC from
+      // closing the connection.
       connection_.stream->Disconnect();
       Shutdown();
     }
     if (error == ERROR_SUCCESS && bytes > 0) {
-      // gRPC 1.51 keeps the slices of a message until it is whole (frame_data.cc), however little
-      // is in each: they are no larger than what has come.
+      // Slices are no larger than their content, because gRPC 1.51 keeps the slices of a message
+      // until it is complete (frame_data.cc).
       for (const absl::string_view piece : pieces) {
         grpc_slice_buffer_add(read_slices_,
                               grpc_slice_from_copied_buffer(piece.data(), piece.size()));
@@ -182,7 +183,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     BeginWrite(slices, done);
   }
 
-  // Returns true if the frames need not be written before this thread's completion has ended.
+  // Returns true if the frames can wait until this thread's completion ends, and keeps them.
   bool HoldBack(const grpc_slice_buffer& slices) {
     if (!InCompletion::MayHold() || slices.length > kHeldBytes) return false;
     std::string frames;
@@ -198,7 +199,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     return true;
   }
 
-  // Writes what is in `joined_`, and `slices`.
+  // Writes `joined_`, then `slices`.
   void BeginWrite(grpc_slice_buffer* slices, grpc_closure* done) {
     write_done_ = done;
     if (joined_.empty() && slices->count == 1) {
@@ -206,7 +207,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
       return Begin({reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slices->slices[0])),
                     GRPC_SLICE_LENGTH(slices->slices[0])});
     }
-    // A pipe has no gathering write: many small slices become one system call.
+    // A pipe has no gathering write, so small slices are joined for one system call.
     Append(*slices, &joined_);
     Begin(joined_);
   }
@@ -259,7 +260,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     Unref();
   }
 
-  // Returns true if held frames were written, and gives the write that has waited for that.
+  // Returns true if held frames were written. `waiting` is the write that waited for that, or null.
   bool EndFlush(grpc_slice_buffer** waiting) {
     const std::lock_guard lock(held_mutex_);
     *waiting = std::exchange(waiting_, nullptr);
@@ -267,7 +268,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
   }
 
   void Shutdown() {
-    // Not only when this is destroyed, for gRPC may keep it.
+    // Not left to the destructor, because gRPC may keep the endpoint.
     if (!shut_down_.exchange(true)) connection_.stream->HangUp();
     NotifyClosed();
   }
@@ -285,10 +286,10 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
 
   grpc_slice_buffer* read_slices_ = nullptr;
   grpc_closure* read_done_ = nullptr;
-  // Used for every read; the bytes are copied out of it.
+  // The buffer of every read; the bytes are copied out of it.
   std::array<char, kReadBytes> read_;
 
-  // gRPC's write, or the one of held frames. Only one is under way.
+  // The only write under way: gRPC's, or that of held frames.
   grpc_closure* write_done_ = nullptr;
   const uint8_t* write_next_ = nullptr;
   size_t write_left_ = 0;
@@ -296,11 +297,11 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
   std::string joined_;
 
   std::mutex held_mutex_;
-  // The rest is guarded by held_mutex_. `held_` is empty while gRPC's write is under way.
+  // Guarded by held_mutex_, as are the members below. Empty while a write of gRPC's is under way.
   std::string held_;
   bool is_holder_ = false;
   bool flushing_ = false;
-  // gRPC's write that came while held frames were written.
+  // The write of gRPC's that waits until held frames are written.
   grpc_slice_buffer* waiting_ = nullptr;
   grpc_closure* waiting_done_ = nullptr;
 };
@@ -310,7 +311,7 @@ const grpc_endpoint_vtable Endpoint::kVtable = {
                int) { From(endpoint)->Read(slices, done); },
     .write = [](grpc_endpoint* endpoint, grpc_slice_buffer* slices, grpc_closure* done, void*,
                 int) { From(endpoint)->Write(slices, done); },
-    // Completions come through the IoPort: gRPC has nothing to poll.
+    // Completions come through the IoPort, so gRPC has nothing to poll.
     .add_to_pollset = [](grpc_endpoint*, grpc_pollset*) {},
     .add_to_pollset_set = [](grpc_endpoint*, grpc_pollset_set*) {},
     .delete_from_pollset_set = [](grpc_endpoint*, grpc_pollset_set*) {},
@@ -330,7 +331,7 @@ const grpc_endpoint_vtable Endpoint::kVtable = {
     .can_track_err = [](grpc_endpoint*) { return false; },
 };
 
-// Calls `todo` unless gRPC reports an error.
+// Returns a closure that calls `todo` unless gRPC reports an error.
 grpc_closure* OnSuccess(std::function<void()> todo) {
   return GRPC_CLOSURE_CREATE(
       [](void* argument, grpc_error_handle error) {
@@ -348,7 +349,7 @@ void Serve(grpc::Server* server, Connection connection) {
   const InCompletion here;
   grpc_core::Server* const core = grpc_core::Server::FromC(server->c_server());
   const grpc_core::ChannelArgs arguments = core->channel_args();
-  // grpc_chttp2_transport_start_reading() empties it, and frees it by gpr_free().
+  // grpc_chttp2_transport_start_reading() empties it and frees it by gpr_free().
   auto* const received = static_cast<grpc_slice_buffer*>(gpr_malloc(sizeof(grpc_slice_buffer)));
   grpc_slice_buffer_init(received);
   grpc_slice_buffer_add(received, grpc_slice_from_cpp_string(std::move(connection.received)));
@@ -357,7 +358,7 @@ void Serve(grpc::Server* server, Connection connection) {
   if (core->SetupTransport(transport, nullptr, arguments, nullptr).ok()) {
     grpc_chttp2_transport_start_reading(transport, received, nullptr, nullptr);
   } else {
-    // The server is shutting down.
+    // The server is shutting down, so nothing else frees these.
     grpc_transport_destroy(transport);
     grpc_slice_buffer_destroy(received);
     gpr_free(received);

@@ -1,5 +1,5 @@
-// gRPC over a connected named pipe or socket. Written for gRPC 1.51: no public API hands it a
-// stream on Windows, so the source file implements core's own grpc_endpoint.
+// gRPC over a connected named pipe or socket. gRPC 1.51 has no public API for a stream on Windows,
+// so the source file implements its core's grpc_endpoint.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -12,36 +12,36 @@
 
 namespace csi_proxy::pipe {
 
-// Hands a connection to a server, which owns it from now on. gRPC has no deadline for what has not
-// been received yet, the preface included.
+// Passes a connection to a server, which then owns it. gRPC has no deadline for bytes that it has
+// not received yet, including the preface.
 void Serve(grpc::Server* server, Connection connection);
 
-// The channel tells its maker of these, each at most once, on another thread or within the call
-// that makes the channel. Neither may block; either may be null.
+// Functions that a channel calls, each at most once, on another thread or within NewChannel(). They
+// must not block and may be null.
 struct ChannelEvents {
-  // The server speaks HTTP/2: its settings have come.
+  // The server's HTTP/2 settings have arrived.
   std::function<void()> answered;
   std::function<void()> closed;
 };
 
-// A channel over one connection, which is all it ever has: calls fail with UNAVAILABLE once it has
-// ended.
+// A channel over one connection. Calls fail with UNAVAILABLE once that has ended.
 struct Channel {
   std::shared_ptr<grpc::Channel> channel;
-  // Ends the connection, also while a write is stuck in it. To be called before it is let go.
+  // Ends the connection, even if a write is stuck in it. Must be called before destruction.
   std::function<void()> close;
 };
-// `watcher`, which may be null, sees what the server sends, in the place of the client.
+// Makes a channel over `stream`. `watcher`, which may be null, gets what the server sends by
+// Read().
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events,
                    std::unique_ptr<Watcher> watcher = nullptr);
 
-// Tells whether this thread runs a completion for gRPC, with gRPC's execution contexts at the
+// Returns true if this thread runs a completion for gRPC and has gRPC's execution contexts at the
 // bottom of its stack.
 bool InGrpcCompletion();
 
-// Acknowledgements and the like wait for the end of the completion in which gRPC writes them, since
-// an answer may follow. Writes all that wait now: for when a call that a completion makes takes
-// long. Thread-safe.
+// Writes the frames that all connections hold back. gRPC's acknowledgements normally wait for the
+// end of their completion, because an answer may follow; this is for calls in a completion that
+// take long. Thread-safe.
 void WriteHeldFrames();
 
 }  // namespace csi_proxy::pipe

@@ -28,7 +28,7 @@ IoPort& IoPort::Get() {
 IoPort::IoPort(ThreadStarter start_thread)
     : port_(CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 0)),
       start_thread_(std::move(start_thread)) {
-  StartThreads().IgnoreError();  // Associate() tries again
+  StartThreads().IgnoreError();  // Associate() tries again.
 }
 
 size_t IoPort::thread_count() {
@@ -36,9 +36,9 @@ size_t IoPort::thread_count() {
   return threads_.size();
 }
 
-// OK if there is one at least.
+// Returns OK if at least one thread runs.
 absl::Status IoPort::StartThreads() {
-  // More than a client keeps busy that has several connections ended at once.
+  // More than a client with several connections that end at once keeps busy.
   static const size_t enough = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
   std::lock_guard lock(mutex_);
   while (threads_.size() < enough) {
@@ -75,7 +75,7 @@ void IoPort::Run() {
     ULONG_PTR key = 0;
     OVERLAPPED* overlapped = nullptr;
     const BOOL ok = GetQueuedCompletionStatus(port_.get(), &bytes, &key, &overlapped, INFINITE);
-    // Without an operation the port itself is gone.
+    // Without an operation, the port itself has been closed.
     if (overlapped == nullptr) return;
     auto* const operation = static_cast<IoOperation*>(overlapped);
     operation->complete(operation, ok ? ERROR_SUCCESS : GetLastError(), bytes);

@@ -1,5 +1,5 @@
-// An I/O completion port and the threads that wait on it: how this program learns that I/O has
-// finished. Independent of pipes, sockets and gRPC.
+// An I/O completion port and the threads that wait on it, which call a function when I/O has
+// completed. Independent of pipes, sockets and gRPC.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,13 @@
 
 namespace csi_proxy::pipe {
 
-// One overlapped operation. Must live until it has completed.
+// An overlapped operation. Must live until it has completed.
 struct IoOperation : OVERLAPPED {
   using Complete = void (*)(IoOperation* operation, DWORD error, DWORD bytes);
 
-  // `complete` runs on a thread of the port. It must not block, for it holds up others' I/O.
+  // `complete` runs on a thread of the port and must not block, because other I/O waits.
   explicit IoOperation(Complete complete) : OVERLAPPED{}, complete(complete) {}
-  // Before it is used again.
+  // Must be called before each further use.
   void Clear() { *static_cast<OVERLAPPED*>(this) = OVERLAPPED{}; }
 
   const Complete complete;
@@ -28,8 +28,8 @@ struct IoOperation : OVERLAPPED {
 // Thread-safe.
 class IoPort {
  public:
-  // The process's own, made when first asked for. No port is ever destroyed: gRPC lets go of
-  // connections when it pleases, even after main() has returned.
+  // Returns the port of the process. It is never destroyed, because gRPC may release connections
+  // after main() has returned.
   static IoPort& Get();
 
   explicit IoPort(ThreadStarter start_thread = StartThread);
@@ -37,19 +37,19 @@ class IoPort {
   size_t thread_count();
 
   enum class Comes {
-    kLate,  // I/O that finishes at once completes where it was started, and does not come here
-    kAll,   // all I/O that has not failed at once comes here
+    kLate,  // I/O that completes at once is handled where it was started, not by the port.
+    kAll,   // All I/O comes to the port, unless it fails at once.
   };
 
-  // Completions of I/O on `handle` come to this port from now on. For a socket kLate is safe only
-  // while no layered service provider of the old kind is installed, so Go has kAll for Unix sockets
+  // Sends completions of I/O on `handle` to this port. RESOURCE_EXHAUSTED if the system starts no
+  // thread for the port. For a socket kLate is only safe if no layered service provider of the old
+  // kind is installed, so Go uses kAll for Unix sockets
   // (https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setfilecompletionnotificationmodes,
-  // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go). RESOURCE_EXHAUSTED
-  // as long as the system starts no thread for the port.
+  // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go).
   absl::Status Associate(HANDLE handle, Comes comes = Comes::kLate);
 
-  // Runs `work`, which must not block, on a thread of the port. False when Windows has no room for
-  // it: then nothing is done.
+  // Runs `work`, which must not block, on a thread of the port. Returns false, and does nothing, if
+  // Windows has no memory for it.
   bool Post(std::function<void()> work);
 
  private:

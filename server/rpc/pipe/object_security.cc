@@ -7,7 +7,7 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// These are winnt.h's.
+// Values of winnt.h.
 constexpr uint32_t kGenericAll = 0x10000000, kGenericExecute = 0x20000000,
                    kGenericWrite = 0x40000000, kGenericRead = 0x80000000;
 constexpr uint32_t kFileAllAccess = 0x1f01ff, kFileGenericRead = 0x120089,
@@ -42,7 +42,7 @@ uint32_t ClientRights(uint32_t rights) {
 std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user) {
   std::string text(sddl);
   if (user != kSystemSid) {
-    // An alias before it may end with a D, as in G:DDD:P, but no colon stands in one.
+    // An alias before the DACL may end with a D, as in G:DDD:P, but contains no colon.
     const size_t dacl = text.find("D:");
     const size_t entries = dacl == text.npos ? text.npos : text.find('(', dacl);
     text.insert(std::min(entries, text.size()), absl::StrCat("(A;;GA;;;", user, ")"));

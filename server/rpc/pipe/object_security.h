@@ -1,5 +1,5 @@
-// The owner of a kernel object, such as a pipe, and the rights of others to it. Judged without
-// Windows, so that the judgement is tested everywhere.
+// The owner of a kernel object, such as a pipe, and the rights of other accounts. Judged on plain
+// data, so that the tests run on every system.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace csi_proxy::pipe {
 inline constexpr uint8_t kAllow = 0;
 inline constexpr uint8_t kDeny = 1;
 
-// An entry of a DACL. Entries of types other than these two have no SID here, and no rights.
+// An entry of a DACL. Entries of other types have neither SID nor rights here.
 struct AccessEntry {
   uint8_t type = kAllow;
   uint8_t flags = 0;
@@ -28,45 +28,46 @@ struct AccessEntry {
 
 struct ObjectSecurity {
   std::string owner = {};
-  // Without a DACL anybody may do anything.
+  // False: there is no DACL, so everyone may do everything.
   bool has_dacl = false;
   std::vector<AccessEntry> dacl = {};
 };
 
-// Rights of a pipe, generic ones taken apart as Windows does when the pipe is made
+// Returns rights of a pipe with generic rights mapped as Windows does when the pipe is made
 // (https://learn.microsoft.com/windows/win32/fileio/file-security-and-access-rights).
 uint32_t PipeRights(uint32_t rights);
 
-// Rights that an open asks for, as Windows checks them against the DACL: FILE_CREATE_PIPE_INSTANCE
-// is left out, because generic write contains it. So 0x12019b, all of generic read and write but
-// this right, is enough for a client that opens with both, and makes no server. This is shown by
-// https://github.com/dotnet/corefx/issues/28371, where .NET's client (GENERIC_READ | GENERIC_WRITE)
-// connects to a pipe that grants PipeAccessRights.ReadWrite, and a second instance is refused; and
-// by ReactOS (drivers/filesystems/npfs/create.c, NpCreateClientEnd: `DesiredAccess & ~4`); a node
-// has yet to show it (doubt 42 of server/host/doubts.md).
+// Returns the rights that Windows checks against the DACL when a client opens a pipe.
+// FILE_CREATE_PIPE_INSTANCE is left out, although generic write contains it. So 0x12019b, generic
+// read and write without this right, lets a client open with both but not make a server.
+// https://github.com/dotnet/corefx/issues/28371 shows this: .NET's client (GENERIC_READ |
+// GENERIC_WRITE) connects to a pipe that grants PipeAccessRights.ReadWrite, and a second instance
+// is refused. ReactOS does it too (drivers/filesystems/npfs/create.c, NpCreateClientEnd:
+// `DesiredAccess & ~4`). No node has shown it yet (doubt 42 of server/host/doubts.md).
 uint32_t ClientRights(uint32_t rights);
 
-// `sddl` for a server that runs as the user: the user owns the pipe, if the text names no owner,
-// and may make further instances. Else Windows would choose the owner, for SYSTEM the
-// administrators (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object), as
-// which a container's administrator can make pipes too.
+// Returns `sddl` for a server that runs as `user`: the user may make further instances and, unless
+// the text names an owner, owns the pipe. Otherwise Windows would choose the owner: for SYSTEM it
+// is Administrators (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object),
+// which pipes of a container's administrator have too.
 std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user);
 
-// Tells whether SYSTEM or the administrators own it. Nobody else can have made it: to set an owner
-// one is not takes a privilege that only they have.
+// Returns true if SYSTEM or Administrators owns the object. Then an administrator made it, because
+// setting another owner takes a privilege that only administrators have.
 bool OwnedByAdministrators(const ObjectSecurity& object);
 
-// Tells whether both DACLs give the same rights to the same groups, in the same order.
+// Returns true if both DACLs give the same rights to the same accounts in the same order.
 bool SameDacl(const ObjectSecurity& a, const ObjectSecurity& b);
 
-// Tells whether SYSTEM and the administrators alone may serve the pipe (make instances of it), and
+// Returns true if only SYSTEM and Administrators may serve the pipe (make instances of it) and
 // change who may.
 bool OnlyAdministratorsServe(const ObjectSecurity& pipe);
 
-// Windows: the owner and the DACL of the object behind a handle, which needs READ_CONTROL.
+// Returns the owner and the DACL of the object behind a handle. REQUIRES: the handle has
+// READ_CONTROL. Windows only.
 absl::StatusOr<ObjectSecurity> SecurityOf(void* handle);
 
-// Windows: the DACL of a security descriptor, and its owner if it has one.
+// Returns the DACL of a security descriptor, and its owner if it has one. Windows only.
 absl::StatusOr<ObjectSecurity> SecurityOfDescriptor(void* descriptor);
 
 }  // namespace csi_proxy::pipe

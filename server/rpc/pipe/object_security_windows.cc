@@ -1,5 +1,5 @@
 #include <windows.h>
-// After windows.h.
+// Must follow windows.h.
 #include <aclapi.h>
 
 #include "server/base/token_windows.h"
@@ -24,7 +24,7 @@ absl::StatusOr<ObjectSecurity> SecurityOfDescriptor(void* descriptor) {
     const auto* const header = static_cast<const ACE_HEADER*>(ace);
     AccessEntry entry{.type = header->AceType, .flags = header->AceFlags};
     if (header->AceType == ACCESS_ALLOWED_ACE_TYPE || header->AceType == ACCESS_DENIED_ACE_TYPE) {
-      // Both are of the same form.
+      // Both types have this form.
       auto* const known = static_cast<ACCESS_ALLOWED_ACE*>(ace);
       entry.rights = known->Mask;
       entry.sid = win32::SidText(&known->SidStart);

@@ -14,12 +14,12 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// Between attempts to open a pipe whose instances are all taken. The server makes new ones all the
-// time; go-winio tries every 10 ms.
+// The pause between attempts to open a pipe whose instances are all taken. The server keeps making
+// new ones; go-winio tries every 10 ms.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
-// Generic read access includes READ_CONTROL, with which the pipe's owner can be asked for
+// Opens with generic read access, which includes READ_CONTROL for reading the pipe's owner
 // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
 win32::UniqueHandle OpenOnce(const std::wstring& path) {
   return win32::UniqueHandle(
@@ -67,7 +67,7 @@ absl::StatusOr<Security> Security::ForServer(const std::string& sddl) {
 
 bool Exists(const std::string& path) {
   if (OpenOnce(win32::Utf16(path)).valid()) return true;
-  // A pipe whose instances are all taken, or that this process may not open, is there.
+  // A pipe exists if all its instances are taken, or this process may not open it.
   const DWORD error = GetLastError();
   return error != ERROR_FILE_NOT_FOUND && error != ERROR_PATH_NOT_FOUND;
 }
@@ -113,7 +113,7 @@ bool PipeStream::Connect(Done done, void* argument, Result* result) {
   }
   const DWORD error = GetLastError();
   if (error == ERROR_IO_PENDING) return false;
-  // A client came between the making of the instance and this call
+  // ERROR_PIPE_CONNECTED: a client connected before this call
   // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-connectnamedpipe).
   *result = {.error = error == ERROR_PIPE_CONNECTED ? DWORD{ERROR_SUCCESS} : error};
   return true;
@@ -127,8 +127,8 @@ bool PipeStream::Ended(BOOL ok, Operation* operation, Result* result) {
     return true;
   }
   *result = {};
-  // The operation has the number of bytes; the out parameter of an overlapped ReadFile is not to be
-  // relied on (https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-readfile).
+  // The out parameter of an overlapped ReadFile may be wrong, so the operation is asked for the
+  // number of bytes (https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-readfile).
   GetOverlappedResult(handle_, operation, &result->bytes, FALSE);
   return true;
 }

@@ -1,5 +1,5 @@
-// Named pipes as Win32 has them: making server instances, opening them as a client, reading and
-// writing. Independent of gRPC.
+// Named pipes of Win32: makes server instances, opens them as a client, reads and writes.
+// Independent of gRPC.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,18 @@
 
 namespace csi_proxy::pipe {
 
-// `\\.\pipe\csi-proxy-volume-v1` for `csi-proxy-volume-v1`.
+// Returns `\\.\pipe\csi-proxy-volume-v1` for `csi-proxy-volume-v1`.
 std::string Path(absl::string_view name);
 
-// An access list: it says who may open a pipe. Immutable.
+// An access list that says who may open a pipe. Immutable.
 class Security {
  public:
-  // From SDDL, such as `D:P(A;;GA;;;SY)(A;;GA;;;BA)`. INVALID_ARGUMENT unless it has a protected
-  // DACL (`D:P`): without one, or with a null one, anyone could open the pipe
+  // Parses SDDL, for example `D:P(A;;GA;;;SY)(A;;GA;;;BA)`. INVALID_ARGUMENT unless it has a
+  // protected DACL (`D:P`), because without one, or with a null one, everyone could open the pipe
   // (https://learn.microsoft.com/windows/win32/secauthz/null-dacls-and-empty-dacls).
   static absl::StatusOr<Security> Parse(const std::string& sddl);
-  // The same for pipes that this process makes: its user owns and may serve them (SddlForServer).
+  // Parses SDDL for pipes that this process makes, which its user owns and may serve
+  // (SddlForServer()).
   static absl::StatusOr<Security> ForServer(const std::string& sddl);
 
   SECURITY_ATTRIBUTES attributes() const {
@@ -41,8 +42,8 @@ class Security {
   win32::UniqueLocal descriptor_;
 };
 
-// The arguments of CreateNamedPipeW for all but an inheriting instance; separate, so that a test
-// can see those that matter to security.
+// Returns the arguments of CreateNamedPipeW that matter to security, so that a test can check them.
+// REQUIRES: `creation` is not kInheriting.
 struct InstanceFlags {
   DWORD open_mode;
   DWORD pipe_mode;
@@ -51,31 +52,32 @@ struct InstanceFlags {
 };
 InstanceFlags FlagsOf(Creation creation);
 
-// Windows' own; the pipes they make have this security.
+// Returns Windows' own calls. The pipes that they make have this security.
 absl::StatusOr<std::shared_ptr<PipeCalls>> NewPipeCalls(Security security);
 
-// Tells whether any process serves the pipe: opens it, and closes it at once, since WaitNamedPipe
+// Returns true if a process serves the pipe. Opens it and closes it at once, because WaitNamedPipe
 // finds no pipe in a container (https://github.com/dotnet/corefx/issues/24594).
 bool Exists(const std::string& path);
 
-// Connects as a client; tries again while all instances are taken, until `deadline`. The server
-// cannot impersonate the client beyond identifying it. NOT_FOUND when there is no such pipe,
-// UNAVAILABLE when it is busy to the end.
+// Connects as a client, and tries again until `deadline` while all instances are taken. The server
+// may identify the client, but not impersonate it. NOT_FOUND if there is no such pipe, UNAVAILABLE
+// if it stays busy.
 absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time deadline);
 
-// The process at the other end of a server's instance; 0 when it cannot be told.
+// Returns the id of the client's process, or 0 if it is unknown.
 int64_t ClientOfInstance(HANDLE instance);
 
-// A connected pipe. A read of an ended connection has error ERROR_BROKEN_PIPE, or
-// ERROR_PIPE_NOT_CONNECTED when the server has disconnected it.
+// A connected pipe. A read fails with ERROR_BROKEN_PIPE after the connection has ended, or with
+// ERROR_PIPE_NOT_CONNECTED if the server has disconnected it.
 class PipeStream final : public Stream {
  public:
-  // A client's handle must have been opened for overlapped I/O. INTERNAL when it cannot be watched.
+  // Makes the stream of a client. REQUIRES: the handle was opened for overlapped I/O. INTERNAL if
+  // its I/O cannot be sent to the IoPort.
   static absl::StatusOr<std::unique_ptr<PipeStream>> Create(win32::UniqueHandle client);
-  // A server's disconnects its client when it is destroyed, if nothing has done so before.
+  // Makes the stream of a server. Its destructor disconnects the client, unless that has been done.
   static absl::StatusOr<std::unique_ptr<PipeStream>> Create(std::shared_ptr<ServerEnd> server);
 
-  // Awaits a client at a server's end; an operation like a read.
+  // Waits for a client at a server's end. An operation like Read().
   bool Connect(Done done, void* argument, Result* result);
 
   const char* kind() const override { return "pipe"; }
@@ -83,8 +85,8 @@ class PipeStream final : public Stream {
   bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) override;
   void Cancel() override { CancelIoEx(handle_, nullptr); }
 
-  // A server's: ends the connection at once, or when the client has read what was written (see
-  // ServerEnd). A client's ends when it is destroyed. Thread-safe.
+  // End the connection of a server: at once, or when the client has read everything (see
+  // ServerEnd). A client's connection ends when the stream is destroyed. Thread-safe.
   void Disconnect() override {
     if (server_ != nullptr) server_->Disconnect();
   }
@@ -103,11 +105,11 @@ class PipeStream final : public Stream {
       : client_(std::move(client)), server_(std::move(server)), handle_(handle) {}
   bool Ended(BOOL ok, Operation* operation, Result* result);
 
-  // One of both.
+  // Exactly one of the two is set.
   const win32::UniqueHandle client_;
   const std::shared_ptr<ServerEnd> server_;
   const HANDLE handle_;
-  Operation inward_;  // connecting, then reading
+  Operation inward_;  // Connecting, then reading.
   Operation outward_;
 };
 

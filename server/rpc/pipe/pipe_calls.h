@@ -1,5 +1,5 @@
-// The calls on named pipes that decide who serves a name and when the name goes: between them and
-// Windows lies nothing but code, and tests put a model of Windows' pipes in its place.
+// The calls on named pipes that decide which process serves a name, and when the name goes. Their
+// implementation only calls Windows; tests replace it by a model of Windows' pipes.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,32 @@
 namespace csi_proxy::pipe {
 
 enum class Creation {
-  kFirst,  // fails with ERROR_ACCESS_DENIED when the pipe is there
+  kFirst,  // Fails with ERROR_ACCESS_DENIED if the pipe exists.
   kFurther,
-  kInheriting,  // a further one, by which the pipe's owner and DACL can be changed
+  kInheriting,  // A further one, by which the pipe's owner and DACL can be changed.
 };
 
-// Named pipes as one process sees them. Failures carry the Win32 code. Thread-safe.
+// Named pipes as one process sees them. Failures have the Win32 code. Thread-safe.
 class PipeCalls {
  public:
   virtual ~PipeCalls() = default;
 
-  // Makes an instance, which clients can open at once (CreateNamedPipeW). The first one gives the
-  // pipe the owner and the DACL of `ours`; those of a pipe that is there stay.
+  // Makes an instance, which clients can open at once (CreateNamedPipeW). The first instance gives
+  // the pipe the owner and the DACL of ours(); an existing pipe keeps its own.
   virtual absl::StatusOr<void*> Create(const std::string& path, Creation creation) = 0;
   virtual const ObjectSecurity& ours() const = 0;
 
-  // Opens the pipe as a client does, closes it again, and says which process served it, or 0
-  // (CreateFileW). ERROR_FILE_NOT_FOUND: nobody serves it, though the name may be there.
+  // Opens the pipe as a client, closes it, and returns the id of the server's process, or 0
+  // (CreateFileW). ERROR_FILE_NOT_FOUND: no process serves the pipe, although the name may exist.
   // ERROR_PIPE_BUSY: it is served, and all instances are taken.
   virtual absl::StatusOr<uint32_t> Look(const std::string& path) = 0;
 
-  // The pipe's own, whoever made it.
+  // Returns the security of the existing pipe.
   virtual absl::StatusOr<ObjectSecurity> Security(void* instance) = 0;
-  // Gives the pipe of an inheriting instance our owner and our DACL.
+  // Gives the pipe of an inheriting instance the owner and the DACL of ours().
   virtual absl::Status MakeOurs(void* instance) = 0;
 
-  // Returns when the client has read everything, has gone, or has been disconnected
-  // (FlushFileBuffers).
+  // Returns when the client has read everything, has gone, or is disconnected (FlushFileBuffers).
   virtual void Flush(void* instance) = 0;
   virtual void Disconnect(void* instance) = 0;
   virtual void Close(void* instance) = 0;

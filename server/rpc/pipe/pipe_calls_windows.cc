@@ -1,5 +1,5 @@
 #include <windows.h>
-// After windows.h.
+// Must follow windows.h.
 #include <aclapi.h>
 #include <winternl.h>
 
@@ -20,12 +20,12 @@ extern "C" NTSTATUS NTAPI NtCreateNamedPipeFile(HANDLE* instance, ULONG access,
 namespace csi_proxy::pipe {
 namespace {
 
-// The buffer of each direction of a connection. It is enough for a call and its answer, so that
-// neither side waits for the other to read.
+// The buffer of each direction. Large enough for a call and its answer, so that neither side waits
+// for the other to read.
 constexpr DWORD kBufferBytes = 16 << 10;
 
-// As CreateNamedPipeW makes an instance, but with WRITE_OWNER, whose bit that function takes for
-// FILE_FLAG_FIRST_PIPE_INSTANCE.
+// Makes an instance as CreateNamedPipeW does, but with WRITE_OWNER, whose bit that function takes
+// for FILE_FLAG_FIRST_PIPE_INSTANCE.
 absl::StatusOr<void*> CreateInheriting(const std::string& path, void* descriptor) {
   std::wstring name = LR"(\??\)" + win32::Utf16(path).substr(4);
   UNICODE_STRING text;
@@ -33,7 +33,7 @@ absl::StatusOr<void*> CreateInheriting(const std::string& path, void* descriptor
   OBJECT_ATTRIBUTES object;
   InitializeObjectAttributes(&object, &text, OBJ_CASE_INSENSITIVE, nullptr, descriptor);
   constexpr ULONG kRejectRemoteClients = 2, kUnlimited = 0xffffffff;
-  LARGE_INTEGER timeout{.QuadPart = -500'000};  // 50 ms, the default
+  LARGE_INTEGER timeout{.QuadPart = -500'000};  // 50 ms, the default.
   IO_STATUS_BLOCK io{};
   HANDLE instance = nullptr;
   const NTSTATUS status = NtCreateNamedPipeFile(
@@ -84,7 +84,7 @@ class WindowsPipeCalls final : public PipeCalls {
         !GetSecurityDescriptorDacl(descriptor, &present, &dacl, &defaulted)) {
       return win32::LastError("reading the security of pipes");
     }
-    // The owner first, who may change the DACL until ours says otherwise.
+    // The owner is set first, because the owner may change the DACL.
     const DWORD error = SetSecurityInfo(instance, SE_KERNEL_OBJECT, OWNER_SECURITY_INFORMATION,
                                         owner, nullptr, nullptr, nullptr);
     if (error != ERROR_SUCCESS) return win32::ToStatus(error, "changing the owner of a pipe");

@@ -7,7 +7,7 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// Returns whether the error refuses an instance because the name is there.
+// Returns true if an instance was refused because the pipe exists.
 bool IsTaken(const absl::Status& status) {
   return HasWin32Code(
       status, {win32_error::kAccessDenied, win32_error::kPipeBusy, win32_error::kAlreadyExists});
@@ -16,8 +16,8 @@ bool IsTaken(const absl::Status& status) {
 absl::Status CheckUnserved(PipeCalls& calls, const std::string& path) {
   const absl::StatusOr<uint32_t> server = calls.Look(path);
   if (HasWin32Code(server.status(), win32_error::kFileNotFound)) return absl::OkStatus();
-  // Windows looks for a server before it looks at rights (ReactOS, drivers/filesystems/npfs/
-  // create.c, NpFsdCreate), so whoever refuses us serves.
+  // Windows looks for a server before it checks rights (ReactOS, drivers/filesystems/npfs/create.c,
+  // NpFsdCreate). So a refusal also shows that the pipe is served.
   if (!server.ok() && !IsTaken(server.status())) return Prefixed(path, server.status());
   const std::string process =
       server.ok() && *server != 0 ? absl::StrCat(", process ", *server) : "";
@@ -37,7 +37,7 @@ absl::Status CheckInherited(PipeCalls& calls, const std::string& path, void* ins
   const absl::StatusOr<ObjectSecurity> security = calls.Security(instance);
   if (!security.ok()) return Prefixed(path, security.status());
   const bool own = security->owner == calls.ours().owner;
-  // The maker of the pipe may at any time give himself the right to serve it beside us.
+  // The owner of the pipe could at any time get the right to serve it, too.
   if (!own && !OwnedByAdministrators(*security)) {
     return LeftOver(path, absl::StrCat("it belongs to ", security->owner,
                                        " rather than to SYSTEM or the administrators"));
@@ -63,7 +63,7 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
   bool is_ours = false;
   absl::Status status = CheckInherited(calls, path, *instance, &is_ours);
   if (status.ok() && is_ours) return instance;
-  // Left by the Go release, or before --pipe-sddl was changed.
+  // The pipe comes from the Go release, or from before --pipe-sddl was changed.
   if (status.ok()) status = calls.MakeOurs(*instance);
   if (status.ok()) status = CheckInherited(calls, path, *instance, &is_ours);
   if (status.ok() && !is_ours) {
@@ -73,8 +73,8 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
     end(*instance);
     return status;
   }
-  // A client may have opened this instance while the other DACL let it. The next instance is made
-  // before this one goes, so that the name stays.
+  // A client may have opened this instance under the old DACL. The next instance is made before
+  // this one is closed, so that the name stays.
   absl::StatusOr<void*> next = calls.Create(path, Creation::kFurther);
   end(*instance);
   return next;
@@ -84,11 +84,11 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
 
 absl::StatusOr<void*> TakeName(PipeCalls& calls, const std::string& path,
                                const absl::Status& alone) {
-  // Wine makes a first instance of any pipe: without this look two services would run there.
+  // Wine makes a first instance of an existing pipe, so two services could serve it without this.
   ABSL_RETURN_IF_ERROR(CheckUnserved(calls, path));
   absl::StatusOr<void*> first = calls.Create(path, Creation::kFirst);
   if (first.ok() || !IsTaken(first.status())) return first;
-  // A server may have come since.
+  // A server may have started in between.
   ABSL_RETURN_IF_ERROR(CheckUnserved(calls, path));
   if (!alone.ok()) {
     return LeftOver(path, absl::StrCat("it is not taken, because another csi-proxy might take it ",

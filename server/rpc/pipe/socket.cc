@@ -13,10 +13,10 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// After a connection could not be accepted, how long before the next is.
+// The pause after a connection could not be accepted.
 constexpr DWORD kTryAgainMs = 100;
 
-// Never undone: connections live until gRPC lets go of them, even after main() has returned.
+// Never undone, because connections live until gRPC releases them, even after main() has returned.
 absl::Status StartWinsock() {
   static const int error = [] {
     WSADATA data;
@@ -40,14 +40,14 @@ absl::StatusOr<Socket> NewSocket(int family) {
 
 absl::Status SetBlocking(SOCKET socket, bool blocking) {
   u_long argument = blocking ? 0 : 1;
-  // FIONBIO's own type is unsigned, and the parameter's is not.
+  // The value of FIONBIO is unsigned, but the parameter is not.
   if (ioctlsocket(socket, static_cast<long>(FIONBIO), &argument) != 0) {
     return SocketError("ioctlsocket");
   }
   return absl::OkStatus();
 }
 
-// Waits for a connection that is being made, and returns the error that it ends with.
+// Waits until a connection is made or has failed, and returns the error.
 DWORD AwaitConnected(SOCKET socket, absl::Time deadline) {
   while (true) {
     fd_set made, failed;
@@ -59,7 +59,7 @@ DWORD AwaitConnected(SOCKET socket, absl::Time deadline) {
         std::clamp(deadline - absl::Now(), absl::ZeroDuration(), absl::Seconds(60));
     timeval timeout{.tv_sec = static_cast<long>(absl::ToInt64Seconds(left)),
                     .tv_usec = static_cast<long>(absl::ToInt64Microseconds(left) % 1000000)};
-    // A failure shows among the exceptions, and nowhere else
+    // Winsock reports a failure only in the set of exceptions
     // (https://learn.microsoft.com/windows/win32/api/winsock2/nf-winsock2-select).
     const int ready = select(0, nullptr, &made, &failed, &timeout);
     if (ready == SOCKET_ERROR) return LastSocketError();
@@ -101,9 +101,9 @@ absl::StatusOr<Socket> Bind(const SocketAddress& address) {
   return socket;
 }
 
-// Go connects Unix sockets by a call that blocks, on a thread that it may lose to it
-// (canUseConnectEx in https://github.com/golang/go/blob/master/src/net/fd_windows.go); curl, which
-// comes with Windows, as is done here.
+// Go connects Unix sockets by a call that blocks its thread (canUseConnectEx in
+// https://github.com/golang/go/blob/master/src/net/fd_windows.go). curl, which is part of Windows,
+// connects as this function does.
 absl::StatusOr<Socket> Connect(const SocketAddress& address, absl::Time deadline) {
   absl::StatusOr<Socket> socket = NewSocket(address.family());
   if (!socket.ok()) return socket.status();
@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<SocketStream>> SocketStream::Create(Socket socket
 
 bool SocketStream::Ended(int returned, Result* result) {
   const DWORD error = returned == 0 ? DWORD{ERROR_SUCCESS} : LastSocketError();
-  // An operation that has ended well at once comes to the port all the same.
+  // An operation that succeeds at once comes to the port too.
   if (error == ERROR_SUCCESS || error == WSA_IO_PENDING) return false;
   *result = {.error = error};
   return true;
@@ -150,7 +150,7 @@ absl::StatusOr<std::unique_ptr<SocketListener>> SocketListener::Start(Socket bou
                                                                       Accepted accepted) {
   auto listener = std::unique_ptr<SocketListener>(
       new SocketListener(std::move(bound), family, std::move(accepted)));
-  // Not to be linked to, but asked for
+  // AcceptEx must be asked for at run time
   // (https://learn.microsoft.com/windows/win32/api/mswsock/nf-mswsock-acceptex).
   GUID wanted = WSAID_ACCEPTEX;
   DWORD bytes = 0;
@@ -189,7 +189,7 @@ void SocketListener::Run() {
         continue;
       }
     }
-    // A client that has left again, or a lack of memory.
+    // The client has left already, or memory is short.
     if (StopsWithin(kTryAgainMs)) return;
   }
 }
@@ -197,7 +197,7 @@ void SocketListener::Run() {
 absl::StatusOr<Socket> SocketListener::Accept() {
   absl::StatusOr<Socket> socket = NewSocket(family_);
   if (!socket.ok()) return socket.status();
-  // Each address needs 16 bytes more than the family's longest.
+  // Each address needs 16 bytes more than the longest of its family.
   constexpr DWORD kAddressBytes = sizeof(sockaddr_storage) + 16;
   char addresses[2 * kAddressBytes];
   OVERLAPPED operation{};
@@ -212,13 +212,13 @@ absl::StatusOr<Socket> SocketListener::Accept() {
   const HANDLE either[] = {came_.get(), stop_.get()};
   const bool stopping = WaitForMultipleObjects(2, either, FALSE, INFINITE) != WAIT_OBJECT_0;
   if (stopping) CancelIoEx(socket_.handle(), &operation);
-  // Waits for the end of what was cancelled, which uses the variables of this call.
+  // Waits for the end of the operation, even if cancelled, because it uses this call's variables.
   DWORD flags = 0;
   const bool came = WSAGetOverlappedResult(socket_.get(), &operation, &bytes, TRUE, &flags);
   if (stopping) return Socket();
   if (!came) return SocketError("AcceptEx");
   SOCKET listening = socket_.get();
-  // Without it shutdown() does not know the socket as connected.
+  // Otherwise shutdown() treats the socket as not connected.
   if (setsockopt(socket->get(), SOL_SOCKET, SO_UPDATE_ACCEPT_CONTEXT,
                  reinterpret_cast<const char*>(&listening), sizeof(listening)) != 0) {
     return SocketError("SO_UPDATE_ACCEPT_CONTEXT");

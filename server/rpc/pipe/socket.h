@@ -1,11 +1,10 @@
-// Stream sockets as Winsock has them, which Windows has for Unix's as well since version 1803 and
-// Server 2019 (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). Only
-// UnixAddress() knows of that family: tests have the rest over TCP, because Wine 8 lacks the
-// family. Independent of gRPC.
+// Winsock's stream sockets, which include Unix sockets since Windows 1803 and Server 2019
+// (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). Only UnixAddress() is for
+// that family: tests use TCP, because Wine 8 has no Unix sockets. Independent of gRPC.
 #pragma once
 
 #include <winsock2.h>
-// After winsock2.h.
+// Must follow winsock2.h.
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,8 +29,8 @@ struct SocketAddress {
   int family() const { return storage.ss_family; }
 };
 
-// The path in UTF-8, of at most 107 bytes (afunix.h). INVALID_ARGUMENT if it is longer, empty, or
-// has a NUL in it: Windows knows no names outside the file system.
+// Returns the address of a path in UTF-8 of at most 107 bytes (afunix.h). INVALID_ARGUMENT if it is
+// longer, empty, or contains a NUL, because Windows has no names outside the file system.
 absl::StatusOr<SocketAddress> UnixAddress(const std::string& path);
 
 // Owns a socket.
@@ -56,19 +55,18 @@ class Socket {
   SOCKET socket_ = INVALID_SOCKET;
 };
 
-// A socket that is bound and does not listen yet: connections to it are refused. For a Unix address
-// this makes the file, which must not be there.
+// Returns a socket that is bound but does not listen, so connections are refused. For a Unix
+// address, creates the file, which must not exist.
 absl::StatusOr<Socket> Bind(const SocketAddress& address);
 
-// A connected socket. Gives up at `deadline`, also when the listener has no room for it.
+// Returns a connected socket. Fails at `deadline`, also if the listener's queue is full.
 absl::StatusOr<Socket> Connect(const SocketAddress& address, absl::Time deadline);
 
-// A connected socket. A read of an ended connection has error ERROR_HANDLE_EOF, or another one if
-// the other end did not end it in order. Bytes that the other end has not read when this is
-// destroyed may be lost.
+// A connected socket. A read fails with ERROR_HANDLE_EOF after the other end has closed in order,
+// otherwise with another error. Bytes that the other end has not read by destruction may be lost.
 class SocketStream final : public Stream {
  public:
-  // INTERNAL when it cannot be watched.
+  // INTERNAL if the socket's I/O cannot be sent to the IoPort.
   static absl::StatusOr<std::unique_ptr<SocketStream>> Create(Socket socket);
 
   const char* kind() const override { return "socket"; }
@@ -79,14 +77,14 @@ class SocketStream final : public Stream {
     shutdown(socket_.get(), SD_BOTH);
     Cancel();
   }
-  // The other end reads what was sent, and then the end.
+  // The other end reads what was sent, then the end.
   void HangUp() override {
     Cancel();
     shutdown(socket_.get(), SD_SEND);
   }
 
  private:
-  // Winsock says by a read of nothing that the connection has ended
+  // Winsock reports the end of a connection by a read of zero bytes
   // (https://learn.microsoft.com/windows/win32/api/winsock2/nf-winsock2-wsarecv).
   struct Reading : Operation {
     Reading() : Operation(&Reading::End) {}
@@ -104,22 +102,22 @@ class SocketStream final : public Stream {
   Operation outward_;
 };
 
-// Accepts connections.
+// Accepts connections until destroyed.
 class SocketListener {
  public:
   using Accepted = std::function<void(std::unique_ptr<Stream>)>;
 
-  // `accepted` is called on a thread of the listener.
+  // Starts a thread that calls `accepted` for each connection.
   static absl::StatusOr<std::unique_ptr<SocketListener>> Start(Socket bound, int family,
                                                                Accepted accepted);
-  // From then on `accepted` is not called; what has been accepted lives on.
+  // Stops the thread. `accepted` is not called afterwards; accepted connections live on.
   ~SocketListener();
 
  private:
   SocketListener(Socket socket, int family, Accepted accepted)
       : socket_(std::move(socket)), family_(family), accepted_(std::move(accepted)) {}
   void Run();
-  // The next connection, one that failed, or an invalid socket when it stops.
+  // Returns the next connection, an error, or an invalid socket after a stop.
   absl::StatusOr<Socket> Accept();
   bool StopsWithin(DWORD milliseconds) const;
 

@@ -1,5 +1,5 @@
-// A connected byte stream under Windows, as gRPC is given one: an end of a named pipe (pipe.h) or a
-// socket (socket.h). Independent of gRPC.
+// A connected byte stream on Windows for gRPC: an end of a named pipe (pipe.h) or a socket
+// (socket.h). Independent of gRPC.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,7 @@
 
 namespace csi_proxy::pipe {
 
-// Read and written by overlapped I/O. At most one read and one write at a time. Must outlive the
-// operations that are under way.
+// Uses overlapped I/O, at most one read and one write at a time. Must outlive operations under way.
 class Stream {
  public:
   using Done = void (*)(void* argument, DWORD error, DWORD bytes);
@@ -27,23 +26,24 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // `pipe` or `socket`, for the texts of errors.
+  // Returns `pipe` or `socket`, for error texts.
   virtual const char* kind() const = 0;
 
-  // Each begins one operation. True: it has ended already, as `result` says, and `done` will not be
-  // called. False: `done` will be called on a thread of the IoPort, exactly once. A cancelled
-  // operation has error ERROR_OPERATION_ABORTED, a read of an ended connection another one.
+  // Begin an operation. If it ends at once, return true and set `result`, and `done` is not called.
+  // Otherwise return false, and `done` is called exactly once, on a thread of the IoPort. A
+  // cancelled operation fails with ERROR_OPERATION_ABORTED, and a read of an ended connection with
+  // another error.
   virtual bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result) = 0;
   virtual bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) = 0;
 
-  // Ends what is under way. Thread-safe, as are the next two.
+  // Cancels the operations under way. Thread-safe, as are the next two.
   virtual void Cancel() = 0;
 
-  // Ends the connection at once, whatever the other end has not read yet.
+  // Ends the connection at once, even if the other end has not read everything.
   virtual void Disconnect() = 0;
 
-  // Lets gRPC know that the connection ends, by a read that fails now or a moment later; what was
-  // written can still be read.
+  // Ends the connection so that the other end can still read what was written. gRPC notices by a
+  // read that fails, now or soon.
   virtual void HangUp() = 0;
 
  protected:
@@ -65,24 +65,25 @@ class Stream {
   Stream() = default;
 };
 
-// Sees the bytes of a connection before they pass on. Read() and Written() may be called at the
-// same time, but each by one thread at a time.
+// Sees the bytes of a connection before they pass on. Read() and Written() may run at the same
+// time, each on one thread at a time.
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // From the client, next after what a listener has read. False ends the connection. `pieces` gets
-  // the bytes, cut: gRPC keeps a piece whole for as long as it keeps a byte of it.
+  // Receives bytes from the client that follow those the listener has read. Returns false to end
+  // the connection. `pieces` gets the bytes in pieces, because gRPC keeps a piece as long as it
+  // keeps a byte of it.
   virtual bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) = 0;
-  // To the client: the stream has taken them all.
+  // Receives bytes to the client after the stream has taken all of them.
   virtual void Written(absl::string_view bytes) = 0;
 };
 
-// A client's connection; what a listener hands on.
+// A client's connection, which a listener passes to Serve().
 struct Connection {
   std::shared_ptr<Stream> stream;
-  // The bytes that have been read of it so far.
+  // The bytes that the listener has read already.
   std::string received;
-  // A name of its own, by which the listener knows its peer.
+  // A unique name, by which the listener finds the client.
   std::string name;
   // May be null.
   std::unique_ptr<Watcher> watcher;
