@@ -29,7 +29,7 @@ bool Eventually(Condition condition) {
 
 class CloserTest : public testing::Test {
  protected:
-  // The server's end of a connection with one more client.
+  // Connects another client and returns the server's end.
   std::shared_ptr<ServerEnd> Connect(Closer& closer) {
     const absl::StatusOr<void*> instance = calls_->Create(kTestPipe, Creation::kFurther);
     EXPECT_TRUE(instance.ok());
@@ -85,7 +85,7 @@ TEST_F(CloserTest, AClientThatHasGoneIsNotWaitedFor) {
   EXPECT_TRUE(Eventually([&] { return Gone(); }));
 }
 
-// All wait at the same time, whatever the number of threads.
+// All ends wait at the same time, with any number of threads.
 TEST_F(CloserTest, ClientsThatDoNotReadAreDisconnectedWhenPatienceIsOver) {
   Closer closer(calls_, kShort);
   std::vector<std::shared_ptr<ServerEnd>> ends;
@@ -145,7 +145,7 @@ TEST_F(CloserTest, FinishDisconnectsWhatIsStillHeld) {
   closer.Finish();
   EXPECT_GE(absl::Now() - start, kShort);
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
-  // The instances that end with the process leave no name.
+  // Instances that end with their process leave no name.
   calls_->Crash();
   EXPECT_TRUE(Gone());
 }
@@ -170,7 +170,7 @@ TEST_F(CloserTest, WithoutThreadsEndsAreDisconnectedAtOnce) {
   calls_->Write(first->handle(), "unread");
   first->DisconnectOnceRead();
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
-  // Nothing is left behind that would keep later ones from being read.
+  // The failed start must leave nothing behind that keeps later ends from being read.
   has_threads = true;
   const std::shared_ptr<ServerEnd> second = Connect(closer);
   calls_->Write(second->handle(), "the answer");
@@ -181,7 +181,7 @@ TEST_F(CloserTest, WithoutThreadsEndsAreDisconnectedAtOnce) {
   closer.Finish();
 }
 
-// Those who do not read are still disconnected in time.
+// Clients that do not read are still disconnected at the deadline.
 TEST_F(CloserTest, WithoutThreadsThatFlushTheDeadlineIsWatched) {
   int left = 1;
   Closer closer(calls_, kShort, [&](std::function<void()> work) -> absl::StatusOr<std::thread> {
@@ -196,7 +196,7 @@ TEST_F(CloserTest, WithoutThreadsThatFlushTheDeadlineIsWatched) {
   EXPECT_TRUE(Eventually([&] { return end.use_count() == 1; })) << "the closer keeps it";
 }
 
-// The reason for the above: a server that only closes its handle leaves the name to the client.
+// The reason for a Closer: a server that only closes its handle leaves the name to the client.
 TEST_F(CloserTest, AHandleClosedWithoutADisconnectKeepsTheName) {
   const absl::StatusOr<void*> instance = calls_->Create(kTestPipe, Creation::kFurther);
   ASSERT_TRUE(instance.ok());

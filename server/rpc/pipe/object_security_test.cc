@@ -15,7 +15,7 @@ constexpr char kUsersSid[] = "S-1-5-32-545", kUserSid[] = "S-1-5-21-1-2-3-1001";
 constexpr uint32_t kWriteDac = 0x40000, kWriteOwner = 0x80000;
 constexpr uint32_t kGenericAll = 0x10000000, kGenericWrite = 0x40000000, kGenericRead = 0x80000000;
 
-// As --pipe-sddl has it, and as Windows keeps it.
+// The DACL of --pipe-sddl, and the form in which Windows keeps it.
 const ObjectSecurity kAsked{.has_dacl = true,
                             .dacl = {{.rights = kGenericAll, .sid = kSystemSid},
                                      {.rights = kGenericAll, .sid = kAdministratorsSid}}};
@@ -55,7 +55,7 @@ TEST(ObjectSecurityTest, DaclsAreTheSameByWhatTheyMean) {
   other.dacl[0].type = kDeny;
   EXPECT_FALSE(SameDacl(kAsked, other));
   other = kKept;
-  // INHERIT_ONLY_ACE: it says nothing of the pipe itself.
+  // INHERIT_ONLY_ACE: does not apply to the pipe itself.
   other.dacl[0].flags = 8;
   EXPECT_FALSE(SameDacl(kAsked, other));
   other = kKept;
@@ -67,7 +67,7 @@ TEST(ObjectSecurityTest, DaclsAreTheSameByWhatTheyMean) {
 
 TEST(ObjectSecurityTest, WhoElseMayServeThePipe) {
   EXPECT_TRUE(OnlyAdministratorsServe(kKept));
-  // As Windows has it by default, and with it the Go release.
+  // The Go release's pipes have Windows' default DACL.
   EXPECT_TRUE(OnlyAdministratorsServe(With({.rights = 0x120089, .sid = kEveryoneSid})));
   EXPECT_TRUE(OnlyAdministratorsServe(With({.rights = 0x12019b, .sid = kUsersSid})));
   EXPECT_TRUE(OnlyAdministratorsServe(With({.type = kDeny, .rights = 0x1f01ff, .sid = kUsersSid})));
@@ -75,7 +75,7 @@ TEST(ObjectSecurityTest, WhoElseMayServeThePipe) {
   EXPECT_FALSE(OnlyAdministratorsServe(With({.rights = 0x4, .sid = kUsersSid})));
   EXPECT_FALSE(OnlyAdministratorsServe(With({.rights = 0x40000, .sid = kUsersSid})));
   EXPECT_FALSE(OnlyAdministratorsServe(With({.rights = 0x80000, .sid = kUsersSid})));
-  // ACCESS_ALLOWED_CALLBACK_ACE_TYPE, which is not looked into.
+  // ACCESS_ALLOWED_CALLBACK_ACE_TYPE, which is not parsed.
   EXPECT_FALSE(OnlyAdministratorsServe(With({.type = 9})));
   EXPECT_FALSE(OnlyAdministratorsServe({.owner = kSystemSid}));
 }
@@ -90,7 +90,7 @@ TEST(ObjectSecurityTest, TheServersUserOwnsThePipeAndMayServeIt) {
   EXPECT_EQ(SddlForServer("D:P", false, "S-1-1"), "O:S-1-1D:P(A;;GA;;;S-1-1)");
 }
 
-// Each kind of user may do only so much with a pipe that the service has made.
+// Tests what each kind of user may do with a pipe that the service has made.
 class PipeAccessTest : public testing::Test {
  protected:
   using Sids = std::vector<std::string>;
@@ -104,7 +104,7 @@ class PipeAccessTest : public testing::Test {
     const absl::StatusOr<Npfs::Client> client = npfs_->Open(kTestPipe, sids, rights);
     if (client.ok()) npfs_->Close(*client);
     EXPECT_TRUE(client.ok() || HasWin32Code(client.status(), win32_error::kAccessDenied));
-    // The instance is another client's.
+    // Another client uses the first instance.
     EXPECT_TRUE(server_->Create(kTestPipe, Creation::kFurther).ok());
     return client.ok();
   }
@@ -120,9 +120,9 @@ class PipeAccessTest : public testing::Test {
 TEST_F(PipeAccessTest, ReleasedClientsOfAdministratorsAndSystemOpenIt) {
   Make(kOurs, {kAdministratorsSid, kSystemSid});
   for (const Sids& sids : {kPodSids, Sids{kSystemSid}}) {
-    // go-winio's DialPipe, the C++ client's and .NET's with PipeDirection.InOut.
+    // go-winio's DialPipe, the C++ client, and .NET with PipeDirection.InOut.
     EXPECT_TRUE(Opens(sids, kGenericRead | kGenericWrite));
-    // .NET's with PipeAccessRights.ReadWrite, and one that only looks.
+    // .NET with PipeAccessRights.ReadWrite, and a client that only reads.
     EXPECT_TRUE(Opens(sids, 0x2019b));
     EXPECT_TRUE(Opens(sids, kGenericRead));
   }
@@ -141,7 +141,7 @@ TEST_F(PipeAccessTest, AnAdministratorNeitherServesItNorChangesWhoMay) {
   EXPECT_TRUE(Serves({kSystemSid}));
 }
 
-// Whom `--pipe-sddl` names as owner.
+// `--pipe-sddl` may name any owner.
 TEST_F(PipeAccessTest, OwningItIsNotEnoughToChangeWhoMayServeIt) {
   ObjectSecurity administrators = kOurs;
   administrators.owner = kAdministratorsSid;

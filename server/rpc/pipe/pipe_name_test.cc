@@ -1,4 +1,4 @@
-// A pipe's name outlives servers that come and go, as long as clients stay.
+// Clients that keep a pipe open keep its name, while servers come and go.
 #include "server/rpc/pipe/pipe_name.h"
 
 #include <gmock/gmock.h>
@@ -19,15 +19,15 @@ using testing::HasSubstr;
 
 constexpr char kUserSid[] = "S-1-5-21-1-2-3-1001";
 
-// As the Go release makes a pipe: by Windows' defaults, which let everyone read.
+// The Go release's pipe: Windows' defaults, with which everyone may read.
 const ObjectSecurity kGos{.owner = kAdministratorsSid,
                           .has_dacl = true,
                           .dacl = {{.rights = 0x10000000, .sid = kSystemSid},
                                    {.rights = 0x10000000, .sid = kAdministratorsSid},
                                    {.rights = 0x80000000, .sid = kEveryoneSid}}};
 
-// A server as the listener is one: takes the name, makes an instance for each client, owns them by
-// a Closer.
+// Does what a listener does: takes the name, makes an instance for each client, and passes it to a
+// Closer.
 class Server {
  public:
   explicit Server(std::shared_ptr<Npfs> npfs, uint32_t id = 1)
@@ -40,7 +40,7 @@ class Server {
     if (first.ok()) ends_.push_back(closer_.Own(*first));
     return first.status();
   }
-  // One client more comes in, and its instance is replaced.
+  // A client connects, and its instance is replaced.
   absl::Status Serve(LeakyClients* clients) {
     absl::Status opened = clients->Open();
     const absl::StatusOr<void*> next = calls_->Create(kTestPipe, Creation::kFurther);
@@ -48,7 +48,7 @@ class Server {
     opened.Update(next.status());
     return opened;
   }
-  // As the listener does, and then the process ends.
+  // Stops as a listener does, then ends the process.
   void Stop() {
     for (const auto& end : ends_) end->DisconnectOnceRead();
     ends_.clear();
@@ -69,7 +69,7 @@ class PipeNameTest : public testing::TestWithParam<size_t> {
   void Leak(Server* server) {
     for (size_t i = 0; i < GetParam(); ++i) ASSERT_TRUE(server->Serve(&leaked_).ok()) << i;
   }
-  // Expects a zombie's name: it is there, and nobody serves it.
+  // Expects that the name exists but no process serves it.
   void ExpectZombie() {
     ASSERT_TRUE(npfs_->HasName(kTestPipe));
     Npfs::Process other(npfs_, kOurs);
@@ -98,7 +98,7 @@ TEST_P(PipeNameTest, AfterACrashTheNameIsInherited) {
   const absl::Status started = second.Start();
   ASSERT_TRUE(started.ok()) << started;
   ExpectServes(&second);
-  // The name stays the second's when the clients of the first leave it.
+  // The second server keeps the name when the clients of the first disconnect.
   leaked_.Leave();
   ExpectServes(&second);
   Server third(npfs_);
@@ -121,7 +121,7 @@ TEST_P(PipeNameTest, AnUpgradeAndItsRollbackBothStart) {
   Server old_one(npfs_);
   ASSERT_TRUE(old_one.Start().ok());
   Leak(&old_one);
-  // One whose stop took too long.
+  // The process of a server whose stop took too long is killed.
   old_one.Crash();
   Server upgraded(npfs_);
   ASSERT_TRUE(upgraded.Start().ok());
@@ -134,7 +134,7 @@ TEST_P(PipeNameTest, AnUpgradeAndItsRollbackBothStart) {
   ExpectServes(&rolled_back);
   EXPECT_EQ(leaked_.size(), 2 * GetParam());
   rolled_back.Stop();
-  // Ends of the two that crashed still keep it.
+  // Clients of the two crashed servers keep the name.
   ExpectZombie();
   leaked_.Leave();
   EXPECT_FALSE(npfs_->HasName(kTestPipe));
@@ -142,13 +142,13 @@ TEST_P(PipeNameTest, AnUpgradeAndItsRollbackBothStart) {
 
 class TakeNameTest : public testing::Test {
  protected:
-  // A pipe whose server has crashed while a client had it open.
+  // Leaves a pipe whose server has crashed while a client has it open.
   void LeftBy(Npfs::Process* server) {
     ASSERT_TRUE(server->Create(kTestPipe, Creation::kFirst).ok());
     ASSERT_TRUE(clients_.Open(server_sids_).ok());
     server->Crash();
   }
-  // The status of one who tries to take the name; nothing of his may be left if he fails.
+  // Tries to take the name and returns the status. A failure must leave no instance.
   absl::Status Take(const absl::Status& alone = absl::OkStatus()) {
     const size_t before = npfs_->instances(kTestPipe);
     const absl::Status status = TakeName(calls_, kTestPipe, alone).status();
@@ -198,7 +198,7 @@ TEST_F(TakeNameTest, AServerThatComesAfterTheFirstLookIsSeen) {
   EXPECT_EQ(npfs_->instances(kTestPipe), 1u);
 }
 
-// Both would find a name that nobody serves, and both inherit it.
+// Two servers could both find that no process serves the name, and both inherit it.
 TEST_F(TakeNameTest, NothingIsInheritedUnlessAlone) {
   Npfs::Process crashed(npfs_, kOurs);
   LeftBy(&crashed);
@@ -225,7 +225,7 @@ TEST_F(TakeNameTest, TheLastClientMayLeaveMeanwhile) {
 }
 
 TEST_F(TakeNameTest, ASquattersLeftoverIsRefused) {
-  // Open to all: the instance can be made, and the squatter could make more beside it.
+  // Everyone may make instances of this pipe, so its owner could serve it too.
   Npfs::Process squatter(npfs_, {}, {.sids = {kUserSid}});
   LeftBy(&squatter);
   ExpectRefused(Take(), std::string("belongs to ") + kUserSid);
@@ -290,7 +290,7 @@ TEST_F(TakeNameTest, TheGoReleasesLeftoverGetsOurOwnerAndDacl) {
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_TRUE(SameDacl(*calls_.Security(*taken), kOurs));
   EXPECT_EQ(calls_.Security(*taken)->owner, kSystemSid);
-  // A client that came while everyone could is not served.
+  // A client that connected under the old DACL is not served.
   ASSERT_TRUE(early.ok());
   EXPECT_TRUE(HasWin32Code(npfs_->Read(*early).status(), 233));
   EXPECT_TRUE(HasWin32Code(npfs_->Open(kTestPipe, {kUserSid}, 0x80000000).status(),
@@ -299,7 +299,7 @@ TEST_F(TakeNameTest, TheGoReleasesLeftoverGetsOurOwnerAndDacl) {
   npfs_->Close(*early);
 }
 
-// Clients would send nothing to a pipe that an administrator may have made.
+// An administrator may have made the pipe, so clients would send nothing to it.
 TEST_F(TakeNameTest, ALeftoverWithOurDaclGetsOurOwner) {
   ObjectSecurity theirs = kOurs;
   theirs.owner = kAdministratorsSid;
@@ -310,7 +310,8 @@ TEST_F(TakeNameTest, ALeftoverWithOurDaclGetsOurOwner) {
   EXPECT_EQ(calls_.Security(*taken)->owner, kSystemSid);
 }
 
-// In console mode the user is an administrator, and another one or the system may have been before.
+// In console mode the user is an administrator. Another administrator or SYSTEM may have served the
+// pipe before.
 TEST_F(TakeNameTest, AUserInheritsHisOwnLeftoverAndTheGoReleasesOnly) {
   ObjectSecurity users = kOurs;
   users.owner = kUserSid;

@@ -109,7 +109,7 @@ TEST(PipeSecurityTest, TakesAProtectedDaclAndNothingElse) {
   }
 }
 
-// Wine does not enforce the flags, so this looks at what we ask for.
+// Wine ignores the flags, so the test checks the flags that are passed.
 TEST(PipeFlagsTest, RemoteClientsAreRejectedAndTheFirstInstanceIsExclusive) {
   for (const Creation creation : {Creation::kFirst, Creation::kFurther}) {
     const InstanceFlags flags = FlagsOf(creation);
@@ -127,7 +127,7 @@ TEST(PipeTest, APipeThatIsNotThereIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
 }
 
-// The kernel's and the user's time of this process.
+// Returns the process's time in the kernel and in user mode.
 absl::Duration CpuTime() {
   FILETIME ignored, kernel, user;
   GetProcessTimes(GetCurrentProcess(), &ignored, &ignored, &kernel, &user);
@@ -160,7 +160,7 @@ TEST(PipeTest, WhoAsksWhetherAPipeIsThereDoesNotStayConnected) {
   const std::string path = UniquePath();
   const win32::UniqueHandle only(*Calls()->Create(path, Creation::kFirst));
   EXPECT_TRUE(Exists(path));
-  // ERROR_NO_DATA: the client has come, and gone.
+  // ERROR_NO_DATA: the client has connected and disconnected.
   EXPECT_FALSE(ConnectNamedPipe(only.get(), nullptr));
   EXPECT_EQ(GetLastError(), DWORD{ERROR_NO_DATA});
 }
@@ -231,7 +231,7 @@ TEST(PipeTest, CancelEndsAPendingRead) {
   canceller.join();
 }
 
-// The server writes, and ends the connection.
+// The server writes, then ends the connection.
 Ends LastWords(absl::Duration reading_time) {
   Ends ends = Connect(UniquePath(), reading_time);
   EXPECT_EQ(Write(*ends.server, "last words").error, DWORD{ERROR_SUCCESS});
@@ -271,7 +271,7 @@ TEST(PipeTest, ADisconnectEndsAReadAtOnce) {
   EXPECT_EQ(Write(*ends.client, "too late").error, DWORD{ERROR_PIPE_NOT_CONNECTED});
 }
 
-// The Closer rests on this: a disconnect ends a flush that would last for ever.
+// The Closer relies on this: a disconnect ends a flush that would never end.
 TEST(PipeCallsTest, AFlushLastsUntilTheClientReadsOrIsDisconnected) {
   const std::shared_ptr<PipeCalls> calls = Calls();
   for (const bool reads : {true, false}) {
@@ -303,7 +303,7 @@ TEST(PipeCallsTest, LookSaysWhoServes) {
   const auto server = calls->Look(path);
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_EQ(*server, GetCurrentProcessId());
-  // The look took the pipe's only instance.
+  // Look() has used the only instance of the pipe.
   EXPECT_TRUE(HasWin32Code(calls->Look(path).status(), ERROR_PIPE_BUSY));
   calls->Close(*instance);
 }
@@ -335,7 +335,7 @@ TEST(PipeCallsTest, AnInheritingInstanceChangesOwnerAndDaclAndServes) {
   const auto security = calls->Security(owned.get());
   EXPECT_EQ(security->owner, *win32::UserOfThisProcess());
   EXPECT_TRUE(SameDacl(*security, calls->ours()));
-  // One client for each.
+  // A client for each instance.
   const auto first = Open(path, absl::InfinitePast()), second = Open(path, absl::InfinitePast());
   EXPECT_TRUE(first.ok() && second.ok());
 }
@@ -348,7 +348,7 @@ TEST(PipeCallsTest, AnOwnerThatIsNamedStays) {
 
 TEST(IoPortTest, WithoutThreadsNothingIsWatchedAndOneIsEnough) {
   int left = 0;
-  // No port is destroyed.
+  // Never destroyed, like every port.
   auto* const port = new IoPort([&](std::function<void()> work) -> absl::StatusOr<std::thread> {
     if (left-- <= 0) return absl::ResourceExhaustedError("no threads");
     return StartThread(std::move(work));

@@ -1,5 +1,5 @@
 #include "server/rpc/pipe/socket.h"
-// After winsock2.h.
+// Must follow winsock2.h.
 #include <afunix.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr absl::Duration kSoon = absl::Seconds(10);
 
-// One operation of a stream.
+// Waits for one operation of a stream.
 class Operation {
  public:
   static void Done(void* self, DWORD error, DWORD bytes) {
@@ -30,7 +30,7 @@ class Operation {
     EXPECT_TRUE(done_.WaitForNotificationWithTimeout(kSoon));
     return result_;
   }
-  // For a call that may have ended at once.
+  // Returns the result of a call that may have ended at once.
   Stream::Result Await(bool at_once, const Stream::Result& result) {
     return at_once ? result : Await();
   }
@@ -58,7 +58,7 @@ Stream::Result Write(Stream& stream, const std::string& bytes) {
   return operation.Await(at_once, result);
 }
 
-// Takes the accepted streams.
+// Collects the accepted streams.
 class Accepted {
  public:
   SocketListener::Accepted Function() {
@@ -143,7 +143,7 @@ TEST_F(SocketTest, AReadUnderWayEndsWithItsConnection) {
     EXPECT_FALSE(read.ended());
     ((*server_).*end)();
     result = read.Await();
-    // A Disconnect() may show as the end before the cancellation does.
+    // Disconnect() may end the operation before the cancellation does.
     EXPECT_TRUE(result.error == ERROR_OPERATION_ABORTED || result.error == ERROR_HANDLE_EOF)
         << result.error;
   }
@@ -185,7 +185,7 @@ TEST(SocketConnectTest, IsRefusedBeforeTheSocketListens) {
   EXPECT_TRUE(HasWin32Code(early.status(), WSAECONNREFUSED)) << early.status();
 }
 
-// Nobody accepts, and there is room for a few: a call that blocked would wait for minutes.
+// No thread accepts, and the queue is short: a blocking connect would wait for minutes.
 TEST(SocketConnectTest, GivesUpAtItsDeadlineWhenThereIsNoRoom) {
   const BoundSocket bound = BindLoopback();
   ASSERT_EQ(listen(bound.socket.get(), 1), 0);

@@ -1,4 +1,4 @@
-// Clients on the model of named pipes, for tests.
+// For tests: clients on the model of named pipes.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@ inline constexpr char kTestPipe[] = R"(\\.\pipe\csi-proxy-volume-v1)";
 
 inline const std::vector<std::string> kPodSids = {"S-1-5-93-2-1", kAdministratorsSid};
 
-// The service asks for this by default: `O:SYD:P(A;;GA;;;SY)(A;;0x12019b;;;BA)(A;;RC;;;OW)`.
+// The service's default: `O:SYD:P(A;;GA;;;SY)(A;;0x12019b;;;BA)(A;;RC;;;OW)`.
 inline const ObjectSecurity kOurs{.owner = kSystemSid,
                                   .has_dacl = true,
                                   .dacl = {{.rights = 0x10000000, .sid = kSystemSid},
                                            {.rights = 0x12019b, .sid = kAdministratorsSid},
                                            {.rights = 0x20000, .sid = kOwnerRightsSid}}};
 
-// Opens pipes and keeps its ends, as released Go clients do: NewClientWithPipePath tries the pipe
-// and drops the connection without closing it.
+// Opens pipes and keeps the handles, as released Go clients do: NewClientWithPipePath opens the
+// pipe once and drops the connection without closing it.
 class LeakyClients {
  public:
   explicit LeakyClients(std::shared_ptr<Npfs> npfs) : npfs_(std::move(npfs)) {}

@@ -1,8 +1,8 @@
-// For tests: sockets of TCP in the place of Unix's, which Wine 8 lacks.
+// For tests: TCP sockets instead of Unix sockets, which Wine 8 lacks.
 #pragma once
 
 #include "server/rpc/pipe/socket.h"
-// After winsock2.h.
+// Must follow winsock2.h.
 #include <string>
 
 namespace csi_proxy::pipe {
@@ -17,7 +17,7 @@ inline SocketAddress Loopback(uint16_t port = 0) {
   return address;
 }
 
-// A socket bound to a free port, and where that is.
+// A socket bound to a free port, and its address.
 struct BoundSocket {
   Socket socket;
   SocketAddress address;
@@ -30,7 +30,7 @@ inline BoundSocket BindLoopback() {
   return bound;
 }
 
-// Sends and receives by calls that block.
+// Send and receive by blocking calls.
 inline bool SendAll(const Socket& socket, const std::string& bytes) {
   return send(socket.get(), bytes.data(), static_cast<int>(bytes.size()), 0) ==
          static_cast<int>(bytes.size());

@@ -18,7 +18,7 @@ absl::Status Error(uint32_t code) { return Win32Status(code, Win32Text(code)); }
 }  // namespace
 
 struct ClientEnd {
-  void* instance;  // null once the server has disconnected it
+  void* instance;  // Null after the server has disconnected the client.
 };
 
 struct Npfs::Instance : std::enable_shared_from_this<Npfs::Instance> {
@@ -28,16 +28,17 @@ struct Npfs::Instance : std::enable_shared_from_this<Npfs::Instance> {
   State state = State::kListening;
   bool server_open = true;
   ClientEnd* client = nullptr;
-  std::string unread;  // by the client
+  std::string unread;  // By the client.
 };
 
 struct Npfs::Pipe {
   std::string path;
   size_t max_instances;
   ObjectSecurity security;
-  // Clients get the first that listens. One that is being flushed may be gone.
+  // Clients get the first instance that listens. An instance that is being flushed may have been
+  // removed.
   std::list<std::shared_ptr<Instance>> instances;
-  size_t servers = 0;  // handles of servers
+  size_t servers = 0;  // The number of servers' handles.
 };
 
 Npfs::Npfs() = default;
@@ -52,7 +53,7 @@ bool Npfs::Grants(const ObjectSecurity& security, const std::vector<std::string>
     return sid == kEveryoneSid || (sid == kOwnerRightsSid && owns) ||
            std::find(sids.begin(), sids.end(), sid) != sids.end();
   };
-  // An owner may change the access list, unless the list itself forbids that.
+  // An owner may read and change the access list, unless the list has an entry for OWNER RIGHTS.
   const bool tells = std::any_of(security.dacl.begin(), security.dacl.end(),
                                  [](const auto& entry) { return entry.sid == kOwnerRightsSid; });
   if (owns && !tells) missing &= ~(kReadControl | kWriteDac);
@@ -130,7 +131,7 @@ void Npfs::CloseServer(Instance* instance) {
   flushed_.notify_all();
   instance->server_open = false;
   --instance->pipe->servers;
-  // The client can still read the rest; and its handle keeps the instance.
+  // The client can still read the rest, and its handle keeps the instance.
   if (instance->client != nullptr) {
     instance->state = Instance::State::kClosing;
   } else {

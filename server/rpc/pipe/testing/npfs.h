@@ -1,10 +1,11 @@
-// A model of the file system of named pipes, for tests on any platform of what becomes of a name.
+// A model of Windows' named pipes, for tests on any platform of how long a name exists.
 //
 // Made after Microsoft's pages (DisconnectNamedPipe, CreateNamedPipe) and, where they are silent,
 // after ReactOS's drivers/filesystems/npfs (create.c, cleanup.c, statesup.c, flushbuf.c): an
-// instance lives until both ends are closed, or is disconnected and its server's closed; a pipe
-// lives as long as its instances; clients find only pipes that a server has a handle of. Unlike
-// Wine it honours FILE_FLAG_FIRST_PIPE_INSTANCE and DACLs. Names are compared as they are written.
+// instance exists until both ends are closed, or until it is disconnected and the server's end is
+// closed. A pipe exists as long as its instances. Clients find only pipes of which a server has a
+// handle. Unlike Wine, the model honours FILE_FLAG_FIRST_PIPE_INSTANCE and DACLs. Names are
+// compared case-sensitively.
 #pragma once
 
 #include <condition_variable>
@@ -36,12 +37,12 @@ class Npfs {
   Npfs();
   ~Npfs();
 
-  // As a process with these SIDs opens a pipe, as go-winio and .NET do unless said otherwise.
+  // Opens a pipe as a process with these SIDs. The default rights are those of go-winio and .NET.
   absl::StatusOr<Client> Open(const std::string& path, const std::vector<std::string>& sids,
                               uint32_t rights = 0x80000000u | 0x40000000u);
   void Close(Client client);
-  // Returns the bytes that are there; ERROR_NO_DATA when none are, ERROR_BROKEN_PIPE when the
-  // server has closed its end, ERROR_PIPE_NOT_CONNECTED when it has disconnected this one.
+  // Returns the unread bytes. ERROR_NO_DATA if there are none, ERROR_BROKEN_PIPE if the server has
+  // closed its end, ERROR_PIPE_NOT_CONNECTED if it has disconnected the client.
   absl::StatusOr<std::string> Read(Client client);
 
   bool HasName(const std::string& path) const;
@@ -57,17 +58,17 @@ class Npfs {
   void CloseServer(Instance* instance);
 
   mutable std::mutex mutex_;
-  // Something that a flush waits for.
+  // Notified when a flush may have ended.
   std::condition_variable flushed_;
   std::map<std::string, std::unique_ptr<Pipe>> pipes_;
 };
 
-// A process that serves pipes. Its end closes all its handles, as that of any process does: then it
-// has crashed, or stopped without disconnecting its clients.
+// A process that serves pipes. Its destructor closes all its handles, as the end of a process does
+// that has crashed or stopped without disconnecting its clients.
 class Npfs::Process final : public PipeCalls {
  public:
   struct Token {
-    // The first one owns what the process makes, unless its descriptor names an owner.
+    // The first SID owns what the process makes, unless the descriptor names an owner.
     std::vector<std::string> sids = {kAdministratorsSid, kSystemSid};
     uint32_t id = 1;
   };
@@ -78,9 +79,9 @@ class Npfs::Process final : public PipeCalls {
   ~Process() override { Crash(); }
   void Crash();
 
-  // The limit of instances of the pipes it makes.
+  // The most instances of a pipe that it makes.
   size_t max_instances = SIZE_MAX;
-  // Run when a call has ended, before its caller learns of it: what others do at that moment.
+  // Called when a call has ended, before the caller returns, so that tests can act at that moment.
   std::function<void()> after_look, after_create;
 
   void Write(void* instance, const std::string& data);
@@ -96,9 +97,9 @@ class Npfs::Process final : public PipeCalls {
 
  private:
   absl::StatusOr<void*> MakeInstance(const std::string& path, Creation creation);
-  // Without privileges a process names itself or its groups as owner, and nobody else.
+  // Returns true for the process's user and groups. Other owners take a privilege.
   bool MayOwn(const std::string& owner) const;
-  // Not after a crash.
+  // False after a crash.
   bool Has(void* instance) const { return handles_.contains(static_cast<Instance*>(instance)); }
 
   const std::shared_ptr<Npfs> npfs_;
