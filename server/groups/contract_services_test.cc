@@ -243,12 +243,14 @@ TEST_F(SmbContract, ConcurrentCallsForOneShareDoNotRace) {
   EXPECT_EQ(node_->Snapshot().smb_mappings.size(), 1u);
 }
 
-TEST_F(SmbContract, AFailedLinkLeavesNoMappingBehind) {
+TEST_F(SmbContract, AFailedLinkRemovesOnlyTheMappingThatItsCallMade) {
   ASSERT_TRUE(Mkdir(Below("taken")).ok());
-  const auto answer =
-      smb_->NewSmbGlobalMapping(context_, Mapping("//fileserver.example/data", Below("taken")));
-  EXPECT_TRUE(absl::IsAlreadyExists(answer.status())) << answer.status();
+  const auto request = Mapping("//fileserver.example/data", Below("taken"));
+  EXPECT_TRUE(absl::IsAlreadyExists(smb_->NewSmbGlobalMapping(context_, request).status()));
   EXPECT_TRUE(node_->Snapshot().smb_mappings.empty());
+  ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, Mapping(request.remote_path, "")).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(smb_->NewSmbGlobalMapping(context_, request).status()));
+  EXPECT_EQ(node_->Snapshot().smb_mappings.size(), 1u);
 }
 
 TEST_F(IscsiContract, PortZeroIs3260) {

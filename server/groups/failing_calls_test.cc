@@ -160,11 +160,6 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     // A mount that cannot be ended as such is ended by its reparse point.
     {"storage.UnstageTarget", "win32.DeleteMountPoint"},
     {"storage.UnstageVolume", "win32.DeleteMountPoint"},
-    // A target path that cannot be looked at is looked at again under its lock.
-    {"storage.StageTarget", "win32.GetAttributes"},
-    {"storage.StageTarget", "win32.Open"},
-    {"storage.StageTarget of a connected one", "win32.GetAttributes"},
-    {"storage.StageTarget of a connected one", "win32.Open"},
     // A portal that cannot be asked anew may have told of the target before.
     {"storage.StageTarget", "wmi.Invoke/*"},
     {"storage.StageTarget", "wmi.Query/*"},

@@ -98,9 +98,8 @@ class Tenants {
     call.password = random_.OneIn(8) ? "wrong-secret" : Secret(user);
     call.iqn = random_.OneIn(3) ? absl::AsciiStrToUpper(Iqn(owner)) : Iqn(owner);
     call.portals = {Portal(owner)};
-    const bool has_target = call.api == Api::kStageTarget || call.api == Api::kUnstageTarget;
-    if (has_target) call.iqn = Iqn(caller), call.portals = {Portal(caller)};
-    if (has_target) call.username = User(caller), call.password = Secret(caller);
+    // An attacker opens the owner's target through a portal of its own.
+    if (random_.OneIn(4)) call.portals = {Portal(caller)};
     // A driver of the older groups uses its own target.
     if (call.api == Api::kConnect) call.iqn = Iqn(caller), call.portals = {Portal(caller)};
     call.number = kFirstDisk + static_cast<uint32_t>(caller);

@@ -108,13 +108,14 @@ absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
                                                          const CallContext& context,
                                                          const ConfinedPath& path) {
   const auto link = host.filesystem().ReadLink(context, path);
-  ABSL_RETURN_IF_ERROR(context.Check());
-  if (!link.ok() || !link->is_link) return std::nullopt;
+  if (absl::IsNotFound(link.status())) return std::nullopt;
+  ABSL_RETURN_IF_ERROR(link.status());
+  if (!link->is_link) return std::nullopt;
   const auto volume = VolumeId::Parse(link->target);
   if (!volume.ok()) return std::nullopt;
   const auto disk = host.volume().GetDiskNumber(context, *volume);
-  ABSL_RETURN_IF_ERROR(context.Check());
-  if (!disk.ok()) return std::nullopt;
+  if (absl::IsNotFound(disk.status())) return std::nullopt;
+  ABSL_RETURN_IF_ERROR(disk.status());
   return MountedVolume{*volume, *disk};
 }
 

@@ -39,8 +39,7 @@ struct MountedVolume {
   VolumeId volume;
   uint32_t disk;
 };
-// Returns the volume that is mounted at a path; nothing if there is none, or if it or its disk does
-// not answer.
+// Returns the volume that is mounted at a path, or nothing if no existing volume is.
 absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
                                                          const CallContext& context,
                                                          const ConfinedPath& path);

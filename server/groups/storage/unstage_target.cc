@@ -30,7 +30,10 @@ class TargetUnstager {
         portals_(std::move(portals)) {}
 
   absl::StatusOr<UnstageTargetResponse> Run() {
-    ABSL_ASSIGN_OR_RETURN(const auto mounted, FindMounted(host_, context_, target_));
+    // A volume that does not answer is unstaged nevertheless.
+    const auto found = FindMounted(host_, context_, target_);
+    ABSL_RETURN_IF_ERROR(context_.Check());
+    const std::optional<MountedVolume> mounted = found.value_or(std::nullopt);
     if (mounted.has_value()) {
       ABSL_RETURN_IF_ERROR(CheckMounted(mounted->disk));
     }
