@@ -15,7 +15,7 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// Tells a person what to try next; empty when the text says it all.
+// Returns what the user can try next, or "" if the error says everything.
 std::string Hint(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:

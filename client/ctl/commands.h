@@ -1,4 +1,4 @@
-// The work of csi-proxyctl, apart from reading its command line.
+// The commands of csi-proxyctl.
 #pragma once
 
 #include <iosfwd>
@@ -24,67 +24,66 @@ enum ExitCode {
   kFindings = 5,     // diagnose found something, or repair left something
 };
 
-// The streams that a command reads and writes. Answers go to `out`, complaints to `err`.
+// The streams that a command reads and writes. Answers go to `out`, errors to `err`.
 struct Streams {
   Input& in;
   std::ostream& out;
   std::ostream& err;
   bool out_is_terminal = false;
-  // Somebody is there to be asked.
+  // True if a person can be asked.
   bool in_is_terminal = false;
 };
 
-// A command of the program's own; other first words name a group.
+// A command of the program itself. Any other first word is a group.
 struct Command {
   const char* name;
-  // Returns an ExitCode.
+  // Runs the command and returns an ExitCode.
   int (*run)(const Catalog& catalog, const CommandLine& line, const Streams& streams);
-  // Its flags, as FieldFlags() has those of methods; null for none.
+  // Returns the command's flags in the form of FieldFlags(). Null: it has none.
   std::vector<std::string> (*flags)() = nullptr;
   bool takes_words = false;
 };
-// All of them, sorted by name.
+// Returns all commands, sorted by name.
 absl::Span<const Command> OwnCommands();
 
-// Does what the command line says and returns an ExitCode.
+// Runs a command line and returns an ExitCode.
 int Run(const CommandLine& line, const Streams& streams);
 
-// `list`: a line for each version of each group.
+// `list`: prints a line for each version of each group.
 int List(const Catalog& catalog, std::ostream& out);
 
-// `describe`: documentation of a group, in one version of it, or of a method.
+// `describe`: prints the documentation of a group, in one version of it, or of a method.
 int Describe(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// A command line, quoted for a shell, that would run: on the simulated node as it is, elsewhere
-// with the node's own disks, volumes and paths.
+// Returns an example of a command line, quoted for a shell. It works on the simulated node
+// unchanged, and elsewhere with the node's own disks, volumes and paths.
 std::string ExampleOf(const Catalog& catalog, const Method& method);
 
-// `help`, and --help after other words: the program's, a group's with a line for each method, or a
-// method's.
+// `help`, or --help: prints the help of the program, of a group (a line per method) or of a method.
 int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// A script for `bash` or `zsh` that completes commands, groups, methods, fields and flags.
+// Returns a script for `bash` or `zsh` that completes commands, groups, methods, fields and flags.
 // INVALID_ARGUMENT for another shell.
 absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell);
 
-// Everything else: calls a method.
+// Calls a method: the command for all other first words.
 int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// Prints `error: text`; returns kUsage.
+// Prints `error: text` and returns kUsage.
 int WrongUsage(absl::string_view message, std::ostream& err);
 
-// Reads the flags of a command that takes nothing else, none of them a secret. INVALID_ARGUMENT.
+// Reads the flags of a command that accepts only flags, none of them secret. INVALID_ARGUMENT.
 absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options);
 
-// Tells whether a command that was given no --output shows a table or JSON.
+// Returns true if a command without --output prints a table rather than JSON.
 bool WantsTable(const CommandLine& line, const Streams& streams);
 
-// A report that is not shown as a table: YAML if `output` says so, else JSON.
+// Returns a report as YAML if `output` is yaml, otherwise as JSON.
 absl::StatusOr<std::string> ToDocument(absl::string_view output, const pb::Message& report);
 
-// Prints `error: CODE: text` for what failed; returns the exit code for it.
+// Prints `error: CODE: text` and returns the exit code for the error.
 int ComplainBriefly(const absl::Status& status, std::ostream& err);
-// The same for a call, with a hint where there is one.
+// Does what ComplainBriefly() does, and prints a hint if there is one.
 int Complain(const absl::Status& status, std::ostream& err);
 
 }  // namespace csi_proxy::ctl

@@ -182,7 +182,7 @@ TEST_F(CommandsTest, CommandsAnswerToStandardOutput) {
               HasSubstr(absl::StrCat("1 of ", std::size(api::kReleasedVersions), " pipes answer")));
 }
 
-// However a secret is given, and whatever goes wrong.
+// Secrets stay hidden in every way of giving them and in every failure.
 TEST_F(CommandsTest, SecretsAreNotEchoed) {
   const std::string file = directory_.path() + "/password";
   std::ofstream(file) << "Hidden\n";
@@ -204,7 +204,7 @@ TEST_F(CommandsTest, SecretsAreNotEchoed) {
   }
 }
 
-// A service's text, which can hold names from a pod, does not reach the terminal raw.
+// A service's text may contain names from a pod, and must not reach the terminal raw.
 TEST(ComplainTest, ControlCharactersAreShownAsSuch) {
   std::ostringstream err;
   EXPECT_EQ(Complain(absl::NotFoundError("no \x1b[31m\nC:\\a"), err), kCallFailed);

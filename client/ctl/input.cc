@@ -30,7 +30,7 @@ absl::StatusOr<std::string> Input::Read(const std::string& path) {
     return text.str();
   }
   std::ifstream file(path, std::ios::binary);
-  // A directory opens, and fails when it is read.
+  // Opening a directory succeeds, but reading it fails.
   if (file) file.peek();
   if (file.bad() || !file.is_open()) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read the file \"", path, "\""));

@@ -12,7 +12,7 @@ namespace {
 
 class InputTest : public testing::Test {
  protected:
-  // A file with that content.
+  // Returns the path of a file with that content.
   std::string File(const std::string& content) {
     const std::string path = directory_.path() + "/file";
     std::ofstream(path, std::ios::binary) << content;
@@ -44,7 +44,7 @@ TEST_F(InputTest, StandardInputIsReadOnce) {
   EXPECT_TRUE(absl::IsInvalidArgument(input_.ReadSecret("-").status()));
 }
 
-// A secret must not become empty because its file could not be read.
+// A file that cannot be read must not make a secret empty.
 TEST_F(InputTest, WhatCannotBeReadIsAnErrorThatNamesIt) {
   for (const std::string& path : {directory_.path() + "/none", directory_.path(), std::string()}) {
     for (const auto& result : {input_.Read(path), input_.ReadSecret(path)}) {

@@ -74,7 +74,7 @@ std::vector<Answer> Answer::Each(absl::string_view field) const {
   const Field* const f = Find(field, {Field::CPPTYPE_MESSAGE}, true);
   if (f == nullptr) return answers;
   for (int i = 0; i < message_->GetReflection()->FieldSize(*message_, f); ++i) {
-    // Shares the life of the whole answer.
+    // Keeps the whole answer alive.
     answers.emplace_back(
         std::shared_ptr<const pb::Message>(
             message_, &message_->GetReflection()->GetRepeatedMessage(*message_, f, i)),
@@ -90,7 +90,7 @@ std::optional<Answer> Answer::Entry(absl::string_view field, uint64_t key) const
     const pb::Reflection& r = *entry.GetReflection();
     if (r.GetUInt32(entry, f->message_type()->map_key()) != key) continue;
     const pb::Message& value = r.GetMessage(entry, f->message_type()->map_value());
-    // Shares the life of the whole answer.
+    // Keeps the whole answer alive.
     return Answer(std::shared_ptr<const pb::Message>(message_, &value), missing_);
   }
   return std::nullopt;
@@ -107,14 +107,14 @@ absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& m
     break;
   }
   if (!found.has_value()) {
-    // Names the nearest, when the method is not one at all.
+    // If no version has the method, the error names the nearest one.
     if (const auto any = catalog_.Find(group, method, ""); !any.ok()) return any.status();
     return absl::UnavailableError(absl::StrCat("there is no pipe that has ", group, ".", method));
   }
   std::vector<FieldArgument> arguments;
   for (const auto& [name, value] : fields) arguments.push_back({name, value, true});
   const std::unique_ptr<pb::Message> request = catalog_.New(found->descriptor->input_type());
-  // A secret that reads `-` means itself here.
+  // A secret of `-` is sent as it is, not read from standard input.
   const auto itself = [](const std::string& secret) { return secret; };
   ABSL_RETURN_IF_ERROR(SetFields(catalog_, group, arguments, itself, request.get()));
   std::shared_ptr<pb::Message> response = catalog_.New(found->descriptor->output_type());

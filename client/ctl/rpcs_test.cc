@@ -77,7 +77,7 @@ TEST_F(RpcsTest, AFieldThatIsNotThereOrIsOfAnotherKindIsTold) {
   EXPECT_EQ(Answer().Number("anything"), 0) << "a call that failed has no fields to miss";
 }
 
-// A secret that looks like the sign for standard input is sent as it is.
+// A secret of `-` must not be read from standard input.
 TEST_F(RpcsTest, ASecretIsItself) {
   EXPECT_TRUE(rpcs_.Call("smb", "NewSmbGlobalMapping", {{"password", "-"}}).ok());
   EXPECT_THAT(pipes_.sent, ElementsAre(HasSubstr("password: \"-\"")));

@@ -16,7 +16,7 @@ namespace {
 
 namespace d = diagnose;
 
-// INVALID_ARGUMENT lists the kinds there are.
+// Returns the kinds to repair. INVALID_ARGUMENT lists the valid kinds.
 absl::StatusOr<std::vector<std::string>> Kinds(const d::RepairOptions& options) {
   const std::vector<std::string> known(std::begin(d::kKinds), std::end(d::kKinds));
   std::vector<std::string> kinds;
@@ -82,7 +82,7 @@ int Repair(const Catalog& catalog, const CommandLine& line, const Streams& strea
   const auto kinds = Kinds(options);
   if (!kinds.ok()) return WrongUsage(kinds.status().message(), streams.err);
   const bool asks = !options.yes() && streams.in_is_terminal;
-  // A program that reads standard output gets one document.
+  // Shown on standard error, so that standard output is one document for a program.
   const auto show = [&](const d::Repairs& plan) {
     if (asks) streams.err << d::ToText(plan);
   };

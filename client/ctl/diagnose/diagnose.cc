@@ -20,7 +20,7 @@ void BeginAny(const Findings& findings, Report* report) {
   report->set_complete(findings.complete());
 }
 
-// 0 when there is no such fallback.
+// Returns the number of the fallback's doubt, or 0 if there is no such fallback.
 uint32_t DoubtOf(const std::string& fallback) {
   const auto* const found =
       std::find_if(kFallbacks.begin(), kFallbacks.end(),

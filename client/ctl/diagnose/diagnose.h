@@ -1,4 +1,4 @@
-// `diagnose`, which looks at a node, and `repair`, which mends what was found.
+// `diagnose`, which looks for faults on a node, and `repair`, which mends them.
 #pragma once
 
 #include <functional>
@@ -12,39 +12,38 @@
 
 namespace csi_proxy::ctl::diagnose {
 
-// Tells whether a person consents to what they were shown.
+// Returns true if the user consents to what was shown.
 using Consent = std::function<bool()>;
 
-// Begins a report with what any report says of a look.
+// Fill in the fields that both kinds of reports have.
 void Begin(const Findings& findings, Diagnosis* diagnosis);
 void Begin(const Findings& findings, Repairs* repairs);
-// An error when the service answered nothing at all, or nothing that can be read.
+// Returns an error if the service answered no call, or nothing that can be parsed.
 absl::Status Usable(const Rpcs& rpcs, const Findings& findings);
 
-// Looks. An error when the service answers nothing at all.
+// Looks for faults. Returns an error if the service answers no call.
 absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch);
 
-// kOk: all was looked at and nothing is wrong. kFindings, or kCallFailed when not all was looked
-// at.
+// Returns kOk if everything was looked at and nothing is wrong, kCallFailed if not everything was
+// looked at, otherwise kFindings.
 int ExitCodeOf(const Diagnosis& diagnosis);
 
-// A call that maps a share makes the link a moment after the mapping. A mapping is taken for leaked
-// only if no link led to it at two looks, at least this long apart.
+// How long two looks must be apart before a mapping without a link counts as leaked, because a call
+// that maps a share makes the link a moment later.
 inline constexpr absl::Duration kLinkFollows = absl::Seconds(5);
 
-// Looks for the kinds, hands `show` what it would do, and does it once there is consent; each is
-// looked at again right before. `wait` lets time pass. An error when the service answers nothing at
-// all.
+// Looks for faults of these kinds, passes the plan to `show`, and with consent repairs each after
+// looking at it again. `wait` waits. Returns an error if the service answers no call.
 absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
                                const std::function<void(const Repairs& plan)>& show,
                                const Consent& consent,
                                const std::function<void(absl::Duration)>& wait = absl::SleepFor);
 
-// kOk: nothing of the kinds is wrong any more. kCallFailed when a repair failed or not all was
-// looked at, else kFindings when something is left as it was.
+// Returns kOk if nothing of the kinds is wrong any more, kCallFailed if a repair failed or not
+// everything was looked at, otherwise kFindings.
 int ExitCodeOf(const Repairs& repairs);
 
-// Tables.
+// Return reports as tables.
 std::string ToText(const Diagnosis& diagnosis);
 std::string ToText(const Repairs& repairs);
 
@@ -52,11 +51,11 @@ std::string ToText(const Repairs& repairs);
 
 namespace csi_proxy::ctl {
 
-// Read the flags, look or repair, and print.
+// Run the command: read its flags, look or repair, and print the report. Return an ExitCode.
 int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 int Repair(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// Their flags, as FieldFlags() has those of methods.
+// Return the flags of the command in the form of FieldFlags().
 std::vector<std::string> DiagnoseFlags();
 std::vector<std::string> RepairFlags();
 

@@ -26,7 +26,7 @@ class DiagnoseTest : public testing::Test {
     return diagnosis.value_or(Diagnosis());
   }
 
-  // `kind where`, with `!` after what can be repaired.
+  // Returns a line `kind where` per finding, with `!` if it can be repaired.
   static std::vector<std::string> Summary(const Diagnosis& diagnosis) {
     std::vector<std::string> lines;
     for (const Finding& f : diagnosis.findings()) {
@@ -116,7 +116,7 @@ TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
 }
 
-// A link that leads out of the working directories need not be wrong.
+// A link that leads out of the working directories need not be a fault.
 TEST_F(DiagnoseTest, LinksThatWereNotFollowedAreARemark) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\a", "kind": "SYMLINK", "target": "D:\\", "state": "UNDETERMINED"},
@@ -143,7 +143,7 @@ TEST_F(DiagnoseTest, WhetherLinksLeadToAMappingMustBeKnown) {
   EXPECT_FALSE(diagnosis.complete());
 }
 
-// RemoveSmbGlobalMapping would take the folder's path for the share's.
+// RemoveSmbGlobalMapping would take the folder's path for that of the share.
 TEST_F(DiagnoseTest, AMappingOfAFolderIsForAPersonToRemove) {
   pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
       {"remote_path": "\\\\h\\s\\pvc-1", "status": "OK"},

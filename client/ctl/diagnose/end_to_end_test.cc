@@ -1,4 +1,4 @@
-// The real program finds faults of a simulated node, mends them and finds them no more.
+// The real program finds faults of a simulated node and repairs them.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -26,13 +26,13 @@ class DiagnoseTest : public CtlTest {
  protected:
   void SetUp() override {
     CtlTest::SetUp();
-    // The scenario's offline, read-only disk.
+    // Removes the offline, read-only disk of the scenario.
     Do("sim detach-disk --disk-number=3");
     const Result well = Ctl("diagnose");
     ASSERT_EQ(well.exit_code, kOk) << well.output;
   }
 
-  // Runs a command that must work.
+  // Runs a command that must succeed.
   void Do(const std::string& arguments) {
     const Result result = Ctl(arguments);
     ASSERT_EQ(result.exit_code, 0) << arguments << "\n" << result.output;
@@ -40,7 +40,7 @@ class DiagnoseTest : public CtlTest {
 
   static std::string Path(absl::string_view name) { return absl::StrCat(kPlugins, name); }
 
-  // Mounts the one volume of a disk.
+  // Mounts the only volume of a disk.
   void Mount(int disk, absl::string_view name) {
     std::string id =
         Ctl(absl::StrCat("volume list-volumes-on-disk --output=table --disk-number=", disk)).output;
@@ -60,7 +60,7 @@ class DiagnoseTest : public CtlTest {
     Mount(disk, name);
   }
 
-  // A link to a directory that is gone.
+  // Makes a link to a directory that does not exist.
   void MakeDanglingLink(const std::string& name) {
     Do("sim make-link --path='" + Path(name) + "' --target='" + Path("gone") + "'");
   }
@@ -71,7 +71,7 @@ class DiagnoseTest : public CtlTest {
     EXPECT_THAT(result.output, HasSubstr("\"findings\": []"));
   }
 
-  // Exactly one kind of finding, at that place.
+  // Expects one finding, of this kind and at this place.
   void ExpectIll(const std::string& kind, const std::string& where) {
     const Result result = Ctl("diagnose --output=table");
     EXPECT_EQ(result.exit_code, kFindings) << result.output;
@@ -79,7 +79,7 @@ class DiagnoseTest : public CtlTest {
     EXPECT_THAT(result.output, HasSubstr("\n1 finding\n"));
   }
 
-  // Shown without consent, and nothing changes; then mended.
+  // Shows the repair without consent, which must change nothing, then repairs.
   void Mend(const std::string& kind, const std::string& where) {
     ExpectIll(kind, where);
     const Result shown = Ctl("repair --what=" + kind);
@@ -146,7 +146,7 @@ TEST_F(DiagnoseTest, AMountWhoseDiskWasPulledGoes) {
       HasSubstr("Volume{"));
 }
 
-// The disk first: a mount that it brings back is left alone.
+// The disk is repaired first, and the mount that this restores is left alone.
 TEST_F(DiagnoseTest, AMountWhoseDiskIsOfflineComesBackWithIt) {
   PartitionAndMount(1, "offline");
   Do("disk set-disk-state --disk-number=1 --is-online=false");
@@ -186,8 +186,7 @@ TEST_F(DiagnoseTest, AMappingThatNobodyLinksToGoes) {
   Mend("disconnected-mappings", "\\\\fileserver.example\\data");
 }
 
-// Drivers that lost count left as many on a node
-// (github.com/kubernetes-csi/csi-driver-smb/issues/1035).
+// Drivers have left that many on a node (github.com/kubernetes-csi/csi-driver-smb/issues/1035).
 TEST_F(DiagnoseTest, SevenHundredLeakedMappingsGoAndThoseInUseStay) {
   constexpr int kLeaked = 700, kUsed = 4;
   csi_proxy::simulated::Node node = server_->Dump();
@@ -242,7 +241,7 @@ TEST_F(DiagnoseTest, ClientsOfOldVersionsAreFoundInTheMetrics) {
   EXPECT_THAT(unknown.output, HasSubstr("nobody serves metrics at 127.0.0.1:"));
 }
 
-// The calls for mounts of the simulated node want the directory for themselves.
+// The simulated node's calls for mounts need the directory to be closed.
 TEST_F(DiagnoseTest, FallbacksThatTheServiceTookAreInTheMetrics) {
   const std::string diagnose = "diagnose --output=table --metrics=" + metrics_;
   EXPECT_THAT(Ctl(diagnose).output, Not(HasSubstr("mount-directory-let-go")));

@@ -1,4 +1,4 @@
-// For tests: a node with one of each that may be wrong, as a service tells it.
+// For tests: a service on a node with one fault of each kind.
 #pragma once
 
 #include "client/ctl/fake_pipes.h"

@@ -35,7 +35,7 @@ void RepairBy(Found* found, const char* group, const char* method, Fields fields
   found->fields = std::move(fields);
 }
 
-// An empty answer, and a remark, when the call fails.
+// Calls a method. On failure returns an empty answer and adds a remark.
 Answer Ask(Rpcs& rpcs, const char* method, const Fields& fields, absl::string_view what,
            Findings* findings) {
   absl::StatusOr<Answer> answer = rpcs.Call(kStorage, method, fields);
@@ -57,7 +57,7 @@ void TellWhetherAll(const Answer& answer, absl::string_view what, Findings* find
       absl::StrCat(what, ": there are more directories than the service looks at"));
 }
 
-// The marks that tell a disk from a later disk with the same number.
+// Returns the properties that distinguish a disk from a later one with its number.
 std::string Describe(const Answer& disk) {
   std::vector<std::string> parts;
   const auto add = [&parts](const char* name, const std::string& value) {
@@ -92,8 +92,8 @@ constexpr char kOfFolder[] =
     "none: csi-proxy maps shares and not folders, and can remove only those; on the node "
     "Remove-SmbGlobalMapping removes it";
 
-// A mapping of a folder in a share, `\\host\share\folder`. Removing it by its path would remove the
-// mapping of the share instead.
+// Returns true for a mapping of a folder in a share, `\\host\share\folder`. Removing it by this
+// path would remove the mapping of the share instead.
 bool IsOfFolder(const std::string& remote_path) {
   return std::count(remote_path.begin(), remote_path.end(), '\\') > 3;
 }

@@ -1,4 +1,4 @@
-// Looks at a node for what is wrong with it.
+// Looks for faults on a node.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,7 @@
 
 namespace csi_proxy::ctl::diagnose {
 
-// The kinds of faults, in the order in which they are repaired: a disk that is brought online may
-// bring a mount back.
+// The kinds of faults, in the order of repair: bringing a disk online may also mend a mount.
 inline constexpr char kOfflineDisks[] = "offline-disks";
 inline constexpr char kReadOnlyDisks[] = "read-only-disks";
 inline constexpr char kCollidingDisks[] = "colliding-disks";
@@ -31,7 +30,7 @@ inline constexpr const char* kKinds[] = {
     kOfflineDisks,  kReadOnlyDisks,        kCollidingDisks, kUnhealthyVolumes,  kDanglingMounts,
     kDanglingLinks, kDisconnectedMappings, kLeakedMappings, kDisconnectedLinks, kOldClients};
 
-// A finding, and the call that repairs it; `group` is empty when no call does.
+// A finding and the call that repairs it. `group` is empty if no call does.
 struct Found {
   Finding finding;
   std::string group, method;
@@ -40,34 +39,34 @@ struct Found {
 
 struct Findings {
   std::vector<Found> found;
-  // The parts that could not be looked at, and why.
+  // What could not be looked at, and why.
   std::vector<std::string> not_known;
-  // From the metrics, by name.
+  // How often each fallback was taken, by name, from the metrics.
   std::map<std::string, uint64_t> fallbacks;
   // The first error of an rpc.
   absl::Status error = absl::OkStatus();
-  // Any rpc answered.
+  // True if any rpc was answered.
   bool answered = false;
-  // The service said itself that it did not look at everything.
+  // True if the service has reported that it did not look at everything.
   bool cut_short = false;
 
   bool complete() const { return error.ok() && !cut_short; }
 };
 
-// The metrics of the service; null when nobody said where they are.
+// Fetches the metrics of the service. Null: their address is unknown.
 using FetchMetrics = std::function<absl::StatusOr<std::string>()>;
 
-// Each adds what it finds. `path`: only what is at it or below; empty: everything.
+// Add what they find. `path` limits the look to that path and those below; empty: all paths.
 void LookAtDisks(Rpcs& rpcs, Findings* findings);
 void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings);
 void LookAtMappings(Rpcs& rpcs, Findings* findings);
-// Looks at the service's counts of its clients' versions and of fallbacks.
+// Looks at the metrics: the versions that clients call, and fallbacks.
 void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings);
 
-// All of these but the metrics, sorted by kind.
+// Looks at everything except the metrics, and sorts the findings by kind.
 Findings LookAtNode(Rpcs& rpcs);
 
-// Looks again as for a finding, at as few objects as possible.
+// Looks again for a finding, at as few objects as possible.
 Findings LookAgain(Rpcs& rpcs, const Finding& finding);
 
 }  // namespace csi_proxy::ctl::diagnose

@@ -12,11 +12,11 @@ bool Same(const Finding& a, const Finding& b) {
   return a.SerializeAsString() == b.SerializeAsString();
 }
 
-// Mends one thing, if it is still as it was shown: a mount that works again, or a disk that has
-// another's number by now, is not touched.
+// Repairs one finding if it is unchanged: not a mount that works again, nor another disk that now
+// has the number.
 void RepairOne(Rpcs& rpcs, const Found& found, Act* act) {
   const Findings again = LookAgain(rpcs, found.finding);
-  // What is not found then may still be as it was.
+  // If the second look was cut short, a missing finding proves nothing.
   const bool cannot_tell = found.finding.kind() == kLeakedMappings && again.cut_short;
   if (!again.error.ok() || cannot_tell) {
     act->set_result(FAILED);
@@ -43,7 +43,7 @@ void RepairOne(Rpcs& rpcs, const Found& found, Act* act) {
                                  std::string(answer.status().message())));
     return;
   }
-  // UnstageShare counts links under the lock of the share, and a stage may have come before.
+  // UnstageShare counts links under the lock of the share, so it notices a stage that came first.
   const bool is_kept = found.method == "UnstageShare" &&
                        (answer->Flag("incomplete") || !answer->Texts("other_links").empty());
   act->set_result(is_kept ? CHANGED : DONE);

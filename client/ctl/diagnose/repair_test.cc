@@ -41,7 +41,7 @@ class RepairTest : public testing::Test {
     return lines;
   }
 
-  // Returns the calls that change something.
+  // Returns the calls that change the node.
   std::vector<std::string> Changes() const {
     std::vector<std::string> changes;
     for (const std::string& call : pipes_.sent) {
@@ -127,7 +127,7 @@ TEST_F(RepairTest, WhatIsWellAgainIsNotTouched) {
 
 TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
   while_asking_ = [this] {
-    // Another disk got the number, another volume is mounted, and a link leads to the share.
+    // Now another disk has the number, another volume is mounted, and a link leads to the share.
     pipes_.answers["storage.ListDisks"].json = R"({"disks": [
       {"number": 2, "offline_reason": "Policy", "size_bytes": "1024", "serial_number": "other"}]})";
     pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
@@ -143,7 +143,7 @@ TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
   EXPECT_EQ(ExitCodeOf(repairs), kFindings);
 }
 
-// A driver that maps a share has no link for a moment.
+// A driver that maps a share makes the link a moment later.
 TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
   EXPECT_THAT(Summary(Mend({kOfflineDisks})), ElementsAre("disk 2 DONE"));
   EXPECT_EQ(waited_, absl::ZeroDuration());
@@ -158,7 +158,7 @@ TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
   EXPECT_LE(waited_, kLinkFollows);
 }
 
-// A stage comes between the last look and the call.
+// A stage comes between the last look and UnstageShare.
 TEST_F(RepairTest, AMappingThatTheServiceKeepsIsNotDone) {
   for (const char* kept : {R"({"other_links": ["C:\\k\\new"]})", R"({"incomplete": true})"}) {
     pipes_.answers["storage.UnstageShare"].json = kept;

@@ -1,4 +1,4 @@
-// Prints findings and repairs for people.
+// Prints findings and repairs as tables.
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -33,7 +33,7 @@ std::string FallbacksText(const Diagnosis& diagnosis) {
   return text;
 }
 
-// The size of a disk as people read it.
+// Returns the finding with a disk's size in the form for people.
 std::string What(const Finding& finding) {
   const std::string what = Printable(finding.what());
   if (finding.size_bytes() <= 0) return what;
@@ -64,7 +64,7 @@ std::string ResultText(Result result) {
 
 std::string ToText(const Diagnosis& diagnosis) {
   std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "WHY"}};
-  // By kind, often the same for all.
+  // Keyed by kind and repair, because findings of a kind often have one repair.
   std::map<std::pair<std::string, std::string>, bool> repairs;
   for (const Finding& finding : diagnosis.findings()) {
     rows.push_back(

@@ -9,7 +9,7 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// As a group, for the mark of its secret.
+// The group under which Catalog marks the password as a secret.
 constexpr char kGroup[] = "selftest";
 constexpr char kPasswordVariable[] = "CSI_PROXY_SMB_PASSWORD";
 
@@ -42,7 +42,7 @@ bool AnyPipe(const Catalog& catalog, Pipes& pipes) {
 
 int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   if (line.words.size() > 1) {
-    // An extra word may be a secret.
+    // The word is not quoted, because it may be a secret.
     return WrongUsage("only flags may follow selftest; give a value as --flag=value", streams.err);
   }
   const absl::StatusOr<selftest::Options> options = ReadOptions(catalog, line, streams.in);
