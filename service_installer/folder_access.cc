@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Rights of winnt.h, with what they allow on a folder, where the right to write a file's data is
-// the right to add a file, and so on.
+// Rights of winnt.h and what they allow on a folder: there the right to write a file's data is the
+// right to add a file, and so on.
 struct Right {
   uint32_t bits;
   const char* allows;
@@ -43,9 +43,8 @@ bool IsAdministrative(const std::string& sid) {
          sid == "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
 }
 
-// Returns true for CREATOR OWNER and CREATOR GROUP, which stand for an entry's creator and add no
-// account if only administrators can create entries; and for OWNER RIGHTS, the owner, who is
-// checked separately.
+// Returns true for CREATOR OWNER and CREATOR GROUP, which add no account where only administrators
+// can create entries, and for OWNER RIGHTS, because the owner is checked separately.
 bool IsPlaceholder(const std::string& sid) {
   return sid == "S-1-3-0" || sid == "S-1-3-1" || sid == "S-1-3-4";
 }

@@ -61,7 +61,7 @@ class Installer {
   };
 
   // Creates the installer for the service `name`. Empty: the one of kServiceNames that exists,
-  // otherwise the first.
+  // otherwise the first. REQUIRES: the objects in `environment` outlive the installer.
   static absl::StatusOr<Installer> Create(Environment environment, std::string name);
 
   const std::string& name() const { return name_; }

@@ -47,8 +47,9 @@ class ServiceManager {
   virtual absl::Status Start(const std::string& name) = 0;
   virtual absl::Status Stop(const std::string& name) = 0;
 
-  // Ends the service's process at once. FAILED_PRECONDITION if the process does not run `program`.
-  // The manager counts this as a failure and restarts the service, except after SuspendRestart().
+  // Ends the service's process at once. `process_id` must come from Status(). FAILED_PRECONDITION
+  // if the process does not run `program`. The manager counts this as a failure and restarts the
+  // service, except after SuspendRestart().
   virtual absl::Status Terminate(const std::string& name, uint32_t process_id,
                                  const std::string& program) = 0;
   // Remove and restore the failure actions of the service.
@@ -62,7 +63,8 @@ class ServiceManager {
   virtual absl::Status RemoveEventSource(const std::string& source) = 0;
 };
 
-// The settings that the system refused when the service was created or changed, as Wine does.
+// The settings that the system refused when the service was created or changed. Wine refuses
+// several.
 using Refused = std::vector<std::string>;
 
 // Opens this machine's service manager. PERMISSION_DENIED if the caller is not an administrator.

@@ -26,7 +26,7 @@ uint64_t Handles::AddNode(OpenedNode node) {
 std::shared_ptr<OpenNode> Handles::EnterNode(uint64_t node) {
   std::lock_guard lock(mutex_);
   const auto found = nodes_.find(node);
-  // EnterNode() succeeds here, because CloseNode() removes a node before it shuts its gate.
+  // Enter() succeeds, because CloseNode() removes a node before it shuts the gate.
   if (found == nodes_.end() || !found->second->gate.Enter()) return nullptr;
   return found->second;
 }

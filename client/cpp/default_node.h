@@ -14,9 +14,9 @@ bool DefaultNodeIsSimulated();
 // Opens this machine on Windows, and a simulated node elsewhere.
 absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode();
 
-// Returns OK if kAuto may choose embedded mode. PERMISSION_DENIED if the process is not elevated as
-// an administrator (SYSTEM is); FAILED_PRECONDITION if it runs in an ordinary container or may do
-// so. Always OK if the node is simulated.
+// Returns OK if kAuto may choose embedded mode. PERMISSION_DENIED unless the process runs as SYSTEM
+// or as an elevated administrator; FAILED_PRECONDITION if it runs in an ordinary container or may
+// do so. Always OK if the node is simulated.
 absl::Status MayEmbedUnasked();
 
 }  // namespace csi_proxy::client

@@ -15,7 +15,7 @@
 namespace csi_proxy::client {
 namespace {
 
-// Identifies a socket, and differs after the service has created the socket again.
+// Identifies a socket file. A socket that the service has created again has another identity.
 struct PipeIdentity {
   uint64_t device = 0, inode = 0;
   int64_t changed_seconds = 0, changed_nanoseconds = 0;

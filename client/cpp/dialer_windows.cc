@@ -14,12 +14,13 @@
 namespace csi_proxy::client {
 namespace {
 
-// How long a server may take to answer on a new connection before another is opened: at first, and
-// at most after doubling. An instance may have no server behind it: go-winio's listener never
-// serves its first.
+// How long a server may take to answer on a new connection before another one is opened:
+// kFirstPatience, doubled each time up to kMostPatience. An instance may have no server behind it,
+// because go-winio's listener never serves its first.
 constexpr absl::Duration kFirstPatience = absl::Seconds(1), kMostPatience = absl::Seconds(8);
 
-// The pause after a failed attempt, at first and at most after doubling, for all callers together.
+// The pause after a failed attempt of any caller: kFirstPause, doubled each time up to
+// kLongestPause.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 

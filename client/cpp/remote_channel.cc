@@ -12,8 +12,9 @@
 namespace csi_proxy::client {
 namespace {
 
-// The pause before the next attempt to connect to a pipe that is missing or not served: at first,
-// and at most after doubling. Between attempts the call checks whether its caller has cancelled it.
+// The pause before the next attempt to connect to a pipe that is missing or not served:
+// kFirstPause, doubled each time up to kLongestPause. Between attempts the call checks whether its
+// caller has cancelled it.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 

@@ -12,7 +12,7 @@ namespace csi_proxy::client {
 
 struct NodeAndMachine {
   std::shared_ptr<Node> node;
-  // The simulated machine under the node, for the administrator's calls.
+  // The simulated machine of the node, for calls of the admin service.
   std::shared_ptr<machine::simulated::Machine> machine;
 };
 

@@ -40,10 +40,10 @@ struct CommandLine {
   CallOptions call;
 };
 
-// Parses a command line. One dash is as good as two, as in Go's programs. The value of the
-// program's own flags follows `=` or is the next argument. After `--` all flags are fields, for
-// fields named like a flag of the program. INVALID_ARGUMENT names the flag, but never quotes the
-// value of a field, which may be a secret.
+// Parses a command line, without the program's name. One dash is as good as two, as in Go's
+// programs. The value of the program's own flags follows `=` or is the next argument. After `--`
+// all flags are fields: fields named like a flag of the program must be given there.
+// INVALID_ARGUMENT names the flag, but never quotes the value of a field, which may be a secret.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments);
 
 // Returns the program's own flags for completion: `--api`.

@@ -182,8 +182,8 @@ std::vector<std::string> Errors(const std::string& comment) {
   return errors;
 }
 
-// Returns the errors that the comments on a method, its request and its group name. If the
-// version's comment on the method names none, that of the hub is read.
+// Returns the errors named in the comments on a method, its request and its group. If the version's
+// comment on the method names none, that of the hub is read.
 std::vector<std::string> ErrorsOf(const Catalog& catalog, const Method& method) {
   std::vector<std::string> errors = Errors(Comment(*method.descriptor));
   const auto add = [&errors](const std::string& comment) {

@@ -17,7 +17,7 @@ struct PipeReport {
   std::string group, version;
   // OK if the service behind the pipe says that it serves, otherwise the reason.
   absl::Status status = absl::OkStatus();
-  // The time to connect, and the time from then until the answer. Zero unless `status` is OK.
+  // How long connecting took, and then the answer. Zero unless `status` is OK.
   absl::Duration connecting = absl::ZeroDuration(), answering = absl::ZeroDuration();
 };
 

@@ -32,7 +32,8 @@ std::string UtcText(absl::Time time);
 // Returns a size for people: `1.5 GiB`, `100 MiB`, `512 KiB`, `17 bytes`.
 std::string SizeText(uint64_t bytes);
 
-// Returns the text of a field for a table. `index` is -1 for a singular field.
+// Returns the text of a field for a table. `index` must be -1 for a singular field, otherwise that
+// of an element.
 std::string ValueText(const google::protobuf::Message& message,
                       const google::protobuf::FieldDescriptor* field, int index);
 

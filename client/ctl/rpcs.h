@@ -35,7 +35,7 @@ class Answer {
  public:
   // The empty answer of a call that failed or was not made.
   Answer() = default;
-  // `missing` is not owned.
+  // `missing` is not owned and must outlive the answer.
   Answer(std::shared_ptr<const pb::Message> message, std::string* missing)
       : message_(std::move(message)), missing_(missing) {}
 

@@ -10,7 +10,7 @@
 
 namespace csi_proxy::ctl::watch {
 
-// What a watch, or `top`, asks, and the clock that it uses.
+// What a watch, or `top`, asks, and the clock that it uses. All three must be set.
 struct Environment {
   // Returns the answer in the form in which it is shown.
   std::function<absl::StatusOr<std::string>()> ask;
@@ -32,7 +32,7 @@ enum class Before {
 
 // Watches until `sleep` returns false or `out` cannot be written, and returns an ExitCode. Prints
 // an error to `err` if it differs from the last, and lengthens the pauses. An error that says that
-// the request is wrong ends the watch.
+// the request is wrong ends the watch. REQUIRES: `interval` is positive.
 int Watch(const Environment& environment, absl::Duration interval, Before before, std::ostream& out,
           std::ostream& err);
 

@@ -14,8 +14,8 @@ namespace {
 // (https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/volume/csi/csi_plugin.go).
 constexpr char kType[] = "CSIPlugin", kVersion[] = "1.0.0";
 
-// Returns a method that is answered on sleeping threads. The threads of gRPC's callback API wake up
-// every second.
+// Returns a synchronous method: its threads sleep until a call comes, while those of gRPC's
+// callback API wake up every second.
 template <typename Request, typename Response>
 grpc::internal::RpcServiceMethod* Method(
     const char* path,

@@ -248,7 +248,7 @@ class Running final : public Sidecars {
     // Parse() succeeds, because Check() has parsed the address.
     const auto paths_at = [&endpoints](const std::string& text) -> Paths& {
       HostPort address = *HostPort::Parse("", text);
-      // Both names stand for all addresses, as an empty host does.
+      // 0.0.0.0 and :: stand for all addresses, as an empty host does.
       if (address.host == "0.0.0.0" || address.host == "::") address.host.clear();
       return endpoints[std::move(address)];
     };
@@ -293,7 +293,7 @@ class Running final : public Sidecars {
   mutable Mutex mutex_;
   bool stopping_ = false;
   Condition stop_;
-  // Set once, by the starter. Objects created after a member read it without the mutex.
+  // Set once, by the starter's thread. Objects that are created later read them without the mutex.
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<Registrar> registrar_;
   std::vector<std::unique_ptr<HttpServer>> servers_;

@@ -30,7 +30,8 @@ absl::Status RemoveSocket(const std::string& path);
 // SYSTEM, as which the kubelet runs, and administrators. Thread-safe.
 class SocketServer {
  public:
-  // `service` is not owned. UNAVAILABLE naming the path if the process cannot listen there.
+  // `service` is not owned and must outlive the server. UNAVAILABLE naming the path if the process
+  // cannot listen there.
   static absl::StatusOr<std::unique_ptr<SocketServer>> Listen(std::string path,
                                                               grpc::Service* service);
   // Ends the calls under way, and removes the socket if in_place().
@@ -43,7 +44,7 @@ class SocketServer {
   SocketServer() = default;
 };
 
-// A connection of its own, which ends with the object. Also ends once the other end has sent
+// A connection that no other object shares. Ends with the object, or once the other end has sent
 // kMostReceived bytes, because gRPC 1.51 buffers an endless header block (CVE-2023-33953) and a
 // driver's answers are short.
 class SocketChannel {

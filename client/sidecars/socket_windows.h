@@ -14,7 +14,7 @@
 namespace csi_proxy::sidecars {
 
 // Listens on `bound`. `file` is the socket's file, if it has one, and is removed with the server.
-// Errors begin with `what`.
+// `service` is not owned and must outlive the server. Errors begin with `what`.
 absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int family,
                                                        std::optional<OwnFile> file,
                                                        const std::string& what,

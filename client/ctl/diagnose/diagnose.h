@@ -32,8 +32,9 @@ int ExitCodeOf(const Diagnosis& diagnosis);
 // that maps a share makes the link a moment later.
 inline constexpr absl::Duration kLinkFollows = absl::Seconds(5);
 
-// Looks for faults of these kinds, passes the plan to `show`, and with consent repairs each after
-// looking at it again. `wait` waits. Returns an error if the service answers no call.
+// Looks for faults of these kinds, which must be in kKinds, passes the plan to `show`, and with
+// consent repairs each after looking at it again. Pauses by `wait`. Returns an error if the service
+// answers no call.
 absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
                                const std::function<void(const Repairs& plan)>& show,
                                const Consent& consent,

@@ -12,8 +12,7 @@ bool Same(const Finding& a, const Finding& b) {
   return a.SerializeAsString() == b.SerializeAsString();
 }
 
-// Repairs one finding if it is unchanged: not a mount that works again, nor another disk that now
-// has the number.
+// Repairs one finding, unless the mount works again or another disk has its number by now.
 void RepairOne(Rpcs& rpcs, const Found& found, Act* act) {
   const Findings again = LookAgain(rpcs, found.finding);
   // If the second look was cut short, a missing finding proves nothing.

@@ -17,7 +17,8 @@ struct RpcNumbers {
   double finished = 0;
   // The finished calls that did not end with OK.
   double failed = 0;
-  // The number of calls by the seconds that they took at most. The last key is infinite.
+  // The number of calls that took at most a time, keyed by that time in seconds. The last key is
+  // infinite.
   std::map<double, double> within;
 };
 
@@ -44,14 +45,15 @@ struct Numbers {
 // from another program.
 absl::StatusOr<Numbers> ReadNumbers(absl::string_view exposition);
 
-// Returns the increase of counters between two moments, and the present value of everything else.
-// If the service has restarted in between, its counters count from the restart.
+// Returns the increase of counters between two moments, of which `before` must be the earlier, and
+// the present value of everything else. If the service has restarted in between, its counters count
+// from the restart.
 Numbers Since(const Numbers& before, const Numbers& now);
 
 // Returns the seconds that a fraction `part` (0.99) of the calls did not exceed, interpolated
 // linearly within a bucket as in Prometheus' histogram_quantile
 // (https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile). At most
-// the largest finite bound; 0 if there are no calls.
+// the largest finite bound; 0 if there are no calls. REQUIRES: `part` is between 0 and 1.
 double Quantile(const std::map<double, double>& within, double part);
 
 }  // namespace csi_proxy::ctl::top

@@ -67,7 +67,7 @@ class Flags {
   const std::vector<std::string>& controllers_flags() const { return controllers_flags_; }
 
   // Return the value of a flag of the process or of the component: as given, or the default.
-  // REQUIRES: the table contains the flag.
+  // REQUIRES: the table contains the flag, and the flag is of the function's kind.
   absl::string_view Text(absl::string_view name) const;
   absl::string_view Text(absl::string_view name, Component component) const;
   bool Given(absl::string_view name, Component component) const {
@@ -79,8 +79,8 @@ class Flags {
     return *ParseGoDuration(Text(name, component));
   }
 
-  // Returns the flag as this command line spells it, or would have to:
-  // `--livenessprobe-health-port`.
+  // Returns the flag in the spelling of this command line: `--livenessprobe-health-port`. A flag
+  // that was not given has the shortest spelling that is not ambiguous.
   std::string Spelling(absl::string_view name, Component component) const;
 
  private:
