@@ -5,7 +5,6 @@
 #   scripts/install-packages.sh --foreign    also the tools of others that are tried on the service
 #   scripts/install-packages.sh --fuzz       also the fuzzers'
 #   scripts/install-packages.sh --lint       also what checks the style
-#   scripts/install-packages.sh --mono       also what compiles C# for the check of a node
 #   scripts/install-packages.sh --nodejs     also Node.js, unless some is there
 #   scripts/install-packages.sh --oci        also what reads the images
 #   scripts/install-packages.sh --release    also what tries how a release is signed
@@ -26,7 +25,6 @@ for group in "$@"; do
     --foreign) packages+=(prometheus python3-yaml) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
     --lint) packages+=(clang-format clang-tidy shellcheck) ;;
-    --mono) packages+=(mono-mcs mono-runtime) ;;
     --nodejs) command -v npm >/dev/null || packages+=(nodejs npm) ;;
     --oci) packages+=(skopeo umoci libhivex-bin) ;;
     --release) packages+=(gnupg openssl osslsigncode python3-pefile) ;;

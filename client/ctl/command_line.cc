@@ -29,8 +29,9 @@ constexpr char kHelp[] = R"(Calls the CSI Proxy service of this node.
   csi-proxyctl repair --what=KIND[,KIND] [--yes]  mend faults that diagnose found; shows the plan and asks first
   csi-proxyctl top --metrics=HOST:PORT            show the service's load, again and again
   csi-proxyctl selftest --disk=N [--FLAG=VALUE ...]   try every group on a real node, using that disk
+  csi-proxyctl report --from=FOLDER --to=FOLDER   make the report of node-check.ps1: masks names, judges doubts
   csi-proxyctl sim METHOD [--FIELD=VALUE ...]     change a simulated node from outside, e.g. sim dump-state
-  csi-proxyctl completion bash|zsh                a completion script for the shell
+  csi-proxyctl completion bash|zsh|powershell     a completion script for the shell
 
 Names may be written in any case, with or without dashes. A nested field follows a dot
 (--target-portal.target-address=10.0.0.5). A flag without a value means true; repeat a flag to give
@@ -69,6 +70,12 @@ Flags of selftest:
   --iscsi-portal=ADDRESS   also register this portal (address or address:port), and
   --iscsi-iqn=IQN          connect this target of it, without CHAP; both stay if they were there
   --note=TEXT              a remark for the report, such as the node's Windows build
+
+Flags of report, which node-check.ps1 calls:
+  --from=FOLDER            with parts.json, doubts.md and, if there are any, selftest.json,
+                           diagnosis.json and logs
+  --to=FOLDER              gets REPORT.md, report.json and the logs, with names, addresses, serial
+  --no-redact              numbers and ids masked unless this is given
 
 Exit codes: 0 done; 1 the call failed, doctor found no pipe that answers, a step of selftest did not
 pass, a repair failed, or not all could be looked at; 2 wrong usage; 3 the service cannot be reached;

@@ -6,6 +6,7 @@
 #include "client/ctl/diagnose/diagnose.h"
 #include "client/ctl/doctor.h"
 #include "client/ctl/output.h"
+#include "client/ctl/report/report.h"
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
 #include "client/ctl/top/top.h"
@@ -98,6 +99,7 @@ absl::Span<const Command> OwnCommands() {
        .run = [](const Catalog& catalog, const CommandLine&,
                  const Streams& streams) { return List(catalog, streams.out); }},
       {.name = "repair", .run = &Repair, .flags = &RepairFlags},
+      {.name = "report", .run = &Report, .flags = &ReportFlags},
       {.name = "selftest", .run = &Selftest, .flags = &SelftestFlags},
       {.name = "top", .run = &Top, .flags = &TopFlags},
   };

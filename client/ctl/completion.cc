@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/diagnose/look.h"
@@ -14,13 +15,14 @@ namespace csi_proxy::ctl {
 namespace {
 
 // The script, except for its tables. zsh runs it in its emulation of bash, which has no compopt.
-constexpr char kScript[] = R"(_csi_proxyctl() {
+constexpr char kBash[] = R"(_csi_proxyctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} words="" flags="{flags}"
   case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in
     "") words="{commands}" ;;
     *" -o"|*" --output"|*" --output =") words="{outputs}" ;;
     describe|help) words="{groups}" ;;
-    completion) words="bash zsh" ;;
+    completion) words="{shells}" ;;
+    "repair "*"--what =") words="{kinds}" ;;
 {methods}    *) words=$flags ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -28,6 +30,65 @@ constexpr char kScript[] = R"(_csi_proxyctl() {
 }
 complete -F _csi_proxyctl csi-proxyctl
 )";
+
+// A hash table's keys are compared without case, as PowerShell's are. Windows PowerShell 5.1 asks
+// no completer for a word that is `-` or begins with a single one (PowerShell issue 2912), and
+// offers the flags for an empty word and for `--a`.
+constexpr char kPowerShell[] =
+    R"(Register-ArgumentCompleter -Native -CommandName csi-proxyctl, csi-proxyctl.exe -ScriptBlock {
+  param($word, $ast, $cursor)
+  $flags = '{flags}'
+  $after = @{
+    '' = '{commands}'
+    'describe' = '{groups}'
+    'help' = '{groups}'
+    'completion' = '{shells}'
+{methods}  }
+  $values = @{ '-o' = '{outputs}'; '--output' = '{outputs}'; '--what' = '{kinds}' }
+  $before = @($ast.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursor } | Select-Object -Skip 1 | ForEach-Object { $_.Extent.Text })
+  $line = $before -join ' '
+  $prefix = ''
+  if ("$word" -match '^(--[a-z]+)=' -and $values.ContainsKey($Matches[1])) {
+    $words = $values[$Matches[1]]
+    $prefix = $Matches[0]
+  } elseif ($before.Count -gt 0 -and $values.ContainsKey($before[-1])) {
+    $words = $values[$before[-1]]
+  } elseif ($after.ContainsKey($line)) {
+    $words = $after[$line]
+  } else {
+    $words = $flags
+    foreach ($count in 2, 1) {
+      $key = @($before | Select-Object -First $count) -join ' '
+      if ($before.Count -gt $count -and $after.ContainsKey($key) -and $after[$key] -match '--') { $words = $after[$key]; break }
+    }
+  }
+  foreach ($found in $words -split ' ') {
+    $text = $prefix + $found
+    if ($found -ne '' -and $text.StartsWith("$word", 'OrdinalIgnoreCase')) {
+      [System.Management.Automation.CompletionResult]::new($text, $found, 'ParameterValue', $found)
+    }
+  }
+}
+)";
+
+struct Shell {
+  const char* name;
+  const char* script;
+  // A row of the table: the words after exactly these, and those after these and any others.
+  const char* after;
+  const char* after_and_later;
+  // Comes before the script.
+  const char* opening;
+};
+
+constexpr Shell kShells[] = {
+    {"bash", kBash, "    \"$0\") words=\"$1\" ;;\n",
+     "    \"$0\"|\"$0 \"*) words=\"$1 $$flags\" ;;\n", ""},
+    {"zsh", kBash, "    \"$0\") words=\"$1\" ;;\n",
+     "    \"$0\"|\"$0 \"*) words=\"$1 $$flags\" ;;\n",
+     "autoload -U +X bashcompinit && bashcompinit\n"},
+    {"powershell", kPowerShell, "    '$0' = '$1'\n", "    '$0' = \"$1 $$flags\"\n", ""},
+};
 
 // Returns a field's flag for completion: up to its `=`, or without it for a boolean.
 std::string Completed(const std::string& flag) {
@@ -37,14 +98,23 @@ std::string Completed(const std::string& flag) {
 
 }  // namespace
 
-absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell) {
-  if (shell != "bash" && shell != "zsh") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there is no completion script for \"", shell, "\", only for bash and zsh"));
+absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view name) {
+  std::vector<std::string> shells;
+  const Shell* shell = nullptr;
+  for (const Shell& known : kShells) {
+    shells.push_back(known.name);
+    if (name == known.name) shell = &known;
+  }
+  if (shell == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no completion script for \"", name,
+                                                   "\", only for ", absl::StrJoin(shells, ", ")));
   }
   std::vector<std::string> groups = catalog.Groups();
   groups.push_back(kSimulatedGroup);
-  std::string methods;
+  std::string rows;
+  const auto add = [&rows](const char* row, absl::string_view after, const auto& words) {
+    absl::SubstituteAndAppend(&rows, row, after, absl::StrJoin(words, " "));
+  };
   for (const std::string& group : groups) {
     // A method that several versions have is offered the fields of all of them.
     std::map<std::string, std::set<std::string>> fields;
@@ -57,34 +127,30 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
       }
     }
     std::vector<std::string> names;
-    for (const auto& [name, flags] : fields) {
-      names.push_back(name);
-      const std::string command = absl::StrCat(group, " ", name);
-      absl::StrAppend(&methods, "    \"", command, "\"|\"", command, " \"*) words=\"",
-                      absl::StrJoin(flags, " "), " $flags\" ;;\n");
+    for (const auto& [method, flags] : fields) {
+      names.push_back(method);
+      add(shell->after_and_later, absl::StrCat(group, " ", method), flags);
     }
-    absl::StrAppend(&methods, "    ", group, "|\"describe ", group, "\"|\"help ", group,
-                    "\") words=\"", absl::StrJoin(names, " "), "\" ;;\n");
+    for (const char* before : {"", "describe ", "help "}) {
+      add(shell->after, absl::StrCat(before, group), names);
+    }
   }
-  // bash splits words at `=`.
-  absl::StrAppend(&methods, "    \"repair \"*\"--what =\") words=\"",
-                  absl::StrJoin(diagnose::kKinds, " "), "\" ;;\n");
-  std::vector<std::string> words = groups;
+  std::vector<std::string> commands = groups;
   for (const Command& command : OwnCommands()) {
-    words.push_back(command.name);
+    commands.push_back(command.name);
     if (command.flags == nullptr) continue;
     std::vector<std::string> completed;
     for (const std::string& flag : command.flags()) completed.push_back(Completed(flag));
-    absl::StrAppend(&methods, "    \"", command.name, "\"|\"", command.name, " \"*) words=\"",
-                    absl::StrJoin(completed, " "), " $flags\" ;;\n");
+    add(shell->after_and_later, command.name, completed);
   }
-  const std::string script =
-      absl::StrReplaceAll(kScript, {{"{commands}", absl::StrJoin(words, " ")},
-                                    {"{groups}", absl::StrJoin(groups, " ")},
-                                    {"{methods}", methods},
-                                    {"{outputs}", absl::StrJoin(kOutputs, " ")},
-                                    {"{flags}", absl::StrJoin(OwnFlags(), " ")}});
-  return shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" + script : script;
+  return shell->opening +
+         absl::StrReplaceAll(shell->script, {{"{commands}", absl::StrJoin(commands, " ")},
+                                             {"{groups}", absl::StrJoin(groups, " ")},
+                                             {"{shells}", absl::StrJoin(shells, " ")},
+                                             {"{methods}", rows},
+                                             {"{kinds}", absl::StrJoin(diagnose::kKinds, " ")},
+                                             {"{outputs}", absl::StrJoin(kOutputs, " ")},
+                                             {"{flags}", absl::StrJoin(OwnFlags(), " ")}});
 }
 
 }  // namespace csi_proxy::ctl

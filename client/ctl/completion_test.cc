@@ -1,13 +1,17 @@
 #include <stdio.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cpp/testing_posix.h"
 #include "client/ctl/commands.h"
+#include "client/ctl/request.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,6 +19,7 @@ namespace csi_proxy::ctl {
 namespace {
 
 using testing::Contains;
+using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
 using testing::UnorderedElementsAre;
@@ -47,30 +52,53 @@ class CompletionTest : public testing::Test {
   std::string script_path_;
 };
 
-TEST_F(CompletionTest, BothShellsGetEveryMethodAndFlag) {
-  for (const char* shell : {"bash", "zsh"}) {
+TEST_F(CompletionTest, EveryShellGetsEveryMethodAndFlag) {
+  const std::map<std::string, std::string> quotes = {
+      {"bash", "\""}, {"zsh", "\""}, {"powershell", "'"}};
+  for (const auto& [shell, quote] : quotes) {
     const std::string script = CompletionScript(catalog_, shell).value();
     for (const std::string& group : catalog_.Groups()) {
       for (const std::string& version : catalog_.Versions(group)) {
         for (const Method& method : catalog_.Methods(group, version)) {
           const std::string name = KebabCase(method.descriptor->name());
-          EXPECT_NE(script.find(absl::StrCat("\"", group, " ", name, "\"|")), std::string::npos)
-              << method.path();
+          const std::string row = absl::StrCat("\n    ", quote, group, " ", name, quote);
+          const size_t start = script.find(row);
+          ASSERT_NE(start, std::string::npos) << shell << ": " << method.path();
+          const std::string words = script.substr(start, script.find('\n', start + 1) - start);
+          for (const std::string& flag : FieldFlags(*method.descriptor->input_type())) {
+            EXPECT_THAT(words, HasSubstr(flag.substr(0, flag.find('=')))) << shell;
+          }
+          EXPECT_THAT(words, HasSubstr(" $flags")) << shell;
         }
       }
     }
-    EXPECT_NE(script.find("--socket-dir"), std::string::npos);
+    EXPECT_THAT(script, HasSubstr("--socket-dir"));
+    EXPECT_THAT(script, HasSubstr("dangling-links")) << shell;
+    EXPECT_THAT(script, HasSubstr("bash zsh powershell"));
   }
   EXPECT_EQ(CompletionScript(catalog_, "zsh")->find("autoload"), 0);
   EXPECT_TRUE(absl::IsInvalidArgument(CompletionScript(catalog_, "fish").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(CompletionScript(catalog_, "").status()));
 }
 
+// PowerShell refuses a hash table with a key twice, whatever its case.
+TEST_F(CompletionTest, PowerShellGetsEveryKeyOnce) {
+  std::set<std::string> keys;
+  const std::string script = CompletionScript(catalog_, "powershell").value();
+  for (const absl::string_view line : absl::StrSplit(script, '\n')) {
+    if (!absl::StartsWith(line, "    '")) continue;
+    const std::string key = absl::AsciiStrToLower(line.substr(0, line.find(" = ")));
+    EXPECT_TRUE(keys.insert(key).second) << key;
+  }
+  EXPECT_GT(keys.size(), 60u);
+  EXPECT_THAT(keys, IsSupersetOf({"    ''", "    'disk'", "    'help disk'", "    'repair'"}));
+}
+
 TEST_F(CompletionTest, FirstComesAGroupOrCommand) {
   EXPECT_THAT(Complete({""}),
               UnorderedElementsAre("disk", "filesystem", "iscsi", "smb", "system", "volume", "sim",
                                    "storage", "completion", "describe", "diagnose", "doctor",
-                                   "help", "list", "repair", "selftest", "top"));
+                                   "help", "list", "repair", "report", "selftest", "top"));
   EXPECT_THAT(Complete({"s"}), UnorderedElementsAre("selftest", "sim", "smb", "storage", "system"));
 }
 
@@ -106,7 +134,7 @@ TEST_F(CompletionTest, CommandsHaveWordsOfTheirOwn) {
   EXPECT_THAT(Complete({"describe", "disk", "resc"}), UnorderedElementsAre("rescan"));
   EXPECT_THAT(Complete({"help", "vol"}), UnorderedElementsAre("volume"));
   EXPECT_THAT(Complete({"help", "disk", "resc"}), UnorderedElementsAre("rescan"));
-  EXPECT_THAT(Complete({"completion", ""}), UnorderedElementsAre("bash", "zsh"));
+  EXPECT_THAT(Complete({"completion", ""}), UnorderedElementsAre("bash", "powershell", "zsh"));
   EXPECT_THAT(Complete({"selftest", "--di"}), UnorderedElementsAre("--disk=", "--disk-is-mine"));
   EXPECT_THAT(Complete({"top", "--metrics", "=", ":9", "--in"}),
               UnorderedElementsAre("--interval="));

@@ -2,17 +2,13 @@
 .SYNOPSIS
   Runs on a real Windows node what is tested elsewhere under Wine or over models. README.md says what each part settles.
 .DESCRIPTION
-  Writes PART.txt and PART.json into the folder of the report, and the logs of what ran into a folder PART there. Ends with exit code 1
-  when something failed.
+  Writes PART.txt and PART.json into the folder of the report, whatever happens, and the logs of what ran into a folder PART there. Ends
+  with exit code 1 when something failed, and with 3 when something did not come to its end.
 
   It changes the machine: services, virtual disks, shares, Windows' roles, files below C:\ and %ProgramFiles%. Run it as administrator on
   a machine that is thrown away afterwards.
-.PARAMETER Part
-  What to run.
 .PARAMETER Packed
   The folder that integration/windows/pack.sh has made.
-.PARAMETER Report
-  The folder that gets the report.
 .PARAMETER Only
   With the part tests: the tests whose names match this expression.
 #>
@@ -31,7 +27,7 @@ Set-StrictMode -Version 2.0
 $ErrorActionPreference = "Stop"
 
 $logs = (New-Item -ItemType Directory -Force -Path (Join-Path $Report $Part)).FullName
-$from = (Resolve-Path $Packed).Path
+$from = $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Packed)
 $scripts = (Resolve-Path (Join-Path $PSScriptRoot "..\..\scripts")).Path
 $programs = Join-Path $from "programs"
 $ctl = Join-Path $programs "csi-proxyctl.exe"
@@ -40,8 +36,7 @@ $hostile = Join-Path $programs "hostile.exe"
 $goClient = Join-Path $from "bench\load.exe"
 $goRelease = Join-Path $from "bench\csi-proxy-go.exe"
 # A machine that is thrown away has nothing to hide.
-$masks = New-Object PSObject
-Add-Member -InputObject $masks -MemberType ScriptMethod -Name "Apply" -Value { param($Text) $Text }
+$showDetails = $true
 . (Join-Path $scripts "node-check\harness.ps1")
 
 $windows = Get-CimInstance Win32_OperatingSystem
@@ -52,7 +47,7 @@ $about = "$($windows.Caption), build $($windows.BuildNumber).$revision"
 function Invoke-Logged([string]$Name, [string]$Path, [string[]]$Arguments, [int]$Seconds = 600, [int]$Code = 0) {
   $call = Invoke-Program $Path $Arguments $Seconds
   $said = "$($call.Out)`n$($call.Err)".Trim()
-  Add-Content -Path (Join-Path $logs "$Name.log") -Value "$Path $($Arguments -join ' ')", $said -Encoding UTF8
+  [System.IO.File]::AppendAllText((Join-Path $logs "$Name.log"), "$Path $($Arguments -join ' ')`n$said`n", $utf8)
   $tail = @($said -split "`n" | Select-Object -Last 8) -join " "
   Assert-That ($call.Code -eq $Code) "exit code $($call.Code), not ${Code}: $tail"
   $said
@@ -68,10 +63,10 @@ $serviceFlags = "-logtostderr=false", "-log_file=$serviceLogs\csi-proxy.log", "-
 
 function Install-Proxy {
   New-Item -ItemType Directory -Force -Path "C:\var\lib\kubelet\plugins", "C:\var\lib\kubelet\pods" | Out-Null
-  $installer = Join-Path $programs "csi-proxy-service.exe"
-  Invoke-Logged "service" $installer (@("install", "--directory", $installed, "--") + $serviceFlags) | Out-Null
+  Invoke-Logged "service" (Join-Path $programs "csi-proxy-service.exe") (@("install", "--directory", $installed, "--") + $serviceFlags) | Out-Null
   Invoke-Logged "service" $service "start" | Out-Null
   Assert-Answering
+  Invoke-Logged "service" $service "status"
 }
 
 function Assert-Answering {
@@ -80,25 +75,21 @@ function Assert-Answering {
   $doctor.Out.Trim()
 }
 
-# The program with other bytes at its end, which Windows does not mind.
-function Copy-Changed([string]$Path) {
-  Copy-Item (Join-Path $installed "csi-proxy.exe") $Path
-  $end = [System.IO.File]::Open($Path, [System.IO.FileMode]::Append)
-  $end.WriteByte(1)
-  $end.Dispose()
+# A client that says nothing and does not close its end, as released Go clients do.
+function Open-Abandoned {
+  $client = New-Object System.IO.Pipes.NamedPipeClientStream(".", "csi-proxy-filesystem-v1", [System.IO.Pipes.PipeDirection]::InOut)
+  $client.Connect(5000)
+  $client
 }
 
 function Test-Service {
   $next = Join-Path $installed "next.exe"
   $installedProgram = Join-Path $installed "csi-proxy.exe"
   Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
-  Test-Part "status" "the service runs with the settings that were asked for" {
-    Assert-Passed "install"
-    Invoke-Logged "service" $service "status"
-  }
   Test-Part "upgrade" "an upgrade serves" {
     Assert-Passed "install"
-    Copy-Changed $next
+    # The program with one more byte, which Windows does not mind.
+    [System.IO.File]::WriteAllBytes($next, [System.IO.File]::ReadAllBytes($installedProgram) + [byte]1)
     $size = (Get-Item $next).Length
     Invoke-Logged "service" $service "upgrade", "--binary", $next
     Assert-That ((Get-Item $installedProgram).Length -eq $size) "the old program is still there"
@@ -116,12 +107,25 @@ function Test-Service {
       Assert-Answering
     }
   }
-  Test-Part "crash" "the service manager starts the service again after a crash" {
+  Test-Part "rights" "an administrator makes no instance of the pipe, and opens it neither with WRITE_DAC nor WRITE_OWNER" {
     Assert-Passed "install"
+    Invoke-Logged "rights" $hostile "-rights=filesystem-v1"
+  }
+  Test-Part "crash" "the service manager starts the service again after a crash, while clients that never close it have a pipe open" {
+    Assert-Passed "install"
+    $clients = foreach ($i in 1..10) { Open-Abandoned }
     Stop-Process -Force -Id (Get-CimInstance Win32_Service -Filter "Name = 'csi-proxy'").ProcessId
     $until = (Get-Date).AddSeconds(60)
     do { Start-Sleep -Seconds 1 } until ((Get-Service "csi-proxy").Status -eq "Running" -or (Get-Date) -gt $until)
     Assert-Answering
+    foreach ($client in $clients) { $client.Dispose() }
+  }
+  Test-Part "completion" "Windows PowerShell completes the command line of csi-proxyctl" {
+    Invoke-Expression (Invoke-Checked $ctl "completion", "powershell")
+    foreach ($pair in @("csi-proxyctl disk resc", "rescan"), @("csi-proxyctl disk rescan --ti", "--timeout"), @("csi-proxyctl disk rescan --output=wi", "--output=wide")) {
+      $offered = @([System.Management.Automation.CommandCompletion]::CompleteInput($pair[0], $pair[0].Length, $null).CompletionMatches | ForEach-Object { $_.CompletionText })
+      Assert-That ($offered.Count -eq 1 -and $offered[0] -eq $pair[1]) "'$($pair[0])' is completed to '$($offered -join ' ')'"
+    }
   }
   Test-Part "uninstall" "nothing of the service stays" {
     Assert-Passed "install"
@@ -135,12 +139,15 @@ function Test-Service {
     New-Service -Name "csiproxy" -BinaryPathName $line | Out-Null
     Start-Service "csiproxy"
     Invoke-Logged "take-over" $goClient "-first" | Out-Null
+    $client = Open-Abandoned
     $said = Invoke-Logged "take-over" $service "install", "--binary", $installedProgram
     Assert-That ($said -match "change service csiproxy") $said
     Invoke-Logged "take-over" $service "stop" | Out-Null
     Invoke-Logged "take-over" $service "start" | Out-Null
     Invoke-Logged "take-over" $goClient "-first" | Out-Null
+    # Our clients take no pipe of another owner than SYSTEM, though the name is the Go release's.
     Assert-Answering
+    $client.Dispose()
     Invoke-Logged "take-over" $service "uninstall" | Out-Null
   }
 }
@@ -148,18 +155,21 @@ function Test-Service {
 # --- The tests that ctest runs under Wine ---
 
 function Test-Natively {
-  $known = Get-Content (Join-Path $from "tests.json") -Raw | ConvertFrom-Json
-  # Paths of the build are written into the tests; without a drive Windows takes them on the current one.
-  $root = "C:" + $known.root.Replace("/", "\")
-  $temporary = "C:\csi-proxy-tests"
-  New-Item -ItemType Directory -Force -Path $root, $temporary | Out-Null
-  Invoke-Logged "prepare" "tar.exe" "-xf", (Join-Path $from "tree.tar"), "-C", $root | Out-Null
-  # As %ProgramFiles% is, and without a space.
-  Invoke-Logged "prepare" "icacls.exe" $temporary, "/inheritance:r", "/grant:r", "*S-1-5-32-544:(OI)(CI)F", "*S-1-5-18:(OI)(CI)F" | Out-Null
-  Invoke-Logged "prepare" "icacls.exe" $temporary, "/setowner", "*S-1-5-32-544" | Out-Null
-  $env:TEMP = $temporary
-  $env:TMP = $temporary
-  [Environment]::CurrentDirectory = "C:\"
+  Test-Part "prepare" "the tests and the sources that they read are unpacked" {
+    $script:known = Get-Content (Join-Path $from "tests.json") -Raw | ConvertFrom-Json
+    # Paths of the build are written into the tests; without a drive Windows takes them on the current one.
+    $root = "C:" + $known.root.Replace("/", "\")
+    $temporary = "C:\csi-proxy-tests"
+    New-Item -ItemType Directory -Force -Path $root, $temporary | Out-Null
+    Invoke-Logged "prepare" "tar.exe" "-xf", (Join-Path $from "tree.tar"), "-C", $root | Out-Null
+    # As %ProgramFiles% is, and without a space.
+    Invoke-Logged "prepare" "icacls.exe" $temporary, "/inheritance:r", "/grant:r", "*S-1-5-32-544:(OI)(CI)F", "*S-1-5-18:(OI)(CI)F" | Out-Null
+    Invoke-Logged "prepare" "icacls.exe" $temporary, "/setowner", "*S-1-5-32-544" | Out-Null
+    $env:TEMP = $temporary
+    $env:TMP = $temporary
+    [Environment]::CurrentDirectory = "C:\"
+  }
+  if ((Get-Count "OK") -ne 1) { return }
   foreach ($test in $known.tests) {
     if ($test.name -notmatch $Only) { continue }
     Test-Part $test.name "passes without Wine" {
@@ -169,8 +179,7 @@ function Test-Natively {
         Set-Item "Env:$name" $value
       }
       try {
-        $words = @($test.command | Select-Object -Skip 1)
-        $said = Invoke-Logged $test.name "C:$($test.command[0].Replace('/', '\'))" $words $test.timeout
+        $said = Invoke-Logged $test.name "C:$($test.command[0].Replace('/', '\'))" @($test.command | Select-Object -Skip 1) $test.timeout
         @($said -split "`n" | Select-String "^\[  PASSED  \]|^\[  SKIPPED \]" | ForEach-Object { $_.Line.Trim() }) -join ", "
       } finally {
         foreach ($pair in $test.environment) { Remove-Item "Env:$(($pair -split '=', 2)[0])" }
@@ -192,11 +201,6 @@ function Test-Container {
   function Invoke-Inside([string]$Account, [string[]]$Command, [int]$Code = 0) {
     Invoke-Logged "container" "docker.exe" (@("run", "--user=$Account") + $inside + @($image) + $Command) 300 $Code
   }
-  function Get-Call([string]$Group, [string]$Method, [string]$Field) {
-    "C:\programs\csi-proxyctl.exe", $Group, $Method, $Field, "--api=v1" | Where-Object { $_ -ne "" }
-  }
-  $admin = "ContainerAdministrator"
-
   Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
   Test-Part "image" "a container of this Windows runs" {
     New-Item -ItemType Directory -Force -Path $beside | Out-Null
@@ -206,29 +210,26 @@ function Test-Container {
     Invoke-Logged "container" "docker.exe" "image", "inspect", "--format={{.OsVersion}}", $image
     Invoke-Inside $admin "cmd.exe", "/c", "ver"
   }
-  Test-Part "C++ client" "csi-proxyctl calls through the mounted pipe" {
-    Assert-Passed "install"
-    Assert-Passed "image"
-    Invoke-Inside $admin (Get-Call "filesystem" "path-exists" "--path=C:\var\lib\kubelet")
+  $admin = "ContainerAdministrator"
+  $look = "C:\programs\csi-proxyctl.exe", "filesystem", "path-exists", "--path=C:\var\lib\kubelet", "--api=v1"
+  # The account, the exit code that is wanted, what the account runs.
+  $cases = [ordered]@{
+    "C++ client" = @($admin, 0) + $look
+    "Go client" = $admin, 0, "C:\programs\load.exe", "-first"
+    # Its administrator makes no instance of the pipe, and opens it neither with WRITE_DAC nor WRITE_OWNER.
+    "rights" = $admin, 0, "C:\programs\hostile.exe", "-rights=filesystem-v1"
+    # A pipe that was not mounted is not there.
+    "other pipes" = $admin, 3, "C:\programs\csi-proxyctl.exe", "disk", "list-disk-ids"
+    "other accounts" = @("ContainerUser", 3) + $look
   }
-  Test-Part "Go client" "the released Go client calls through the mounted pipe" {
-    Assert-Passed "install"
-    Assert-Passed "image"
-    Invoke-Inside $admin "C:\programs\load.exe", "-first"
-  }
-  Test-Part "rights" "the container's administrator makes no instance of the pipe, and opens it neither with WRITE_DAC nor WRITE_OWNER" {
-    Assert-Passed "C++ client"
-    Invoke-Inside $admin "C:\programs\hostile.exe", "-rights=filesystem-v1"
-    # An instance of its own would answer instead.
-    Assert-Answering | Out-Null
-  }
-  Test-Part "other pipes" "a pipe that was not mounted is not there" {
-    Assert-Passed "C++ client"
-    Invoke-Inside $admin (Get-Call "disk" "list-disk-ids" "") -Code 3
-  }
-  Test-Part "other accounts" "an account of the container that is no administrator cannot call" {
-    Assert-Passed "C++ client"
-    Invoke-Inside "ContainerUser" (Get-Call "filesystem" "path-exists" "--path=C:\var\lib\kubelet") -Code 3
+  foreach ($name in $cases.Keys) {
+    Test-Part $name "what the account may do with the mounted pipe" {
+      Assert-Passed "install", "image"
+      $account, $code, $command = $cases[$name]
+      Invoke-Inside $account $command -Code $code
+      # An instance of the container's own would answer instead.
+      Assert-Answering | Out-Null
+    }
   }
 }
 
@@ -243,24 +244,21 @@ function Test-Drivers {
     $at = New-Item -ItemType Directory -Force -Path (Join-Path $logs $Name)
     $flags = $Node + @("-descriptors=$descriptors", "-directory=$($at.FullName)")
     $call = Invoke-Program (Join-Path $from "drivers\$Program.exe") $flags 3600
-    Set-Content -Path (Join-Path $at "steps.log") -Value $call.Out -Encoding UTF8
-    Set-Content -Path (Join-Path $at "driver.log") -Value $call.Err -Encoding UTF8
+    Write-Text (Join-Path $at "steps.log") $call.Out
+    Write-Text (Join-Path $at "driver.log") $call.Err
     $lines = $call.Out -split "`n"
     $bad = @($lines | Where-Object { $_ -match "^FAILED" })
     Assert-That ($call.Code -eq 0) "exit code $($call.Code); $($bad -join '; ') $(@($call.Err -split "`n" | Select-Object -Last 3) -join ' ')"
     @($lines | Where-Object { $_ -match "^total" } | ForEach-Object { ($_ -replace "^total\t", "") -replace "\t", " " }) -join "; "
   }
-  $all = "azuredisk", "azurefile", "gcp_pd", "replay"
-  foreach ($program in $all) {
-    Test-Part "$program, simulated node" "the driver's own code over Windows' pipes, on the node of the simulator" {
-      Invoke-Driver "$program-simulated" $program "-service=$programs\csi-proxy-simulated.exe"
-    }
-  }
-  Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
-  foreach ($program in $all) {
-    Test-Part "$program, this machine" "the driver's own code takes a volume of this machine through its life" {
-      Assert-Passed "install"
-      Invoke-Driver "$program-machine" $program "-machine=$steps"
+  $nodes = [ordered]@{ "simulated" = "-service=$programs\csi-proxy-simulated.exe"; "machine" = "-machine=$steps" }
+  foreach ($node in $nodes.Keys) {
+    if ($node -eq "machine") { Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy } }
+    foreach ($program in "azuredisk", "azurefile", "gcp_pd", "replay") {
+      Test-Part "$program, $node" "the driver's own code takes a volume of the simulated node, or of this machine, through its life" {
+        if ($node -eq "machine") { Assert-Passed "install" }
+        Invoke-Driver "$program-$node" $program $nodes[$node]
+      }
     }
   }
 }
@@ -281,25 +279,23 @@ function Test-Bench {
 
 function Test-Node {
   Test-Part "iscsi-target" "Windows has the role of an iSCSI target" {
-    $feature = Install-WindowsFeature -Name "FS-iSCSITarget-Server" -IncludeManagementTools
-    Assert-That $feature.Success "its installation failed: $($feature.ExitCode)"
-    "$($feature.ExitCode), restart needed: $($feature.RestartNeeded)"
+    (Install-WindowsFeature -Name "FS-iSCSITarget-Server" -IncludeManagementTools).ExitCode
   }
   Test-Part "node-check" "scripts/node-check.ps1 passes" {
-    $note = "a runner of GitHub"
     $global:LASTEXITCODE = 0
-    & (Join-Path $scripts "node-check.ps1") -Directory $programs -Report (Join-Path $logs "node-check") -Note $note -Yes
-    Assert-That ($LASTEXITCODE -eq 0) "exit code $LASTEXITCODE; node-check\report.txt says which part failed"
+    & (Join-Path $scripts "node-check.ps1") -Directory $programs -Report (Join-Path $logs "node-check") -Note "a runner of GitHub"
+    if ($LASTEXITCODE -eq 3) { throw "a part did not come to its end: node-check\REPORT.md says which" }
+    Assert-That ($LASTEXITCODE -eq 0) "exit code $LASTEXITCODE; node-check\REPORT.md says which part failed"
   }
 }
 
-switch ($Part) {
-  "node-check" { Test-Node }
-  "service" { Test-Service }
-  "tests" { Test-Natively }
-  "container" { Test-Container }
-  "drivers" { Test-Drivers }
-  "bench" { Test-Bench }
+$run = @{
+  "node-check" = "Test-Node"; "service" = "Test-Service"; "tests" = "Test-Natively"; "container" = "Test-Container"
+  "drivers" = "Test-Drivers"; "bench" = "Test-Bench"
+}
+try { & $run[$Part] } catch {
+  $why = $_
+  Test-Part "run" "nothing fails outside of the parts" { throw $why }
 }
 foreach ($log in Get-ChildItem "$serviceLogs\*" -ErrorAction SilentlyContinue) { Copy-Item $log.FullName $logs }
 Add-Fact "programs" { Get-ChildItem "$programs\*" | Get-FileHash | Format-Table -AutoSize -Property "Hash", "Path" }
@@ -308,19 +304,14 @@ Add-Fact "events" {
   Get-WinEvent -FilterHashtable $since -MaxEvents 50 | Format-Table -Wrap -Property "TimeCreated", "ProviderName", "Id", "Message"
 }
 
-$failed = @($parts | Where-Object { $_.result -eq "FAILED" }).Count
-$skipped = @($parts | Where-Object { $_.result -eq "SKIPPED" }).Count
-$summary = "${Part}: $($parts.Count - $failed - $skipped) passed, $failed failed, $skipped skipped"
+$summary = "${Part}: $(Get-Count "OK") passed, $(Get-Count "FAILED") failed, $(Get-Count "ERROR") did not come to their end, $(Get-Count "SKIPPED") skipped"
 $whole = [pscustomobject]@{ schema = 1; about = $about; summary = $summary; parts = $parts; facts = $facts }
-$file = Join-Path $Report $Part
-$whole | ConvertTo-Json -Depth 5 | Set-Content -Path "$file.json" -Encoding UTF8
+Write-Text "$logs.json" (ConvertTo-Json -Depth 5 -InputObject $whole)
 $table = $parts | Format-Table -Wrap -AutoSize -Property "name", "result", "milliseconds", "detail" | Out-String -Width 200
 $told = $facts | Format-List -Property "name", "value" | Out-String -Width 200
-Set-Content -Path "$file.txt" -Value $about, $table, $told, $summary -Encoding UTF8
+# What programs print may hold NUL and other control characters, for which tools take a text for binary.
+Write-Text "$logs.txt" (@($about, $table, $told, $summary) -replace '[^\P{Cc}\r\n\t]', '')
 # GitHub shows this file on the page of the run.
-if ($env:GITHUB_STEP_SUMMARY) {
-  $page = "### $summary", $about, "~~~", $table.Trim(), "~~~"
-  Add-Content -Path $env:GITHUB_STEP_SUMMARY -Value $page -Encoding UTF8
-}
+if ($env:GITHUB_STEP_SUMMARY) { Write-Text $env:GITHUB_STEP_SUMMARY @("### $summary", $about, "~~~", $table.Trim(), "~~~") }
 Write-Host $summary
-if ($failed -gt 0 -or $parts.Count -eq 0) { exit 1 }
+exit (Get-OutcomeCode)

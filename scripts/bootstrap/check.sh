@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Checks the PowerShell scripts as far as it can be done without PowerShell: a grammar of it takes them,
 # and every flag they give our programs, every rpc they name and every field they read is one that the
-# programs themselves know. What node-check.ps1 has in C# is compiled by Mono, as C# 5 and with the assemblies
-# that Add-Type refers to, and the part that needs no Windows is tested.
+# programs themselves know.
 #
 #   scripts/bootstrap/check.sh      the programs are those of build/release, and of build/windows under Wine
 set -euo pipefail
@@ -17,6 +16,8 @@ cd scripts/bootstrap
 node_check=(../node-check.ps1 ../node-check/*.ps1)
 # The workflows of GitHub run these.
 workflows=(../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1)
+built=$(mktemp -d)
+trap 'rm -rf "$built"' EXIT
 problems=0
 complain() { echo "$1" >&2; problems=$((problems + 1)); }
 
@@ -38,7 +39,12 @@ if [[ ! -d $modules/node_modules ]] && command -v npm >/dev/null; then
     web-tree-sitter@0.25.10 tree-sitter-powershell@0.26.4 >/dev/null || rm -rf "$modules"
 fi
 if [[ -d $modules/node_modules ]]; then
-  node parse.mjs "$modules" ./*.ps1 "${node_check[@]}" "${workflows[@]}" || complain "a script does not parse"
+  # The scripts that run as one are checked as one.
+  one() { local IFS=,; echo "$*"; }
+  node parse.mjs "$modules" ./*.ps1 "$(one "${node_check[@]}")" "$(one "${workflows[0]}" ../node-check/harness.ps1)" \
+    "$(one "${workflows[1]}" ../node-check/{harness,node}.ps1)" || complain "a script is wrong"
+  "$ctl" completion powershell >"$built/completion.ps1"
+  node parse.mjs "$modules" "$built/completion.ps1" || complain "the completion for PowerShell is wrong"
 else
   echo "the scripts were not parsed: npm cannot fetch the grammar" >&2
 fi
@@ -55,19 +61,14 @@ for script in *.ps1; do
   check_proxy_flags "$script" "$(grep -E 'windows-service|"--" "-' <<<"$code" | sed 's/.* "--" / /; s/.*binPath= / /')"
 done
 
-# The C# of node-check: what makes its report is tested, and the doubts of the report's table have parts that there are.
-../install-packages.sh --mono
-built=$(mktemp -d)
-trap 'rm -rf "$built"' EXIT
-sharp() { mcs -langversion:5 -warnaserror -noconfig -reference:System.dll "$@"; }
-sharp -target:library -out:"$built/native.dll" -reference:System.Core.dll ../node-check/native.cs
-sharp -target:library -out:"$built/sockets.dll" ../node-check/unix-sockets.cs
-sharp -out:"$built/report_test.exe" ../node-check/report.cs ../node-check/report_test.cs
-mono "$built/report_test.exe" ../../server/host/doubts.md || complain "report.cs fails its test"
-declared=$(grep -ohP 'Test-Part "\K[a-z0-9-]+' "${node_check[@]}" | sort)
-[[ -z $(uniq -d <<<"$declared") ]] || complain "parts that are declared twice: $(uniq -d <<<"$declared")"
-for part in $(grep '^| [0-9]' ../../server/host/doubts.md | cut -d '|' -f 6 | grep -o '`[a-z0-9-]*`' | tr -d '`'); do
-  grep -qxF "$part" <<<"$declared" || complain "doubts.md: there is no part $part"
+# What shows a doubt is a part of node-check.ps1 or of run.ps1, or a step of the selftest.
+declared=$(grep -ohP '(Test-Part |@\()"\K[a-z0-9-]+' "${node_check[@]}" | sort -u)
+for part in $(grep '^| [0-9]' ../../server/host/doubts.md | cut -d '|' -f 6 | grep -o '`[a-z0-9/-]*`' | tr -d '`'); do
+  case $part in
+    selftest/*) grep -qF "{\"${part#selftest/}\"," ../../client/ctl/selftest/steps.cc ;;
+    windows/*) grep -qE "\"${part#windows/}\"" "${workflows[0]}" ;;
+    *) grep -qxF "$part" <<<"$declared" ;;
+  esac || complain "doubts.md: there is no part $part"
 done
 
 # upgrade.ps1 finds the service by its program, and by no other.
@@ -94,8 +95,7 @@ sed -n '/^```powershell$/,/^```$/p' README.md | grep -v '^```' >"$built/pasted.p
 grep -q 'share\\csi-proxy\\node-check.ps1' "$built/pasted.ps1" || complain "the line to paste runs another script"
 parameters=$(sed -n '/^param(/,/^)/p' ../node-check.ps1 | grep -oP '^  (\[[^$]*\])?\$\K\w+' | sort)
 documented=$(grep -oP '^\.PARAMETER \K\w+' ../node-check.ps1 | sort)
-# -NoRedact is described with -Redact.
-diff <(grep -vx NoRedact <<<"$parameters") - <<<"$documented" || complain "node-check.ps1 documents other parameters than it takes"
+[[ $parameters == "$documented" ]] || complain "node-check.ps1 documents other parameters than it takes"
 for flag in $(grep -oP 'node-check\.ps1[^`\n]*' README.md | grep -oP ' -\K[A-Z]\w+' | sort -u); do
   grep -qx "$flag" <<<"$parameters" || complain "README.md: node-check.ps1 takes no -$flag"
 done
@@ -123,11 +123,6 @@ for script in "${node_check[@]}"; do
       grep -qE -- "$flag( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag: $line"
     done
   done < <(grep -E -- '--[a-z]|", "' <<<"$code")
-  # A report has the fields that the script reads.
-  for field in $(grep -oE '\$selftest\.[a-z_]+' <<<"$code" | sed 's/.*\.//' | sort -u); do
-    grep -qE " $field = [0-9]+;" ../../client/ctl/selftest/selftest.proto ||
-      complain "$script: a report has no field $field"
-  done
 done
 flags=0
 # Our programs' flags, those of the tests in Go, and those of the one rpc that is called.

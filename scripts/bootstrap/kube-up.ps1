@@ -12,14 +12,18 @@ param(
 )
 $ErrorActionPreference = "Stop"
 
+function Invoke-Checked {
+  & $args[0] @($args[1..($args.Length - 1)]) | Out-Null
+  if ($LASTEXITCODE -ne 0) { throw "$($args -join ' ') failed with exit code $LASTEXITCODE" }
+}
+
 $program = Join-Path $NodeDirectory "csi-proxy.exe"
 $log = Join-Path $LogsDirectory "csi-proxy.log"
 if (-not (Test-Path $LogsDirectory)) {
   # Below C:\ every user may read a new folder and add files to it, which the service would write to.
   # A folder that is there is others' as well, and keeps its access list.
   New-Item -ItemType Directory -Path $LogsDirectory | Out-Null
-  & icacls.exe $LogsDirectory /inheritance:r /grant "*S-1-5-18:(OI)(CI)F" "*S-1-5-32-544:(OI)(CI)F" | Out-Null
-  if ($LASTEXITCODE -ne 0) { throw "icacls failed with exit code $LASTEXITCODE" }
+  Invoke-Checked icacls.exe $LogsDirectory /inheritance:r /grant "*S-1-5-18:(OI)(CI)F" "*S-1-5-32-544:(OI)(CI)F"
   if (Get-ChildItem -Force $LogsDirectory) { throw "$LogsDirectory was made just now and has files in it" }
 }
 
@@ -27,7 +31,7 @@ if (-not (Get-Service csiproxy -ErrorAction SilentlyContinue)) {
   # Quoted for the service control manager, as either path may hold a space. Not by sc.exe: PowerShell
   # passes quotation marks to programs in one way up to 7.2 and in another from 7.3 on.
   New-Service -Name csiproxy -StartupType Automatic -BinaryPathName "`"$program`" -windows-service `"-log_file=$log`" -logtostderr=false" | Out-Null
-  & sc.exe failure csiproxy reset= 0 actions= restart/10000
-  & sc.exe failureflag csiproxy 1
+  Invoke-Checked sc.exe failure csiproxy reset= 0 actions= restart/10000
+  Invoke-Checked sc.exe failureflag csiproxy 1
 }
 Start-Service csiproxy

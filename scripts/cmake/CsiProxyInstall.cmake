@@ -278,7 +278,7 @@ if(WIN32)
           COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "README.md")
   install(FILES ${PROJECT_SOURCE_DIR}/scripts/node-check.ps1 DESTINATION ${SHARE_DIR} COMPONENT programs)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/node-check DESTINATION ${SHARE_DIR}
-          COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "*.cs" PATTERN "*_test.cs" EXCLUDE)
+          COMPONENT programs FILES_MATCHING PATTERN "*.ps1")
   install(FILES ${PROJECT_SOURCE_DIR}/server/host/doubts.md DESTINATION ${SHARE_DIR}/node-check COMPONENT programs)
   # Licences of libraries that the programs contain must be installed. Debian's texts are those of the same
   # versions for Linux.

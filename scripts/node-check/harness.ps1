@@ -1,8 +1,12 @@
-# Part of node-check.ps1: programs run to their end, parts that pass or fail, facts.
-# Uses its $ctl and $masks, and keeps $parts and $facts.
+# Part of node-check.ps1 and of integration/windows/run.ps1: programs run to their end, parts with an outcome, facts and files.
+# Uses $ctl and $showDetails, and keeps $parts and $facts.
 
 $parts = New-Object System.Collections.ArrayList
 $facts = New-Object System.Collections.ArrayList
+# Set-Content -Encoding UTF8 of Windows PowerShell writes a byte-order mark, which readers of JSON refuse.
+$utf8 = New-Object System.Text.UTF8Encoding($false)
+
+function Write-Text([string]$Path, [string[]]$Lines) { [System.IO.File]::WriteAllText($Path, ($Lines -join "`n") + "`n", $utf8) }
 
 # --- Programs ---
 
@@ -12,58 +16,61 @@ function ConvertTo-Argument([string]$Text) {
   '"' + ($Text -replace '(\\*)"', '$1$1\"' -replace '(\\+)$', '$1$1') + '"'
 }
 
-function New-StartInfo([string]$Path, [string[]]$Arguments) {
+# Starts a program and reads all that it prints. Programs of Windows, which are named without a folder, print in the
+# console's code page, and all others UTF-8.
+function Start-Child([string]$Path, [string[]]$Arguments) {
   $info = New-Object System.Diagnostics.ProcessStartInfo
   $info.FileName = $Path
   $info.Arguments = @($Arguments | ForEach-Object { ConvertTo-Argument $_ }) -join " "
   $info.UseShellExecute = $false
   $info.CreateNoWindow = $true
-  $info
-}
-
-# Runs a program to its end. PowerShell must not make errors of what the program prints.
-function Invoke-Program([string]$Path, [string[]]$Arguments, [int]$Seconds = 600) {
-  $info = New-StartInfo $Path $Arguments
   $info.RedirectStandardOutput = $true
   $info.RedirectStandardError = $true
-  $child = [System.Diagnostics.Process]::Start($info)
-  $output = $child.StandardOutput.ReadToEndAsync()
-  $errors = $child.StandardError.ReadToEndAsync()
-  if (-not $child.WaitForExit($Seconds * 1000)) {
-    $child.Kill()
-    throw "$Path $($info.Arguments): did not end within $Seconds s"
+  if ([System.IO.Path]::IsPathRooted($Path)) {
+    $info.StandardOutputEncoding = $utf8
+    $info.StandardErrorEncoding = $utf8
   }
-  $child.WaitForExit()
-  [pscustomobject]@{ Code = $child.ExitCode; Out = $output.Result; Err = $errors.Result }
+  $child = [System.Diagnostics.Process]::Start($info)
+  [pscustomobject]@{ Process = $child; Out = $child.StandardOutput.ReadToEndAsync(); Err = $child.StandardError.ReadToEndAsync() }
+}
+
+function Wait-Child($Child, [int]$Seconds = 600) {
+  if (-not $Child.Process.WaitForExit($Seconds * 1000)) {
+    $Child.Process.Kill()
+    throw "$($Child.Process.StartInfo.FileName) did not end within $Seconds s"
+  }
+  $Child.Process.WaitForExit()
+  [pscustomobject]@{ Code = $Child.Process.ExitCode; Out = $Child.Out.Result; Err = $Child.Err.Result }
+}
+
+function Invoke-Program([string]$Path, [string[]]$Arguments, [int]$Seconds = 600) { Wait-Child (Start-Child $Path $Arguments) $Seconds }
+
+# Runs a program that must end with exit code 0; returns what it printed.
+function Invoke-Checked([string]$Path, [string[]]$Arguments) {
+  $call = Invoke-Program $Path $Arguments
+  if ($call.Code -ne 0) { throw "$Path $($Arguments -join ' '): exit code $($call.Code): $($call.Out.Trim()) $($call.Err.Trim())" }
+  $call.Out.Trim()
 }
 
 function Invoke-Ctl([string[]]$Arguments) { Invoke-Program $ctl ($Arguments + "--output=json") }
 
-# The words of a call for the report, without what no report may hold.
-function Show-Words([string[]]$Arguments) { ($Arguments -join " ") -replace "(--(password|chap-secret)=)\S+", '$1***' }
-
-# The answer of an rpc, which must succeed.
+# The answer of an rpc, which must succeed. An error of the service is a finding, a service that is not there is none.
 function Get-Answer([string[]]$Arguments) {
   $call = Invoke-Ctl $Arguments
-  if ($call.Code -ne 0) { throw "csi-proxyctl $(Show-Words $Arguments): $($call.Err.Trim())" }
+  Assert-That ($call.Code -ne 1) "csi-proxyctl $($Arguments -join ' '): $($call.Err.Trim())"
+  if ($call.Code -ne 0) { throw "csi-proxyctl $($Arguments -join ' '): exit code $($call.Code): $($call.Err.Trim())" }
   $call.Out | ConvertFrom-Json
 }
 
-# The error of an rpc, which must fail.
-function Get-Refusal([string[]]$Arguments) {
+# The error of an rpc, which must fail with this code.
+function Assert-Refused([string]$Code, [string[]]$Arguments) {
   $call = Invoke-Ctl $Arguments
-  if ($call.Code -eq 0) { throw "csi-proxyctl $(Show-Words $Arguments) was not refused" }
+  if ($call.Code -ge 2) { throw "csi-proxyctl $($Arguments -join ' '): exit code $($call.Code): $($call.Err.Trim())" }
+  Assert-That ($call.Err -match "error: ${Code}: ") "csi-proxyctl $($Arguments -join ' '): '$($call.Err.Trim())', not $Code"
   $call.Err.Trim()
 }
 
-function Assert-Refused([string]$Code, [string[]]$Arguments) {
-  $refusal = Get-Refusal $Arguments
-  if ($refusal -notmatch "error: ${Code}: ") { throw "csi-proxyctl $(Show-Words $Arguments): $refusal, not $Code" }
-}
-
-# --- WMI ---
-
-# What a method of WMI says, by whichever of the channels it does: the exception's HRESULT, its error object, or ReturnValue.
+# What a method of WMI says: the id of its error, which names it, before the number and the error object; or ReturnValue.
 function Get-CimOutcome([scriptblock]$Body) {
   try {
     $answer = & $Body
@@ -71,24 +78,23 @@ function Get-CimOutcome([scriptblock]$Body) {
     "ReturnValue {0} (0x{0:x})" -f $answer.ReturnValue
   } catch [Microsoft.Management.Infrastructure.CimException] {
     $why = $_.Exception
-    $told = @()
-    if ($null -ne $why.ErrorData) {
-      foreach ($property in $why.ErrorData.CimInstanceProperties) {
-        if ($null -ne $property.Value) { $told += "$($property.Name)=$($property.Value)" }
-      }
-    }
-    "HRESULT 0x{0:x8}, native {1}, status 0x{2:x8}, id {3}; error object: {4}" -f $why.HResult, $why.NativeErrorCode,
-      $why.StatusCode, $why.MessageId, ($told -join ", ")
+    $told = @("error $($why.MessageId)", ("status 0x{0:x8}" -f $why.StatusCode))
+    if ($null -ne $why.ErrorData) { foreach ($property in $why.ErrorData.CimInstanceProperties) { $told += "$($property.Name)=$($property.Value)" } }
+    $told -join ", "
   }
 }
 
 # --- Parts and facts ---
 
-function Assert-That([bool]$Condition, [string]$Otherwise) { if (-not $Condition) { throw $Otherwise } }
+# Ends a part: FAILED is a finding, Windows or the service did otherwise than expected. All else that is thrown is an ERROR: a
+# missing command, a fault of the script, a service that is not there. It says nothing about Windows.
+function Exit-Part([string]$Result, [string]$Detail) { throw [pscustomobject]@{ outcome = $Result; detail = $Detail } }
 
-function Skip-Part([string]$Reason) { throw "skip: $Reason" }
+function Assert-That([bool]$Condition, [string]$Otherwise) { if (-not $Condition) { Exit-Part "FAILED" $Otherwise } }
 
-# Runs one part. Its return value is the detail, and its exception is the reason of a failure.
+function Skip-Part([string]$Reason) { Exit-Part "SKIPPED" $Reason }
+
+# Runs one part. Its detail is what the body returns.
 function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
   Write-Host -NoNewline "$Name ... "
   $start = Get-Date
@@ -96,42 +102,37 @@ function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
   try {
     $detail = (@(& $Body) | Out-String -Width 4096).Trim()
   } catch {
-    $detail = $_.Exception.Message
-    $result = "FAILED"
-    if ($detail.StartsWith("skip: ")) {
-      $result = "SKIPPED"
-      $detail = $detail.Substring(6)
+    $thrown = $_.TargetObject
+    if ($null -ne $thrown -and $null -ne $thrown.PSObject.Properties["outcome"]) {
+      $result = $thrown.outcome
+      $detail = $thrown.detail
+    } else {
+      $result = "ERROR"
+      $detail = "$($_.Exception.Message) (line $($_.InvocationInfo.ScriptLineNumber))"
     }
   }
+  if ($showDetails) { Write-Host "$result $detail" } else { Write-Host $result }
   $milliseconds = [int]((Get-Date) - $start).TotalMilliseconds
-  Write-Host $masks.Apply("$result $detail")
-  [void]$parts.Add([pscustomobject]@{
-      name = $Name; shows = $Shows; result = $result; milliseconds = $milliseconds; detail = $detail
-    })
+  [void]$parts.Add([pscustomobject]@{ name = $Name; shows = $Shows; result = $result; milliseconds = $milliseconds; detail = $detail })
 }
 
-# Skips a part that makes no sense after another has failed.
-function Assert-Passed([string]$Name) {
-  $passed = @($parts | Where-Object { $_.name -eq $Name -and $_.result -eq "OK" })
-  if ($passed.Count -eq 0) { Skip-Part "needs $Name" }
-}
-
-# The same for a step of the selftest.
-function Assert-Step([string]$Name) {
-  $passed = @()
-  if ($null -ne $selftest) {
-    $passed = @($selftest.steps | Where-Object { $_.name -eq $Name -and $_.result -eq "OK" })
+# Skips a part that makes no sense after another has not passed.
+function Assert-Passed([string[]]$Names) {
+  foreach ($name in $Names) {
+    if (@($parts | Where-Object { $_.name -eq $name -and $_.result -eq "OK" }).Count -eq 0) { Skip-Part "needs $name" }
   }
-  if ($passed.Count -eq 0) { Skip-Part "needs the step $Name of the selftest" }
 }
 
-# Adds a question to the node and its answer, for the report alone.
 function Add-Fact([string]$Name, [scriptblock]$Body) {
-  try {
-    $value = (@(& $Body) | Out-String -Width 200).Trim()
-  } catch {
-    $value = "error: $($_.Exception.Message)"
-  }
-  if ($value.Length -gt 65536) { $value = $value.Substring(0, 65536) + "..." }
+  try { $value = (@(& $Body) | Out-String -Width 200).Trim() } catch { $value = "error: $($_.Exception.Message)" }
   [void]$facts.Add([pscustomobject]@{ name = $Name; value = $value })
+}
+
+function Get-Count([string]$Result) { @($parts | Where-Object { $_.result -eq $Result }).Count }
+
+# 1 after a finding, 3 when parts did not come to their end.
+function Get-OutcomeCode {
+  if ((Get-Count "FAILED") -gt 0) { return 1 }
+  if ((Get-Count "ERROR") -gt 0 -or $parts.Count -eq 0) { return 3 }
+  0
 }

@@ -1,67 +1,45 @@
-# Part of node-check.ps1: links, and what is behind them. Uses its $base, $outside, $work, $programsFrom and node.ps1.
+# Part of node-check.ps1: links and mounts, and what is behind them. Uses its $base, $outside, $sentinel, $work, $Directory and $disk.
 
-Test-Part "escape-junction" "no call leaves the kubelet's directory by a junction" {
-  Assert-Passed "answers"
-  Assert-NoEscape "Junction"
+function Assert-SentinelStays {
+  Assert-That (Test-Path $sentinel) "the sentinel $sentinel outside is gone"
+  $names = @(Get-ChildItem -Recurse -Force $outside | Where-Object { @("inner", "sentinel.txt") -notcontains $_.Name } | ForEach-Object { $_.FullName })
+  Assert-That ($names.Count -eq 0) "made outside: $($names -join ', ')"
 }
 
-Test-Part "escape-symlink" "no call leaves the kubelet's directory by a symbolic link" {
-  Assert-Passed "answers"
-  Assert-NoEscape "SymbolicLink"
-}
-
-Test-Part "escape-race" "a directory that becomes a junction and back while calls go through it lets none out" {
-  Assert-Passed "answers"
-  $swapped = Join-Path $base "swapped"
-  $attacker = Start-Job -ArgumentList $swapped, $outside -ScriptBlock {
-    param($swapped, $outside)
-    $end = (Get-Date).AddSeconds(60)
-    while ((Get-Date) -lt $end) {
-      try {
-        [System.IO.Directory]::CreateDirectory("$swapped\inner") | Out-Null
-        [System.IO.Directory]::Delete($swapped, $true)
-      } catch { }
-      try {
-        New-Item -ItemType Junction -Path $swapped -Target $outside | Out-Null
-        [System.IO.Directory]::Delete($swapped)
-      } catch { }
+# Every kind of call that takes a path, with one that a link of this kind leads out.
+foreach ($kind in "Junction", "SymbolicLink") {
+  Test-Part "escape-$($kind.ToLowerInvariant())" "no call leaves the kubelet's directory by a link of this kind" {
+    Assert-Passed "answers"
+    $link = Join-Path $base "to-outside"
+    New-Item -ItemType $kind -Path $link -Target $outside | Out-Null
+    foreach ($words in @("path-exists", "--path=$link\inner"), @("is-symlink", "--path=$link"), @("mkdir", "--path=$link\made"),
+      @("rmdir", "--path=$link\inner", "--force"), @("rmdir-contents", "--path=$link\inner"),
+      @("create-symlink", "--source-path=$base", "--target-path=$link\made"), @("create-symlink", "--source-path=$link\inner", "--target-path=$base\made")) {
+      Assert-Refused "PERMISSION_DENIED" (@("filesystem") + $words) | Out-Null
     }
+    Assert-Refused "PERMISSION_DENIED" "volume", "get-volume-id-from-target-path", "--target-path=$link\inner" | Out-Null
+    Assert-Refused "PERMISSION_DENIED" "volume", "get-closest-volume-id-from-target-path", "--target-path=$link\inner" | Out-Null
+    # The link itself may go, and alone.
+    Get-Answer "filesystem", "rmdir", "--path=$link" | Out-Null
+    Assert-That (-not (Test-Path $link)) "the link is still there"
+    Assert-SentinelStays
   }
-  $outcomes = @{}
-  try {
-    $end = (Get-Date).AddSeconds(30)
-    while ((Get-Date) -lt $end) {
-      $call = Invoke-Ctl "filesystem", "rmdir", "--path=$swapped\inner", "--force"
-      $outcome = "done"
-      if ($call.Code -ne 0) { $outcome = ($call.Err -split ":")[1].Trim() }
-      $outcomes[$outcome] = 1 + [int]$outcomes[$outcome]
-    }
-  } finally {
-    Stop-Job -Job $attacker
-    Remove-Job -Job $attacker -Force
-    Remove-Tree $swapped
-  }
-  Assert-SentinelStays
-  @($outcomes.Keys | ForEach-Object { "$_ $($outcomes[$_])" }) -join ", "
 }
 
 Test-Part "reparse-race" "an empty directory that becomes a junction and back, without being removed, lets none out" {
-  Assert-Passed "answers"
-  Assert-Step "partition"
-  $hostile = Join-Path $programsFrom "hostile.exe"
+  Assert-Passed "answers", "selftest"
+  $hostile = Join-Path $Directory "hostile.exe"
   if (-not (Test-Path $hostile)) { Skip-Part "there is no $hostile (integration/service/hostile/README.md)" }
-  $raced = Join-Path $base "raced"
   try {
-    $flags = "-reparse", "100000", "-raced", $raced, "-outside", "$work\raced", "-volume", (Get-TestVolume)
-    $race = Invoke-Program $hostile $flags 7200
+    $race = Invoke-Program $hostile "-reparse", "100000", "-raced", "$base\raced", "-outside", "$work\raced", "-volume", (Get-VolumeOf $disk) 7200
   } finally {
-    Remove-Tree $raced
+    Remove-Tree "$base\raced"
   }
   Assert-That ($race.Code -eq 0) "exit code $($race.Code): $($race.Out) $($race.Err)"
   $race.Out
 }
 
-Test-Part "remove-keeps-target" "a directory goes with links in it, whose targets stay" {
+Test-Part "remove-keeps-target" "a directory goes with links and a read-only file in it, and the links' targets stay" {
   Assert-Passed "answers"
   $tree = Join-Path $base "tree"
   New-Item -ItemType Directory -Path "$tree\deep" | Out-Null
@@ -74,33 +52,15 @@ Test-Part "remove-keeps-target" "a directory goes with links in it, whose target
   Assert-SentinelStays
 }
 
-Test-Part "link-target" "Windows reads the link that the service makes as one to its source" {
-  Assert-Passed "answers"
-  $source = Join-Path $base "source"
-  $link = Join-Path $base "link"
-  Get-Answer "filesystem", "mkdir", "--path=$source" | Out-Null
-  Get-Answer "filesystem", "create-symlink", "--source-path=$source", "--target-path=$link" | Out-Null
-  $item = Get-Item $link
-  Assert-That ($item.LinkType -eq "SymbolicLink") "it is a $($item.LinkType)"
-  $target = @($item.Target)[0]
-  Assert-That ($target -eq $source) "its target is $target"
-  Set-Content -Path "$link\through.txt" -Value "x"
-  Assert-That (Test-Path "$source\through.txt") "a file made through the link is not where it leads"
-  (Invoke-Program "fsutil.exe" "reparsepoint", "query", $link).Out.Trim()
-}
-
 Test-Part "mount-seen" "Windows sees the mount while it is there, and files go through it to the volume" {
-  Assert-Step "format"
-  $volume = Get-TestVolume
+  Assert-Passed "answers", "disk-image"
   $mount = Join-Path $base "mount"
-  Get-Answer "filesystem", "mkdir", "--path=$mount" | Out-Null
-  Get-Answer "volume", "mount-volume", "--volume-id=$volume", "--target-path=$mount" | Out-Null
+  $volume = (Invoke-Stage $disk "mount").volume_id
   $seen = (Invoke-Program "mountvol.exe" $mount, "/L").Out.Trim()
-  Assert-That ($seen -eq $volume) "mountvol says $seen"
   Set-Content -Path "$mount\file.txt" -Value "on the volume"
   Get-Answer "volume", "unmount-volume", "--volume-id=$volume", "--target-path=$mount" | Out-Null
   $after = (Invoke-Program "mountvol.exe" $mount, "/L").Out.Trim()
-  Assert-That ($after -notmatch "Volume\{") "mountvol still says $after"
+  Assert-That ($seen -eq $volume -and $after -notmatch "Volume\{") "mountvol said $seen, and after the unmount $after"
   Assert-That (@(Get-ChildItem -Force $mount).Count -eq 0) "the file is in the directory, not on the volume"
   Get-Answer "filesystem", "rmdir", "--path=$mount" | Out-Null
   $volume

@@ -1,54 +1,42 @@
-# Part of node-check.ps1: the service that is looked at, and the Go release's in its place.
-# Uses its $programs, $logs, $Directory, $Report, $work, $KubeletPath, $ctl, $proxy, $pipe, $Yes, $NoRestart and $StopGoRelease,
-# and keeps $process, $started, $installed, $begun, $goService, $inherited, $server and $metrics.
+# Part of node-check.ps1: the service that is looked at. Uses its $programs, $work, $Directory, $KubeletPath, $ctl, $proxy and
+# $pipe, and keeps $child, $installed, $begun and $metrics.
 
-$process = $null
 # In console mode; as a service of ours; a service that was there, and stopped.
-$started = $false
+$child = $null
 $installed = $false
 $begun = ""
-$goService = ""
-$inherited = $null
-$server = "none"
 $metrics = ""
 $ownName = "csi-proxy-node-check"
-$asked = ""
 
 # The service's name; empty when none is installed.
 function Find-ServiceName {
   if ($installed) { return $ownName }
   foreach ($name in "csi-proxy", "csiproxy") {
-    if ($name -ne $goService -and (Get-Service -Name $name -ErrorAction SilentlyContinue)) { return $name }
+    if (Get-Service -Name $name -ErrorAction SilentlyContinue) { return $name }
   }
   ""
 }
 
 # A service's values in the registry, which no language of Windows changes.
-function Get-ServiceValue([string]$Name, [string]$Value) {
-  $key = Get-Item -LiteralPath "HKLM:\SYSTEM\CurrentControlSet\Services\$Name"
-  $key.GetValue($Value)
+function Get-ServiceValue([string]$Name, [string]$Value) { (Get-Item -LiteralPath "HKLM:\SYSTEM\CurrentControlSet\Services\$Name").GetValue($Value) }
+
+function Get-ServiceWords([string]$Name) {
+  [regex]::Matches((Get-ServiceValue $Name "ImagePath"), '(?:[^\s"]|"[^"]*")+') | ForEach-Object { $_.Value -replace '"', '' }
+}
+
+# The value of a flag of the service, with one dash or two; empty when it is not there.
+function Get-ServiceFlag([string]$Name, [string]$Flag) {
+  $words = @(Get-ServiceWords $Name)
+  for ($i = 1; $i -lt $words.Count; $i++) {
+    if ($words[$i] -match "^--?$Flag=(.*)$") { return $Matches[1] }
+    if ($words[$i] -match "^--?$Flag$" -and $i + 1 -lt $words.Count) { return $words[$i + 1] }
+  }
+  ""
 }
 
 function Test-Answering { (Invoke-Program $ctl "doctor").Code -eq 0 }
 
 # --- Which program it is ---
-
-# The id of the process that serves the pipe; 0 when there is no pipe.
-function Get-PipeServer {
-  $client = New-Object System.IO.Pipes.NamedPipeClientStream(".", $pipe, [System.IO.Pipes.PipeDirection]::InOut)
-  try {
-    $client.Connect(2000)
-    [int][NodeCheck.Native]::PipeServer($client.SafePipeHandle)
-  } catch [System.TimeoutException] {
-    0
-  } catch [System.UnauthorizedAccessException] {
-    # Doubt 42: the part pipe-access tells, and the rest goes on.
-    $running = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue)
-    if ($running.Count -eq 1) { $running[0].Id } else { 0 }
-  } finally {
-    $client.Dispose()
-  }
-}
 
 # A program's own word on what it is: only ours has a version resource that names the product.
 function Get-ProgramVersion([string]$Path) {
@@ -59,73 +47,42 @@ function Get-ProgramVersion([string]$Path) {
   ""
 }
 
-function Test-GoRelease([string]$Path) { $Path -ne "" -and (Get-ProgramVersion $Path) -eq "" }
+# The process behind the pipes, as it is now.
+function Get-ProxyProcess {
+  if ($null -ne $child) { return Get-Process -Id $child.Process.Id }
+  $running = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue)
+  if ($running.Count -ne 1) { Skip-Part "$($running.Count) processes csi-proxy.exe run" }
+  $running[0]
+}
 
-# Finds the Go release, as a service or behind the pipes, and stops it if that was asked for.
-function Step-AsideGoRelease {
+# Finds another csi-proxy, as a service or behind the pipes: nothing here talks to it, or stops it.
+function Assert-NoGoRelease {
   $name = Find-ServiceName
-  $program = ""
-  if ($name -ne "") { $program = "$(@([NodeCheck.Service]::Words((Get-ServiceValue $name 'ImagePath')))[0])" }
-  $serving = Get-PipeServer
-  $path = ""
-  if ($serving -ne 0) { $path = "$((Get-Process -Id $serving).Path)" }
+  $found = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue | ForEach-Object { $_.Path })
+  if ($name -ne "") { $found += @(Get-ServiceWords $name)[0] }
+  $others = @($found | Where-Object { $_ -and (Get-ProgramVersion $_) -eq "" })
   # A wrapper such as nssm runs the program that serves. Our clients refuse the pipes of the Go release.
-  $go = (Test-GoRelease $path) -or ($serving -ne 0 -and -not (Test-Answering))
-  if (-not $go -and $serving -eq 0) { $go = Test-GoRelease $program }
-  if (-not $go) { return "neither installed nor answering" }
-  $which = "another csi-proxy than this release's, as the Go release's is: service '$name', program $path $program"
-  Write-Host $masks.Apply("There is $which.")
-  if (-not $StopGoRelease) {
-    throw "there is $which. This release's programs do not talk to it. Run again with -StopGoRelease, which stops it and starts it again at the end, or stop it yourself"
-  }
-  if ($name -eq "") { throw "$which, which no service starts: end process $serving yourself" }
-  if ($serving -ne 0) { $script:inherited = Open-Abandoned }
-  Stop-Service -Name $name -Force
-  $script:goService = $name
-  "$which; stopped, and started again at the end"
+  $serving = @([System.IO.Directory]::GetFiles("\\.\pipe\", $pipe)).Count -gt 0
+  if ($others.Count -eq 0 -and (-not $serving -or (Test-Answering))) { return "neither installed nor answering" }
+  throw "there is another csi-proxy than this release's, as the Go release's is: service '$name', program $($others -join ', '). Stop it and run again"
 }
 
 # --- Starting and ending it ---
 
 # Metrics as well, at a port that is free.
-function New-ProxyFlags([string]$Log) {
+function New-ProxyFlags {
   $free = New-Object System.Net.Sockets.TcpListener([System.Net.IPAddress]::Loopback, 0)
   $free.Start()
   $script:metrics = "127.0.0.1:$($free.LocalEndpoint.Port)"
   $free.Stop()
-  "-kubelet-path=$KubeletPath", "-logtostderr=false", "-log_file=$Log", "-v=2", "--metrics-bind-address=$metrics"
+  "-kubelet-path=$KubeletPath", "-logtostderr=false", "-log_file=$programs\logs\csi-proxy.log", "-v=2", "--metrics-bind-address=$metrics"
 }
 
-# Installs the service as operators do, in folders of its own, so that it has the privileges that it is
-# left with and no more: in console mode it has those of an administrator, who may do anything.
-function Install-Proxy {
-  New-Item -ItemType Directory -Path $programs | Out-Null
-  foreach ($name in "csi-proxy.exe", "csi-proxy-service.exe") {
-    Copy-Item (Join-Path $Directory $name) $programs
-  }
-  $script:installed = $true
-  $flags = New-ProxyFlags "$logs\csi-proxy.log"
-  foreach ($words in (@("install", "--name=$ownName", "--") + $flags), @("start", "--name=$ownName")) {
-    $call = Invoke-Program "$programs\csi-proxy-service.exe" $words
-    if ($call.Code -ne 0) { throw "csi-proxy-service $($words -join ' '): $($call.Out) $($call.Err)" }
-  }
-  "installed and started as service $ownName"
-}
-
-function Uninstall-Proxy {
-  if (-not $installed) { return }
-  $call = Invoke-Program "$programs\csi-proxy-service.exe" "uninstall", "--name=$ownName"
-  Copy-Masked "$logs\csi-proxy.log" (Join-Path $Report "csi-proxy.log")
-  Remove-Tree $programs
-  Remove-Tree $logs
-  if ($call.Code -ne 0) { throw "csi-proxy-service uninstall: $($call.Out) $($call.Err)" }
-}
-
+# Installs the service as operators do, in a folder of its own, so that it has the privileges that it is left with and no
+# more: in console mode it has those of an administrator, who may do anything.
 function Start-Proxy {
   $name = Find-ServiceName
-  if ($name -ne "" -and -not $installed) {
-    $script:metrics = [NodeCheck.Service]::Flag((Get-ServiceValue $name "ImagePath"), "metrics-bind-address") -replace "^:", "127.0.0.1:"
-  }
+  if ($name -ne "" -and -not $installed) { $script:metrics = (Get-ServiceFlag $name "metrics-bind-address") -replace "^:", "127.0.0.1:" }
   if (Test-Answering) { return "one answers already; service: $name" }
   if ($name -ne "") {
     Start-Service -Name $name
@@ -133,98 +90,29 @@ function Start-Proxy {
     if (-not (Test-Answering)) { throw "service $name runs and does not answer" }
     return "service $name was stopped, and is started"
   }
-  if (-not $started -and (Test-Path (Join-Path $Directory "csi-proxy-service.exe")) -and -not $env:CONTAINER_SANDBOX_MOUNT_POINT) {
-    return Install-Proxy
+  if ($null -eq $child -and (Test-Path (Join-Path $Directory "csi-proxy-service.exe")) -and -not $env:CONTAINER_SANDBOX_MOUNT_POINT) {
+    $script:installed = $true
+    Invoke-Checked (Join-Path $Directory "csi-proxy-service.exe") (@("install", "--name=$ownName", "--directory=$programs", "--") + (New-ProxyFlags))
+    return Invoke-Checked "$programs\csi-proxy-service.exe" "start", "--name=$ownName"
   }
-  $script:process = [System.Diagnostics.Process]::Start((New-StartInfo $proxy (New-ProxyFlags "$work\csi-proxy.log")))
-  $script:started = $true
+  New-Item -ItemType Directory -Force -Path "$programs\logs" | Out-Null
+  $script:child = Start-Child $proxy (New-ProxyFlags)
   for ($i = 0; $i -lt 60; $i++) {
-    if ($process.HasExited) { throw "csi-proxy.exe ended with exit code $($process.ExitCode); its log is kept" }
-    if (Test-Answering) {
-      return "csi-proxy.exe started in console mode, process $($process.Id): with an administrator's privileges, not a service's"
-    }
+    if ($child.Process.HasExited) { throw "csi-proxy.exe ended with exit code $($child.Process.ExitCode): $($child.Err.Result)" }
+    if (Test-Answering) { return "csi-proxy.exe started in console mode: with an administrator's privileges, not a service's" }
     Start-Sleep -Milliseconds 500
   }
   throw "csi-proxy.exe does not answer"
 }
 
+# Ends what was started here, keeps its log in $work, and stops what was started.
 function Restore-Services {
-  if ($null -ne $inherited) { $inherited.Dispose() }
+  if ($null -ne $child -and -not $child.Process.HasExited) {
+    $child.Process.Kill()
+    $child.Process.WaitForExit()
+  }
+  if ($installed) { Invoke-Checked (Join-Path $Directory "csi-proxy-service.exe") "uninstall", "--name=$ownName" | Out-Null }
+  if (Test-Path "$programs\logs") { Copy-Item "$programs\logs\*.log" $work }
+  Remove-Tree $programs
   if ($begun -ne "") { Stop-Service -Name $begun -Force }
-  if ($goService -ne "") { Start-Service -Name $goService }
-}
-
-# A service that was there before is restarted and killed only if its owner agrees.
-function Assert-MayRestart {
-  if ($started -or $installed) { return }
-  if ($NoRestart) { Skip-Part "-NoRestart was given" }
-  if ($Yes) { return }
-  if ($asked -eq "") {
-    $script:asked = "no"
-    Write-Host ""
-    Write-Host "The service $(Find-ServiceName) of this node would now be restarted twice and killed once. Calls of drivers fail meanwhile, and are repeated."
-    # Without a terminal Read-Host throws, which is no consent.
-    try { $script:asked = "$(Read-Host 'Type yes to agree')".Trim().ToLowerInvariant() } catch { Write-Host $_.Exception.Message }
-  }
-  if ($asked -ne "yes") { Skip-Part "nobody agreed to restart the service; -Yes agrees beforehand" }
-}
-
-# Returns the number of pipes that answer.
-function Get-AnsweringPipes {
-  $said = (Invoke-Program $ctl "doctor").Out
-  if ($said -notmatch "(\d+) of \d+ pipes answer") { throw "csi-proxyctl doctor said: $said" }
-  [int]$Matches[1]
-}
-
-function Wait-Answering([int]$Pipes, [string]$After) {
-  # The service manager restarts what has crashed after 10 s.
-  for ($i = 0; $i -lt 60; $i++) {
-    $now = Get-AnsweringPipes
-    if ($now -eq $Pipes) { return }
-    Start-Sleep -Seconds 1
-  }
-  throw "after a $After, $now of $Pipes pipes answer"
-}
-
-# A client that says nothing and does not close its end, as released Go clients do.
-function Open-Abandoned {
-  $client = New-Object System.IO.Pipes.NamedPipeClientStream(".", $pipe, [System.IO.Pipes.PipeDirection]::InOut)
-  $client.Connect(5000)
-  $client
-}
-
-# Ends the service, by a stop or a crash, and has it start again. In console mode every end is a crash.
-function Restart-Proxy([string]$How) {
-  if (-not $started -and $How -eq "stop") {
-    Restart-Service -Name (Find-ServiceName) -Force
-    return
-  }
-  $running = Get-ProxyProcess
-  $running.Kill()
-  $running.WaitForExit()
-  if ($started) { Start-Proxy | Out-Null }
-}
-
-# The process behind the pipes, as it is now.
-function Get-ProxyProcess {
-  if ($null -ne $process) {
-    $process.Refresh()
-    return $process
-  }
-  $serving = Get-PipeServer
-  if ($serving -eq 0) { Skip-Part "nobody serves the pipe" }
-  Get-Process -Id $serving
-}
-
-# Returns the error of opening a pipe over the network; empty when it opens.
-function Open-RemotePipe([string]$Name) {
-  $client = New-Object System.IO.Pipes.NamedPipeClientStream($env:COMPUTERNAME, $Name, [System.IO.Pipes.PipeDirection]::InOut)
-  try {
-    $client.Connect(3000)
-    ""
-  } catch {
-    $_.Exception.GetBaseException().Message
-  } finally {
-    $client.Dispose()
-  }
 }

@@ -169,8 +169,7 @@ def main():
     hives = {f"Windows/System32/config/{name}": empty_hive.hive(name, epoch) for name in HIVES}
     service = read(PROGRAMS) | {path.name: path.read_bytes() for path in (INSTALL, NODE_CHECK)}
     for path in NODE_CHECK.with_suffix("").iterdir():
-        if not path.name.endswith("_test.cs"):
-            service[f"node-check/{path.name}"] = path.read_bytes()
+        service[f"node-check/{path.name}"] = path.read_bytes()
     service["node-check/doubts.md"] = DOUBTS.read_bytes()
     base = [
         ("the registry hives of a base layer", windows_layer.layer(hives, epoch)),

@@ -141,6 +141,34 @@ std::string UnmapShare(Attempt& attempt) {
   return "";
 }
 
+std::string RefuseMappings(Attempt& attempt) {
+  const Options& options = attempt.options();
+  const std::string& share = options.smb_share();
+  const std::string absent =
+      absl::StrCat(share.substr(0, share.find('\\', 2)), "\\csi-proxy-selftest-absent");
+  const auto mapping = [](const std::string& path, const std::string& user,
+                          const std::string& password) {
+    return Fields{{"remote-path", path}, {"username", user}, {"password", password}};
+  };
+  const Undo removal = {
+      "the mapping of the share", "smb", "RemoveSmbGlobalMapping", {{"remote-path", share}}};
+  attempt.AtEnd(removal);
+  attempt.Refused(absl::StatusCode::kFailedPrecondition, "smb", "NewSmbGlobalMapping",
+                  mapping(share, options.smb_username(), "csi-proxy-selftest: not the password"));
+  attempt.Refused(absl::StatusCode::kNotFound, "smb", "NewSmbGlobalMapping",
+                  mapping(absent, options.smb_username(), options.smb_password()));
+  attempt.Call("smb", "NewSmbGlobalMapping",
+               mapping(share, options.smb_username(), options.smb_password()));
+  // Windows allows a server one user: error 1219.
+  attempt.Refused(
+      absl::StatusCode::kFailedPrecondition, "smb", "NewSmbGlobalMapping",
+      mapping(absent, absl::StrCat(options.smb_username(), "-selftest"), options.smb_password()),
+      "use the credentials by which the node is connected");
+  attempt.Call("smb", "RemoveSmbGlobalMapping", removal.fields);
+  attempt.NoLonger(removal.what);
+  return "";
+}
+
 std::string AddPortal(Attempt& attempt) {
   const Fields portal = Portal(attempt);
   // Asked before the portal is added, because a portal that existed must stay.

@@ -114,15 +114,31 @@ std::string ProtectDisk(Attempt& attempt) {
     attempt.Call("storage", "SetDiskReadOnly",
                  {{"disk-number", attempt.disk()}, {"read-only", value}});
   };
+  const std::string inside = absl::StrCat(Staging(attempt), "\\made");
+  attempt.AtEnd({"the disk online again",
+                 "disk",
+                 "SetDiskState",
+                 {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
+  attempt.AtEnd({"the staged volume", "storage", "UnstageVolume", StagingTarget(attempt)});
   attempt.AtEnd({"the disk writable again",
                  "storage",
                  "SetDiskReadOnly",
                  {{"disk-number", attempt.disk()}, {"read-only", "false"}}});
+  attempt.Call("storage", "StageVolume",
+               {{"disk.number", attempt.disk()}, {"target-path", Staging(attempt)}});
   set("true");
   attempt.Expect(OwnDisk(attempt).Flag("is_read_only"), "the disk is not read-only");
+  attempt.Expect(!attempt.Try("filesystem", "Mkdir", {{"path", inside}}).ok(),
+                 "a directory was made on a read-only disk");
   set("false");
   attempt.Expect(!OwnDisk(attempt).Flag("is_read_only"), "the disk is still read-only");
   attempt.NoLonger("the disk writable again");
+  // Fails when the file system that was mounted read-only has not been mounted again.
+  attempt.Call("filesystem", "Mkdir", {{"path", inside}});
+  attempt.Call("storage", "UnstageVolume", StagingTarget(attempt));
+  attempt.NoLonger("the staged volume");
+  attempt.Call("disk", "SetDiskState", {{"disk-number", attempt.disk()}, {"is-online", "true"}});
+  attempt.NoLonger("the disk online again");
   return "read-only, and writable again";
 }
 

@@ -167,8 +167,10 @@ const std::vector<Step>& Steps() {
        "",
        Unstage},
       {"read-only",
-       "the disk's read-only flag is set and cleared",
-       {"storage.SetDiskReadOnly", "storage.ListDisks"},
+       "the disk's read-only flag is set and cleared, and a volume on it is read-only and writable "
+       "with it",
+       {"storage.SetDiskReadOnly", "storage.ListDisks", "storage.StageVolume",
+        "storage.UnstageVolume", "filesystem.Mkdir", "disk.SetDiskState"},
        {"unstage"},
        "",
        ProtectDisk},
@@ -210,6 +212,13 @@ const std::vector<Step>& Steps() {
        {"smb-map"},
        "smb-share",
        UnmapShare},
+      {"smb-refusals",
+       "a wrong password, an absent share and a second user of one server are refused, each with "
+       "its own error",
+       {"smb.NewSmbGlobalMapping", "smb.RemoveSmbGlobalMapping"},
+       {"smb-unmap"},
+       "smb-share",
+       RefuseMappings},
       {"smb-stage",
        "one call links and maps the share, another removes both, and each finds nothing to do when "
        "it is repeated",

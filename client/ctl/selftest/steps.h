@@ -66,6 +66,7 @@ std::string SeeMapping(Attempt& attempt);
 std::string StageShare(Attempt& attempt);
 std::string MapShare(Attempt& attempt);
 std::string UnmapShare(Attempt& attempt);
+std::string RefuseMappings(Attempt& attempt);
 std::string AddPortal(Attempt& attempt);
 std::string ConnectTarget(Attempt& attempt);
 std::string RemovePortal(Attempt& attempt);

@@ -20,29 +20,27 @@ $ProgressPreference = "SilentlyContinue"
 [Console]::OutputEncoding = New-Object System.Text.UTF8Encoding($false)
 $request = [Console]::In.ReadToEnd() | ConvertFrom-Json
 
-$place = "C:\csi-proxy-machine"
+$work = "C:\csi-proxy-machine"
+$base = $work
+$showDetails = $false
+. (Join-Path $PSScriptRoot "..\..\..\scripts\node-check\harness.ps1")
+. (Join-Path $PSScriptRoot "..\..\..\scripts\node-check\node.ps1")
 $kubelet = "var\lib\kubelet"
-New-Item -ItemType Directory -Force -Path $place | Out-Null
+New-Item -ItemType Directory -Force -Path $work | Out-Null
 
 function Get-Field($Object, [string]$Name, $Otherwise) {
   if ($Object.PSObject.Properties.Name -contains $Name) { return $Object.$Name }
   $Otherwise
 }
 
-function Get-Images { Get-ChildItem "$place\*.vhdx" | Sort-Object { [int]$_.BaseName } }
+function Get-Images { Get-ChildItem "$work\*.vhdx" | Sort-Object { [int]$_.BaseName } }
 
-function Invoke-DiskPart([string[]]$Lines) {
-  Set-Content -Path "$place\diskpart.txt" -Value $Lines -Encoding Oem
-  $said = & diskpart.exe /s "$place\diskpart.txt"
-  if ($LASTEXITCODE -ne 0) { throw "diskpart: $said" }
-}
-
-# Deletes a folder, and links and mounted folders in it as such.
-function Remove-Tree([string]$Path) {
+# Empties a folder; links and mounted folders in it go as such.
+function Clear-Tree([string]$Path) {
   foreach ($entry in Get-ChildItem -Force $Path) {
     $isLink = ($entry.Attributes -band [System.IO.FileAttributes]::ReparsePoint) -ne 0
-    if ($isLink) { & mountvol.exe $entry.FullName /D | Out-Null }
-    if ($entry.PSIsContainer -and -not $isLink) { Remove-Tree $entry.FullName }
+    if ($isLink) { Invoke-Program "mountvol.exe" $entry.FullName, "/D" | Out-Null }
+    if ($entry.PSIsContainer -and -not $isLink) { Clear-Tree $entry.FullName }
     if ($entry.PSIsContainer -and (Test-Path $entry.FullName)) { [System.IO.Directory]::Delete($entry.FullName) }
     if (-not $entry.PSIsContainer) { [System.IO.File]::Delete($entry.FullName) }
   }
@@ -55,12 +53,7 @@ function Get-Lun([string]$Location) { if ($Location -match "LUN (\d+)$") { $Matc
 # Attaches one more, until its LUN is no other disk's: Azure's driver looks at nothing else.
 function Add-Disk($Asked) {
   for ($i = 0; $i -lt 8; $i++) {
-    $file = "$place\$(@(Get-Images).Count + 1).vhdx"
-    $megabytes = [int64]$Asked.size_bytes / 1mb
-    Invoke-DiskPart "create vdisk file=`"$file`" maximum=$megabytes type=expandable", "select vdisk file=`"$file`"", "attach vdisk"
-    $until = (Get-Date).AddSeconds(30)
-    do { Start-Sleep -Milliseconds 200; $image = Get-DiskImage -ImagePath $file } until ($null -ne $image.Number -or (Get-Date) -gt $until)
-    $disk = Get-Disk -Number $image.Number
+    $disk = Get-Disk -Number (New-Image "$(@(Get-Images).Count + 1)" ([int64]$Asked.size_bytes / 1mb))
     $lun = Get-Lun $disk.Location
     $same = @(Get-Disk | Where-Object { $_.Number -ne $disk.Number -and (Get-Lun $_.Location) -eq $lun })
     if ($same.Count -eq 0) { break }
@@ -80,7 +73,7 @@ function Get-Entries([string]$Folder) {
       $known.kind = "LINK"
       $known.target = @($entry.Target)[0] -replace "^UNC\\", "\\"
     } elseif (($entry.Attributes -band [System.IO.FileAttributes]::ReparsePoint) -ne 0) {
-      $known.mounted_volume_id = "$(& mountvol.exe $entry.FullName /L)".Trim()
+      $known.mounted_volume_id = (Invoke-Program "mountvol.exe" $entry.FullName, "/L").Out.Trim()
     }
     $known
     if ($entry.PSIsContainer -and $known.Count -eq 1) { Get-Entries $entry.FullName }
@@ -105,7 +98,7 @@ function Get-Partitions($Disk) {
 }
 
 function Get-Disks {
-  $page83 = (& $Ctl "disk" "list-disk-ids" "--output=json" | ConvertFrom-Json).diskIDs
+  $page83 = (Get-Answer "disk", "list-disk-ids").diskIDs
   $c = @{ id = (Get-Volume -DriveLetter C).UniqueId; file_system = "NTFS"; drive_letter = "C" }
   $c.file = @(Get-Entries "C:\$kubelet")
   @{ number = [int](Get-Partition -DriveLetter C).DiskNumber; style = "GPT"; partition = @(@{ volume = $c }) }
@@ -135,14 +128,14 @@ function Get-Disks {
 # Where the path of a share leads: the file server is this machine.
 function Get-Local([string]$Path) {
   if ($Path -notmatch '^\\\\[^\\]+\\([^\\]+)(.*)$') { return $Path }
-  "$place\$($Matches[1])$($Matches[2])"
+  "$work\$($Matches[1])$($Matches[2])"
 }
 
 function Add-Share([string]$Name) {
-  New-Item -ItemType Directory -Force -Path "$place\$Name" | Out-Null
+  New-Item -ItemType Directory -Force -Path "$work\$Name" | Out-Null
   if ($null -eq (Get-SmbShare -Name $Name -ErrorAction SilentlyContinue)) {
-    New-SmbShare -Name $Name -Path "$place\$Name" -FullAccess "Everyone" | Out-Null
-    & icacls.exe "$place\$Name" /grant "*S-1-1-0:(OI)(CI)F" | Out-Null
+    New-SmbShare -Name $Name -Path "$work\$Name" -FullAccess "Everyone" | Out-Null
+    Invoke-Checked "icacls.exe" "$work\$Name", "/grant", "*S-1-1-0:(OI)(CI)F" | Out-Null
   }
 }
 
@@ -153,7 +146,7 @@ function Set-Account([string]$User, [string]$Password) {
 }
 
 function Get-Servers {
-  $made = @(Get-SmbShare | Where-Object { $_.Path -like "$place\*" } | ForEach-Object {
+  $made = @(Get-SmbShare | Where-Object { $_.Path -like "$work\*" } | ForEach-Object {
       $root = $_.Path
       @{ name = $_.Name; file = @(Get-ChildItem -Recurse $root | ForEach-Object { @{ path = $_.FullName.Substring($root.Length + 1) } }) }
     })
@@ -168,15 +161,13 @@ function Get-Mappings {
 
 function Reset-Machine {
   Get-SmbGlobalMapping -ErrorAction SilentlyContinue | Remove-SmbGlobalMapping -Force
-  Get-SmbShare | Where-Object { $_.Path -like "$place\*" } | Remove-SmbShare -Force
+  Get-SmbShare | Where-Object { $_.Path -like "$work\*" } | Remove-SmbShare -Force
   foreach ($folder in "C:\$kubelet\plugins", "C:\$kubelet\pods") {
     New-Item -ItemType Directory -Force -Path $folder | Out-Null
-    Remove-Tree $folder
+    Clear-Tree $folder
   }
-  foreach ($file in Get-Images) {
-    if ((Get-DiskImage -ImagePath $file.FullName).Attached) { Dismount-DiskImage -ImagePath $file.FullName | Out-Null }
-  }
-  Remove-Tree $place
+  foreach ($file in Get-Images) { Dismount-Image $file.FullName }
+  Clear-Tree $work
 }
 
 $response = @{}

@@ -1,0 +1,206 @@
+#include "client/ctl/report/report.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "client/ctl/report/redactor.h"
+
+namespace csi_proxy::ctl::report {
+namespace {
+
+constexpr size_t kMostBytes = 60'000;
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// A part, or a step of the selftest under the name `selftest/STEP`.
+std::vector<Part> Outcomes(const NodeReport& report) {
+  std::vector<Part> outcomes(report.parts().begin(), report.parts().end());
+  for (const selftest::StepReport& step : report.selftest().steps()) {
+    Part& part = outcomes.emplace_back();
+    part.set_name(absl::StrCat("selftest/", step.name()));
+    part.set_result(selftest::Result_Name(step.result()));
+    part.set_detail(step.detail());
+  }
+  return outcomes;
+}
+
+// `[text](address)` as its text, and without the marks of code.
+std::string PlainText(absl::string_view markdown) {
+  std::string text = absl::StrReplaceAll(absl::StripAsciiWhitespace(markdown), {{"`", ""}});
+  for (size_t link = text.find("]("); link != std::string::npos; link = text.find("](")) {
+    const size_t open = text.rfind('[', link), close = text.find(')', link);
+    if (open == std::string::npos || close == std::string::npos) break;
+    text = absl::StrCat(text.substr(0, open), text.substr(open + 1, link - open - 1),
+                        text.substr(close + 1));
+  }
+  return text;
+}
+
+// At most `length` bytes, no part of a character or of a mask.
+std::string Cut(const std::string& text, size_t length) {
+  if (text.size() <= length) return text;
+  size_t end = length - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  const size_t mask = text.rfind('<', end);
+  if (mask != std::string::npos && end - mask < 20 && text.find('>', mask) >= end) end = mask;
+  return absl::StrCat(text.substr(0, end), "...");
+}
+
+std::string Cell(std::string text, size_t length) {
+  absl::RemoveExtraAsciiWhitespace(&text);
+  return absl::StrReplaceAll(Cut(text, length), {{"&", "&amp;"},
+                                                 {"<", "&lt;"},
+                                                 {">", "&gt;"},
+                                                 {"|", "\\|"},
+                                                 {"`", "\\`"},
+                                                 {"*", "\\*"},
+                                                 {"_", "\\_"},
+                                                 {"@", "&#64;"}});
+}
+
+std::string Table(const Rows& rows, size_t length) {
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    absl::StrAppend(&text, "|");
+    for (const std::string& cell : row) absl::StrAppend(&text, " ", Cell(cell, length), " |");
+    absl::StrAppend(&text, "\n");
+    if (&row != &rows.front()) continue;
+    absl::StrAppend(&text, "|");
+    for (size_t i = 0; i < row.size(); ++i) absl::StrAppend(&text, "---|");
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+// Calls `change` for each text in the message and the messages within.
+void ForEachText(pb::Message* message, const std::function<void(std::string*)>& change) {
+  const pb::Reflection& reflection = *message->GetReflection();
+  std::vector<const pb::FieldDescriptor*> fields;
+  reflection.ListFields(*message, &fields);
+  for (const pb::FieldDescriptor* field : fields) {
+    const bool is_text = field->type() == pb::FieldDescriptor::TYPE_STRING;
+    const bool is_message = field->type() == pb::FieldDescriptor::TYPE_MESSAGE;
+    const int count = field->is_repeated() ? reflection.FieldSize(*message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (is_message) {
+        ForEachText(field->is_repeated() ? reflection.MutableRepeatedMessage(message, field, i)
+                                         : reflection.MutableMessage(message, field),
+                    change);
+      } else if (is_text && field->is_repeated()) {
+        std::string text = reflection.GetRepeatedString(*message, field, i);
+        change(&text);
+        reflection.SetRepeatedString(message, field, i, std::move(text));
+      } else if (is_text) {
+        std::string text = reflection.GetString(*message, field);
+        change(&text);
+        reflection.SetString(message, field, std::move(text));
+      }
+    }
+  }
+}
+
+Redactor RedactorOf(const NodeReport& report) {
+  Redactor redactor;
+  for (const Secret& secret : report.secrets()) redactor.Know(secret.kind(), secret.value());
+  return redactor;
+}
+
+}  // namespace
+
+std::vector<Doubt> ReadDoubts(absl::string_view markdown) {
+  std::vector<Doubt> doubts;
+  for (const absl::string_view line : absl::StrSplit(markdown, '\n')) {
+    // Number, claim, source, what rests on it, what shows it, where, what if it is false.
+    const std::vector<absl::string_view> cells = absl::StrSplit(line, '|');
+    Doubt doubt;
+    if (cells.size() != 9 || !absl::SimpleAtoi(cells[1], &doubt.number)) continue;
+    doubt.claim = PlainText(cells[2]);
+    const std::vector<std::string> words = absl::StrSplit(cells[5], '`');
+    for (size_t i = 1; i < words.size(); i += 2) doubt.shown_by.push_back(words[i]);
+    doubts.push_back(std::move(doubt));
+  }
+  return doubts;
+}
+
+void Judge(const std::vector<Doubt>& doubts, NodeReport* report) {
+  const std::vector<Part> outcomes = Outcomes(*report);
+  for (const Doubt& doubt : doubts) {
+    int passed = 0, failed = 0, open = 0;
+    std::vector<std::string> did;
+    for (const std::string& name : doubt.shown_by) {
+      const auto found = std::find_if(outcomes.begin(), outcomes.end(),
+                                      [&](const Part& part) { return part.name() == name; });
+      const std::string result = found == outcomes.end() ? "did not run" : found->result();
+      ++(result == "OK" ? passed : result == "FAILED" ? failed : open);
+      did.push_back(absl::StrCat(name, ": ", result,
+                                 found == outcomes.end() || found->detail().empty() ? "" : " ",
+                                 found == outcomes.end() ? "" : found->detail()));
+    }
+    for (const diagnose::FallbackTaken& taken : report->diagnosis().fallbacks()) {
+      if (taken.doubt() != doubt.number) continue;
+      ++failed;
+      did.push_back(
+          absl::StrCat("fallback ", taken.fallback(), ": taken ", taken.times(), " times"));
+    }
+    DoubtReport& judged = *report->add_doubts();
+    judged.set_number(doubt.number);
+    judged.set_expected(doubt.claim);
+    judged.set_did(did.empty() ? "no part shows it" : absl::StrJoin(did, "; "));
+    judged.set_settled(failed > 0                ? "otherwise than expected"
+                       : passed > 0 && open == 0 ? "yes"
+                       : passed > 0              ? "in part"
+                                                 : "no");
+  }
+  std::map<std::string, int> count;
+  for (const Part& part : report->parts()) ++count[part.result()];
+  report->set_summary(absl::StrCat(count["OK"], " passed, ", count["FAILED"], " failed, ",
+                                   count["ERROR"], " did not come to their end, ", count["SKIPPED"],
+                                   " skipped"));
+}
+
+void Protect(bool redact, NodeReport* report) {
+  Redactor redactor = RedactorOf(*report);
+  report->clear_secrets();
+  ForEachText(report, [&](std::string* text) {
+    *text = WithoutControls(*text);
+    if (redact) *text = redactor.Apply(*text);
+  });
+}
+
+std::string ProtectText(bool redact, const NodeReport& report, absl::string_view text) {
+  const std::string clean = WithoutControls(text);
+  return redact ? RedactorOf(report).Apply(clean) : clean;
+}
+
+std::string ToMarkdown(const NodeReport& report) {
+  Rows doubts = {{"", "expected", "this node", "settled"}};
+  for (const DoubtReport& doubt : report.doubts()) {
+    doubts.push_back(
+        {absl::StrCat(doubt.number()), doubt.expected(), doubt.did(), doubt.settled()});
+  }
+  Rows parts = {{"part", "result", "detail"}};
+  for (const Part& part : Outcomes(report)) {
+    parts.push_back({part.name(), part.result(), part.detail()});
+  }
+  std::string text;
+  for (size_t length = 600; text.empty() || (text.size() > kMostBytes && length > 10);
+       length = length * 3 / 4) {
+    text =
+        absl::StrCat("# CSI Proxy on a node\n\n", report.about(), ". Programs: ", report.version(),
+                     ". Server that answered: ", report.server(), ". Account: ", report.account(),
+                     ".\n\n", report.summary(), "\n\n## Doubts\n\n", Table(doubts, length),
+                     "\n## Parts\n\n", Table(parts, length), "\nThe facts are in report.json.\n");
+  }
+  return text;
+}
+
+}  // namespace csi_proxy::ctl::report

@@ -1,0 +1,153 @@
+# Part of node-check.ps1: a share and an iSCSI target of this node itself, made for the selftest. Uses
+# its $work, $base, $storage and $selftestFlags, and keeps $iqn.
+
+$shareName = "csi-node-check$"
+$share = "\\$env:COMPUTERNAME\$shareName"
+$shareUser = "csi-node-check"
+$sharePassword = ""
+$iqn = ""
+$portal = "--target-portal.target-address=127.0.0.1"
+$targetName = "csi-node-check"
+$targetDisk = Join-Path $work "target.vhdx"
+$chapSecret = [System.Guid]::NewGuid().ToString("N").Substring(0, 14)
+$initiatorBegun = $false
+
+# The flag with a secret's file, which only administrators read.
+function Write-Secret([string]$Flag, [string]$Secret) {
+  [System.IO.File]::WriteAllText((Join-Path $work "secret.txt"), $Secret)
+  "--$Flag-file=$(Join-Path $work "secret.txt")"
+}
+
+function Remove-Shares {
+  if ($sharePassword -eq "") { return }
+  Get-SmbGlobalMapping -ErrorAction SilentlyContinue | Where-Object { $_.RemotePath -eq $share } | Remove-SmbGlobalMapping -Force
+  Get-SmbShare -Name $shareName -ErrorAction SilentlyContinue | Remove-SmbShare -Force
+  Get-LocalUser -Name $shareUser -ErrorAction SilentlyContinue | Remove-LocalUser
+}
+
+function Remove-Target {
+  if ($iqn -ne "") {
+    Invoke-Ctl "storage", "unstage-target", "--target-path=$base\iscsi", "--iqn=$iqn" | Out-Null
+    Invoke-Ctl "iscsi", "disconnect-target", $portal, "--iqn=$iqn" | Out-Null
+    Invoke-Ctl "iscsi", "remove-target-portal", $portal | Out-Null
+    Remove-IscsiVirtualDiskTargetMapping -TargetName $targetName -Path $targetDisk
+    Remove-IscsiServerTarget -TargetName $targetName
+  }
+  if (Test-Path $targetDisk) { Remove-IscsiVirtualDisk -Path $targetDisk }
+  if ($initiatorBegun) { Stop-Service -Name "MSiSCSI" -Force }
+}
+
+Test-Part "share-made" "the node has a share for a local user, which the selftest maps" {
+  foreach ($needed in "New-SmbShare", "New-LocalUser") { if (-not (Get-Command $needed -ErrorAction SilentlyContinue)) { Skip-Part "there is no $needed" } }
+  if ((Get-Service -Name "LanmanServer").Status -ne "Running") { Skip-Part "the service LanmanServer does not run" }
+  if ((Get-CimInstance Win32_ComputerSystem).DomainRole -ge 4) { Skip-Part "a domain controller has no local users" }
+  $script:sharePassword = "Aa1!" + [System.Guid]::NewGuid().ToString("N")
+  $secret = ConvertTo-SecureString -AsPlainText -Force $sharePassword
+  New-LocalUser -Name $shareUser -Password $secret -AccountNeverExpires -Description "node-check.ps1 of CSI Proxy" | Out-Null
+  $folder = (New-Item -ItemType Directory -Path (Join-Path $work "share")).FullName
+  Invoke-Checked "icacls.exe" $folder, "/grant", "${shareUser}:(OI)(CI)M" | Out-Null
+  New-SmbShare -Name $shareName -Path $folder -FullAccess "$env:COMPUTERNAME\$shareUser" -EncryptData $true | Out-Null
+  $script:selftestFlags += "--smb-share=$share", "--smb-username=$env:COMPUTERNAME\$shareUser", (Write-Secret "smb-password" $sharePassword)
+}
+
+Test-Part "iscsi-stopped" "while MSiSCSI is stopped the iSCSI classes answer at once" {
+  Assert-Passed "answers"
+  $state = (Get-Service -Name "MSiSCSI").Status
+  if ($state -ne "Stopped") { Skip-Part "the service MSiSCSI is $state, and is left alone" }
+  $watch = [System.Diagnostics.Stopwatch]::StartNew()
+  $call = Invoke-Ctl "iscsi", "list-target-portals"
+  $told = "$($watch.ElapsedMilliseconds) ms, exit code $($call.Code) $($call.Err.Trim()); WMI: $(Get-CimOutcome { Get-CimInstance -Namespace $storage MSFT_iSCSITargetPortal })"
+  Assert-That ($watch.ElapsedMilliseconds -lt 60000) $told
+  $told
+}
+
+Test-Part "target-made" "the node has an iSCSI target, to which the selftest connects" {
+  Assert-Passed "answers"
+  if (-not (Get-Command New-IscsiServerTarget -ErrorAction SilentlyContinue)) { Skip-Part "Install-WindowsFeature FS-iSCSITarget-Server has not been run" }
+  if ((Get-Service -Name "MSiSCSI").Status -ne "Running") {
+    Start-Service -Name "MSiSCSI"
+    $script:initiatorBegun = $true
+  }
+  New-IscsiVirtualDisk -Path $targetDisk -SizeBytes 256mb | Out-Null
+  # For this node alone.
+  $target = New-IscsiServerTarget -TargetName $targetName -InitiatorIds "IQN:$(@(Get-InitiatorPort -ConnectionType "iSCSI")[0].NodeAddress)"
+  $script:iqn = "$($target.TargetIqn)"
+  Add-IscsiVirtualDiskTargetMapping -TargetName $targetName -Path $targetDisk
+  $script:selftestFlags += "--iscsi-portal=127.0.0.1", "--iscsi-iqn=$iqn"
+}
+
+Test-Part "selftest" "csi-proxyctl selftest passes, while the service that optimises drives is disabled" {
+  Assert-Passed "answers", "disk-image"
+  $optimiser = Get-Service -Name "defragsvc" -ErrorAction SilentlyContinue
+  try {
+    if ($null -ne $optimiser) {
+      Stop-Service -Name "defragsvc" -Force
+      Set-Service -Name "defragsvc" -StartupType Disabled
+    }
+    $call = Invoke-Ctl (@("selftest", "--disk=$disk", "--work-dir=$KubeletPath\csi-proxy-selftest") + $selftestFlags)
+  } finally {
+    if ($null -ne $optimiser) { Set-Service -Name "defragsvc" -StartupType $optimiser.StartType }
+    if ($null -ne $optimiser -and $optimiser.Status -eq "Running") { Start-Service -Name "defragsvc" }
+  }
+  if (-not $call.Out.StartsWith("{")) { throw "exit code $($call.Code): $($call.Err.Trim())" }
+  Write-Text (Join-Path $work "selftest.json") $call.Out
+  $told = $call.Out | ConvertFrom-Json
+  Assert-That ($call.Code -eq 0) ((@($told.steps | Where-Object { $_.result -eq "FAILED" }) | ForEach-Object { "$($_.name): $($_.detail)" }) -join "; ")
+  "$($told.passed) passed, $($told.not_asked) not asked for"
+}
+
+# A virtual disk that is attached by diskpart must be detached to grow. That of this role stays connected, and the initiator does
+# not see by itself that it has grown (learn.microsoft.com/powershell/module/iscsitarget/resize-iscsivirtualdisk).
+Test-Part "disk-grown" "a disk grows while it is connected, and its volume grows without a rescan" {
+  Assert-Passed "selftest", "target-made"
+  Get-Answer "iscsi", "add-target-portal", $portal | Out-Null
+  Get-Answer "iscsi", "connect-target", $portal, "--iqn=$iqn" | Out-Null
+  try {
+    $number = [int]@((Get-Answer "iscsi", "get-target-disks", $portal, "--iqn=$iqn").diskIDs)[0]
+    if ((Get-CimDisk $number).Size -ne 256mb) { throw "disk $number is not of the size that was made, and is left alone" }
+    $volume = (Invoke-Stage $number "grown").volume_id
+    Resize-IscsiVirtualDisk -Path $targetDisk -SizeBytes 768mb
+    Get-Answer "volume", "resize-volume", "--volume-id=$volume", "--size-bytes=0" | Out-Null
+    $stats = [int64](Get-Answer "volume", "get-volume-stats", "--volume-id=$volume").total_bytes
+    Invoke-Unstage "grown" | Out-Null
+  } finally {
+    Invoke-Ctl "iscsi", "disconnect-target", $portal, "--iqn=$iqn" | Out-Null
+  }
+  Assert-That ($stats -gt 640mb) "the volume has $stats bytes"
+}
+
+Test-Part "iscsi-paths" "one call stages a LUN; a second session is opened when it is asked for, and its disk taken for the same" {
+  Assert-Passed "selftest", "target-made"
+  $own = @(Get-NetIPAddress -AddressFamily IPv4 | Where-Object { $_.IPAddress -ne "127.0.0.1" -and $_.AddressState -eq "Preferred" })
+  if ($own.Count -eq 0) { Skip-Part "the node has no second address" }
+  $path = "storage", "stage-target", "--portals=127.0.0.1", "--persistent", "--iqn=$iqn", "--lun-id=0", "--target-path=$base\iscsi"
+  $steps = (Get-Answer $path).steps
+  $again = @((Get-Answer $path).steps)
+  $both = Invoke-Ctl ($path + @("--portals=$($own[0].IPAddress)", "--multipath"))
+  Add-Fact "connections and disks of the target" {
+    Get-CimInstance -Namespace $storage MSFT_iSCSIConnection | Format-List -Property "*"
+    Get-CimInstance -Namespace $storage MSFT_Disk -Filter "BusType = 9" | Format-List -Property "Number", "IsOffline", "OfflineReason", "Location"
+  }
+  $count = { @(Get-CimInstance -Namespace $storage MSFT_iSCSISession | Where-Object { $_.TargetNodeAddress -eq $iqn }).Count }
+  $sessions = & $count
+  Get-Answer "storage", "unstage-target", "--target-path=$base\iscsi", "--iqn=$iqn", "--lun-id=0", "--remove-portals=$($own[0].IPAddress)" | Out-Null
+  $told = "steps: $($steps -join ' '); again: $($again -join ' '); by both: $($both.Out.Trim()) $($both.Err.Trim()); $sessions sessions, $(& $count) left"
+  Assert-That ($again.Count -eq 0 -and $sessions -eq 2 -and (& $count) -eq 0 -and ($both.Code -eq 0 -or $both.Err -match "MPIO")) $told
+  $told
+}
+
+Test-Part "iscsi-chap" "with CHAP a wrong secret, a wrong user and none are refused, and the right ones connect" {
+  Assert-Passed "selftest", "target-made"
+  Set-IscsiServerTarget -TargetName $targetName -EnableChap $true -Chap (New-Object PSCredential("csi", (ConvertTo-SecureString -AsPlainText -Force $chapSecret)))
+  Get-Answer "iscsi", "add-target-portal", $portal | Out-Null
+  $connect = "iscsi", "connect-target", $portal, "--iqn=$iqn"
+  $told = @((Invoke-Ctl $connect).Err.Trim())
+  foreach ($case in @("csi", "notthesecret12"), @("someone", $chapSecret)) {
+    $told += (Invoke-Ctl ($connect + @("--auth-type=ONE_WAY_CHAP", "--chap-username=$($case[0])", (Write-Secret "chap-secret" $case[1])))).Err.Trim()
+  }
+  Get-Answer ($connect + @("--auth-type=ONE_WAY_CHAP", "--chap-username=csi", (Write-Secret "chap-secret" $chapSecret))) | Out-Null
+  $session = @(Get-CimInstance -Namespace $storage MSFT_iSCSISession | Where-Object { $_.TargetNodeAddress -eq $iqn })[0]
+  Get-Answer "iscsi", "disconnect-target", $portal, "--iqn=$iqn" | Out-Null
+  Assert-That (@($told | Where-Object { $_ -match "0xefff00" }).Count -eq 3 -and $session.AuthenticationType -eq "ONEWAYCHAP") "$($told -join '; '); $($session.AuthenticationType)"
+  $told
+}
