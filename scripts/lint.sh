@@ -2,7 +2,8 @@
 # Checks the style of tracked files: the format of all C++, all shell scripts by shellcheck, and a share
 # of the C++ by clang-tidy. The share is of the files that have changed since the last release's tag, or
 # of all files without a tag; each day has another one, which takes about two minutes. Checks as well
-# that SECURITY.md has been through the advisories of the libraries' versions, the workflows of GitHub, and with --all or
+# that SECURITY.md has been through the advisories of the libraries' versions, that the pages have the figures of
+# integration/bench/results.json, the workflows of GitHub, and with --all or
 # CSI_PROXY_VET=yes the benchmarks' Go programs.
 #
 #   scripts/lint.sh          as above
@@ -36,6 +37,7 @@ tracked '*.cc' '*.h' '*.c' | xargs -P "$(nproc)" -n 60 clang-format --dry-run --
 { tracked '*.sh' && echo integration/wine/{run,node_run} .ci/run; } |
   xargs shellcheck --severity=warning --exclude=SC2034,SC2155 || failed=1
 scripts/check-advisories.py || failed=1
+integration/bench/figures.py || failed=1
 . integration/support/go.sh
 "$go" run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 .github/workflows/*.yml || failed=1
 # Takes a minute, because no other step builds all of the benchmarks' Go programs.

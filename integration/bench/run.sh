@@ -7,7 +7,8 @@
 #   integration/bench/run.sh env [PODS [LIFE_MS [SECONDS]]]     the sample driver's environment variables, with pods coming and going
 #   integration/bench/run.sh wine [SECONDS_PER_TURN [TURNS]]    the Go service v1.3.0, under Wine
 #
-# build/peer/{linux,wine}.json keep the figures of every turn.
+# build/peer/{linux,wine}.json keep the figures of every turn, and results.json here the medians, which `figures.py copy`
+# then copies to the pages.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 what='echo'
@@ -54,3 +55,4 @@ case $what in
     "$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$out/wine" "$@"
     ;;
 esac
+if [[ -f $out/$what.json ]]; then integration/bench/figures.py record "$what" "$out/$what.json" "run.sh $what${*:+ $*}"; fi

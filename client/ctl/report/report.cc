@@ -55,7 +55,8 @@ std::string Cut(const std::string& text, size_t length) {
   return absl::StrCat(text.substr(0, end), "...");
 }
 
-std::string Cell(std::string text, size_t length) {
+std::string Cell(absl::string_view value, size_t length) {
+  std::string text = absl::StrReplaceAll(value, {{"\n", " "}, {"\t", " "}});
   absl::RemoveExtraAsciiWhitespace(&text);
   return absl::StrReplaceAll(Cut(text, length), {{"&", "&amp;"},
                                                  {"<", "&lt;"},

@@ -95,3 +95,4 @@ python3 "$here/calls.py" --ours "$out/ours.record" "$out/ours-manual.record" \
 echo
 python3 "$here/trips.py" --ours "$out/ours-drivers.record" --theirs "$out/release-drivers.record" \
   --library "$out/library-drivers.record" --readme "$here/../README.md" "${write[@]}" | tee "$out/trips.md"
+[[ ${#write[@]} == 0 ]] || integration/bench/figures.py record trips "$out/trips.md" "integration/wine/node/peer.sh"

@@ -19,6 +19,15 @@ type Server struct {
 	Command []string
 	Process Process
 	got     map[key][]float64
+	// The rows of the table that this server stands first in.
+	rows []row
+}
+
+// A row of a table: the wanted ratio of the first server to the second is empty when there is none.
+type row struct {
+	Load   string `json:"load"`
+	Figure string `json:"figure"`
+	Target string `json:"target"`
 }
 
 func NewServer(name string, command ...string) *Server {
@@ -86,6 +95,7 @@ func (t Table) Head() {
 }
 
 func (t Table) Row(load, what, target string) {
+	t.Servers[0].rows = append(t.Servers[0].rows, row{load, what, target})
 	name := what
 	if load != "" {
 		name += " (" + load + ")"

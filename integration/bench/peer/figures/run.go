@@ -55,6 +55,7 @@ func WriteRun(run map[string]any, servers []*Server, path string) {
 		}
 	}
 	run["servers"] = all
+	run["rows"] = servers[0].rows
 	text, err := json.MarshalIndent(run, "", "  ")
 	Must(err)
 	Must(os.WriteFile(path, append(text, '\n'), 0o644))
