@@ -35,7 +35,7 @@ complete -F _csi_proxyctl csi-proxyctl
 // no completer for a word that is `-` or begins with a single one (PowerShell issue 2912), and
 // offers the flags for an empty word and for `--a`.
 constexpr char kPowerShell[] =
-    R"(Register-ArgumentCompleter -Native -CommandName csi-proxyctl, csi-proxyctl.exe -ScriptBlock {
+    R"(Register-ArgumentCompleter -Native -CommandName 'csi-proxyctl', 'csi-proxyctl.exe' -ScriptBlock {
   param($word, $ast, $cursor)
   $flags = '{flags}'
   $after = @{

@@ -24,7 +24,7 @@ const windows = new Set(`add-fact add-iscsivirtualdisktargetmapping clear-disk c
   get-itemproperty get-localuser get-location get-netipaddress get-partition get-process get-service get-smbglobalmapping
   get-smbshare get-volume get-winevent initialize-disk install-windowsfeature invoke-cimmethod invoke-expression
   invoke-webrequest join-path mount-diskimage new-iscsiservertarget new-iscsivirtualdisk new-item new-localuser new-object
-  new-service new-smbshare new-vhd out-null out-string remove-item remove-iscsiservertarget remove-iscsivirtualdisk
+  new-service new-smbshare new-vhd out-null out-string register-argumentcompleter remove-item remove-iscsiservertarget remove-iscsivirtualdisk
   remove-iscsivirtualdisktargetmapping remove-localuser remove-smbglobalmapping remove-smbshare resize-iscsivirtualdisk
   resolve-path restart-service select-object select-string set-content set-disk set-iscsiservertarget set-item
   set-itemproperty set-localuser set-service set-strictmode sort-object split-path start-service start-sleep stop-process

@@ -213,8 +213,8 @@ const std::vector<Step>& Steps() {
        "smb-share",
        UnmapShare},
       {"smb-refusals",
-       "a wrong password, an absent share and a second user of one server are refused, each with "
-       "its own error",
+       "a wrong password and an absent share are refused, each with its own code, and a second "
+       "user of one server",
        {"smb.NewSmbGlobalMapping", "smb.RemoveSmbGlobalMapping"},
        {"smb-unmap"},
        "smb-share",
