@@ -70,38 +70,38 @@ rm -rf "$out"
 mkdir -p "$out"
 touch "$out"/{passed,failed,again,second}
 
-# The steps: tier | lane | name | command. Steps of lane 0 run alone, in order, before the others. Then lanes 1 and
+# The steps: tier | lane | what is fetched from outside (scripts/reach.sh) | name | command. Steps of lane 0 run alone, in order, before the others. Then lanes 1 and
 # 2 run side by side, each in order. Lane 1 never runs ninja, lane 2 has its own Wine prefix, and no folder of
 # results is written by both.
 table="
-quick   | 0 | tests                                   | ctest --preset release --parallel 2
-quick   | 2 | style                                   | scripts/lint.sh $lint
-quick   | 2 | quick start                             | scripts/quickstart.sh
-quick   | 2 | the README's program                    | scripts/check-guides.sh --readme
-quick   | 2 | links                                   | scripts/check-links.py
-all     | 0 | node sidecars                           | integration/peers/sidecars/run.sh
-all     | 0 | attacks                                 | integration/service/hostile/run.sh --linux --short
-all     | 2 | Go module                               | integration/peers/go/run.sh
-all     | 2 | a new driver's first test               | integration/packages/new_driver/run.sh
-all     | 2 | csi-sanity on the sample driver         | integration/drivers/sample/sanity.sh
-all     | 2 | manifests, alerts                       | scripts/deploy/check.sh
-all     | 2 | images                                  | integration/packages/oci/run.sh
-all     | 2 | foreign tools                           | integration/peers/foreign/run.sh
-all     | 2 | Node.js                                 | integration/peers/nodejs/run.sh
-all     | 2 | installed libraries                     | integration/packages/consumer/run.sh
-all     | 2 | drivers' pages                          | scripts/check-guides.sh
-windows | 1 | tests for Windows                       | ctest --test-dir build/windows --output-on-failure
-windows | 1 | released Go clients                     | integration/peers/legacy_go/run.sh 2
-windows | 1 | drivers' own code                       | integration/drivers/run.sh
-windows | 1 | drivers' code as their pages change it  | integration/drivers/run.sh --changed
-windows | 1 | Node.js for Windows                     | integration/peers/nodejs/run.sh --windows
-windows | 1 | the Go release on the simulated node    | integration/wine/node/peer.sh
-windows | 2 | a release                               | integration/packages/release/run.sh
-windows | 2 | Go module under Wine                    | integration/peers/go/run.sh --windows
-windows | 2 | attacks under Wine                      | integration/service/hostile/run.sh --windows --short
-windows | 2 | images with the programs for Windows    | integration/packages/oci/run.sh --windows
-windows | 2 | installed libraries for Windows         | integration/packages/consumer/run.sh --windows
-windows | 2 | PowerShell scripts                      | scripts/bootstrap/check.sh
+quick   | 0 | -   | tests                                   | ctest --preset release --parallel 2
+quick   | 2 | go  | style                                   | scripts/lint.sh $lint
+quick   | 2 | -   | quick start                             | scripts/quickstart.sh
+quick   | 2 | -   | the README's program                    | scripts/check-guides.sh --readme
+quick   | 2 | -   | links                                   | scripts/check-links.py
+all     | 0 | go  | node sidecars                           | integration/peers/sidecars/run.sh
+all     | 0 | go  | attacks                                 | integration/service/hostile/run.sh --linux --short
+all     | 2 | go  | Go module                               | integration/peers/go/run.sh
+all     | 2 | go  | a new driver's first test               | integration/packages/new_driver/run.sh
+all     | 2 | go  | csi-sanity on the sample driver         | integration/drivers/sample/sanity.sh
+all     | 2 | go  | manifests, alerts                       | scripts/deploy/check.sh
+all     | 2 | go  | images                                  | integration/packages/oci/run.sh
+all     | 2 | go  | foreign tools                           | integration/peers/foreign/run.sh
+all     | 2 | npm | Node.js                                 | integration/peers/nodejs/run.sh
+all     | 2 | -   | installed libraries                     | integration/packages/consumer/run.sh
+all     | 2 | go  | drivers' pages                          | scripts/check-guides.sh
+windows | 1 | -   | tests for Windows                       | ctest --test-dir build/windows --output-on-failure
+windows | 1 | go  | released Go clients                     | integration/peers/legacy_go/run.sh 2
+windows | 1 | go  | drivers' own code                       | integration/drivers/run.sh
+windows | 1 | go  | drivers' code as their pages change it  | integration/drivers/run.sh --changed
+windows | 1 | npm | Node.js for Windows                     | integration/peers/nodejs/run.sh --windows
+windows | 1 | go  | the Go release on the simulated node    | integration/wine/node/peer.sh
+windows | 2 | go  | a release                               | integration/packages/release/run.sh
+windows | 2 | go  | Go module under Wine                    | integration/peers/go/run.sh --windows
+windows | 2 | go  | attacks under Wine                      | integration/service/hostile/run.sh --windows --short
+windows | 2 | go  | images with the programs for Windows    | integration/packages/oci/run.sh --windows
+windows | 2 | -   | installed libraries for Windows         | integration/packages/consumer/run.sh --windows
+windows | 2 | npm | PowerShell scripts                      | scripts/bootstrap/check.sh
 "
 
 # run LOG COMMAND: shows the output as it comes, or, in a lane, only if the command fails.
@@ -120,19 +120,20 @@ failed_tests() { sed -nE 's/^[[:space:]]*[0-9]+ - (.*) \([A-Za-z].*\).*/\1/p' "$
 # Prints how many tests ctest has run and how many have failed; nothing for another command.
 counts() { sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\2 \1/p' "$1"; }
 
-# step NAME COMMAND: counts a step, or each test of ctest. `again` runs again what has failed.
+# step NAME COMMAND [NEEDS]: counts a step, or each test of ctest. `again` runs again what has failed.
 step() {
   local since=$SECONDS log all=1 bad=1 counted=
   log=$(log_of "$1")
   echo "== $1"
-  if run "$log" "$2"; then bad=0; else echo "$1|$2" >>"$out/again"; fi
+  if run "$log" "$2"; then bad=0; else echo "$1|$2|${3-}" >>"$out/again"; fi
   [[ $2 != ctest* ]] || counted=$(counts "$log")
   [[ -z $counted ]] || read -r all bad <<<"$counted"
   echo $((all - bad)) >>"$out/passed"
   echo "-- $1: $([[ $bad == 0 ]] || echo "$bad FAILED, ")$((SECONDS - since)) s"
 }
-# again NAME COMMAND: runs the failed step once more, alone, because on two busy cores Wine sometimes stops a
-# program. The summary lists what passed only then, so that a test that fails often is noticed and mended.
+# again NAME COMMAND [NEEDS]: runs the failed step once more, alone, because on two busy cores Wine sometimes stops a
+# program. The summary lists what passed only then, so that a test that fails often is noticed and mended. A step that
+# fails where what it fetches is out of reach says so.
 again() {
   local log name names=$1 command=$2 still=
   log=$(log_of "$1")
@@ -147,7 +148,8 @@ again() {
   fi
   while read -r name; do
     if grep -qxF "$name" <<<"$still"; then
-      echo "$name" >>"$out/failed"
+      missing=$([[ -z ${3-} ]] || scripts/reach.sh "$3") || true
+      echo "$name${missing:+: $missing}" >>"$out/failed"
     else
       echo "$name" >>"$out/second"
       echo 1 >>"$out/passed"
@@ -156,9 +158,9 @@ again() {
 }
 # lane NUMBER: runs the requested steps of a lane.
 lane() {
-  local lane=$1 of at name command
-  while IFS='|' read -r of at name command; do
-    read -r of at <<<"$of $at"
+  local lane=$1 of at needs name command
+  while IFS='|' read -r of at needs name command; do
+    read -r of at needs <<<"$of $at $needs"
     read -r name <<<"$name"
     read -r command <<<"$command"
     # The quick tier has no lanes, and shows all output as it comes.
@@ -170,7 +172,7 @@ lane() {
       windows) [[ $windows == yes ]] || continue ;;
       *) continue ;;
     esac
-    step "$name" "$command"
+    step "$name" "$command" "${needs#-}"
   done <<<"$table"
 }
 build() {
@@ -218,9 +220,12 @@ if [[ $tier == all ]]; then
   wait "$lane_1"
 fi
 [[ $fuzz == no ]] || step "fuzzers" "scripts/fuzz.sh 60"
-while IFS='|' read -r name command; do again "$name" "$command"; done <"$out/again"
+while IFS='|' read -r name command needs; do again "$name" "$command" "$needs"; done <"$out/again"
 
 sed 's/^/passed when run again: /' "$out/second"
 sed 's/^/failed: /' "$out/failed"
+if grep -q 'cannot be fetched from here' "$out/failed"; then
+  echo "Every other step works without. Those that fetch nothing:$(awk -F' *[|] *' '$3 == "-" { printf " %s;", $4 }' <<<"$table")"
+fi
 echo "$(awk '{ n += $1 } END { print n + 0 }' "$out/passed") passed, $(wc -l <"$out/failed") failed"
 [[ ! -s $out/failed ]]

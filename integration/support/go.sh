@@ -1,11 +1,17 @@
 # shellcheck shell=bash
-# To be sourced: $go is a Go for integration/go.mod.
+# To be sourced: $go is a Go for integration/go.mod. Returns 1, and says why, when there is none.
 #
 # Since 1.21 a Go that is too old fetches a newer one; for an older Go, as Debian 12 has, that newer
 # one is a module like any other.
 go=go
 if [[ -z $(go env GOTOOLCHAIN) ]]; then
-  root=$(go mod download -json "golang.org/toolchain@v0.0.1-go1.26.0.linux-$(go env GOARCH)" | jq -r .Dir)
+  toolchain=golang.org/toolchain@v0.0.1-go1.26.0.linux-$(go env GOARCH)
+  downloaded=$(go mod download -json "$toolchain" 2>&1) || {
+    echo "$(go env GOVERSION) is too old for integration/go.mod, and the newer one is a Go module that cannot be fetched:" \
+      "$(jq -r '.Error // empty' <<<"$downloaded" 2>/dev/null || echo "$downloaded")" >&2
+    return 1
+  }
+  root=$(jq -r .Dir <<<"$downloaded")
   chmod -R u+x "$root/bin" "$root/pkg/tool"
   go=$root/bin/go
 fi
