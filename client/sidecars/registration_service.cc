@@ -10,7 +10,7 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// What the kubelet expects: the version of the registration API, not of CSI
+// The values that the kubelet expects. It compares the version with 1.0.0, not with CSI's release
 // (https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/volume/csi/csi_plugin.go).
 constexpr char kType[] = "CSIPlugin", kVersion[] = "1.0.0";
 

@@ -7,7 +7,7 @@
 namespace csi_proxy::ctl::top {
 namespace {
 
-// Some twenty times what every rpc and 64 clients come to.
+// The most that is read: about twenty times the metrics of every rpc and 64 clients.
 constexpr size_t kMaxBytes = 16 << 20;
 
 }  // namespace
