@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The service as a console program, as nssm and containers run it: Ctrl-C drains and ends it.
+# Runs the service as a console program, as nssm and containers do: Ctrl-C drains and ends it.
 #
 #   integration/wine/console_test.sh CSI_PROXY_SIMULATED.exe
 set -euo pipefail
@@ -7,10 +7,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 log=$(mktemp)
 terminal=$(mktemp)
 trap 'cat "$log" "$terminal"; rm -f "$log" "$terminal"' EXIT
-# Waits for a word in the log.
+# Waits up to $2 tenths of a second until the log contains $1.
 says() { for _ in $(seq 1 "$2"); do ! grep -q "$1" "$log" || return 0; sleep 0.1; done; return 1; }
-# A terminal of its own, at which Ctrl-C is typed once the pipes are there; a key that came before the
-# console read any is typed again. The program takes the shell's place, which the key would end too.
+# Types Ctrl-C once the pipes are served, and again while the log shows no stop: a key typed before
+# the console reads is lost. The program replaces its shell, because Ctrl-C would end the shell too.
 type_ctrl_c() {
   says ' serves ' 300
   for _ in 1 2 3 4 5; do

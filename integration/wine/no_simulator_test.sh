@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The programs that run on Windows nodes as SYSTEM hold no part of server/simulator.
+# Fails if a program that runs on Windows nodes as SYSTEM contains any part of server/simulator.
 #
-#   integration/wine/no_simulator_test.sh CONTROL... -- FILE...   the controls are programs that do
+#   integration/wine/no_simulator_test.sh CONTROL... -- FILE...   the controls are programs that do contain it
 set -euo pipefail
 
-# Names of the simulator's types, of its protos' files, and of a scenario.
+# Lists the simulator's marks in a program: its types, its protos' files and a scenario.
 parts() { grep -aoE '9simulated[0-9A-Z]|server/simulator/[a-z]+\.proto|azure-scsi' "$1" | sort -u; }
 
 while [[ $1 != -- ]]; do

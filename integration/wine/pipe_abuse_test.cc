@@ -1,7 +1,7 @@
-// Hostile clients on a pipe of the shipped program.
+// Attacks the shipped program through a pipe.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-// psapi.h wants it first.
+// psapi.h and winternl.h need windows.h first.
 #include <windows.h>
 // clang-format off
 #include <psapi.h>
@@ -45,8 +45,9 @@ bool Send(const win32::UniqueHandle& pipe, absl::string_view data) {
          written == data.size();
 }
 
-// Reads until the server ends the connection, and no longer than a minute. It must disconnect it:
-// an end that it merely closed would keep the pipe's name on Windows.
+// Reads until the server ends the connection, at most a minute. Returns true if the server
+// disconnected the pipe: on Windows, a server end that is merely closed keeps the pipe's name in
+// use.
 bool Disconnected(const win32::UniqueHandle& pipe) {
   const absl::Time end = absl::Now() + absl::Minutes(1);
   DWORD waiting = 0;
@@ -85,8 +86,8 @@ class PipeAbuseTest : public testing::Test {
     return Call(client);
   }
 
-  // Makes a call from another process, for the service takes each process for a client. Returns
-  // whether the call succeeded.
+  // Makes a call from another process, which the service treats as another client. Returns true if
+  // the call succeeded.
   bool OtherClientIsServed() {
     auto other = ChildProcess::Start({CSI_PROXYCTL_BINARY, "filesystem", "path-exists", "--api=v1",
                                       R"(--path=C:\var\lib\kubelet)", "--timeout=20s"},
@@ -126,13 +127,13 @@ TEST_F(PipeAbuseTest, AbandonedConnectionsCostLittleAndAreGoneAfterTheDeadline) 
   RecordProperty("bytes_per_idle_connection", static_cast<int>(grown / kAbandoned));
   std::cout << grown / kAbandoned << " bytes per idle connection" << std::endl;
   EXPECT_LE(grown / kAbandoned, 20u << 10);
-  // One that is not ended is waited for once.
+  // all_of stops at the first connection that is not ended, so the test waits only once.
   EXPECT_TRUE(std::all_of(abandoned.begin(), abandoned.end(), Disconnected));
   std::cout << "their deadline has passed" << std::endl;
   stop = true;
   for (std::thread& caller : callers) caller.join();
   EXPECT_GT(calls, 100);
-  // Others find the room that those have left.
+  // New connections reuse the handles of the ended ones.
   const DWORD room = HandleRoom(process_);
   abandoned.clear();
   ASSERT_GT(room, kAbandoned);
@@ -149,7 +150,7 @@ TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
   while (idle.size() < 1100) {
     idle.push_back(Dial());
     ASSERT_TRUE(idle.back().valid()) << idle.size();
-    // Beyond the client's share one of its connections may end before it has sent anything.
+    // Beyond the client's share, the service may end one of the client's connections early.
     if (!Send(idle.back(), begin)) ++ended;
   }
   std::cout << ended << " of 1100 ended at once\n";
@@ -159,15 +160,16 @@ TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
     EXPECT_TRUE(OtherClientIsServed());
     EXPECT_LT(absl::Now() - start, absl::Seconds(5));
   }
-  // The first ones have made room, the last ones live; but not each of them, for those that come
-  // nearly at once may be seen in another order.
+  // Old connections were evicted and recent ones live. Some recent ones may be gone too, because
+  // the service may accept nearly simultaneous connections in another order.
   EXPECT_TRUE(Disconnected(idle.front()));
   EXPECT_TRUE(std::any_of(idle.end() - 10, idle.end(), [](const win32::UniqueHandle& pipe) {
     return Send(pipe, absl::string_view("\0\0\0\4\1\0\0\0\0", 9));
   }));
 }
 
-// Wine frees a name that only clients keep; the model in server/rpc/pipe/testing does not.
+// Only proves a restart: Wine frees a name that only clients keep open, Windows does not. The model
+// in server/rpc/pipe/testing behaves like Windows.
 TEST_F(PipeAbuseTest, ItStartsAgainWhileClientsKeepTheirEnds) {
   Start({});
   std::vector<win32::UniqueHandle> kept;
@@ -192,7 +194,7 @@ TEST_F(PipeAbuseTest, ClientsThatVanishMidCallLeakNothing) {
       const win32::UniqueHandle pipe = Dial();
       ASSERT_TRUE(pipe.valid()) << i;
       ASSERT_TRUE(Send(pipe, absl::StrCat(rpc::kHttp2Preface, settings)));
-      // And one that gives up a call the service is at, and its connection with it.
+      // This client abandons a call that the service is executing.
       const filesystem::v1::Client client(Connect(server_->client_options()).value());
       filesystem::v1::PathExistsRequest request;
       request.set_path(R"(C:\var\lib\kubelet)");
@@ -232,17 +234,17 @@ TEST_F(PipeAbuseTest, GarbageEndsItsConnectionAndNothingElse) {
     for (const std::string& input : inputs) {
       const win32::UniqueHandle pipe = Dial();
       ASSERT_TRUE(pipe.valid());
-      // The server may end it while it is still being written to.
+      // The server may end the connection during the write.
       (void)Send(pipe, input);
     }
-    // This process is barred before long.
+    // The service soon bars this process, so another one calls.
     if (i % 5 == 4) {
       EXPECT_TRUE(OtherClientIsServed()) << i;
     }
   }
 }
 
-// gRPC alone would take 200 MB of each, and keep the bytes of the first.
+// gRPC alone would read 200 MB of each flood, and keep those of the first in memory.
 TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
   constexpr size_t kFlood = size_t{200} << 20;
   const std::string ping = rpc::Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
@@ -277,7 +279,7 @@ TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
   for (const auto& flood : floods) {
     const win32::UniqueHandle pipe = Dial();
     ASSERT_TRUE(pipe.valid());
-    // The server's settings are left unread; they fit the pipe.
+    // Leaves the server's settings unread; they fit the pipe's buffer.
     bool open = Send(
         pipe, absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""), flood.first));
     size_t sent = 0;
@@ -290,24 +292,25 @@ TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
     std::cout << flood.name << ": ended after " << sent << " bytes, " << WorkingSet(process_) / 1024
               << " KiB against " << before / 1024 << '\n';
     EXPECT_LT(WorkingSet(process_), before + before / 2) << flood.name;
-    // Only this process has an empty purse.
+    // Only this process has used up its allowance.
     EXPECT_TRUE(OtherClientIsServed()) << flood.name;
   }
 }
 
-// The header block of a PathExists: :method POST, :scheme http, :path, te (RFC 7541, appendix A).
+// Returns the header block of a PathExists: :method POST, :scheme http, :path, te (RFC 7541,
+// appendix A).
 std::string HeadersOfCall() {
   const std::string path = "/v1.Filesystem/PathExists";
   return absl::StrCat("\x83\x86\x04", std::string(1, static_cast<char>(path.size())), path,
                       absl::string_view("\0\x02te\x08trailers", 13));
 }
 
-// gRPC would keep a buffer of 8 KiB for each byte that comes alone: 65 MB of these.
+// gRPC would keep a buffer of 8 KiB for each byte that comes alone: 65 MB for these.
 TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
   Start({});
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
   const size_t before = WorkingSet(process_);
-  // With :authority and content-type gRPC takes the call, and waits for a message of 256 KiB.
+  // With :authority and content-type, gRPC accepts the call and waits for a message of 256 KiB.
   const std::string headers =
       absl::StrCat(HeadersOfCall(), "\x01\x09localhost\x0f\x10\x10", "application/grpc");
   const std::string message("\0\0\4\0\0", 5);
@@ -323,13 +326,13 @@ TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
     ASSERT_TRUE(Send(pipes.back(), data.substr(0, 9)));
     for (size_t sent = 0; sent < 4000; ++sent) {
       ASSERT_TRUE(Send(pipes.back(), data.substr(9 + sent, 1))) << i << ' ' << sent;
-      // Waits until the service has read it, by itself.
+      // Returns when the service has read the byte, so each byte is read alone.
       ASSERT_TRUE(FlushFileBuffers(pipes.back().get())) << i << ' ' << sent;
     }
   }
   std::cout << WorkingSet(process_) / 1024 << " KiB against " << before / 1024 << '\n';
   EXPECT_LT(WorkingSet(process_), before + (size_t{12} << 20));
-  // Frames of a byte each, until the client's account is full.
+  // Sends frames of one byte until the client's account is full.
   const win32::UniqueHandle pipe = Dial();
   ASSERT_TRUE(pipe.valid());
   bool open = Send(pipe, absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""),
@@ -344,8 +347,8 @@ TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
   EXPECT_TRUE(CallOnce().ok());
 }
 
-// gRPC works, and keeps memory, for a call whose answer is not read. Forty connections of 512 such
-// calls would take 400 MB.
+// gRPC executes calls whose answers are not read, and keeps memory for them. Forty connections with
+// 512 such calls each would take 400 MB.
 TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
   Start({});
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
@@ -370,7 +373,7 @@ TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
   std::cout << WorkingSet(process_) / 1024 << " KiB against " << before / 1024 << '\n';
   EXPECT_EQ(ended, 40);
   EXPECT_LT(WorkingSet(process_), before + (size_t{60} << 20));
-  // Eight and a few, as time passes; the rest were not let in.
+  // About eight connections reach the limit of streams before the client is barred.
   EXPECT_THAT(server_->Log(), testing::AllOf(testing::HasSubstr("streams (1 so far)"),
                                              testing::Not(testing::HasSubstr("(16 so far)"))));
   EXPECT_TRUE(OtherClientIsServed());
@@ -383,8 +386,8 @@ TEST_F(PipeAbuseTest, LargeMessagesAreRefused) {
   request.set_path(std::string(2 << 20, 'x'));
   const absl::Status large = client.PathExists(request).status();
   EXPECT_TRUE(absl::IsResourceExhausted(large)) << large.code();
-  // gRPC takes a message whole before it measures it: the guard does not wait for that, and ends
-  // the connection.
+  // gRPC would receive the whole message before it compares the size. The guard ends the connection
+  // first.
   request.set_path(std::string(100 << 20, 'x'));
   const absl::Status huge = client.PathExists(request).status();
   EXPECT_TRUE(absl::IsUnavailable(huge)) << huge.code();

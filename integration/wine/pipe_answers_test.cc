@@ -1,4 +1,4 @@
-// The bytes that a client gets on a pipe, and how many reads it needs for them.
+// Tests which bytes a client gets on a pipe, and in how many reads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace csi_proxy::integration {
 namespace {
 
-// PathExists on another stream, behind a ping, as grpc-go's client sends them together (RFC 7541,
-// appendix A has the indices).
+// Returns a ping and a PathExists on `stream`, as grpc-go's client sends them together (RFC 7541,
+// appendix A has the header indices).
 std::string PingAndCall(uint8_t stream) {
   const std::string headers = absl::StrCat(
       "\x83\x86", absl::string_view("\x04\x19", 2), "/v1.Filesystem/PathExists",
@@ -29,7 +29,8 @@ std::string PingAndCall(uint8_t stream) {
                       rpc::Frame(rpc::kData, rpc::kEndStream, stream, request));
 }
 
-// A client with a read under way gets it done by the first write.
+// The server's first write completes a read that is under way, so the acknowledgement and the
+// answer must be in one write.
 TEST(PipeAnswersTest, AnAnswerComesWithTheAcknowledgementOfAPing) {
   const auto server = ServerProcess::Start({"--pipe-sddl=D:P(A;;GA;;;WD)"});
   ASSERT_TRUE(server.ok()) << server.status();
@@ -39,10 +40,10 @@ TEST(PipeAnswersTest, AnAnswerComesWithTheAcknowledgementOfAPing) {
   ASSERT_TRUE(pipe.valid());
   const win32::UniqueHandle has_read(CreateEventW(nullptr, TRUE, FALSE, nullptr));
   const win32::UniqueHandle has_written(CreateEventW(nullptr, TRUE, FALSE, nullptr));
-  // Frames with the flag of an acknowledgement, or of a stream's end.
+  // Frames with END_STREAM or ACK, which are the same bit.
   constexpr int kAnswer = 0x80 | rpc::kHeaders, kPingAck = 0x80 | rpc::kPing;
   rpc::Http2Frames frames;
-  // Sends something while a read is under way, and gives the types of the frames that it gets.
+  // Sends `sent` while a read is under way. Returns the types of the frames received.
   const auto talk = [&](absl::string_view sent) {
     std::string received(4096, '\0');
     OVERLAPPED reading{}, writing{};
@@ -67,7 +68,7 @@ TEST(PipeAnswersTest, AnAnswerComesWithTheAcknowledgementOfAPing) {
   int together = 0;
   for (int call = 0; call < kCalls; ++call) {
     absl::SleepFor(absl::Milliseconds(20));
-    // The rest of what the server has said so far.
+    // Reads what the server has sent so far.
     DWORD waiting = 0;
     while (PeekNamedPipe(pipe.get(), nullptr, 0, nullptr, &waiting, nullptr) && waiting > 0) {
       talk("");

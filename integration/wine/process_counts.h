@@ -1,8 +1,8 @@
-// Counts a process's handles and memory, which tests of leaks compare.
+// Counts a process's handles and memory for tests of leaks.
 #pragma once
 
 #include "server/base/win32.h"
-// Needs what the above defines.
+// psapi.h and winternl.h need the header above.
 #include <psapi.h>
 #include <winternl.h>
 
@@ -13,8 +13,8 @@
 
 namespace csi_proxy::integration {
 
-// Returns how many handles a process holds; under Wine, for how many it has had room at once (a
-// power of two). Wine's GetProcessHandleCount counts none.
+// Returns the number of handles of a process. Under Wine it is the capacity of the handle table (a
+// power of two), because Wine's GetProcessHandleCount returns 0.
 inline DWORD HandleRoom(const win32::UniqueHandle& process) {
   std::vector<char> buffer(1 << 20);
   ULONG needed = 0;

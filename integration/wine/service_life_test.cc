@@ -1,8 +1,7 @@
-// The life of the Windows service under the service control manager, from its installation to its
-// removal, with the shipped programs.
+// Tests the shipped programs under the service control manager, from installation to removal.
 #include <windows.h>
 
-// Behind windows.h.
+// The headers below need windows.h first.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sddl.h>
@@ -45,7 +44,7 @@ std::string ReadFile(const fs::path& path) {
   return text.str();
 }
 
-// A shipped program: as built, or of the folder of an unpacked release.
+// Returns the program as built, or that of the unpacked release in CSI_PROXY_TEST_PROGRAMS.
 std::string Shipped(const fs::path& built) {
   const char* released = std::getenv("CSI_PROXY_TEST_PROGRAMS");
   return (released == nullptr ? built : released / built.filename()).string();
@@ -54,10 +53,10 @@ std::string Shipped(const fs::path& built) {
 class ServiceLifeTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { std::cout << "testing " << Shipped(CSI_PROXY_BINARY) << "\n"; }
-  // With a letter that the code page of Western Windows does not have.
+  // The folder's name contains a letter that Windows-1252 does not have.
   ServiceLifeTest() : base_(NewTestDirectory()), directory_(base_ / u8"Bałtyk") {
     fs::create_directory(directory_);
-    // It has the same main as the shipped program, whose node would be Wine.
+    // The simulated program has the main of the shipped program; the latter's node would be Wine.
     fs::copy_file(CSI_PROXY_SIMULATED_BINARY, Program());
     Run({"uninstall"});
   }
@@ -67,7 +66,6 @@ class ServiceLifeTest : public testing::Test {
     fs::remove_all(base_, ignored);
   }
 
-  // Gives a folder an access list.
   static void SetAccess(const fs::path& folder, const wchar_t* sddl) {
     PSECURITY_DESCRIPTOR descriptor = nullptr;
     ASSERT_TRUE(ConvertStringSecurityDescriptorToSecurityDescriptorW(sddl, SDDL_REVISION_1,
@@ -77,11 +75,11 @@ class ServiceLifeTest : public testing::Test {
   }
 
   fs::path Program() const { return directory_ / "csi-proxy.exe"; }
-  // The log is at a path that the C library can name, for the C library opens it.
+  // The C library opens the log, so the path has only letters of its code page.
   std::string LogPath() const { return (base_ / "csi-proxy.log").string(); }
   std::string Log() const { return ReadFile(base_ / "csi-proxy.log"); }
 
-  // Runs a program to its end; its exit code, and what it said in `said_`.
+  // Runs a program to its end. Stores its output in `said_` and returns its exit code.
   int Execute(std::vector<std::string> command) {
     const std::string output = (base_ / "output").string();
     fs::remove(output);
@@ -117,7 +115,7 @@ class ServiceLifeTest : public testing::Test {
 
 TEST_F(ServiceLifeTest, InstallsStartsServesStopsAndGoes) {
   InstallAndStart();
-  // Running means serving: the very first call succeeds.
+  // A service that runs must serve: the very first call succeeds.
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(Call().ok()) << i;
   ASSERT_EQ(Run({"status"}), 0);
   EXPECT_THAT(said_, HasSubstr("service csi-proxy is running"));
@@ -158,7 +156,7 @@ TEST_F(ServiceLifeTest, CallsUnderWayFinishWhenTheServiceStops) {
   for (int i = 0; i < 8; ++i) {
     callers.emplace_back([&] {
       while (!stop) {
-        // A call that the service has begun is answered; a later one is refused, never cut off.
+        // The service answers the calls that it has begun and refuses later ones; it cuts none off.
         const auto status = client.Rescan({}, {.timeout = absl::Seconds(2)}).status();
         if (status.ok()) {
           ++succeeded;
@@ -176,7 +174,7 @@ TEST_F(ServiceLifeTest, CallsUnderWayFinishWhenTheServiceStops) {
   ASSERT_EQ(Run({"stop"}), 0) << said_;
   const int before = succeeded;
   EXPECT_GT(before, 0);
-  // The same client goes on when the service is back.
+  // Calls of the same client succeed again once the service is back.
   ASSERT_EQ(Run({"start"}), 0) << said_;
   const absl::Time give_up = absl::Now() + absl::Seconds(20);
   while (succeeded < before + 100 && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(10));
@@ -189,7 +187,7 @@ TEST_F(ServiceLifeTest, CallsUnderWayFinishWhenTheServiceStops) {
 TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
   InstallAndStart();
   const fs::path next = directory_ / "next.exe";
-  // The same program with other bytes at its end, which Windows does not mind.
+  // Other bytes at the end of the program do not matter to Windows.
   fs::copy_file(CSI_PROXY_SIMULATED_BINARY, next);
   std::ofstream(next, std::ios::app | std::ios::binary) << "next";
   ASSERT_EQ(Run({"upgrade", "--binary", next.string()}), 0) << said_;
@@ -203,7 +201,7 @@ TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
   EXPECT_EQ(fs::file_size(Program()), fs::file_size(next));
   EXPECT_TRUE(Call().ok());
 
-  // A program that runs and is not csi-proxy.
+  // A program that runs but is not csi-proxy.
   fs::copy_file(Shipped(CSI_PROXY_SERVICE_BINARY), broken, fs::copy_options::overwrite_existing);
   EXPECT_EQ(Run({"upgrade", "--timeout=10s", "--binary", broken.string()}), 1);
   EXPECT_THAT(said_, HasSubstr("the old program has been restored"));
@@ -217,11 +215,10 @@ TEST_F(ServiceLifeTest, AFolderThatOthersMayWriteToIsRefusedUntilItIsRepaired) {
                                "may add or change files"));
   ASSERT_EQ(Run({"install", "--repair-folders", "--binary", Program().string()}), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("let only administrators change"));
-  // Now it is as it should be.
   ASSERT_EQ(Run({"install", "--binary", Program().string()}), 0) << said_;
 }
 
-// A user may make such a name while the folder lets users add files.
+// A user can create such a hard link while the folder lets users add files.
 TEST_F(ServiceLifeTest, ALogWithASecondNameIsRefusedThoughTheFolderIsRepaired) {
   std::ofstream(base_ / "precious") << "precious";
   ASSERT_TRUE(
@@ -263,7 +260,8 @@ TEST_F(ServiceLifeTest, TheEventSourceComesAndGoesWithTheService) {
   EXPECT_NE(Execute(query), 0) << said_;
 }
 
-// Run by its name, as from PATH, it looks beside itself and not in the current directory.
+// Started by its bare name from PATH, the installer must search its own folder, not the current
+// directory.
 TEST_F(ServiceLifeTest, TheInstallerLooksForTheProgramBesideItself) {
   fs::copy_file(Shipped(CSI_PROXY_SERVICE_BINARY), directory_ / "csi-proxy-service.exe");
   const std::wstring path = directory_.wstring();
@@ -275,7 +273,6 @@ TEST_F(ServiceLifeTest, TheInstallerLooksForTheProgramBesideItself) {
   EXPECT_THAT(said_, HasSubstr(Program().string()));
 }
 
-// The simulated node of the installed service.
 class InstalledNode final : public TestNode {
  public:
   ClientOptions client_options() const override { return {.mode = Mode::kRemote}; }
@@ -285,8 +282,8 @@ class InstalledNode final : public TestNode {
   }
 };
 
-// A call that waits in the kernel, as for a dead disk, cannot be cancelled; the service ends itself
-// without it, and to the manager it has stopped as it was told to.
+// A call that waits in the kernel, e.g. for a dead disk, cannot be cancelled. The service ends its
+// process without the call, and the manager reports a normal stop.
 TEST_F(ServiceLifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
   InstallAndStart("500ms");
   const absl::Status injected =
@@ -311,8 +308,8 @@ TEST_F(ServiceLifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
   EXPECT_TRUE(Call().ok());
 }
 
-// Wine 8's manager does not see the end of a process that it did not ask to end, so the installer
-// waits in vain here for the state; the rest is tested with a manager in memory.
+// Wine 8's manager does not notice the end of a process that it did not ask to end, so the
+// installer waits here in vain for the state. Tests with a manager in memory cover that wait.
 TEST_F(ServiceLifeTest, AProgramThatDoesNotStopIsEnded) {
   const std::vector<std::string> named = {"--name=unstoppable", "--timeout=2s"};
   const auto run = [&](std::vector<std::string> arguments) {
@@ -342,7 +339,8 @@ TEST_F(ServiceLifeTest, AServiceThatCannotStartSaysWhy) {
   EXPECT_THAT(said_, HasSubstr("exit code 2: a flag is wrong"));
 }
 
-// As the README of the Go service has it, under the other name that bootstraps use.
+// Installs the service as the README of the Go service says, under the other name that bootstraps
+// use.
 TEST_F(ServiceLifeTest, AServiceMadeByHandRunsAndIsTakenOver) {
   const std::string log = LogPath();
   ASSERT_EQ(
@@ -356,7 +354,7 @@ TEST_F(ServiceLifeTest, AServiceMadeByHandRunsAndIsTakenOver) {
   const absl::Time give_up = absl::Now() + absl::Seconds(20);
   while (!Call().ok() && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(50));
   EXPECT_TRUE(Call().ok());
-  // Found without being named, and its flags are kept.
+  // The installer finds the service without --name and keeps its flags.
   ASSERT_EQ(Run({"install", "--binary", Program().string()}), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("change service csiproxy"));
   ASSERT_EQ(Run({"stop"}), 0) << said_;

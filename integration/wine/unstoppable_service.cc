@@ -1,4 +1,4 @@
-// A service that runs, serves nothing, and never ends a stop.
+// A service that runs, serves nothing and never completes a stop.
 #include <windows.h>
 
 namespace {

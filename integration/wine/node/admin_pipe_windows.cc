@@ -37,14 +37,14 @@ void ServeConnection(HANDLE pipe, machine::simulated::Machine& node) {
 }  // namespace
 
 void ServeAdmin(machine::simulated::Machine& node) {
-  // There is one instance that waits already when this returns.
+  // The first instance is created here, so a client can connect as soon as this function returns.
   const auto new_instance = [] {
     return std::make_shared<win32::UniqueHandle>(CreateNamedPipeW(
         kAdminPipe, PIPE_ACCESS_DUPLEX,
         PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
         PIPE_UNLIMITED_INSTANCES, kBufferBytes, kBufferBytes, 0, nullptr));
   };
-  // Kept for the life of the process; MinGW now and then loses a thread that is detached at once.
+  // Kept for the life of the process: MinGW sometimes loses a thread that is detached at once.
   static auto* const thread =
       new std::thread([&node, new_instance, pipe = new_instance()]() mutable {
         while (pipe->valid()) {

@@ -1,9 +1,9 @@
 // The administrator's pipe of the double's node, for tests in other processes.
 //
-// A request is the name of a method of server/simulator/admin.proto, a newline, the length
-// of the serialized request as a uint32, and the request. An answer is a status code as a uint32, a
-// length as a uint32, and the serialized response, or, of a failure, the message. Numbers are
-// little-endian; a connection may ask again after each answer.
+// A request is a method name of server/simulator/admin.proto, a newline, the length of the
+// serialized request as a uint32, and the request. An answer is a status code as a uint32, a length
+// as a uint32, and the serialized response or the error message. Numbers are little-endian. A
+// connection may carry any number of requests, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ class Machine;
 
 namespace csi_proxy::node_double {
 
-// Serves the pipe as long as the process lives.
+// Serves the pipe in the background until the process ends.
 void ServeAdmin(machine::simulated::Machine& node);
 
 inline constexpr wchar_t kAdminPipe[] = L"\\\\.\\pipe\\csi-proxy-node-double";
 
-// All of `size` bytes; false at the end of the connection.
+// Reads exactly `size` bytes. Returns false if the connection ends before.
 inline bool ReadAll(HANDLE pipe, void* buffer, size_t size) {
   auto* at = static_cast<char*>(buffer);
   for (DWORD count = 0; size > 0; at += count, size -= count) {
@@ -38,7 +38,7 @@ inline bool WriteAll(HANDLE pipe, const void* data, size_t size) {
   return true;
 }
 
-// A length and as many bytes.
+// Reads a length and that many bytes, at most 64 MiB.
 inline bool ReadCounted(HANDLE pipe, std::string* text) {
   constexpr uint32_t kMost = 64 << 20;
   uint32_t size = 0;

@@ -6,12 +6,12 @@
 namespace csi_proxy::node_double {
 namespace {
 
-// INVALID_HANDLE_VALUE when nothing is to be written.
+// Returns INVALID_HANDLE_VALUE if CSI_PROXY_DOUBLE_RECORD is unset, i.e. nothing is recorded.
 HANDLE OpenRecord() {
   std::wstring path(MAX_PATH, L'\0');
   const DWORD length = GetEnvironmentVariableW(L"CSI_PROXY_DOUBLE_RECORD", path.data(), MAX_PATH);
   if (length == 0 || length >= MAX_PATH) return INVALID_HANDLE_VALUE;
-  // Each write goes to the end, whoever else writes: several programs may share the file.
+  // FILE_APPEND_DATA alone appends every write, so several programs can share the file.
   return CreateFileW(path.c_str(), FILE_APPEND_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr,
                      OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr);
 }

@@ -1,5 +1,4 @@
-// The objects that calls to WMI hand out while they go on: the enumerator of a query, the result of
-// a call.
+// The objects that represent running WMI calls: the enumerator of a query and the result of a call.
 #pragma once
 
 #include <memory>
@@ -14,12 +13,12 @@ namespace csi_proxy::node_double {
 
 using Objects = std::vector<cim::ComPtr<WmiObject>>;
 
-// The objects a query finds, `query` in errors. One that is `forward_only` can be read once.
-// Releasing the last enumerator of a query ends it.
+// Returns an enumerator of the objects that `pending` finds. Errors quote `query`. With
+// `forward_only`, Reset() and Clone() fail. Releasing the last enumerator of a query cancels it.
 cim::ComPtr<IEnumWbemClassObject> NewEnumerator(std::shared_ptr<Pending<Objects>> pending,
                                                 std::string query, bool forward_only);
 
-// Makes the result of GetObject or ExecMethod, `operation`, on `path`.
+// Returns the result of `operation` (GetObject or ExecMethod) on `path`; errors name both.
 cim::ComPtr<IWbemCallResult> NewCallResult(std::shared_ptr<Pending<cim::ComPtr<WmiObject>>> pending,
                                            std::string operation, std::string path);
 

@@ -1,4 +1,4 @@
-// The double of WMI, reached as any program reaches WMI, and as strict.
+// Tests that the double of WMI, reached through COM's activation, is as strict as WMI.
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +20,7 @@ constexpr char kNoDisk[] = "SELECT * FROM MSFT_Disk WHERE Number = 77";
 
 class ComDoubleTest : public NodeTest {
  protected:
-  // The type of a property and of its VARIANT.
+  // Returns the CIM type of a property and the type of its VARIANT.
   static std::pair<CIMTYPE, VARTYPE> TypesOf(const ComPtr<IWbemClassObject>& object, LPCWSTR name) {
     Variant value;
     CIMTYPE type = 0;
@@ -80,7 +80,6 @@ TEST_F(ComDoubleTest, ObjectsSayWhereTheyAre) {
                                                 Text(disk, L"__NAMESPACE"), ":", relative));
   EXPECT_EQ(Text(disk, L"__NAMESPACE"), kStorage);
   EXPECT_EQ(Number(disk, L"__GENUS"), 2);
-  // Either path leads back.
   EXPECT_EQ(Number(Get(storage_, relative), L"Number"), 1);
   EXPECT_EQ(Number(Get(storage_, Text(disk, L"__PATH")), L"Number"), 1);
   // The path does not work in another namespace.
@@ -95,7 +94,7 @@ TEST_F(ComDoubleTest, ObjectsSayWhereTheyAre) {
       storage_->GetObject(Bstr("MSFT_Disk.Number=1").get(), 0, nullptr, object.Receive(), nullptr),
       WBEM_E_INVALID_OBJECT_PATH);
   EXPECT_FALSE(object);
-  // A client that does not ask for paths cannot count on them.
+  // Without WBEM_FLAG_ENSURE_LOCATABLE an object has no path.
   const LONG flags = WBEM_FLAG_FORWARD_ONLY | WBEM_FLAG_RETURN_IMMEDIATELY;
   EXPECT_EQ(Text(First(kDisk1, flags), L"__RELPATH"), "");
 }
@@ -119,8 +118,8 @@ TEST_F(ComDoubleTest, PropertiesAreEnumeratedAsAskedFor) {
             names(WBEM_FLAG_NONSYSTEM_ONLY).size() + names(WBEM_FLAG_SYSTEM_ONLY).size());
   EXPECT_EQ(disk->BeginEnumeration(0x1000), WBEM_E_INVALID_PARAMETER);
   EXPECT_EQ(disk->Next(0, nullptr, nullptr, nullptr, nullptr), WBEM_E_UNEXPECTED);
-  // One that is to be locatable has a path, and the key that it is made of: the Go release reads
-  // the name of a service that it found by other properties.
+  // A locatable object has a path and its key, even if the query selected neither: the Go release
+  // reads the name of a service that it found by other properties.
   const auto locatable = First(kQuery);
   EXPECT_NE(Text(locatable, L"__RELPATH"), "");
   EXPECT_NE(Text(locatable, L"ObjectId"), "");
@@ -142,7 +141,7 @@ TEST_F(ComDoubleTest, ClassesDescribeTheirMethods) {
   ASSERT_EQ(disk->GetMethod(L"Online", 0, in.Receive(), out.Receive()), WBEM_S_NO_ERROR);
   EXPECT_FALSE(in) << "it takes nothing";
   EXPECT_EQ(disk->GetMethod(L"Explode", 0, in.Receive(), out.Receive()), WBEM_E_NOT_FOUND);
-  // An instance knows no methods, and others cannot be made from it.
+  // An instance has no methods, and no instance can be spawned from it.
   const auto instance = First(kDisk1);
   EXPECT_EQ(instance->GetMethod(L"Online", 0, in.Receive(), nullptr), WBEM_E_ILLEGAL_OPERATION);
   EXPECT_EQ(instance->SpawnInstance(0, in.Receive()), WBEM_E_ILLEGAL_OPERATION);
@@ -160,7 +159,6 @@ TEST_F(ComDoubleTest, MethodsRunWhereTheyBelongWithWhatTheyTake) {
   const auto initialize = Parameters(storage_, "MSFT_Disk", L"Initialize");
   EXPECT_EQ(Exec(Disk1(), "CreatePartition", initialize), WBEM_E_INVALID_METHOD_PARAMETERS);
   EXPECT_EQ(Exec(Disk1(), "Online", initialize), WBEM_E_INVALID_METHOD_PARAMETERS);
-  // A required parameter must be given.
   const auto resize = Parameters(storage_, "MSFT_Partition", L"Resize");
   const std::string partition =
       Text(First("SELECT * FROM MSFT_Partition WHERE DriveLetter = 'C'"), L"__RELPATH");
@@ -201,7 +199,7 @@ TEST_F(ComDoubleTest, AQueryFailsWhenItIsRead) {
             WBEM_E_INVALID_OBJECT_PATH);
   Inject("wmi.Query/MSFT_Disk", static_cast<uint32_t>(WBEM_E_PROVIDER_LOAD_FAILURE));
   EXPECT_EQ(FirstNext(kDisk1), WBEM_E_PROVIDER_LOAD_FAILURE);
-  // A client that waits for the query gets the error from it.
+  // Without WBEM_FLAG_RETURN_IMMEDIATELY, ExecQuery itself returns the query's error.
   ComPtr<IEnumWbemClassObject> found;
   EXPECT_EQ(storage_->ExecQuery(Bstr("WQL").get(), Bstr("SELECT").get(), WBEM_FLAG_FORWARD_ONLY,
                                 nullptr, found.Receive()),
@@ -231,7 +229,7 @@ TEST_F(ComDoubleTest, EnumeratorsEndWhereTheObjectsDo) {
   const auto release = [&] {
     for (ULONG i = 0; i < count; ++i) objects[i]->Release();
   };
-  // The last objects may come with the end.
+  // WBEM_S_FALSE may come together with the last objects.
   const auto all = Begin("SELECT * FROM MSFT_Disk");
   EXPECT_EQ(all->Next(WBEM_INFINITE, 8, objects, &count), WBEM_S_FALSE);
   EXPECT_EQ(count, 5u);
@@ -245,7 +243,6 @@ TEST_F(ComDoubleTest, EnumeratorsEndWhereTheObjectsDo) {
   EXPECT_EQ(count, 2u);
   release();
   EXPECT_EQ(some->Skip(WBEM_INFINITE, 1), WBEM_S_FALSE);
-  // Forward only is what it says.
   ComPtr<IEnumWbemClassObject> clone;
   EXPECT_EQ(some->Reset(), WBEM_E_INVALID_OPERATION);
   EXPECT_EQ(some->Clone(clone.Receive()), WBEM_E_INVALID_OPERATION);
@@ -308,7 +305,7 @@ TEST_F(ComDoubleTest, SemisynchronousCallsNeedAPlaceForTheirResult) {
       << "it must be null";
   ASSERT_EQ(result->GetResultObject(WBEM_INFINITE, object.Receive()), WBEM_S_NO_ERROR);
   EXPECT_EQ(Number(object, L"Number"), 1);
-  // A call that fails says so twice.
+  // Both GetCallStatus() and GetResultObject() report a failed call.
   ASSERT_EQ(storage_->ExecMethod(Bstr("MSFT_Disk").get(), Bstr("Online").get(),
                                  WBEM_FLAG_RETURN_IMMEDIATELY, nullptr, nullptr, nullptr,
                                  result.Receive()),
@@ -337,8 +334,8 @@ TEST_F(ComDoubleTest, FailuresExplainThemselves) {
   EXPECT_EQ(GetErrorInfo(0, info.Receive()), S_FALSE) << "told once";
 }
 
-// About how many handles the process has: the number of a new one, which is the lowest that is
-// free. Wine's GetProcessHandleCount counts none.
+// Estimates the number of open handles by the value of a new handle, the lowest free one. Wine's
+// GetProcessHandleCount returns 0.
 int64_t Handles() {
   const win32::UniqueHandle handle(CreateEventW(nullptr, FALSE, FALSE, nullptr));
   return reinterpret_cast<int64_t>(handle.get()) / 4;
@@ -363,8 +360,8 @@ TEST_F(ComDoubleTest, NothingIsLeftBehind) {
   ASSERT_GT(bytes, 0u);
   constexpr int kRounds = 10'000;
   rounds(kRounds);
-  // A few more threads may have been busy at a time than at first, and have their stacks; losing
-  // the smallest object of each round would take more.
+  // The margin covers the stacks of threads that were started later. Leaking even the smallest
+  // object in each round would exceed it.
   EXPECT_LE(Handles(), handles + 32);
   EXPECT_LE(integration::WorkingSet(self), bytes + kRounds * 300);
 
@@ -375,7 +372,7 @@ TEST_F(ComDoubleTest, NothingIsLeftBehind) {
   ASSERT_NE(dll, nullptr);
   const auto can_unload = reinterpret_cast<HRESULT(WINAPI*)()>(
       reinterpret_cast<void*>(GetProcAddress(dll, "DllCanUnloadNow")));
-  // A query that was given up may end a moment later.
+  // A cancelled query may end slightly later.
   const absl::Time give_up = absl::Now() + absl::Seconds(5);
   while (can_unload() != S_OK && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(can_unload(), S_OK) << "some object is not released";

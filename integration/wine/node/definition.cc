@@ -78,7 +78,7 @@ DefinitionPtr Projected(const wmi::Class& of, const std::vector<const wmi::Prope
   definition->name = of.name;
   definition->space = of.space;
   for (const wmi::Property* column : columns) {
-    // A property that is named twice is there once.
+    // A property that the query names twice is listed once.
     if (!definition->Find(column->name)) definition->members.push_back(ToMember(*column));
   }
   for (const wmi::Property& property : of.properties) {

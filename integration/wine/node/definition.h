@@ -1,5 +1,5 @@
-// The members of a CIM object: the properties of a class with their types, or the parameters of a
-// method, as GetMethod and SpawnInstance hand them out.
+// The members of a CIM object: the properties of a class, or the parameters of a method as
+// GetMethod and SpawnInstance return them.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,6 @@ struct Member {
   cim::Type type = cim::Type::kString;
   bool is_array = false;
   bool is_key = false;
-  // A parameter that must be given.
   bool is_required = false;
 };
 
@@ -39,24 +38,24 @@ struct MethodDefinition {
 struct Definition {
   std::string name;
   cim::Namespace space = cim::Namespace::kCimV2;
-  // True for the system's classes, which are in every namespace: parameters, errors.
+  // True for system classes (parameters, errors), which exist in every namespace.
   bool is_system = false;
   std::vector<Member> members;
   std::vector<MethodDefinition> methods;
 
-  // Without case; nothing when there is none.
+  // Finds a member or method by name, ignoring case. Returns nullopt or null if there is none.
   std::optional<size_t> Find(absl::string_view member) const;
   const MethodDefinition* FindMethod(absl::string_view method) const;
 };
 
 DefinitionPtr DefinitionOf(const wmi::Class& of);
 
-// Returns the definition for a query that names properties: it has these alone and, if the query's
-// objects are to be locatable, the keys.
+// Returns the definition of the objects of a query that names properties: those properties and, if
+// `locatable`, the keys.
 DefinitionPtr Projected(const wmi::Class& of, const std::vector<const wmi::Property*>& columns,
                         bool locatable);
 
-// `__ExtendedStatus`, which tells of a call that failed.
+// Returns the definition of `__ExtendedStatus`, which describes a failed call.
 DefinitionPtr ExtendedStatusDefinition();
 
 }  // namespace csi_proxy::node_double

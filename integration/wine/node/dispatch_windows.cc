@@ -9,7 +9,7 @@
 namespace csi_proxy::node_double {
 namespace {
 
-// Every name that was asked for, in any object: its index is its DISPID, less one, as 0 is
+// Assigns DISPIDs to member names of all objects: the index of a name plus 1, because 0 is
 // DISPID_VALUE.
 class Names {
  public:
@@ -38,7 +38,7 @@ Names& AllNames() {
   return *names;
 }
 
-// A failed call tells why in its EXCEPINFO, not in the error object of the thread.
+// Moves the thread's error object to `exception`, where Automation clients look for it.
 HRESULT AsException(HRESULT result, EXCEPINFO* exception) {
   if (exception == nullptr) return result;
   *exception = {};
@@ -51,7 +51,7 @@ HRESULT AsException(HRESULT result, EXCEPINFO* exception) {
 }  // namespace
 
 VARIANT* DispatchArguments::Passed(size_t index) const {
-  // They come in reverse.
+  // DISPPARAMS lists arguments in reverse.
   return index < size() ? &params_.rgvarg[size() - 1 - index] : nullptr;
 }
 
@@ -80,7 +80,7 @@ HRESULT Dispatch::GetTypeInfoCount(UINT* count) {
 
 HRESULT Dispatch::GetIDsOfNames(REFIID, LPOLESTR* names, UINT count, LCID, DISPID* ids) {
   if (names == nullptr || ids == nullptr || count == 0) return E_INVALIDARG;
-  // Names behind the first would be those of parameters.
+  // Names after the first are parameter names, which are not supported.
   for (UINT i = 0; i < count; ++i) ids[i] = DISPID_UNKNOWN;
   const std::string name = win32::Utf8(names[0]);
   if (!HasMember(name)) return DISP_E_UNKNOWNNAME;

@@ -1,4 +1,4 @@
-// Automation objects, called late bound: a member by its name, its arguments as VARIANTs.
+// Automation objects for late binding: members are called by name with VARIANT arguments.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace csi_proxy::node_double {
 
-// The arguments of a call of a member, in the order of its parameters.
+// The arguments of a call, in the order of the member's parameters.
 class DispatchArguments {
  public:
   explicit DispatchArguments(const DISPPARAMS& params) : params_(params) {}
 
   size_t size() const { return params_.cArgs; }
-  // As it was passed, by reference or not; null behind the last one.
+  // Returns the argument as passed, possibly by reference; null if there are fewer arguments.
   VARIANT* Passed(size_t index) const;
-  // The value of one that was passed by reference too; VT_EMPTY for one that was left out.
+  // Returns the argument's value, dereferenced; VT_EMPTY if the argument is omitted.
   const VARIANT& At(size_t index) const;
-  // Text; empty for one that is none.
+  // Returns the argument's text; empty if the argument is not text.
   std::string Text(size_t index) const;
   LONG Number(size_t index, LONG otherwise) const;
 
@@ -29,7 +29,8 @@ class DispatchArguments {
 
 enum class DispatchKind { kMethod, kGet, kPut };
 
-// IDispatch. The members of an object need not be known when it is made.
+// Base of IDispatch objects. Members are looked up by name at each call, so an object need not
+// declare them in advance.
 class Dispatch : public cim::Unknown<IDispatch> {
  public:
   HRESULT STDMETHODCALLTYPE GetTypeInfoCount(UINT* count) override;
@@ -42,12 +43,13 @@ class Dispatch : public cim::Unknown<IDispatch> {
 
  protected:
   virtual bool HasMember(const std::string& name) = 0;
-  // Calls a member, in whatever case it is written. `result` is empty. DISP_E_MEMBERNOTFOUND.
+  // Calls a member, ignoring the case of `name`. `result` is empty. Returns DISP_E_MEMBERNOTFOUND
+  // if there is no such member.
   virtual HRESULT Call(const std::string& name, DispatchKind kind,
                        const DispatchArguments& arguments, VARIANT* result) = 0;
 };
 
-// Fills an empty VARIANT with a reference.
+// Stores `object` in an empty VARIANT.
 HRESULT GiveDispatch(cim::ComPtr<IDispatch> object, VARIANT* result);
 
 }  // namespace csi_proxy::node_double

@@ -1,9 +1,9 @@
-// The DLL: a COM server for CLSID_WbemLocator, and for the locator of WMI's scripting objects, in
-// the place of Windows' own. It makes the simulated node when the process first activates WMI. From
-// then on the program's Win32 calls act on the node as well.
+// The DLL: replaces Windows' COM servers for CLSID_WbemLocator and for the locator of WMI's
+// scripting objects. The first activation of WMI in a process creates the simulated node; from then
+// on the program's Win32 calls act on the node too.
 //
-// The environment variable CSI_PROXY_DOUBLE_SCENARIO names the node's scenario file; without it
-// there is the built-in node.
+// CSI_PROXY_DOUBLE_SCENARIO names the node's scenario file. If it is unset, the node is the
+// built-in one.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ namespace csi_proxy::node_double {
 namespace {
 
 std::string ScenarioFile() {
-  // The path is not on the stack, for Go's threads have 64 KiB.
+  // The buffer is on the heap because the stacks of Go's threads have 64 KiB.
   std::wstring path(32 * 1024, L'\0');
   const DWORD length =
       GetEnvironmentVariableW(L"CSI_PROXY_DOUBLE_SCENARIO", path.data(), 32 * 1024);
@@ -27,7 +27,7 @@ std::string ScenarioFile() {
 }
 
 absl::Status Begin() {
-  // The program's imports lead here, so this may never be unloaded.
+  // The program's imports point into this DLL, so it must never be unloaded.
   HMODULE self = nullptr;
   GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
                      reinterpret_cast<LPCWSTR>(&ScenarioFile), &self);
@@ -75,5 +75,5 @@ STDAPI DllGetClassObject(REFCLSID clsid, REFIID iid, void** out) {
   return ComPtr<Factory>(new Factory(is_scripting))->QueryInterface(iid, out);
 }
 
-// Tells whether every object has been released; it stays loaded all the same.
+// Returns S_OK if every object has been released. The DLL stays loaded all the same.
 STDAPI DllCanUnloadNow() { return csi_proxy::cim::objects_alive == 0 ? S_OK : S_FALSE; }

@@ -16,7 +16,7 @@ namespace {
 
 using cim::Value;
 
-// `MSFT_WmiError`, in which a provider of the newer kind names Windows' error.
+// Defines `MSFT_WmiError`, in which newer providers report the Win32 error.
 DefinitionPtr WmiErrorDefinition() {
   static const auto* const kDefinition = [] {
     auto definition = std::make_shared<Definition>();
@@ -30,7 +30,7 @@ DefinitionPtr WmiErrorDefinition() {
   return *kDefinition;
 }
 
-// The error object that tells of a failed `operation` on `parameters`.
+// Makes the error object for a failed `operation` on `parameters`.
 cim::ComPtr<WmiObject> ErrorObject(const absl::Status& status, HRESULT result,
                                    absl::string_view operation, absl::string_view parameters) {
   const Value description = Value::String(std::string(status.message()));

@@ -1,4 +1,3 @@
-// The failures of the double's methods.
 #pragma once
 
 #include "absl/status/status.h"
@@ -7,15 +6,15 @@
 
 namespace csi_proxy::node_double {
 
-// The HRESULT of a status: its own, that of its Win32 code, or the one closest to its code.
+// Returns the status's own HRESULT, that of its Win32 code, or the closest one to its code.
 HRESULT HresultOf(const absl::Status& status);
 
-// Leaves an error object for the thread, an `__ExtendedStatus` that tells of the failed `operation`
-// (`ExecQuery`) on `parameters` (the query), and returns HresultOf()
+// Sets the thread's error object, an `__ExtendedStatus` with the failed `operation` ("ExecQuery")
+// and its `parameters` (the query), and returns HresultOf(status)
 // (learn.microsoft.com/windows/win32/wmisdk/retrieving-an-error-code).
 HRESULT Fail(const absl::Status& status, absl::string_view operation, absl::string_view parameters);
 
-// The same for what goes wrong in the call itself, of which there is no more to say.
+// Sets the error object for an invalid call, which has no status, and returns `result`.
 HRESULT Fail(HRESULT result, absl::string_view operation, absl::string_view parameters);
 
 }  // namespace csi_proxy::node_double

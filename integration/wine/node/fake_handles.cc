@@ -7,7 +7,8 @@
 namespace csi_proxy::node_double {
 namespace {
 
-// A number of 36 bits between the mark and bits that are never set in a handle of the kernel's.
+// A fake handle consists of kMark, a serial number of 36 bits, and kOdd, bits that no kernel handle
+// has set.
 constexpr uint64_t kMark = 0x0D0B1E0;
 constexpr int kMarkShift = 38;
 constexpr uint64_t kOdd = 3;
@@ -34,7 +35,7 @@ bool IsFake(const void* handle) {
 void* NewFake(std::shared_ptr<Opened> opened) {
   Table& table = TheTable();
   const std::lock_guard lock(table.mutex);
-  // Never the same again: one that is used after it was closed is noticed.
+  // Numbers are never reused, so the use of a closed handle is noticed.
   const uint64_t handle = kMark << kMarkShift | table.next++ << 2 | kOdd;
   table.opened.emplace(handle, std::move(opened));
   return reinterpret_cast<void*>(handle);
@@ -49,7 +50,7 @@ std::shared_ptr<Opened> FindFake(const void* handle) {
 
 bool CloseFake(const void* handle) {
   Table& table = TheTable();
-  // Destroyed after the lock is gone.
+  // Destroys the object after the lock is released.
   std::shared_ptr<Opened> closed;
   const std::lock_guard lock(table.mutex);
   const auto found = table.opened.find(Number(handle));

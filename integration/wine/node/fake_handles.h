@@ -1,6 +1,6 @@
-// Handles of things that only the simulated node has. The kernel gives multiples of four that are
-// small (learn.microsoft.com/windows/win32/sysinfo/kernel-objects); these are neither, so that no
-// call can take one for the other.
+// Handles of objects that only the simulated node has. Kernel handles are small multiples of four
+// (learn.microsoft.com/windows/win32/sysinfo/kernel-objects); fake handles are large and odd, so no
+// call can confuse the two.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,6 @@
 
 namespace csi_proxy::node_double {
 
-// The object behind a fake handle.
 class Opened {
  public:
   virtual ~Opened() = default;
@@ -16,19 +15,19 @@ class Opened {
 
 bool IsFake(const void* handle);
 
-// A handle of its own for what was opened, until CloseFake().
+// Returns a new handle of `opened`, valid until CloseFake().
 void* NewFake(std::shared_ptr<Opened> opened);
 
-// Returns the object behind the handle; null when the handle is closed or not a fake one.
+// Returns the object behind the handle; null if the handle is closed or not a fake one.
 std::shared_ptr<Opened> FindFake(const void* handle);
 
-// The same; null also when it stands for something else.
+// Returns FindFake() as a T; null also if the object is not a T.
 template <typename T>
 std::shared_ptr<T> FindFakeOf(const void* handle) {
   return std::dynamic_pointer_cast<T>(FindFake(handle));
 }
 
-// Tells whether there was such a one.
+// Returns false if the handle is not an open fake handle.
 bool CloseFake(const void* handle);
 
 }  // namespace csi_proxy::node_double

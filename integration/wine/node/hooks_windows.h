@@ -1,15 +1,14 @@
-// The Win32 calls that act on the simulated node. Each takes what is the node's (its devices and
-// volumes, the roots of its drives, paths on servers, services, firmware, and the fake handles they
-// led to) and hands everything else to the function it is named after.
+// The Win32 calls that act on the simulated node. Each function handles the node's devices,
+// volumes, drive roots, server paths, services, firmware and fake handles, and passes everything
+// else to the Win32 function of its name.
 #pragma once
 
 #include "server/base/win32.h"
-// Needs what the above defines.
+// winternl.h needs the header above.
 #include <winternl.h>
 
 namespace csi_proxy::node_double::hooks {
 
-// Handles.
 BOOL WINAPI CloseHandle(HANDLE handle);
 HANDLE WINAPI CreateFileW(LPCWSTR path, DWORD access, DWORD share, LPSECURITY_ATTRIBUTES security,
                           DWORD disposition, DWORD flags, HANDLE pattern);
@@ -21,7 +20,6 @@ DWORD WINAPI GetFileType(HANDLE handle);
 BOOL WINAPI ReadFile(HANDLE handle, LPVOID buffer, DWORD size, LPDWORD read,
                      LPOVERLAPPED overlapped);
 
-// Files.
 NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUTES object,
                             PIO_STATUS_BLOCK io, PLARGE_INTEGER size, ULONG attributes, ULONG share,
                             ULONG disposition, ULONG options, PVOID extended, ULONG extended_size);
@@ -31,7 +29,6 @@ BOOL WINAPI GetFileInformationByHandleEx(HANDLE handle, FILE_INFO_BY_HANDLE_CLAS
 BOOL WINAPI SetFileInformationByHandle(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
                                        LPVOID information, DWORD size);
 
-// Paths.
 DWORD WINAPI GetFileAttributesW(LPCWSTR path);
 BOOL WINAPI GetFileAttributesExW(LPCWSTR path, GET_FILEEX_INFO_LEVELS level, LPVOID information);
 HANDLE WINAPI FindFirstFileW(LPCWSTR path, LPWIN32_FIND_DATAW found);
@@ -44,7 +41,6 @@ BOOL WINAPI CreateDirectoryW(LPCWSTR path, LPSECURITY_ATTRIBUTES security);
 BOOL WINAPI RemoveDirectoryW(LPCWSTR path);
 BOOL WINAPI DeleteFileW(LPCWSTR path);
 
-// Volumes.
 HANDLE WINAPI FindFirstVolumeW(LPWSTR name, DWORD size);
 BOOL WINAPI FindNextVolumeW(HANDLE find, LPWSTR name, DWORD size);
 BOOL WINAPI FindVolumeClose(HANDLE find);
@@ -57,7 +53,7 @@ BOOL WINAPI GetVolumePathNamesForVolumeNameW(LPCWSTR volume, LPWCH paths, DWORD 
 BOOL WINAPI SetVolumeMountPointW(LPCWSTR directory, LPCWSTR volume);
 BOOL WINAPI DeleteVolumeMountPointW(LPCWSTR directory);
 
-// Services. All are the node's.
+// Services: every service is the node's, none is Wine's.
 SC_HANDLE WINAPI OpenSCManagerW(LPCWSTR machine, LPCWSTR database, DWORD access);
 SC_HANDLE WINAPI OpenServiceW(SC_HANDLE manager, LPCWSTR name, DWORD access);
 BOOL WINAPI CloseServiceHandle(SC_HANDLE handle);
@@ -70,24 +66,22 @@ BOOL WINAPI EnumDependentServicesW(SC_HANDLE service, DWORD state, LPENUM_SERVIC
 BOOL WINAPI StartServiceW(SC_HANDLE service, DWORD count, LPCWSTR* arguments);
 BOOL WINAPI ControlService(SC_HANDLE service, DWORD control, LPSERVICE_STATUS status);
 
-// The address of one of these in the place of its original, for programs that look their calls up
-// as they run, as those written in Go do.
+// Returns the replacement of a function that is replaced. Programs that look functions up at run
+// time, as Go's do, get the replacement this way.
 FARPROC WINAPI GetProcAddress(HMODULE module, LPCSTR name);
 
-// Firmware.
 UINT WINAPI GetSystemFirmwareTable(DWORD provider, DWORD table, PVOID buffer, DWORD size);
 
 }  // namespace csi_proxy::node_double::hooks
 
 namespace csi_proxy::node_double {
 
-// Replaces, in the program's import table (not in those of its DLLs, but for the one below), every
-// function that has one of the same name here.
+// Replaces the functions above in the program's import table, not in those of its DLLs. In a
+// program written in Go, also replaces the addresses that were looked up before.
 void ReplaceImports();
 
-// The same in csi_proxy.dll, once the program has loaded it: that may be after it activated WMI for
-// the first time, as drivers do that have github.com/microsoft/wmi in them, which does so at their
-// start.
+// Replaces the functions above in csi_proxy.dll if it is loaded by now. Programs that contain
+// github.com/microsoft/wmi activate WMI at their start, before they load csi_proxy.dll.
 void ReplaceImportsOfLibrary();
 
 }  // namespace csi_proxy::node_double

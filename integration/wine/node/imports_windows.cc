@@ -14,7 +14,7 @@ struct Replacement {
   void* function;
 };
 
-// A function by its name, which must have the type of its original.
+// Fails to compile if hooks::Name has another type than the original.
 #define REPLACEMENT(Name) \
   { #Name, reinterpret_cast < void*>(static_cast <decltype(&::Name)>(&hooks::Name)) }
 
@@ -97,7 +97,7 @@ void ReplaceImports(HMODULE module) {
   }
 }
 
-// Tells whether a program is written in Go: its linker leaves this for `go version` to find
+// Returns true if the program is written in Go. Go's linker leaves this magic for `go version`
 // (debug/buildinfo).
 bool IsGo(HMODULE module) {
   constexpr std::string_view kMagic = "\xff Go buildinf:";
@@ -114,8 +114,7 @@ bool IsGo(HMODULE module) {
   return false;
 }
 
-// The addresses that a program written in Go has looked up by now, which it keeps in its heap,
-// wherever that is.
+// Replaces the addresses that a Go program has already looked up, anywhere in its heap.
 void ReplaceLookedUp() {
   std::map<uintptr_t, uintptr_t> functions;
   for (const Replacement& replacement : kReplacements) {
@@ -136,7 +135,7 @@ void ReplaceLookedUp() {
     auto* word = static_cast<uintptr_t*>(memory.BaseAddress);
     for (size_t left = memory.RegionSize / sizeof(*word); left > 0; --left, ++word) {
       const auto function = functions.find(*word);
-      // Not those in the table above, should it be there itself.
+      // Skips the keys of `functions`, which also lie in the heap.
       if (function != functions.end() && word != &function->first) *word = function->second;
     }
   }
@@ -146,7 +145,7 @@ void ReplaceLookedUp() {
 
 FARPROC WINAPI hooks::GetProcAddress(HMODULE module, LPCSTR name) {
   const FARPROC original = ::GetProcAddress(module, name);
-  // Below 64 Ki it is an ordinal.
+  // A name below 64 Ki is an ordinal.
   if (original == nullptr || reinterpret_cast<uintptr_t>(name) <= 0xFFFF) return original;
   void* const function = Find(name);
   return function != nullptr ? reinterpret_cast<FARPROC>(function) : original;

@@ -1,5 +1,5 @@
-// The shipped service, unchanged, on a Windows node: what a driver does with a disk from its
-// arrival to its departure, and what the node then looks like.
+// The shipped service, unchanged, on a simulated Windows node: a driver's calls from a disk's
+// arrival to its departure, and the node's state after them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class NodeSmokeTest : public testing::Test {
     files_ = std::make_unique<filesystem::v1::Client>(connection);
   }
 
-  // A new disk, raw, of 2 GiB.
+  // Attaches a raw disk of 2 GiB and rescans. Returns its number.
   uint32_t AttachDisk() {
     csi_proxy::simulated::AttachDiskRequest attach;
     csi_proxy::simulated::AttachDiskResponse attached;
@@ -47,7 +47,7 @@ class NodeSmokeTest : public testing::Test {
     EXPECT_TRUE(disks_->Rescan({}).ok());
     return attached.disk_number();
   }
-  // Its only volume, formatted.
+  // Partitions and formats the disk. Returns the id of its only volume.
   std::string MakeVolume(uint32_t disk_number) {
     disk::v1::PartitionDiskRequest partition;
     partition.set_disk_number(disk_number);
@@ -76,7 +76,7 @@ class NodeSmokeTest : public testing::Test {
     return volumes_->UnmountVolume(request).status();
   }
 
-  // The disk as the administrator of the node sees it.
+  // Returns the disk's state on the node.
   csi_proxy::simulated::Disk Disk(uint32_t number) {
     const csi_proxy::simulated::Node node = server_->Dump();
     for (const auto& disk : node.disk()) {
@@ -124,7 +124,7 @@ TEST_F(NodeSmokeTest, ADiskIsPartitionedFormattedMountedGrownAndUnmounted) {
   volume::v1::GetVolumeIDFromTargetPathRequest which;
   which.set_target_path(kMount);
   EXPECT_EQ(volumes_->GetVolumeIDFromTargetPath(which)->volume_id(), volume);
-  // A directory that is made there is on the disk.
+  // A directory created below the mount point is on the disk.
   ASSERT_TRUE(Mkdir(absl::StrCat(kMount, R"(\data)")).ok());
   EXPECT_THAT(Disk(number).DebugString(), HasSubstr("\"data\""));
 
@@ -175,7 +175,7 @@ TEST_F(NodeSmokeTest, TheServiceStartsWithoutWmiAndOnTheNodeItIsGiven) {
   server_.reset();
   const std::string scenario = NewTestDirectory() + "/scenario.textproto";
   ASSERT_EQ(_putenv_s("CSI_PROXY_DOUBLE_SCENARIO", scenario.c_str()), 0);
-  // WMI cannot be activated, because the double finds no such file.
+  // WMI cannot be activated, because the scenario file does not exist.
   auto without = ServerProcess::Start();
   ASSERT_TRUE(without.ok()) << without.status();
   EXPECT_THAT((*without)->Log(), HasSubstr("WMI does not answer yet"));

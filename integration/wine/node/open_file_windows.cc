@@ -15,12 +15,12 @@ namespace {
 
 using machine::Bytes;
 
-// Returns the offset at which the next FILE_FULL_DIR_INFO may begin.
+// Returns the offset of the next FILE_FULL_DIR_INFO.
 size_t Aligned(size_t offset) { return (offset + 7) / 8 * 8; }
 
 std::wstring Wide(absl::string_view name) {
   const absl::StatusOr<std::u16string> units = machine::EntryNameToUtf16(name);
-  // The tree has no other names.
+  // The simulated tree has only valid names.
   return std::wstring(units->begin(), units->end());
 }
 
@@ -64,7 +64,7 @@ absl::Status OpenFile::List(bool restart, void* buffer, size_t size) {
   if (absl::Status status = Require(FILE_LIST_DIRECTORY); !status.ok()) return status;
   if (restart || !has_begun_) {
     if (absl::Status status = Begin(); !status.ok()) return status;
-    // NTFS lists both in every directory but a root.
+    // NTFS lists `.` and `..` in every directory but a root.
     if (!is_root_) entries_.insert(entries_.end(), {{L".."}, {L"."}});
     has_begun_ = true;
   }
@@ -95,8 +95,8 @@ absl::Status OpenFile::List(bool restart, void* buffer, size_t size) {
 
 absl::Status OpenFile::Delete(const FILE_DISPOSITION_INFO_EX& how) {
   if (absl::Status status = Require(DELETE); !status.ok()) return status;
-  // The simulated tree deletes in this way alone: the name goes at once, and read-only does not
-  // prevent it.
+  // The simulated tree supports only this way of deletion: the name goes at once, and read-only
+  // files are deleted too.
   constexpr DWORD kDone = FILE_DISPOSITION_FLAG_DELETE | FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |
                           FILE_DISPOSITION_FLAG_IGNORE_READONLY_ATTRIBUTE;
   if (how.Flags != kDone) return Win32Status(ERROR_NOT_SUPPORTED, "another way to delete");
@@ -105,7 +105,7 @@ absl::Status OpenFile::Delete(const FILE_DISPOSITION_INFO_EX& how) {
 
 absl::StatusOr<Bytes> OpenFile::Control(DWORD code, const Bytes& input, size_t max_output) {
   if (code == FSCTL_SET_REPARSE_POINT || code == FSCTL_DELETE_REPARSE_POINT) {
-    // Either right will do (learn.microsoft.com/windows-hardware/drivers/ifs/
+    // Either right suffices (learn.microsoft.com/windows-hardware/drivers/ifs/
     // fsctl-set-reparse-point and fsctl-delete-reparse-point).
     if (!Require(FILE_WRITE_ATTRIBUTES).ok() && !Require(FILE_WRITE_DATA).ok()) {
       return Win32Status(ERROR_ACCESS_DENIED, "opened without the right to write attributes");
@@ -114,7 +114,7 @@ absl::StatusOr<Bytes> OpenFile::Control(DWORD code, const Bytes& input, size_t m
     if (code == FSCTL_SET_REPARSE_POINT) {
       status = file_->WriteReparsePoint(input);
     } else {
-      // The tag alone, and no data.
+      // The input must be a tag without data.
       machine::LittleEndianReader header(input);
       const auto tag = header.Read<uint32_t>();
       const auto rest = header.Read<uint32_t>();

@@ -1,4 +1,4 @@
-// The double of Win32's calls by path, as the Go release makes them.
+// Tests the double of Win32's calls by path, which the Go release uses.
 #include "integration/wine/node/win32_testing_windows.h"
 #include "server/machine/reparse_point.h"
 
@@ -28,7 +28,7 @@ TEST_F(PathDoubleTest, PathsLeadWhereTheNodeHasThem) {
   EXPECT_FALSE(FindNextFileW(search, &found));
   EXPECT_EQ(GetLastError(), DWORD{ERROR_NO_MORE_FILES});
   EXPECT_TRUE(FindClose(search));
-  // Paths below it are on the volume.
+  // Paths below the mount point are on the volume.
   ASSERT_TRUE(GetVolumePathNameW((directory + LR"(\Windows)").c_str(), name, MAX_PATH));
   EXPECT_EQ(std::wstring(name), directory + L"\\");
   ASSERT_TRUE(
@@ -36,7 +36,7 @@ TEST_F(PathDoubleTest, PathsLeadWhereTheNodeHasThem) {
   EXPECT_EQ(win32::Utf8(name), kSystemVolume);
   ASSERT_TRUE(GetVolumePathNameW(LR"(C:\var\lib)", name, MAX_PATH));
   EXPECT_EQ(std::wstring(name), LR"(C:\)");
-  // Links of directories are the node's too.
+  // Symbolic links of directories are created on the node.
   const std::wstring link = LR"(\\?\C:\var\lib\kubelet\plugins\share)";
   ASSERT_TRUE(CreateSymbolicLinkW(link.c_str(), LR"(\\fileserver.example\data\)",
                                   SYMBOLIC_LINK_FLAG_DIRECTORY));
@@ -44,11 +44,11 @@ TEST_F(PathDoubleTest, PathsLeadWhereTheNodeHasThem) {
                                    SYMBOLIC_LINK_FLAG_DIRECTORY));
   EXPECT_EQ(GetLastError(), DWORD{ERROR_ALREADY_EXISTS});
   EXPECT_EQ(GetFileAttributesW(link.c_str()), kMountPoint);
-  // Wine answers for files that the node does not have.
+  // For files that the node does not have, Wine answers.
   EXPECT_NE(GetFileAttributesW(LR"(C:\windows\system32\ntdll.dll)"), INVALID_FILE_ATTRIBUTES);
 }
 
-// As Go's os package does it: MkdirAll, Symlink, Lstat, Stat, Remove.
+// Makes the calls of Go's os package: MkdirAll, Symlink, Lstat, Stat, Remove.
 TEST_F(PathDoubleTest, DirectoriesComeAndGoByPath) {
   const std::wstring parent = LR"(C:\var\lib\kubelet\plugins\by-path)";
   const std::wstring link = LR"(C:\var\lib\kubelet\plugins\link)";
@@ -63,7 +63,7 @@ TEST_F(PathDoubleTest, DirectoriesComeAndGoByPath) {
   EXPECT_EQ(GetLastError(), DWORD{ERROR_DIR_NOT_EMPTY});
 
   ASSERT_TRUE(CreateSymbolicLinkW(link.c_str(), parent.c_str(), SYMBOLIC_LINK_FLAG_DIRECTORY));
-  // The link itself, then what is at its end.
+  // Opens the link itself, then its target.
   for (const DWORD itself : {DWORD{FILE_FLAG_OPEN_REPARSE_POINT}, DWORD{0}}) {
     const HANDLE opened = CreateFileW(link.c_str(), 0, 0, nullptr, OPEN_EXISTING,
                                       FILE_FLAG_BACKUP_SEMANTICS | itself, nullptr);
@@ -75,7 +75,7 @@ TEST_F(PathDoubleTest, DirectoriesComeAndGoByPath) {
               FILE_ATTRIBUTE_DIRECTORY | (itself != 0 ? FILE_ATTRIBUTE_REPARSE_POINT : 0u));
     EXPECT_TRUE(CloseHandle(opened));
   }
-  // The volume of a link is that of what it leads to.
+  // The volume of a path through a link is that of the link's target.
   wchar_t name[MAX_PATH];
   ASSERT_TRUE(
       SetVolumeMountPointW((parent + LR"(\child\)").c_str(), win32::Utf16(kSystemVolume).c_str()));
@@ -89,7 +89,7 @@ TEST_F(PathDoubleTest, DirectoriesComeAndGoByPath) {
   ASSERT_TRUE(GetVolumePathNameW(direct.c_str(), name, MAX_PATH));
   EXPECT_EQ(std::wstring(name), parent + LR"(\child\)");
 
-  // A link goes, and what it leads to stays.
+  // Removing a link keeps its target.
   EXPECT_TRUE(RemoveDirectoryW(link.c_str()));
   EXPECT_NE(GetFileAttributesW(parent.c_str()), INVALID_FILE_ATTRIBUTES);
   ASSERT_TRUE(DeleteVolumeMountPointW((parent + LR"(\child\)").c_str()));

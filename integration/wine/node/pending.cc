@@ -16,7 +16,7 @@ class Workers {
     if (queue_.size() <= idle_) {
       wanted_.notify_one();
     } else {
-      // Kept, not detached: MinGW now and then loses a thread that is detached before it runs.
+      // Kept, not detached: MinGW sometimes loses a thread that is detached before it runs.
       threads_.emplace_back([this] { Work(); });
     }
   }
@@ -32,7 +32,7 @@ class Workers {
       queue_.pop_front();
       lock.unlock();
       work();
-      // The work's captures are destroyed without the lock.
+      // Destroys the work's captures without the lock.
       work = nullptr;
       lock.lock();
     }
@@ -48,7 +48,7 @@ class Workers {
 }  // namespace
 
 void RunElsewhere(std::function<void()> work) {
-  // Never destroyed: its threads end with the process.
+  // Never destroyed: the threads run until the process ends.
   static auto* const workers = new Workers();
   workers->Run(std::move(work));
 }

@@ -1,4 +1,4 @@
-// Calls that go on while their caller does something else: the base of WMI's semisynchronous calls.
+// Calls that run in the background: the base of WMI's semisynchronous calls.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,14 @@
 
 namespace csi_proxy::node_double {
 
-// Runs `work` on a thread that has nothing else to do; there are as many as were ever busy at a
-// time.
+// Runs `work` on an idle thread, which is started if there is none. Threads are never ended.
 void RunElsewhere(std::function<void()> work);
 
-// Thread-safe.
+// The result of a call that runs in the background. Thread-safe.
 template <typename T>
 class Pending {
  public:
-  // Begins `call`, which is to end soon after its context is cancelled.
+  // Begins `call`, which must end soon after its context is cancelled.
   static std::shared_ptr<Pending> Begin(
       std::function<absl::StatusOr<T>(const CallContext& context)> call) {
     std::shared_ptr<Pending> pending(new Pending());
@@ -30,18 +29,18 @@ class Pending {
     return pending;
   }
 
-  // To be called once at most.
+  // Cancels the call. REQUIRES: called at most once.
   void Cancel() { cancelled_.Notify(); }
 
-  // Waits for the end, with a timeout as WMI gives it: milliseconds, or -1 (WBEM_INFINITE). Returns
-  // whether the end has come.
+  // Waits for the end of the call, at most `timeout` milliseconds, or without limit if `timeout` is
+  // negative (WBEM_INFINITE). Returns true if the call has ended.
   bool Wait(long timeout) {
     if (timeout >= 0) return done_.WaitForNotificationWithTimeout(absl::Milliseconds(timeout));
     done_.WaitForNotification();
     return true;
   }
 
-  // After the end.
+  // REQUIRES: the call has ended.
   const absl::StatusOr<T>& result() const { return result_; }
 
  private:

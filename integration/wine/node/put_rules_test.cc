@@ -10,7 +10,7 @@ namespace {
 
 class PutRulesTest : public NodeTest {
  protected:
-  // The parameters of MSFT_Disk.CreatePartition, which have most types among them.
+  // The parameters of MSFT_Disk.CreatePartition, which have values of most types.
   ComPtr<IWbemClassObject> in_ = Parameters(storage_, "MSFT_Disk", L"CreatePartition");
 
   static HRESULT Put(const ComPtr<IWbemClassObject>& object, LPCWSTR name, Variant value) {
@@ -109,7 +109,7 @@ TEST_F(PutRulesTest, ArraysAreOfTheirElementsOwnType) {
   LONG index = 0;
   ASSERT_EQ(SafeArrayGetElement(V_ARRAY(read.get()), &index, first.Receive()), S_OK);
   EXPECT_EQ(first.ToUtf8(), "everyone");
-  // The type of an empty array does not matter, as long as it says nothing else.
+  // An empty array may be of VARIANTs, but not of another wrong type.
   EXPECT_EQ(Put(in, L"FullAccess", OfArray(VT_VARIANT)), WBEM_S_NO_ERROR);
   EXPECT_EQ(Put(in, L"FullAccess", OfArray(VT_I4)), WBEM_E_TYPE_MISMATCH);
   EXPECT_EQ(Put(in, L"FullAccess", OfText("everyone")), WBEM_E_TYPE_MISMATCH);
@@ -119,7 +119,7 @@ TEST_F(PutRulesTest, NamesFlagsAndTypesAreChecked) {
   Variant value = OfNumber(VT_I4, 1);
   EXPECT_EQ(in_->Put(L"alignment", 0, value.get(), 0), WBEM_S_NO_ERROR) << "without case";
   EXPECT_EQ(in_->Put(L"NoSuch", 0, value.get(), 0), WBEM_E_NOT_FOUND);
-  // An out parameter.
+  // Out parameters cannot be set.
   EXPECT_EQ(in_->Put(L"CreatedPartition", 0, value.get(), 0), WBEM_E_NOT_FOUND);
   EXPECT_EQ(in_->Put(L"__CLASS", 0, OfText("Mine").get(), 0), WBEM_E_READ_ONLY);
   EXPECT_EQ(in_->Put(nullptr, 0, value.get(), 0), WBEM_E_INVALID_PARAMETER);

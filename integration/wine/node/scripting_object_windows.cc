@@ -1,4 +1,4 @@
-// SWbemObject with its properties and methods.
+// SWbemObject, its properties and methods.
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,12 +17,11 @@ using cim::Bstr;
 using cim::ComPtr;
 using cim::Variant;
 
-// All parts of an object refer to its Source.
+// The WMI object behind a scripting object; all parts of the scripting object share it.
 struct Source {
   ComPtr<IWbemClassObject> object;
   ComPtr<IWbemServices> services;
-  // The definition of the object's class, once it was needed; the other parts of the object share
-  // it.
+  // The definition of the object's class, fetched when it is first needed.
   std::shared_ptr<ComPtr<IWbemClassObject>> definition =
       std::make_shared<ComPtr<IWbemClassObject>>();
 
@@ -34,7 +33,7 @@ struct Source {
   bool Has(const std::string& property) const {
     return SUCCEEDED(object->Get(win32::Utf16(property).c_str(), 0, nullptr, nullptr, nullptr));
   }
-  // An embedded object becomes one of scripting.
+  // Returns a property. An embedded object is wrapped in a scripting object.
   HRESULT Get(const std::string& property, VARIANT* result) const {
     const HRESULT got = object->Get(win32::Utf16(property).c_str(), 0, result, nullptr, nullptr);
     if (FAILED(got) || V_VT(result) != VT_UNKNOWN) return got;
@@ -47,10 +46,10 @@ struct Source {
   HRESULT Put(const std::string& property, const VARIANT& value) const {
     return object->Put(win32::Utf16(property).c_str(), 0, const_cast<VARIANT*>(&value), 0);
   }
-  // The signature of a method, which only the definition of the class has (learn.microsoft.com/
-  // windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-getmethod): it is fetched for every
-  // object that has a method called, unless that is a definition itself. No page says whether
-  // Windows fetches it more than once for an object; here it is once.
+  // Finds the signature of a method. Only the class definition has signatures (learn.microsoft.com/
+  // windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-getmethod), so it is fetched for an
+  // instance. No page says how often Windows fetches it for one object; this double fetches it
+  // once.
   HRESULT GetMethod(const std::string& method, ComPtr<IWbemClassObject>* in,
                     ComPtr<IWbemClassObject>* out) const {
     if (!*definition && IsClass()) *definition = object;
@@ -79,7 +78,6 @@ struct Source {
   }
 };
 
-// SWbemProperty.
 class Property final : public Dispatch {
  public:
   Property(Source source, std::string name) : source_(std::move(source)), name_(std::move(name)) {}
@@ -98,7 +96,6 @@ class Property final : public Dispatch {
   const std::string name_;
 };
 
-// SWbemPropertySet.
 class PropertySet final : public Dispatch {
  public:
   explicit PropertySet(Source source) : source_(std::move(source)) {}
@@ -117,7 +114,6 @@ class PropertySet final : public Dispatch {
   const Source source_;
 };
 
-// SWbemMethod.
 class Method final : public Dispatch {
  public:
   Method(ComPtr<IWbemClassObject> in, ComPtr<IWbemServices> services)
@@ -134,12 +130,11 @@ class Method final : public Dispatch {
   }
 
  private:
-  // None for a method that takes nothing.
+  // Null for a method without in parameters.
   const ComPtr<IWbemClassObject> in_;
   const ComPtr<IWbemServices> services_;
 };
 
-// SWbemMethodSet.
 class MethodSet final : public Dispatch {
  public:
   explicit MethodSet(Source source) : source_(std::move(source)) {}
@@ -160,7 +155,7 @@ class MethodSet final : public Dispatch {
   const Source source_;
 };
 
-// The id by which an object knows its own kind.
+// QueryInterface() with this id returns the Object itself.
 constexpr IID kScriptingObject = {
     0x3c3f5b52, 0x1e7a, 0x4d0e, {0xa0, 0x4b, 0x2f, 0x69, 0x51, 0x90, 0x6c, 0x33}};
 
@@ -209,8 +204,8 @@ class Object final : public Dispatch {
   }
 
  private:
-  // The clauses that are given, in the order of the parameters: learn.microsoft.com/windows/win32/
-  // wmisdk/swbemobject-associators-.
+  // Builds the query from the clauses that are given. The arguments follow the order of
+  // learn.microsoft.com/windows/win32/wmisdk/swbemobject-associators-.
   HRESULT Associators(const DispatchArguments& arguments, VARIANT* result) {
     static constexpr const char* kClauses[] = {"AssocClass", "ResultClass", "ResultRole", "Role"};
     std::string wql = absl::StrCat("ASSOCIATORS OF {", source_.Text(L"__RELPATH"), "} WHERE");
@@ -229,7 +224,7 @@ class Object final : public Dispatch {
     return got;
   }
 
-  // Name, parameters as SpawnInstance_ made them.
+  // Arguments: the method's name, and its parameters as SpawnInstance_ made them.
   HRESULT ExecMethod(const DispatchArguments& arguments, VARIANT* result) {
     const VARIANT& given = arguments.At(1);
     ComPtr<IWbemClassObject> in;
@@ -247,9 +242,9 @@ class Object final : public Dispatch {
     return GiveDispatch(NewScriptingObject(std::move(out), source_.services), result);
   }
 
-  // A method by its name. Its parameters stand in the order of their ID qualifiers (learn.microsoft
+  // Calls a method by its name. The arguments follow the parameters' ID qualifiers (learn.microsoft
   // .com/windows/win32/wmisdk/constructing-inparameters-objects-and-parsing-outparameters-objects):
-  // in all methods here, those that go in, then those that come out.
+  // in all methods here, in parameters precede out parameters.
   HRESULT Direct(const std::string& method, const DispatchArguments& arguments, VARIANT* result) {
     ComPtr<IWbemClassObject> signature;
     ComPtr<IWbemClassObject> results;
@@ -286,7 +281,7 @@ class Object final : public Dispatch {
     return names;
   }
 
-  // Writes an out parameter where the caller wants it. A place for text has room for nothing else.
+  // Stores an out parameter in the caller's `place`. A BSTR place accepts only text.
   static void TakeBack(IWbemClassObject* out, const std::wstring& name, VARIANT* place) {
     if (place == nullptr) return;
     Variant value;

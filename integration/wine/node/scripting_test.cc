@@ -1,5 +1,5 @@
-// WMI's scripting objects, late bound as the Go release calls them. peer.sh covers the whole life
-// of a node; here is what each object is to do by Microsoft's pages.
+// Tests WMI's scripting objects, late bound as the Go release calls them, against Microsoft's
+// pages. peer.sh tests them over a node's whole life.
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// By reference, for an out parameter.
+// Returns a reference to `variant`, for an out parameter.
 Variant Place(VARIANT* variant) {
   Variant place;
   V_VT(place.get()) = VT_BYREF | VT_VARIANT;
@@ -31,7 +31,7 @@ class ScriptingTest : public NodeTest {
     std::string description;
   };
 
-  // Calls a member; `arguments` are in order.
+  // Calls a member. `arguments` are in the member's order.
   Variant Call(IDispatch* object, const wchar_t* name, WORD flags,
                std::vector<Variant> arguments = {}, Failure* failure = nullptr) {
     std::wstring text = name;
@@ -148,7 +148,7 @@ TEST_F(ScriptingTest, WhatAQueryNamesIsEnoughForAMethodAndAnAssociation) {
   EXPECT_EQ(All(volumes).size(), 1u);
 }
 
-// As the Go release initialises a disk and makes its partition.
+// Calls the methods as the Go release initialises and partitions a disk.
 TEST_F(ScriptingTest, ParametersOfAMethodHaveTheirPlaces) {
   const auto disk = Query("SELECT * FROM MSFT_Disk WHERE Number = 1").at(0);
   EXPECT_EQ(V_I4(&*Call(disk.get(), L"Initialize", DISPATCH_METHOD, List(OfNumber(VT_I4, 2)))), 0);
@@ -208,7 +208,7 @@ TEST_F(ScriptingTest, FailuresTellTheirCodeAndWhy) {
   EXPECT_EQ(disk->GetIDsOfNames(IID_NULL, names, 1, 0, &id), DISP_E_UNKNOWNNAME);
 }
 
-// A service, which the Go release stops and then asks again and again.
+// The Go release stops a service, then refreshes the object until the state changes.
 TEST_F(ScriptingTest, AnObjectIsWhatItWasUntilItIsRefreshed) {
   const auto services = Object(Call(Locator().get(), L"ConnectServer", DISPATCH_METHOD,
                                     List(OfText("."), OfText("root\\cimv2"))));

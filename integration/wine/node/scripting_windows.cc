@@ -14,7 +14,7 @@ using absl::EqualsIgnoreCase;
 using cim::Bstr;
 using cim::ComPtr;
 
-// IEnumVARIANT over what a query finds.
+// IEnumVARIANT over the objects of a query.
 class Objects final : public cim::Unknown<IEnumVARIANT> {
  public:
   Objects(ComPtr<IEnumWbemClassObject> found, ComPtr<IWbemServices> services)
@@ -47,7 +47,7 @@ class Objects final : public cim::Unknown<IEnumVARIANT> {
   const ComPtr<IWbemServices> services_;
 };
 
-// SWbemObjectSet: whoever iterates begins at the first object.
+// SWbemObjectSet. Every enumeration begins at the first object.
 class ObjectSet final : public Dispatch {
  public:
   ObjectSet(ComPtr<IEnumWbemClassObject> found, ComPtr<IWbemServices> services)
@@ -71,7 +71,7 @@ class ObjectSet final : public Dispatch {
   const ComPtr<IWbemServices> services_;
 };
 
-// SWbemSecurity. In one process there is nothing to secure; that the levels can be set is all.
+// SWbemSecurity. The levels can be set, without effect: all calls stay in this process.
 class Security final : public Dispatch {
  protected:
   bool HasMember(const std::string& name) override {
@@ -86,7 +86,6 @@ class Security final : public Dispatch {
   }
 };
 
-// SWbemServices.
 class Services final : public Dispatch {
  public:
   explicit Services(ComPtr<IWbemServices> services) : services_(std::move(services)) {}
@@ -102,8 +101,8 @@ class Services final : public Dispatch {
       return GiveDispatch(ComPtr<IDispatch>(new Security), result);
     }
     if (EqualsIgnoreCase(name, "ExecQuery")) {
-      // Query, language, flags; the last is this unless it is given
-      // (learn.microsoft.com/windows/win32/wmisdk/swbemservices-execquery).
+      // Arguments: query, language, flags
+      // (learn.microsoft.com/windows/win32/wmisdk/swbemservices-execquery gives their default).
       return GiveObjectSet(services_, arguments.Text(0),
                            arguments.Number(2, WBEM_FLAG_RETURN_IMMEDIATELY), result);
     }
@@ -121,7 +120,7 @@ class Services final : public Dispatch {
 
 class Locator final : public Dispatch {
  public:
-  // By its own interface it is asked for, and then called late bound all the same.
+  // Clients query for SWbemLocator, but then call it late bound.
   HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** out) override {
     static constexpr IID kSWbemLocator = {
         0x76a6415b, 0xcb41, 0x11d1, {0x8b, 0x02, 0x00, 0x60, 0x08, 0x06, 0xd9, 0xb6}};
@@ -132,8 +131,8 @@ class Locator final : public Dispatch {
   bool HasMember(const std::string& name) override {
     return EqualsIgnoreCase(name, "ConnectServer");
   }
-  // Server, namespace, user, password, locale, authority, flags; text that is empty is not given
-  // (learn.microsoft.com/windows/win32/wmisdk/swbemlocator-connectserver).
+  // Arguments: server, namespace, user, password, locale, authority, flags. Empty text counts as
+  // omitted (learn.microsoft.com/windows/win32/wmisdk/swbemlocator-connectserver).
   HRESULT Call(const std::string& name, DispatchKind, const DispatchArguments& arguments,
                VARIANT* result) override {
     if (!HasMember(name)) return DISP_E_MEMBERNOTFOUND;
@@ -165,8 +164,8 @@ class Locator final : public Dispatch {
 
 HRESULT GiveObjectSet(const ComPtr<IWbemServices>& services, const std::string& wql, LONG flags,
                       VARIANT* result) {
-  // Locatable whatever was asked for: on Windows too a method can be called on an object that a
-  // query found by `SELECT IsOffline` alone, which is how the Go release sets a disk offline.
+  // WBEM_FLAG_ENSURE_LOCATABLE is always set: on Windows, too, methods work on an object found by
+  // `SELECT IsOffline` alone, which is how the Go release sets a disk offline.
   ComPtr<IEnumWbemClassObject> found;
   const HRESULT begun =
       services->ExecQuery(Bstr("WQL").get(), Bstr(wql).get(), flags | WBEM_FLAG_ENSURE_LOCATABLE,

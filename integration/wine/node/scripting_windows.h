@@ -1,9 +1,8 @@
-// WMI's scripting objects (SWbemLocator and what it leads to), in the place of Windows' own. By
-// these the Go release of this service reaches WMI. They only ask the COM interfaces, as any client
-// does, and pass a caller's requests on to WMI unchanged.
+// WMI's scripting objects (SWbemLocator and the objects it returns) in place of Windows' own. The
+// Go release of this service uses them. They pass every request unchanged to WMI's COM interfaces.
 //
-// They are called late bound, and have what github.com/microsoft/wmi calls. Wine's own cannot
-// stand in: they know neither Associators_ nor the methods of instances by their names.
+// The objects are late bound and have only the members that github.com/microsoft/wmi calls. Wine's
+// own objects do not suffice: they lack Associators_ and methods as members of instances.
 #pragma once
 
 #include "server/machine/windows/cim/com_windows.h"
@@ -14,14 +13,13 @@ namespace csi_proxy::node_double {
 inline constexpr CLSID kScriptingLocatorClass = {
     0x76a64158, 0xcb41, 0x11d1, {0x8b, 0x02, 0x00, 0x60, 0x08, 0x06, 0xd9, 0xb6}};
 
-// SWbemLocator.
 cim::ComPtr<IDispatch> NewScriptingLocator();
 
-// SWbemObject. `services` is where it is from.
+// Returns an SWbemObject for `object`, which `services` returned.
 cim::ComPtr<IDispatch> NewScriptingObject(cim::ComPtr<IWbemClassObject> object,
                                           cim::ComPtr<IWbemServices> services);
 
-// SWbemObjectSet of what `wql` finds.
+// Stores an SWbemObjectSet with the objects of the query `wql` in `result`.
 HRESULT GiveObjectSet(const cim::ComPtr<IWbemServices>& services, const std::string& wql,
                       LONG flags, VARIANT* result);
 

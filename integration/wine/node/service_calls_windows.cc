@@ -20,11 +20,12 @@ struct Manager final : Opened {};
 struct Service final : Opened {
   std::string name;
   DWORD rights = 0;
-  // The node's last answer, in which state and configuration come together.
+  // The node's last answer, which has both state and configuration.
   std::optional<machine::ServiceInfo> info;
 };
 
-// The service behind a handle that has these rights; null, the last error being set, otherwise.
+// Returns the service behind a handle that has these rights; otherwise sets the last error and
+// returns null.
 std::shared_ptr<Service> WithRights(SC_HANDLE handle, DWORD rights) {
   auto service = FindFakeOf<Service>(handle);
   if (service == nullptr) {
@@ -43,7 +44,7 @@ BOOL Refresh(Service& service) {
   return TRUE;
 }
 
-// Strings behind the structures that point to them, in one buffer of the caller's.
+// Appends strings to the caller's buffer, after the structures that point to them.
 class Strings {
  public:
   explicit Strings(wchar_t* at) : at_(at) {}
@@ -80,7 +81,7 @@ SC_HANDLE WINAPI OpenServiceW(SC_HANDLE manager, LPCWSTR name, DWORD access) {
   auto service = std::make_shared<Service>();
   service->name = TextOf(name);
   service->rights = access;
-  // Faults strike what is then asked of it.
+  // Uses the state directly, so that injected faults hit only the calls on the opened service.
   const bool exists = TheNode().node->core()->Change([&](machine::simulated::NodeState& state) {
     return machine::simulated::FindService(state, service->name) != nullptr;
   });

@@ -1,4 +1,4 @@
-// The simulated node of this process, which all of the double acts on.
+// The simulated node of this process, on which every part of the double acts.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@ namespace csi_proxy::node_double {
 
 struct SimulatedNode {
   std::unique_ptr<machine::simulated::Machine> node;
-  // Over the node.
+  // WMI and the Win32 interface of `node`.
   std::unique_ptr<machine::simulated::wmi::SimulatedSession> wmi;
   std::unique_ptr<machine::Os> os;
 };
 
-// Makes it, once, of the scenario in a file of that name, or of the built-in one. Must be called
+// Makes the node of `scenario_file`, or the built-in node if it is empty. REQUIRES: called once,
 // before TheNode().
 absl::Status BeginNode(const std::string& scenario_file);
 
-// Lasts as long as the process.
+// Returns the node, which lives until the process ends.
 SimulatedNode& TheNode();
 
 }  // namespace csi_proxy::node_double

@@ -1,5 +1,4 @@
-// The common part of the double's tests: WMI as COM's own activation gives it, and the node behind
-// it.
+// The fixture of the double's tests: WMI from COM's activation, and the simulated node behind it.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -31,7 +30,7 @@ class NodeTest : public testing::Test {
       return CoIncrementMTAUsage(&cookie);
     }();
     EXPECT_EQ(joined, S_OK);
-    // It is the double that answers: the node is there, and as it began.
+    // Reset fails unless the double is active.
     locator_ = NewLocator();
     csi_proxy::simulated::ResetResponse reset;
     EXPECT_TRUE(Admin("Reset", csi_proxy::simulated::ResetRequest(), &reset).ok());
@@ -59,7 +58,8 @@ class NodeTest : public testing::Test {
                             google::protobuf::Message* response) {
     return integration::CallMachineAdmin(method, request, response);
   }
-  // `error` as a rule has it: an HRESULT, a return value or a Win32 error; none for 0.
+  // Injects a fault that strikes once. `error` is an HRESULT, a return value or a Win32 error; 0
+  // injects only the latency.
   static void Inject(const std::string& operation, uint32_t error, uint32_t latency_ms = 0) {
     csi_proxy::simulated::InjectFaultRequest request;
     csi_proxy::simulated::InjectFaultResponse response;
@@ -81,7 +81,7 @@ class NodeTest : public testing::Test {
     return response.node();
   }
 
-  // The enumerator of a query, which succeeds whatever the query is.
+  // Starts a query. ExecQuery succeeds for any text; its error comes from Next().
   ComPtr<IEnumWbemClassObject> Begin(absl::string_view wql, LONG flags = kFlags) {
     ComPtr<IEnumWbemClassObject> found;
     EXPECT_EQ(
@@ -89,13 +89,13 @@ class NodeTest : public testing::Test {
         WBEM_S_NO_ERROR);
     return found;
   }
-  // Returns the result of the first Next() of a query.
+  // Returns the result of the query's first Next().
   HRESULT FirstNext(absl::string_view wql) {
     ComPtr<IWbemClassObject> object;
     ULONG count = 0;
     return Begin(wql)->Next(WBEM_INFINITE, 1, object.Receive(), &count);
   }
-  // The first object a query finds.
+  // Returns the first object that a query finds.
   ComPtr<IWbemClassObject> First(absl::string_view wql, LONG flags = kFlags) {
     ComPtr<IWbemClassObject> object;
     ULONG count = 0;
@@ -112,7 +112,7 @@ class NodeTest : public testing::Test {
         << path;
     return object;
   }
-  // Empty parameters of a method.
+  // Returns an empty parameter object of a method.
   static ComPtr<IWbemClassObject> Parameters(const ComPtr<IWbemServices>& services,
                                              absl::string_view class_name, LPCWSTR method) {
     ComPtr<IWbemClassObject> signature;
@@ -144,7 +144,6 @@ class NodeTest : public testing::Test {
   ComPtr<IWbemServices> storage_;
 };
 
-// VARIANTs of each kind.
 inline Variant OfText(absl::string_view text) {
   Variant variant;
   V_VT(variant.get()) = VT_BSTR;
@@ -170,7 +169,7 @@ inline Variant OfReal(double number) {
   V_R8(variant.get()) = number;
   return variant;
 }
-// Makes an array without elements, or with `text` alone.
+// Makes an array that is empty, or holds `text`.
 inline Variant OfArray(VARTYPE type, const char* text = nullptr) {
   Variant variant;
   V_VT(variant.get()) = VT_ARRAY | type;

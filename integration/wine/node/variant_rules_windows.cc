@@ -18,8 +18,8 @@ using cim::Type;
 using cim::Value;
 using cim::Variant;
 
-// The VARIANT type that carries a CIM type, and the range of its integers as the carrier has them:
-// a uint32 takes all a VT_I4 holds, negative numbers being its upper half.
+// The VARIANT type that carries a CIM type, and the range of integers in that carrier: a uint32
+// accepts every VT_I4, where negative numbers are its upper half.
 struct Rule {
   Type type;
   VARTYPE carrier;
@@ -53,7 +53,7 @@ const Rule& RuleOf(Type type) {
                        [&](const Rule& rule) { return rule.type == type; });
 }
 
-// Fills an empty VARIANT.
+// Stores a value in an empty VARIANT.
 absl::Status Give(Type type, const Value& value, cim::Namespace space, VARIANT* out) {
   const VARTYPE carrier = RuleOf(type).carrier;
   switch (carrier) {
@@ -97,10 +97,10 @@ absl::Status Mismatch(absl::string_view why) {
   return cim::HresultStatus(cim::hresult::kTypeMismatch, "Put", why);
 }
 
-// Tells whether a VARIANT of type `given` is coerced into a property of this type.
+// Returns true if a VARIANT of type `given` is coerced into a property of `type`.
 bool MayCoerce(VARTYPE given, Type type) {
   if (type == Type::kObject) return given == VT_UNKNOWN;
-  // The documentation singles it out.
+  // The documentation of Put() excludes this pair.
   if (given == VT_I2 && type == Type::kUint32) return false;
   constexpr VARTYPE kCoerced[] = {VT_UI1, VT_I2, VT_I4, VT_R4, VT_R8, VT_BOOL, VT_BSTR};
   return std::find(std::begin(kCoerced), std::end(kCoerced), given) != std::end(kCoerced);
@@ -112,7 +112,7 @@ absl::StatusOr<Value> TakeObject(const VARIANT& variant) {
   return Value::Embedded(object->ToObject());
 }
 
-// Decimal and nothing else.
+// Parses a decimal number of 64 bits.
 absl::StatusOr<Value> Take64(Type type, const std::string& text) {
   int64_t number = 0;
   uint64_t magnitude = 0;
@@ -123,7 +123,7 @@ absl::StatusOr<Value> Take64(Type type, const std::string& text) {
   return Mismatch("text that is not a decimal number of 64 bits");
 }
 
-// A VARIANT of the type's own carrier.
+// Reads a VARIANT of the type's own carrier.
 absl::StatusOr<Value> TakeCarried(Type type, const VARIANT& variant) {
   const Rule& rule = RuleOf(type);
   switch (rule.carrier) {
@@ -158,7 +158,7 @@ absl::StatusOr<Value> TakeScalar(Type type, const VARIANT& variant) {
   const std::string given = absl::StrCat("a VARIANT of type ", V_VT(&variant));
   if (!MayCoerce(V_VT(&variant), type)) return Mismatch(given);
   Variant coerced;
-  // It only reads what it changes the type of.
+  // VariantChangeType does not change its source.
   if (FAILED(VariantChangeType(coerced.get(), const_cast<VARIANT*>(&variant), 0, carrier))) {
     return Mismatch(given);
   }
@@ -175,7 +175,7 @@ absl::StatusOr<Value> TakeArray(Type type, const VARIANT& variant) {
   LONG last = -1;
   SafeArrayGetLBound(array, 1, &first);
   SafeArrayGetUBound(array, 1, &last);
-  // The type of an empty array does not matter.
+  // An empty array may be of VARIANTs.
   const bool may_be_any = last < first && V_VT(&variant) == (VT_ARRAY | VT_VARIANT);
   if (V_VT(&variant) != (VT_ARRAY | carrier) && !may_be_any) {
     return Mismatch(absl::StrCat("a VARIANT of type ", V_VT(&variant)));
@@ -183,7 +183,7 @@ absl::StatusOr<Value> TakeArray(Type type, const VARIANT& variant) {
   std::vector<Value> elements;
   for (LONG i = first; i <= last; ++i) {
     Variant element;
-    // Copies what it gives out, which is the VARIANT's then.
+    // SafeArrayGetElement copies the element; `element` owns the copy.
     if (FAILED(SafeArrayGetElement(array, &i, &V_I8(element.get())))) {
       return Mismatch("an array that cannot be read");
     }
@@ -226,7 +226,8 @@ absl::StatusOr<Variant> GiveVariant(const Member& member, const Value& value,
     Variant element;
     const absl::Status given = Give(member.type, elements[i], space, element.get());
     if (!given.ok()) return given;
-    // Text and objects are passed themselves, all else by address; either is copied.
+    // SafeArrayPutElement takes text and objects as pointers and other types by address, and copies
+    // them.
     const bool is_pointer = carrier == VT_BSTR || carrier == VT_UNKNOWN;
     SafeArrayPutElement(V_ARRAY(variant.get()), &i,
                         is_pointer ? V_BYREF(element.get()) : &V_I8(element.get()));

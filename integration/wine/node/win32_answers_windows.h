@@ -1,4 +1,3 @@
-// The failures and answers of the double's Win32 calls.
 #pragma once
 
 #include <string>
@@ -11,7 +10,7 @@
 
 namespace csi_proxy::node_double {
 
-// The last error is `error`; false.
+// Sets the last error and returns FALSE.
 inline BOOL Refuse(DWORD error) {
   SetLastError(error);
   return FALSE;
@@ -24,8 +23,8 @@ BOOL Answer(const absl::StatusOr<T>& result) {
   return Answer(result.status());
 }
 
-// Copies text and its NUL into a buffer of `size` characters; ERROR_FILENAME_EXCED_RANGE when it is
-// too small, as for the names of volumes.
+// Copies text and its NUL into a buffer of `size` characters. Refuses with
+// ERROR_FILENAME_EXCED_RANGE, as the calls for volume names do, if the buffer is too small.
 inline BOOL AnswerText(const std::string& text, LPWSTR buffer, DWORD size) {
   const std::wstring wide = win32::Utf16(text);
   if (wide.size() >= size) return Refuse(ERROR_FILENAME_EXCED_RANGE);
@@ -34,7 +33,7 @@ inline BOOL AnswerText(const std::string& text, LPWSTR buffer, DWORD size) {
   return TRUE;
 }
 
-// Text of a call; empty for null.
+// Converts text to UTF-8; null becomes empty.
 inline std::string TextOf(LPCWSTR text) { return text == nullptr ? "" : win32::Utf8(text); }
 
 }  // namespace csi_proxy::node_double

@@ -1,7 +1,7 @@
-// The double of Win32: the product's own calls, from this program's imports, and what they may not
-// do.
+// Tests the double of Win32 by the calls that the product makes, and that the double refuses
+// others.
 #include "integration/wine/node/win32_testing_windows.h"
-// Apart: the header above undefines names.
+// Included separately: the header above undefines names that these must not define again.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -50,7 +50,7 @@ TEST_F(Win32DoubleTest, DevicesAnswerControlCodes) {
       os_->Control(R"(\\.\PhysicalDrive1)", DeviceAccess::kRead, control::kGetLength, {}, 64);
   ASSERT_TRUE(length.ok()) << length.status();
   EXPECT_EQ(*machine::ParseLength(*length), 10737418240u);
-  // By the path WMI tells.
+  // The device path that WMI reports.
   const std::string path = Text(First("SELECT * FROM MSFT_Disk WHERE Number = 3"), L"Path");
   const auto ids = os_->Control(path, DeviceAccess::kNone, control::kQueryProperty,
                                 machine::DeviceIdQuery(), machine::kMaxDeviceIds);
@@ -80,7 +80,7 @@ TEST_F(Win32DoubleTest, FilesAreThoseOfTheSimulatedTree) {
   EXPECT_EQ(ErrorOf(Open("C:\\", {"k", "config"})->List().status()), ERROR_INVALID_PARAMETER);
   EXPECT_EQ(ErrorOf(os_->OpenRoot("Q:\\").status()), ERROR_PATH_NOT_FOUND);
 
-  // A directory becomes a link, then goes.
+  // Turns a directory into a link, then deletes it.
   {
     const auto made = kubelet->CreateDirectory("link");
     ASSERT_TRUE(made.ok()) << made.status();
@@ -142,7 +142,7 @@ TEST_F(Win32DoubleTest, AListingTellsWhatEachIs) {
   for (const machine::DirectoryEntry& entry : *files) {
     EXPECT_EQ(entry.is_directory, entry.name != "config") << entry.name;
   }
-  // An open that only peeks is in nobody's way.
+  // A handle opened with kPeek does not prevent the deletion.
   const auto peeking = registry->Open("directory", Access::kPeek);
   ASSERT_TRUE(peeking.ok()) << peeking.status();
   const auto deleting = registry->Open("directory", Access::kDelete);
@@ -168,7 +168,7 @@ TEST_F(Win32DoubleTest, MountPointsAreMadeFollowedAndRemoved) {
   EXPECT_EQ(ErrorOf(os_->SetMountPoint(kPath, kSystemVolume)), ERROR_DIR_NOT_EMPTY);
   auto mounted = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
   EXPECT_EQ(mounted->GetAttributes()->reparse_tag, machine::kReparseTagMountPoint);
-  // Through the mount point, by the path that Windows follows.
+  // A path through the mount point, as Windows resolves it.
   EXPECT_EQ(ErrorOf(os_->SetMountPoint(absl::StrCat(kPath, R"(Users\)"), kSystemVolume)),
             ERROR_DIR_NOT_EMPTY);
   EXPECT_EQ(ErrorOf(os_->DeleteMountPoint(kPath)), ERROR_SHARING_VIOLATION) << "it is held";
@@ -206,7 +206,7 @@ TEST_F(Win32DoubleTest, ServicesAreTheNodes) {
   EXPECT_EQ(os_->GetService("MSiSCSI")->state, machine::ServiceState::kStopPending);
   EXPECT_EQ(ErrorOf(os_->GetService("PlugPlay").status()), ERROR_SERVICE_DOES_NOT_EXIST)
       << "which Wine has";
-  // A handle can do what it was opened for.
+  // A handle allows only the rights it was opened with.
   const win32::UniqueServiceHandle manager(OpenSCManagerW(nullptr, nullptr, SC_MANAGER_CONNECT));
   const win32::UniqueServiceHandle service(
       OpenServiceW(manager.get(), L"RpcSs", SERVICE_QUERY_STATUS));
@@ -229,7 +229,7 @@ TEST_F(Win32DoubleTest, HandlesAreNotConfused) {
   };
   const HANDLE device = open(kSystemDevice, 0);
   ASSERT_NE(device, INVALID_HANDLE_VALUE);
-  // The kernel knows nothing of it.
+  // The kernel does not know a fake handle.
   LARGE_INTEGER size{};
   EXPECT_FALSE(GetFileSizeEx(device, &size));
   EXPECT_EQ(GetLastError(), DWORD{ERROR_INVALID_HANDLE});
@@ -272,8 +272,8 @@ TEST_F(Win32DoubleTest, RealFilesStayReal) {
   EXPECT_EQ(GetFileAttributesW(name), INVALID_FILE_ATTRIBUTES);
 }
 
-// The double refuses requests that it cannot serve as Windows would, so that no test passes by
-// them.
+// The double refuses requests that it cannot serve as Windows would, so that no test passes because
+// of them.
 TEST_F(Win32DoubleTest, OpensInAnotherWayAreRefused) {
   const auto create = [](HANDLE parent, std::wstring name, ULONG attributes, ACCESS_MASK access,
                          ULONG share, ULONG options, win32::UniqueHandle* opened) {

@@ -1,8 +1,8 @@
-// Win32 as tests of the double call it: by the product's own class, and by themselves.
+// The fixture of tests that call Win32 through the product's Os and directly.
 #pragma once
 
 #include "server/machine/windows/os_files_windows.h"
-// Apart: the header above undefines names, which the next ones must not define again.
+// Included separately: the header above undefines names that these must not define again.
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ inline constexpr char kSystemVolume[] = R"(\\?\Volume{00000000-c511-4c0d-9000-00
 
 class Win32DoubleTest : public NodeTest {
  protected:
-  // An entry below the root of a drive or volume.
+  // Opens an entry by its names below the root of a drive or volume; the last one with `access`.
   std::unique_ptr<machine::File> Open(const std::string& root,
                                       const std::vector<std::string>& names,
                                       machine::Access access = machine::Access::kRead) {

@@ -20,7 +20,7 @@ namespace {
 
 using cim::ComPtr;
 
-// Takes `\\server\` from the front of a path; false when it is another computer's.
+// Removes `\\server\` from the front of a path. Returns false if it names another computer.
 bool TakeServer(absl::string_view* path) {
   if (!absl::ConsumePrefix(path, "\\\\")) return true;
   const size_t end = path->find('\\');
@@ -30,7 +30,7 @@ bool TakeServer(absl::string_view* path) {
   return server == "." || absl::EqualsIgnoreCase(server, ServerName());
 }
 
-// The relative path of one that may be whole: `\\server\namespace:Class.Key="value"`.
+// Returns the relative path of `path`, which may be `\\server\namespace:Class.Key="value"`.
 absl::StatusOr<std::string> RelativePath(cim::Namespace space, absl::string_view path) {
   if (!absl::StartsWith(path, "\\\\")) return std::string(path);
   const size_t colon = path.find(':');
@@ -49,8 +49,8 @@ absl::StatusOr<wmi::ObjectPath> ParsePath(cim::Namespace space, absl::string_vie
   return wmi::ParsePath(space, *relative);
 }
 
-// Returns a query for the whole objects that a statement selects, still with those that it
-// excludes.
+// Returns a query for the whole objects of a statement. It applies only the `=` conditions, so it
+// may find too many.
 cim::Query WholeQuery(const wmi::Select& select) {
   cim::Query query(select.of->name);
   for (const wmi::Condition& condition : select.where) {
@@ -59,20 +59,19 @@ cim::Query WholeQuery(const wmi::Select& select) {
   return query;
 }
 
-// Tells whether a statement selects an object that its WholeQuery() found.
+// Returns true if the statement selects an object that its WholeQuery() found.
 bool Selects(const wmi::Select& select, const cim::Object& object) {
   return std::all_of(
       select.where.begin(), select.where.end(),
       [&](const wmi::Condition& condition) { return wmi::Matches(condition, object); });
 }
 
-// Words a result for the record.
 std::string ResultOf(const absl::Status& status) {
   if (status.ok()) return "ok";
   return absl::StrFormat("0x%08X", static_cast<uint32_t>(HresultOf(status)));
 }
 
-// The properties of an object that its definition has.
+// Returns the object's properties that are in the definition.
 cim::Properties Shown(const Definition& definition, const cim::Object& object) {
   cim::Properties properties;
   for (const auto& [name, value] : object.properties()) {
@@ -81,7 +80,7 @@ cim::Properties Shown(const Definition& definition, const cim::Object& object) {
   return properties;
 }
 
-// Reads the parameters that a client gives, which must be those of the method.
+// Reads the client's parameters. Fails unless they are those of the method.
 absl::StatusOr<cim::Arguments> ArgumentsOf(const MethodDefinition& method,
                                            const ComPtr<WmiObject>& in) {
   const auto invalid = [&](absl::string_view why) {
@@ -151,7 +150,7 @@ absl::StatusOr<ComPtr<WmiObject>> Wmi::Get(const CallContext& context,
   RecordCall("object", found.ok() ? found->of->name : "",
              found.ok() && found->instance.empty() ? "class" : "instance", "",
              ResultOf(found.status()));
-  // So it is called when a class is asked for, unlike in a query.
+  // GetObject reports a missing class as WBEM_E_NOT_FOUND, unlike a query.
   if (cim::HresultOf(found.status()) == cim::hresult::kInvalidClass) {
     return cim::HresultStatus(cim::hresult::kNotFound, "object path", "there is no such class");
   }

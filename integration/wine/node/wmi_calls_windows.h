@@ -1,5 +1,4 @@
-// Puts the requests of a client of WMI to the simulated node's WMI, and turns the answers into COM
-// objects.
+// Passes the requests of a WMI client to the simulated node's WMI and returns COM objects.
 #pragma once
 
 #include <optional>
@@ -14,24 +13,23 @@
 
 namespace csi_proxy::node_double {
 
-// The namespace of a name such as `ROOT\CIMV2` or `//./root/cimv2`, in any case; nothing when
+// Parses a namespace such as `ROOT\CIMV2` or `//./root/cimv2`, ignoring case. Returns nullopt if
 // this computer does not have it.
 std::optional<cim::Namespace> ParseNamespace(absl::string_view name);
 
-// One namespace. All errors have an HRESULT.
+// WMI of one namespace. All errors have an HRESULT.
 struct Wmi {
   // Not owned.
   wmi::SimulatedSession& session;
   cim::Namespace space;
 
-  // Returns the objects that a query finds. Without `locatable` an object need not have a path, and
-  // here has none.
+  // Returns the objects of a query. Only with `locatable` do they have paths.
   absl::StatusOr<Objects> Query(const CallContext& context, absl::string_view wql,
                                 bool locatable) const;
-  // A class or an instance.
+  // Returns the class or instance at `path`.
   absl::StatusOr<cim::ComPtr<WmiObject>> Get(const CallContext& context,
                                              absl::string_view path) const;
-  // Returns the results of a method. `in` may be none.
+  // Calls a method and returns its results. `in` may be null.
   absl::StatusOr<cim::ComPtr<WmiObject>> Invoke(const CallContext& context, absl::string_view path,
                                                 absl::string_view method,
                                                 const cim::ComPtr<WmiObject>& in) const;
@@ -41,7 +39,7 @@ struct Wmi {
                                bool locatable) const;
 };
 
-// IWbemServices of all namespaces. `session` is not owned and outlives all who use it.
+// Returns a locator for all namespaces. `session` must outlive every object obtained from it.
 cim::ComPtr<IWbemLocator> NewLocator(machine::simulated::wmi::SimulatedSession* session);
 
 }  // namespace csi_proxy::node_double

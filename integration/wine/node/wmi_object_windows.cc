@@ -19,11 +19,11 @@ using cim::ComPtr;
 using cim::Type;
 using cim::Value;
 
-// The id by which Known() knows its own objects.
+// QueryInterface() with this id returns the WmiObject itself.
 constexpr IID kWmiObjectId = {
     0x7bf0a0e4, 0x3a55, 0x4a0e, {0x9c, 0x5b, 0x51, 0x5c, 0x1f, 0x2d, 0x70, 0x11}};
 
-// The values of __GENUS.
+// Values of __GENUS.
 constexpr int64_t kGenusClass = 1;
 constexpr int64_t kGenusInstance = 2;
 
@@ -31,7 +31,7 @@ Value TextOrNull(const std::string& text) {
   return text.empty() ? Value::Null(Type::kString) : Value::String(text);
 }
 
-// Tells whether `value` is null or what the property holds.
+// Returns true if `value` is null or has the type of the property.
 bool Fits(const Member& member, const Value& value) {
   return value.is_null() || (value.type() == member.type && value.is_array() == member.is_array);
 }
@@ -48,7 +48,7 @@ const std::string& ServerName() {
 }
 
 ComPtr<WmiObject> WmiObject::OfClass(DefinitionPtr definition) {
-  // The path of a class is its name; parameters have none.
+  // The path of a class is its name. Parameters have no path.
   std::string path = definition->is_system ? "" : definition->name;
   return ComPtr<WmiObject>(new WmiObject(std::move(definition), true, std::move(path)));
 }
@@ -137,7 +137,7 @@ bool WmiObject::Select(LONG flags, std::vector<Column>* columns) const {
   if (flags != (kind | origin) || origin > WBEM_FLAG_NONSYSTEM_ONLY) return false;
   const bool wants_system = origin == 0 || origin == WBEM_FLAG_SYSTEM_ONLY;
   if (wants_system && kind == 0) *columns = SystemColumns();
-  // Every property is the class's own: there are no parents here.
+  // No class here has a parent, so no property is inherited.
   if (origin == WBEM_FLAG_SYSTEM_ONLY || origin == WBEM_FLAG_PROPAGATED_ONLY) return true;
   for (size_t i = 0; i < values_.size(); ++i) {
     const Member& member = definition_->members[i];
@@ -180,9 +180,9 @@ HRESULT WmiObject::Get(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE* type, 
 
 HRESULT WmiObject::Put(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE cim_type) {
   if (name == nullptr || flags != 0) return WBEM_E_INVALID_PARAMETER;
-  // The type of an instance's property is fixed.
+  // The type of an instance's property cannot be changed.
   if (cim_type != 0) return WBEM_E_INVALID_PARAMETER;
-  // Making classes is beyond this.
+  // Creating classes is not supported.
   if (is_class_) return E_NOTIMPL;
   const std::string wanted = win32::Utf8(name);
   if (absl::StartsWith(wanted, "__")) return Fail(WBEM_E_READ_ONLY, "Put", wanted);
@@ -205,7 +205,7 @@ HRESULT WmiObject::Put(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE cim_typ
 }
 
 HRESULT WmiObject::GetNames(LPCWSTR qualifier, LONG flags, VARIANT*, SAFEARRAY** names) {
-  // The double knows no qualifiers.
+  // The double has no qualifiers.
   if (names == nullptr || qualifier != nullptr) return WBEM_E_INVALID_PARAMETER;
   std::vector<Column> columns;
   const std::lock_guard lock(mutex_);

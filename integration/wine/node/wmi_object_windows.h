@@ -1,4 +1,3 @@
-// IWbemClassObject: classes, instances, and the parameters of methods.
 #pragma once
 
 #include <map>
@@ -14,30 +13,31 @@
 
 namespace csi_proxy::node_double {
 
-// Thread-safe, an enumeration apart, of which there is one at a time.
+// IWbemClassObject for classes, instances and method parameters. Thread-safe, but an object
+// supports one enumeration at a time.
 class WmiObject final : public cim::ClassObjectBase {
  public:
-  // A class, or the signature of a method.
+  // Makes a class, or the signature of a method.
   static cim::ComPtr<WmiObject> OfClass(DefinitionPtr definition);
-  // An instance, such as the parameters of a call. INTERNAL when a value is not what the definition
-  // says, which then is wrong itself: nobody but the simulated node makes such.
+  // Makes an instance, or the parameters of a call. Returns INTERNAL if a value contradicts the
+  // definition, which is a bug in the definition: all values come from the simulated node.
   static absl::StatusOr<cim::ComPtr<WmiObject>> OfInstance(DefinitionPtr definition,
                                                            const cim::Properties& values,
                                                            std::string path);
-  // An instance of a class, wherever it is embedded.
+  // Makes an instance of the object's class, which is looked up in `space`.
   static absl::StatusOr<cim::ComPtr<WmiObject>> OfInstance(cim::Namespace space,
                                                            const cim::Object& object);
-  // The same where nothing can be wrong, for an object without a path.
+  // Makes an instance without a path. REQUIRES: the values fit the definition.
   static cim::ComPtr<WmiObject> OfValues(DefinitionPtr definition, const cim::Properties& values);
 
-  // The object behind an interface; none if it is not of this double.
+  // Returns the WmiObject behind an interface; null if the object is not from this double.
   static cim::ComPtr<WmiObject> Known(IUnknown* object);
 
   const DefinitionPtr& definition() const { return definition_; }
-  // All properties that are not null.
+  // Returns the object with its non-null properties.
   cim::Object ToObject() const;
-  // The same with the types of their VARIANTs, as Put() was given them or Get() would give them:
-  // `Size VT_BSTR, Full VT_BOOL`.
+  // Returns the non-null properties with the VARIANT types that Put() received or Get() would
+  // return: `Size VT_BSTR, Full VT_BOOL`.
   std::string ToTypes() const;
 
   HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** out) override;
@@ -55,7 +55,7 @@ class WmiObject final : public cim::ClassObjectBase {
                                       IWbemClassObject** out) override;
 
  private:
-  // A property as it is enumerated, system properties first.
+  // A property in an enumeration. System properties come first.
   struct Column {
     Member member;
     cim::Value value;
@@ -69,26 +69,26 @@ class WmiObject final : public cim::ClassObjectBase {
         values_(definition_->members.size()) {}
 
   std::vector<Column> SystemColumns() const;
-  // Keeps the columns that BeginEnumeration() and GetNames() give for these flags; false for flags
-  // that are none.
+  // Selects the columns of BeginEnumeration() and GetNames(). Returns false if the flags are
+  // invalid.
   bool Select(LONG flags, std::vector<Column>* columns) const;
   HRESULT Give(const Column& column, VARIANT* value, CIMTYPE* type, LONG* flavor) const;
 
   const DefinitionPtr definition_;
   const bool is_class_;
-  // `__RELPATH`; empty where an object has none, or WMI would not tell it.
+  // `__RELPATH`; empty if the object has none or the query did not ask for it.
   const std::string path_;
 
   mutable std::mutex mutex_;
-  std::vector<cim::Value> values_;  // guarded by mutex_, as is what follows
-  // The types of what was Put(), by index.
+  std::vector<cim::Value> values_;  // guarded by mutex_, like all fields below
+  // The VARIANT types that Put() received, by member.
   std::map<size_t, VARTYPE> given_;
   std::vector<Column> enumerated_;
   size_t next_ = 0;
   bool is_enumerating_ = false;
 };
 
-// The name of this computer, as `__SERVER` has it.
+// Returns this computer's name, the value of `__SERVER`.
 const std::string& ServerName();
 
 }  // namespace csi_proxy::node_double
