@@ -1,5 +1,5 @@
-// Embedded and remote answer alike: the same requests, to a service and to a node in this process,
-// get the same codes, texts and responses, and leave the same node behind.
+// Tests that embedded and remote mode are alike: for the same requests, a service and a node in
+// this process return the same codes, texts and responses, and end in the same state.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -47,7 +47,7 @@ class AlikeTest : public testing::Test {
     }
   }
 
-  // Makes one call in both modes; what is told of it is the service's answer.
+  // Makes a call in both modes and compares the answers. Returns the service's answer.
   Answer CallBoth(const Binding& binding, const pb::MethodDescriptor& method,
                   const pb::Message& request) {
     Answer answers[2];
@@ -66,7 +66,7 @@ class AlikeTest : public testing::Test {
     EXPECT_EQ(nodes_[0]->Dump().DebugString(), nodes_[1]->Dump().DebugString());
   }
 
-  // A service, and this process.
+  // The node of a service, and the node in this process.
   static TestNode* nodes_[2];
   static std::shared_ptr<Connection> connections_[2];
   std::map<std::string, CallFunction> calls_[2];
@@ -96,7 +96,7 @@ TEST_F(AlikeTest, EveryCaseOfEveryRpc) {
   EXPECT_GT(calls, 400);
 }
 
-// A fork's client may ask for a file system in a field that no release has.
+// The client of a fork may put an option into a field that no release has.
 TEST_F(AlikeTest, AnUnknownFieldIsRefusedByCallsThatChangeTheNodeAlone) {
   ASSERT_NO_FATAL_FAILURE(Reset());
   const std::string before = nodes_[0]->Dump().DebugString();
@@ -119,14 +119,14 @@ TEST_F(AlikeTest, AnUnknownFieldIsRefusedByCallsThatChangeTheNodeAlone) {
   EXPECT_EQ(nodes_[0]->Dump().DebugString(), before);
   EXPECT_GT(refused, 50);
   EXPECT_GT(answered, 50);
-  // The record has them too, and the questions not.
+  // The audit log names the unknown fields of these calls, but not those of read-only calls.
   const std::string log = static_cast<ServerProcess*>(nodes_[0])->Log();
   EXPECT_TRUE(absl::StrContains(log, "unknown_field=\"v1.PartitionDiskRequest.1999\""));
   EXPECT_FALSE(absl::StrContains(log, "unknown_field=\"v1.ListDiskIDsRequest.1999\""));
   CompareNodes();
 }
 
-// Requests that now and then mean something on the default node.
+// Random requests, some of which have values that exist on the default node.
 class NodeRequests final : public RandomMessages {
  public:
   using RandomMessages::RandomMessages;
@@ -136,7 +136,7 @@ class NodeRequests final : public RandomMessages {
     return *binding.service->method(
         static_cast<int>(Random() % static_cast<uint64_t>(binding.service->method_count())));
   }
-  // A volume that the node has.
+  // Uses `volume` in later requests.
   void Remember(const std::string& volume) {
     if (!volume.empty()) volume_ = volume;
   }
@@ -172,8 +172,8 @@ class NodeRequests final : public RandomMessages {
   std::string volume_ = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
 };
 
-// The number of requests, and the seed that chooses them: CSI_PROXY_TEST_REQUESTS=100000
-// CSI_PROXY_TEST_SEED=7.
+// Reads a number from the environment: CSI_PROXY_TEST_REQUESTS is the number of requests,
+// CSI_PROXY_TEST_SEED their seed.
 uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
   uint32_t value;
   const char* const text = std::getenv(name);

@@ -1,5 +1,5 @@
-// Every rpc of every released version, through the generated client of its version, over a real
-// socket. The list of rpcs comes from the descriptors: an rpc without a case fails.
+// Calls every rpc of every released version through the version's generated client over a socket.
+// The rpcs come from the descriptors: an rpc without a case fails.
 #include <google/protobuf/util/message_differencer.h>
 
 #include <iterator>
@@ -44,7 +44,7 @@ class AllRpcsTest : public testing::TestWithParam<const Binding*> {
     delete node_;
   }
 
-  // Prepares the disks and volumes that the volume scripts need.
+  // Creates the volume and the directory that the volume scripts need.
   void Prepare() {
     ASSERT_TRUE(node_->Reset().ok());
     const std::pair<const char*, Case> calls[] = {
@@ -112,8 +112,8 @@ TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsItShould) {
   }
 }
 
-// Fills every text of a request with the longest that a released rpc takes there: 32,767 UTF-16
-// units of a path, or `domain\user` of 256 characters each, at three bytes for each.
+// Fills every text of a request with the longest value that a released rpc accepts: 32,767 UTF-16
+// units for a path, `domain\user` of 256 characters each otherwise, with three bytes per character.
 void FillLongest(pb::Message* request) {
   const pb::Reflection& reflection = *request->GetReflection();
   for (int i = 0; i < request->GetDescriptor()->field_count(); ++i) {
@@ -127,7 +127,7 @@ void FillLongest(pb::Message* request) {
     for (int unit = static_cast<int>(text.size()); unit < (is_path ? 32'767 : 513); ++unit) {
       text += unit % 256 == 0 ? "\\" : "\u20ac";
     }
-    // The longest list that a request takes has 16 entries.
+    // Requests accept lists of at most 16 entries.
     for (int entry = 0; field->is_repeated() && entry < 16; ++entry) {
       reflection.AddString(request, field, text);
     }

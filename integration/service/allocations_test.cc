@@ -1,5 +1,5 @@
-// Counts the cost of embedded mode over the direct library: heap allocations are the same on every
-// machine.
+// Compares the heap allocations of embedded mode with those of the direct library. Unlike times,
+// the counts are the same on every machine.
 #include <gtest/gtest.h>
 
 #include "csi_proxy/disk/v1/client.h"
@@ -12,7 +12,7 @@ namespace {
 
 using testing_allocations::AllocationsOf;
 
-// Too long for a std::string to hold in itself.
+// Too long for std::string's inline buffer.
 constexpr char kPath[] = R"(C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-1)";
 
 class AllocationsTest : public testing::Test {

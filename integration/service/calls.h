@@ -1,4 +1,3 @@
-// Typed shorthands for the calls the load tests make.
 #pragma once
 
 #include <memory>
@@ -14,7 +13,7 @@ namespace csi_proxy::integration {
 
 inline constexpr char kRoot[] = R"(C:\var\lib\kubelet\)";
 
-// Partitions and formats disk 1 of the default node, and returns its volume.
+// Partitions and formats disk 1 of the default node. Returns its volume's id.
 inline std::string MakeVolume(const ServerProcess& server) {
   const auto connection = Connect(server.client_options()).value();
   const disk::v1::Client disk(connection);

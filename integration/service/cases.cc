@@ -3,7 +3,7 @@
 namespace csi_proxy::integration {
 namespace {
 
-// Disks 0 to 3 of the default scenario have a place; disk 4 has none.
+// Disks 0 to 3 of the default scenario have a location; disk 4 has none.
 constexpr char kLocations[] = R"(
   disk_locations { key: 0 value { Adapter: "0" Bus: "0" Target: "0" LUNID: "0" } }
   disk_locations { key: 1 value { Adapter: "3" Bus: "0" Target: "0" LUNID: "0" } }
@@ -15,7 +15,7 @@ constexpr char kTextLocations[] = R"(
   disk_locations { key: "2" value { Adapter: "4" Bus: "0" Target: "0" LUNID: "1" } }
   disk_locations { key: "3" value { Adapter: "3" Bus: "0" Target: "1" LUNID: "2" } })";
 
-// Disk 4 cannot be read and does not spoil the rest.
+// Disk 4 does not answer the inquiry. The other disks are listed all the same.
 constexpr char kIds[] = R"(
   diskIDs { key: 0 value { page83: "systemdisk" serial_number: "vol00000000000000001" } }
   diskIDs { key: 1 value { page83: "60022480a1b2c3d4e5f60718293a4b5c" } }

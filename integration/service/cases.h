@@ -1,4 +1,4 @@
-// The table of the answers that every rpc of every version must give.
+// The calls of every rpc of every version, and the answers that they must give.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace csi_proxy::integration {
 
-// One call. Texts are textproto of the version's own messages; `$V` in them is the first volume id
-// that the script has been told, `$W` the same without its last backslash.
+// A call. Texts are textproto of the version's own messages. In them, `$V` is the first volume id
+// that the script received, and `$W` that id without its final backslash.
 struct Case {
   const char* method;
   const char* request;
-  // OK, and the whole response; or another code, and a part of its text.
+  // With kOk, `expected` is the whole response; otherwise a part of the error's text.
   absl::StatusCode code = absl::StatusCode::kOk;
   const char* expected = "";
-  // When not empty, this call of the machine fails first.
+  // If not empty, this call of the machine fails once.
   const char* fault = "";
 };
 
-// Calls made one after the other, on a fresh node, at each of the versions.
+// Calls that run in order on a fresh node, once for each version.
 struct Script {
   const char* group;
   std::vector<const char*> versions;
@@ -28,7 +28,7 @@ struct Script {
 };
 
 const std::vector<Script>& AllScripts();
-// Its parts: cases_storage.cc, cases_volume.cc.
+// The parts of AllScripts(), in cases_storage.cc and cases_volume.cc.
 std::vector<Script> StorageScripts();
 std::vector<Script> VolumeScripts();
 
@@ -41,7 +41,7 @@ inline constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
 inline constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
 inline constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 inline constexpr auto kInternal = absl::StatusCode::kInternal;
-// The texts with which a call tells of the fault that FaultRule() makes of a call of the machine.
+// The errors of calls for which FaultRule() made a query or a method of WMI fail.
 inline constexpr char kQueryFailed[] = "0x80041001";
 inline constexpr char kMethodFailed[] = "failed";
 

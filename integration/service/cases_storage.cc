@@ -3,7 +3,8 @@
 namespace csi_proxy::integration {
 namespace {
 
-// Disk 3 is as a SAN's disks come; disk 4 cannot be read and does not spoil the rest.
+// Disk 3 arrives offline and read-only, as SAN disks do. Disk 4 does not answer the inquiry, yet
+// the other disks are listed.
 #define DEVICE(number)                                              \
   R"(path: "\\\\?\\scsi#disk&ven_simulated&prod_disk#00000)" number \
   R"(#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}" )"
@@ -62,7 +63,7 @@ std::vector<Script> StorageScripts() {
            "file_system: "},
           {"StageVolume", "disk { number: '1' } target_path: " TARGET, kInternal, "mounting volume",
            "win32.SetMountPoint"},
-          // The call does not repeat the steps of the call before.
+          // Performs only the last step: the failed call has partitioned and formatted the disk.
           {"StageVolume", "disk { number: '1' } target_path: " TARGET, kOk,
            "disk_number: 1 volume_id: '$V' size_bytes: 10718543872 steps: MOUNTED"},
           {"StageVolume",

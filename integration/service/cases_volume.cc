@@ -6,7 +6,7 @@ std::vector<Script> VolumeScripts() {
 #define TARGET R"("C:\\var\\lib\\kubelet\\plugins\\mnt")"
 #define SYSTEM_VOLUME R"("\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\")"
 #define NO_VOLUME R"(volume_id: "\\\\?\\Volume{00000000-0000-0000-0000-00000000dead}\\")"
-  // Disk 1 is partitioned, and the directory made, before each script; see the test.
+  // The test partitions disk 1 and creates the directory before each script.
   const std::vector<Case> old_common = {
       {"ListVolumesOnDisk", "disk_id: '1'", kOk, "volume_ids: '$V'"},
       {"ListVolumesOnDisk", "disk_id: '0'", kOk, "volume_ids: " SYSTEM_VOLUME},

@@ -1,4 +1,4 @@
-// Writes the table of cases as JSON, for test programs in other languages.
+// Prints the table of cases as JSON, for test programs in other languages.
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 

@@ -1,4 +1,4 @@
-// Sends what no gRPC library does over the service's sockets.
+// Sends frames over the service's sockets that no gRPC library sends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using testing::Le;
 using testing::Not;
 using testing::StartsWith;
 
-// A message with its flags and its length, as gRPC has it in DATA.
+// Returns a message with gRPC's prefix in DATA: flags and length.
 std::string Message(char flags, absl::string_view message) {
   const char length[] = {flags, 0, 0, 0, static_cast<char>(message.size())};
   return absl::StrCat(absl::string_view(length, sizeof(length)), message);
@@ -38,7 +38,7 @@ class HostileFramesTest : public testing::Test {
     server_ = *std::move(server);
   }
 
-  // Makes a call on a connection of its own, and returns its grpc-status and what follows.
+  // Makes a call on a new connection. Returns its grpc-status and the text after it.
   std::string Call(absl::string_view method, absl::string_view data,
                    absl::string_view more_headers = "") {
     const std::string socket =
@@ -71,8 +71,8 @@ class HostileFramesTest : public testing::Test {
 
 constexpr char kDiskState[] = "/v1.Disk/GetDiskState";
 
-// It would be an empty message, and disk 0 is a disk. Messages with other flags than 0 and 1 reach
-// gRPC on Linux alone, where no guard reads them.
+// An absent message would be read as an empty one, which asks for disk 0. Flags other than 0 and 1
+// reach gRPC only on Linux, where no guard checks them.
 TEST_F(HostileFramesTest, ACallWithoutAMessageIsRefused) {
   Start({});
   EXPECT_THAT(Call(kDiskState, Message(0, "")), StartsWith("0"));
@@ -81,7 +81,7 @@ TEST_F(HostileFramesTest, ACallWithoutAMessageIsRefused) {
   EXPECT_THAT(Call(kDiskState, Message(0, "xx").substr(0, 3)), StartsWith("3")) << "cut";
 }
 
-// The last is the longest that the protocol has.
+// 99999999H is the longest timeout of the protocol.
 TEST_F(HostileFramesTest, ADeadlineFarAwayHasNotPassed) {
   Start({});
   for (const char* timeout : {"1H", "2070000H", "2562047H", "99999999H"}) {
@@ -113,7 +113,7 @@ TEST_F(HostileFramesTest, WhatLibrariesQuoteForgesAndFloodsNoLog) {
     of_grpc += absl::StrContains(line, "\"gRPC: ") ? 1 : 0;
     of_protobuf += absl::StrContains(line, "\"protobuf: ") ? 1 : 0;
   }
-  // Five a minute for each place in the code, and counts.
+  // Five lines a minute for each place in the code; further ones are counted.
   EXPECT_THAT(of_protobuf, testing::AllOf(testing::Ge(5), Le(12)));
   EXPECT_THAT(of_grpc, testing::AllOf(testing::Ge(5), Le(24)));
   std::filesystem::remove(file);

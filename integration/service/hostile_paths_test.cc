@@ -1,4 +1,4 @@
-// The table of hostile paths once more, through a real connection and every layer of the program.
+// Sends the table of hostile paths over a connection, through every layer of the program.
 #include "server/base/hostile_paths.h"
 
 #include <gtest/gtest.h>
@@ -35,12 +35,12 @@ class HostilePathsTest : public testing::Test {
     volumes_.emplace(volume::v1::NewRemote(*std::move(volumes)));
   }
 
-  // Tells whether a call takes a path in any spelling.
+  // Returns true if the call accepts a path in any spelling.
   static bool TakesAnySpelling(absl::string_view call) {
     return call == "IsSymlink" || call == "MountVolume";
   }
 
-  // Calls that take a path, and what each answers.
+  // Calls every rpc that takes a path. Returns their statuses.
   std::vector<std::pair<const char*, absl::Status>> TryAll(const std::string& path) const {
     const auto call = [&](auto request, auto method) {
       request.set_path(path);
@@ -78,7 +78,7 @@ TEST_F(HostilePathsTest, EachIsRefusedWithItsCodeAndRule) {
     for (const auto& [call, status] : TryAll(hostile.text)) {
       if (hostile.is_other_spelling && TakesAnySpelling(call)) continue;
       const std::string shown = absl::CHexEscape(hostile.text.substr(0, 80));
-      // Text that is not UTF-8 does not pass protobuf: no handler sees it.
+      // Protobuf rejects text that is not UTF-8 before any handler is called.
       const auto code = hostile.is_utf8 ? hostile.code : absl::StatusCode::kInvalidArgument;
       EXPECT_EQ(status.code(), code) << call << " " << shown << ": " << status;
       if (hostile.is_utf8) {
@@ -95,7 +95,7 @@ TEST_F(HostilePathsTest, OtherSpellingsAreConfinedAsAnyPath) {
   for (const HostilePath& spelled : OtherSpellings()) {
     for (const auto& [call, status] : TryAll(spelled.text)) {
       if (!TakesAnySpelling(call)) continue;
-      // A harmless path names nothing that exists.
+      // A harmless path names a file that does not exist.
       const bool harmless = spelled.code == absl::StatusCode::kOk;
       EXPECT_EQ(status.code(), harmless ? absl::StatusCode::kNotFound : spelled.code)
           << call << " " << spelled.text << ": " << status;

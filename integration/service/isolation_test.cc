@@ -1,4 +1,4 @@
-// Tests the services that a connection to one pipe can and cannot reach.
+// Tests which services a connection to one pipe can reach.
 #include <google/protobuf/empty.pb.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Starting, stopping, restarting.
+// Tests the service's start, stop and restart.
 #include <signal.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ TEST(LifeTest, AStopLetsCallsUnderWayFinish) {
   }
 }
 
-// A call is answered, or refused so that its caller tries again; none is cut off.
+// The service answers a call or refuses it so that its caller retries; it cancels none.
 TEST(LifeTest, AStopUnderLoadCancelsNoCall) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
@@ -61,7 +61,7 @@ TEST(LifeTest, AStopUnderLoadCancelsNoCall) {
   EXPECT_GT(answered, 100);
 }
 
-// Stops a service while a call is under way that meets `fault`, and gives up after `limit`.
+// Stops a service during a call that meets `fault`; kills it after `limit`.
 struct StoppedDuringCall {
   StoppedDuringCall(ServerProcess& server, const std::string& fault, absl::Duration limit) {
     EXPECT_TRUE(server.InjectFault(fault).ok());
@@ -91,8 +91,8 @@ TEST(LifeTest, AStopCancelsCallsBeyondTheGracePeriod) {
   EXPECT_FALSE(stopped.answer.ok());
 }
 
-// A call that waits in the kernel, as for a dead disk, cannot be cancelled; the stop ends without
-// it.
+// A call that waits in the kernel, e.g. for a dead disk, cannot be cancelled. The stop must end
+// without it.
 TEST(LifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
   const auto server = ServerProcess::Start({"--stop-grace-period=500ms"});
   ASSERT_TRUE(server.ok()) << server.status();
@@ -156,7 +156,6 @@ TEST(LifeTest, AKilledServersSocketsAreTakenOver) {
   EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
 }
 
-// Returns the output of a shell command.
 std::string OutputOf(const std::string& command) {
   FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
   std::string output;
@@ -168,8 +167,8 @@ std::string OutputOf(const std::string& command) {
 
 class SecretsTest : public testing::TestWithParam<const char*> {};
 
-// Passwords and CHAP secrets of every kind of call, good and bad, appear nowhere: not in the log,
-// in either format and at every verbosity, not in the audit, not in the metrics, not in an answer.
+// Passwords and CHAP secrets of every call, valid or not, must not appear in the log of any format
+// and verbosity, the audit, the metrics, or an answer.
 TEST_P(SecretsTest, ReachNoSink) {
   const std::string port = absl::StrCat(20000 + getpid() % 20000);
   const auto server =

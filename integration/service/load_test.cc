@@ -1,4 +1,4 @@
-// Many callers at once, callers that vanish, connections that never speak.
+// Tests many concurrent callers, callers that vanish, and connections that never send anything.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -21,8 +21,7 @@ namespace {
 
 using rpc::ConnectUnix;
 
-// The number of calls in the large test; CSI_PROXY_TEST_CALLS lowers it where a sanitizer makes
-// each dear.
+// The number of calls in the large test. Sanitizer runs lower it by CSI_PROXY_TEST_CALLS.
 int TotalCalls() {
   const char* const text = std::getenv("CSI_PROXY_TEST_CALLS");
   return text != nullptr ? std::atoi(text) : 100'000;
@@ -128,7 +127,7 @@ TEST(LoadTest, AFullQueueIsResourceExhausted) {
   const auto server =
       ServerProcess::Start({"--max-workers=2", "--max-queued=3", "--client-share=100"});
   ASSERT_TRUE(server.ok()) << server.status();
-  // Connected beforehand, so that the calls come at one time on a busy machine too.
+  // Connected beforehand, so that the calls arrive together even on a busy machine.
   std::vector<filesystem::v1::Client> clients;
   for (int n = 0; n < 12; ++n) {
     clients.emplace_back(Connect((*server)->client_options()).value());
@@ -147,7 +146,7 @@ TEST(LoadTest, AFullQueueIsResourceExhausted) {
   EXPECT_EQ(ok, 5) << "two run and three wait";
   EXPECT_EQ(exhausted, 7);
   EXPECT_EQ(other, 0);
-  // Another group has threads of its own, and the queue is empty again.
+  // The queue is empty again.
   const filesystem::v1::Client files(Connect((*server)->client_options()).value());
   EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
 }
@@ -175,7 +174,7 @@ TEST(LoadTest, AClientThatVanishesLeavesNothingLocked) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    // A fresh program: gRPC does not survive a fork.
+    // Starts a fresh program, because gRPC does not survive a fork.
     const std::string dir = "--socket-dir=" + (*server)->directory();
     const std::string id = "--volume-id=" + volume_id;
     execl(CSI_PROXYCTL_BINARY, "csi-proxyctl", "volume", "FormatVolume", dir.c_str(), id.c_str(),
@@ -222,14 +221,14 @@ TEST(LoadTest, SilentConnectionsAreDroppedAtTheDeadlineAndDelayNobody) {
     silent.push_back(ConnectUnix(path));
     ASSERT_TRUE(silent.back().valid()) << i;
   }
-  // The kernel takes its time to enlarge the server's table of descriptors, at 1024 of them.
+  // Waits while the kernel enlarges the server's table of descriptors.
   const absl::Time give_up = absl::Now() + absl::Seconds(2);
   while (OpenDescriptors((*server)->pid()) <= descriptors + 1500 && absl::Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   EXPECT_GT(OpenDescriptors((*server)->pid()), descriptors + 1500) << "they are there";
   const absl::Duration during = median();
-  // A factor, not a time: the machine is shared.
+  // Compares with a factor, because the machine is shared.
   EXPECT_LT(during, 5 * before + absl::Milliseconds(2)) << before << " before, " << during;
   absl::SleepFor(absl::Seconds(5));
   EXPECT_LE(OpenDescriptors((*server)->pid()), descriptors + 16) << "all gone after the deadline";

@@ -1,5 +1,5 @@
-// Measures how much memory a client can make the service take for each byte it sends:
-// server/rpc/README.md, "The price of a byte".
+// Measures the memory that a client can make the service allocate for each byte it sends (see
+// server/rpc/README.md, "The price of a byte").
 #include <google/protobuf/empty.pb.h>
 #include <grpc/compression.h>
 #include <grpcpp/create_channel.h>
@@ -43,13 +43,13 @@ class PriceTest : public testing::Test {
     grpc::ClientContext context;
     context.set_compression_algorithm(compression);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(2));
-    google::protobuf::Empty response;  // keeps what it does not know
+    google::protobuf::Empty response;  // keeps the response's fields as unknown fields
     const grpc::internal::RpcMethod method(path, grpc::internal::RpcMethod::NORMAL_RPC);
     return grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(
         channel_.get(), method, &context, request, &response);
   }
 
-  // The most memory that the service has had, in KiB.
+  // Returns the service's peak memory in KiB.
   int64_t Peak() const { return ProcessStatus(server_->pid(), "VmHWM"); }
 
   std::unique_ptr<ServerProcess> server_;
@@ -61,7 +61,7 @@ constexpr char kPathExists[] = "/v1.Filesystem/PathExists";
 TEST_F(PriceTest, CompressedMessagesAreRefusedAndNotInflated) {
   filesystem::v1::PathExistsRequest honest, zeros;
   honest.set_path(R"(C:\var\lib\kubelet\a)");
-  // 32 KiB when compressed.
+  // Compresses to 32 KiB.
   zeros.set_path(std::string(32 << 20, '\0'));
   ASSERT_TRUE(Call(kPathExists, honest).ok());
   const int64_t before = Peak();
@@ -88,7 +88,7 @@ TEST_F(PriceTest, AHugeMessageIsNotKept) {
   const int64_t before = Peak();
   huge.set_path(std::string(300 << 20, 'x'));
   EXPECT_EQ(Call(kPathExists, huge).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  // All connections together have 128 MiB.
+  // The limit of all connections together is 128 MiB.
   EXPECT_LT(Peak() - before, 200 << 10);
   EXPECT_TRUE(Call(kPathExists, honest).ok());
 }
@@ -108,7 +108,7 @@ TEST_F(PriceTest, TheRequestsOfAClientThatWaitAreFewBytes) {
   filesystem::v1::MkdirRequest large;
   large.set_path(std::string(250'000, 'x'));
   std::vector<std::thread> callers;
-  // They keep the workers that this client may have.
+  // Occupy all workers that this client may have.
   for (int i = 0; i < 20; ++i) callers.emplace_back([&] { (void)Call(kPathExists, slow); });
   std::atomic<int> refused = 0;
   constexpr int kLarge = 40, kMayWait = (8 << 20) / 250'000;
@@ -116,7 +116,7 @@ TEST_F(PriceTest, TheRequestsOfAClientThatWaitAreFewBytes) {
     callers.emplace_back([&] {
       grpc::Status status;
       do {
-        // One that still finds a worker is refused for its path.
+        // A call that gets a worker is refused for its path, and is repeated.
         status = Call("/v1.Filesystem/Mkdir", large);
       } while (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
       if (status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) return;

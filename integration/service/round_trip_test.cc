@@ -1,5 +1,6 @@
-// Version -> hub -> version loses nothing that is mapped: random messages of every type of every
-// version. Fields that the tables drop are blanked first; decimal texts are made canonical.
+// Converting version -> hub -> version must keep every mapped field, for random messages of every
+// type and version. Fields that the tables drop are cleared first; decimal texts are made
+// canonical.
 #include <google/protobuf/util/message_differencer.h>
 
 #include "absl/strings/ascii.h"
@@ -16,7 +17,7 @@ using Field = pb::FieldDescriptor;
 
 constexpr int kCasesPerMessage = 10'000;
 
-// The identifiers of disk v1beta1 and v1beta2 always come back as both their keys.
+// Adds what the conversion always adds: the identifiers of disk v1beta1 and v1beta2 have both keys.
 void FixIdentifiers(pb::Message* message) {
   const pb::Descriptor& type = *message->GetDescriptor();
   const pb::Reflection& r = *message->GetReflection();
@@ -36,7 +37,7 @@ void FixIdentifiers(pb::Message* message) {
         FixIdentifiers(r.MutableRepeatedMessage(message, field, j));
       }
     } else {
-      // Absent messages come back as default ones.
+      // Absent messages come back as default messages.
       FixIdentifiers(r.MutableMessage(message, field));
     }
   }
@@ -67,7 +68,7 @@ TEST_P(RoundTripTest, LosesNoMappedField) {
   }
 }
 
-// Every decimal field of the version refuses every text that is not a number of its range.
+// Every decimal field of the version must refuse text that is not a number in its range.
 TEST_P(RoundTripTest, RefusesTextThatIsNoDecimalNumber) {
   const Binding& binding = *GetParam();
   for (int m = 0; m < binding.file()->message_type_count(); ++m) {

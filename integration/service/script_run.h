@@ -1,4 +1,3 @@
-// Running the scripts of cases.h at a version.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -13,26 +12,25 @@
 
 namespace csi_proxy::integration {
 
-// The scripts for a version.
+// Returns the scripts for a version.
 std::vector<const Script*> ScriptsOf(const Binding& binding);
 
-// The first volume id in a response; empty when there is none.
+// Returns the first volume id in a response, or an empty string.
 std::string FirstVolumeId(const pb::Message& response);
 
-// The messages of one script at one version. A text that is not a message of its type fails the
-// test.
+// Builds the messages of one script for one version. Invalid textproto fails the test.
 class ScriptRun {
  public:
   explicit ScriptRun(const Binding& binding) : binding_(binding) {}
 
-  // `disk v1 Rescan()`
+  // Returns the case's name, e.g. `disk v1 Rescan()`.
   std::string Describe(const Case& c) const;
   const pb::MethodDescriptor* Method(const Case& c) const;
   std::unique_ptr<pb::Message> Request(const Case& c) const;
-  // The answer that a case must give when it succeeds.
+  // Returns the response of a successful case.
   std::unique_ptr<pb::Message> Expected(const Case& c) const;
 
-  // Remembers the volume a response tells of, unless there has been one before.
+  // Remembers the first volume id that any response contains.
   void Learn(const pb::Message& response);
 
  private:

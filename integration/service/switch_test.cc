@@ -1,4 +1,4 @@
-// One program, whose options never change, on nodes with and without the service.
+// Tests one program with constant options on nodes with and without the service.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST_F(SwitchTest, TheServiceWhereThereIsOneElseThisProcess) {
                                 HasSubstr("the mode is remote: there is a pipe ")));
 }
 
-// Pipes are looked for once: a connection and its clients, also later ones, keep the mode.
+// A connection looks for pipes once; all its clients, also later ones, keep its mode.
 TEST_F(SwitchTest, AConnectionKeepsItsMode) {
   options_.connect_timeout = absl::Milliseconds(200);
   const auto connection = Connect(options_);

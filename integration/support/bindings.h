@@ -1,4 +1,4 @@
-// Every released version, as tests reach it: through the generated client, by name.
+// The generated clients of every released version, for tests that call methods by name.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -24,20 +24,19 @@ using CallFunction =
 struct Binding {
   std::string group, version;
   const pb::ServiceDescriptor* service;
-  // Makes a client of the version.
+  // Returns a function that calls a client of this version.
   CallFunction (*open)(std::shared_ptr<Connection> connection);
-  // To the hub and back.
+  // Converts `in` to the hub's message and back.
   absl::Status (*round_trip)(const pb::Message& in, pb::Message* out);
 
-  // `disk v1`
   std::string name() const { return group + " " + version; }
   const pb::FileDescriptor* file() const { return service->file(); }
 };
 
-// All of them, as the build found their files.
+// Returns the bindings of all released versions, in the order in which the build found them.
 const std::vector<Binding>& AllVersions();
 
-// An empty message of a linked type.
+// Returns an empty message. REQUIRES: the type is linked into the program.
 std::unique_ptr<pb::Message> NewMessage(const pb::Descriptor* type);
 
 }  // namespace csi_proxy::integration

@@ -1,4 +1,3 @@
-// A program that a test starts, watches and ends.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +10,23 @@
 
 namespace csi_proxy::integration {
 
-// Killed with the object when it still runs.
+// A process that a test starts and stops. The destructor kills it if it still runs.
 class ChildProcess {
  public:
-  // Starts `command`, whose output is appended to the file `log`.
+  // Starts `command` and appends its output to the file `log`.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(std::vector<std::string> command,
                                                              const std::string& log);
   ~ChildProcess();
 
-  // Stop() can ask. Wine has no console on which to press Ctrl-Break: there it kills, and
-  // the tests of the service stop it through the service control manager instead.
+  // True if Stop() can ask the process to end. False on Windows: Wine has no console for
+  // Ctrl-Break, so Stop() kills, and tests of the service use the service control manager.
   static const bool kCanAsk;
 
   int64_t pid() const;
   bool Running();
-  // Waits until it ends by itself; the exit code, or -1 when it had to be killed after `limit`.
+  // Waits for the process to end. Returns its exit code, or -1 if it was killed after `limit`.
   int Wait(absl::Duration limit);
-  // Asks it to end, as SIGTERM or Ctrl-Break do, and waits; the exit code, or -1 when it had to be
-  // killed after `limit`.
+  // Asks the process to end by SIGTERM or Ctrl-Break, and waits like Wait().
   int Stop(absl::Duration limit);
 
  private:
@@ -37,7 +35,7 @@ class ChildProcess {
   std::unique_ptr<State> state_;
 };
 
-// A new directory for a test's files.
+// Creates an empty directory for a test's files and returns its path.
 std::string NewTestDirectory();
 
 }  // namespace csi_proxy::integration

@@ -36,7 +36,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(std::vector<st
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(),
                                    O_WRONLY | O_CREAT | O_APPEND, 0600);
-  // A child that outlives a crashed test must not hold the pipe that ctest reads to its end.
+  // Replaces stdout and stderr: a child that outlives a crashed test must not keep open the pipe
+  // that ctest reads to its end.
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   auto state = std::make_unique<State>();
   const int error = posix_spawn(&state->pid, argv[0], &actions, nullptr, argv.data(), environ);

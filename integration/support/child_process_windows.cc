@@ -19,7 +19,7 @@ ChildProcess::ChildProcess(std::unique_ptr<State> state) : state_(std::move(stat
 absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(std::vector<std::string> command,
                                                                   const std::string& log) {
   std::string line;
-  // No word of a test ends in a backslash or holds a quote.
+  // Quoting suffices: tests use no words that contain a quote or end in a backslash.
   for (const std::string& word : command)
     absl::StrAppend(&line, line.empty() ? "" : " ", "\"", word, "\"");
   SECURITY_ATTRIBUTES inheritable{.nLength = sizeof(SECURITY_ATTRIBUTES),
@@ -73,7 +73,7 @@ std::string NewTestDirectory() {
   const std::filesystem::path directory =
       std::filesystem::temp_directory_path() /
       absl::StrCat("csi-proxy-it-", GetCurrentProcessId(), "-", next++);
-  // Numbers of processes come again soon, and so does what a killed one left behind.
+  // Windows reuses process ids soon, and a killed process may have left the directory behind.
   std::filesystem::remove_all(directory);
   std::filesystem::create_directories(directory);
   return directory.string();

@@ -1,4 +1,3 @@
-// Nodes in the test's own process.
 #include <utility>
 
 #include "csi_proxy/testing/node.h"
@@ -31,7 +30,7 @@ class EmbeddedNode final : public TestNode {
 
 absl::StatusOr<std::unique_ptr<TestNode>> NewEmbeddedNode() {
   NodeOptions options;
-  // Failures are what the tests are after.
+  // Drops log lines: the tests cause the failures on purpose.
   options.log = [](Severity, absl::string_view) {};
   absl::StatusOr<SimulatedNode> node = SimulatedNode::Create("", std::move(options));
   if (!node.ok()) return node.status();

@@ -1,4 +1,4 @@
-// The administrator's side of the simulated machine under a running service.
+// Calls of the administrator of a simulated machine that another process runs.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -10,25 +10,23 @@
 
 namespace csi_proxy::integration {
 
-// Calls a method of server/simulator/admin.proto over gRPC, at the service with these
-// pipes.
+// Calls a method of server/simulator/admin.proto at the service that `options` reach.
 absl::Status CallAdminService(const ClientOptions& options, const std::string& method,
                               const google::protobuf::Message& request,
                               google::protobuf::Message* response);
 
-// Returns whether the machine of this test is itself a double, which programs take for a Windows
-// node: under Wine, see wine/node/.
+// Returns true if this machine is a double, i.e. the test runs under Wine with wine/node/.
 bool MachineIsDouble();
 
-// Calls a method of the administrator of that machine, of which there is one.
+// Calls a method of the administrator of this machine's double. REQUIRES: MachineIsDouble().
 absl::Status CallMachineAdmin(const std::string& method, const google::protobuf::Message& request,
                               google::protobuf::Message* response);
 
-// The error of Windows that means no more than that this call of the machine failed.
+// Returns the Windows error with which FaultRule() makes `call` fail.
 uint32_t FailureOf(const std::string& call);
 
-// A rule, as textproto, that lets a call of the machine fail `times` times, or always when that is
-// 0, by FailureOf().
+// Returns a fault as textproto: `call` fails with FailureOf() the next `times` times, or always if
+// `times` is 0.
 std::string FaultRule(const std::string& call, int times);
 
 }  // namespace csi_proxy::integration

@@ -8,7 +8,7 @@
 namespace csi_proxy::integration {
 namespace {
 
-// Waits for an instance that no other client has.
+// Opens the administrator's pipe. Waits up to 10 s while all instances are busy.
 win32::UniqueHandle OpenPipe() {
   const absl::Time give_up = absl::Now() + absl::Seconds(10);
   while (true) {

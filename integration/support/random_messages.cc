@@ -58,7 +58,7 @@ void RandomMessages::Set(pb::Message* message, const Field* field) {
       }
       break;
     case Field::CPPTYPE_INT64: {
-      // The one that is wider than the hub's stays in the hub's range.
+      // diskNumber is wider than the hub's field, so it gets a value in the hub's range.
       const bool widened = field->name() == "diskNumber";
       r.SetInt64(message, field,
                  widened ? Number32() : static_cast<int64_t>(random_() * (random_() % 3)));

@@ -1,4 +1,3 @@
-// Messages with anything in them that their version can say.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -9,20 +8,21 @@
 
 namespace csi_proxy::integration {
 
-// Tells whether the texts of a field are decimal numbers of 32 bits; anything else is refused.
+// Returns true if the texts of a field must be decimal numbers of 32 bits.
 bool IsDecimal(const google::protobuf::FieldDescriptor& field);
 
-// The same ones for the same seed.
+// Fills messages with random values that are valid in their version. A seed always gives the same
+// values.
 class RandomMessages {
  public:
   explicit RandomMessages(uint32_t seed) : random_(seed) {}
   virtual ~RandomMessages() = default;
 
-  // Fills every field but those that have no place in the hub.
+  // Fills every field except those that the hub drops.
   void Fill(google::protobuf::Message* message);
 
  protected:
-  // Returns a value for a text field, in UTF-8.
+  // Returns UTF-8 text for a field.
   virtual std::string Text(const google::protobuf::FieldDescriptor& field);
   virtual uint32_t Number32();
 

@@ -27,14 +27,14 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
 }
 
 absl::Status ServerProcess::Launch() {
-  // An earlier log, of a process of the same number perhaps, would tell of an earlier service.
+  // Removes a log left by an earlier process with the same id.
   std::error_code absent;
   std::filesystem::remove(directory_ + ".log", absent);
   absl::StatusOr<std::unique_ptr<ChildProcess>> child =
       ChildProcess::Start(flags_, directory_ + ".log");
   if (!child.ok()) return child.status();
   child_ = *std::move(child);
-  // It says so once all pipes are there.
+  // The service logs " serves " once all pipes are open.
   const absl::Time give_up = absl::Now() + absl::Seconds(30);
   while (absl::Now() < give_up) {
     if (absl::StrContains(Log(), " serves ")) return absl::OkStatus();

@@ -1,4 +1,3 @@
-// The real program, started and stopped by tests.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +14,11 @@
 
 namespace csi_proxy::integration {
 
-// A running csi-proxy with a simulated node, in a socket directory of its own. Ends with
-// the object, and its standard error is kept.
+// A csi-proxy process with a simulated node in a new socket directory. The destructor ends the
+// process and keeps its standard error.
 class ServerProcess final : public TestNode {
  public:
-  // Starts it and waits until its pipes are there.
+  // Starts the process and waits until its pipes are open.
   static absl::StatusOr<std::unique_ptr<ServerProcess>> Start(
       const std::vector<std::string>& more_flags = {});
   ~ServerProcess() override;
@@ -31,12 +30,11 @@ class ServerProcess final : public TestNode {
   absl::Status Admin(const std::string& method, const google::protobuf::Message& request,
                      google::protobuf::Message* response) override;
 
-  // Ends the process with a signal and starts it again at the same place.
+  // Stops the process and starts it again with the same flags and directory.
   absl::Status Restart();
-  // Sends SIGTERM and waits; the exit code, or -1 when it had to be killed after `limit`.
+  // Sends SIGTERM and waits. Returns the exit code, or -1 if the process was killed after `limit`.
   int Stop(absl::Duration limit);
 
-  // Returns what the process has written to standard error so far.
   std::string Log() const;
 
  private:
@@ -48,9 +46,9 @@ class ServerProcess final : public TestNode {
   std::unique_ptr<ChildProcess> child_;
 };
 
-// On Linux: a number from /proc/<pid>/status, as VmRSS in KiB or Threads; -1 when there is none.
+// Linux only. Returns a number from /proc/<pid>/status, e.g. VmRSS in KiB or Threads; -1 if it is
+// absent.
 int64_t ProcessStatus(int64_t pid, const std::string& name);
-// Counts the descriptors that a process has open.
 int64_t OpenDescriptors(int64_t pid);
 
 }  // namespace csi_proxy::integration

@@ -1,4 +1,3 @@
-// A node for a test in either mode: the test calls it and plays its administrator.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -26,12 +25,12 @@ class TestNode {
 
   absl::Status Reset();
   absl::Status InjectFault(const std::string& textproto);
-  // Lets a call of the machine fail once; the rpc that makes it is INTERNAL.
+  // Makes a call of the machine fail once. The rpc that makes the call returns INTERNAL.
   absl::Status FailOnce(const std::string& call);
   csi_proxy::simulated::Node Dump();
 };
 
-// A node in this process.
+// Starts a node in this process.
 absl::StatusOr<std::unique_ptr<TestNode>> NewEmbeddedNode();
 
 }  // namespace csi_proxy::integration

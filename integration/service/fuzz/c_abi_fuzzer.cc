@@ -1,5 +1,5 @@
-// Calls through the C interface, made of foreign bytes: a few, one after the other, on a node that
-// begins anew. Every answer is as csi_proxy.h promises, whatever is asked.
+// Makes a few calls through the C interface on a fresh node, with fuzzed methods and requests.
+// Every answer must be as csi_proxy.h promises.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstdint>
@@ -50,7 +50,7 @@ csi_proxy_node OpenNode() {
 }
 
 void Call(csi_proxy_node node, const std::string& method, absl::string_view request) {
-  // To hide, where a sanitizer sees it, what lies behind the request.
+  // A copy of exact size, so that a sanitizer notices reads behind the request.
   const std::string copy(request);
   csi_proxy_bytes response = {}, message = {};
   const int32_t code =
@@ -66,7 +66,7 @@ void Call(csi_proxy_node node, const std::string& method, absl::string_view requ
   }
 }
 
-// Takes a length and as many bytes, or all there are, from the front.
+// Takes a length and that many bytes from the front of `data`, or all that remain.
 absl::string_view TakeBytes(absl::string_view* data) {
   if (data->empty()) return {};
   const size_t size = static_cast<uint8_t>(data->front());
@@ -84,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                            nullptr) == 0);
   absl::string_view input(reinterpret_cast<const char*>(data), size);
   for (int i = 0; i < kMaxCalls && !input.empty(); ++i) {
-    // A method by its place, or behind the last of them one of any name.
+    // The first byte selects a method; a byte beyond the last method is followed by any name.
     const size_t place = static_cast<uint8_t>(input.front());
     input.remove_prefix(1);
     const std::string method = place < std::size(kMethodPaths) ? std::string(kMethodPaths[place])

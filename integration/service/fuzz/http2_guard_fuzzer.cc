@@ -1,5 +1,5 @@
-// The guard's verdict on a connection does not depend on where the bytes are cut, and stays; the
-// pieces that go on to gRPC are the bytes.
+// The guard's verdict must not depend on where the bytes are cut, and must not change once given.
+// The pieces passed on to gRPC must add up to the bytes received.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,13 +17,13 @@ using csi_proxy::rpc::Http2Guard;
 using csi_proxy::rpc::Http2Violation;
 using csi_proxy::rpc::SteadyTime;
 
-// Cut into pieces by the numbers of `cuts`, over and over.
+// Feeds `bytes` to a guard in pieces whose sizes are the numbers of `cuts`, repeated.
 Http2Violation CheckInPieces(absl::string_view bytes, absl::string_view cuts) {
   const auto account = std::make_shared<Http2Account>();
   Http2Violation result = Http2Violation::kNone;
   {
     Http2Guard guard(account);
-    // The other way the same bytes are as good as any.
+    // Any bytes serve as the server's side of the connection.
     guard.Sent(bytes, SteadyTime());
     size_t turn = 0;
     for (absl::string_view rest = bytes; !rest.empty();) {
@@ -37,7 +37,7 @@ Http2Violation CheckInPieces(absl::string_view bytes, absl::string_view cuts) {
       if (next == Http2Violation::kNone && absl::StrJoin(pieces, "") != read) std::abort();
     }
   }
-  // A connection that ends leaves nothing on the account.
+  // A connection that ends must leave nothing on the account.
   if (account->unfinished() != 0 || account->unfinished_bytes() != 0) std::abort();
   return result;
 }

@@ -1,5 +1,5 @@
-// Parses the answers of disks, volumes, links and firmware from foreign bytes: the first byte
-// chooses the parser, and what it takes holds together and can be made again.
+// Parses fuzzed answers of disks, volumes, links and firmware. The first byte selects the parser;
+// an accepted answer must be consistent, and must be the same when it is made and parsed again.
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
@@ -23,12 +23,12 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Every error must be one of those that the headers name.
+// Every error must have a code that the headers name.
 void RequireCode(const absl::Status& status, absl::StatusCode allowed) {
   Require(status.code() == absl::StatusCode::kInternal || status.code() == allowed);
 }
 
-// The target of a link to it: one to a share ends in a backslash.
+// Returns the target of a link to `path`; a share's target ends in a backslash.
 std::string Target(const csi_proxy::WindowsPath& path) { return path.ToString(); }
 std::string Target(const csi_proxy::UncPath& path) { return path.ToString() + "\\"; }
 
@@ -62,7 +62,7 @@ void CheckReparsePoint(const Bytes& data) {
   }
 }
 
-// The tags and lengths that chance does not find, around foreign fields, names and paths.
+// Surround fuzzed fields, names and paths with tags and lengths that a fuzzer rarely finds.
 
 void CheckBody(uint32_t tag, const Bytes& body) {
   Bytes data;
@@ -114,7 +114,7 @@ void CheckPage83(const Bytes& data) {
   const auto ids = machine::ParseDeviceIds(data);
   if (!ids.ok()) return RequireCode(ids.status(), absl::StatusCode::kInternal);
   const std::string& text = ids->page83;
-  // At most two digits for every byte of one identifier.
+  // An identifier of n bytes has at most 2n hexadecimal digits.
   Require(text.empty() || text.size() <= 2 * (data.size() - 28));
   for (const char c : text) Require(c >= 0x20 && c < 0x7F);
   if (text.empty() || text.size() > UINT16_MAX) return;
@@ -162,7 +162,7 @@ void CheckDiskExtents(const Bytes& data) {
 void CheckSmbios(const Bytes& data) {
   const auto serial = machine::ParseSystemSerialNumber(data);
   if (!serial.ok()) return RequireCode(serial.status(), absl::StatusCode::kNotFound);
-  // U+FFFD takes three bytes in the place of one.
+  // A byte can become U+FFFD, which has three bytes.
   Require(serial->size() <= 3 * data.size());
   Require(csi_proxy::Utf16Length(*serial) >= 0);
   const auto again = machine::ParseSystemSerialNumber(machine::MakeSmbiosTable(*serial));

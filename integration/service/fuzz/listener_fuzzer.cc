@@ -1,5 +1,5 @@
-// Bytes from a hostile client, fed to the real listener and the gRPC server behind it over a real
-// socket. Half of the inputs get the HTTP/2 preface and SETTINGS first, so that they reach gRPC.
+// Feeds fuzzed bytes to the real listener and its gRPC server through a socket. Half of the inputs
+// are sent after the HTTP/2 preface and SETTINGS, so that they reach gRPC.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace csi_proxy;  // NOLINT: a program of its own
 
-// The service, made once. Never destroyed.
+// The service of all inputs. Never destroyed.
 struct Service {
   std::string directory;
   OpenedNode node;
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   address.sun_family = AF_UNIX;
   const std::string path = service->directory + "/csi-proxy-volume-v1.sock";
   strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  // A service that no longer takes connections has been killed by an earlier input.
+  // If the service no longer accepts, an earlier input has killed it.
   if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) abort();
   absl::string_view bytes(reinterpret_cast<const char*>(data), size);
   bool open = true;
@@ -62,8 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     bytes.remove_prefix(1);
   }
   if (open && Send(fd, bytes)) {
-    // The server answers or ends the connection for the bytes that it has read; the rest of the
-    // input's work is done by then.
+    // Waits until the server answers or ends the connection, i.e. has processed the input.
     shutdown(fd, SHUT_WR);
     timeval limit{.tv_sec = 0, .tv_usec = 20'000};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));

@@ -1,4 +1,4 @@
-// Fuzzes the text that csi-proxyctl reads at the address of a service's metrics, where anybody may
+// Fuzzes the text that csi-proxyctl reads from a service's metrics address, where any process may
 // answer.
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@
 using csi_proxy::ctl::top::Numbers;
 using csi_proxy::ctl::top::Sample;
 
-// Checks that samples, written down again, read the same.
+// Aborts unless the samples survive being written and parsed again.
 static void CheckRoundTrip(const std::vector<Sample>& samples) {
   std::string text;
   for (const Sample& sample : samples) {

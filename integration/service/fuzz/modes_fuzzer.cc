@@ -1,5 +1,5 @@
-// Sends one request to a service over its socket and to a node in this process, and compares what
-// they answer and, now and then, the nodes.
+// Sends a request to a service over its socket and to a node in this process. Compares the answers,
+// and every 64th time the nodes.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ T Must(absl::StatusOr<T> result) {
   abort();
 }
 
-// A node and how to call it.
+// One of the two nodes, with its clients.
 struct Side {
   ClientOptions options;
   std::shared_ptr<Connection> connection = nullptr;
@@ -45,7 +45,7 @@ struct Side {
   }
 };
 
-// Volumes arrive at once, so that inputs take no time.
+// Volumes arrive at once, so that no input has to wait.
 constexpr char kScenario[] = R"(
   disk { number: 1 size_bytes: 10737418240 page83: 'a'
          location: 'PCI Slot 1 : Adapter 0 : Port 0 : Target 0 : LUN 0' }
@@ -102,7 +102,8 @@ class Sides {
     return answer;
   }
 
-  // And begins anew, for an input that fails only after others is hard to repeat.
+  // Resets both nodes after the comparison: inputs that fail only after many others are hard to
+  // reproduce.
   void CompareNodes() {
     csi_proxy::simulated::DumpStateResponse embedded;
     if (!embedded.ParseFromString(Must(embedded_node_->Administer("DumpState", "")))) abort();
@@ -134,7 +135,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const pb::MethodDescriptor& method =
       *binding.service->method(data[1] % binding.service->method_count());
   const auto request = NewMessage(method.input_type());
-  // Another fuzzer has the requests that no client can send.
+  // Only valid requests: a client cannot send others, and another fuzzer has them.
   if (!request->ParseFromArray(data + 2, static_cast<int>(size - 2))) return 0;
   sides->Compare(binding, method, *request);
   return 0;

@@ -1,5 +1,5 @@
-// Paths, UNC paths and volume ids from foreign bytes: what is taken is canonical, and taking it
-// again gives the same.
+// Parses fuzzed paths, UNC paths and volume ids. An accepted value must be canonical: parsed again,
+// it is the same.
 #include <cstdint>
 #include <cstdlib>
 

@@ -1,5 +1,4 @@
-// Scenario files from foreign bytes: a node that loads can be dumped, and its dump loads and dumps
-// the same.
+// Loads fuzzed scenario files. A node that loads must have a dump that loads and dumps identically.
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 

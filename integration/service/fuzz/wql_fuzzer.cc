@@ -1,6 +1,6 @@
-// WQL and object paths of the simulated WMI. Foreign text is taken or refused with an HRESULT; what
-// cim::Query and cim::Association make of any bytes reads as exactly those bytes, so that no value
-// can become more than a value.
+// Parses fuzzed WQL and object paths with the simulated WMI: each is accepted, or refused with an
+// HRESULT. Values that cim::Query and cim::Association quote must be read back unchanged, so that
+// no value can inject a condition.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -27,7 +27,7 @@ void CheckForeign(absl::string_view text) {
   if (!statement.ok()) {
     Require(cim::HresultOf(statement.status()).has_value());
   } else if (const auto* select = std::get_if<wmi::Select>(&*statement)) {
-    // Asked again through the product's own builder, it is the same question.
+    // Rebuilt by the product's query builder, the statement must be the same.
     cim::Query query(select->of->name);
     for (const wmi::Condition& condition : select->where) {
       if (condition.property->type == cim::Type::kChar16) return;
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint64_t number = size;
   for (size_t i = 0; i < size && i < 8; ++i) number = number << 8 | data[i];
   CheckForeign(bytes);
-  // The beginning of a query is hard to guess.
+  // Prefixes that a fuzzer rarely finds.
   CheckForeign("SELECT * FROM MSFT_Disk WHERE " + bytes);
   CheckForeign("MSFT_iSCSITarget.NodeAddress=\"" + bytes);
   CheckValue(bytes, number);

@@ -1,5 +1,5 @@
-// The few names of Windows' that the endpoint and the types around it use, so that libFuzzer and
-// the sanitizers, which mingw-w64 lacks, can run them on Linux.
+// The names of <windows.h> that the endpoint and its types use. With them the endpoint runs on
+// Linux, where libFuzzer and the sanitizers exist; mingw-w64 lacks both.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,10 @@
-// A client of a socket, as small as a process can be.
+// A client of a socket with the smallest possible process.
 //
-//   hold PATH         sends its standard input, all of it at once, and keeps the connection until
-//   this
-//                     process is ended
-//   hold PATH COUNT   the same on so many connections, each dialled by a child process that hands
-//   it over
-//                     and ends
+//   hold PATH         sends its standard input and keeps the connection until it is killed
+//   hold PATH COUNT   does the same on COUNT connections, each dialled by a child process
+//                     that passes the connection on and exits
 //
-// Prints a line when it is ready for the input, and how many connections there are.
+// Prints a line when it is ready for the input, and then the number of connections.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +21,7 @@ static int Dial(const char* path) {
   return connect(fd, (struct sockaddr*)&address, sizeof(address)) == 0 ? fd : -1;
 }
 
-// Sends the descriptor when there is one, else receives one.
+// Sends `fd` over the socket `over`; if `fd` is negative, receives a descriptor and returns it.
 static int Pass(int over, int fd) {
   char one = 0;
   union {
@@ -67,7 +64,7 @@ static int DialFromChild(const char* path) {
 int main(int argc, char** argv) {
   static char bytes[1 << 16];
   if (argc < 2) return 2;
-  // Each connection takes a descriptor.
+  // Raises the limit of descriptors, one of which each connection takes.
   struct rlimit limit;
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;

@@ -1,9 +1,9 @@
-// A client of a named pipe, as small as a process can be: sends its standard input, all of it at
-// once, and keeps the connection until this process is ended.
+// A client of a named pipe with the smallest possible process: sends its standard input and keeps
+// the connection until it is killed.
 //
 //   hold PATH
 //
-// Prints a line when it is ready for the input, and how many connections there are.
+// Prints a line when it is ready for the input, and then the number of connections.
 #include <stdio.h>
 #include <windows.h>
 
