@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what the build and the tests need from Debian 12. Does nothing when all of it is there.
+# Installs the Debian 12 packages that the build and the tests need. Does nothing if all are installed.
 #
 #   scripts/install-packages.sh              the Linux build and its tests
-#   scripts/install-packages.sh --foreign    also the tools of others that are tried on the service
-#   scripts/install-packages.sh --fuzz       also the fuzzers'
-#   scripts/install-packages.sh --lint       also what checks the style
-#   scripts/install-packages.sh --nodejs     also Node.js, unless some is there
-#   scripts/install-packages.sh --oci        also what reads the images
-#   scripts/install-packages.sh --release    also what tries how a release is signed
+#   scripts/install-packages.sh --foreign    also other projects' tools, which are tested with the service
+#   scripts/install-packages.sh --fuzz       also the fuzzers
+#   scripts/install-packages.sh --lint       also the checks of style
+#   scripts/install-packages.sh --nodejs     also Node.js, unless it is installed
+#   scripts/install-packages.sh --oci        also the tools that read the images
+#   scripts/install-packages.sh --release    also the test of signing a release
 #   scripts/install-packages.sh --windows    also the Windows build and its tests under Wine
 set -euo pipefail
 

@@ -31,9 +31,9 @@ constexpr char kBash[] = R"(_csi_proxyctl() {
 complete -F _csi_proxyctl csi-proxyctl
 )";
 
-// A hash table's keys are compared without case, as PowerShell's are. Windows PowerShell 5.1 asks
-// no completer for a word that is `-` or begins with a single one (PowerShell issue 2912), and
-// offers the flags for an empty word and for `--a`.
+// PowerShell compares a hash table's keys without case. Windows PowerShell 5.1 calls no completer
+// for a word that is `-` or begins with one dash (PowerShell issue 2912), but calls it for an empty
+// word and for `--a`.
 constexpr char kPowerShell[] =
     R"(Register-ArgumentCompleter -Native -CommandName 'csi-proxyctl', 'csi-proxyctl.exe' -ScriptBlock {
   param($word, $ast, $cursor)
@@ -74,10 +74,11 @@ constexpr char kPowerShell[] =
 struct Shell {
   const char* name;
   const char* script;
-  // A row of the table: the words after exactly these, and those after these and any others.
+  // Rows of the table: the words that follow exactly these, and those that follow these and any
+  // others.
   const char* after;
   const char* after_and_later;
-  // Comes before the script.
+  // Printed before the script.
   const char* opening;
 };
 

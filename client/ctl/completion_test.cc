@@ -81,7 +81,7 @@ TEST_F(CompletionTest, EveryShellGetsEveryMethodAndFlag) {
   EXPECT_TRUE(absl::IsInvalidArgument(CompletionScript(catalog_, "").status()));
 }
 
-// PowerShell refuses a hash table with a key twice, whatever its case.
+// PowerShell refuses a hash table with two keys that differ only in case.
 TEST_F(CompletionTest, PowerShellGetsEveryKeyOnce) {
   std::set<std::string> keys;
   const std::string script = CompletionScript(catalog_, "powershell").value();

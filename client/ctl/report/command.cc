@@ -22,7 +22,7 @@ fs::path PathOf(const std::string& utf8) {
   return fs::path(std::u8string(utf8.begin(), utf8.end()));
 }
 
-// INVALID_ARGUMENT names the file that is not such a message in JSON.
+// Reads a message in JSON from a file. INVALID_ARGUMENT names the file.
 absl::Status ReadJson(Input& in, const fs::path& path, pb::Message* message) {
   const auto name = path.u8string();
   ABSL_ASSIGN_OR_RETURN(std::string text, in.Read({name.begin(), name.end()}));

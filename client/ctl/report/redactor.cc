@@ -13,7 +13,7 @@
 namespace csi_proxy::ctl::report {
 namespace {
 
-// Firmware without a serial number has some of these in its place; every Windows has the accounts.
+// Values that firmware has instead of a serial number, and accounts that every Windows has.
 constexpr absl::string_view kIdentifyNothing[] = {
     "none",          "null",          "default",        "default string",
     "unknown",       "system",        "not specified",  "to be filled by o.e.m.",
@@ -21,15 +21,15 @@ constexpr absl::string_view kIdentifyNothing[] = {
     "public",        "containeruser", "default user",   "containeradministrator",
     "all users"};
 constexpr size_t kOrdinaryWord = 8;
-// Shorter values stand in longer ones by chance.
+// Shorter values may occur in longer ones by chance.
 constexpr size_t kShort = 8;
 
-// A letter or digit; of UTF-8, any byte of a character beyond ASCII.
+// Returns true for letters, digits and the bytes of UTF-8 characters beyond ASCII.
 bool IsWord(char c) { return absl::ascii_isalnum(c) || static_cast<unsigned char>(c) >= 0x80; }
 bool IsHex(char c) { return absl::ascii_isxdigit(c); }
 bool IsDigit(char c) { return absl::ascii_isdigit(c); }
 
-// The characters around a place; NUL at the ends.
+// Return the character before or at a position; NUL outside the text.
 char Before(absl::string_view text, size_t at) { return at == 0 ? '\0' : text[at - 1]; }
 char At(absl::string_view text, size_t at) { return at < text.size() ? text[at] : '\0'; }
 
@@ -37,7 +37,7 @@ bool StartsAt(absl::string_view text, size_t at, absl::string_view word) {
   return absl::StartsWithIgnoreCase(text.substr(at), word);
 }
 
-// Whether the text at `at` has the form, in which `d` is a digit and `h` a hexadecimal one.
+// Returns true if the text at `at` has the form, in which `d` is a digit and `h` a hexadecimal one.
 bool HasForm(absl::string_view text, size_t at, absl::string_view form) {
   if (text.size() - at < form.size()) return false;
   for (size_t i = 0; i < form.size(); ++i) {
@@ -54,7 +54,9 @@ size_t Span(absl::string_view text, size_t at, Predicate is) {
   return end - at;
 }
 
-// JSON spells a line feed, a carriage return and a tab by a backslash and a letter.
+// Returns true after `
+//
+// `, `\r` or `\t`, by which JSON writes control characters.
 bool IsAfterEscape(absl::string_view text, size_t at) {
   return at >= 2 && text[at - 2] == '\\' && absl::StrContains("nrt", text.substr(at - 1, 1));
 }
@@ -85,7 +87,7 @@ size_t Iqn(absl::string_view text, size_t at) {
   return digits >= 12 && digits <= 32 && !IsWord(At(text, at + 4 + digits)) ? 4 + digits : 0;
 }
 
-// Windows' own SIDs are the same everywhere.
+// Finds SIDs of accounts. Windows' own SIDs are equal on all nodes and identify nothing.
 size_t Sid(absl::string_view text, size_t at) {
   if (IsWord(Before(text, at))) return 0;
   if (!StartsAt(text, at, "S-1-5-21-") && !StartsAt(text, at, "S-1-12-1-")) return 0;
@@ -134,7 +136,7 @@ size_t Ipv6(absl::string_view text, size_t at) {
   }
   if (address == "::" || address == "::1") return 0;
   if (At(text, at + length) == '%') length += 1 + Span(text, at + length + 1, IsWord);
-  // The last four bytes may be in decimal.
+  // The last four bytes may be written in decimal, with dots.
   if (At(text, at + length) == '.') {
     length += Span(text, at + length, [](char c) { return IsDigit(c) || c == '.'; });
   }
@@ -152,7 +154,7 @@ struct Form {
   const char* kind;
   size_t (*find)(absl::string_view text, size_t at);
 };
-// Before known values, which may stand in one.
+// Searched for before known values, which may be part of them.
 constexpr Form kNames[] = {{"iqn", &Iqn}, {"sid", &Sid}, {"volume", &VolumeGuid}};
 constexpr Form kAddresses[] = {{"ip", &Ipv4}, {"ip", &Ipv6}, {"mac", &Mac}};
 
@@ -176,7 +178,7 @@ void Redactor::Know(absl::string_view kind, absl::string_view value) {
   const bool is_name = kind == "host" || kind == "user";
   const bool is_ordinary = is_name && text.size() <= kOrdinaryWord &&
                            std::all_of(text.begin(), text.end(), absl::ascii_isalpha);
-  // As it stands in JSON that ConvertTo-Json has made.
+  // The value as ConvertTo-Json writes it.
   const std::string json =
       absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"&", "\\u0026"}, {"'", "\\u0027"}});
   known_.push_back({text, mask, is_name || text.size() < kShort, is_ordinary});

@@ -9,17 +9,16 @@
 
 namespace csi_proxy::ctl::report {
 
-// Gives the same mask to the same value, whatever its case in ASCII. Not thread-safe.
+// Replaces each value by one mask wherever it occurs, in either case of ASCII. Not thread-safe.
 class Redactor {
  public:
-  // Has the value masked as `<kind-N>` wherever it stands. A name (`host`, `user`) is masked where
-  // it is a whole word; a short one that could be a word of English, only after `\` or `@`, before
-  // `\`, or alone in a field. Values that identify nothing (`None`, zeros, Administrator) are
-  // ignored.
+  // Masks the value as `<kind-N>` from now on. A name (`host`, `user`) is masked where it is a
+  // whole word. A short name that could be an English word is masked only after `\` or `@`, before
+  // `\`, or alone in a field. Ignores values that identify nothing (`None`, zeros, Administrator).
   void Know(absl::string_view kind, absl::string_view value);
 
-  // Masks known values, IQNs, SIDs of accounts, ids of volumes, and addresses of IP and Ethernet
-  // but this machine's own (127.0.0.1).
+  // Masks known values, IQNs, SIDs of accounts, ids of volumes, and IP and Ethernet addresses
+  // except 127.0.0.1.
   std::string Apply(absl::string_view text);
 
  private:
@@ -31,17 +30,17 @@ class Redactor {
   };
 
   const std::string& Mask(absl::string_view kind, absl::string_view value);
-  // The length of the known value at `start`, whose mask goes to `mask`; 0 for none.
+  // Returns the length of the known value at `start` and sets `mask`, or returns 0.
   size_t FindKnown(absl::string_view text, size_t start, std::string* mask) const;
 
-  // By the value in lower case.
+  // Keyed by the value in lower case.
   std::map<std::string, std::string> masks_;
   std::map<std::string, int> counts_;
-  // The longest first, because one value may be part of another.
+  // Sorted by length, the longest first, because one value may be part of another.
   std::vector<Known> known_;
 };
 
-// The text without control characters but line feeds and tabs.
+// Returns the text without control characters, except line feeds and tabs.
 std::string WithoutControls(absl::string_view text);
 
 }  // namespace csi_proxy::ctl::report

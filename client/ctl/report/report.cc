@@ -21,7 +21,7 @@ constexpr size_t kMostBytes = 60'000;
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// A part, or a step of the selftest under the name `selftest/STEP`.
+// Returns the parts, and the steps of the selftest as parts named `selftest/STEP`.
 std::vector<Part> Outcomes(const NodeReport& report) {
   std::vector<Part> outcomes(report.parts().begin(), report.parts().end());
   for (const selftest::StepReport& step : report.selftest().steps()) {
@@ -33,7 +33,7 @@ std::vector<Part> Outcomes(const NodeReport& report) {
   return outcomes;
 }
 
-// `[text](address)` as its text, and without the marks of code.
+// Returns Markdown without code marks, and with only the text of links.
 std::string PlainText(absl::string_view markdown) {
   std::string text = absl::StrReplaceAll(absl::StripAsciiWhitespace(markdown), {{"`", ""}});
   for (size_t link = text.find("]("); link != std::string::npos; link = text.find("](")) {
@@ -45,7 +45,7 @@ std::string PlainText(absl::string_view markdown) {
   return text;
 }
 
-// At most `length` bytes, no part of a character or of a mask.
+// Cuts text to `length` bytes, but not within a character or a mask.
 std::string Cut(const std::string& text, size_t length) {
   if (text.size() <= length) return text;
   size_t end = length - 3;
@@ -82,7 +82,7 @@ std::string Table(const Rows& rows, size_t length) {
   return text;
 }
 
-// Calls `change` for each text in the message and the messages within.
+// Calls `change` for each string in the message and in nested messages.
 void ForEachText(pb::Message* message, const std::function<void(std::string*)>& change) {
   const pb::Reflection& reflection = *message->GetReflection();
   std::vector<const pb::FieldDescriptor*> fields;
@@ -120,7 +120,8 @@ Redactor RedactorOf(const NodeReport& report) {
 std::vector<Doubt> ReadDoubts(absl::string_view markdown) {
   std::vector<Doubt> doubts;
   for (const absl::string_view line : absl::StrSplit(markdown, '\n')) {
-    // Number, claim, source, what rests on it, what shows it, where, what if it is false.
+    // The columns: number, claim, source, what rests on it, what shows it, where, what if it is
+    // false.
     const std::vector<absl::string_view> cells = absl::StrSplit(line, '|');
     Doubt doubt;
     if (cells.size() != 9 || !absl::SimpleAtoi(cells[1], &doubt.number)) continue;

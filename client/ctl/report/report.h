@@ -1,4 +1,4 @@
-// Makes the report of a node from what node-check.ps1 and csi-proxyctl have found there.
+// Makes the report of a node from the findings of node-check.ps1 and csi-proxyctl.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,33 @@ namespace csi_proxy::ctl::report {
 struct Doubt {
   uint32_t number = 0;
   std::string claim;
-  // Names of parts, and `selftest/STEP`.
+  // The parts that can show it, and steps of the selftest as `selftest/STEP`.
   std::vector<std::string> shown_by;
 };
 
 std::vector<Doubt> ReadDoubts(absl::string_view markdown);
 
-// Adds the doubts with what the parts, the selftest and the fallbacks of the diagnosis say of each,
-// and the summary. Only a part that FAILED, or a fallback that the service took, settles a doubt as
-// "otherwise than expected"; a part with an ERROR leaves it open.
+// Adds the summary, and for each doubt the results of the parts, the selftest and the fallbacks.
+// Only a part that FAILED, or a fallback that the service took, settles a doubt as "otherwise than
+// expected"; a part with an ERROR leaves it open.
 void Judge(const std::vector<Doubt>& doubts, NodeReport* report);
 
-// Removes the secrets, and masks them in all texts unless `redact` is false.
+// Removes the secrets from the report and, if `redact` is true, masks them in all texts.
 void Protect(bool redact, NodeReport* report);
-// The same of a log, by the same secrets.
+// Returns a log with the secrets of `report` masked if `redact` is true.
 std::string ProtectText(bool redact, const NodeReport& report, absl::string_view text);
 
-// The text of an issue: the tables of doubts and parts, in at most 60,000 bytes.
+// Returns the text for an issue: the tables of doubts and parts, at most 60,000 bytes.
 std::string ToMarkdown(const NodeReport& report);
 
 }  // namespace csi_proxy::ctl::report
 
 namespace csi_proxy::ctl {
 
-// `report`: reads, writes, and prints where the report is.
+// Runs `report`: reads the findings, writes the report, and prints its folder. Returns an ExitCode.
 int Report(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// The flags of `report`, as FieldFlags() has those of methods.
+// Returns the flags of `report` in the form of FieldFlags().
 std::vector<std::string> ReportFlags();
 
 }  // namespace csi_proxy::ctl

@@ -175,7 +175,7 @@ TEST(ReportTest, TheTextOfAnIssueIsSmallAndItsTablesAreWhole) {
   part.set_detail("a|b\n<host-1> @someone `*_");
   EXPECT_THAT(ToMarkdown(report),
               HasSubstr(R"(| p | FAILED | a\|b &lt;host-1&gt; &#64;someone \`\*\_ |)"));
-  // A mask is left out whole.
+  // A mask is cut as a whole.
   report.mutable_parts(0)->set_detail(std::string(590, 'y') + "<volume-1><volume-2>");
   EXPECT_THAT(ToMarkdown(report), Not(HasSubstr("volume")));
 }

@@ -33,7 +33,7 @@ struct RegistrarOptions {
   // The kubelet's directory of plugin sockets, at the path that this process sees. Required.
   // Sidecars creates `<driver name>-reg.sock` in it, which only this process's user may open.
   std::string plugin_registration_path = {};
-  // How long the driver may take to tell its name, and the registrar's own /healthz to answer.
+  // How long the registration socket may take to answer the registrar's own /healthz.
   absl::Duration timeout = absl::Seconds(1);
   // A file that is created once the kubelet has accepted the driver, and removed when the registrar
   // starts or stops. Empty: none.
