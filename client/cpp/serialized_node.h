@@ -25,7 +25,7 @@ struct OpenVersion {
 // Opens every version of every group. REQUIRES: `node` outlives the result.
 std::vector<OpenVersion> OpenVersions(Node& node);
 
-// Calls every rpc of every version with serialized messages. Thread-safe.
+// Calls any rpc of any version with serialized messages. Thread-safe.
 class SerializedNode {
  public:
   explicit SerializedNode(std::shared_ptr<Node> node);

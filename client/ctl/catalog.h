@@ -40,8 +40,8 @@ class Catalog {
 
   // Returns the released groups in alphabetical order, without kSimulatedGroup.
   std::vector<std::string> Groups() const;
-  // Returns the versions of a group, preferred first: stable, then alphas of the next generation,
-  // then betas, then alphas; newer before older.
+  // Returns the versions of a group, preferred first: stable versions, alphas of the next
+  // generation, betas, other alphas; newer before older.
   std::vector<std::string> Versions(absl::string_view group) const;
   std::vector<Method> Methods(absl::string_view group, absl::string_view version) const;
 

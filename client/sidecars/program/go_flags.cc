@@ -63,7 +63,7 @@ absl::StatusOr<GoCommandLine> ReadGoFlags(
   return line;
 }
 
-// https://pkg.go.dev/strconv#ParseBool
+// Parses a boolean as https://pkg.go.dev/strconv#ParseBool does.
 std::optional<bool> ParseGoBool(absl::string_view text) {
   for (const absl::string_view yes : {"1", "t", "T", "true", "TRUE", "True"}) {
     if (text == yes) return true;
@@ -74,7 +74,8 @@ std::optional<bool> ParseGoBool(absl::string_view text) {
   return std::nullopt;
 }
 
-// https://pkg.go.dev/strconv#ParseInt with base 0, but for underscores.
+// Parses an integer as https://pkg.go.dev/strconv#ParseInt does with base 0, but refuses
+// underscores.
 std::optional<int64_t> ParseGoInt(absl::string_view text) {
   const bool negative = !text.empty() && text[0] == '-';
   if (negative || (!text.empty() && text[0] == '+')) text.remove_prefix(1);
@@ -94,7 +95,7 @@ std::optional<int64_t> ParseGoInt(absl::string_view text) {
   return negative ? -value : value;
 }
 
-// https://pkg.go.dev/strconv#ParseFloat, but for underscores.
+// Parses a number as https://pkg.go.dev/strconv#ParseFloat does, but refuses underscores.
 std::optional<double> ParseGoFloat(absl::string_view text) {
   double value = 0;
   // abseil ignores spaces around a number, but Go refuses them.
@@ -104,7 +105,7 @@ std::optional<double> ParseGoFloat(absl::string_view text) {
   return value;
 }
 
-// https://pkg.go.dev/time#ParseDuration
+// Parses a duration as https://pkg.go.dev/time#ParseDuration does.
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text) {
   // Go accepts both letters for micro, and no infinite duration.
   const std::string plain = absl::StrReplaceAll(text, {{"µs", "us"}, {"μs", "us"}});
