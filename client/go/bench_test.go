@@ -8,8 +8,7 @@ import (
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 )
 
-// Measures an embedded call and one to the service, with and without a deadline, by one caller and
-// by many.
+// An embedded call and the service's, each with a deadline and without, one caller and many.
 func BenchmarkPathExists(b *testing.B) {
 	b.Run("embedded", func(b *testing.B) { benchmark(b, connectEmbedded(b)) })
 	b.Run("remote", func(b *testing.B) {

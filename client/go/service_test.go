@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// Auto chooses the service while it is running, and this process afterwards. A connection keeps its
-// mode.
+// Auto is the service while it is there, and this process once the service has gone; a connection
+// keeps its mode.
 func TestAutoFollowsTheService(t *testing.T) {
 	environment(t, "CSI_PROXY_LIBRARY")
 	t.Setenv("CSI_PROXY_MODE", "")
@@ -51,7 +51,7 @@ func TestAutoFollowsTheService(t *testing.T) {
 	if err := rescan(alone); err != nil {
 		t.Error(err)
 	}
-	// gRPC pauses for at most a second after it failed to connect.
+	// The pause after a failure to connect is a second at most.
 	var err error
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if err = rescan(served); err == nil {
@@ -63,7 +63,7 @@ func TestAutoFollowsTheService(t *testing.T) {
 	}
 }
 
-// The simulated node's admin service can be reached in both modes.
+// The administrator of the simulated node is reached in both modes.
 func TestTheAdministratorOfBothNodes(t *testing.T) {
 	directory := tempDir(t)
 	startService(t, directory)

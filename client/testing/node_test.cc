@@ -1,4 +1,4 @@
-// The tests of a driver, for which this library is made.
+// A driver's tests, as this library is for.
 #include "csi_proxy/testing/node.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ SimulatedNode NewNode(absl::string_view scenario = "") {
   return SimulatedNode::Create(scenario, Quiet()).value();
 }
 
-// Makes the calls of aws-ebs-csi-driver in the order of pkg/mounter/mount_windows.go.
+// Makes aws-ebs-csi-driver's calls, in its order (pkg/mounter/mount_windows.go).
 class Driver {
  public:
   explicit Driver(const std::shared_ptr<Connection>& node)
@@ -129,7 +129,7 @@ TEST(SimulatedNodeTest, ADriverStagesPublishesAndGoesBackTwice) {
     ASSERT_NE(state.FindDisk(disk), nullptr);
     EXPECT_EQ(state.FindDisk(disk)->style, PartitionStyle::kGpt);
     ASSERT_EQ(state.FindDisk(disk)->partitions.size(), 2u);
-    // The second round must find the same volume.
+    // The same volume the second time.
     if (round == 0) id = state.FindDisk(disk)->partitions[1].volume->id;
     EXPECT_EQ(state.MountedAt(kStaging), id);
     EXPECT_EQ(state.MountedAt(kTarget), id);

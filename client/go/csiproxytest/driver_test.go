@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// driver makes the calls of aws-ebs-csi-driver 1.64 in the order of pkg/driver/node.go and
-// pkg/mounter/mount_windows.go.
+// driver makes the calls of aws-ebs-csi-driver, in its order: pkg/driver/node.go and
+// pkg/mounter/mount_windows.go of release 1.64.
 type driver struct {
 	disks   diskv1.DiskClient
 	files   filesystemv1.FilesystemClient
@@ -24,7 +24,7 @@ func newDriver(conn grpc.ClientConnInterface) *driver {
 	return &driver{diskv1.NewDiskClient(conn), filesystemv1.NewFilesystemClient(conn), volumev1.NewVolumeClient(conn)}
 }
 
-// find returns the disk whose serial number is the volume's id, which AWS writes without dashes.
+// find returns the disk whose serial number is the volume's, which AWS writes without dashes.
 func (d *driver) find(ctx context.Context, volume string) (uint32, error) {
 	ids, err := d.disks.ListDiskIDs(ctx, &diskv1.ListDiskIDsRequest{})
 	if err != nil {
@@ -38,7 +38,7 @@ func (d *driver) find(ctx context.Context, volume string) (uint32, error) {
 	return 0, fmt.Errorf("no disk is %s", volume)
 }
 
-// stage formats the volume's disk and mounts it at the staging path.
+// stage takes the volume's disk to a volume that is mounted at the staging path.
 func (d *driver) stage(ctx context.Context, volume, staging string) error {
 	disk, err := d.find(ctx, volume)
 	if err != nil {
@@ -106,7 +106,7 @@ func (d *driver) unpublish(ctx context.Context, target string) error {
 	return err
 }
 
-// expand grows the volume at a path to the size of its disk, and returns that size.
+// expand grows the volume at a path to its disk's size, which it returns.
 func (d *driver) expand(ctx context.Context, path string) (int64, error) {
 	mounted, err := d.volumes.GetVolumeIDFromTargetPath(ctx, &volumev1.GetVolumeIDFromTargetPathRequest{TargetPath: path})
 	if err != nil {
@@ -149,8 +149,8 @@ func (d *driver) unstage(ctx context.Context, staging string) error {
 	return err
 }
 
-// shareDriver makes the calls of csi-driver-smb 1.20 in the order of
-// pkg/mounter/safe_mounter_windows.go and pkg/smb/nodeserver.go.
+// shareDriver makes the calls of csi-driver-smb, in its order: pkg/mounter/safe_mounter_windows.go and
+// pkg/smb/nodeserver.go of release 1.20.
 type shareDriver struct {
 	files  filesystemv1.FilesystemClient
 	shares smbv1.SmbClient
@@ -160,7 +160,7 @@ func newShareDriver(conn grpc.ClientConnInterface) *shareDriver {
 	return &shareDriver{filesystemv1.NewFilesystemClient(conn), smbv1.NewSmbClient(conn)}
 }
 
-// stage maps the share and links the staging path to it, unless the path is a working link.
+// stage has the share mapped, and a link to it at the staging path. One that leads somewhere is left.
 func (d *shareDriver) stage(ctx context.Context, share, staging, username, password string) error {
 	exists, err := d.files.PathExists(ctx, &filesystemv1.PathExistsRequest{Path: staging})
 	if err != nil {
@@ -194,7 +194,7 @@ func (d *shareDriver) remove(ctx context.Context, path string) error {
 	return err
 }
 
-// unstage removes the mapping, as the driver does for the last volume of the share.
+// unstage is that of the last volume of the share.
 func (d *shareDriver) unstage(ctx context.Context, share, staging string) error {
 	if _, err := d.shares.RemoveSmbGlobalMapping(ctx, &smbv1.RemoveSmbGlobalMappingRequest{RemotePath: share}); err != nil {
 		return err

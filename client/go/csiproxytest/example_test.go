@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// t stands for a test's *testing.T, which examples do not have.
+// t is what stands for a test's *testing.T in the examples, which have none.
 var t = &printing{}
 
 // printing prints what a test would report.
@@ -37,7 +37,7 @@ const (
 	target  = `C:\var\lib\kubelet\pods\3f1c9a52-7c1e-4b0c-8d57-2a90f5d6e0b1\volumes\kubernetes.io~csi\pvc-1`
 )
 
-// In a test of a driver, newDriver makes the generated clients, and the driver makes the calls.
+// A test of a driver: here newDriver makes the generated clients, and the driver the calls.
 func Example() {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)
@@ -60,7 +60,7 @@ func Example() {
 	// Output: NTFS true
 }
 
-// A scenario describes the node at the start of the test.
+// A scenario is the node that the test begins with.
 func ExampleNewNode() {
 	node := csiproxytest.NewNode(t, `
 		disk {
@@ -77,7 +77,7 @@ func ExampleNewNode() {
 	// Output: vol0a1b2c3d
 }
 
-// The cloud grows the disk, and the driver grows the volume.
+// The cloud makes the disk larger, and the driver the volume.
 func ExampleNode_GrowDisk() {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)
@@ -92,7 +92,7 @@ func ExampleNode_GrowDisk() {
 	// Output: 20 GiB <nil>
 }
 
-// The first format fails; when the kubelet calls again, the second succeeds.
+// The first format fails; the kubelet calls again.
 func ExampleNode_InjectFault() {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)
@@ -106,7 +106,7 @@ func ExampleNode_InjectFault() {
 	// <nil>
 }
 
-// A call ends with its context, even if Windows takes an hour.
+// A call that Windows takes its time for ends with its context.
 func ExampleNode_InjectFault_slow() {
 	node := csiproxytest.NewNode(t, "")
 	node.InjectFault(csiproxytest.Fault{Operation: "disk.Rescan", Latency: time.Hour})
@@ -117,7 +117,7 @@ func ExampleNode_InjectFault_slow() {
 	// Output: rpc error: code = DeadlineExceeded desc = context deadline exceeded
 }
 
-// Removing a mounted disk leaves a dangling mount.
+// A disk that is pulled out leaves a mount that leads nowhere.
 func ExampleNode_DetachDisk() {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)
@@ -132,7 +132,7 @@ func ExampleNode_DetachDisk() {
 	// Output: true
 }
 
-// Links and mounts survive a restart of the node.
+// After a restart of the node, links and mounts are what they were.
 func ExampleNode_Reboot() {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)
@@ -150,7 +150,7 @@ func ExampleNode_Reboot() {
 	// Output: <nil> <nil>
 }
 
-// A new password of the share breaks the mapping. The driver maps the share again with it.
+// A share's password changes: the mapping breaks, and the driver makes it anew with the next one.
 func ExampleNode_SetSMBPassword() {
 	node := csiproxytest.NewNode(t, "")
 	driver := newShareDriver(node)

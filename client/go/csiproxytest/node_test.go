@@ -22,7 +22,7 @@ import (
 
 const share = `\\fileserver.example\data`
 
-// Each test has its own node, with a disk of equal name and a fault that hits no other node.
+// Each has a node of its own, with a disk of the same name, and a fault that is nobody else's.
 func TestParallelTestsHaveNodesOfTheirOwn(t *testing.T) {
 	for i := 0; i < 8; i++ {
 		i := i
@@ -40,7 +40,7 @@ func TestParallelTestsHaveNodesOfTheirOwn(t *testing.T) {
 				}
 				node.ClearFaults()
 			}
-			// In the second round the disk is offline and has a volume.
+			// Twice: the second time the disk is offline and has its volume.
 			for round := 0; round < 2; round++ {
 				if err := driver.stage(ctx, "vol-1", staging); err != nil {
 					t.Fatal(err)
@@ -145,7 +145,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Paths from the kubelet have no drive, and lead through several links.
+// The paths that the kubelet gives a driver have no drive, and links lead from one to the next.
 func TestPathsLeadWhereTheNodesDo(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)
@@ -212,7 +212,7 @@ func TestOptions(t *testing.T) {
 	if _, err := services.StopService(ctx, &systemv1alpha1.StopServiceRequest{Name: "RpcSs"}); status.Code(err) != codes.PermissionDenied {
 		t.Error(err)
 	}
-	// A server without encryption.
+	// A server that cannot encrypt.
 	for _, c := range []struct {
 		opts []csiproxytest.Option
 		want bool
@@ -226,7 +226,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Code generated before grpc.ClientConnInterface needs a *grpc.ClientConn.
+// Code that was generated before grpc.ClientConnInterface.
 func TestOldGeneratedCode(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
 	if _, err := volumev1beta1.NewVolumeClient(node.ClientConn()).ListVolumesOnDisk(context.Background(),
@@ -235,7 +235,7 @@ func TestOldGeneratedCode(t *testing.T) {
 	}
 }
 
-// recorder is a test that records its failures.
+// recorder is a test that notes how it fails.
 type recorder struct {
 	testing.TB
 	errors, fatal []string

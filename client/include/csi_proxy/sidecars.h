@@ -56,10 +56,10 @@ struct RegistrarOptions {
 struct LivenessProbeOptions {
   // `HOST:PORT`, or `:PORT` for all addresses.
   std::string http_endpoint = "0.0.0.0:9808";
-  // How long a probe may take, connecting to the driver included.
+  // The time that a probe may take, the connection to the driver included.
   absl::Duration probe_timeout = absl::Seconds(1);
-  // The address and path at which Prometheus can scrape metrics. If the address is empty and
-  // `serve_metrics` is true, metrics are served at the address of /healthz.
+  // The address and the path at which Prometheus finds metrics. If the address is empty and
+  // `serve_metrics` is true, they are at the address of /healthz.
   std::string metrics_address = {};
   std::string metrics_path = "/metrics";
   bool serve_metrics = true;
