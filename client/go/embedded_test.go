@@ -117,7 +117,7 @@ func TestEmbeddedCallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// Only the log function's return ends this call, so no cancellation can stop it.
+// A call whose log function does not return is one that cannot be cut short.
 func TestEmbeddedCallsAreGivenUp(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
 	conn := connectEmbedded(t, WithLog(func(_ Severity, line string) {
