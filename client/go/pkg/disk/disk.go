@@ -9,24 +9,24 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// Disk is the disks of a node.
+// Disk manages the disks of a node.
 type Disk struct {
 	hostAPI diskapi.HostAPI
 }
 
-// Interface is what Disk does.
+// Interface is implemented by Disk.
 type Interface interface {
 	// GetDiskState tells whether a disk is online.
 	GetDiskState(context.Context, *GetDiskStateRequest) (*GetDiskStateResponse, error)
 	// GetDiskStats returns a disk's size.
 	GetDiskStats(context.Context, *GetDiskStatsRequest) (*GetDiskStatsResponse, error)
-	// ListDiskIDs tells by a disk's number how it is known.
+	// ListDiskIDs returns the identifiers of all disks, by disk number.
 	ListDiskIDs(context.Context, *ListDiskIDsRequest) (*ListDiskIDsResponse, error)
-	// ListDiskLocations tells by a disk's number where it is attached.
+	// ListDiskLocations returns the locations of all disks, by disk number.
 	ListDiskLocations(context.Context, *ListDiskLocationsRequest) (*ListDiskLocationsResponse, error)
-	// PartitionDisk gives a disk a GPT and a data partition where it lacks them.
+	// PartitionDisk gives a disk a GPT and a data partition, unless it has them.
 	PartitionDisk(context.Context, *PartitionDiskRequest) (*PartitionDiskResponse, error)
-	// Rescan has Windows look for disks again.
+	// Rescan makes Windows look for new and changed disks.
 	Rescan(context.Context, *RescanRequest) (*RescanResponse, error)
 	// SetDiskState takes a disk online or offline.
 	SetDiskState(context.Context, *SetDiskStateRequest) (*SetDiskStateResponse, error)
@@ -34,7 +34,7 @@ type Interface interface {
 
 var _ Interface = &Disk{}
 
-// New returns the disks behind a host API. The error is always nil.
+// New returns a Disk on a host API. The error is always nil.
 func New(hostAPI diskapi.HostAPI) (*Disk, error) { return &Disk{hostAPI: hostAPI}, nil }
 
 func (d *Disk) api(ctx context.Context) diskapi.HostAPI { return host.Bind(ctx, d.hostAPI) }
@@ -60,7 +60,7 @@ func (d *Disk) PartitionDisk(ctx context.Context, request *PartitionDiskRequest)
 	return response, partition(d.api(ctx), request.DiskNumber)
 }
 
-// partition leaves everything to a host API that can do everything; others take it step by step.
+// partition calls PartitionDisk of the host API if it has one, otherwise the single steps.
 func partition(api diskapi.HostAPI, number uint32) error {
 	if whole, ok := api.(interface{ PartitionDisk(uint32) error }); ok {
 		return whole.PartitionDisk(number)

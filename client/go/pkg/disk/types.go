@@ -1,6 +1,7 @@
 package disk
 
-// DiskLocation is where a disk is attached. Parts that Windows does not tell are empty.
+// DiskLocation is the location at which a disk is attached. Parts that Windows does not report are
+// empty.
 type DiskLocation struct {
 	Adapter string
 	Bus     string
@@ -8,51 +9,51 @@ type DiskLocation struct {
 	LUNID   string
 }
 
-// ListDiskLocationsRequest asks where disks are attached.
+// ListDiskLocationsRequest asks for the locations of all disks.
 type ListDiskLocationsRequest struct{}
 
-// ListDiskLocationsResponse has the locations by the disks' numbers.
+// ListDiskLocationsResponse contains the locations, by disk number.
 type ListDiskLocationsResponse struct{ DiskLocations map[uint32]*DiskLocation }
 
 // PartitionDiskRequest asks for a data partition on a disk.
 type PartitionDiskRequest struct{ DiskNumber uint32 }
 
-// PartitionDiskResponse says that there is one.
+// PartitionDiskResponse answers PartitionDiskRequest.
 type PartitionDiskResponse struct{}
 
-// RescanRequest asks Windows to look for disks again.
+// RescanRequest asks Windows to look for new and changed disks.
 type RescanRequest struct{}
 
-// RescanResponse says that it has.
+// RescanResponse answers RescanRequest.
 type RescanResponse struct{}
 
-// DiskIDs is how a disk is known.
+// DiskIDs are the identifiers of a disk.
 type DiskIDs struct {
-	// The identifier of page 83 of its inquiry data.
+	// The page 83 identifier of the disk's inquiry data.
 	Page83 string
-	// The serial number, as the disk writes it.
+	// The serial number as the disk reports it.
 	SerialNumber string
 }
 
-// ListDiskIDsRequest asks how disks are known.
+// ListDiskIDsRequest asks for the identifiers of all disks.
 type ListDiskIDsRequest struct{}
 
-// ListDiskIDsResponse has the identifiers by the disks' numbers.
+// ListDiskIDsResponse contains the identifiers, by disk number.
 type ListDiskIDsResponse struct{ DiskIDs map[uint32]*DiskIDs }
 
 // GetDiskStatsRequest asks for a disk's size.
 type GetDiskStatsRequest struct{ DiskNumber uint32 }
 
-// GetDiskStatsResponse has it.
+// GetDiskStatsResponse answers GetDiskStatsRequest.
 type GetDiskStatsResponse struct{ TotalBytes int64 }
 
-// SetDiskStateRequest asks that a disk is online, or offline.
+// SetDiskStateRequest asks for a disk to be online or offline.
 type SetDiskStateRequest struct {
 	DiskNumber uint32
 	IsOnline   bool
 }
 
-// SetDiskStateResponse says that it is.
+// SetDiskStateResponse answers SetDiskStateRequest.
 type SetDiskStateResponse struct{}
 
 // GetDiskStateRequest asks whether a disk is online.

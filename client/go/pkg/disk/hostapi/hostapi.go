@@ -1,4 +1,4 @@
-// Package api is the node's disks, as package disk asks for them.
+// Package api is the interface between package disk and a node.
 package api
 
 import (
@@ -17,42 +17,42 @@ const (
 	IOCTL_STORAGE_QUERY_PROPERTY    = 0x002d1400
 )
 
-// HostAPI is what package disk needs of a node.
+// HostAPI is the part of a node that package disk uses.
 type HostAPI interface {
-	// ListDiskLocations tells by a disk's number where it is attached.
+	// ListDiskLocations returns the locations of all disks, by disk number.
 	ListDiskLocations() (map[uint32]DiskLocation, error)
-	// IsDiskInitialized tells whether a disk has a partition table.
+	// IsDiskInitialized reports whether a disk has a partition table.
 	IsDiskInitialized(diskNumber uint32) (bool, error)
 	// InitializeDisk writes a GPT to a disk.
 	InitializeDisk(diskNumber uint32) error
-	// BasicPartitionsExist tells whether a disk has a data partition.
+	// BasicPartitionsExist reports whether a disk has a data partition.
 	BasicPartitionsExist(diskNumber uint32) (bool, error)
-	// CreateBasicPartition makes a data partition of what is free on a disk.
+	// CreateBasicPartition makes a data partition of a disk's free space.
 	CreateBasicPartition(diskNumber uint32) error
-	// Rescan has Windows look for disks again.
+	// Rescan makes Windows look for new and changed disks.
 	Rescan() error
-	// ListDiskIDs tells by a disk's number how it is known.
+	// ListDiskIDs returns the identifiers of all disks, by disk number.
 	ListDiskIDs() (map[uint32]DiskIDs, error)
 	// GetDiskStats returns a disk's size in bytes.
 	GetDiskStats(diskNumber uint32) (int64, error)
-	// SetDiskState takes a disk online or offline.
+	// SetDiskState brings a disk online or takes it offline.
 	SetDiskState(diskNumber uint32, isOnline bool) error
-	// GetDiskState tells whether a disk is online.
+	// GetDiskState reports whether a disk is online.
 	GetDiskState(diskNumber uint32) (bool, error)
 }
 
-// DiskAPI is the HostAPI of a node. The zero value is that of the node of this process.
+// DiskAPI is the HostAPI of a node. Its zero value is for the node of this process.
 type DiskAPI struct{ host host.Bound }
 
 var _ HostAPI = &DiskAPI{}
 
-// New returns the disks of the node of this process.
+// New returns the host API of the node of this process.
 func New() DiskAPI { return DiskAPI{} }
 
-// NewWithConn returns the disks of the node at the other end of a connection.
+// NewWithConn returns the host API of the node that conn leads to.
 func NewWithConn(conn grpc.ClientConnInterface) DiskAPI { return DiskAPI{host.To(conn)} }
 
-// WithContext returns the same disks, with calls that end with ctx.
+// WithContext returns the host API with ctx as the context of its calls.
 func (imp DiskAPI) WithContext(ctx context.Context) HostAPI { return DiskAPI{imp.host.With(ctx)} }
 
 func (imp DiskAPI) client() diskv1.DiskClient { return diskv1.NewDiskClient(imp.host.Conn()) }
@@ -71,28 +71,28 @@ func (imp DiskAPI) ListDiskLocations() (map[uint32]DiskLocation, error) {
 
 const partitionInstead = "PartitionDisk does it all, once and safely"
 
-// IsDiskInitialized is not supported: the node decides and acts in one step, PartitionDisk.
+// IsDiskInitialized is not supported, because PartitionDisk checks and acts in one step.
 func (imp DiskAPI) IsDiskInitialized(diskNumber uint32) (bool, error) {
 	return false, host.Unsupported("IsDiskInitialized by itself", partitionInstead)
 }
 
-// InitializeDisk is not supported: the node decides and acts in one step, PartitionDisk.
+// InitializeDisk is not supported, because PartitionDisk checks and acts in one step.
 func (imp DiskAPI) InitializeDisk(diskNumber uint32) error {
 	return host.Unsupported("InitializeDisk by itself", partitionInstead)
 }
 
-// BasicPartitionsExist is not supported: the node decides and acts in one step, PartitionDisk.
+// BasicPartitionsExist is not supported, because PartitionDisk checks and acts in one step.
 func (imp DiskAPI) BasicPartitionsExist(diskNumber uint32) (bool, error) {
 	return false, host.Unsupported("BasicPartitionsExist by itself", partitionInstead)
 }
 
-// CreateBasicPartition is not supported: the node decides and acts in one step, PartitionDisk.
+// CreateBasicPartition is not supported, because PartitionDisk checks and acts in one step.
 func (imp DiskAPI) CreateBasicPartition(diskNumber uint32) error {
 	return host.Unsupported("CreateBasicPartition by itself", partitionInstead)
 }
 
-// PartitionDisk gives a disk a partition table and a data partition where it lacks them, while
-// nobody else changes the disk.
+// PartitionDisk gives a disk a GPT and a data partition, unless it has them. No other call can
+// change the disk in between.
 func (imp DiskAPI) PartitionDisk(diskNumber uint32) error {
 	_, err := imp.client().PartitionDisk(imp.host.Context(), &diskv1.PartitionDiskRequest{DiskNumber: diskNumber})
 	return host.Error(err)
@@ -115,7 +115,7 @@ func (imp DiskAPI) ListDiskIDs() (map[uint32]DiskIDs, error) {
 	return ids, nil
 }
 
-// GetDiskNumberWithID returns the number of the disk that page 83 of its inquiry data names so.
+// GetDiskNumberWithID returns the number of the disk with that page 83 identifier.
 func (imp DiskAPI) GetDiskNumberWithID(page83ID string) (uint32, error) {
 	ids, err := imp.ListDiskIDs()
 	if err != nil {
@@ -129,7 +129,7 @@ func (imp DiskAPI) GetDiskNumberWithID(page83ID string) (uint32, error) {
 	return 0, host.Errorf(codes.NotFound, "no disk has the page 83 id %q", page83ID)
 }
 
-// page83 returns how page 83 names a disk; one that has no such name has an empty one.
+// page83 returns the page 83 identifier of a disk, or "" if it has none.
 func (imp DiskAPI) page83(diskNumber uint32) (string, error) {
 	ids, err := imp.ListDiskIDs()
 	if err != nil {
