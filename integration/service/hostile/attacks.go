@@ -19,11 +19,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// counters is what an attacker did.
+// counters sums up what an attacker did.
 type counters struct {
 	connections, refused, ended, bytes atomic.Int64
 	mutex                              sync.Mutex
-	// The answers to calls, by code; only of attacks that look at them.
+	// The number of answers by code; only some attacks count answers.
 	answers map[string]int64
 }
 
@@ -36,42 +36,42 @@ func (c *counters) answered(err error) {
 	c.answers[status.Code(err).String()]++
 }
 
-// attack is one thing that a hostile pod does.
+// attack is one thing that a hostile pod can do.
 type attack struct {
 	name string
-	// The attack's usual name, or its aim.
+	// What the attacker sends, and the CVE of the attack if there is one.
 	about string
-	// The number of processes that attack at once; 0 is 1.
+	// The number of attacking processes; 0 means 1.
 	processes int
-	// The fault of the simulated node meanwhile, as its admin service takes it.
+	// A fault of the simulated node during the attack, in the form of the admin service.
 	fault map[string]any
-	// The guard, which is on Windows' pipes alone, is what ends it.
+	// True if the guard ends the attack. Only Windows' pipes have a guard.
 	guarded bool
-	// For so long, unless the run is a short one; 0: as long as the others.
+	// The duration, unless the run is short; 0 means the default.
 	seconds int
-	// Honest clients dial anew for each call: their times are those of connections.
+	// True if honest clients dial for each call, so that their times include the connection.
 	redials bool
-	// The code that at least one call of the attacker gets; no call succeeds.
+	// If set, at least one call gets this code and no call succeeds.
 	answer codes.Code
-	// On Linux alone.
+	// Runs only on Linux.
 	linux bool
-	// A short run has it.
+	// Runs in a short run, too.
 	short bool
-	// Prepares the attack in the attacker's process, before anything is measured.
+	// Prepares the attack in the attacker's process, before the measurement.
 	prepare func() error
 	run     func(ctx context.Context, count *counters)
 }
 
 var attacks = slices.Concat(frameAttacks, costAttacks)
 
-// Frames and connections.
+// frameAttacks abuse HTTP/2 frames and connections.
 var frameAttacks = []attack{
 	{name: "continuation", about: "HEADERS, then CONTINUATION without end (VU#421644)", guarded: true,
 		run: again(openAnd(func(r *raw) error {
 			if err := r.headers(r.fields(pathExists), false, false); err != nil {
 				return err
 			}
-			// One field, which is not to be remembered, per frame.
+			// One literal field without indexing per frame.
 			field := append([]byte{0x00, 1, 'x', 0x7f, 0x81, 0x7b}, bytes.Repeat([]byte{'a'}, 127+1+123*128)...)
 			for {
 				if err := r.WriteContinuation(r.stream, false, field); err != nil {
@@ -94,7 +94,7 @@ var frameAttacks = []attack{
 		run: again(openAnd(func(r *raw) error {
 			r.fields(pathExists, "x", strings.Repeat("a", 3900))
 			for {
-				// 62: the newest entry of the dynamic table (RFC 7541, 2.3.3).
+				// 62 refers to the newest entry of the dynamic table (RFC 7541, 2.3.3).
 				block := append(append([]byte{}, r.block.Bytes()...), bytes.Repeat([]byte{0x80 | 62}, 11000)...)
 				if err := r.headers(block, true, true); err != nil {
 					return err
@@ -310,10 +310,10 @@ var frameAttacks = []attack{
 				time.Sleep(time.Second)
 			}
 		})},
-	// The machine under Wine makes 2,200 calls a second in all, of which the honest make 1,500.
+	// Under Wine the machine makes 2,200 calls a second in all, of which the honest clients make 1,500.
 	{name: "a hundred pods", about: "100 processes that make 5 calls a second each", processes: 100,
 		run: func(ctx context.Context, count *counters) {
-			// Pods do not keep step.
+			// A random start: pods do not run in step.
 			time.Sleep(mathrand.N(time.Second))
 			r, err := open(ctx, count)
 			for err == nil && ctx.Err() == nil {

@@ -21,10 +21,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Calls of Mkdir that outlast every attack.
+// slowMkdir makes every Mkdir outlast the attack.
 var slowMkdir = map[string]any{"operation": "filesystem.Mkdir", "latency_ms": 120000}
 
-// Little that costs the service much: bytes, messages, processes, connections.
+// costAttacks cost the attacker little and the service much.
 var costAttacks = []attack{
 	{name: "drip", about: "DATA of 16 KB whose payload comes in writes of one byte", guarded: true, short: true,
 		run: again(openAnd(drip(200<<10, 16<<10, false)))},
@@ -36,14 +36,14 @@ var costAttacks = []attack{
 	inflation(attack{name: "inflation by deflate", about: "995 KB that become 1 GB"}, "deflate", 1024),
 	inflation(attack{name: "inflation of few bytes", about: "gzip, 190 KB that become 200 MB", short: true}, "gzip", 200),
 	inflation(attack{name: "deflate of few bytes", about: "190 KB that become 200 MB", short: true}, "deflate", 200),
-	// Without the guard gRPC keeps a message until it is whole, of all connections up to 128 MiB.
+	// Without the guard gRPC buffers each message until it is complete, up to 128 MiB over all connections.
 	{name: "unknown groups", about: "calls of 1 MB and of 250 KB that are empty groups of an unknown field", fault: slowMkdir, short: true, guarded: true,
 		run: func(ctx context.Context, count *counters) {
 			var turn atomic.Int64
 			callers(ctx, count, 64, func(ctx context.Context, files filesystem.FilesystemClient) error {
 				request := &filesystem.MkdirRequest{Path: root + `\slow`}
 				size := []int{1_000_000, 250_000}[turn.Add(1)%2]
-				// Begin and end of field 2 as a group.
+				// Group field 2: its begin and its end.
 				request.ProtoReflect().SetUnknown(bytes.Repeat([]byte{0x13, 0x14}, size/2))
 				_, err := files.Mkdir(ctx, request)
 				return err
@@ -69,15 +69,15 @@ var costAttacks = []attack{
 		run: churn(func(r *raw) {
 			r.begin()
 			r.Write(frameHeader(1<<24-1, http2.FrameData, 0, 1))
-			// Until the service has ended the connection.
+			// Returns when the service ends the connection.
 			io.Copy(io.Discard, r.Conn)
 		})},
 	handing(attack{name: "handed-on connections", about: "1,000 processes that dial, hand the connection to another and end",
 		linux: true, short: true}),
 }
 
-// drip makes calls whose message comes in frames of one size: the header of each frame first, and then each
-// byte in a write of its own; or, of a frame of one byte, both in one. The last frame ends its stream or not.
+// drip makes calls whose message is sent in DATA frames of `frame` bytes: first a frame's header, then each
+// byte in a write of its own. A frame of one byte is sent in one write. With end, frames carry END_STREAM.
 func drip(message, frame int, end bool) func(r *raw) error {
 	payload := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(message)), make([]byte, message)...)
 	return func(r *raw) error {
@@ -108,7 +108,7 @@ func drip(message, frame int, end bool) func(r *raw) error {
 	}
 }
 
-// churn has eight threads dial, do something and close.
+// churn runs eight threads that dial, call do and close.
 func churn(do func(r *raw)) func(ctx context.Context, count *counters) {
 	return func(ctx context.Context, count *counters) {
 		each(ctx, 8, func(int) {
@@ -122,7 +122,7 @@ func churn(do func(r *raw)) func(ctx context.Context, count *counters) {
 	}
 }
 
-// counted is a connection whose bytes are.
+// counted is a connection that counts the bytes sent.
 type counted struct {
 	net.Conn
 	count *counters
@@ -134,7 +134,7 @@ func (c counted) Write(bytes []byte) (int, error) {
 	return n, err
 }
 
-// callers makes calls with grpc-go on eight connections, so many at a time, and counts the answers.
+// callers makes calls with grpc-go over eight connections, atOnce at a time, and counts the answers.
 func callers(ctx context.Context, count *counters, atOnce int,
 	call func(ctx context.Context, files filesystem.FilesystemClient) error) {
 	dialer := func(ctx context.Context, path string) (net.Conn, error) {
@@ -163,7 +163,7 @@ func callers(ctx context.Context, count *counters, atOnce int,
 	})
 }
 
-// bomb is a compressor of grpc-go for which every message is the same: zeros, compressed.
+// bomb is a compressor for grpc-go that returns the same compressed zeros for every message.
 type bomb struct {
 	name  string
 	bytes bytes.Buffer
@@ -199,7 +199,7 @@ func (w bombWriter) Close() error {
 	return err
 }
 
-// inflation sends compressed zeros. The service takes no compressed messages, and says so.
+// inflation sends compressed zeros. The service must answer Unimplemented, because it accepts no compression.
 func inflation(a attack, name string, megabytes int) attack {
 	a.answer = codes.Unimplemented
 	a.seconds = 10
@@ -210,7 +210,7 @@ func inflation(a attack, name string, megabytes int) attack {
 	a.run = func(ctx context.Context, count *counters) {
 		callers(ctx, count, 8, func(ctx context.Context, files filesystem.FilesystemClient) error {
 			defer time.Sleep(time.Millisecond)
-			// However little the machine leaves to attackers: the answer is seen.
+			// Does not end with the attack, so that the answer is always received.
 			limited, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			_, err := files.PathExists(limited, &filesystem.PathExistsRequest{Path: root}, grpc.UseCompressor(name))
@@ -220,7 +220,7 @@ func inflation(a attack, name string, megabytes int) attack {
 	return a
 }
 
-// slowCall is a connection's bytes, from the preface to a call of Mkdir.
+// slowCall returns a connection's bytes from the preface to a call of Mkdir.
 func slowCall() []byte {
 	r := newRaw(nil, new(counters))
 	return r.encoded(func() {
@@ -229,7 +229,7 @@ func slowCall() []byte {
 	})
 }
 
-// holding has processes make a slow call each.
+// holding lets many processes make one slow call each.
 func holding(a attack) attack {
 	const first, then, underWine = 16, 256, 48
 	var all []*holder
@@ -260,7 +260,7 @@ func holding(a attack) attack {
 	return a
 }
 
-// handing has one process use the connections of a thousand that have ended.
+// handing lets one process use a thousand connections, whose dialling processes have exited.
 func handing(a attack) attack {
 	var one *holder
 	a.prepare = func() (err error) {

@@ -23,12 +23,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// crashing is a service that is killed again and again, and clients that do not give up.
+// crashing kills a service repeatedly, while clients retry their calls.
 //
-// Under Wine it acts on the machine itself, whose directories outlive it: the test compares a
-// client's answers with the directories. Elsewhere the node is simulated, and gone with each crash:
-// there a client begins its work anew, and what is shown is that the service comes back and
-// answers.
+// Under Wine the service works on the machine's own directories, which survive a crash: the test compares a
+// client's answers with them. Elsewhere the simulated node is lost with each crash, and the clients start over;
+// that test only shows that the service comes back and answers.
 type crashing struct {
 	o          options
 	persistent bool
@@ -81,7 +80,7 @@ func crashes(o options) (bool, error) {
 		command.Wait()
 		c.kills.Add(1)
 	}
-	// Once more, to let the clients finish what they are at.
+	// Starts the service once more, so that the clients can finish.
 	command, err := c.start()
 	if err != nil {
 		return false, err
@@ -104,7 +103,7 @@ func crashes(o options) (bool, error) {
 	return failure == nil, nil
 }
 
-// start starts the service and returns once its pipes are there.
+// start starts the service and waits until its pipes are open.
 func (c *crashing) start() (*exec.Cmd, error) {
 	flags := append([]string{"--host=simulated", "--api-groups=filesystem"}, steps.ServiceFlags...)
 	if c.persistent {
@@ -140,10 +139,10 @@ func (c *crashing) start() (*exec.Cmd, error) {
 	}
 }
 
-// errLost: the simulated node is gone, and with it what the work had done.
+// errLost means that the simulated node is gone, with all that was created on it.
 var errLost = errors.New("the node is another one")
 
-// work makes and removes directories until it is told to stop, and then ends what it is at.
+// work creates and removes directories until ctx ends, and then finishes the current one.
 func (c *crashing) work(ctx context.Context, client int, files filesystem.FilesystemClient) error {
 	base := fmt.Sprintf(`%s\crash\%d`, root, client)
 	for number := 0; ctx.Err() == nil; number++ {
@@ -163,7 +162,7 @@ func (c *crashing) piece(files filesystem.FilesystemClient, directory string) er
 	deep := directory + `\a\b`
 	kills := c.kills.Load()
 	exists := func(want bool) error {
-		// The service says so itself.
+		// The service's view.
 		err := c.insist(func(ctx context.Context) error {
 			out, err := files.PathExists(ctx, &filesystem.PathExistsRequest{Path: deep})
 			if err == nil && out.Exists != want {
@@ -171,14 +170,14 @@ func (c *crashing) piece(files filesystem.FilesystemClient, directory string) er
 			}
 			return err
 		})
-		// A connection that was idle when the service was killed is made anew without a word.
+		// If the connection was idle at the crash, grpc-go redials silently.
 		if err != nil && !c.persistent && c.kills.Load() != kills {
 			return errLost
 		}
 		if err != nil || !c.persistent {
 			return err
 		}
-		// And what there is.
+		// The file system's view.
 		_, err = os.Stat(deep)
 		if there := err == nil; there != want || (err != nil && !errors.Is(err, fs.ErrNotExist)) {
 			return fmt.Errorf("%s: %v", deep, err)
@@ -208,7 +207,7 @@ func (c *crashing) piece(files filesystem.FilesystemClient, directory string) er
 	return nil
 }
 
-// insist makes a call again until the service has answered it, as the kubelet does.
+// insist repeats a call until the service answers it, as the kubelet does.
 func (c *crashing) insist(call func(ctx context.Context) error) error {
 	began := time.Now()
 	for tries := 0; ; tries++ {
@@ -222,7 +221,7 @@ func (c *crashing) insist(call func(ctx context.Context) error) error {
 			}
 			c.retried.Add(1)
 			time.Sleep(5 * time.Millisecond)
-		// The call whose answer the crash took has done it.
+		// An earlier try removed it, and its answer was lost in the crash.
 		case status.Code(err) == codes.NotFound && tries > 0:
 			return nil
 		default:

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// The pipe that attackers attack. Honest clients use it too.
+// attacked is the pipe that attackers and honest clients use.
 const attacked = "csi-proxy-filesystem-v1"
 
 const (
@@ -21,7 +21,7 @@ const (
 	mkdir      = "/v1.Filesystem/Mkdir"
 )
 
-// raw is a connection that speaks HTTP/2 as badly as it likes.
+// raw is an HTTP/2 connection that can send invalid frames.
 type raw struct {
 	net.Conn
 	*http2.Framer
@@ -32,16 +32,15 @@ type raw struct {
 	forget  func() bool
 }
 
-// Close is also the end of waiting for the attack's.
+// Close closes the connection and cancels its closing at the attack's end.
 func (r *raw) Close() error {
 	r.forget()
 	return r.Conn.Close()
 }
 
-// Write is the connection's, and not the framer's buffer's.
+// Write writes to the connection, bypassing the framer's buffer.
 func (r *raw) Write(bytes []byte) (int, error) { return r.Conn.Write(bytes) }
 
-// dial opens the attacked pipe and sends nothing.
 func dial(ctx context.Context, count *counters) (*raw, error) { return dialPipe(ctx, count, attacked) }
 
 func dialPipe(ctx context.Context, count *counters, pipe string) (*raw, error) {
@@ -54,14 +53,14 @@ func dialPipe(ctx context.Context, count *counters, pipe string) (*raw, error) {
 	}
 	count.connections.Add(1)
 	r := newRaw(conn, count)
-	// An attack ends in time, whatever it waits for.
+	// Closes the connection when the attack ends, so that no read or write outlasts it.
 	r.forget = context.AfterFunc(ctx, func() { conn.Close() })
 	return r, nil
 }
 
 func newRaw(conn net.Conn, count *counters) *raw {
 	r := &raw{Conn: counted{conn, count}, stream: ^uint32(0)}
-	// Frames go out 64 KB at a time: an attacker's own system calls are not to limit it.
+	// A buffer of 64 KB, so that system calls do not limit the attacker.
 	r.out = bufio.NewWriterSize(r, 64<<10)
 	r.Framer = http2.NewFramer(r.out, conn)
 	r.AllowIllegalWrites = true
@@ -69,7 +68,7 @@ func newRaw(conn net.Conn, count *counters) *raw {
 	return r
 }
 
-// open is dial, and the beginning of HTTP/2. The service's bytes are read and forgotten.
+// open dials and begins HTTP/2. It reads and discards what the service sends.
 func open(ctx context.Context, count *counters, settings ...http2.Setting) (*raw, error) {
 	r, err := dial(ctx, count)
 	if err != nil {
@@ -89,7 +88,7 @@ func open(ctx context.Context, count *counters, settings ...http2.Setting) (*raw
 	return r, nil
 }
 
-// begin sends preface and settings, and takes the service's.
+// begin sends the preface and settings, and acknowledges the service's settings.
 func (r *raw) begin(settings ...http2.Setting) error {
 	r.out.WriteString(http2.ClientPreface)
 	r.WriteSettings(settings...)
@@ -97,7 +96,7 @@ func (r *raw) begin(settings ...http2.Setting) error {
 	return r.out.Flush()
 }
 
-// fields is the block of headers of a call to a method, then `more` names and values.
+// fields returns the header block of a call, followed by the names and values in more.
 func (r *raw) fields(method string, more ...string) []byte {
 	r.block.Reset()
 	pairs := append([]string{":method", "POST", ":scheme", "http", ":path", method, ":authority", "localhost",
@@ -115,20 +114,20 @@ func (r *raw) headers(block []byte, endHeaders, endStream bool) error {
 		EndHeaders: endHeaders, EndStream: endStream})
 }
 
-// frameHeader is the first nine bytes of a frame, whose payload need not follow.
+// frameHeader returns the nine bytes of a frame's header; the payload need not follow.
 func frameHeader(length int, frame http2.FrameType, flags http2.Flags, stream uint32) []byte {
-	// RFC 9113, 4.1: length and type are three bytes and one.
+	// RFC 9113, 4.1: three bytes of length, one of type.
 	header := binary.BigEndian.AppendUint32(nil, uint32(length)<<8|uint32(frame))
 	return binary.BigEndian.AppendUint32(append(header, byte(flags)), stream)
 }
 
-// message is a gRPC message of one string field, number 1.
+// message returns a gRPC message whose field 1 is text.
 func message(text string) []byte {
 	field := append([]byte{0x0a, byte(len(text))}, text...)
 	return append([]byte{0, 0, 0, 0, byte(len(field))}, field...)
 }
 
-// call makes a whole call.
+// call makes a complete call.
 func (r *raw) call(method, path string) error {
 	if err := r.headers(r.fields(method), true, false); err != nil {
 		return err
@@ -136,7 +135,7 @@ func (r *raw) call(method, path string) error {
 	return r.WriteData(r.stream, true, message(path))
 }
 
-// encoded is what `do` would have sent.
+// encoded returns the bytes that do would send.
 func (r *raw) encoded(do func()) []byte {
 	var bytes bytes.Buffer
 	r.out.Flush()

@@ -12,14 +12,14 @@ import (
 
 const isLinux = runtime.GOOS == "linux"
 
-// running is a program that has been started, with what it reads and writes.
+// running is a started program with its standard input and output.
 type running struct {
 	command *exec.Cmd
 	input   io.WriteCloser
 	output  *bufio.Reader
 }
 
-// start starts the program of that name, which lies beside this program.
+// start starts the program `name` from the folder of this program.
 func start(name string, log *os.File, arguments ...string) (running, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -38,7 +38,7 @@ func start(name string, log *os.File, arguments ...string) (running, error) {
 	return running{command, input, bufio.NewReader(output)}, command.Start()
 }
 
-// ready waits for the line with which the program begins.
+// ready waits for the program's first line.
 func (r running) ready() error {
 	if line, err := r.output.ReadString('\n'); err != nil {
 		return fmt.Errorf("%s said %q: %w", r.command.Path, line, err)
@@ -46,12 +46,12 @@ func (r running) ready() error {
 	return nil
 }
 
-// holder is a process of hold/*.c: one more client, whose start costs the machine next to nothing.
+// holder is a process of hold/*.c: another client at next to no cost for the machine.
 type holder struct{ running }
 
 var holders []*holder
 
-// startHolder returns once it is ready to dial.
+// startHolder starts a holder and waits until it can dial.
 func startHolder(arguments ...string) (*holder, error) {
 	program, err := start("hold.exe", os.Stderr, arguments...)
 	if err != nil {
@@ -62,19 +62,19 @@ func startHolder(arguments ...string) (*holder, error) {
 	return h, h.ready()
 }
 
-// send has it dial, and send the bytes.
+// send lets the holder dial and send bytes.
 func (h *holder) send(bytes []byte) {
 	h.input.Write(bytes)
 	h.input.Close()
 }
 
-// dialled waits until it has dialled, and is how often.
+// dialled waits until the holder has dialled and returns the number of its connections.
 func (h *holder) dialled() (times int) {
 	fmt.Fscanln(h.output, &times)
 	return times
 }
 
-// endHolders ends all of this process.
+// endHolders kills all holders that this process started.
 func endHolders() {
 	for _, h := range holders {
 		h.command.Process.Kill()

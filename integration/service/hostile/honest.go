@@ -16,28 +16,28 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// honest is eight clients that call all the time, each on a connection of its own, as drivers do: with
-// grpc-go, which neither retries nor waits.
+// honest runs eight clients that call continuously, each on its own connection. Like drivers, they use grpc-go
+// without retries and without waiting for a connection.
 type honest struct {
 	mutex sync.Mutex
 	times []time.Duration
-	// The start of the newest call that each got an answer to.
+	// For each client, the start of its latest answered call.
 	served  [8]time.Time
 	refused []error
 	stop    context.CancelFunc
 	all     sync.WaitGroup
 }
 
-// patience is beyond what any call here takes: one that takes longer is refused.
+// patience is the deadline of each call; a call that exceeds it counts as refused.
 var patience = 10 * time.Second
 
-// connect opens the pipe of an API, as `disk-v1`.
+// connect opens the pipe of an API such as `disk-v1`.
 func connect(api string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return grpc.Dial(steps.PipePath("csi-proxy-"+api), append([]grpc.DialOption{grpc.WithContextDialer(steps.DialPipe),
 		grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)...)
 }
 
-// redialler dials anew for each call.
+// redialler dials for each call.
 type redialler struct {
 	grpc.ClientConnInterface
 	api string
@@ -89,7 +89,7 @@ func startHonest(redials bool) (*honest, error) {
 			defer one.Close()
 			pause := 5 * time.Millisecond
 			if redials {
-				// A client that dials hundreds of times a second is not honest, and is barred.
+				// The service bars a client that dials hundreds of times a second.
 				pause = 250 * time.Millisecond
 			} else {
 				h.atOnce(i, call)
@@ -103,8 +103,8 @@ func startHonest(redials bool) (*honest, error) {
 	return h, nil
 }
 
-// atOnce is a driver's busiest second, as after a reboot: every thread that the service starts for honest
-// work is there afterwards. Under Wine each takes a megabyte.
+// atOnce makes 16 calls at a time for a second, as a driver does after a reboot. Afterwards the service has all
+// threads that it starts for honest clients, each of which takes a megabyte under Wine.
 func (h *honest) atOnce(client int, call func(ctx context.Context) error) {
 	var all sync.WaitGroup
 	for end, i := time.Now().Add(time.Second), 0; i < 16; i++ {
@@ -120,7 +120,7 @@ func (h *honest) atOnce(client int, call func(ctx context.Context) error) {
 }
 
 func (h *honest) once(client int, call func(ctx context.Context) error) {
-	// The context does not end with the clients: a call that has begun is answered.
+	// A background context, so that a call that has begun is answered.
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	began := time.Now()
@@ -136,7 +136,7 @@ func (h *honest) once(client int, call func(ctx context.Context) error) {
 	}
 }
 
-// unanswered is how many have made no call since then that was answered.
+// unanswered returns the number of clients without an answer to any call begun after since.
 func (h *honest) unanswered(since time.Time) (clients int) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -148,14 +148,14 @@ func (h *honest) unanswered(since time.Time) (clients int) {
 	return clients
 }
 
-// phase is what the clients saw in a while.
+// phase is what the clients observed during one phase of the measurement.
 type phase struct {
 	calls   int
 	p99     time.Duration
 	refused []error
 }
 
-// take is what they saw since it was last asked for.
+// take returns what the clients observed since the last take.
 func (h *honest) take() phase {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

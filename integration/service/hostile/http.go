@@ -29,8 +29,8 @@ func (a httpAttack) from(n int) net.IP {
 	return net.IPv4(127, 0, 0, 2)
 }
 
-// httpAttacks send their text to the address of /metrics, whose server the sidecars' /healthz has as well,
-// and keep the connection open.
+// httpAttacks send their text to the address of /metrics and keep the connection open. The sidecars' /healthz
+// uses the same server.
 var httpAttacks = []httpAttack{
 	{"silent", func(net.Conn) {}},
 	{"whole requests", wholeRequest},

@@ -1,5 +1,5 @@
-// Shows what a pod that has been taken over can do to the service through a pipe it was given,
-// while eight honest clients work; and what a crashing service does to its clients. See README.md.
+// Shows what a compromised pod can do to the service through its pipe while eight honest clients work, and what
+// a crashing service does to its clients. See README.md.
 package main
 
 import (
@@ -26,7 +26,7 @@ type options struct {
 	raced, outside, volume, rights  string
 }
 
-// secondsOf is how long an attack takes.
+// secondsOf returns the duration of an attack.
 func (o options) secondsOf(a attack) int {
 	if o.short {
 		return o.seconds
@@ -102,20 +102,19 @@ func run(o options) (passed bool, err error) {
 	return allAttacks(service, o)
 }
 
-// summary is what an attacker prints at its end.
+// summary is the output of an attacker.
 type summary struct {
 	Connections, Refused, Ended, Bytes int64
 	Answers                            map[string]int64
 }
 
-// attackerProcess is an attacker that has been started.
 type attackerProcess struct {
 	running
 	log *os.File
 }
 
-// startAttackers starts the attack, in processes of its own: a pod is not the honest clients' process. They
-// begin with a line, and end with their input.
+// startAttackers starts the attack's processes. A process begins when it receives a line and ends at the end of
+// its input.
 func startAttackers(attack attack, o options) ([]attackerProcess, error) {
 	var all []attackerProcess
 	for i := 0; i < max(1, attack.processes); i++ {
@@ -123,7 +122,7 @@ func startAttackers(attack attack, o options) ([]attackerProcess, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The attacker is a program of its own, for a client's share may depend on its program.
+		// The attacker has its own program, because the service may share out its limits by program.
 		program, err := start("attacker.exe", log, "attacker", attack.name)
 		if err != nil {
 			return nil, err
@@ -138,7 +137,7 @@ func startAttackers(attack attack, o options) ([]attackerProcess, error) {
 	return all, nil
 }
 
-// end ends it, and adds what it did.
+// end ends the process and adds its summary to total.
 func (r *attackerProcess) end(total *summary) error {
 	defer r.log.Close()
 	r.input.Close()
@@ -159,14 +158,14 @@ func (r *attackerProcess) end(total *summary) error {
 	return r.command.Wait()
 }
 
-// attacker is the whole of such a process.
+// attacker runs an attack: it is the main function of an attacker's process.
 func attacker(name string) {
 	for _, attack := range attacks {
 		if attack.name != name {
 			continue
 		}
-		// On a node a pod has limits of its own; here attackers share two cores with those they attack, so
-		// they get what the others leave.
+		// On a node a pod has limits of its own. Here attackers share two cores with the service and its clients, so
+		// they get low priority.
 		lowerPriority()
 		if attack.prepare != nil {
 			if err := attack.prepare(); err != nil {
@@ -192,7 +191,7 @@ func attacker(name string) {
 	os.Exit(2)
 }
 
-// node is the simulated node: a system disk with the kubelet's directories, and what no pod may touch.
+// node is the simulated node: a system disk with the kubelet's directories, and objects that no pod may touch.
 const node = `
 disk {
   number: 0 size_bytes: 68719476736 style: GPT page83: "systemdisk" serial_number: "system"

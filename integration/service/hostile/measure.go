@@ -10,29 +10,29 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// The limits of what an attack may do to others.
+// The limits of an attack's effect on others.
 const (
 	memoryLimit = 1.5
 	slowerLimit = 3
-	// Below this a call is quick, and three times as slow as before is no harm: on two busy cores the
-	// scheduler alone takes that.
+	// Calls below this are quick enough even if they are three times slower than before: the scheduler alone
+	// causes that on two busy cores.
 	quick = 20 * time.Millisecond
-	// A short run is one of a machine that is busy with other things: only what is plain fails there.
+	// Extra memory allowed in a short run, in which the machine may be busy with other work.
 	shortSlack = 64 << 10 // KiB
-	// An attack that gets this much is ended: the machine is also others'.
+	// The service is killed at this size, to protect the machine.
 	tooMuch = 4 << 20 // KiB
 )
 
-// result is what was seen of an attack.
+// result is what was measured of an attack.
 type result struct {
 	total                          summary
 	before, during, between, after phase
-	// Resident memory, in KiB.
+	// Resident memory in KiB before the attack, at most, and after it.
 	memory, peak, left int
 	cpu                time.Duration
-	// Descriptors that the service has more than before.
+	// The number of descriptors that the attack left open.
 	kept int
-	// Honest clients that were not answered while it went on.
+	// The number of honest clients that got no answer during the attack.
 	starved int
 	gone    bool
 }
@@ -82,7 +82,7 @@ func (r *result) String() string {
 		per(int64(r.peak-r.memory)<<10, r.total.Bytes), per(r.cpu.Microseconds(), r.total.Connections))
 }
 
-// wrong is what an attack did to others; empty: nothing.
+// wrong describes the harm that an attack did to others; empty if it did none.
 func (r *result) wrong(attack attack, o options) string {
 	var reasons []string
 	if refused := slices.Concat(r.before.refused, r.during.refused, r.between.refused, r.after.refused); len(refused) > 0 {
@@ -119,8 +119,7 @@ func (r *result) wrong(attack attack, o options) string {
 	return strings.Join(reasons, "; ")
 }
 
-// measure starts a service for an attack, so that no attack inherits the state that another has
-// left.
+// measure runs an attack against a new service, so that attacks do not influence each other.
 func measure(service *steps.Service, attack attack, o options) (*result, error) {
 	if err := service.Start(node); err != nil {
 		return nil, err
@@ -139,7 +138,7 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 	if o.short {
 		while = time.Second
 	}
-	// Connections, threads and caches of honest work are there before anything is measured.
+	// Waits until honest clients have caused all their connections, threads and caches.
 	time.Sleep(while)
 	clients.take()
 	idle, err := process.cpu()
@@ -166,7 +165,7 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 	if err != nil {
 		return nil, err
 	}
-	// The cost of starting a hundred processes is the machine's, not the service's.
+	// Drops the time in which the attackers started, whose cost is not the service's.
 	clients.take()
 	began, err := process.cpu()
 	if err != nil {
@@ -178,7 +177,7 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 	start := time.Now()
 	full := start.Add(time.Duration(o.secondsOf(attack)) * time.Second)
 	r.peak = r.memory
-	// It goes on until each honest client has been answered once more, or not.
+	// Continues until every honest client has had another answer, at most for patience.
 	for now := start; now.Before(full.Add(patience)) && !r.gone; now = time.Now() {
 		if r.starved = clients.unanswered(full); now.After(full) && r.starved == 0 {
 			break
@@ -193,7 +192,7 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 	r.during = clients.take()
 	lasted := time.Since(start)
 	if used, err := process.cpu(); err == nil {
-		// The honest clients' part does not count.
+		// Subtracts the CPU time of the honest clients' calls.
 		r.cpu = max(0, used-began-time.Duration(float64(busy-idle)*lasted.Seconds()/while.Seconds()))
 	}
 	for _, a := range attackers {
@@ -217,14 +216,14 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 		r.gone = true
 		return r, nil
 	}
-	// Closing takes its time. An honest client may dial anew meanwhile.
+	// Closing takes time, and honest clients may redial.
 	const few = 8
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if r.kept = max(0, process.descriptors()-descriptors-few); r.kept == 0 {
 			break
 		}
 	}
-	// Calls that are still under way get their answers too.
+	// Ends the clients after the answers to their running calls.
 	clients.end()
 	r.after.refused = append(r.after.refused, clients.take().refused...)
 	return r, nil

@@ -25,12 +25,11 @@ import (
 const (
 	root     = `C:\var\lib\kubelet`
 	volumeID = `\\?\Volume{00000000-c511-4c0d-9000-000000000001}\`
-	// Below a directory of this name lies what no call may reach, or tell of.
+	// Part of the names that no call may reach or reveal.
 	forbidden = "kubelet-secret"
 )
 
-// The parts of hostile text: words that mean something to Windows, to a parser, or to both but not
-// the same.
+// The parts of hostile text: each means something to Windows, to a parser, or different things to both.
 var (
 	beginnings = []string{
 		root, root, root, `c:/VAR/lib/kubelet`, `\\?\C:\var\lib\kubelet`, `\\.\C:\var\lib\kubelet`, `\??\C:\var\lib\kubelet`,
@@ -49,18 +48,18 @@ var (
 	numbers = []uint32{1, 2, 63, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1}
 )
 
-// Names that may be, and the links that lead out.
+// tame has harmless names, and those of links that lead outside.
 var tame = []string{"pods", "pod", "PODS", "volumes", "out", "OUT", "junction", "a", "b", "plugins", "kubernetes.io", "csi"}
 
-// Calls that read ask for these as well, which no call makes: they exist out of reach alone.
+// secrets has names that exist only outside. Only reading calls use them, because others could create them.
 var secrets = append([]string{forbidden, "key", "out", "junction"}, components...)
 
-// generator makes hostile text; the seed decides which.
+// generator makes hostile text from a seed.
 type generator struct{ *rand.Rand }
 
 func (g generator) of(words []string) string { return words[g.Intn(len(words))] }
 
-// path is mostly wrong in one place at most: what is wrong in many is refused for the first of them.
+// path is usually wrong in at most one place, so that checks behind the first one are reached.
 func (g generator) path(components []string) string {
 	if g.Intn(3) > 0 {
 		words := []string{root}
@@ -99,7 +98,7 @@ func (g generator) id() string {
 	return text
 }
 
-// mangled sometimes changes a little, and now and then makes it very long.
+// mangled sometimes changes a few characters, and rarely makes the text very long.
 func (g generator) mangled(text string) string {
 	runes := []rune(text)
 	for g.Intn(3) == 0 && len(runes) > 0 {
@@ -122,7 +121,7 @@ func (g generator) mangled(text string) string {
 	return strings.ToValidUTF8(text, string(utf8.RuneError))
 }
 
-// victim is the service's clients, and what they are asked.
+// victim has the clients of the attacked service.
 type victim struct {
 	files    filesystem.FilesystemClient
 	disks    disk.DiskClient
@@ -144,7 +143,7 @@ func newVictim(count *answers) (*victim, error) {
 		volume.NewVolumeClient(conns[3]), smb.NewSmbClient(conns[4])}, nil
 }
 
-// answers counts calls by method and code: a generator whose calls all end alike tests one check.
+// answers counts calls by method and code, to show that the calls reach more than one check.
 type answers struct {
 	mutex  sync.Mutex
 	counts map[string]int
@@ -162,7 +161,7 @@ func (a *answers) intercept(ctx context.Context, method string, in, out any, con
 	return err
 }
 
-// call makes one hostile call. An error that is returned is a finding; `text` is what was sent.
+// call makes one hostile call. text is what was sent. An error is a finding.
 func (v *victim) call(ctx context.Context, g generator) (name, text string, err error) {
 	path := g.path(components)
 	switch g.Intn(16) {
@@ -220,7 +219,7 @@ func (v *victim) call(ctx context.Context, g generator) (name, text string, err 
 	}
 }
 
-// outside is what no call may change, as text.
+// outside describes everything that no call may change.
 func outside(service *steps.Service) (string, error) {
 	node, _, err := service.Dump()
 	if err != nil {
@@ -235,7 +234,7 @@ func outside(service *steps.Service) (string, error) {
 				continue
 			}
 			fmt.Fprintln(&text, "   ", partition.Volume.ID, partition.Volume.FileSystem, partition.Volume.DriveLetter)
-			// A volume without a letter is in the pods' hands.
+			// Pods may use a volume without a drive letter.
 			if partition.Volume.DriveLetter == "" {
 				continue
 			}
@@ -245,7 +244,7 @@ func outside(service *steps.Service) (string, error) {
 				switch {
 				case !inside:
 					fmt.Fprintf(&text, "      %+v\n", file)
-				// The two links of the administrator apart.
+				// The administrator's two links are expected.
 				case file.Target != "" && !strings.HasSuffix(path, `\pod\out`) && !strings.HasSuffix(path, `\pod\junction`):
 					target := strings.ToLower(file.Target)
 					if target != strings.ToLower(root) && !strings.HasPrefix(target, strings.ToLower(root)+`\`) {
@@ -259,7 +258,7 @@ func outside(service *steps.Service) (string, error) {
 	return text.String(), nil
 }
 
-// batch is how many calls are made between two looks at the node.
+// batch is the number of calls between two checks of the node.
 const batch = 20000
 
 func hostilePaths(service *steps.Service, o options) (bool, error) {

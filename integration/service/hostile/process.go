@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The kernel's own account of processes; Wine shows it below a drive of its own, and its programs are
-// processes of the kernel under other numbers.
+// proc returns the kernel's folder of processes. Wine shows it on drive Z:, where its processes have the
+// kernel's ids.
 func proc() string {
 	if runtime.GOOS == "windows" {
 		return `Z:\proc`
@@ -18,12 +18,12 @@ func proc() string {
 	return "/proc"
 }
 
-// process is the service's, by the kernel's number.
+// process is the service's process, by the kernel's id.
 type process struct {
 	directory string
 }
 
-// findProcess finds the one that runs the program with a scenario from the directory.
+// findProcess finds the process of the program with a scenario from the directory.
 func findProcess(program, directory string) (*process, error) {
 	base := filepath.Base(program)
 	found, err := filepath.Glob(filepath.Join(proc(), "[0-9]*", "cmdline"))
@@ -47,14 +47,14 @@ func findProcess(program, directory string) (*process, error) {
 	return &process{all[0]}, nil
 }
 
-// cpu is what it has used, of all processors.
+// cpu returns the CPU time that the process has used.
 func (p *process) cpu() (time.Duration, error) {
 	text, err := os.ReadFile(filepath.Join(p.directory, "stat"))
 	if err != nil {
 		return 0, err
 	}
-	// Behind the name, which may hold anything, come fields 3 and on: 14 and 15 are hundredths of a second
-	// (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html).
+	// After the name, which may contain anything, come fields 3 and on. Fields 14 and 15 are hundredths of a
+	// second (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html).
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	var user, system time.Duration
 	if len(fields) > 12 {
@@ -64,7 +64,7 @@ func (p *process) cpu() (time.Duration, error) {
 	return (user + system) * 10 * time.Millisecond, nil
 }
 
-// descriptors is how many it has open, where that says something: under Wine handles are not descriptors.
+// descriptors returns the number of open descriptors; 0 under Wine, whose handles are not descriptors.
 func (p *process) descriptors() int {
 	if !isLinux {
 		return 0
@@ -73,7 +73,7 @@ func (p *process) descriptors() int {
 	return len(open)
 }
 
-// status is a number of /proc/<pid>/status, in KiB or as it is.
+// status returns a number from /proc/<pid>/status, in the unit used there (KiB for sizes).
 func (p *process) status(name string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(p.directory, "status"))
 	if err != nil {

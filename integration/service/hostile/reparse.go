@@ -15,17 +15,17 @@ import (
 	"google.golang.org/grpc"
 )
 
-// race is a directory that becomes a link to what lies outside, and a directory again, over and
-// over. The outside has a directory `key`, with something in it.
+// race turns a directory into a link to the outside and back, repeatedly. The outside has a non-empty directory
+// `key`.
 type race struct {
 	directory, volume string
-	// Has it become the other, and says whether that was possible.
+	// Switches between directory and link. Returns false if that failed.
 	toggle func() bool
-	// Returns the outside, as text.
+	// Describes the outside.
 	outside func() (string, error)
 }
 
-// A disk besides the system's, whose volume may be mounted.
+// A second disk, whose volume the calls may mount.
 const (
 	spareVolume = `\\?\Volume{00000000-c511-4c0d-9000-000000000002}\`
 	spareDisk   = `
@@ -38,8 +38,8 @@ disk {
 `
 )
 
-// reparseRace calls through such a directory of the simulated node. There a link is a new entry; a directory
-// that turns into one without being removed takes a node (raceOnNode).
+// reparseRace calls through such a directory of the simulated node, where a link is a new entry. Only on a
+// Windows node can a directory become a link in place (raceOnNode).
 func reparseRace(service *steps.Service, o options) (bool, error) {
 	if err := service.Start(node + spareDisk); err != nil {
 		return false, err
@@ -49,7 +49,7 @@ func reparseRace(service *steps.Service, o options) (bool, error) {
 	toLink := map[string]any{"path": r.directory, "target": `C:\var\lib\` + forbidden, "junction": true}
 	link := false
 	r.toggle = func() bool {
-		// The call fails while something is in the folder, and the first time, when there is none.
+		// Fails if the folder is not empty, and the first time, because there is no folder.
 		service.Call("RemoveFolder", path)
 		var err error
 		if link {
@@ -116,7 +116,7 @@ func (r race) run(rounds int) (bool, error) {
 						volumes.UnmountVolume(ctx, &volume.UnmountVolumeRequest{VolumeId: r.volume, TargetPath: own})
 					},
 					func(ctx context.Context) { files.Rmdir(ctx, &filesystem.RmdirRequest{Path: own, Force: true}) },
-					// It exists outside alone.
+					// `key` exists only outside.
 					func(ctx context.Context) {
 						files.Rmdir(ctx, &filesystem.RmdirRequest{Path: r.directory + `\key`, Force: true})
 					},

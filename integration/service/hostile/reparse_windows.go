@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// raceOnNode races with the service that runs on this node. The directory is empty when it becomes a
-// junction and when it becomes a directory again: it is one object all the time, which a handle on it holds
+// raceOnNode races with the service that runs on this node. The directory is empty whenever it changes, and a
+// handle keeps it open: it is the same object throughout
 // (https://learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-set-reparse-point).
 func raceOnNode(o options) (bool, error) {
 	for _, directory := range []string{o.raced, filepath.Join(o.outside, "key", "kept")} {
@@ -36,7 +36,7 @@ func raceOnNode(o options) (bool, error) {
 		return windows.DeviceIoControl(handle, code, &in[0], uint32(len(in)), nil, 0, &out, nil)
 	}
 	set := junction(o.outside)
-	// The tag, and no data (https://learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-delete-reparse-point).
+	// A tag without data (https://learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-delete-reparse-point).
 	remove := append(set[:4:4], 0, 0, 0, 0)
 	if err := control(windows.FSCTL_SET_REPARSE_POINT, set); err != nil {
 		return false, fmt.Errorf("%s does not become a junction: %w", o.raced, err)
@@ -70,13 +70,13 @@ func raceOnNode(o options) (bool, error) {
 	return r.run(o.reparse)
 }
 
-// junction is a REPARSE_DATA_BUFFER that leads to the directory
+// junction returns a REPARSE_DATA_BUFFER for a junction to target
 // (https://learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_reparse_data_buffer).
 func junction(target string) []byte {
 	name := windows.StringToUTF16(`\??\` + target)
 	substitute := uint16(len(name)-1) * 2
 	data := binary.LittleEndian.AppendUint32(nil, windows.IO_REPARSE_TAG_MOUNT_POINT)
-	// Four lengths and offsets, the name and its zero, and that of an empty name to print.
+	// Lengths and offsets, the name with its terminator, and the terminator of an empty print name.
 	for _, number := range append([]uint16{8 + substitute + 4, 0, 0, substitute, substitute + 2, 0}, append(name, 0)...) {
 		data = binary.LittleEndian.AppendUint16(data, number)
 	}

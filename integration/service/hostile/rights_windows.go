@@ -8,14 +8,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// An attempt at a pipe of the node that this account makes, and that Windows has to allow or to refuse.
+// attempt is an access to a pipe that Windows must allow or refuse to this account.
 type attempt struct {
 	name    string
 	allowed bool
 	make    func(path *uint16) (windows.Handle, error)
 }
 
-// opening opens a client's end (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
+// opening opens a client's end
+// (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
 func opening(access uint32) func(*uint16) (windows.Handle, error) {
 	return func(path *uint16) (windows.Handle, error) {
 		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -27,7 +28,7 @@ func opening(access uint32) func(*uint16) (windows.Handle, error) {
 	}
 }
 
-// makingInstance makes an instance, whose clients would be ours.
+// makingInstance creates an instance of the pipe, whose clients would reach this process.
 func makingInstance(flags uint32) func(*uint16) (windows.Handle, error) {
 	return func(path *uint16) (windows.Handle, error) {
 		return windows.CreateNamedPipe(path, windows.PIPE_ACCESS_DUPLEX|flags, windows.PIPE_TYPE_BYTE,
@@ -62,7 +63,7 @@ func rightsOnNode(api string) (passed bool, err error) {
 		} else {
 			windows.CloseHandle(handle)
 		}
-		// Any other error, as of a pipe that is not there, would show nothing.
+		// Other errors, e.g. of an absent pipe, prove nothing.
 		if a.allowed && err != nil || !a.allowed && !errors.Is(err, windows.ERROR_ACCESS_DENIED) {
 			passed, said = false, "FAILED, "+said
 		}

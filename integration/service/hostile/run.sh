@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Attacks on csi-proxy, while eight honest clients work: README.md says which.
+# Attacks csi-proxy while eight honest clients work. README.md lists the attacks.
 #
 #   integration/service/hostile/run.sh [OPTION...]            csi-proxy-simulated.exe under Wine, and on Linux
-#   integration/service/hostile/run.sh --linux [OPTION...]    on Linux alone
-#   integration/service/hostile/run.sh --asan [OPTION...]     on Linux, the build under AddressSanitizer
-#   integration/service/hostile/run.sh --windows [OPTION...]  under Wine alone
+#   integration/service/hostile/run.sh --linux [OPTION...]    on Linux only
+#   integration/service/hostile/run.sh --asan [OPTION...]     on Linux, built with AddressSanitizer
+#   integration/service/hostile/run.sh --windows [OPTION...]  under Wine only
 #
-# With --short as the next option: few of the attacks, and 20 stops, in less than two minutes each; nothing
-# there depends on how busy the machine is.
+# With --short as the next option: a few attacks and 20 stops, less than two minutes each, independent of the
+# load of the machine.
 #
 # The options are the program's: -only=ATTACK, -seconds=N, -paths=N, -crashes=N, -stops=N, -reparse=N, -http=N.
-# CSI_PROXY_HOSTILE_SERVICE names another program to attack instead of the one that is built here.
+# CSI_PROXY_HOSTILE_SERVICE names a program to attack instead of the built one.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 preset=release
@@ -24,7 +24,7 @@ case ${1-} in
   --asan)
     platforms=(linux)
     preset=asan
-    # The leak check at the end of a process takes longer than a stop may; unit tests make it.
+    # A leak check at exit would exceed the time of a stop. Unit tests check for leaks.
     export ASAN_OPTIONS=detect_leaks=0
     shift
     ;;

@@ -15,29 +15,29 @@ import (
 	"csi-proxy.example/drivers/steps"
 )
 
-// states are what a connection can be in when the service stops. Each is entered, and kept until the
-// connection or the context ends.
+// states are the states of a connection at the service's stop. Each function enters one and stays in it until
+// the connection or the context ends.
 var states = []func(ctx context.Context, r *raw){
-	// Silent.
+	// Sends nothing.
 	func(ctx context.Context, r *raw) { drain(r) },
-	// Half a preface.
+	// Sends half a preface.
 	func(ctx context.Context, r *raw) {
 		r.out.WriteString("PRI * HTTP")
 		r.out.Flush()
 		drain(r)
 	},
-	// This request is not HTTP/2.
+	// Sends a request that is not HTTP/2.
 	func(ctx context.Context, r *raw) {
 		r.out.WriteString("GET / HTTP/1.1\r\n\r\n")
 		r.out.Flush()
 		drain(r)
 	},
-	// Begun, without a call.
+	// Begins HTTP/2 without a call.
 	func(ctx context.Context, r *raw) {
 		r.begin()
 		drain(r)
 	},
-	// Half a block of headers, half a request.
+	// Half a header block; then half a request.
 	func(ctx context.Context, r *raw) {
 		r.begin()
 		r.headers(r.fields(pathExists), false, false)
@@ -51,7 +51,7 @@ var states = []func(ctx context.Context, r *raw){
 		r.out.Flush()
 		drain(r)
 	},
-	// Calls that are under way, and calls that are reset.
+	// Running calls; then calls that are reset.
 	func(ctx context.Context, r *raw) {
 		r.begin()
 		for i := 0; i < 8; i++ {
@@ -72,9 +72,9 @@ var states = []func(ctx context.Context, r *raw){
 			time.Sleep(time.Millisecond)
 		}
 	},
-	// Some calls come without pause, and their answers are read; the answers of others are not read
-	// and fill the pipe. On Linux nothing bounds those ("readers that do not read"), and a stop that
-	// frees a gigabyte of them is late.
+	// Calls without pause whose answers are read; then calls whose answers are not read and fill the pipe. The
+	// latter are limited to 4,000, because on Linux nothing limits them ("readers that do not read") and a stop
+	// that frees a gigabyte is late.
 	func(ctx context.Context, r *raw) {
 		r.begin()
 		go drain(r)
@@ -89,7 +89,7 @@ var states = []func(ctx context.Context, r *raw){
 		r.out.Flush()
 		<-ctx.Done()
 	},
-	// PINGs; and gone as soon as it has come.
+	// PINGs; then a connection that closes at once.
 	func(ctx context.Context, r *raw) {
 		r.begin()
 		go drain(r)
@@ -106,10 +106,10 @@ var states = []func(ctx context.Context, r *raw){
 
 func drain(r *raw) { io.Copy(io.Discard, r.Conn) }
 
-// Every service says how many names it has got.
+// serves matches the log line in which a service reports the number of its pipes.
 var serves = regexp.MustCompile(` serves (\d+) pipes`)
 
-// serving waits until the log says that all names are there, and is how many.
+// serving waits until the service has opened all pipes and returns their number.
 func serving(log string) (string, error) {
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		text, _ := os.ReadFile(log)
@@ -120,12 +120,13 @@ func serving(log string) (string, error) {
 	return "", fmt.Errorf("it did not start: see %s", log)
 }
 
-// exitCallStuck is the code with which the service's watchdog ends it when a stop takes five seconds more
-// than calls may take (server/service/supervisor.h).
+// exitCallStuck is the exit code of the service's watchdog when a stop takes five seconds longer than calls may
+// take (server/service/supervisor.h).
 const exitCallStuck = 3
 
-// stops stops the service again and again, up to 200 ms after 64 connections have begun to do everything at
-// once. It ends by itself, in time and with code 0, its log has no report of a sanitizer, and the next one gets all names.
+// stops stops the service repeatedly, up to 200 ms after 64 connections began to enter all states. Each time
+// the service must end in time with code 0 and without a sanitizer's report, and the next one must open all
+// pipes.
 func stops(o options) (bool, error) {
 	scenario, log := filepath.Join(o.directory, "stops.textproto"), filepath.Join(o.directory, "stops.log")
 	slow := "fault { operation: 'filesystem.Mkdir' latency_ms: 120000 }\n"
@@ -176,7 +177,7 @@ func stops(o options) (bool, error) {
 		all.Wait()
 		text, _ := os.ReadFile(log)
 		if o.short && code == exitCallStuck {
-			// On a busy machine that is no finding.
+			// Not a finding on a busy machine.
 			code = 0
 			late++
 		}

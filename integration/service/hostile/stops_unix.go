@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// stoppable is a service that is told to stop by SIGTERM.
+// stoppable is a service process that SIGTERM stops.
 type stoppable struct {
 	program, log string
 	flags        []string
@@ -21,7 +21,7 @@ func newStoppable(program, log string, flags []string) (*stoppable, error) {
 }
 
 func (s *stoppable) start() error {
-	// A sanitizer reports there.
+	// Sanitizers report to stderr.
 	output, err := os.OpenFile(s.log, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err

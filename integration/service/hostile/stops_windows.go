@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows/svc/mgr"
 )
 
-// stoppable is a service of the service control manager's.
+// stoppable is a service of the service control manager.
 type stoppable struct {
 	manager *mgr.Mgr
 	service *mgr.Service
@@ -20,7 +20,7 @@ func newStoppable(program, _ string, flags []string) (*stoppable, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A run that was cut off may have left its service.
+	// Removes the service of an interrupted run.
 	if old, err := manager.OpenService(name); err == nil {
 		old.Control(svc.Stop)
 		old.Delete()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// endless sends a block of headers that goes on with the same bytes.
+// endless sends a header block that repeats the same bytes without end.
 func endless(r *raw, block, more []byte) error {
 	if err := r.headers(block, false, false); err != nil {
 		return err
@@ -18,7 +18,7 @@ func endless(r *raw, block, more []byte) error {
 	}
 }
 
-// flood sends one frame without end, on a connection with one call under way.
+// flood sends one frame without end on a connection with a running call.
 func flood(frame func(r *raw) error) func(ctx context.Context, count *counters) {
 	return openAnd(func(r *raw) error {
 		if err := r.headers(r.fields(pathExists), true, false); err != nil {
@@ -32,7 +32,7 @@ func flood(frame func(r *raw) error) func(ctx context.Context, count *counters) 
 	})
 }
 
-// openAnd does something on a connection until that ends.
+// openAnd opens a connection and runs do on it until that ends.
 func openAnd(do func(r *raw) error) func(ctx context.Context, count *counters) {
 	return func(ctx context.Context, count *counters) {
 		r, err := open(ctx, count)
@@ -46,7 +46,7 @@ func openAnd(do func(r *raw) error) func(ctx context.Context, count *counters) {
 	}
 }
 
-// again has four connections do something, and again whenever it ends.
+// again runs do repeatedly on four connections.
 func again(do func(ctx context.Context, count *counters)) func(ctx context.Context, count *counters) {
 	return func(ctx context.Context, count *counters) {
 		each(ctx, 4, func(int) {
@@ -57,7 +57,7 @@ func again(do func(ctx context.Context, count *counters)) func(ctx context.Conte
 	}
 }
 
-// crowd keeps so many connections open at once, and dials again for each that is ended.
+// crowd keeps size connections open and dials again for each that ends.
 func crowd(size int, do func(ctx context.Context, r *raw)) func(ctx context.Context, count *counters) {
 	return func(ctx context.Context, count *counters) {
 		each(ctx, size, func(int) {
@@ -75,7 +75,7 @@ func crowd(size int, do func(ctx context.Context, r *raw)) func(ctx context.Cont
 	}
 }
 
-// each does the same many times at once.
+// each runs do times times concurrently and waits for all.
 func each(ctx context.Context, times int, do func(i int)) {
 	var all sync.WaitGroup
 	for i := 0; i < times; i++ {
