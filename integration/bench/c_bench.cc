@@ -1,5 +1,5 @@
-// Measures a call over the C interface, beside those of embedded_bench. A program of its own, for
-// two copies of the messages in one process would be one too many for protobuf.
+// Measures a call over the C interface, like those of embedded_bench. It is a separate program
+// because protobuf refuses two copies of the messages in one process.
 //
 //   build/release/integration/bench/c_bench
 #include <benchmark/benchmark.h>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// A request, serialized: field 1 of PathExistsRequest is the path.
+// Returns a serialized PathExistsRequest: field 1 is the path.
 std::string PathExistsRequest() {
   const std::string path = R"(C:\var\lib\kubelet\plugins\kubernetes.io\csi)";
   return "\x0a" + std::string(1, static_cast<char>(path.size())) + path;

@@ -1,4 +1,4 @@
-// Measures converting a message to the hub and back, beside copying it twice as protobuf does.
+// Measures the conversion of a message to the hub and back, and two protobuf copies for comparison.
 #include <benchmark/benchmark.h>
 
 #include "csi_proxy/disk/v1/convert.h"

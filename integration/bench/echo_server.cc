@@ -1,5 +1,5 @@
-// The least a gRPC server can be: one callback service on a Unix socket, answering at once. The
-// product is measured against this server.
+// The smallest possible gRPC server: a callback service on a Unix socket that answers at once. The
+// product's load is compared with it.
 //
 //   echo_server SOCKET
 #include <grpcpp/grpcpp.h>

@@ -1,7 +1,6 @@
-// Measures a call by each way: the hub's service itself, the versioned client embedded, and the
-// versioned client over the service's socket; in this process over the simulated machine, and over
-// one that costs nothing, so that what remains is the product's own. c_bench has the C interface,
-// client/go the Go package.
+// Measures a call to the hub's service, by the embedded client of a version, and by that client
+// over the service's socket. Each runs on the simulated machine and on one that costs nothing,
+// which leaves the product's own cost. c_bench measures the C interface, client/go the Go package.
 //
 //   build/release/integration/bench/embedded_bench
 #include <benchmark/benchmark.h>
@@ -36,7 +35,6 @@ T Must(absl::StatusOr<T> result) {
   std::exit(1);
 }
 
-// The machine under the node: the simulated one, or one that costs nothing.
 enum class Under { kSimulated, kIdle };
 
 const std::shared_ptr<Node>& NodeOver(Under machine) {
@@ -106,8 +104,8 @@ void PathExistsEmbedded(benchmark::State& state, Under machine) {
 }
 void PathExistsRemote(benchmark::State& state) { PathExists(state, Remote()); }
 
-// StageVolume of a disk that the cloud has just attached. Windows shows the disk after the first
-// number of ms, and its volume after the second; `overhead_ms` is the time beyond both.
+// Stages a disk that the cloud has just attached. Windows shows the disk after the first number of
+// ms, and its volume after the second. `overhead_ms` is the time beyond both.
 void StageOfANewDisk(benchmark::State& state) {
   using namespace machine::simulated;  // NOLINT: for this function alone
   const absl::Duration disk_delay = absl::Milliseconds(state.range(0));

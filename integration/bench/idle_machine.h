@@ -1,5 +1,5 @@
-// A machine that answers every question at once, and the same: what a call costs over it is the
-// product's own.
+// A machine that returns constant answers at once, so that a call over it shows the product's own
+// cost.
 #pragma once
 
 #include <memory>
@@ -42,7 +42,8 @@ class IdleFile final : public machine::File {
   absl::Status DeleteReparsePoint(uint32_t) override { return No(); }
 };
 
-// Every path is a directory, every disk online. Calls that change a machine fail as not supported.
+// Every path is a directory and every disk is online. Calls that would change the machine fail as
+// not supported.
 class IdleOs final : public machine::Os {
  public:
   absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string&) override {
@@ -83,7 +84,6 @@ class IdleOs final : public machine::Os {
   const machine::Bytes attributes_ = machine::MakeDiskAttributes({});
 };
 
-// Finds nothing.
 class IdleSession final : public cim::Session {
  public:
   absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext&, cim::Namespace,

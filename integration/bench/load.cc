@@ -1,5 +1,5 @@
-// Measures the service against the bare echo server in one run, in turns, so that what else the
-// machine does strikes both. Prints a table of ratios.
+// Compares the service with the bare echo server. Both are measured in turns in one run, so that
+// other load of the machine affects both. Prints a table of ratios.
 //
 //   load CSI_PROXY ECHO_SERVER [SECONDS_PER_TURN [TURNS]]
 #include <fcntl.h>
@@ -80,7 +80,7 @@ void Must(const absl::Status& status) {
   std::exit(1);
 }
 
-// CPU time of another process, in microseconds.
+// Returns the CPU time that a process has used.
 double CpuMicroseconds(pid_t pid) {
   FILE* const file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
   unsigned long user = 0, system = 0;
@@ -130,7 +130,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Measures the time from the start of the process to the first answer.
+// Returns the time from the start of the process to its first answer.
 double StartMilliseconds(Contender* contender) {
   const absl::Time start = absl::Now();
   Spawn(contender);
@@ -174,7 +174,7 @@ int Main(int argc, char** argv) {
     for (int turn = 0; turn < turns; ++turn) {
       Figures figures[2];
       for (int i = 0; i < 2; ++i) {
-        // Alternately first, so that neither always follows the other.
+        // Alternates the order, so that neither program always runs second.
         const int who = (i + turn) % 2;
         figures[who] = Measure(who == 0 ? ours : echo, callers, length);
         p50[who].push_back(figures[who].p50_us);

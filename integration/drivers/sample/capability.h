@@ -1,4 +1,4 @@
-// The demands of a volume: its capabilities, and the node that reaches it.
+// Checks a volume's capabilities and names the node that can reach it.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace csi_proxy::sample_driver {
 
-// OK for a directory with NTFS that one node uses; else INVALID_ARGUMENT and what is not supported.
+// Accepts a directory with NTFS used by one node. Otherwise returns INVALID_ARGUMENT with the
+// unsupported part.
 absl::Status CheckCapability(const csi::v1::VolumeCapability& capability);
 
-// Checks all of them; there must be one at least.
+// Checks every capability. Returns INVALID_ARGUMENT if there is none.
 absl::Status CheckCapabilities(
     const google::protobuf::RepeatedPtrField<csi::v1::VolumeCapability>& capabilities);
 
-// Volumes can be reached from the node that their disk is attached to.
+// A volume can be reached only from the node that its disk is attached to.
 inline csi::v1::Topology TopologyOf(const std::string& node_id) {
   csi::v1::Topology topology;
   (*topology.mutable_segments())["topology.sample.csi-proxy.example/node"] = node_id;

@@ -15,10 +15,10 @@ namespace {
 
 namespace simulated = csi_proxy::simulated;
 
-// Tells our disks from others.
+// Distinguishes this driver's disks from others.
 constexpr char kPrefix[] = "sample-";
 
-// The service's node.
+// The cloud of the service's node.
 class RemoteCloud final : public Cloud {
  public:
   explicit RemoteCloud(ClientOptions options) : options_(std::move(options)) {}
@@ -32,7 +32,7 @@ class RemoteCloud final : public Cloud {
   const ClientOptions options_;
 };
 
-// The node in this process.
+// The cloud of the node in this process.
 class EmbeddedCloud final : public Cloud {
  public:
   explicit EmbeddedCloud(SimulatedNode node) : node_(std::move(node)) {}
@@ -58,7 +58,8 @@ std::unique_ptr<Cloud> Cloud::Of(const ClientOptions& options, const SimulatedNo
 }
 
 std::string Cloud::VolumeIdOf(const std::string& name) {
-  // A name may be too long for an id, and may hold what serial numbers cannot.
+  // Hashes the name, which may be too long for an id or contain characters that serial numbers
+  // cannot.
   static const boost::uuids::name_generator_sha1 generate(boost::uuids::ns::oid());
   return kPrefix + boost::uuids::to_string(generate(name));
 }

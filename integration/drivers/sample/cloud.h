@@ -1,4 +1,4 @@
-// The cloud whose disks the volumes are, played by the simulated node's administrator.
+// The cloud that provides the disks, played by the simulated node's administrator.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -21,33 +21,32 @@ struct CloudDisk {
   int64_t size_bytes = 0;
 };
 
-// Thread-safe. A disk's serial number is its volume's id, as it is on AWS; so the cloud itself
-// knows all there is to know of a volume. Disks are attached to the node as long as they exist.
+// Creates, finds, grows and deletes disks. A disk's serial number is its volume's id, as on AWS, so
+// the driver stores nothing itself. A disk is attached to the node for its whole life. Thread-safe.
 class Cloud {
  public:
-  // The cloud of the node that clients with `options`, remote or embedded, act on; `embedded` is
-  // the one of this process.
+  // Returns the cloud of the node that clients with `options` use. `embedded` is the node of this
+  // process, used in embedded mode.
   static std::unique_ptr<Cloud> Of(const ClientOptions& options, const SimulatedNode& embedded);
   virtual ~Cloud() = default;
 
-  // The id of the volume called `name`: the same whenever it is asked for.
+  // Returns the id of the volume called `name`; the same name always gives the same id.
   static std::string VolumeIdOf(const std::string& name);
-  // Tells whether `text` is such an id.
+  // Returns true if `text` has the form of an id.
   static bool IsVolumeId(const std::string& text);
 
-  // In the order of their ids.
+  // Returns all disks, sorted by id.
   absl::StatusOr<std::vector<CloudDisk>> List();
-  // NOT_FOUND.
+  // Returns NOT_FOUND if there is no such disk.
   absl::StatusOr<CloudDisk> Find(const std::string& volume_id);
-  // The node sees it after a rescan.
+  // Attaches a new disk, which the node sees after a rescan.
   absl::Status Create(const std::string& volume_id, int64_t size_bytes);
-  // The data on it is lost. A disk that does not exist is fine.
+  // Deletes the disk and its data. Succeeds if the disk does not exist.
   absl::Status Delete(const std::string& volume_id);
-  // To `size_bytes`, which the node sees after a rescan. NOT_FOUND.
+  // Grows the disk, which the node sees after a rescan. Returns NOT_FOUND if there is no such disk.
   absl::Status Grow(const std::string& volume_id, int64_t size_bytes);
 
  private:
-  // Calls a method of server/simulator/admin.proto.
   virtual absl::Status Administer(const std::string& method,
                                   const google::protobuf::Message& request,
                                   google::protobuf::Message* response) = 0;

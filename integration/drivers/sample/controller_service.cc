@@ -17,10 +17,10 @@ using google::protobuf::util::MessageDifferencer;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kDefaultBytes = 1024 * kMiB;
-// NTFS and the partition table need some for themselves.
+// Leaves room for the partition table and NTFS's own data.
 constexpr int64_t kMinBytes = 64 * kMiB;
 
-// The size of a volume asked for so: whole MiB. OUT_OF_RANGE when there is none.
+// Returns a size in the range, in whole MiB. Returns OUT_OF_RANGE if there is none.
 absl::StatusOr<int64_t> SizeOf(const csi::v1::CapacityRange& range, int64_t when_unset) {
   const auto refuse = [&](const char* why) {
     return absl::OutOfRangeError(absl::StrCat("capacity_range: ", range.required_bytes(), " to ",
@@ -117,7 +117,7 @@ absl::Status ControllerService::Validate(const csi::v1::ValidateVolumeCapabiliti
 absl::Status ControllerService::List(const csi::v1::ListVolumesRequest& request,
                                      csi::v1::ListVolumesResponse* response) {
   if (request.max_entries() < 0) return absl::InvalidArgumentError("max_entries: is negative");
-  // A token is the last id told; its volume may be gone by now.
+  // A token is the last id returned. Its volume may have been deleted.
   const std::string& after = request.starting_token();
   if (!after.empty() && !Cloud::IsVolumeId(after)) {
     return absl::AbortedError("starting_token: is not one of this plugin's");

@@ -1,4 +1,4 @@
-// csi.v1.Controller: volumes come, grow and go. Speaks to the cloud alone.
+// csi.v1.Controller: creates, grows and deletes volumes. Uses only the cloud, not csi-proxy.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace csi_proxy::sample_driver {
 
 class ControllerService final : public csi::v1::Controller::Service {
  public:
-  // `capacity` is how many bytes all volumes together may have. `locks` are the node service's too.
+  // `capacity` is the number of bytes for all volumes together. `locks` is shared with the node
+  // service.
   ControllerService(Cloud* cloud, VolumeLocks* locks, std::string node_id, int64_t capacity)
       : cloud_(cloud), locks_(locks), node_id_(std::move(node_id)), capacity_(capacity) {}
 
@@ -39,7 +40,7 @@ class ControllerService final : public csi::v1::Controller::Service {
                                       const csi::v1::ControllerExpandVolumeRequest* request,
                                       csi::v1::ControllerExpandVolumeResponse* response) override;
 
-  // The same without gRPC.
+  // The rpcs without gRPC.
   absl::StatusOr<CloudDisk> Create(const csi::v1::CreateVolumeRequest& request);
   absl::Status Delete(const csi::v1::DeleteVolumeRequest& request);
   absl::Status Validate(const csi::v1::ValidateVolumeCapabilitiesRequest& request,

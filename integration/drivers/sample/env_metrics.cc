@@ -10,8 +10,7 @@
 namespace csi_proxy::sample_driver {
 namespace {
 
-// From a file that is read at once to the longest that Vault may take, and 0.1 s, which is the
-// goal.
+// From the time of reading a file to the longest time that Vault may take. 0.1 s is the goal.
 const prometheus::Histogram::BucketBoundaries& Buckets() {
   static const auto* const buckets = new prometheus::Histogram::BucketBoundaries{
       0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
@@ -25,7 +24,8 @@ EnvMetrics::EnvMetrics()
                     .Name("csi_env_request_seconds")
                     .Help("Duration of NodeGetEnvVars, by provider and gRPC status code.")
                     .Register(registry_)) {
-  // Prometheus sees no increase of a series that begins with its first event.
+  // Creates the series at once: Prometheus sees no increase in a series that begins with its first
+  // event.
   for (const absl::string_view provider : kProviders) Requests(provider, absl::StatusCode::kOk);
 }
 

@@ -1,4 +1,3 @@
-// The metrics of NodeGetEnvVars, as the sidecars have theirs (client/sidecars/metrics.h).
 #pragma once
 
 #include <prometheus/family.h>
@@ -12,15 +11,16 @@
 
 namespace csi_proxy::sample_driver {
 
+// The metrics of NodeGetEnvVars, in the form of the sidecars' (client/sidecars/metrics.h).
 // Thread-safe.
 class EnvMetrics {
  public:
   EnvMetrics();
 
-  // A request that was answered. `provider` is one of ProviderOf()'s, never a text of a caller's.
+  // Counts an answered request. REQUIRES: `provider` comes from ProviderOf(), not from the caller.
   void Answered(absl::string_view provider, absl::StatusCode code, absl::Duration duration);
 
-  // In Prometheus' text format.
+  // Returns the metrics in Prometheus' text format.
   HttpAnswer Text() const;
 
  private:

@@ -20,7 +20,7 @@ namespace {
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-// The driver's flags, with which errors begin.
+// The driver's flags, with which error texts begin.
 constexpr char kAddress[] = "--vault-address";
 constexpr char kTokenFile[] = "--vault-token-file";
 constexpr char kPath[] = "--vault-path";
@@ -32,14 +32,14 @@ absl::Status Invalid(absl::string_view flag, absl::string_view reason) {
   return absl::InvalidArgumentError(absl::StrCat(flag, ": ", reason));
 }
 
-// `http://127.0.0.1:8200`: anything that would leave the machine would be read by others on the
-// way.
+// Parses an address such as `http://127.0.0.1:8200`. Refuses others than the loopback, because
+// others could read the unencrypted secrets on their way.
 absl::StatusOr<HostPort> ParseAddress(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, "http://")) {
     return Invalid(kAddress, "must begin with http://; there is no TLS, so ask a Vault Agent here");
   }
   ABSL_ASSIGN_OR_RETURN(HostPort address, HostPort::Parse(kAddress, absl::StripSuffix(text, "/")));
-  // Names are not looked up, for they may lead anywhere; but this one is known.
+  // Other names are refused, because a lookup may return any address.
   if (address.host == "localhost") address.host = "127.0.0.1";
   if (!IsLoopback(address) || address.port == 0) {
     return Invalid(kAddress,
@@ -69,7 +69,7 @@ absl::StatusOr<Secret> ReadToken(const std::string& path) {
     return absl::FailedPreconditionError(absl::StrCat(kTokenFile, ": ", file.status().message()));
   }
   const absl::string_view token = absl::StripAsciiWhitespace(file->Reveal());
-  // A line end would begin a header of its own.
+  // A line end would begin another header.
   if (token.empty() || token.size() > kMaxTokenBytes ||
       !absl::c_all_of(token, absl::ascii_isgraph)) {
     return absl::FailedPreconditionError(
@@ -78,7 +78,8 @@ absl::StatusOr<Secret> ReadToken(const std::string& path) {
   return Secret(std::string_view(token.data(), token.size()));
 }
 
-// OK for an answer with a secret. `place` is the secret's, below --vault-path.
+// Returns OK if `code` means that the answer holds a secret. `place` is the secret's path below
+// --vault-path.
 absl::Status CheckCode(int code, absl::string_view place) {
   const std::string field = absl::StrCat("volume_context[", kEnvPrefix, "path]: ");
   if (code == 200) return absl::OkStatus();
@@ -86,10 +87,10 @@ absl::Status CheckCode(int code, absl::string_view place) {
     return absl::PermissionDeniedError(
         absl::StrCat(field, "Vault does not let the driver's token read ", place));
   }
-  // A version that was deleted, too.
+  // Vault returns 404 for a deleted version, too.
   if (code == 404) return absl::NotFoundError(absl::StrCat(field, "Vault has no secret ", place));
   const std::string text = absl::StrCat(kAddress, ": answers with the HTTP status ", code);
-  // 429 is a quota or a standby, 5xx a Vault that is sealed or cannot be reached by its agent
+  // 429 means a quota or a standby; 5xx a sealed Vault, or one that its agent cannot reach
   // (https://developer.hashicorp.com/vault/api-docs#http-status-codes).
   if (code == 429 || code >= 500) return absl::UnavailableError(text);
   return absl::FailedPreconditionError(
@@ -146,7 +147,7 @@ absl::StatusOr<std::vector<Secret>> VaultEnvProvider::Get(const EnvRequest& requ
   const absl::StatusOr<HttpReply> reply =
       HttpGet({.address = address_,
                .target = absl::StrCat("/v1/", options_.path, "/", place),
-               // The second shows an agent that no browser was led to ask.
+               // X-Vault-Request shows the agent that the request does not come from a browser.
                .headers = {{"X-Vault-Token", token}, {"X-Vault-Request", Secret("true")}},
                .subject = "Vault",
                .timeout = limited ? std::min(call.timeout, options_.timeout) : options_.timeout,
@@ -161,7 +162,7 @@ absl::StatusOr<std::vector<Secret>> VaultEnvProvider::Get(const EnvRequest& requ
   const absl::Cleanup wipe = [&answer] {
     for (auto& field : *answer.mutable_fields()) WipeStrings(field.second);
   };
-  // Protobuf's own text quotes what it could not read, and that may be a secret.
+  // Drops protobuf's error text, which quotes the input and thereby secrets.
   const bool json = google::protobuf::util::JsonStringToMessage(reply->body.Reveal(), &answer).ok();
   const Struct* const secret = json ? Member(Member(&answer, "data"), "data") : nullptr;
   if (secret == nullptr) {

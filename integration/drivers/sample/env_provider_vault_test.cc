@@ -45,7 +45,7 @@ class VaultTest : public testing::Test {
             .allow_loopback = true};
   }
 
-  // `key=value` for each query, or the error. Neither shows a secret.
+  // Returns `key=value` for each query, or the error. Fails if stderr shows a secret.
   static absl::StatusOr<std::vector<std::string>> Get(const VaultOptions& options,
                                                       const EnvRequest& request = VaultRequest(),
                                                       const CallOptions& call = {}) {
@@ -141,7 +141,7 @@ TEST_F(VaultTest, RefusalsOfVaultHaveTheirCodes) {
                              "production/app/databases/main"));
   ExpectRefused(Http("404", R"({"errors":[]})"), kNotFound,
                 absl::StrCat(kPathField, "Vault has no secret production/app/databases/main"));
-  // As for a version that was deleted.
+  // Vault answers like this for a deleted version.
   ExpectRefused(Http("404", R"({"data":{"data":null,"metadata":{"destroyed":false}}})"), kNotFound,
                 kPathField);
   for (const char* code : {"429", "500", "502", "503"}) {
@@ -154,7 +154,7 @@ TEST_F(VaultTest, RefusalsOfVaultHaveTheirCodes) {
   }
 }
 
-// The token would go to whoever is named there.
+// Following a redirect would send the token to another server.
 TEST_F(VaultTest, ARedirectIsNotFollowed) {
   const RawServer elsewhere(Http("200", GoodVaultAnswer()));
   for (const char* code : {"301", "302", "307", "308"}) {
@@ -168,7 +168,7 @@ TEST_F(VaultTest, ARedirectIsNotFollowed) {
   EXPECT_THAT(elsewhere.requests(), IsEmpty());
 }
 
-// Protobuf's messages quote the text around an error; neither they nor its log may get out.
+// Neither protobuf's errors, which quote the text, nor its log may reach the caller.
 TEST_F(VaultTest, WhatIsNoSecretOfVaultIsNotQuoted) {
   const std::string good = GoodVaultAnswer();
   const std::string secret = absl::StrCat("\"", kSecret, "\"");
@@ -221,7 +221,7 @@ TEST_F(VaultTest, ASlowVaultIsGivenUp) {
     options.timeout = absl::Milliseconds(200);
     const absl::Time start = absl::Now();
     EXPECT_EQ(Get(options).status().code(), kDeadlineExceeded);
-    // The caller's deadline holds as well.
+    // The caller's deadline limits the time as well.
     options.timeout = absl::Hours(1);
     const absl::Status status =
         Get(options, VaultRequest(), {.timeout = absl::Milliseconds(200)}).status();

@@ -1,4 +1,3 @@
-// Requests, files and records for tests of environment variables.
 #pragma once
 
 #include <fcntl.h>
@@ -16,8 +15,8 @@ namespace csi_proxy::sample_driver {
 
 inline constexpr char kContext[] = "env.csi-proxy.example/";
 
-// The request of the pod production/app-0 with the account app for DB_USER and DB_PASSWORD from the
-// file db.json, as kubelet would make it of a volume's attributes.
+// Returns the kubelet's request for DB_USER and DB_PASSWORD from the file db.json, for the pod
+// production/app-0 with the account app.
 inline experimental::env::v1alpha1::NodeGetEnvVarsRequest GoodRequest() {
   experimental::env::v1alpha1::NodeGetEnvVarsRequest request;
   request.set_volume_id("csi-0123456789");
@@ -39,14 +38,14 @@ inline experimental::env::v1alpha1::NodeGetEnvVarsRequest GoodRequest() {
   return request;
 }
 
-// No log, error or audit line may show these.
+// Secrets that no log, error or audit line may show.
 inline constexpr char kSecret[] = "hunter2-7f3a9c51d0";
 inline constexpr char kToken[] = "eyJhbGciOiJSUzI1NiJ9-token-of-the-account";
 
-// Vault's token of the driver, which no log, error or audit line may show either.
+// The driver's token for Vault, which is secret as well.
 inline constexpr char kVaultToken[] = "hvs.CAESIJ-token-of-the-driver";
 
-// Has `request` ask for a secret of Vault instead of a file.
+// Changes `request` to ask for a secret of Vault instead of a file.
 inline void AskVault(experimental::env::v1alpha1::NodeGetEnvVarsRequest* request) {
   auto& context = *request->mutable_volume_context();
   context["env.csi-proxy.example/provider"] = "vault";
@@ -54,7 +53,7 @@ inline void AskVault(experimental::env::v1alpha1::NodeGetEnvVarsRequest* request
   context.erase("env.csi-proxy.example/file");
 }
 
-// The answer of Vault to it, with the members that the documentation has
+// Returns Vault's answer to it, with the documented members
 // (https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2#read-secret-version).
 inline std::string GoodVaultAnswer() {
   return std::string(R"({"request_id":"1a","lease_id":"","renewable":false,"lease_duration":0,)"
@@ -65,7 +64,7 @@ inline std::string GoodVaultAnswer() {
          R"("wrap_info":null,"warnings":null,"auth":null})";
 }
 
-// A file that GoodRequest() may read.
+// Returns a file that GoodRequest() may read.
 inline std::string GoodFile() {
   return std::string(R"({"readers": [{"namespace": "production", "serviceAccount": "app"}],
                         "variables": {"username": "admin", "password": ")") +

@@ -1,6 +1,5 @@
-// The node's directories for whoever watches the driver from outside, as kubelet and csi-sanity do:
-// v1.Filesystem on a socket of its own, where csi-proxyctl finds it. A test of embedded mode needs
-// it, whose node is in the driver's memory; a real node's directories need no driver.
+// Serves v1.Filesystem on a socket where csi-proxyctl finds it, so that a test in embedded mode can
+// see the directories of the node in the driver's memory. Real nodes' directories need no driver.
 #pragma once
 
 #include <memory>
@@ -10,8 +9,8 @@
 
 namespace csi_proxy::sample_driver {
 
-// A service that does what the client does. Its rpcs are those that make, see and remove
-// directories.
+// Returns a service that passes its calls to `client`. It has only the rpcs that create, find and
+// remove directories.
 std::unique_ptr<v1::Filesystem::Service> NewFilesystemPipe(filesystem::v1::Client client);
 
 }  // namespace csi_proxy::sample_driver

@@ -30,7 +30,8 @@ grpc::Status IdentityService::GetPluginCapabilities(
 grpc::Status IdentityService::Probe(grpc::ServerContext* context, const csi::v1::ProbeRequest*,
                                     csi::v1::ProbeResponse* response) {
   const absl::Status status = mounter_->Check(WithDeadlineOf(*context));
-  // A service that restarts is waited for, not a reason to restart the driver.
+  // UNAVAILABLE means not ready: waiting for a service that restarts is better than restarting the
+  // driver.
   if (!status.ok() && !absl::IsUnavailable(status)) return ToGrpc(status);
   response->mutable_ready()->set_value(status.ok());
   return grpc::Status::OK;

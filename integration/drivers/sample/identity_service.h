@@ -1,4 +1,4 @@
-// csi.v1.Identity: what the plugin is.
+// csi.v1.Identity.
 #pragma once
 
 #include "integration/drivers/sample/csi.grpc.pb.h"

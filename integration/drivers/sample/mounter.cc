@@ -23,11 +23,11 @@ absl::Status Mounter::Check(const CallOptions& call) {
 
 absl::Status Mounter::Stage(const std::string& serial, const std::string& path,
                             const CallOptions& call) {
-  // The disk may be new, or have grown.
+  // The disk may be new or may have grown.
   if (absl::Status s = disk_.Rescan({}, call).status(); !s.ok()) return s;
   const absl::StatusOr<uint32_t> disk = FindDisk(serial, call);
   if (!disk.ok()) return disk.status();
-  // Unstage, and Windows' policy for new disks, leave it offline.
+  // The disk is offline after Unstage, or by Windows' policy for new disks.
   if (absl::Status s = SetOnline(*disk, true, call); !s.ok()) return s;
   disk::v1::PartitionDiskRequest partition;
   partition.set_disk_number(*disk);
@@ -76,7 +76,7 @@ absl::Status Mounter::Unstage(const std::string& serial, const std::string& path
     if (absl::Status s = volume_.UnmountVolume(unmount, call).status(); !s.ok()) return s;
   }
   if (absl::Status s = Remove(path, call); !s.ok()) return s;
-  // An offline disk can be detached without loss.
+  // A disk that is offline can be detached without loss of data.
   return SetOnline(*disk, false, call);
 }
 
@@ -100,7 +100,7 @@ absl::Status Mounter::Publish(const std::string& serial, const std::string& stag
           absl::StrCat("target_path: another volume, ", *published, ", is at ", target));
     }
     if (!absl::IsNotFound(published.status())) return published.status();
-    // Kubelet makes the directory; a link needs the place free.
+    // Kubelet creates the directory, but a link needs a free path.
     if (absl::Status s = Remove(target, call); !s.ok()) return s;
   }
   filesystem::v1::CreateSymlinkRequest link;
@@ -152,7 +152,8 @@ absl::StatusOr<uint32_t> Mounter::FindDisk(const std::string& serial, const Call
 }
 
 absl::StatusOr<std::string> Mounter::FirstVolume(uint32_t disk, const CallOptions& call) {
-  // PartitionDisk waits for the volume; of a disk that comes online it is still to arrive.
+  // Waits for the volume of a disk that came online; PartitionDisk waits only for a new
+  // partition's.
   constexpr absl::Duration kPatience = absl::Seconds(10);
   constexpr absl::Duration kPause = absl::Milliseconds(100);
   volume::v1::ListVolumesOnDiskRequest request;
@@ -180,7 +181,7 @@ absl::StatusOr<std::string> Mounter::VolumeOfDiskAt(const std::string& serial,
   const absl::StatusOr<uint32_t> disk = FindDisk(serial, call);
   if (!disk.ok()) return disk.status();
   const absl::StatusOr<std::string> volume = VolumeAt(path, call);
-  // A caller that asks for a volume at an impossible path learns that the volume is not there.
+  // A volume cannot be at an invalid path, so it is not found there.
   if (absl::IsInvalidArgument(volume.status())) {
     return absl::NotFoundError(volume.status().message());
   }

@@ -1,5 +1,5 @@
-// A volume's way from a raw disk to a pod's directory and back, through csi-proxy: the part of the
-// driver that a Windows driver has.
+// Takes a volume from a raw disk to a pod's directory and back by calls to csi-proxy: the part that
+// any Windows driver has.
 #pragma once
 
 #include <cstdint>
@@ -20,55 +20,55 @@ struct VolumeUse {
   int64_t used_bytes = 0;
 };
 
-// Thread-safe, but for calls with one serial number. Each call finds out what is done already, and
-// does the rest. Disks are known by their serial numbers; NOT_FOUND when there is no such disk.
-// Paths may have slashes of either kind.
+// Thread-safe for calls with different serial numbers. Each call does only the steps that are not
+// yet done. A disk is found by its serial number; every call returns NOT_FOUND if there is no such
+// disk. Paths may use slashes of either kind.
 class Mounter {
  public:
-  // Remote or embedded, nothing in this class differs.
+  // Works in remote and embedded mode alike.
   explicit Mounter(const std::shared_ptr<Connection>& connection);
 
-  // OK when the node can be asked about its disks.
+  // Returns OK if the node answers questions about its disks.
   absl::Status Check(const CallOptions& call);
 
   // Mounts the disk's volume at the directory `path`. Partitions, formats and grows it first if
-  // need be.
+  // needed.
   absl::Status Stage(const std::string& serial, const std::string& path, const CallOptions& call);
 
-  // Flushes the volume, unmounts it from `path`, takes the directory away and the disk offline.
-  // FAILED_PRECONDITION when another volume is mounted there.
+  // Flushes the volume, unmounts it from `path`, removes the directory and takes the disk offline.
+  // Returns FAILED_PRECONDITION if another volume is mounted there.
   absl::Status Unstage(const std::string& serial, const std::string& path, const CallOptions& call);
 
-  // Makes a link at `target` to the volume at `staging`. FAILED_PRECONDITION when it is not staged
-  // there; ALREADY_EXISTS when another volume is at `target`.
+  // Creates a link at `target` to the volume at `staging`. Returns FAILED_PRECONDITION if the
+  // volume is not staged there, ALREADY_EXISTS if another volume is at `target`.
   absl::Status Publish(const std::string& serial, const std::string& staging,
                        const std::string& target, const CallOptions& call);
 
-  // Takes the link away. FAILED_PRECONDITION when `target` is a directory with something in it.
+  // Removes the link. Returns FAILED_PRECONDITION if `target` is a directory that is not empty.
   absl::Status Unpublish(const std::string& target, const CallOptions& call);
 
-  // Grows the volume at `path` to what the disk has room for; the size of the disk. NOT_FOUND when
-  // the volume is not there.
+  // Grows the volume at `path` to the disk's size and returns that size. Returns NOT_FOUND if the
+  // volume is not there.
   absl::StatusOr<int64_t> Expand(const std::string& serial, const std::string& path,
                                  const CallOptions& call);
 
-  // Tells how full the volume at `path` is. NOT_FOUND when it is not there.
+  // Returns the use of the volume at `path`. Returns NOT_FOUND if it is not there.
   absl::StatusOr<VolumeUse> Measure(const std::string& serial, const std::string& path,
                                     const CallOptions& call);
 
  private:
   absl::StatusOr<uint32_t> FindDisk(const std::string& serial, const CallOptions& call);
-  // The volume of the disk's only basic partition.
+  // Returns the volume of the disk's only basic partition.
   absl::StatusOr<std::string> FirstVolume(uint32_t disk, const CallOptions& call);
-  // The volume that `path` leads to; NOT_FOUND when it leads to none.
+  // Returns the volume that `path` leads to, NOT_FOUND if it leads to none.
   absl::StatusOr<std::string> VolumeAt(const std::string& path, const CallOptions& call);
-  // The same; NOT_FOUND when it is not of this disk.
+  // Returns VolumeAt(path), NOT_FOUND if that volume is not on this disk.
   absl::StatusOr<std::string> VolumeOfDiskAt(const std::string& serial, const std::string& path,
                                              const CallOptions& call);
   absl::StatusOr<uint32_t> DiskOf(const std::string& volume, const CallOptions& call);
   absl::StatusOr<bool> Exists(const std::string& path, const CallOptions& call);
   absl::Status SetOnline(uint32_t disk, bool online, const CallOptions& call);
-  // Removes neither the contents of a directory nor the target of a link. A missing path is fine.
+  // Removes a link or an empty directory. Succeeds if the path does not exist.
   absl::Status Remove(const std::string& path, const CallOptions& call);
 
   const disk::v1::Client disk_;

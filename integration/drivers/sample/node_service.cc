@@ -9,7 +9,7 @@ namespace {
 
 using csi::v1::NodeServiceCapability;
 
-// The capability that a request must have.
+// Checks the capability, which a request must have.
 template <typename Request>
 absl::Status RequireCapability(const Request& request) {
   if (request.has_volume_capability()) return CheckCapability(request.volume_capability());
@@ -51,9 +51,8 @@ absl::Status NodeService::Publish(const csi::v1::NodePublishVolumeRequest& reque
   }
   const auto lock = locks_->Acquire(request.volume_id());
   if (!lock.ok()) return lock.status();
-  // `readonly` has no part in it: a link cannot be read-only, and the volume may be writable for
-  // another pod. As with other drivers on Windows, the runtime mounts it read-only in the
-  // container.
+  // Ignores `readonly`: links cannot be read-only, and another pod may write to the volume. As with
+  // other drivers on Windows, the container runtime mounts the volume read-only.
   return mounter_->Publish(request.volume_id(), request.staging_target_path(),
                            request.target_path(), call);
 }

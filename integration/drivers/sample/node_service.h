@@ -1,5 +1,4 @@
-// csi.v1.Node: volumes are mounted and linked into pods. Checks requests; the mounter does the
-// work.
+// csi.v1.Node: checks requests and passes them to the mounter.
 #pragma once
 
 #include <string>
@@ -14,7 +13,7 @@ namespace csi_proxy::sample_driver {
 
 class NodeService final : public csi::v1::Node::Service {
  public:
-  // `locks` are the controller service's too.
+  // `locks` is shared with the controller service.
   NodeService(Mounter* mounter, VolumeLocks* locks, std::string node_id)
       : mounter_(mounter), locks_(locks), node_id_(std::move(node_id)) {}
 
@@ -43,7 +42,7 @@ class NodeService final : public csi::v1::Node::Service {
   grpc::Status NodeGetInfo(grpc::ServerContext* context, const csi::v1::NodeGetInfoRequest* request,
                            csi::v1::NodeGetInfoResponse* response) override;
 
-  // The same without gRPC.
+  // The rpcs without gRPC.
   absl::Status Stage(const csi::v1::NodeStageVolumeRequest& request, const CallOptions& call);
   absl::Status Unstage(const csi::v1::NodeUnstageVolumeRequest& request, const CallOptions& call);
   absl::Status Publish(const csi::v1::NodePublishVolumeRequest& request, const CallOptions& call);

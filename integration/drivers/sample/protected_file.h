@@ -1,4 +1,4 @@
-// Files of secrets, which nobody but their owner may read or replace.
+// Files of secrets that only their owner can read or replace.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace csi_proxy::sample_driver {
 
 inline constexpr size_t kMaxProtectedFileBytes = 256 * 1024;
 
-// The facts that fstat() tells.
+// The results of fstat().
 struct FileFacts {
   bool regular = false;
   uint32_t owner = 0;
@@ -22,18 +22,18 @@ struct FileFacts {
   uint64_t size = 0;
 };
 
-// OK for a regular file of root or of user `self` that has no permissions for anybody else.
-// FAILED_PRECONDITION and what is wrong with it, without its name.
+// Returns OK for a regular file of root or of user `self` without permissions for others. Otherwise
+// returns FAILED_PRECONDITION; the text does not name the file.
 absl::Status CheckProtected(const FileFacts& facts, uint32_t self);
 
-// OK if `name` names a file in a directory, and nothing else: letters, digits, `-`, `_` and `.`,
-// not `.` in front.
+// Returns OK if `name` is a plain file name: letters, digits, `-`, `_` and `.`, without a `.` in
+// front.
 absl::Status CheckPlainFileName(absl::string_view name);
 
-// Reads the file `name` of `directory`. Follows no link, neither to the file nor to the directory,
-// which must be root's or this user's and writable for nobody else. `name` must pass
-// CheckPlainFileName(). NOT_FOUND; FAILED_PRECONDITION. Statuses begin with `file ` or with
-// `directory_field`.
+// Reads the file `name` of `directory`. Follows no link to the file or the directory. The directory
+// must belong to root or this user and be writable only for its owner. Returns NOT_FOUND if there
+// is no file, FAILED_PRECONDITION if it is not protected. Errors begin with `file ` or
+// `directory_field`. REQUIRES: CheckPlainFileName(name) is OK.
 absl::StatusOr<Secret> ReadProtectedFile(absl::string_view directory_field,
                                          const std::string& directory, const std::string& name);
 

@@ -23,7 +23,8 @@ absl::Status CannotRead(int error, absl::string_view name) {
   return absl::ErrnoToStatus(error, subject);
 }
 
-// Opens the directory that a user other than `self` and root can put nothing into; -1 and a status.
+// Opens a directory and checks that only this user and root can change it. Even on failure, the
+// caller must close `descriptor` unless it is -1.
 absl::Status OpenDirectory(absl::string_view field, const std::string& path, int* descriptor) {
   *descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat facts;
@@ -73,7 +74,7 @@ absl::StatusOr<Secret> ReadProtectedFile(absl::string_view directory_field,
     if (parent >= 0) close(parent);
   };
   if (absl::Status s = OpenDirectory(directory_field, directory, &parent); !s.ok()) return s;
-  // O_NONBLOCK: a pipe would wait for a writer.
+  // O_NONBLOCK: opening a FIFO would wait for a writer.
   const int file =
       openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (file < 0) return CannotRead(errno, name);
@@ -88,7 +89,7 @@ absl::StatusOr<Secret> ReadProtectedFile(absl::string_view directory_field,
   if (!fits.ok()) {
     return absl::Status(fits.code(), absl::StrCat("file ", name, ": ", fits.message()));
   }
-  // One byte more: the file may have grown since.
+  // Reads one byte more than allowed, because the file may have grown since fstat().
   std::string bytes(kMaxProtectedFileBytes + 1, '\0');
   const absl::Cleanup wipe = [&bytes] { Wipe(bytes); };
   size_t size = 0;

@@ -1,4 +1,3 @@
-// The needs of every rpc of the driver: its status, its deadline, its required fields.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -13,20 +12,20 @@
 
 namespace csi_proxy::sample_driver {
 
-// absl's codes are gRPC's, and CSI's are among them.
+// absl's codes equal gRPC's, which include CSI's.
 inline grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 
-// The calls to csi-proxy share the deadline of the rpc they are made for.
+// Returns options with which calls to csi-proxy share the deadline of the rpc.
 inline CallOptions WithDeadlineOf(const grpc::ServerContext& context) {
-  // Formatting may take long; without a deadline of the caller's this is the limit.
+  // The limit if the caller sets no deadline. Formatting may take long.
   constexpr absl::Duration kLongest = absl::Minutes(10);
   const absl::Duration left = absl::FromChrono(context.deadline()) - absl::Now();
   return {.timeout = std::clamp(left, absl::Milliseconds(1), kLongest)};
 }
 
-// INVALID_ARGUMENT when `value`, the request's `field`, is empty.
+// Returns INVALID_ARGUMENT if `value` is empty; `field` is its name in the request.
 inline absl::Status Require(const char* field, const std::string& value) {
   if (!value.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(field, ": is missing"));

@@ -1,4 +1,4 @@
-// The driver as an orchestrator sees it, over its socket, in each mode.
+// Tests the driver over its socket, as an orchestrator uses it, in each mode.
 #include <grpcpp/grpcpp.h>
 
 #include <filesystem>
@@ -26,7 +26,7 @@ using ::testing::Not;
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr char kStaging[] = R"(C:\var\lib\kubelet\plugins\sample\globalmount)";
-// As kubelet joins them.
+// Kubelet joins paths with `/`.
 constexpr char kTarget[] = R"(C:\var\lib\kubelet\pods/target)";
 
 #define ASSERT_RPC_OK(call)                                                 \
@@ -36,7 +36,7 @@ constexpr char kTarget[] = R"(C:\var\lib\kubelet\pods/target)";
                              << status.error_message();                     \
   } while (false)
 
-// A running driver.
+// A running driver with clients of its services.
 class Driver {
  public:
   explicit Driver(const std::vector<std::string>& flags)
@@ -62,7 +62,7 @@ class Driver {
     std::filesystem::remove_all(directory_, ignored);
   }
 
-  // Asks it to end. A server waits for connections that a client keeps open.
+  // Stops the driver. Closes the clients first, because the server waits for open connections.
   int Stop() {
     identity.reset();
     controller.reset();
@@ -89,7 +89,6 @@ class Driver {
   std::unique_ptr<ChildProcess> child_;
 };
 
-// Makes one call of a stub, as Call(*driver.node, &Stub::NodeStageVolume, request, &response).
 template <typename Stub, typename Request, typename Response>
 grpc::Status Call(Stub& stub,
                   grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
@@ -174,7 +173,7 @@ grpc::Status Measure(Driver& driver, const std::string& id, csi::v1::VolumeUsage
   return status;
 }
 
-// First of the cloud's disk, then of the volume on it.
+// Expands the cloud's disk, then the volume on it.
 grpc::Status Expand(Driver& driver, const std::string& id, int64_t bytes) {
   csi::v1::ControllerExpandVolumeRequest disk;
   disk.set_volume_id(id);
@@ -199,7 +198,8 @@ int Listed(Driver& driver) {
   return status.ok() ? volumes.entries_size() : -1;
 }
 
-// A volume's whole life. Each step is taken twice: an orchestrator that lost an answer calls again.
+// Takes a volume through its whole life. Each step runs twice, because an orchestrator that lost an
+// answer calls again.
 void LiveThrough(Driver& driver) {
   std::string id;
   for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Create(driver, "pvc-1", 2 * kGiB, &id));
@@ -227,7 +227,7 @@ void LiveThrough(Driver& driver) {
   EXPECT_EQ(Measure(driver, id, &after).error_code(), grpc::StatusCode::NOT_FOUND);
   for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Unstage(driver, id));
   EXPECT_EQ(Publish(driver, id).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  // A volume that was staged once is found again, not formatted.
+  // Staging a volume again must not format it.
   ASSERT_RPC_OK(Stage(driver, id));
   ASSERT_RPC_OK(Unstage(driver, id));
   for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Delete(driver, id));
@@ -235,7 +235,7 @@ void LiveThrough(Driver& driver) {
   EXPECT_EQ(Listed(driver), 0);
 }
 
-// A service, its node and a driver that uses it.
+// A service with its node, and a driver that uses it.
 class RemoteTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -262,7 +262,7 @@ TEST_F(RemoteTest, AVolumeLives) {
   EXPECT_EQ(driver_->Stop(), 0);
 }
 
-// All that is known of a volume is on its disk and in its paths.
+// A driver stores nothing itself: the disk and the paths have everything about a volume.
 TEST_F(RemoteTest, ARestartedDriverKnowsItsVolumes) {
   std::string id;
   ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
@@ -298,7 +298,7 @@ TEST_F(RemoteTest, ASecondOperationOnAVolumeIsRefused) {
           .ok());
   grpc::Status first;
   std::thread stager([&] { first = Stage(*driver_, id); });
-  // The fault is gone once it has struck: then the first is waiting.
+  // The fault has been removed once the first call waits in it.
   const absl::Time give_up = absl::Now() + absl::Seconds(10);
   while (server_->Dump().fault_size() != 0 && absl::Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(10));
@@ -345,7 +345,7 @@ TEST(EmbeddedTest, AVolumeLives) {
   EXPECT_EQ(driver.Stop(), 0);
 }
 
-// The mode is chosen when the program runs: the service when there is one.
+// The program chooses the mode at run time: the service, if there is one.
 TEST_F(RemoteTest, AutoUsesTheServiceThatIsThere) {
   const auto driver = NewDriver("auto");
   std::string id;

@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<Sidecars>> StartSidecars(
   if (flags.plugin_sockets.empty()) return nullptr;
   return Sidecars::Start(
       {.csi_address = endpoint,
-       // The driver is not in a container: the kubelet finds its socket at the same path.
+       // The driver does not run in a container, so the kubelet finds its socket at the same path.
        .registrar = RegistrarOptions{.kubelet_registration_path =
                                          std::string(absl::StripPrefix(endpoint, "unix://")),
                                      .plugin_registration_path = flags.plugin_sockets},

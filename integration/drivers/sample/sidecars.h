@@ -1,4 +1,3 @@
-// The driver registers itself, and answers for its health.
 #pragma once
 
 #include <boost/program_options/options_description.hpp>
@@ -18,7 +17,9 @@ struct SidecarsFlags {
 
 void AddSidecarsFlags(SidecarsFlags* flags, boost::program_options::options_description* described);
 
-// Null without --register-with-kubelet. `on_failed` is called when they cannot go on.
+// Registers the driver with the kubelet and answers for its health, without sidecar containers.
+// Returns null without --register-with-kubelet. `on_failed` is called when the sidecars cannot
+// continue.
 absl::StatusOr<std::unique_ptr<Sidecars>> StartSidecars(
     const SidecarsFlags& flags, const std::string& endpoint,
     std::function<void(const absl::Status& why)> on_failed);

@@ -1,4 +1,4 @@
-// The driver as a node's kubelet sees it that has no sidecars beside it.
+// Tests the driver with a kubelet of a node that has no sidecar containers.
 #include <grpcpp/grpcpp.h>
 
 #include <filesystem>
@@ -51,7 +51,7 @@ class SidecarsTest : public testing::Test {
   std::unique_ptr<ChildProcess> driver_;
 };
 
-// The driver's own csi.v1 is beside the library's messages.
+// Proves, too, that the driver's csi.v1 and the library's messages can be in one program.
 TEST_F(SidecarsTest, TheKubeletNeedsNothingBesideTheDriver) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_TRUE(Serves()) << Log();
@@ -61,7 +61,7 @@ TEST_F(SidecarsTest, TheKubeletNeedsNothingBesideTheDriver) {
 
   csi::v1::GetPluginInfoResponse csi_info;
   {
-    // A driver that ends waits for connections.
+    // Closes the connection here, because a driver that ends waits for connections.
     grpc::ClientContext context;
     const auto channel = grpc::CreateChannel("unix://" + csi_, grpc::InsecureChannelCredentials());
     ASSERT_TRUE(csi::v1::Identity::NewStub(channel)->GetPluginInfo(&context, {}, &csi_info).ok());
@@ -72,7 +72,7 @@ TEST_F(SidecarsTest, TheKubeletNeedsNothingBesideTheDriver) {
   const sidecars::wire::PluginInfo info = kubelet.GetInfo();
   EXPECT_EQ(info.type(), "CSIPlugin");
   EXPECT_EQ(info.name(), csi_info.name());
-  // The kubelet then finds the driver there.
+  // The kubelet calls the driver at this endpoint.
   EXPECT_EQ(info.endpoint(), csi_);
   kubelet.Notify(true, "");
   EXPECT_TRUE(Eventually([&] { return absl::StrContains(Log(), "accepted"); })) << Log();
@@ -93,7 +93,7 @@ TEST_F(SidecarsTest, AKilledDriversSocketIsTakenOver) {
   EXPECT_EQ(driver_->Stop(absl::Seconds(20)), 0) << Log();
 }
 
-// Otherwise the driver would go on unnoticed, and unused, since the kubelet does not know it.
+// A driver that the kubelet does not know must not run on unnoticed.
 TEST_F(SidecarsTest, ADriverThatCannotRegisterEnds) {
   std::filesystem::create_directory(directory_.path() + "/sample.csi-proxy.example-reg.sock");
   ASSERT_NO_FATAL_FAILURE(Start());

@@ -1,4 +1,3 @@
-// One operation at a time on each volume.
 #pragma once
 
 #include <memory>
@@ -12,12 +11,13 @@
 
 namespace csi_proxy::sample_driver {
 
-// Thread-safe. Orchestrators keep calls for one volume apart, but may lose track and call again;
-// the plugin refuses what comes too early
+// Allows one operation at a time for each volume. Orchestrators try to do the same, but may lose
+// track and call again; the plugin must then refuse
 // (https://github.com/container-storage-interface/spec/blob/v1.13.0/spec.md#concurrency).
+// Thread-safe.
 class VolumeLocks {
  public:
-  // Holds the volume as long as the result lives. ABORTED when it is held already.
+  // Locks the volume until the result is destroyed. Returns ABORTED if it is locked.
   absl::StatusOr<std::shared_ptr<void>> Acquire(const std::string& volume_id) {
     std::lock_guard lock(mutex_);
     if (!held_.insert(volume_id).second) {

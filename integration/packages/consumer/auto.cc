@@ -1,5 +1,5 @@
-// A program with both backends, which takes the mode its argument names because of what it finds;
-// and with the C interface, which must bear that its messages are here already.
+// Fails unless a program with both backends chooses the mode that its argument names. Also links
+// the C interface, which must tolerate that its messages are registered already.
 #include <iostream>
 #include <string>
 

@@ -1,5 +1,5 @@
-// Ends with 0 when the program has the backends its arguments name, and no others. It is linked
-// with several sets of libraries.
+// Exits with 0 if the program has exactly the backends that its arguments name. It is linked with
+// several sets of libraries.
 #include <iostream>
 #include <set>
 #include <string>

@@ -9,7 +9,7 @@
 using namespace csi_proxy;  // NOLINT: a short program
 
 int main() {
-  // Without a node it is this machine; Mode::kRemote is the service; Mode::kAuto is what there is.
+  // By default the node is this machine; Mode::kRemote means the service, Mode::kAuto either.
   auto connection = Connect({.mode = Mode::kEmbedded, .node = Node::Simulated().value()}).value();
   disk::v1::Client disks(connection);
   volume::v1::Client volumes(connection);

@@ -1,4 +1,4 @@
-// The direct library: a raw disk becomes a mounted volume without API versions and protobuf.
+// Mounts a raw disk's volume by the direct library, without API versions and protobuf.
 #include "csi_proxy/node.h"
 
 #include <iostream>

@@ -1,4 +1,4 @@
-// The service's disks, over its pipe.
+// Lists disks by the service's pipe.
 #include <iostream>
 
 #include "csi_proxy/disk/v1/client.h"

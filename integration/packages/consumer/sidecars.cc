@@ -1,4 +1,4 @@
-// A driver's sidecars, and a driver that does not come.
+// Starts a driver's sidecars without the driver; they must report UNAVAILABLE.
 #include "csi_proxy/sidecars.h"
 
 #include <chrono>

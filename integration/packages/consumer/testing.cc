@@ -1,4 +1,4 @@
-// A driver's test: a disk is attached, staged and published, and pulled out.
+// Tests a driver on a simulated node: a disk is attached, staged, published and pulled out.
 #include <iostream>
 
 #include "csi_proxy/disk/v1/client.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr char kStaging[] = R"(C:\var\lib\kubelet\plugins\example\globalmount)";
 constexpr char kTarget[] = R"(C:\var\lib\kubelet\pods\pod-1\pvc-1)";
 
-// The driver's part, with whatever node the connection is to.
+// The driver's part; the connection may lead to any node.
 void StageAndPublish(const std::shared_ptr<Connection>& connection, uint32_t number) {
   disk::v1::Client disks(connection);
   volume::v1::Client volumes(connection);

@@ -1,5 +1,5 @@
-// A driver that registers itself and answers for its health, with its own code of CSI, and the
-// kubelet that finds it: all that the library must live beside in one process.
+// A driver with its own code of CSI that uses the sidecars library, and its kubelet: everything
+// that must work beside the library in one process.
 #include <grpcpp/grpcpp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -69,7 +69,7 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
-// All that the address answers, as `HTTP/1.1 200 OK...`; empty if nobody does.
+// Returns the answer to GET /healthz, e.g. `HTTP/1.1 200 OK...`; empty if the connection fails.
 std::string Healthz(int port) {
   const sockaddr_in address = Address(port);
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -89,7 +89,7 @@ bool Answers(int port, const std::string& code) {
   return Healthz(port).find(" " + code + " ") != std::string::npos;
 }
 
-// Acts as a kubelet on the socket of a plugin.
+// Acts as the kubelet on a plugin's socket.
 void Register(const std::string& socket, const std::string& endpoint) {
   const auto kubelet = pluginregistration::Registration::NewStub(
       grpc::CreateChannel("unix://" + socket, grpc::InsecureChannelCredentials()));
