@@ -102,8 +102,7 @@ TEST(FolderAccessTest, DenialsAreNotCountedOn) {
   EXPECT_THAT(ChangesOf(Owned({{.allows = false, .rights = kFull, .sid = kUsers}}), {}), IsEmpty());
 }
 
-// The lists that the installer sets must be safe by its own rule. The SDDL's rights are written as
-// numbers.
+// The lists that the installer sets must be safe by its own rule. Rights are in numbers.
 TEST(FolderAccessTest, TheListsThatAreGivenAreProtectedAndOwnedByAdministrators) {
   for (const FolderUse use : {FolderUse::kPrograms, FolderUse::kLogs}) {
     EXPECT_THAT(ProtectedSddl(use), HasSubstr("O:BAD:P("));

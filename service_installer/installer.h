@@ -29,8 +29,7 @@ struct InstallRequest {
   // The wanted settings, except `config.command`.
   ServiceConfig config;
   std::filesystem::path program;
-  // A folder that contains both programs. They are copied into the folder of `program` after that
-  // has been made safe.
+  // A folder with both programs, which are copied beside `program` once its folder is safe.
   std::optional<std::filesystem::path> source = {};
   // The flags of the service. nullopt: unchanged.
   std::optional<std::vector<std::string>> flags;

@@ -54,8 +54,7 @@ absl::Status Installer::MakeFoldersSafe(const InstallRequest& request,
   if (!safe.ok()) return safe;
 
   const std::optional<fs::path> log = LogFile(flags);
-  // A relative path is below System32, where the service manager starts services, and needs no
-  // check.
+  // A relative path is below System32, where the service manager starts services, and is safe.
   if (!log.has_value() || !log->has_root_path()) return absl::OkStatus();
   // The program's folder is safe already, and its users must keep their right to run the program.
   if (log->parent_path() != folder) {

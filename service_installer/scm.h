@@ -42,8 +42,7 @@ class ServiceManager {
   virtual absl::Status Delete(const std::string& name) = 0;
 
   // Start() and Stop() only request a state; Status() shows the outcome. OK if the service has the
-  // state already. Stop() returns UNAVAILABLE while the service accepts none, for example at its
-  // start.
+  // state already. Stop() returns UNAVAILABLE while a service accepts none, e.g. at its start.
   virtual absl::Status Start(const std::string& name) = 0;
   virtual absl::Status Stop(const std::string& name) = 0;
 
@@ -63,8 +62,7 @@ class ServiceManager {
   virtual absl::Status RemoveEventSource(const std::string& source) = 0;
 };
 
-// The settings that the system refused when the service was created or changed. Wine refuses
-// several.
+// The settings that the system refused when a service was created or changed, several under Wine.
 using Refused = std::vector<std::string>;
 
 // Opens this machine's service manager. PERMISSION_DENIED if the caller is not an administrator.

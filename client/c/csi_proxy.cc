@@ -34,8 +34,7 @@ void Empty(csi_proxy_bytes* out) {
   if (out != nullptr) *out = {nullptr, 0};
 }
 
-// Copies `text` into memory that the caller owns. Returns false if there is no memory. Does nothing
-// if `out` is null.
+// Copies `text` into memory of the caller, unless `out` is null. Returns false if memory is short.
 bool Give(absl::string_view text, csi_proxy_bytes* out) {
   if (out == nullptr || text.empty()) return true;
   auto* const data = static_cast<uint8_t*>(std::malloc(text.size()));

@@ -49,8 +49,7 @@ bool Handles::CloseNode(uint64_t node) {
   closed->closing.Cancel();
   while (!closed->gate.AwaitEmpty(absl::Now() + kLongWait)) {
   }
-  // Destroyed here rather than with the last reference, so that nothing of the node runs when
-  // CloseNode() returns.
+  // Destroyed here, so that nothing of the node runs when CloseNode() returns.
   closed->rpcs.reset();
   closed->opened = {};
   return true;

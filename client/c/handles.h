@@ -47,8 +47,7 @@ class Handles {
   static Handles& Get();
 
   uint64_t AddNode(OpenedNode node);
-  // Enters the gate of a node and returns the node; the caller must leave the gate. Null if the
-  // node is closed.
+  // Enters the gate of a node, which the caller must leave. Returns null if the node is closed.
   std::shared_ptr<OpenNode> EnterNode(uint64_t node);
   // Removes a node, cancels its calls, waits for them to end and destroys the node. Returns false
   // if there is no such node.
@@ -56,8 +55,7 @@ class Handles {
 
   // Announces a call. Returns 0 if there is no such node.
   uint64_t AddCall(uint64_t node);
-  // Begins an announced call. Null if the call was not announced for this node, or has begun
-  // already.
+  // Begins a call. Null if it was not announced for this node, or has begun already.
   std::shared_ptr<Cancellable> BeginCall(uint64_t node, uint64_t call);
   void EndCall(uint64_t call);
   void CancelCall(uint64_t call);

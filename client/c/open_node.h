@@ -13,14 +13,13 @@ namespace csi_proxy::c {
 
 struct OpenedNode {
   std::shared_ptr<Node> node;
-  // Calls a method of csi_proxy.simulated.Admin with a serialized request. Null unless the node is
-  // simulated.
+  // Calls a method of csi_proxy.simulated.Admin with a serialized request. Null on other nodes.
   std::function<absl::StatusOr<std::string>(absl::string_view method, const std::string& request)>
       administer = nullptr;
 };
 
-// Opens the node that `json` describes. INVALID_ARGUMENT naming the option, or the place of the
-// mistake in the JSON.
+// Opens the node that `json` describes. INVALID_ARGUMENT naming the option, or the place in the
+// JSON.
 absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log);
 
 // Does what Node::Simulated() does. Each library links one of two definitions: simulation.cc, or,

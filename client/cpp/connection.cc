@@ -16,8 +16,7 @@ namespace csi_proxy {
 namespace client {
 namespace {
 
-// Null if the mode is not linked. Constant-initialized, because RegisterBackend() runs before
-// main().
+// Null if the mode is not linked. Constant-initialized: RegisterBackend() runs before main().
 constinit std::atomic<const RemoteBackend*> remote_backend = nullptr;
 constinit std::atomic<const EmbeddedBackend*> embedded_backend = nullptr;
 

@@ -21,8 +21,7 @@ struct ContainerSigns {
   std::string user_sid;
 };
 
-// Returns FAILED_PRECONDITION, saying how to embed in spite of it, if a sign of a container is
-// present or unknown.
+// Returns FAILED_PRECONDITION, saying how to embed all the same, if a sign is present or unknown.
 absl::Status CheckOutsideContainers(const ContainerSigns& signs);
 
 // Reads the signs of this process. Windows only.

@@ -40,8 +40,7 @@ absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
 
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& path) {
   grpc::ChannelArguments arguments;
-  // gRPC shares subchannels of equal targets, but a subchannel to the service before its restart
-  // must not be used again.
+  // A subchannel to the service before its restart, which gRPC would share, must not be used again.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);

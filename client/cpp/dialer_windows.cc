@@ -19,8 +19,7 @@ namespace {
 // because go-winio's listener never serves its first.
 constexpr absl::Duration kFirstPatience = absl::Seconds(1), kMostPatience = absl::Seconds(8);
 
-// The pause after a failed attempt of any caller: kFirstPause, doubled each time up to
-// kLongestPause.
+// The pause after an attempt of any caller failed: kFirstPause, doubled up to kLongestPause.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
@@ -119,8 +118,7 @@ struct RemoteChannel::Dialer::State {
     pause = std::min(pause * 2, kLongestPause);
   }
 
-  // Returns the connection, which must not be used again. The caller must destroy it without
-  // holding the mutex.
+  // Returns the connection, which must not be used again, nor destroyed while holding the mutex.
   Attempt Discard() {
     if (!current.progress->answered()) Fail(absl::UnavailableError("it does not answer"));
     return std::exchange(current, {});

@@ -1,5 +1,4 @@
-// The nodes that this library makes: a managed node that limits and counts the calls of versioned
-// clients.
+// The nodes that this library makes, which limit and count the calls of versioned clients.
 #pragma once
 
 #include <iterator>

@@ -9,8 +9,7 @@
 
 namespace csi_proxy::client {
 
-// Returns the path of the pipe `name`: `\\.\pipe\<name>` on Windows, otherwise `<socket
-// directory>/<name>.sock`.
+// Returns `\\.\pipe\<name>` on Windows, otherwise `<socket directory>/<name>.sock`.
 std::string PipePath(const ClientOptions& options, absl::string_view name);
 
 // Returns the path of the pipe of one version.

@@ -19,8 +19,7 @@ constexpr absl::Duration kCancellationPoll = absl::Milliseconds(10);
 // How long gRPC may take to end a call after its deadline or its cancellation.
 constexpr absl::Duration kGrace = absl::Milliseconds(200);
 
-// Waits for the end of a call, and cancels it when its caller does. Returns false if gRPC does not
-// end the call.
+// Waits for the end of a call, and passes on a cancellation. Returns false if gRPC does not end it.
 bool WaitForEnd(PendingCall& call, const CallContext& context) {
   absl::Time give_up = context.deadline() + kGrace;
   bool cancelled = false;

@@ -13,8 +13,7 @@ namespace csi_proxy::client {
 namespace {
 
 // The pause before the next attempt to connect to a pipe that is missing or not served:
-// kFirstPause, doubled each time up to kLongestPause. Between attempts the call checks whether its
-// caller has cancelled it.
+// kFirstPause, doubled up to kLongestPause. In between, the call checks for a cancellation.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 

@@ -26,8 +26,7 @@ namespace {
 
 constexpr char kAdminFile[] = "server/simulator/admin.proto";
 
-// Returns a key that sorts the preferred version first: v1, then v2alpha1, then betas, then alphas,
-// newer before older.
+// Returns a key that sorts v1 first, then v2alpha1, betas, alphas; newer before older.
 std::tuple<int, int, int> Preference(const std::string& version) {
   enum Stage { kStable, kNext, kBeta, kAlpha };
   int major = 0, minor = 0, stage = kStable;

@@ -1,5 +1,4 @@
-// Every released rpc with its documentation, from the API files' descriptors, built into the
-// program.
+// Every released rpc with its documentation, from descriptors that are built into the program.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -54,9 +53,8 @@ class Catalog {
   absl::StatusOr<std::vector<std::string>> VersionsFor(absl::string_view group,
                                                        absl::string_view version) const;
 
-  // Finds a method by its name, in any case and with or without dashes. If `version` is empty,
-  // takes the preferred version that has the method. INVALID_ARGUMENT lists the names that exist
-  // and the nearest one.
+  // Finds a method by name, in any case and with or without dashes. An empty version stands for the
+  // preferred one that has it. INVALID_ARGUMENT lists the names that exist and the nearest one.
   absl::StatusOr<Method> Find(absl::string_view group, absl::string_view method,
                               absl::string_view version) const;
 
@@ -81,8 +79,7 @@ class Catalog {
   std::vector<std::pair<std::string, std::string>> secrets_;  // Group and Plain() field name.
 };
 
-// Returns the name in lower case without `-` and `_`, so that `--disk-number`, `disk_number` and
-// `diskNumber` are equal.
+// Returns the name in lower case without `-` and `_`: `diskNumber` and `disk-number` are equal.
 std::string Plain(absl::string_view name);
 
 // Returns get-volume-id-from-target-path for `GetVolumeIDFromTargetPath`, disk-ids for `diskIDs`.

@@ -31,9 +31,8 @@ constexpr char kBash[] = R"(_csi_proxyctl() {
 complete -F _csi_proxyctl csi-proxyctl
 )";
 
-// PowerShell compares a hash table's keys without case. Windows PowerShell 5.1 calls no completer
-// for a word that is `-` or begins with one dash (PowerShell issue 2912), but calls it for an empty
-// word and for `--a`.
+// PowerShell compares a hash table's keys without case. Windows PowerShell 5.1 calls a completer
+// for an empty word and for `--a`, but not for `-` or `-a` (PowerShell issue 2912).
 constexpr char kPowerShell[] =
     R"(Register-ArgumentCompleter -Native -CommandName 'csi-proxyctl', 'csi-proxyctl.exe' -ScriptBlock {
   param($word, $ast, $cursor)
@@ -74,8 +73,7 @@ constexpr char kPowerShell[] =
 struct Shell {
   const char* name;
   const char* script;
-  // Rows of the table: the words that follow exactly these, and those that follow these and any
-  // others.
+  // Rows of the table: words after exactly these, and words after these and any others.
   const char* after;
   const char* after_and_later;
   // Printed before the script.

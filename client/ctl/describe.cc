@@ -15,8 +15,7 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// Returns the type of a field: `uint32`, `AuthType: NONE|ONE_WAY_CHAP`, `list of string`, `map from
-// uint32 to DiskIDs`.
+// Returns the type of a field: `uint32`, `AuthType: NONE|CHAP`, `list of string`, `map from ...`.
 std::string TypeText(const pb::FieldDescriptor& field) {
   if (field.is_map()) {
     return absl::StrCat("map from ", TypeText(*field.message_type()->map_key()), " to ",
@@ -87,8 +86,7 @@ std::string Wrap(absl::string_view text, size_t indent) {
   return wrapped;
 }
 
-// Returns a name in the left column and its text in the right one, on the lines below if it is
-// long.
+// Returns a name in the left column, with its text in the right one or on the lines below.
 std::string Entry(size_t indent, const std::string& name, const std::string& text) {
   const std::string left = std::string(indent, ' ') + name;
   if (text.empty()) return left + "\n";

@@ -109,8 +109,7 @@ TEST_F(DescribeTest, HelpTellsOfNestedFieldsEnumsSecretsAndLists) {
   EXPECT_THAT(out_.str(), HasSubstr("\n  --json, other_open (list of OtherOpen)"));
 }
 
-// Errors come from the version's comment, or else the hub's, and from those of fields and the
-// group.
+// Errors come from the comments of the version, or else the hub, and of fields and the group.
 TEST_F(DescribeTest, HelpNamesTheErrorsOfTheComments) {
   ASSERT_EQ(Help({"storage", "StageVolume"}), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("\n  NOT_FOUND when there is no such disk\n"));

@@ -20,8 +20,8 @@ namespace {
 constexpr absl::Duration kConnectTimeout = absl::Milliseconds(500);
 constexpr absl::Duration kTimeout = absl::Seconds(2);
 
-// The method of gRPC's health protocol. An empty request asks about the whole server, and the
-// answer has one field.
+// gRPC's health protocol: an empty request asks about the whole server, and an answer has one
+// field.
 constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
 constexpr int kStatusField = 1;
 constexpr uint64_t kServing = 1;

@@ -32,8 +32,7 @@ std::string UtcText(absl::Time time);
 // Returns a size for people: `1.5 GiB`, `100 MiB`, `512 KiB`, `17 bytes`.
 std::string SizeText(uint64_t bytes);
 
-// Returns the text of a field for a table. `index` must be -1 for a singular field, otherwise that
-// of an element.
+// Returns a field's text for a table. `index` must be -1 for a singular field, else an element's.
 std::string ValueText(const google::protobuf::Message& message,
                       const google::protobuf::FieldDescriptor* field, int index);
 

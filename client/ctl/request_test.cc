@@ -57,8 +57,7 @@ std::string ValueFor(const std::string& flag) {
   return "7";
 }
 
-// Counts the fields of a message that can be given as flags, by the descriptor only. Adds the other
-// fields to `not_flags`.
+// Counts by the descriptor the fields that can be flags, and adds the others to `not_flags`.
 int CountFields(const pb::Descriptor& type, std::vector<std::string>* not_flags) {
   int count = 0;
   for (int i = 0; i < type.field_count(); ++i) {

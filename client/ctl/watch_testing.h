@@ -11,8 +11,7 @@
 
 namespace csi_proxy::ctl::watch {
 
-// A service with given answers, and a clock that `sleep` advances. A watch ends after the last
-// answer.
+// Gives the test's answers, and a clock that `sleep` advances. A watch ends after the last answer.
 class GivenAnswersTest : public testing::Test {
  protected:
   explicit GivenAnswersTest(absl::Time now) : now_(now) {}

@@ -12,15 +12,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// abiVersion is CSI_PROXY_ABI_VERSION of client/include/csi_proxy/csi_proxy.h, which this file
-// binds.
+// abiVersion is CSI_PROXY_ABI_VERSION of csi_proxy/csi_proxy.h, which this file binds.
 const abiVersion = 1
 
 // Does not compile on 32-bit platforms, because 64-bit values are passed to C as single words.
 const _ = uintptr(1 << 63)
 
-// library is a loaded library. It is never unloaded, because its threads and abandoned calls may
-// run in it at any time.
+// library is a loaded library. It is never unloaded, because its threads may run at any time.
 type library struct {
 	open, begin, invoke, cancel, close, free uintptr
 }

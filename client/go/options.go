@@ -50,14 +50,12 @@ func WithWorkingDirs(dirs ...string) Option {
 	return func(o *options) { o.node.WorkingDirs = dirs }
 }
 
-// WithAllowedServices sets the Windows services that calls may start and stop, by default all.
-// Embedded mode.
+// WithAllowedServices sets the Windows services that calls may start and stop. Embedded mode.
 func WithAllowedServices(names ...string) Option {
 	return func(o *options) { o.node.AllowedServices = names }
 }
 
-// WithPlainSMB permits SMB mappings without encryption. Embedded mode; the service has the flag
-// -require-privacy.
+// WithPlainSMB permits unencrypted SMB mappings. Embedded mode; the service has -require-privacy.
 func WithPlainSMB() Option {
 	return func(o *options) { o.node.AllowPlainSMB = true }
 }
@@ -79,8 +77,7 @@ func WithSimulatedNode(scenario string) Option {
 
 // Limits are the limits of each API group of an embedded node. Zero is the default.
 type Limits struct {
-	// The number of calls that run at once (16), and of those that may wait (256). Further calls get
-	// codes.ResourceExhausted.
+	// The number of calls that run at once (16), and wait (256) before codes.ResourceExhausted.
 	Calls, Queued int
 	// How long a call may take, even if its deadline is later (10 minutes).
 	CallDuration time.Duration

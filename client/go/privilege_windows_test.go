@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A process with the Administrators group for denials only, as before elevation, may not manage
+// Before elevation, a process has the Administrators group for denials only and may not manage
 // storage.
 func TestOnlyAnAdministratorMayManageStorage(t *testing.T) {
 	if may, _ := mayManageStorage(); !may {

@@ -28,8 +28,7 @@ constexpr size_t kLongestName = 63;
 
 bool AlphaNumeric(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); }
 
-// Returns the path of the registration socket. The directory may end with a separator: on Windows
-// either kind.
+// Returns the path of the socket. The directory may end with a separator, on Windows either kind.
 std::string RegistrationSocket(std::string directory, const std::string& driver_name) {
   if (!directory.ends_with('/') && !directory.ends_with('\\')) directory += '/';
   return absl::StrCat(directory, driver_name, "-reg.sock");
@@ -54,8 +53,7 @@ class Patience {
     time_ = first_;
     until_.reset();
   }
-  // The kubelet has not called the socket, which is replaced. Returns true if this is worth a log
-  // line.
+  // The socket was not called and is replaced. Returns true if this is worth a log line.
   bool Lost() {
     time_ = back_off_.Failed();
     until_.reset();
@@ -260,8 +258,7 @@ void Registrar::Watch() {
       why = Remade::kGone;
     }
     SetRegistered(false);
-    // While a pod is replaced there are two registrars of the driver. The other one keeps its
-    // socket and the marker.
+    // While a pod is replaced, a second registrar of the driver keeps its socket and the marker.
     const absl::StatusOr<bool> exists = SocketExists(socket_path_);
     if (!exists.ok() || *exists) {
       if (!std::exchange(said, true)) {

@@ -24,8 +24,7 @@ namespace csi_proxy::sidecars {
 // name becomes part of a file name.
 absl::Status CheckDriverName(absl::string_view name);
 
-// The metadata of a registrar's own GetInfo call, by which it checks its health. The kubelet sends
-// none.
+// The metadata by which a registrar marks its own GetInfo calls. The kubelet sends none.
 inline constexpr char kHealthMetadata[] = "csi-registration-health";
 
 // The plugin registration service, which a plugin serves and the kubelet calls
@@ -53,8 +52,7 @@ class Registrar {
 
   bool registered() const;
 
-  // Returns 200 if the socket exists and this registrar answers on it, otherwise 404 or 500 with
-  // the reason.
+  // Returns 200 if this registrar answers on the socket, otherwise 404 or 500 with the reason.
   HttpAnswer Health() const;
 
  private:

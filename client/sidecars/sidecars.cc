@@ -309,8 +309,7 @@ absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions option
   if (options.livenessprobe && options.livenessprobe->log == nullptr) {
     options.livenessprobe->log = options.log;
   }
-  // Each component has its own limit, so that lines about probes do not displace lines about the
-  // registration.
+  // One limit per component, so that lines about probes do not displace those about registration.
   for (LogFunction* log : {&options.log, options.registrar ? &options.registrar->log : nullptr,
                            options.livenessprobe ? &options.livenessprobe->log : nullptr}) {
     if (log != nullptr) *log = LimitedLog(std::move(*log));

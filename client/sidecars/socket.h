@@ -30,8 +30,7 @@ absl::Status RemoveSocket(const std::string& path);
 // SYSTEM, as which the kubelet runs, and administrators. Thread-safe.
 class SocketServer {
  public:
-  // `service` is not owned and must outlive the server. UNAVAILABLE naming the path if the process
-  // cannot listen there.
+  // `service` is not owned and must outlive the server. UNAVAILABLE naming the path on failure.
   static absl::StatusOr<std::unique_ptr<SocketServer>> Listen(std::string path,
                                                               grpc::Service* service);
   // Ends the calls under way, and removes the socket if in_place().

@@ -92,8 +92,7 @@ class Server final : public SocketServer {
 
  private:
   // Serves connections until stopped. gRPC's threads wake up several times a second while any gRPC
-  // object exists, so a gRPC server only exists while there is a connection, and for kLingerMs
-  // after.
+  // object exists, so a gRPC server only exists during connections and for kLingerMs afterwards.
   void Accept(std::unique_ptr<grpc::Server> server) {
     // Duplicates of the connections' descriptors; gRPC owns the originals.
     std::vector<UniqueFd> connections;

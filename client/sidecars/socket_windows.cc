@@ -64,8 +64,7 @@ class WindowsServer final : public SocketServer {
     listener_.reset();
     // Repeated, in case Windows refused to delete the file while the socket was listening.
     if (file_.has_value()) file_->Remove().IgnoreError();
-    // Before Shutdown(), because a write to a client that does not read keeps gRPC from ending the
-    // connection.
+    // Before Shutdown(), because gRPC cannot end a connection while a write to it is stuck.
     live_->HangUp();
     server_->Shutdown(std::chrono::system_clock::now());
   }

@@ -1,5 +1,4 @@
-// The part of socket_windows.cc that takes any address. Tests use TCP, because Wine has no Unix
-// sockets.
+// The part of socket_windows.cc that takes any address. Tests use TCP, for lack of Unix sockets.
 #pragma once
 
 #include "server/rpc/pipe/socket.h"

@@ -1,5 +1,4 @@
-// gRPC over Windows sockets, by the code for Unix sockets but over TCP, because Wine 8 has no Unix
-// sockets.
+// gRPC over Windows sockets. TCP instead of Unix sockets, which Wine 8 lacks.
 #include "client/sidecars/socket_testing_windows.h"
 // Must follow winsock2.h.
 #include <gmock/gmock.h>
@@ -133,8 +132,7 @@ std::string CallWithoutLimit() {
   const auto text = [](const std::string& value) {
     return static_cast<char>(value.size()) + value;
   };
-  // POST and http by index, then headers by the index of their name in the static table of RFC
-  // 7541.
+  // POST and http by index, then names by their index in the static table of RFC 7541.
   const std::string headers = "\x83\x86\x04" + text(path) + '\x01' + text("localhost") +
                               "\x0f\x10" + text(type) + '\0' + text("te") + text("trailers");
   const auto frame = [](char kind, char flags, const std::string& body) {

@@ -33,8 +33,7 @@ int ExitCodeOf(const Diagnosis& diagnosis);
 inline constexpr absl::Duration kLinkFollows = absl::Seconds(5);
 
 // Looks for faults of these kinds, which must be in kKinds, passes the plan to `show`, and with
-// consent repairs each after looking at it again. Pauses by `wait`. Returns an error if the service
-// answers no call.
+// consent repairs each after a second look. Pauses by `wait`. Fails if the service answers no call.
 absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
                                const std::function<void(const Repairs& plan)>& show,
                                const Consent& consent,

@@ -17,8 +17,8 @@ class Redactor {
   // `\`, or alone in a field. Ignores values that identify nothing (`None`, zeros, Administrator).
   void Know(absl::string_view kind, absl::string_view value);
 
-  // Masks known values, IQNs, SIDs of accounts, ids of volumes, and IP and Ethernet addresses
-  // except 127.0.0.1.
+  // Masks known values, IQNs, account SIDs, volume ids, and IP and Ethernet addresses but
+  // 127.0.0.1.
   std::string Apply(absl::string_view text);
 
  private:

@@ -14,8 +14,7 @@ namespace {
 constexpr absl::Duration kDiskArrival = absl::Seconds(30);
 constexpr absl::Duration kPoll = absl::Milliseconds(250);
 
-// Returns the portal's fields. The port is optional. The service accepts IPv6 without brackets,
-// too.
+// Returns the portal's fields. The port is optional, and so are the brackets of IPv6.
 Fields Portal(const Attempt& attempt) {
   const std::string& text = attempt.options().iscsi_portal();
   const absl::StatusOr<HostPort> portal = HostPort::Parse("", text);

@@ -17,8 +17,7 @@ struct RpcNumbers {
   double finished = 0;
   // The finished calls that did not end with OK.
   double failed = 0;
-  // The number of calls that took at most a time, keyed by that time in seconds. The last key is
-  // infinite.
+  // The number of calls by the seconds that they took at most; the last key is infinite.
   std::map<double, double> within;
 };
 
@@ -41,13 +40,11 @@ struct Numbers {
   absl::Time started = absl::InfinitePast();
 };
 
-// Parses the service's metrics. INVALID_ARGUMENT if the text is not in Prometheus' format, or comes
-// from another program.
+// Parses the service's metrics. INVALID_ARGUMENT if the text is malformed or another program's.
 absl::StatusOr<Numbers> ReadNumbers(absl::string_view exposition);
 
-// Returns the increase of counters between two moments, of which `before` must be the earlier, and
-// the present value of everything else. If the service has restarted in between, its counters count
-// from the restart.
+// Returns the increase of counters since `before`, which must be earlier, and the present value of
+// everything else. If the service has restarted in between, its counters count from the restart.
 Numbers Since(const Numbers& before, const Numbers& now);
 
 // Returns the seconds that a fraction `part` (0.99) of the calls did not exceed, interpolated

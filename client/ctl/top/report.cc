@@ -35,8 +35,7 @@ std::string Rate(const Report& report, double per_second) {
   return report.seconds() > 0 ? absl::StrFormat("%.1f", per_second) : "-";
 }
 
-// Returns a table of at most `limit` rows below its head, and the number of further rows. Returns
-// "" if there are no rows.
+// Returns a table of at most `limit` rows and the number of further ones; "" if there are no rows.
 std::string Table(std::vector<Row> rows, int limit) {
   if (rows.size() <= 1) return "";
   const size_t kept = std::min(rows.size(), static_cast<size_t>(limit) + 1);

@@ -41,7 +41,7 @@ func with(option csiproxy.Option) Option {
 	return func(c *config) { c.options = append(c.options, option) }
 }
 
-// WithWorkingDirs sets the directories that paths in calls must lead into. The default is
+// WithWorkingDirs sets the directories that paths in calls must lead into, by default
 // C:\var\lib\kubelet.
 func WithWorkingDirs(dirs ...string) Option { return with(csiproxy.WithWorkingDirs(dirs...)) }
 

@@ -168,8 +168,8 @@ type Fault struct {
 	// rpcs: the call fails with Code before it changes anything. Calls from the node to Windows are
 	// "win32.*" and "wmi.*"; server/simulator/README.md lists them.
 	Operation string
-	// Resource is the object that the request names: a disk number, volume id, path, share, IQN or
-	// service. "" is any.
+	// Resource is the object in the request: a disk number, volume id, path, share, IQN or service; ""
+	// is any.
 	Resource string
 	// Times is the number of operations that the fault hits. 0 is all of them.
 	Times uint32

@@ -18,8 +18,8 @@ func fullPath(path string) string {
 	return path
 }
 
-// Disk returns the disk with that number, or nil. The node has the disks of an iSCSI target only
-// while it is connected.
+// Disk returns the disk with that number, or nil. An iSCSI target's disks are there while it is
+// connected.
 func (s *State) Disk(number uint32) *Disk {
 	for i := range s.Disks {
 		if s.Disks[i].Number == number {

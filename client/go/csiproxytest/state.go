@@ -26,8 +26,7 @@ const (
 type Disk struct {
 	Number    uint32 `field:"1,number"`
 	SizeBytes uint64 `field:"2,size_bytes"`
-	// GrownSizeBytes is the hardware's size if Windows has yet to notice that the disk has grown, or
-	// 0.
+	// GrownSizeBytes is the hardware's size if Windows has yet to notice it, otherwise 0.
 	GrownSizeBytes uint64 `field:"3,grown_size_bytes"`
 	// Location is in the form of Windows: `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`.
 	Location     string         `field:"4,location"`
@@ -82,8 +81,7 @@ const (
 	Junction FileKind = 3
 )
 
-// File is an entry of a volume or of a share. A directory with entries may be missing from the
-// list.
+// File is an entry of a volume or of a share. A directory that contains entries may be left out.
 type File struct {
 	// Path is relative to the root of the volume or share: `var\lib\kubelet`.
 	Path      string   `field:"1,path"`

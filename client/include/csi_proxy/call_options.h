@@ -21,8 +21,7 @@ namespace client {
 
 inline constexpr absl::Duration kDefaultTimeout = absl::Minutes(1);
 
-// Returns the context of a call that starts now. Fields that `options` leaves unset come from
-// `defaults`.
+// Returns the context of a call that starts now. `defaults` replaces options that are not set.
 inline CallContext MakeCallContext(const CallOptions& defaults, const CallOptions& options) {
   absl::Duration timeout = options.timeout;
   if (timeout == absl::ZeroDuration()) timeout = defaults.timeout;

@@ -36,8 +36,7 @@ enum class Mode {
   kAuto,
   // Calls go to the service, over its pipes. REQUIRES: the library csi_proxy::client is linked.
   kRemote,
-  // Calls run the service's code on the calling thread. REQUIRES: the library csi_proxy::embedded
-  // is linked.
+  // Calls run in this process, on the calling thread. REQUIRES: csi_proxy::embedded is linked.
   kEmbedded,
 };
 
@@ -51,9 +50,8 @@ struct ClientOptions {
   // service restarts. Then the call fails with UNAVAILABLE.
   absl::Duration connect_timeout = absl::Seconds(5);
 
-  // Embedded mode: the node to act on. Null: a node with the default NodeOptions that all
-  // connections of the process share: this machine on Windows; elsewhere a simulated node, with a
-  // warning in the log.
+  // Embedded mode: the node to act on. Null: a node with default NodeOptions that all connections
+  // of the process share: this machine on Windows; elsewhere a simulated node, with a warning.
   std::shared_ptr<Node> node = nullptr;
 
   // Receives the mode that kAuto has chosen, with the reason. Null: standard error.

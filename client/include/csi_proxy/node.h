@@ -46,13 +46,11 @@ struct NodeOptions {
   // If true, new SMB mappings require encryption.
   bool require_privacy = true;
   // If true, a call for a share that is already mapped gets PERMISSION_DENIED unless it gives the
-  // credentials with which this node mapped the share. A mapping that this node did not make is
-  // replaced.
+  // credentials with which this node mapped the share. Mappings that others made are replaced.
   bool bind_smb_credentials = false;
 
   // Limits of the versioned clients' calls, per API group: how many run at once, how many more may
-  // wait (further calls get RESOURCE_EXHAUSTED), and how long a call may take even if its deadline
-  // is later.
+  // wait (further calls get RESOURCE_EXHAUSTED), and how long one may take at the most.
   size_t max_calls = 16;
   size_t max_queued = 256;
   absl::Duration max_call_duration = absl::Minutes(10);

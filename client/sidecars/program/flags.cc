@@ -153,8 +153,7 @@ absl::string_view ControllerOf(absl::string_view flag) {
   return "";
 }
 
-// Splits `node-driver-registrar-mode` into the component and its flag. Returns nullopt if the name
-// has no such form.
+// Splits `node-driver-registrar-mode` into component and flag. Returns nullopt for other forms.
 std::optional<std::pair<Component, const FlagRow*>> SplitPrefix(absl::string_view name) {
   for (const Component component : kComponents) {
     absl::string_view rest = name;
@@ -172,8 +171,7 @@ std::optional<std::pair<Component, const FlagRow*>> SplitPrefix(absl::string_vie
 std::optional<GoFlagKind> FindKind(absl::string_view name) {
   if (const FlagRow* row = FindRow(name, std::nullopt); row != nullptr) return row->kind;
   if (const auto split = SplitPrefix(name); split.has_value()) return split->second->kind;
-  // A controller's flag is refused later, with a better message. kBool, because such a flag may
-  // come without a value.
+  // A controller's flag is refused later, with a better message. kBool accepts it without a value.
   if (!ControllerOf(name).empty()) return kBool;
   return std::nullopt;
 }

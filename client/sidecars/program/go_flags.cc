@@ -74,8 +74,7 @@ std::optional<bool> ParseGoBool(absl::string_view text) {
   return std::nullopt;
 }
 
-// Parses an integer as https://pkg.go.dev/strconv#ParseInt does with base 0, but refuses
-// underscores.
+// Parses as https://pkg.go.dev/strconv#ParseInt does with base 0, but refuses underscores.
 std::optional<int64_t> ParseGoInt(absl::string_view text) {
   const bool negative = !text.empty() && text[0] == '-';
   if (negative || (!text.empty() && text[0] == '+')) text.remove_prefix(1);

@@ -119,8 +119,7 @@ int Run(ProgramOptions options) {
 
 int Main(int argc, char** argv) {
 #ifdef __GLIBC__
-  // Many threads mostly wait; with malloc's default, their heaps would be most of the process's
-  // memory.
+  // Otherwise heaps of the many threads that wait would be most of the process's memory.
   mallopt(M_ARENA_MAX, 1);
 #endif
   absl::StatusOr<ProgramOptions> options = ParseProgramOptions(argc, argv);

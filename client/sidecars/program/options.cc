@@ -19,8 +19,7 @@ namespace {
 constexpr auto kRegistrar = Component::kRegistrar;
 constexpr auto kLivenessProbe = Component::kLivenessProbe;
 
-// How long a registrar that runs alone waits for the driver before it exits to be restarted.
-// csi-lib-utils' default.
+// csi-lib-utils' default: a registrar that runs alone exits after this wait, to be restarted.
 constexpr absl::Duration kRegistrarConnectTimeout = absl::Seconds(30);
 
 constexpr absl::string_view kLogGates[] = {"AllAlpha", "AllBeta", "ContextualLogging",

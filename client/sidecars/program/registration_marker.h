@@ -8,8 +8,7 @@
 
 namespace csi_proxy::sidecars {
 
-// Returns the path of `registration` beside the driver's socket, as in node-driver-registrar 2.5 to
-// 2.8.
+// Returns `registration` beside the driver's socket, the file of node-driver-registrar 2.5 to 2.8.
 std::string MarkerFile(absl::string_view kubelet_registration_path);
 
 enum class Marker {

@@ -27,8 +27,7 @@ constexpr std::chrono::seconds kIdle{1};
 
 }  // namespace
 
-// Shared with its threads, which end by themselves: Finish() cannot wait for a thread whose flush
-// Windows does not end.
+// Shared with its threads, because Finish() cannot wait for a flush that Windows does not end.
 class Closer::State : public std::enable_shared_from_this<Closer::State> {
  public:
   State(std::shared_ptr<PipeCalls> calls, absl::Duration patience, ThreadStarter start_thread)

@@ -29,8 +29,7 @@ namespace {
 
 constexpr size_t kReadBytes = 8 << 10;
 
-// How many reads may complete at once in a row before the thread yields, so that one busy client
-// cannot hold it.
+// How many reads may complete at once in a row before the thread serves other clients.
 constexpr int kReadsInARow = 4;
 
 // The most bytes that an endpoint holds back.
@@ -44,8 +43,7 @@ void Append(const grpc_slice_buffer& slices, std::string* text) {
   }
 }
 
-// A stream in the form that gRPC uses. References are counted: gRPC has one, and so has each
-// operation under way.
+// A stream in gRPC's form. gRPC and each operation under way hold a reference.
 class Endpoint final : public grpc_endpoint, public FrameHolder {
  public:
   explicit Endpoint(Connection connection) : connection_(std::move(connection)) {
@@ -79,8 +77,8 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
 
   ~Endpoint() { NotifyClosed(); }
 
-  // Reports the end at once, because gRPC keeps the endpoint of a broken connection as long as the
-  // channel exists.
+  // Reports the end early, because gRPC keeps a broken connection's endpoint until the channel
+  // goes.
   void NotifyClosed() {
     if (!notified_.exchange(true) && connection_.closed) connection_.closed();
   }
@@ -90,8 +88,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  // Keeps the endpoint, because an operation may end, and release its reference, before the call
-  // that began it returns.
+  // Keeps the endpoint: an operation may end before the call that began it returns.
   class Hold {
    public:
     explicit Hold(Endpoint* endpoint) : endpoint_(endpoint) { endpoint->Ref(); }
@@ -145,8 +142,8 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
       pieces.push_back(read);
     } else if (!connection_.watcher->Read(read, &pieces)) {
       error = ERROR_INVALID_DATA;
-      // No answers are due to this client, and a write that it does not read would keep gRPC from
-      // closing the connection.
+      // Without this, a write that the client does not read would keep gRPC from closing the
+      // connection.
       connection_.stream->Disconnect();
       Shutdown();
     }

@@ -30,18 +30,15 @@ struct Channel {
   // Ends the connection, even if a write is stuck in it. Must be called before destruction.
   std::function<void()> close;
 };
-// Makes a channel over `stream`. `watcher`, which may be null, gets what the server sends by
-// Read().
+// Makes a channel. `watcher`, which may be null, gets what the server sends by Read().
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events,
                    std::unique_ptr<Watcher> watcher = nullptr);
 
-// Returns true if this thread runs a completion for gRPC and has gRPC's execution contexts at the
-// bottom of its stack.
+// Returns true if this thread's stack begins with a completion for gRPC, and its contexts.
 bool InGrpcCompletion();
 
-// Writes the frames that all connections hold back. gRPC's acknowledgements normally wait for the
-// end of their completion, because an answer may follow; this is for calls in a completion that
-// take long. Thread-safe.
+// Writes the frames that all connections hold back until a completion ends, because an answer may
+// follow in it. To be called in a completion before a call that takes long. Thread-safe.
 void WriteHeldFrames();
 
 }  // namespace csi_proxy::pipe

@@ -59,8 +59,7 @@ bool OwnedByAdministrators(const ObjectSecurity& object);
 // Returns true if both DACLs give the same rights to the same accounts in the same order.
 bool SameDacl(const ObjectSecurity& a, const ObjectSecurity& b);
 
-// Returns true if only SYSTEM and Administrators may serve the pipe (make instances of it) and
-// change who may.
+// Returns true if only SYSTEM and Administrators may serve the pipe and change who may.
 bool OnlyAdministratorsServe(const ObjectSecurity& pipe);
 
 // Returns the owner and the DACL of the object behind a handle. REQUIRES: the handle has

@@ -1,5 +1,4 @@
-// Named pipes of Win32: makes server instances, opens them as a client, reads and writes.
-// Independent of gRPC.
+// Named pipes of Win32: server instances, clients, reading and writing. Independent of gRPC.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +26,7 @@ class Security {
   // protected DACL (`D:P`), because without one, or with a null one, everyone could open the pipe
   // (https://learn.microsoft.com/windows/win32/secauthz/null-dacls-and-empty-dacls).
   static absl::StatusOr<Security> Parse(const std::string& sddl);
-  // Parses SDDL for pipes that this process makes, which its user owns and may serve
-  // (SddlForServer()).
+  // Parses SDDL for pipes of this process, which its user owns and may serve (SddlForServer()).
   static absl::StatusOr<Security> ForServer(const std::string& sddl);
 
   SECURITY_ATTRIBUTES attributes() const {
@@ -60,8 +58,7 @@ absl::StatusOr<std::shared_ptr<PipeCalls>> NewPipeCalls(Security security);
 bool Exists(const std::string& path);
 
 // Connects as a client, and tries again until `deadline` while all instances are taken. The server
-// may identify the client, but not impersonate it. NOT_FOUND if there is no such pipe, UNAVAILABLE
-// if it stays busy.
+// may only identify the client. NOT_FOUND if there is no such pipe, UNAVAILABLE if it stays busy.
 absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time deadline);
 
 // Returns the id of the client's process, or 0 if it is unknown.

@@ -20,8 +20,7 @@ extern "C" NTSTATUS NTAPI NtCreateNamedPipeFile(HANDLE* instance, ULONG access,
 namespace csi_proxy::pipe {
 namespace {
 
-// The buffer of each direction. Large enough for a call and its answer, so that neither side waits
-// for the other to read.
+// The buffer of each direction: holds a call or its answer, so that no side waits for the other.
 constexpr DWORD kBufferBytes = 16 << 10;
 
 // Makes an instance as CreateNamedPipeW does, but with WRITE_OWNER, whose bit that function takes

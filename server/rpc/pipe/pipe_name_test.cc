@@ -26,8 +26,7 @@ const ObjectSecurity kGos{.owner = kAdministratorsSid,
                                    {.rights = 0x10000000, .sid = kAdministratorsSid},
                                    {.rights = 0x80000000, .sid = kEveryoneSid}}};
 
-// Does what a listener does: takes the name, makes an instance for each client, and passes it to a
-// Closer.
+// Does what a listener does: takes the name, and makes an instance and a ServerEnd per client.
 class Server {
  public:
   explicit Server(std::shared_ptr<Npfs> npfs, uint32_t id = 1)
@@ -310,8 +309,7 @@ TEST_F(TakeNameTest, ALeftoverWithOurDaclGetsOurOwner) {
   EXPECT_EQ(calls_.Security(*taken)->owner, kSystemSid);
 }
 
-// In console mode the user is an administrator. Another administrator or SYSTEM may have served the
-// pipe before.
+// In console mode the user is an administrator, and another one or SYSTEM may have served before.
 TEST_F(TakeNameTest, AUserInheritsHisOwnLeftoverAndTheGoReleasesOnly) {
   ObjectSecurity users = kOurs;
   users.owner = kUserSid;

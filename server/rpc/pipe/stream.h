@@ -29,10 +29,9 @@ class Stream {
   // Returns `pipe` or `socket`, for error texts.
   virtual const char* kind() const = 0;
 
-  // Begin an operation. If it ends at once, return true and set `result`, and `done` is not called.
-  // Otherwise return false, and `done` is called exactly once, on a thread of the IoPort. A
-  // cancelled operation fails with ERROR_OPERATION_ABORTED, and a read of an ended connection with
-  // another error.
+  // Begin an operation. If it ends at once, return true, set `result` and do not call `done`.
+  // Otherwise return false; `done` is called exactly once, on a thread of the IoPort. A cancelled
+  // operation fails with ERROR_OPERATION_ABORTED, and a read of an ended connection otherwise.
   virtual bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result) = 0;
   virtual bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) = 0;
 
@@ -70,9 +69,8 @@ class Stream {
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Receives bytes from the client that follow those the listener has read. Returns false to end
-  // the connection. `pieces` gets the bytes in pieces, because gRPC keeps a piece as long as it
-  // keeps a byte of it.
+  // Receives bytes from the client, after those the listener has read. Returns false to end the
+  // connection. `pieces` gets them in pieces, because gRPC keeps a piece as long as a byte of it.
   virtual bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) = 0;
   // Receives bytes to the client after the stream has taken all of them.
   virtual void Written(absl::string_view bytes) = 0;

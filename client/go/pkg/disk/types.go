@@ -1,7 +1,6 @@
 package disk
 
-// DiskLocation is the location at which a disk is attached. Parts that Windows does not report are
-// empty.
+// DiskLocation is where a disk is attached. Parts that Windows does not report are empty.
 type DiskLocation struct {
 	Adapter string
 	Bus     string

@@ -37,8 +37,7 @@ struct Fault {
   // fails with `code` before it changes anything. Calls from the node to Windows are `win32.*` and
   // `wmi.*`; server/simulator/README.md lists them.
   std::string operation = {};
-  // The object that the request names: a disk number, volume id, path, share, IQN or service.
-  // Empty: any.
+  // The object in the request: a disk number, volume id, path, share, IQN or service. Empty: any.
   std::string resource = {};
   // How many matching operations the fault hits. 0: all of them.
   uint32_t times = 0;
@@ -70,8 +69,7 @@ class SimulatedNode {
   Node* operator->() const { return node_.get(); }
   const std::shared_ptr<Node>& node() const { return node_; }
 
-  // Attaches a disk, as the cloud does, and returns its number: `disk.number`, or the lowest free
-  // number if that is 0.
+  // Attaches a disk and returns its number: `disk.number`, or the lowest free number if that is 0.
   absl::StatusOr<uint32_t> AttachDisk(const simulated_node::Disk& disk) const;
   // Removes a disk, even if it is mounted. Its content is lost.
   absl::Status DetachDisk(uint32_t number) const;
@@ -85,8 +83,7 @@ class SimulatedNode {
 
   // Adds a share to a file server, and the server if it does not exist.
   absl::Status AddShare(absl::string_view server, absl::string_view share) const;
-  // Sets the password of a user, who is added if necessary. Mappings made with the old password
-  // break.
+  // Sets a user's password, and adds the user if necessary. Mappings with the old password break.
   absl::Status SetSmbPassword(absl::string_view server, absl::string_view user,
                               absl::string_view password) const;
   // Connects or disconnects an SMB server, by its name, or an iSCSI portal, by its address.

@@ -13,8 +13,7 @@ namespace csi_proxy::simulated_node {
 
 enum class FileKind { kDirectory, kFile, kLink, kJunction };
 
-// An entry of a volume or of a share. A directory that contains entries may be missing from the
-// list.
+// An entry of a volume or of a share. A directory that contains entries may be left out.
 struct File {
   // Relative to the root of the volume or share: `var\lib\kubelet`.
   std::string path = {};

@@ -35,8 +35,7 @@ struct Npfs::Pipe {
   std::string path;
   size_t max_instances;
   ObjectSecurity security;
-  // Clients get the first instance that listens. An instance that is being flushed may have been
-  // removed.
+  // Clients get the first instance that listens. One that is being flushed may have been removed.
   std::list<std::shared_ptr<Instance>> instances;
   size_t servers = 0;  // The number of servers' handles.
 };

@@ -25,8 +25,7 @@ type ServiceFactory interface {
 	GetService(name string) (cim.ServiceInterface, error)
 }
 
-// ServiceManagerImpl is a ServiceManager for services that the caller has found. HostAPI starts and
-// stops the node's own.
+// ServiceManagerImpl is a ServiceManager for the caller's services. HostAPI handles the node's own.
 type ServiceManagerImpl struct{}
 
 var _ ServiceManager = ServiceManagerImpl{}
