@@ -61,11 +61,11 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
   std::vector<rpc::CallObserver*> observers = {&call_log_, &unknown_fields_};
   if (metrics_ != nullptr) observers.push_back(metrics_.get());
   for (std::unique_ptr<rpc::CallLimiter>& calls : calls_) {
-    calls =
-        std::make_unique<rpc::CallLimiter>(rpc::Executor::Limits{.max_threads = options.max_calls,
-                                                                 .max_queued = options.max_queued,
-                                                                 .max_away = 2 * options.max_calls},
-                                           observers, options.max_call_duration);
+    calls = std::make_unique<rpc::CallLimiter>(
+        rpc::Executor::Limits{.max_threads = options.max_calls,
+                              .max_queued = options.max_queued,
+                              .max_blocked = 8 * options.max_calls},
+        observers, options.max_call_duration);
   }
   if (metrics_ != nullptr) {
     metrics_->SetGauges(

@@ -18,6 +18,7 @@ absl::Status CallContext::Check() const {
 }
 
 absl::Status CallContext::SleepFor(absl::Duration duration) const {
+  const YieldSlot yielded(*this);
   const absl::Time until = std::min(absl::Now() + duration, deadline_);
   // Windows may end a wait one clock tick early.
   while (!cancelled() && absl::Now() < until) {
@@ -31,7 +32,7 @@ absl::Status CallContext::SleepFor(absl::Duration duration) const {
 }
 
 CallContext CallContext::NoLaterThan(absl::Time time) const {
-  return CallContext(std::min(deadline_, time), cancelled_, peer_, pipe_, place_);
+  return CallContext(std::min(deadline_, time), cancelled_, peer_, pipe_, slot_);
 }
 
 CallContext CallContext::WithTimeout(absl::Duration limit) const {

@@ -40,16 +40,25 @@ TEST(CallContextTest, ASleepEndsWhenTheCallerGoes) {
   EXPECT_EQ(context.Check(), absl::CancelledError("the caller went away"));
 }
 
-TEST(CallContextTest, WhateverIsMadeOfACallIsAtItsPlace) {
-  struct Place final : WorkingPlace {
-    void Leave() override { ++left; }
-    int left = 0;
-  } place;
-  const CallContext context = CallContext().At(&place);
-  context.WithTimeout(absl::Seconds(1)).From(nullptr, "").LeavePlace();
-  context.LeavePlace();
-  EXPECT_EQ(place.left, 2);
-  CallContext().LeavePlace();
+TEST(CallContextTest, TheOutermostWaitYieldsTheSlotOfTheCall) {
+  struct Slot final : SlotHolder {
+    void Yield() override { ++yields; }
+    void Reclaim() override { ++reclaims; }
+    int yields = 0, reclaims = 0;
+  } slot;
+  const CallContext context = CallContext().With(&slot);
+  const CallContext derived = context.WithTimeout(absl::Seconds(1)).From(nullptr, "");
+  {
+    const YieldSlot yielded(derived);
+    EXPECT_TRUE(context.SleepFor(absl::Milliseconds(1)).ok());
+    EXPECT_EQ(slot.yields, 1);
+    EXPECT_EQ(slot.reclaims, 0);
+  }
+  EXPECT_EQ(slot.reclaims, 1);
+  EXPECT_TRUE(context.SleepFor(absl::Milliseconds(1)).ok());
+  EXPECT_EQ(slot.yields, 2);
+  EXPECT_EQ(slot.reclaims, 2);
+  const YieldSlot without(CallContext{});
 }
 
 TEST(CallContextTest, ATimeoutNeverExtends) {

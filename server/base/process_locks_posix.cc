@@ -43,7 +43,6 @@ class FileLocks final : public ProcessLocks {
       if (errno != EWOULDBLOCK && errno != EINTR) {
         return absl::ErrnoToStatus(errno, absl::StrCat("locking ", name));
       }
-      context.LeavePlace();
       if (absl::Status status = context.SleepFor(poll); !status.ok()) {
         return absl::Status(status.code(),
                             absl::StrCat(status.message(), " while another process holds ", name));

@@ -42,19 +42,19 @@ TEST_F(ProcessLocksTest, OneHoldsAndOthersWaitTheirTime) {
   const auto one = Open(), two = Open();
   auto held = one->Acquire(CallContext(), "disk/1");
   ASSERT_TRUE(held.ok()) << held.status();
-  struct Place final : WorkingPlace {
-    void Leave() override { left = true; }
-    bool left = false;
-  } place, kept;
+  struct Slot final : SlotHolder {
+    void Yield() override { yielded = true; }
+    bool yielded = false;
+  } slot, kept;
   absl::Status waited, other;
   // On another thread, because the owner of a Windows mutex may take it again.
   std::thread([&] {
     const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(50));
-    waited = two->Acquire(soon.At(&place), "disk/1").status();
-    other = two->Acquire(CallContext().At(&kept), "disk/2").status();
+    waited = two->Acquire(soon.With(&slot), "disk/1").status();
+    other = two->Acquire(CallContext().With(&kept), "disk/2").status();
   }).join();
-  EXPECT_TRUE(place.left) << "to others, while it waits";
-  EXPECT_FALSE(kept.left);
+  EXPECT_TRUE(slot.yielded) << "to others, while it waits";
+  EXPECT_FALSE(kept.yielded);
   EXPECT_EQ(waited, absl::DeadlineExceededError(
                         "the call's deadline has passed while another process holds disk/1"));
   EXPECT_TRUE(other.ok()) << other;

@@ -49,6 +49,7 @@ absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
 
 // Waits until the mutex is free and takes it. `name` is for errors.
 absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view name) {
+  std::optional<YieldSlot> yielded;
   for (;;) {
     const absl::Duration left = std::min(context.deadline() - absl::Now(), kSlice);
     const auto wait = static_cast<DWORD>(
@@ -59,7 +60,7 @@ absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view na
       case WAIT_ABANDONED:
         return absl::OkStatus();
       case WAIT_TIMEOUT:
-        context.LeavePlace();
+        if (!yielded.has_value()) yielded.emplace(context);
         break;
       default:
         return win32::LastError(absl::StrCat("locking ", name));

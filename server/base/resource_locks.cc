@@ -1,7 +1,6 @@
 #include "server/base/resource_locks.h"
 
 #include <mutex>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -41,19 +40,17 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::Acquire(const CallContext& co
 absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireHere(const CallContext& context,
                                                                absl::string_view name) {
   std::string key(name);
-  std::unique_lock lock(state_->mutex);
-  auto [entry, is_free] = state_->held.try_emplace(key);
-  if (!is_free) {
-    lock.unlock();
-    context.LeavePlace();
-    lock.lock();
-    std::tie(entry, is_free) = state_->held.try_emplace(key);
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->held.try_emplace(key).second) return Lock(state_.get(), std::move(key));
   }
-  if (!is_free) {
-    if (absl::Status status = entry->second.Wait(context, lock); !status.ok()) {
-      return absl::Status(status.code(),
-                          absl::StrCat(status.message(), " while another call holds ", name));
-    }
+  const YieldSlot yielded(context);
+  std::unique_lock lock(state_->mutex);
+  const auto [entry, is_free] = state_->held.try_emplace(key);
+  if (is_free) return Lock(state_.get(), std::move(key));
+  if (absl::Status status = entry->second.Wait(context, lock); !status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(), " while another call holds ", name));
   }
   return Lock(state_.get(), std::move(key));
 }

@@ -26,20 +26,18 @@ TEST(ResourceLocksTest, OneHolderANameAndAnyNumberOfNames) {
                                 "the call's deadline has passed while another call holds disk/1"));
 }
 
-struct CountedPlace final : WorkingPlace {
-  void Leave() override { ++left; }
-  int left = 0;
-};
-
-TEST(ResourceLocksTest, ACallThatWaitsLeavesItsPlaceFirst) {
+TEST(ResourceLocksTest, ACallThatWaitsYieldsItsSlot) {
+  struct Slot final : SlotHolder {
+    void Yield() override { ++yields; }
+    int yields = 0;
+  } slot;
   ResourceLocks locks;
-  CountedPlace place;
-  const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(50)).At(&place);
+  const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(50)).With(&slot);
   const auto held = locks.Acquire(soon, "disk/1");
   ASSERT_TRUE(held.ok());
-  EXPECT_EQ(place.left, 0);
+  EXPECT_EQ(slot.yields, 0);
   EXPECT_FALSE(locks.Acquire(soon, "disk/1").ok());
-  EXPECT_EQ(place.left, 1);
+  EXPECT_EQ(slot.yields, 1);
 }
 
 TEST(ResourceLocksTest, IsForgottenWhenNobodyHoldsIt) {

@@ -1,4 +1,4 @@
-// Tests calls that wait for the machine: their errors and their places.
+// Tests calls that wait for the machine: their errors and their worker slots.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -90,13 +90,14 @@ class ShareWaitsTest : public HandlerTest {
   }
 };
 
-struct CountedPlace final : WorkingPlace {
-  void Leave() override { left = true; }
-  std::atomic<bool> left = false;
+struct WaitingSlot final : SlotHolder {
+  void Yield() override { waits = true; }
+  void Reclaim() override { waits = false; }
+  std::atomic<bool> waits = false;
 };
 
 // Twenty servers never answer; nine calls wait for each, eight of them for the lock of the share.
-TEST_F(ShareWaitsTest, CallsThatWaitForDeadServersLeaveTheirPlaces) {
+TEST_F(ShareWaitsTest, CallsThatWaitForDeadServersYieldTheirSlots) {
   constexpr int kServers = 20, kCallsEach = 9;
   node_->core()->Change([](NodeState& state) {
     for (int i = 0; i < kServers; ++i) {
@@ -113,23 +114,23 @@ TEST_F(ShareWaitsTest, CallsThatWaitForDeadServersLeaveTheirPlaces) {
     ASSERT_TRUE(node_->InjectFault(dead).ok());
   }
   absl::Notification gone;
-  std::vector<CountedPlace> places(kServers * kCallsEach);
-  std::vector<absl::Status> ended(places.size());
+  std::vector<WaitingSlot> slots(kServers * kCallsEach);
+  std::vector<absl::Status> ended(slots.size());
   {
     std::vector<std::jthread> threads;
-    for (size_t i = 0; i < places.size(); ++i) {
+    for (size_t i = 0; i < slots.size(); ++i) {
       threads.emplace_back([&, i] {
-        const CallContext context(absl::InfiniteFuture(), &gone, nullptr, "", &places[i]);
+        const CallContext context(absl::InfiniteFuture(), &gone, nullptr, "", &slots[i]);
         ended[i] = Stage(context, absl::StrCat("dead", i % kServers), Below(absl::StrCat("d", i)));
       });
     }
     const absl::Time end = absl::Now() + absl::Minutes(2);
-    const auto all_left = [&] {
-      return std::all_of(places.begin(), places.end(),
-                         [](const CountedPlace& place) { return place.left.load(); });
+    const auto all_wait = [&] {
+      return std::all_of(slots.begin(), slots.end(),
+                         [](const WaitingSlot& slot) { return slot.waits.load(); });
     };
-    while (!all_left() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
-    EXPECT_TRUE(all_left());
+    while (!all_wait() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_TRUE(all_wait());
     const std::string live = Below("live");
     EXPECT_TRUE(Stage(context_, "fileserver.example", live).ok());
     EXPECT_TRUE(storage_->UnstageShare(context_, {.target_path = live}).ok());

@@ -16,6 +16,7 @@ constexpr uint64_t kTail = kMiB;
 
 absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32_t disk_number,
                              uint64_t offset_bytes, uint64_t size_bytes) {
+  const YieldSlot yielded(context);
   const uint64_t end = offset_bytes + size_bytes;
   uint64_t at = offset_bytes;
   while (at < end) {

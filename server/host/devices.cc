@@ -177,9 +177,14 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
   return machine::ParseIsDirty(*answer);
 }
 
+absl::Status Flush(machine::Os& os, const CallContext& context, const std::string& volume) {
+  const YieldSlot yielded(context);
+  return os.Flush(volume);
+}
+
 absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number) {
   return ForEachVolume(os, context, disk_number, [&](const std::string& volume) {
-    const absl::Status flushed = os.Flush(volume);
+    const absl::Status flushed = Flush(os, context, volume);
     // A write-protected volume holds no pending writes.
     if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
     return Prefixed(absl::StrCat("flushing volume ", volume), flushed);

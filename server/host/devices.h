@@ -55,6 +55,8 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
 // True if the file system of a volume is marked dirty. A file system without such a mark never is.
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
+// Writes the cached data of a volume to its disk. The call has no worker slot meanwhile.
+absl::Status Flush(machine::Os& os, const CallContext& context, const std::string& volume);
 // Flushes the pending writes of all volumes of a disk.
 absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
 // Remounts the file systems of a disk: see Dismount().

@@ -1,11 +1,13 @@
 // Directories and links: every act is on a handle that ResolvePath() found.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
+#include "server/host/devices.h"
 #include "server/host/mount_point.h"
 #include "server/host/parts.h"
 #include "server/host/patient_open.h"
@@ -151,7 +153,6 @@ class WindowsFilesystem final : public FilesystemHost {
       if (!mapped) {
         return absl::NotFoundError(absl::StrCat(operation, ": ", stats.share, " is not mapped"));
       }
-      context.LeavePlace();
     } else {
       if (!walked.found()) return MissingError(path.path);
       stats.volume = walked.link.has_value() ? walked.link->volume : std::nullopt;
@@ -163,7 +164,11 @@ class WindowsFilesystem final : public FilesystemHost {
       root = stats.volume->ToString();
     }
     ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::StatusOr<machine::VolumeSpace> space = os_.GetSpace(root);
+    const absl::StatusOr<machine::VolumeSpace> space = [&] {
+      std::optional<YieldSlot> yielded;
+      if (!walked.on_server.empty()) yielded.emplace(context);
+      return os_.GetSpace(root);
+    }();
     if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
       return absl::FailedPreconditionError(absl::StrCat("volume ", root, " has no file system"));
     }
@@ -204,7 +209,7 @@ class WindowsFilesystem final : public FilesystemHost {
     const std::string path = walked->Path();
     const std::string volume = walked->link->volume->ToString();
     // A volume that is gone, or cannot be written, does not keep its folder.
-    const absl::Status flushed = os_.Flush(volume);
+    const absl::Status flushed = host::Flush(os_, context, volume);
     if (!flushed.ok()) {
       warn_(absl::StrCat("flushing volume ", volume, " before its folder ", path,
                          " is removed: ", flushed.message()));
@@ -231,7 +236,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (walked.on_server.empty()) return false;
     ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, walked.on_server));
     if (!mapped) return false;
-    context.LeavePlace();
+    const YieldSlot yielded(context);
     return os_.Reach(walked.on_server).ok();
   }
 

@@ -204,25 +204,25 @@ TEST_F(FilesystemTest, NoServerIsAskedButByAMapping) {
 }
 
 // It may be dead, and what stays on the node must not wait for it.
-TEST_F(FilesystemTest, ACallToAServerLeavesItsPlace) {
+TEST_F(FilesystemTest, ACallThatWaitsForAServerYieldsItsSlot) {
   const UncPath share = *UncPath::Parse("path", "\\\\srv\\data\\dir");
   ASSERT_THAT(files().CreateLinkToShare(context_, share, Kubelet("share")), IsOk());
-  TestPlace place;
-  const CallContext at_place = context_.At(&place);
-  EXPECT_THAT(files().Exists(at_place, Kubelet("share")), Yields(true));
-  EXPECT_THAT(files().MakeDirectories(at_place, Kubelet("dir")), IsOk());
-  EXPECT_THAT(files().CreateLink(at_place, Kubelet("dir"), Kubelet("to_dir")), IsOk());
-  EXPECT_THAT(files().ReadLink(at_place, Kubelet("to_dir")), IsOk());
-  EXPECT_THAT(files().GetStats(at_place, Kubelet("to_dir")), IsOk());
+  TestSlot slot;
+  const CallContext with_slot = context_.With(&slot);
+  EXPECT_THAT(files().Exists(with_slot, Kubelet("share")), Yields(true));
+  EXPECT_THAT(files().MakeDirectories(with_slot, Kubelet("dir")), IsOk());
+  EXPECT_THAT(files().CreateLink(with_slot, Kubelet("dir"), Kubelet("to_dir")), IsOk());
+  EXPECT_THAT(files().ReadLink(with_slot, Kubelet("to_dir")), IsOk());
+  EXPECT_THAT(files().GetStats(with_slot, Kubelet("to_dir")), IsOk());
   // A new link to a share asks no server.
-  EXPECT_THAT(files().CreateLink(at_place, Kubelet("share"), Kubelet("to_share")), IsOk());
-  EXPECT_FALSE(place.TakeLeft()) << "all of that is on the node";
-  EXPECT_THAT(files().MakeDirectories(at_place, Kubelet("share")), IsOk());
-  EXPECT_TRUE(place.TakeLeft());
-  EXPECT_THAT(files().ReadLink(at_place, Kubelet("share")), IsOk());
-  EXPECT_TRUE(place.TakeLeft());
-  EXPECT_THAT(files().GetStats(at_place, Kubelet("share")), IsOk());
-  EXPECT_TRUE(place.TakeLeft());
+  EXPECT_THAT(files().CreateLink(with_slot, Kubelet("share"), Kubelet("to_share")), IsOk());
+  EXPECT_FALSE(slot.TakeYielded()) << "all of that is on the node";
+  EXPECT_THAT(files().MakeDirectories(with_slot, Kubelet("share")), IsOk());
+  EXPECT_TRUE(slot.TakeYielded());
+  EXPECT_THAT(files().ReadLink(with_slot, Kubelet("share")), IsOk());
+  EXPECT_TRUE(slot.TakeYielded());
+  EXPECT_THAT(files().GetStats(with_slot, Kubelet("share")), IsOk());
+  EXPECT_TRUE(slot.TakeYielded());
 }
 
 TEST_F(FilesystemTest, AMountPointIsALinkToItsVolume) {

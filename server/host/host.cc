@@ -41,6 +41,7 @@ class MachineHost final : public Host {
 }  // namespace
 
 absl::Status DeviceWatch::Wait(const CallContext& context) {
+  const YieldSlot yielded(context);
   // A caller that goes away must be noticed meanwhile.
   constexpr absl::Duration kLook = absl::Milliseconds(50);
   pause_ = std::clamp(2 * pause_, first_, longest_);

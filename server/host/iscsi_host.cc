@@ -224,8 +224,6 @@ class WindowsIscsi final : public IscsiHost {
   absl::Status Invoke(const CallContext& context, const std::string& path,
                       const std::string& method, const cim::Arguments& arguments,
                       const std::string& operation, cim::Object* out = nullptr) {
-    // The initiator asks the portal or the target, which may be dead.
-    context.LeavePlace();
     auto result = wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
     if (!result.ok()) {
       return Interpret(Prefixed(operation, result.status()),

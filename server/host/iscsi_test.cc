@@ -86,21 +86,6 @@ TEST_F(IscsiTest, AConnectedTargetBringsItsDisks) {
   EXPECT_THAT(host_->volume().GetDiskNumber(context_, volumes[0]), Yields(20u));
 }
 
-TEST_F(IscsiTest, ACallToAServerLeavesItsPlace) {
-  TestPlace place;
-  context_ = context_.At(&place);
-  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
-  EXPECT_TRUE(place.TakeLeft());
-  EXPECT_THAT(iscsi().DiscoverTargets(context_, kPortal), IsOk());
-  EXPECT_TRUE(place.TakeLeft());
-  EXPECT_THAT(Connect("iqn.x:open"), IsOk());
-  EXPECT_TRUE(place.TakeLeft());
-  EXPECT_THAT(iscsi().GetTargetDisks(context_, kPortal, "iqn.x:open"), IsOk());
-  EXPECT_FALSE(place.TakeLeft());
-  EXPECT_THAT(iscsi().Disconnect(context_, kPortal, "iqn.x:open"), IsOk());
-  EXPECT_TRUE(place.TakeLeft());
-}
-
 TEST_F(IscsiTest, OneWayChap) {
   ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
   EXPECT_THAT(Connect("iqn.x:chap"), HasCode(kPrecondition));

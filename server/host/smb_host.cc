@@ -158,7 +158,7 @@ class WindowsSmb final : public SmbHost {
 
   absl::StatusOr<bool> IsHealthy(const CallContext& context, const SmbMapping& mapping) override {
     ABSL_RETURN_IF_ERROR(context.Check());
-    context.LeavePlace();
+    const YieldSlot yielded(context);
     // Not by `is_connected`: a mapping that is idle shows as disconnected and works, and one whose
     // password has changed shows as OK and does not
     // (github.com/kubernetes/kubernetes/issues/93805).
@@ -177,7 +177,6 @@ class WindowsSmb final : public SmbHost {
       arguments["Credential"] = Value::String(CredentialText(credentials));
     }
     const std::string operation = absl::StrCat("mapping ", share);
-    context.LeavePlace();
     const auto result =
         wmi_.Invoke(context, Namespace::kSmb, "MSFT_SmbGlobalMapping", "Create", arguments);
     const absl::Status created =
@@ -194,7 +193,6 @@ class WindowsSmb final : public SmbHost {
 
   absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) override {
     const std::string operation = absl::StrCat("removing the mapping of ", mapping.remote_path);
-    context.LeavePlace();
     const auto result = wmi_.Invoke(context, Namespace::kSmb, mapping.object, "Remove",
                                     {{"Force", Value::Boolean(true)}});
     const absl::Status removed =

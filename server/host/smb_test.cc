@@ -62,19 +62,15 @@ TEST_F(SmbTest, MapsAndUnmaps) {
   EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), HasCode(kNotFound));
 }
 
-TEST_F(SmbTest, ACallToAServerLeavesItsPlace) {
-  TestPlace place;
-  context_ = context_.At(&place);
-  EXPECT_THAT(host_->smb().GetMapping(context_, kShare), Yields(std::nullopt));
-  EXPECT_FALSE(place.TakeLeft());
+TEST_F(SmbTest, ACallThatWaitsForAServerYieldsItsSlot) {
+  TestSlot slot;
+  context_ = context_.With(&slot);
   ASSERT_THAT(Map(kShare, "ex\\U", "pw"), IsOk());
-  EXPECT_TRUE(place.TakeLeft());
+  EXPECT_TRUE(slot.TakeYielded());
   const SmbMapping mapping = **host_->smb().GetMapping(context_, kShare);
-  EXPECT_FALSE(place.TakeLeft());
+  EXPECT_TRUE(slot.TakeYielded());
   EXPECT_THAT(host_->smb().IsHealthy(context_, mapping), Yields(true));
-  EXPECT_TRUE(place.TakeLeft());
-  EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), IsOk());
-  EXPECT_TRUE(place.TakeLeft());
+  EXPECT_TRUE(slot.TakeYielded());
 }
 
 TEST_F(SmbTest, RefusesWithoutNamingThePassword) {

@@ -11,12 +11,12 @@ namespace csi_proxy::host {
 
 using namespace machine::simulated;  // NOLINT: for tests alone
 
-// Tells which calls leave their places.
-struct TestPlace final : WorkingPlace {
-  void Leave() override { left = true; }
-  // True if the place has been left since the last call.
-  bool TakeLeft() { return std::exchange(left, false); }
-  bool left = false;
+// Records whether calls yield their slot.
+struct TestSlot final : SlotHolder {
+  void Yield() override { yielded = true; }
+  // True if the slot has been yielded since the last call.
+  bool TakeYielded() { return std::exchange(yielded, false); }
+  bool yielded = false;
 };
 
 }  // namespace csi_proxy::host

@@ -297,7 +297,7 @@ class WindowsVolume final : public VolumeHost {
 
   absl::Status Flush(const CallContext& context, const VolumeId& volume) override {
     ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::Status flushed = os_.Flush(volume.ToString());
+    const absl::Status flushed = host::Flush(os_, context, volume.ToString());
     // A write-protected volume holds no pending writes.
     if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
     return IsVolumeGone(os_, volume) ? NoVolume(volume) : About(volume, "flushing", flushed);

@@ -18,31 +18,35 @@ constexpr size_t kMaxErrorText = 2048;
 }  // namespace
 
 // Ends with the object, whatever the function does.
-class CallLimiter::Turn final : public WorkingPlace {
+class CallLimiter::Slot final : public SlotHolder {
  public:
-  explicit Turn(CallLimiter* calls) : calls_(calls) {}
-  ~Turn() {
+  explicit Slot(CallLimiter* calls) : calls_(calls) {}
+  ~Slot() {
     const std::lock_guard lock(calls_->mutex_);
-    if (away_) {
-      --calls_->away_;
-    } else {
-      calls_->PassOn();
-    }
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
-  void Leave() override {
-    const std::lock_guard lock(calls_->mutex_);
-    if (away_ || calls_->away_ >= calls_->limits_.max_away) return;
-    away_ = true;
-    ++calls_->away_;
+    --calls_->running_;
+    --calls_->begun_;
     calls_->PassOn();
+  }
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  void Yield() override {
+    const std::lock_guard lock(calls_->mutex_);
+    --calls_->running_;
+    calls_->PassOn();
+  }
+
+  void Reclaim() override {
+    std::unique_lock lock(calls_->mutex_);
+    if (calls_->running_ < calls_->limits_.max_threads) {
+      ++calls_->running_;
+    } else {
+      calls_->reclaims_.Wait(CallContext(), lock).IgnoreError();  // it has no deadline
+    }
   }
 
  private:
   CallLimiter* const calls_;
-  bool away_ = false;
 };
 
 CallLimiter::CallLimiter(Executor::Limits limits, std::vector<CallObserver*> observers,
@@ -60,9 +64,9 @@ absl::Status CallLimiter::Run(const MethodInfo& method, const CallContext& call,
   for (CallObserver* observer : observers_) observer->OnStart(method);
   absl::Status status = Enter(context);
   if (status.ok()) {
-    Turn turn(this);
+    Slot slot(this);
     status = context.Check();
-    if (status.ok()) status = function(context.At(&turn));
+    if (status.ok()) status = function(context.With(&slot));
   }
   if (!observers_.empty()) {
     const absl::Duration duration = absl::Now() - arrived;
@@ -80,18 +84,24 @@ size_t CallLimiter::queued() const {
 
 absl::Status CallLimiter::Enter(const CallContext& context) {
   std::unique_lock lock(mutex_);
-  if (running_ < limits_.max_threads) {
+  if (running_ < limits_.max_threads && begun_ < limits_.max_threads + limits_.max_blocked) {
     ++running_;
+    ++begun_;
     return absl::OkStatus();
   }
   if (waiters_.size() >= limits_.max_queued) return TooManyCalls(waiters_.size());
   return waiters_.Wait(context, lock);
 }
 
-// Called with the lock held.
+// Gives the slots that are free to waiters. Called with the lock held.
 void CallLimiter::PassOn() {
-  // When the turn passes on, as many run as before.
-  if (!waiters_.Pass()) --running_;
+  while (running_ < limits_.max_threads) {
+    if (!reclaims_.Pass()) {
+      if (begun_ >= limits_.max_threads + limits_.max_blocked || !waiters_.Pass()) return;
+      ++begun_;
+    }
+    ++running_;
+  }
 }
 
 absl::Status StatusForCaller(const absl::Status& error) {

@@ -16,8 +16,9 @@
 
 namespace csi_proxy::rpc {
 
-// Thread-safe. At most `max_threads` calls work at once; up to `max_queued` more wait for their
-// turn, first come first served, and for no longer than their deadlines.
+// Thread-safe. At most `max_threads` calls work at once, and `max_blocked` more have begun and wait
+// (YieldSlot). Up to `max_queued` wait for their turn to begin, first come first served, and for no
+// longer than their deadlines.
 class CallLimiter {
  public:
   // `observers` are not owned. No call takes longer than `max_duration`.
@@ -35,7 +36,7 @@ class CallLimiter {
   size_t queued() const;
 
  private:
-  class Turn;
+  class Slot;
   absl::Status Enter(const CallContext& context);
   void PassOn();
 
@@ -46,7 +47,9 @@ class CallLimiter {
 
   mutable std::mutex mutex_;
   size_t running_ = 0;
-  size_t away_ = 0;
+  size_t begun_ = 0;  // those that run, and those that have begun and wait
+  // The waiters for a slot: calls that have begun, which go first, and those that have not.
+  TurnQueue reclaims_;
   TurnQueue waiters_;
 };
 

@@ -1,11 +1,18 @@
 #include "server/rpc/executor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/share.h"
 
 namespace csi_proxy::rpc {
+namespace {
+
+// The time for which threads that are not needed are kept.
+constexpr std::chrono::milliseconds kSurplusThread{1000};
+
+}  // namespace
 
 absl::Status TooManyCalls(size_t queued) {
   return absl::ResourceExhaustedError(
@@ -36,36 +43,60 @@ void Flow::BelongTo(Flow* above) {
   if (above_ != nullptr) above_->members_.fetch_add(1, std::memory_order_relaxed);
 }
 
-// The place at which a task runs, until its end.
-class Executor::Place final : public WorkingPlace {
+// The slot of a task, from its begin to its end.
+class Executor::Slot final : public SlotHolder {
  public:
-  Place(Executor* executor, std::shared_ptr<Flow> flow)
+  Slot(Executor* executor, std::shared_ptr<Flow> flow)
       : executor_(executor), flow_(std::move(flow)) {}
 
-  void Leave() override {
+  void Yield() override {
     size_t started;
     {
       const std::lock_guard<Mutex> lock(executor_->mutex_);
-      const size_t most = executor_->limits_.max_away;
-      if (counted_ == &Flow::away_ || executor_->Room(*flow_, &Flow::away_, most) == 0) return;
-      executor_->Count(*flow_, &Flow::away_, 1);
-      started = End();
-      counted_ = &Flow::away_;
+      executor_->Count(*flow_, &Flow::running_, -1);
+      started = executor_->StartWaiting();
     }
     for (; started > 0; --started) executor_->work_arrived_.notify_one();
   }
 
+  void Reclaim() override;
+
   // Called with the executor's lock held. Returns how many others have a thread now.
   size_t End() {
-    executor_->Count(*flow_, counted_, -1);
+    executor_->Count(*flow_, &Flow::running_, -1);
+    executor_->Count(*flow_, &Flow::begun_, -1);
     return executor_->StartWaiting();
   }
 
  private:
   Executor* const executor_;
   const std::shared_ptr<Flow> flow_;
-  size_t Flow::*counted_ = &Flow::running_;
 };
+
+// A task that waits for its slot again. Never run.
+class Executor::Reclaim final : public Task {
+ public:
+  explicit Reclaim(std::shared_ptr<Flow> flow) {
+    is_reclaim_ = true;
+    flow_ = std::move(flow);
+  }
+  void Run(SlotHolder*) override {}
+
+  Condition granted;
+  bool has_slot = false;
+};
+
+void Executor::Slot::Reclaim() {
+  Lock lock(executor_->mutex_);
+  // The waiters may not run, or they would.
+  if (executor_->MayRun(*flow_)) {
+    executor_->Count(*flow_, &Flow::running_, 1);
+    return;
+  }
+  Executor::Reclaim reclaim(flow_);
+  executor_->Enqueue(*flow_, &reclaim);
+  reclaim.granted.wait(lock, [&] { return reclaim.has_slot; });
+}
 
 Executor::Executor(Limits limits, ThreadStarter start_thread)
     : limits_(limits), start_thread_(std::move(start_thread)) {}
@@ -77,6 +108,7 @@ Executor::~Executor() {
   }
   work_arrived_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  if (ended_.joinable()) ended_.join();
 }
 
 // Returns how many of `most` there are for `flow` and those below it; none when it may not have one
@@ -93,6 +125,13 @@ size_t Executor::Room(const Flow& flow, size_t Flow::*taken, size_t most, bool k
   return ShareOf(others, room, percent);
 }
 
+bool Executor::MayBegin(const Flow& flow) {
+  if (!MayRun(flow)) return false;
+  // Where none waits, the limit of slots is the lower one.
+  return all_.begun_ == all_.running_ ||
+         Room(flow, &Flow::begun_, limits_.max_threads + limits_.max_blocked) > 0;
+}
+
 void Executor::Count(Flow& flow, size_t Flow::*taken, size_t more) {
   for (Flow* at = &flow; at != &all_; at = &Above(*at)) at->*taken += more;
   all_.*taken += more;
@@ -100,26 +139,30 @@ void Executor::Count(Flow& flow, size_t Flow::*taken, size_t more) {
 
 // Lets the task wait for its turn, and the flows that it is in.
 void Executor::Enqueue(Flow& flow, Task* task) {
-  for (Flow* at = &flow; at != &all_ && at->queued_ == 0; at = &Above(*at)) {
+  for (Flow* at = &flow; at != &all_ && at->waiters_ == 0; at = &Above(*at)) {
     Flow*& last = Above(*at).last_;
     at->next_ = last != nullptr ? last->next_ : at;
     if (last != nullptr) last->next_ = at;
     last = at;
   }
-  flow.waiting_.Append(task);
-  Count(flow, &Flow::queued_, 1);
+  (task->is_reclaim_ ? flow.reclaims_ : flow.waiting_).Append(task);
+  Count(flow, &Flow::waiters_, 1);
+  if (!task->is_reclaim_) Count(flow, &Flow::queued_, 1);
 }
 
 // Takes the first task, by turns, of those below `flow` that may run; null when none may.
 Task* Executor::TakeNext(Flow& flow) {
-  if (!flow.waiting_.empty()) return flow.waiting_.TakeFirst();
+  if (!flow.reclaims_.empty()) return flow.reclaims_.TakeFirst();
+  if (!flow.waiting_.empty()) {
+    return MayBegin(flow) && HasThread() ? flow.waiting_.TakeFirst() : nullptr;
+  }
   Flow* const end = flow.last_;
   for (Flow* one = nullptr; one != end;) {
     Flow* const before = flow.last_;
     one = before->next_;
     Task* const task = MayRun(*one) ? TakeNext(*one) : nullptr;
-    if (task != nullptr) --one->queued_;
-    if (one->queued_ > 0) {
+    if (task != nullptr) --one->waiters_;
+    if (one->waiters_ > 0) {
       flow.last_ = one;
     } else {
       before->next_ = one->next_;
@@ -130,18 +173,23 @@ Task* Executor::TakeNext(Flow& flow) {
   return nullptr;
 }
 
-// Starts a thread for one more task that is ready, if that needs one. Returns whether there is any
-// thread.
-bool Executor::NeedThread() {
-  // An idle thread that has been woken but has not run yet still counts as idle: what is ready
-  // beyond the idle threads needs a thread of its own.
-  if (ready_count_ >= idle_ && threads_.size() < limits_.max_threads + limits_.max_away &&
-      !stopping_) {
-    absl::StatusOr<std::thread> thread = start_thread_([this] { Work(); });
-    no_thread_ = thread.status();
-    if (thread.ok()) threads_.push_back(*std::move(thread));
-  }
-  return !threads_.empty();
+// Returns whether there is a thread for one more task that is ready; starts one if need be.
+bool Executor::HasThread() {
+  // An idle thread that has been woken but has not run yet still counts as idle.
+  if (ready_count_ < idle_) return true;
+  if (threads_.size() >= limits_.max_threads + limits_.max_blocked || stopping_) return false;
+  absl::StatusOr<std::thread> thread = start_thread_([this] { Work(); });
+  no_thread_ = thread.status();
+  if (!thread.ok()) return false;
+  threads_.push_back(*std::move(thread));
+  return true;
+}
+
+void Executor::Begin(Task* task) {
+  Count(*task->flow_, &Flow::running_, 1);
+  Count(*task->flow_, &Flow::begun_, 1);
+  ready_.Append(task);
+  ++ready_count_;
 }
 
 absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* client_is_at_limit) {
@@ -149,21 +197,20 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* clie
   if (flow == nullptr) flow = unknown_;
   {
     std::lock_guard<Mutex> lock(mutex_);
-    // Those that wait may not run, or they would: whoever may goes ahead of them.
-    if (MayRun(*flow)) {
-      if (!NeedThread()) return no_thread_;
-      Count(*flow, &Flow::running_, 1);
+    Flow& line = *flow;
+    // The waiters may not run, or they would: a task that may goes ahead of them.
+    const bool may_begin = MayBegin(line);
+    if (may_begin && HasThread()) {
       task->flow_ = std::move(flow);
-      ready_.Append(task);
-      ++ready_count_;
+      Begin(task);
     } else {
+      if (may_begin && threads_.empty()) return no_thread_;
       const size_t most = limits_.max_queued;
-      if (all_.queued_ < most && Room(*flow, &Flow::queued_, most, /*keeps=*/false) == 0) {
+      if (all_.queued_ < most && Room(line, &Flow::queued_, most, /*keeps=*/false) == 0) {
         if (client_is_at_limit != nullptr) *client_is_at_limit = true;
-        return TooManyCallsOfClient((flow->above_ != nullptr ? *flow->above_ : *flow).queued_);
+        return TooManyCallsOfClient((line.above_ != nullptr ? *line.above_ : line).queued_);
       }
-      if (Room(*flow, &Flow::queued_, most) == 0) return TooManyCalls(all_.queued_);
-      Flow& line = *flow;
+      if (Room(line, &Flow::queued_, most) == 0) return TooManyCalls(all_.queued_);
       task->flow_ = std::move(flow);
       Enqueue(line, task);
       return absl::OkStatus();
@@ -173,17 +220,22 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* clie
   return absl::OkStatus();
 }
 
-// Gives places to tasks that wait and may run, and returns how many they were.
+// Gives slots to waiters that may run, and returns how many of them are tasks that begin.
 size_t Executor::StartWaiting() {
   size_t started = 0;
-  while (all_.queued_ > 0 && all_.running_ < limits_.max_threads) {
+  while (all_.waiters_ > 0 && all_.running_ < limits_.max_threads) {
     Task* const task = TakeNext(all_);
     if (task == nullptr) break;
-    --all_.queued_;
-    NeedThread();  // or else it waits for one of those that are there
-    Count(*task->flow_, &Flow::running_, 1);
-    ready_.Append(task);
-    ++ready_count_;
+    --all_.waiters_;
+    if (task->is_reclaim_) {
+      auto* const reclaim = static_cast<Reclaim*>(task);
+      Count(*task->flow_, &Flow::running_, 1);
+      reclaim->has_slot = true;
+      reclaim->granted.notify_one();
+      continue;
+    }
+    Count(*task->flow_, &Flow::queued_, -1);
+    Begin(task);
     ++started;
   }
   return started;
@@ -194,17 +246,26 @@ size_t Executor::queued() const {
   return all_.queued_;
 }
 
+size_t Executor::threads() const {
+  std::lock_guard<Mutex> lock(mutex_);
+  return threads_.size();
+}
+
 bool Executor::TryRun(Task* task, std::shared_ptr<Flow> flow) {
   if (flow == nullptr) flow = unknown_;
   Lock lock(mutex_);
-  if (all_.queued_ > 0 || !MayRun(*flow)) return false;
+  if (!MayBegin(*flow)) return false;
   Count(*flow, &Flow::running_, 1);
+  Count(*flow, &Flow::begun_, 1);
   lock.unlock();
-  Place place(this, std::move(flow));
-  task->Run(&place);
+  Slot slot(this, std::move(flow));
+  task->Run(&slot);
   lock.lock();
-  size_t started = place.End();
-  // No thread could be started for them.
+  // Without any thread this one does the work of the pool.
+  const bool is_alone = threads_.empty();
+  if (is_alone) ++idle_;
+  size_t started = slot.End();
+  if (is_alone) --idle_;
   while (threads_.empty() && !ready_.empty()) RunReady(lock);
   lock.unlock();
   for (; started > 0; --started) work_arrived_.notify_one();
@@ -216,22 +277,59 @@ void Executor::RunReady(Lock& lock) {
   Task* const task = ready_.TakeFirst();
   --ready_count_;
   // The task may be deleted before Run() returns.
-  Place place(this, std::move(task->flow_));
+  Slot slot(this, std::move(task->flow_));
   lock.unlock();
-  task->Run(&place);
+  task->Run(&slot);
   lock.lock();
   ++idle_;
   // This thread takes one of them.
-  for (size_t started = place.End(); started > 1; --started) work_arrived_.notify_one();
+  for (size_t started = slot.End(); started > 1; --started) work_arrived_.notify_one();
   --idle_;
+}
+
+// Returns whether a thread that is idle ends: more than enough have been for a while, and others
+// take what is ready.
+bool Executor::MayEndThread() {
+  return idle_ > limits_.max_threads && ready_count_ < idle_ && !stopping_ &&
+         std::chrono::steady_clock::now() - needed_at_ >= kSurplusThread;
+}
+
+// Takes this thread off the list. Returns the one that ended before, which is to be joined without
+// the lock.
+std::thread Executor::EndThread() {
+  --idle_;
+  const auto self = std::find_if(threads_.begin(), threads_.end(), [](const std::thread& thread) {
+    return thread.get_id() == std::this_thread::get_id();
+  });
+  std::swap(*self, threads_.back());
+  std::thread before = std::exchange(ended_, std::move(threads_.back()));
+  threads_.pop_back();
+  return before;
 }
 
 void Executor::Work() {
   Lock lock(mutex_);
   while (true) {
     ++idle_;
-    work_arrived_.wait(lock, [this] { return !ready_.empty() || stopping_; });
+    while (true) {
+      if (MayEndThread()) {
+        std::thread before = EndThread();
+        lock.unlock();
+        work_arrived_.notify_one();  // in place of this thread
+        if (before.joinable()) before.join();
+        return;
+      }
+      if (!ready_.empty() || stopping_) break;
+      if (idle_ > limits_.max_threads) {
+        work_arrived_.wait_for(lock, kSurplusThread);
+      } else {
+        work_arrived_.wait(lock, [this] { return !ready_.empty() || stopping_; });
+      }
+    }
     --idle_;
+    if (threads_.size() > limits_.max_threads && idle_ < limits_.max_threads) {
+      needed_at_ = std::chrono::steady_clock::now();
+    }
     if (ready_.empty()) return;
     RunReady(lock);
   }

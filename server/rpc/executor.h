@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -21,8 +22,8 @@ class Flow;
 // A piece of work. Intrusive, so that queueing allocates nothing.
 class Task {
  public:
-  // Runs once, at `place`, on a thread of the pool. May delete the task.
-  virtual void Run(WorkingPlace* place) = 0;
+  // Runs once, with a worker slot, on a thread of the pool. May delete the task.
+  virtual void Run(SlotHolder* slot) = 0;
 
  protected:
   ~Task() = default;
@@ -32,6 +33,8 @@ class Task {
   friend class TaskList;
   Task* next_ = nullptr;
   std::shared_ptr<Flow> flow_;
+  // Stands for a running task that waits for its slot again.
+  bool is_reclaim_ = false;
 };
 
 // Tasks in order. Guarded by their executor.
@@ -67,8 +70,13 @@ class Flow {
   // The rest is the executor's, and guarded by it. The counts are of all flows below as well.
   size_t queued_ = 0;
   size_t running_ = 0;
-  size_t away_ = 0;
-  // These wait: tasks, or else flows below in the order of their turns; the first follows the last.
+  // Those that run and those that have begun and wait without a slot.
+  size_t begun_ = 0;
+  // The waiters for a slot: queued tasks and reclaims.
+  size_t waiters_ = 0;
+  // They are in these lists, or else in flows below, in the order of their turns; the first follows
+  // the last. Reclaims go first.
+  TaskList reclaims_;
   TaskList waiting_;
   Flow* last_ = nullptr;
   Flow* next_ = nullptr;
@@ -79,25 +87,31 @@ absl::Status TooManyCalls(size_t queued);
 // The same, because so many of its client are.
 absl::Status TooManyCallsOfClient(size_t queued);
 
-// Thread-safe. Threads are started when needed, and kept.
+// Thread-safe. Threads are started when needed; `max_threads` idle ones are kept, and the others
+// end after a second.
+//
+// A task runs with a slot. While it waits (YieldSlot) other tasks have its slot, and it keeps its
+// thread. Each tenant has limits of both: of slots, so that it leaves the processors to others, and
+// of tasks that have begun, so that it leaves threads and memory to others. A task only begins
+// within both, and so can always yield its slot: the tasks with slots work, and a task that wants
+// its slot back waits for work alone.
 //
 // Clients take turns, those of a tenant for the turns of the tenant: a client with many tasks
-// waiting delays its own. Running tasks cannot be taken back, so a client's task may also wait
-// while a thread is free, for the next who comes.
+// waiting delays its own. Running tasks cannot be interrupted, so a client's task may also wait
+// while a slot is free for a tenant that has none.
 class Executor {
  public:
   struct Limits {
-    // The number of tasks that run at once.
+    // The number of slots.
     size_t max_threads;
     // The number of further tasks that may wait.
     size_t max_queued;
-    // One tenant may take this percentage of the threads, and of the queue, that others leave; when
-    // it has several clients, one of them may take this percentage of that. Half of what a sole
-    // tenant leaves is kept for tenants that have nothing.
+    // One tenant may take this percentage of the slots, of the queue and of the begun tasks that
+    // others leave; when it has several clients, one of them may take this percentage of that. Half
+    // of what a sole tenant leaves is kept for tenants that have nothing.
     size_t client_share = 100;
-    // The number of tasks that may go on beside those that run, having left their places: on
-    // threads of their own, and shared in the same way.
-    size_t max_away = 0;
+    // The number of begun tasks beyond the slots. They wait, each on a thread of its own.
+    size_t max_blocked = 0;
   };
 
   explicit Executor(Limits limits, ThreadStarter start_thread = StartThread);
@@ -116,23 +130,29 @@ class Executor {
   // not, and is not touched. A task that blocks blocks the caller.
   bool TryRun(Task* task, std::shared_ptr<Flow> flow = nullptr);
 
-  // The number of tasks that wait for a thread.
+  // The number of tasks that have not begun.
   size_t queued() const;
+  size_t threads() const;
 
  private:
-  class Place;
+  class Slot;
+  class Reclaim;
   using Lock = std::unique_lock<Mutex>;
 
   // All are called with the lock held.
   Flow& Above(const Flow& flow) { return flow.above_ != nullptr ? *flow.above_ : all_; }
   size_t Room(const Flow& flow, size_t Flow::*taken, size_t most, bool keeps = true);
   bool MayRun(const Flow& flow) { return Room(flow, &Flow::running_, limits_.max_threads) > 0; }
+  bool MayBegin(const Flow& flow);
   void Count(Flow& flow, size_t Flow::*taken, size_t more);
   void Enqueue(Flow& flow, Task* task);
   Task* TakeNext(Flow& flow);
-  bool NeedThread();
+  bool HasThread();
+  void Begin(Task* task);
   size_t StartWaiting();
   void RunReady(Lock& lock);
+  bool MayEndThread();
+  std::thread EndThread();
   void Work();
 
   const Limits limits_;
@@ -142,13 +162,16 @@ class Executor {
   Condition work_arrived_;
   // Above all flows that are below no other.
   Flow all_;
-  // Those that have a thread, or are about to get one.
+  // Those that have a slot and a thread, or are about to get one.
   TaskList ready_;
   size_t ready_count_ = 0;
   size_t idle_ = 0;  // threads
   bool stopping_ = false;
   absl::Status no_thread_;  // the error of the last one that did not start
   std::vector<std::thread> threads_;
+  std::thread ended_;  // the last thread that ended by itself
+  // The last time at which no more than `max_threads` threads were idle, while there were more.
+  std::chrono::steady_clock::time_point needed_at_;
 };
 
 }  // namespace csi_proxy::rpc

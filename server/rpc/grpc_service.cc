@@ -115,8 +115,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   bool IsCancelled() const override { return grpc_context_->IsCancelled(); }
   void Cancel() override { cancelled_.Notify(); }
 
-  void Run(WorkingPlace* place) override {
-    const CallContext context(deadline_, &cancelled_, &peer(), method_.info->pipe, place);
+  void Run(SlotHolder* slot) override {
+    const CallContext context(deadline_, &cancelled_, &peer(), method_.info->pipe, slot);
     absl::Status status = context.Check();
     if (status.ok()) status = Execute(context);
     Answer(status);

@@ -23,6 +23,10 @@ namespace {
 
 using rpc::PipeServer;
 
+// The calls of a group that may wait for Windows, for each that may run. A driver stages a hundred
+// volumes at once when its node has started.
+constexpr size_t kBlockedPerWorker = 8;
+
 // The time for answers to reach their clients when the service stops.
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
 
@@ -94,7 +98,7 @@ class Server::Impl {
             .executor = {.max_threads = options.max_workers,
                          .max_queued = options.max_queued,
                          .client_share = options.client_share,
-                         .max_away = 2 * options.max_workers},
+                         .max_blocked = kBlockedPerWorker * options.max_workers},
             .observers = std::move(observers),
             .connections = &listener_->connections(),
             .gate = &gate_,

@@ -33,7 +33,8 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
   if (!fault.has_value()) return absl::OkStatus();
   while (fault->stuck) absl::SleepFor(absl::Hours(1));
   if (fault->latency > absl::ZeroDuration()) {
-    ABSL_RETURN_IF_ERROR(context.SleepFor(fault->latency));
+    // The call that is slow decides whether it has a slot meanwhile.
+    ABSL_RETURN_IF_ERROR(context.With(nullptr).SleepFor(fault->latency));
   }
   if (fault->code == absl::StatusCode::kOk) return absl::OkStatus();
   return Failure(operation, fault->error, fault->code);

@@ -245,24 +245,25 @@ TEST_F(ShareStagingTest, AShareIsOneHoweverItIsSpelt) {
   }
 }
 
-// Runs a function when a call leaves its place, to wait for a lock or a server.
-struct Meanwhile final : WorkingPlace {
-  explicit Meanwhile(std::function<void()> function) : act(std::move(function)) {}
-  void Leave() override {
-    if (act != nullptr) std::exchange(act, nullptr)();
+// Runs a function at the waits of a call for a lock, WMI or a server, until it returns true.
+struct AtWaits final : SlotHolder {
+  explicit AtWaits(std::function<bool()> function) : act(std::move(function)) {}
+  void Yield() override {
+    if (act != nullptr && act()) act = nullptr;
   }
-  std::function<void()> act;
+  std::function<bool()> act;
 };
 
 TEST_F(ShareStagingTest, UnstagingLooksAgainAtTheTargetUnderTheLockOfTheShare) {
   std::optional<ResourceLocks::Lock> held = *groups::LockShare(locks_, context_, kShare);
-  Meanwhile staged([&] {
-    ASSERT_TRUE(PlantLink(Below("s"), kShare).ok());
-    ASSERT_TRUE(
+  AtWaits staged([&] {
+    EXPECT_TRUE(PlantLink(Below("s"), kShare).ok());
+    EXPECT_TRUE(
         deps_.host->smb().CreateMapping(context_, kShare, {kUser, Secret(kPassword)}, true).ok());
     held.reset();
+    return true;
   });
-  const auto answer = storage_->UnstageShare(context_.At(&staged),
+  const auto answer = storage_->UnstageShare(context_.With(&staged),
                                              {.target_path = Below("s"), .remote_path = kShare});
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_THAT(answer->steps, ElementsAre(StorageStep::kUnmapped, StorageStep::kUnlinked));
@@ -270,14 +271,15 @@ TEST_F(ShareStagingTest, UnstagingLooksAgainAtTheTargetUnderTheLockOfTheShare) {
 }
 
 TEST_F(ShareStagingTest, AFailedCallKeepsALinkThatIsAnothers) {
-  Meanwhile replaced([&] {
-    ASSERT_TRUE(Rmdir(Below("s")).ok());
-    ASSERT_TRUE(PlantLink(Below("s"), R"(\\fileserver.example\scratch)").ok());
+  AtWaits replaced([&] {
+    if (!Rmdir(Below("s")).ok()) return false;
+    EXPECT_TRUE(PlantLink(Below("s"), R"(\\fileserver.example\scratch)").ok());
+    return true;
   });
   const StageShareRequest request{
       .remote_path = kShare, .target_path = Below("s"), .username = kUser, .password = "wr0ng"};
   EXPECT_TRUE(
-      absl::IsFailedPrecondition(storage_->StageShare(context_.At(&replaced), request).status()));
+      absl::IsFailedPrecondition(storage_->StageShare(context_.With(&replaced), request).status()));
   EXPECT_TRUE(Exists(Below("s")));
 }
 

@@ -41,9 +41,9 @@ struct MethodResult {
 using Arguments = Properties;
 
 // A connection to the WMI of this machine, which survives WMI's restarts. Thread-safe. Each call is
-// a round trip. It fails with DEADLINE_EXCEEDED or CANCELLED soon after its context ends, while WMI
-// may finish the operation; with INVALID_ARGUMENT for text with a NUL, not UTF-8 or too long; and
-// with an HresultStatus() otherwise.
+// a round trip, without a worker slot (REQUIRES of YieldSlot). It fails with DEADLINE_EXCEEDED or
+// CANCELLED soon after its context ends, while WMI may finish the operation; with INVALID_ARGUMENT
+// for text with a NUL, not UTF-8 or too long; and with an HresultStatus() otherwise.
 class Session {
  public:
   virtual ~Session() = default;
@@ -51,6 +51,7 @@ class Session {
   // Returns the instances that the query selects, in WMI's order. Each has a path.
   absl::StatusOr<std::vector<Object>> Query(const CallContext& context, Namespace space,
                                             const cim::Query& query) {
+    const YieldSlot yielded(context);
     return DoQuery(context, space, query.ToWql());
   }
 
@@ -58,6 +59,7 @@ class Session {
   absl::StatusOr<std::vector<Object>> Associators(const CallContext& context, Namespace space,
                                                   const std::string& path,
                                                   const Association& association) {
+    const YieldSlot yielded(context);
     return DoQuery(context, space, association.ToWql(path));
   }
 
@@ -66,6 +68,7 @@ class Session {
   absl::StatusOr<MethodResult> Invoke(const CallContext& context, Namespace space,
                                       const std::string& path, const std::string& method,
                                       const Arguments& arguments = {}) {
+    const YieldSlot yielded(context);
     return DoInvoke(context, space, path, method, arguments);
   }
 

@@ -24,15 +24,22 @@ struct Peer {
   std::string tenant = {};
 };
 
-// The worker slot that a call occupies.
-class WorkingPlace {
- public:
-  // Gives the slot to another call, while this call goes on without one. Does nothing if too many
-  // calls do so already, or if this call has done so. REQUIRES: called on the call's own thread.
-  virtual void Leave() = 0;
-
+// Holds the worker slot of a call. A server runs as many calls at once as it has slots. For the
+// thread of the call alone, which uses it through YieldSlot.
+class SlotHolder {
  protected:
-  ~WorkingPlace() = default;
+  ~SlotHolder() = default;
+
+ private:
+  friend class YieldSlot;
+
+  // Gives the slot to another call.
+  virtual void Yield() = 0;
+  // Waits until this call has a slot again. REQUIRES: no call that has a slot waits for this one.
+  virtual void Reclaim() {}
+
+  // The number of YieldSlots that live.
+  int yields_ = 0;
 };
 
 // Immutable, hence thread-safe. Refers to the objects that it was made from, which must outlive it.
@@ -41,12 +48,12 @@ class CallContext {
   // Creates a context without deadline, cancellation or known peer.
   CallContext() = default;
 
-  // `cancelled`, if not null, is notified when the caller goes away. `peer` and `place` may be
-  // null. `pipe` must be a constant.
+  // `cancelled`, if not null, is notified when the caller goes away. `peer` and `slot` may be null.
+  // `pipe` must be a constant.
   explicit CallContext(absl::Time deadline, const absl::Notification* cancelled = nullptr,
                        const Peer* peer = nullptr, const char* pipe = "",
-                       WorkingPlace* place = nullptr)
-      : deadline_(deadline), cancelled_(cancelled), peer_(peer), pipe_(pipe), place_(place) {}
+                       SlotHolder* slot = nullptr)
+      : deadline_(deadline), cancelled_(cancelled), peer_(peer), pipe_(pipe), slot_(slot) {}
 
   // Returns the time by which the answer is due; absl::InfiniteFuture() for none.
   absl::Time deadline() const { return deadline_; }
@@ -67,24 +74,17 @@ class CallContext {
   // each step that changes the node.
   absl::Status Check() const;
 
-  // Waits for `duration`, or until the call ends. Returns Check().
+  // Waits for `duration` without a worker slot, or until the call ends. Returns Check().
   absl::Status SleepFor(absl::Duration duration) const;
-
-  // Leaves the worker slot, so that another call can run. Must be called before the call waits for
-  // something that this node cannot hasten: a lock that another call holds, or a server, which may
-  // be dead.
-  void LeavePlace() const {
-    if (place_ != nullptr) place_->Leave();
-  }
 
   // Returns a copy for a call of `peer` through `pipe`.
   CallContext From(const Peer* peer, const char* pipe) const {
-    return CallContext(deadline_, cancelled_, peer, pipe, place_);
+    return CallContext(deadline_, cancelled_, peer, pipe, slot_);
   }
 
-  // Returns a copy for a call that occupies `place`.
-  CallContext At(WorkingPlace* place) const {
-    return CallContext(deadline_, cancelled_, peer_, pipe_, place);
+  // Returns a copy for a call with the worker slot of `slot`.
+  CallContext With(SlotHolder* slot) const {
+    return CallContext(deadline_, cancelled_, peer_, pipe_, slot);
   }
 
   // Returns a copy whose deadline is at most `time`.
@@ -94,11 +94,34 @@ class CallContext {
   CallContext WithTimeout(absl::Duration limit) const;
 
  private:
+  friend class YieldSlot;
+
   absl::Time deadline_ = absl::InfiniteFuture();
   const absl::Notification* cancelled_ = nullptr;
   const Peer* peer_ = nullptr;
   const char* pipe_ = "";
-  WorkingPlace* place_ = nullptr;
+  SlotHolder* slot_ = nullptr;
+};
+
+// Lends the worker slot of a call to other calls while this object lives. The destructor waits for
+// a slot. Put one around every wait for Windows, a server or a lock. They nest: the outermost
+// counts.
+//
+// REQUIRES: the thread holds no mutex when the object is destroyed. A ResourceLocks::Lock is none,
+// because a call that waits for one has no slot.
+class YieldSlot {
+ public:
+  explicit YieldSlot(const CallContext& context) : slot_(context.slot_) {
+    if (slot_ != nullptr && slot_->yields_++ == 0) slot_->Yield();
+  }
+  ~YieldSlot() {
+    if (slot_ != nullptr && --slot_->yields_ == 0) slot_->Reclaim();
+  }
+  YieldSlot(const YieldSlot&) = delete;
+  YieldSlot& operator=(const YieldSlot&) = delete;
+
+ private:
+  SlotHolder* const slot_;
 };
 
 }  // namespace csi_proxy

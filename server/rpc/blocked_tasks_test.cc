@@ -1,0 +1,276 @@
+// Tests tasks that yield their slots, and threads that do not start.
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "server/base/resource_locks.h"
+#include "server/rpc/call_limiter.h"
+#include "server/rpc/executor.h"
+#include "server/rpc/tenants_testing.h"
+
+namespace csi_proxy::rpc {
+namespace {
+
+// Runs a function.
+struct Moving final : Task {
+  void Run(SlotHolder* slot) override { run(CallContext().With(slot)); }
+  std::function<void(const CallContext&)> run;
+};
+
+class BlockedTest : public TenantsTest {
+ protected:
+  absl::Status Submit(Executor& executor, const std::shared_ptr<Flow>& flow,
+                      std::function<void(const CallContext&)> run) {
+    Moving& task = tasks_.emplace_back();
+    task.run = std::move(run);
+    return executor.Submit(&task, flow);
+  }
+  // One more that yields its slot until the gate opens.
+  absl::Status Wait(Executor& executor, const std::shared_ptr<Flow>& flow) {
+    return Submit(executor, flow, [this](const CallContext& context) {
+      const YieldSlot yielded(context);
+      ++blocked_;
+      gate_.WaitForNotification();
+    });
+  }
+  void AwaitBlocked(int count) {
+    while (blocked_ < count) std::this_thread::yield();
+  }
+
+  std::atomic<int> blocked_ = 0;
+  std::deque<Moving> tasks_;
+};
+
+TEST_F(BlockedTest, WaitersForALockHoldNoSlotAndHoldersGetOneAgain) {
+  ResourceLocks locks;
+  std::optional<ResourceLocks::Lock> held = *locks.Acquire(CallContext(), "disk/1");
+  Countdown waited(3), ended(1);
+  Executor executor({.max_threads = 1, .max_queued = 8, .max_blocked = 3});
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(Submit(executor, one_, [&](const CallContext& context) {
+                  EXPECT_TRUE(locks.Acquire(context, "disk/1").ok());
+                  EXPECT_TRUE(locks.Acquire(context, "disk/2").ok());
+                  waited.CountDown();
+                }).ok());
+  }
+  ASSERT_TRUE(Note(executor, two_, "other", &ended).ok());
+  ended.Wait();
+  ASSERT_TRUE(Block(executor, two_).ok());
+  AwaitRunning(1);
+  held.reset();
+  gate_.Notify();
+  waited.Wait();
+}
+
+TEST_F(BlockedTest, ATaskThatFindsALockFreeKeepsItsSlot) {
+  ResourceLocks locks;
+  Countdown locked(1);
+  Executor executor({.max_threads = 1, .max_queued = 8, .max_blocked = 3});
+  ASSERT_TRUE(Submit(executor, one_, [&](const CallContext& context) {
+                EXPECT_TRUE(locks.Acquire(context, "disk/1").ok());
+                locked.CountDown();
+                gate_.WaitForNotification();
+              }).ok());
+  locked.Wait();
+  Countdown ended(1);
+  ASSERT_TRUE(Note(executor, two_, "other", &ended).ok());
+  EXPECT_EQ(executor.queued(), 1u);
+  gate_.Notify();
+  ended.Wait();
+}
+
+TEST_F(BlockedTest, NoMoreThanTheLimitBegin) {
+  Executor executor({.max_threads = 2, .max_queued = 8, .max_blocked = 3});
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(Wait(executor, one_).ok());
+  AwaitBlocked(5);
+  Countdown ended(1);
+  ASSERT_TRUE(Note(executor, two_, "waits", &ended).ok());
+  EXPECT_EQ(executor.queued(), 2u);
+  gate_.Notify();
+  ended.Wait();
+  AwaitBlocked(6);
+}
+
+// The slots are taken by tasks that wait for tasks that want a slot back.
+TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeOthersOfItsClientBegin) {
+  Executor executor({.max_threads = 1, .max_queued = 8, .max_blocked = 1});
+  Countdown waits(1), ended(2);
+  absl::Notification event;
+  ASSERT_TRUE(Submit(executor, one_, [&](const CallContext& context) {
+                {
+                  const YieldSlot yielded(context);
+                  waits.CountDown();
+                  event.WaitForNotification();
+                }
+                const std::lock_guard lock(mutex_);
+                order_.push_back("again");
+                ended.CountDown();
+              }).ok());
+  waits.Wait();
+  ASSERT_TRUE(Block(executor, one_).ok());
+  AwaitRunning(1);
+  ASSERT_TRUE(Note(executor, one_, "new", &ended).ok());
+  event.Notify();
+  // The reclaim waits in no queue that can be seen.
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ(executor.queued(), 1u);
+  gate_.Notify();
+  ended.Wait();
+  EXPECT_EQ(order_, (std::vector<std::string>{"again", "new"}));
+}
+
+// A driver stages a hundred volumes at once.
+TEST_F(BlockedTest, AHundredCallsOfATenantWaitAtOnceAndLeaveSlotsToOthers) {
+  const Flows driver = Processes(1), other = Processes(1);
+  {
+    Executor executor(kDefault);
+    for (int i = 0; i < 108; ++i) ASSERT_TRUE(Wait(executor, driver[0]).ok());
+    AwaitBlocked(108);
+    // All of its share has begun.
+    Countdown ended(1);
+    ASSERT_TRUE(Note(executor, driver[0], "", &ended).ok());
+    EXPECT_EQ(executor.queued(), 1u);
+    for (int i = 0; i < 12; ++i) ASSERT_TRUE(Block(executor, other[0]).ok());
+    AwaitRunning(12);
+    EXPECT_EQ(executor.threads(), 120u);
+    gate_.Notify();
+    ended.Wait();
+    const absl::Time end = absl::Now() + absl::Minutes(1);
+    while (executor.threads() > 16 && absl::Now() < end) absl::SleepFor(absl::Milliseconds(10));
+    EXPECT_EQ(executor.threads(), 16u) << "the others end";
+  }
+}
+
+TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
+  constexpr int kTenants = 4, kTasks = 3000;
+  std::atomic<int> ran = 0, refused = 0, running = 0, most = 0, begun = 0, most_begun = 0;
+  std::deque<Moving> tasks(kTenants * kTasks);
+  const auto raise = [](std::atomic<int>& most_seen, int now) {
+    for (int seen = most_seen; now > seen && !most_seen.compare_exchange_weak(seen, now);) {
+    }
+  };
+  {
+    Executor executor({.max_threads = 6, .max_queued = 64, .client_share = 75, .max_blocked = 4});
+    std::vector<std::thread> clients;
+    for (int n = 0; n < kTenants; ++n) {
+      clients.emplace_back([&, n] {
+        Flows flows = Processes(3);
+        for (int i = 0; i < kTasks; ++i) {
+          Moving& task = tasks[static_cast<size_t>(n) * kTasks + static_cast<size_t>(i)];
+          task.run = [&, i](const CallContext& context) {
+            raise(most_begun, ++begun);
+            raise(most, ++running);
+            for (int wait = i % 4; wait > 1; --wait) {
+              --running;
+              {
+                const YieldSlot yielded(context);
+                std::this_thread::yield();
+              }
+              raise(most, ++running);
+            }
+            std::this_thread::yield();
+            --running;
+            --begun;
+            ++ran;
+          };
+          const std::shared_ptr<Flow>& flow = flows[static_cast<size_t>(i) % flows.size()];
+          if (i % 5 == 0 && executor.TryRun(&task, flow)) continue;
+          if (!executor.Submit(&task, flow).ok()) ++refused;
+        }
+      });
+    }
+    for (std::thread& client : clients) client.join();
+  }
+  EXPECT_EQ(ran + refused, kTenants * kTasks);
+  EXPECT_GT(ran, 0);
+  EXPECT_LE(most, 6);
+  EXPECT_LE(most_begun, 6 + 4);
+}
+
+TEST_F(BlockedTest, InEmbeddedModeToo) {
+  constexpr MethodInfo kMethod = {"smb", "v1", "v1.Smb", "Map", "csi-proxy-smb-v1", "/v1.Smb/Map"};
+  CallLimiter calls({.max_threads = 1, .max_queued = 4, .max_blocked = 2}, {},
+                    absl::InfiniteDuration());
+  std::atomic<int> running = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      EXPECT_TRUE(calls
+                      .Run(kMethod, CallContext(),
+                           [&](const CallContext& context) {
+                             {
+                               const YieldSlot yielded(context.WithTimeout(absl::Hours(1)));
+                               ++blocked_;
+                               gate_.WaitForNotification();
+                             }
+                             EXPECT_EQ(++running, 1);
+                             std::this_thread::yield();
+                             --running;
+                             return absl::OkStatus();
+                           })
+                      .ok());
+    });
+  }
+  AwaitBlocked(3);
+  const auto nothing = [](const CallContext&) { return absl::OkStatus(); };
+  const CallContext soon(absl::Now() + absl::Milliseconds(50));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(calls.Run(kMethod, soon, nothing)));
+  gate_.Notify();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_TRUE(calls.Run(kMethod, CallContext(), nothing).ok()) << "slots are not lost";
+}
+
+// A system that starts no more than `left` threads.
+class FewThreadsTest : public BlockedTest {
+ protected:
+  ThreadStarter Few(int left) {
+    left_ = left;
+    return [this](std::function<void()> work) -> absl::StatusOr<std::thread> {
+      if (left_-- <= 0) return absl::ResourceExhaustedError("no more threads");
+      return StartThread(std::move(work));
+    };
+  }
+  std::atomic<int> left_ = 0;
+};
+
+TEST_F(FewThreadsTest, WithoutAnyThreadACallIsRefusedUntilThereIsOne) {
+  Countdown ended(1);
+  Executor executor(kDefault, Few(0));
+  EXPECT_EQ(Note(executor, one_, "refused", &ended),
+            absl::ResourceExhaustedError("no more threads"));
+  left_ = 1;
+  EXPECT_TRUE(Note(executor, one_, "runs", &ended).ok());
+  ended.Wait();
+  EXPECT_EQ(order_, std::vector<std::string>{"runs"});
+}
+
+TEST_F(FewThreadsTest, WithSomeThreadsTheRestWaitsForThem) {
+  Countdown ended(5);
+  Executor executor(kDefault, Few(1));
+  ASSERT_TRUE(Block(executor, one_).ok());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(Note(executor, two_, "", &ended).ok());
+  gate_.Notify();
+  ended.Wait();
+}
+
+TEST_F(FewThreadsTest, WhoWaitsForTheCallersThreadIsRunThere) {
+  Executor executor({.max_threads = 1, .max_queued = 4}, Few(0));
+  Countdown ended(2);
+  Moving here;
+  here.run = [&](const CallContext&) {
+    EXPECT_TRUE(Note(executor, one_, "a", &ended).ok());
+    EXPECT_TRUE(Note(executor, two_, "b", &ended).ok());
+  };
+  EXPECT_TRUE(executor.TryRun(&here));
+  EXPECT_EQ(order_, (std::vector<std::string>{"a", "b"}));
+}
+
+}  // namespace
+}  // namespace csi_proxy::rpc
