@@ -151,6 +151,20 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
   return machine::ParseDiskExtents(*answer);
 }
 
+absl::StatusOr<std::vector<LocatedVolume>> LocateVolumes(machine::Os& os,
+                                                         const CallContext& context) {
+  const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
+  if (!names.ok()) return Prefixed("listing volumes", names.status());
+  std::vector<LocatedVolume> volumes;
+  for (const std::string& name : *names) {
+    ABSL_RETURN_IF_ERROR(context.Check());
+    const auto extents = GetVolumeExtents(os, name);
+    if (!extents.ok()) continue;
+    volumes.push_back({name, extents->front().disk_number, extents->front().offset});
+  }
+  return volumes;
+}
+
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume) {
   const absl::StatusOr<machine::Bytes> answer =
       os.Control(Device(volume), machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber,

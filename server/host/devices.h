@@ -51,6 +51,15 @@ absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32
 // Returns the place of a volume, at least one extent. NOT_FOUND when there is no such volume.
 absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,
                                                                   const std::string& volume);
+// A volume and its first extent.
+struct LocatedVolume {
+  std::string name;
+  uint32_t disk_number;
+  uint64_t offset;
+};
+// Lists the volumes that lie on disks, in any order. A volume that is going is left out.
+absl::StatusOr<std::vector<LocatedVolume>> LocateVolumes(machine::Os& os,
+                                                         const CallContext& context);
 // The number of the partition that a volume fills.
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
 // True if the file system of a volume is marked dirty. A file system without such a mark never is.

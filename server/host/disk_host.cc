@@ -59,54 +59,27 @@ PartitionKind KindOf(const cim::Object& partition) {
 
 class WindowsDisk final : public DiskHost {
  public:
-  explicit WindowsDisk(const Parts& parts) : wmi_(*parts.wmi), os_(*parts.os), warn_(parts.warn) {}
+  explicit WindowsDisk(const Parts& parts)
+      : wmi_(*parts.wmi), storage_(*parts.storage), os_(*parts.os), warn_(parts.warn) {}
 
   absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(
       const CallContext& context) override {
-    std::vector<DiskLocationText> locations;
-    const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
-      locations.push_back({number, LocationOf(os_, number, disk)});
+    return locations_.Get(context, [&]() -> absl::StatusOr<std::vector<DiskLocationText>> {
+      std::vector<DiskLocationText> locations;
+      ABSL_RETURN_IF_ERROR(ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
+        locations.push_back({number, LocationOf(os_, number, disk)});
+      }));
+      return locations;
     });
-    if (!listed.ok()) return listed;
-    return locations;
   }
 
   absl::StatusOr<std::vector<DiskIdentity>> ListDiskIdentities(
       const CallContext& context) override {
-    std::vector<DiskIdentity> identities;
-    const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
-      DiskIdentity& identity = identities.emplace_back();
-      identity.disk_number = number;
-      identity.serial_number = disk.GetStringOr("SerialNumber", "").value_or("");
-      const absl::StatusOr<machine::DeviceIds> ids =
-          ReadIds(number, disk.GetStringOr("Path", "").value_or(""));
-      // One disk that cannot be read does not hide the others.
-      identity.page83 = ids.ok() ? ids->page83 : UniqueIdOf(disk);
-      identity.status = ids.status();
-    });
-    if (!listed.ok()) return listed;
-    return identities;
+    return identities_.Get(context, [&] { return ReadIdentities(context); });
   }
 
   absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context) override {
-    std::vector<DiskDescription> descriptions;
-    const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
-      DiskDescription& description = descriptions.emplace_back(DescribeDisk(number, disk));
-      const absl::StatusOr<machine::DeviceIds> ids = ReadIds(number, description.path);
-      if (ids.ok()) {
-        AddIds(*ids, &description);
-      } else {
-        AddIdsFromWmi(disk, &description);
-      }
-      description.location = LocationOf(os_, number, disk);
-      description.status = ids.status();
-    });
-    if (!listed.ok()) return listed;
-    std::sort(descriptions.begin(), descriptions.end(),
-              [](const DiskDescription& a, const DiskDescription& b) {
-                return a.disk_number < b.disk_number;
-              });
-    return descriptions;
+    return descriptions_.Get(context, [&] { return ReadDescriptions(context); });
   }
 
   absl::StatusOr<DiskDescription> Describe(const CallContext& context,
@@ -115,9 +88,7 @@ class WindowsDisk final : public DiskHost {
     return DescribeDisk(disk_number, disk);
   }
 
-  absl::Status Rescan(const CallContext& context) override {
-    return UpdateStorageCache(wmi_, context);
-  }
+  absl::Status Rescan(const CallContext& context) override { return storage_.UpdateCache(context); }
 
   absl::StatusOr<DiskLayout> GetLayout(const CallContext& context, uint32_t disk_number) override {
     ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
@@ -145,8 +116,8 @@ class WindowsDisk final : public DiskHost {
   absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk) override {
     ABSL_ASSIGN_OR_RETURN(const KnownDisk known, Know(context, disk));
     const std::string operation = absl::StrCat("initialising disk ", disk.number);
-    const auto result = InvokeStorage(wmi_, context, known.object, "Initialize",
-                                      {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
+    const auto result = storage_.Invoke(context, known.object, "Initialize",
+                                        {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
     if (!result.ok()) return Prefixed(operation, result.status());
     return cim::StorageStatus(operation, *result);
   }
@@ -166,7 +137,7 @@ class WindowsDisk final : public DiskHost {
       arguments["IsHidden"] = Value::Boolean(false);
       arguments["IsActive"] = Value::Boolean(false);
     }
-    const auto result = InvokeStorage(wmi_, context, known.object, "CreatePartition", arguments);
+    const auto result = storage_.Invoke(context, known.object, "CreatePartition", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     // The partition is there, only a drive letter is not; none was wanted.
     if (result->return_value == cim::kAccessPathInUse) {
@@ -187,7 +158,7 @@ class WindowsDisk final : public DiskHost {
     for (const cim::Object& partition : partitions) {
       ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
       if (!basic) continue;
-      const auto result = InvokeStorage(wmi_, context, partition.path(), "Online");
+      const auto result = storage_.Invoke(context, partition.path(), "Online");
       if (!result.ok()) return Prefixed(operation, result.status());
       ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
     }
@@ -255,8 +226,8 @@ class WindowsDisk final : public DiskHost {
     if (absl::Status status = FlushVolumes(os_, context, disk_number); !status.ok()) {
       return Prefixed(operation, status);
     }
-    const auto result = InvokeStorage(wmi_, context, disk.path(), "SetAttributes",
-                                      {{"IsReadOnly", Value::Boolean(true)}});
+    const auto result = storage_.Invoke(context, disk.path(), "SetAttributes",
+                                        {{"IsReadOnly", Value::Boolean(true)}});
     if (!result.ok()) return Prefixed(operation, result.status());
     ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
     // A file system that was mounted before would go on writing. Windows mounts it anew
@@ -301,6 +272,43 @@ class WindowsDisk final : public DiskHost {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::vector<DiskIdentity>> ReadIdentities(const CallContext& context) {
+    std::vector<DiskIdentity> identities;
+    const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
+      DiskIdentity& identity = identities.emplace_back();
+      identity.disk_number = number;
+      identity.serial_number = disk.GetStringOr("SerialNumber", "").value_or("");
+      const absl::StatusOr<machine::DeviceIds> ids =
+          ReadIds(number, disk.GetStringOr("Path", "").value_or(""));
+      // One disk that cannot be read does not hide the others.
+      identity.page83 = ids.ok() ? ids->page83 : UniqueIdOf(disk);
+      identity.status = ids.status();
+    });
+    if (!listed.ok()) return listed;
+    return identities;
+  }
+
+  absl::StatusOr<std::vector<DiskDescription>> ReadDescriptions(const CallContext& context) {
+    std::vector<DiskDescription> descriptions;
+    const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
+      DiskDescription& description = descriptions.emplace_back(DescribeDisk(number, disk));
+      const absl::StatusOr<machine::DeviceIds> ids = ReadIds(number, description.path);
+      if (ids.ok()) {
+        AddIds(*ids, &description);
+      } else {
+        AddIdsFromWmi(disk, &description);
+      }
+      description.location = LocationOf(os_, number, disk);
+      description.status = ids.status();
+    });
+    if (!listed.ok()) return listed;
+    std::sort(descriptions.begin(), descriptions.end(),
+              [](const DiskDescription& a, const DiskDescription& b) {
+                return a.disk_number < b.disk_number;
+              });
+    return descriptions;
+  }
+
   // Runs MSFT_Disk.Online or Offline.
   absl::Status InvokeState(const CallContext& context, uint32_t disk_number, bool online) {
     ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
@@ -308,7 +316,7 @@ class WindowsDisk final : public DiskHost {
                                                disk_number, online ? " online" : " offline");
     const absl::Status own = online ? absl::OkStatus() : CheckNotWindows(disk_number, disk);
     if (!own.ok()) return Prefixed(operation, own);
-    const auto result = InvokeStorage(wmi_, context, disk.path(), online ? "Online" : "Offline");
+    const auto result = storage_.Invoke(context, disk.path(), online ? "Online" : "Offline");
     if (!result.ok()) return Prefixed(operation, result.status());
     const absl::Status changed = cim::StorageStatus(operation, *result);
     // A caller may go on without.
@@ -329,7 +337,7 @@ class WindowsDisk final : public DiskHost {
     if (is_fresh) return NoDisk(disk_number);
     ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
     RecordFallback(Fallback::kDiskUnknownToWmi);
-    ABSL_RETURN_IF_ERROR(UpdateStorageCache(wmi_, context));
+    ABSL_RETURN_IF_ERROR(storage_.UpdateCache(context));
     return FindDisk(context, disk_number, /*is_fresh=*/true);
   }
 
@@ -362,8 +370,12 @@ class WindowsDisk final : public DiskHost {
   }
 
   cim::Session& wmi_;
+  StorageNamespace& storage_;
   machine::Os& os_;
   const std::function<void(absl::string_view)> warn_;
+  SharedRun<absl::StatusOr<std::vector<DiskLocationText>>> locations_;
+  SharedRun<absl::StatusOr<std::vector<DiskIdentity>>> identities_;
+  SharedRun<absl::StatusOr<std::vector<DiskDescription>>> descriptions_;
   std::mutex mutex_;
   // The paths of the disks that were told of. Guarded by mutex_.
   std::set<std::string> warned_;

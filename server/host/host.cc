@@ -14,7 +14,9 @@ class MachineHost final : public Host {
  public:
   MachineHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
               std::function<void(absl::string_view)> warn)
-      : wmi_(std::move(wmi)), os_(std::move(os)), parts_{wmi_.get(), os_.get(), std::move(warn)} {}
+      : wmi_(std::move(wmi)),
+        os_(std::move(os)),
+        parts_{wmi_.get(), &storage_, os_.get(), std::move(warn)} {}
 
   DiskHost& disk() override { return *disk_; }
   VolumeHost& volume() override { return *volume_; }
@@ -29,6 +31,7 @@ class MachineHost final : public Host {
  private:
   const std::unique_ptr<cim::Session> wmi_;
   const std::unique_ptr<machine::Os> os_;
+  StorageNamespace storage_{wmi_.get()};
   const Parts parts_;
   const std::unique_ptr<DiskHost> disk_ = NewDiskHost(parts_);
   const std::unique_ptr<VolumeHost> volume_ = NewVolumeHost(parts_);

@@ -9,6 +9,7 @@
 #include "server/host/filesystem_host.h"
 #include "server/host/iscsi_host.h"
 #include "server/host/smb_host.h"
+#include "server/host/storage_namespace.h"
 #include "server/host/system_host.h"
 #include "server/host/volume_host.h"
 #include "server/machine/cim/session.h"
@@ -19,6 +20,7 @@ namespace csi_proxy::host {
 // The parts that the six hosts share. Owns nothing.
 struct Parts {
   cim::Session* wmi = nullptr;
+  StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
   // Gets messages for the operator that fail no call; never null.
   std::function<void(absl::string_view)> warn;

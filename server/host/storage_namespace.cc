@@ -9,27 +9,30 @@ namespace csi_proxy::host {
 
 using cim::Namespace;
 
-absl::Status UpdateStorageCache(cim::Session& wmi, const CallContext& context) {
-  const auto result =
-      wmi.Invoke(context, Namespace::kStorage, "MSFT_StorageSetting", "UpdateHostStorageCache");
-  if (!result.ok()) return Prefixed("rescanning", result.status());
-  return cim::StorageStatus("rescanning", *result);
+absl::Status StorageNamespace::UpdateCache(const CallContext& context) {
+  return update_.Get(context, [&]() -> absl::Status {
+    const auto result =
+        wmi_.Invoke(context, Namespace::kStorage, "MSFT_StorageSetting", "UpdateHostStorageCache");
+    if (!result.ok()) return Prefixed("rescanning", result.status());
+    return cim::StorageStatus("rescanning", *result);
+  });
 }
 
-absl::StatusOr<cim::MethodResult> InvokeStorage(cim::Session& wmi, const CallContext& context,
-                                                const std::string& path, const std::string& method,
-                                                const cim::Arguments& arguments) {
+absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(const CallContext& context,
+                                                           const std::string& path,
+                                                           const std::string& method,
+                                                           const cim::Arguments& arguments) {
   absl::StatusOr<cim::MethodResult> result =
-      wmi.Invoke(context, Namespace::kStorage, path, method, arguments);
+      wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
   if (!result.ok() ||
       (result->return_value != cim::kCacheOutOfDate && result->return_value != cim::kNotInCache)) {
     return result;
   }
   // The first refusal says more than the failure of an update.
-  if (!UpdateStorageCache(wmi, context).ok()) return result;
+  if (!UpdateCache(context).ok()) return result;
   RecordFallback(Fallback::kMethodRepeated,
                  absl::StrCat(method, " returned ", result->return_value));
-  return wmi.Invoke(context, Namespace::kStorage, path, method, arguments);
+  return wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
 }
 
 }  // namespace csi_proxy::host

@@ -9,22 +9,34 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/call_context.h"
+#include "server/host/shared_run.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/cim/value.h"
 
 namespace csi_proxy::host {
 
-// Makes the provider look for disks that came, went or changed size, and for their volumes.
-absl::Status UpdateStorageCache(cim::Session& wmi, const CallContext& context);
+// Thread-safe.
+class StorageNamespace {
+ public:
+  explicit StorageNamespace(cim::Session* wmi) : wmi_(*wmi) {}
 
-// Runs a method. When it refuses because the provider's cache is out of date (40003), or does not
-// hold the object (40006), the cache is updated and the method run once more, as the page of return
-// codes says
-// (learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes).
-// The caller judges all other return values.
-absl::StatusOr<cim::MethodResult> InvokeStorage(cim::Session& wmi, const CallContext& context,
-                                                const std::string& path, const std::string& method,
-                                                const cim::Arguments& arguments = {});
+  // Makes the provider look for disks that came, went or changed size, and for their volumes. The
+  // provider does so once for all calls that ask while it does (SharedRun).
+  absl::Status UpdateCache(const CallContext& context);
+
+  // Runs a method. When it refuses because the provider's cache is out of date (40003), or does not
+  // hold the object (40006), the cache is updated and the method run once more, as the page of
+  // return codes says
+  // (learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes).
+  // The caller judges all other return values.
+  absl::StatusOr<cim::MethodResult> Invoke(const CallContext& context, const std::string& path,
+                                           const std::string& method,
+                                           const cim::Arguments& arguments = {});
+
+ private:
+  cim::Session& wmi_;
+  SharedRun<absl::Status> update_;
+};
 
 // The name of a property's number in a list that begins with 0. A number beyond the list is newer
 // than Microsoft's page and is shown as a number. Empty when the property is empty.

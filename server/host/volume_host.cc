@@ -32,26 +32,26 @@ constexpr uint64_t kGptCopy = 33 * 4096;
 
 class WindowsVolume final : public VolumeHost {
  public:
-  explicit WindowsVolume(const Parts& parts) : wmi_(*parts.wmi), os_(*parts.os) {}
+  explicit WindowsVolume(const Parts& parts)
+      : wmi_(*parts.wmi), storage_(*parts.storage), os_(*parts.os) {}
 
   absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
                                                     uint32_t disk_number,
                                                     uint32_t partition_number) override {
     ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
-    const absl::StatusOr<std::vector<std::string>> names = os_.ListVolumes();
-    if (!names.ok()) return Prefixed("listing volumes", names.status());
+    // It takes no longer than many calls that keep their slots.
+    const CallContext quick = context.With(nullptr);
+    ABSL_ASSIGN_OR_RETURN(const auto all,
+                          volumes_.Get(quick, [&] { return LocateVolumes(os_, quick); }));
     std::vector<std::pair<uint64_t, VolumeId>> found;
-    for (const std::string& name : *names) {
-      ABSL_RETURN_IF_ERROR(context.Check());
-      // A volume that is going, or does not lie on a disk (a CD), is not one of this disk's.
-      const absl::StatusOr<std::vector<machine::DiskExtent>> extents = GetVolumeExtents(os_, name);
-      if (!extents.ok() || extents->front().disk_number != disk_number) continue;
-      ABSL_ASSIGN_OR_RETURN(VolumeId id, VolumeId::Parse(name));
+    for (const LocatedVolume& volume : all) {
+      if (volume.disk_number != disk_number) continue;
+      ABSL_ASSIGN_OR_RETURN(VolumeId id, VolumeId::Parse(volume.name));
       if (partition_number != 0) {
-        const absl::StatusOr<uint32_t> number = GetPartitionNumber(os_, name);
+        const absl::StatusOr<uint32_t> number = GetPartitionNumber(os_, volume.name);
         if (!number.ok() || *number != partition_number) continue;
       }
-      found.emplace_back(extents->front().offset, std::move(id));
+      found.emplace_back(volume.offset, std::move(id));
     }
     std::sort(found.begin(), found.end());
     std::vector<VolumeId> volumes;
@@ -96,7 +96,7 @@ class WindowsVolume final : public VolumeHost {
     if (options.allocation_unit_bytes != 0) {
       arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
     }
-    const auto result = InvokeStorage(wmi_, context, object->path(), "Format", arguments);
+    const auto result = storage_.Invoke(context, object->path(), "Format", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     return cim::StorageStatus(operation, *result);
   }
@@ -155,12 +155,12 @@ class WindowsVolume final : public VolumeHost {
     const auto partition = PartitionAt(context, extent);
     if (!partition.ok()) return Prefixed(operation, partition.status());
     const auto resize = [&](uint64_t bytes) {
-      return InvokeStorage(wmi_, context, partition->path(), "Resize",
-                           {{"Size", Value::Uint64(bytes)}});
+      return storage_.Invoke(context, partition->path(), "Resize",
+                             {{"Size", Value::Uint64(bytes)}});
     };
     absl::StatusOr<cim::MethodResult> result = resize(size_bytes);
     // The provider may not know yet that the disk has grown.
-    if (IsSizeNotSupported(result) && UpdateStorageCache(wmi_, context).ok()) {
+    if (IsSizeNotSupported(result) && storage_.UpdateCache(context).ok()) {
       RecordFallback(Fallback::kResizeRepeated);
       result = resize(size_bytes);
     }
@@ -352,7 +352,7 @@ class WindowsVolume final : public VolumeHost {
   absl::StatusOr<uint64_t> WindowsOwnMaximum(const CallContext& context,
                                              const cim::Object& partition) {
     ABSL_ASSIGN_OR_RETURN(const auto supported,
-                          InvokeStorage(wmi_, context, partition.path(), "GetSupportedSize"));
+                          storage_.Invoke(context, partition.path(), "GetSupportedSize"));
     const absl::Status status = cim::StorageStatus("measuring the partition", supported);
     if (!status.ok()) return status;
     return supported.out.GetUint64("SizeMax");
@@ -381,7 +381,9 @@ class WindowsVolume final : public VolumeHost {
   }
 
   cim::Session& wmi_;
+  StorageNamespace& storage_;
   machine::Os& os_;
+  SharedRun<absl::StatusOr<std::vector<LocatedVolume>>> volumes_;
 };
 
 }  // namespace

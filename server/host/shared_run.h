@@ -1,0 +1,74 @@
+// Answers a question that many calls ask at the same time with few runs.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "csi_proxy/call_context.h"
+#include "server/base/condition.h"
+
+namespace csi_proxy::host {
+
+// Runs a function for all calls that ask for it at the same time. `T` is an absl::Status or
+// StatusOr, which each call gets a copy of. Thread-safe.
+//
+// A run serves the calls that asked before it began, because a caller may have changed what the run
+// reads. One run is under way at a time; the calls that ask meanwhile share the next one.
+template <typename T>
+class SharedRun {
+ public:
+  // Returns the result of a run of `function` that began after this call asked. A thread of one of
+  // the calls makes the run. When that call ends before the run, another one repeats it.
+  // CANCELLED or DEADLINE_EXCEEDED when `context` ends first. Yields the slot of the call.
+  T Get(const CallContext& context, absl::FunctionRef<T()> function) {
+    const YieldSlot yielded(context);
+    std::unique_lock<Mutex> lock(mutex_);
+    std::shared_ptr<Run> run;
+    while (true) {
+      if (run == nullptr || run->given_up) {
+        if (next_ == nullptr) next_ = std::make_shared<Run>();
+        run = next_;
+      }
+      if (run->result.has_value()) return *run->result;
+      if (!is_running_) break;
+      if (absl::Status over = context.Check(); !over.ok()) return over;
+      changed_.wait_for(lock, kLook);
+    }
+    next_ = nullptr;
+    is_running_ = true;
+    lock.unlock();
+    T result = function();
+    lock.lock();
+    is_running_ = false;
+    if (context.Check().ok()) {
+      run->result = result;
+    } else {
+      run->given_up = true;
+    }
+    changed_.notify_all();
+    return result;
+  }
+
+ private:
+  // The longest time until a waiting call notices that it has ended.
+  static constexpr std::chrono::milliseconds kLook{20};
+
+  struct Run {
+    std::optional<T> result;
+    // The call that made it ended first, so that its result means nothing.
+    bool given_up = false;
+  };
+
+  Mutex mutex_;
+  Condition changed_;
+  // All are guarded by mutex_.
+  bool is_running_ = false;
+  std::shared_ptr<Run> next_;
+};
+
+}  // namespace csi_proxy::host
