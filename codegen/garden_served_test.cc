@@ -83,8 +83,9 @@ class GardenServedTest : public testing::Test {
       ASSERT_TRUE(pipe.ok()) << pipe.status();
       endpoints.push_back(
           {.name = (*pipe)->name(),
-           .serve = [server = pipe->get()](std::unique_ptr<rpc::ReadyConnection> connection) {
-             server->Serve(std::move(connection));
+           .serve = [server = pipe->get()](std::unique_ptr<rpc::ReadyConnection> connection,
+                                           bool is_main) {
+             server->Serve(std::move(connection), is_main);
            }});
       pipes_.push_back(*std::move(pipe));
     }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -71,6 +72,28 @@ class SharesTest : public testing::Test {
     EXPECT_TRUE(child.ok()) << child.status();
     const int code = (*child)->Wait(absl::Seconds(30));
     return code == 0 ? absl::Now() - start : absl::InfiniteDuration();
+  }
+
+  // The calls that the connections of a client may have under way (ServerLimits).
+  static constexpr int kCallsOfMain = 108, kCallsOfFurther = 12;
+
+  // Clients of this process, each with a connection of its own, of which the first is the main one.
+  std::vector<filesystem::v1::Client> Clients(int count) {
+    std::vector<filesystem::v1::Client> clients;
+    for (int i = 0; i < count; ++i) {
+      clients.emplace_back(Connect(server_->client_options()).value());
+      EXPECT_TRUE(PathExists(clients.back(), absl::StrCat(kRoot, "a")).ok());
+    }
+    return clients;
+  }
+  // Each client, with its number of callers.
+  static std::vector<std::pair<const filesystem::v1::Client*, int>> Callers(
+      const std::vector<filesystem::v1::Client>& clients, int of_main, int of_further) {
+    std::vector<std::pair<const filesystem::v1::Client*, int>> callers;
+    for (const filesystem::v1::Client& client : clients) {
+      callers.emplace_back(&client, callers.empty() ? of_main : of_further);
+    }
+    return callers;
   }
 
   // Connections that send what begins HTTP/2 and no more.
@@ -136,22 +159,20 @@ TEST_F(SharesTest, NorDoTheyWhenDescriptorsRunOut) {
 TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
   Start();
   const absl::Duration before = HonestCall("mkdir");
+  // As many as it takes for 396 calls.
+  const std::vector<filesystem::v1::Client> clients = Clients(25);
   ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 60000").ok());
-  constexpr int kConnections = 4, kCallsOfEach = 75;
-  // Each with a connection of its own.
-  std::vector<filesystem::v1::Client> clients;
-  for (int i = 0; i < kConnections; ++i) {
-    clients.emplace_back(Connect(server_->client_options()).value());
-  }
   std::atomic<int> refused = 0;
   std::vector<std::thread> callers;
-  for (int i = 0; i < kConnections * kCallsOfEach; ++i) {
-    callers.emplace_back([&, &client = clients[static_cast<size_t>(i % kConnections)]] {
-      const absl::Status status = PathExists(client, absl::StrCat(kRoot, "a")).status();
-      if (absl::IsResourceExhausted(status)) ++refused;
-    });
+  for (const auto& [client, calls] : Callers(clients, kCallsOfMain, kCallsOfFurther)) {
+    for (int i = 0; i < calls; ++i) {
+      callers.emplace_back([&, client = client] {
+        const absl::Status status = PathExists(*client, absl::StrCat(kRoot, "a")).status();
+        if (absl::IsResourceExhausted(status)) ++refused;
+      });
+    }
   }
-  // 12 of the 16 workers and 192 of the 256 places in the queue are taken, and as many of the
+  // 12 of the 16 workers and 288 of the 384 places in the queue are taken, and as many of the
   // threads that read connections as may be at a call.
   const absl::Time give_up = absl::Now() + absl::Seconds(20);
   while (refused < 96 && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(10));
@@ -167,6 +188,27 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
                   "pid=", getpid(), " image=\"service_test\" has all of its share of calls")));
   server_->Stop(absl::ZeroDuration());
   for (std::thread& caller : callers) caller.join();
+}
+
+TEST_F(SharesTest, AClientThatKeepsToItsGrantIsNotRefused) {
+  for (const int connections : {1, 4, 16}) {
+    Start();
+    const std::vector<filesystem::v1::Client> clients = Clients(connections);
+    ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 100").ok());
+    std::atomic<int> failed = 0;
+    std::vector<std::thread> callers;
+    // More than each connection may have under way.
+    for (const auto& [client, calls] : Callers(clients, 2 * kCallsOfMain, 2 * kCallsOfFurther)) {
+      for (int i = 0; i < calls; ++i) {
+        callers.emplace_back([&, client = client] {
+          const absl::Status status = PathExists(*client, absl::StrCat(kRoot, "a")).status();
+          if (!status.ok() && ++failed == 1) ADD_FAILURE() << status;
+        });
+      }
+    }
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_EQ(failed, 0) << connections << " connections";
+  }
 }
 
 // Here other processes of one image are greedy, and this process is honest.

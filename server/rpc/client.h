@@ -46,7 +46,7 @@ struct Client {
   void CallRefused() { http2.CallRefused(SteadyTime::clock::now()); }
 
   // The requests of its calls under way, those included that wait in an executor's queue, may have
-  // so many bytes. Each group's queue has places for 256 calls of up to 256 KiB; honest requests
+  // so many bytes. Each group's queue has places for 384 calls of up to 256 KiB; honest requests
   // have a few hundred bytes, and the longest 200 KB.
   static constexpr size_t kMaxRequestBytes = 8 << 20;
   // True: so many more are taken, and GiveBack() must follow. Thread-safe.

@@ -178,6 +178,9 @@ void ConnectionTable::Unlist(ServedConnection* connection) {
   if (connection->list_ == nullptr) return;
   connection->list_->erase(connection->place_);
   connection->list_ = nullptr;
+  if (connection->is_main_) {
+    pipes_[connection->pipe_].shares.at(connection->client().get()).has_main = false;
+  }
   Give(connection->pipe_, connection->client().get());
 }
 
@@ -219,6 +222,7 @@ std::shared_ptr<ServedConnection> ConnectionTable::Serve(size_t pipe, std::strin
   served->hang_up_ = std::move(hang_up);
   const std::lock_guard<Mutex> lock(mutex_);
   Share& share = pipes_[pipe].shares.at(served->client().get());
+  served->is_main_ = !std::exchange(share.has_main, true);
   served->list_ = &share.fresh;
   served->place_ = share.fresh.insert(share.fresh.end(), served.get());
   served_[std::move(address)] = served;

@@ -81,6 +81,10 @@ class ServedConnection {
   }
   void CallEnds() { calls_.fetch_sub(1, std::memory_order_relaxed); }
 
+  // True for one of the connections that a client has to the pipe, which may have more calls under
+  // way than the others (ServerLimits).
+  bool is_main() const { return is_main_; }
+
   // Tells whether a call is under way.
   bool busy() const { return calls_.load(std::memory_order_relaxed) > 0; }
   // Tells whether a call has begun since it was asked last.
@@ -93,6 +97,7 @@ class ServedConnection {
   std::atomic<bool> used_ = false;
   // The table's: what ends it, and where it is listed.
   size_t pipe_ = 0;
+  bool is_main_ = false;
   std::string address_;
   std::function<void()> hang_up_;
   std::list<ServedConnection*>* list_ = nullptr;
@@ -159,6 +164,7 @@ class ConnectionTable {
   // A client's part of a pipe. The front of each list goes first.
   struct Share {
     size_t connections = 0;
+    bool has_main = false;
     std::list<SilentConnection*> silent;
     std::list<ServedConnection*> fresh;  // have made no call when last looked at
     std::list<ServedConnection*> used;

@@ -279,5 +279,19 @@ TEST_F(ConnectionTableTest, HangUpReachesTheServedAlone) {
   EXPECT_EQ(hung_up_, Names{"a"});
 }
 
+TEST_F(ConnectionTableTest, AClientHasOneMainConnectionToEachPipe) {
+  Limit(8, 100);
+  const auto client = NewClient(1), other = NewClient(2);
+  const Served first = Serve(client, "1"), further = Serve(client, "2");
+  EXPECT_TRUE(first->is_main());
+  EXPECT_FALSE(further->is_main());
+  EXPECT_TRUE(Serve(client, "3", 1)->is_main()) << "of another pipe";
+  EXPECT_TRUE(Serve(other, "4")->is_main());
+  table_->End(further);
+  EXPECT_FALSE(Serve(client, "5")->is_main());
+  table_->End(first);
+  EXPECT_TRUE(Serve(client, "6")->is_main()) << "in place of the one that ended";
+}
+
 }  // namespace
 }  // namespace csi_proxy::rpc

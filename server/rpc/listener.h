@@ -34,8 +34,8 @@ class ReadyConnection {
 struct PipeEndpoint {
   // `csi-proxy-volume-v1`
   std::string name;
-  // Called on a thread of the listener.
-  std::function<void(std::unique_ptr<ReadyConnection>)> serve;
+  // Called on a thread of the listener. `is_main`: as ServedConnection has it.
+  std::function<void(std::unique_ptr<ReadyConnection>, bool is_main)> serve;
 };
 
 // Thread-safe but for Listen(), Stop() and CloseLive(), which are called once each in this order.

@@ -74,7 +74,7 @@ class PipeListenerTest : public testing::Test {
   void Start(ListenerLimits limits) {
     listener_ = NewListener({.socket_dir = "", .sddl = kOpenToAll}, limits);
     const absl::Status status = listener_->Listen(
-        {{.name = name_, .serve = [this](std::unique_ptr<ReadyConnection> ready) {
+        {{.name = name_, .serve = [this](std::unique_ptr<ReadyConnection> ready, bool) {
             std::lock_guard lock(mutex_);
             adopted_.push_back(std::move(static_cast<ReadyPipe&>(*ready).connection));
           }}});
@@ -225,7 +225,7 @@ TEST_F(PipeListenerTest, ASecondServerIsRefused) {
   Start({});
   const auto second = NewListener({.socket_dir = "", .sddl = kOpenToAll}, {});
   const absl::Status status =
-      second->Listen({{.name = name_, .serve = [](std::unique_ptr<ReadyConnection>) {}}});
+      second->Listen({{.name = name_, .serve = [](std::unique_ptr<ReadyConnection>, bool) {}}});
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(name_));
 }
@@ -278,7 +278,7 @@ TEST_F(PipeListenerTest, TheDefaultIsThatOfTheModel) {
 TEST_F(PipeListenerTest, ByDefaultThisProcessServesAndOpensItsPipe) {
   const auto listener = NewListener(PipePlace(), {});
   const absl::Status status =
-      listener->Listen({{.name = name_, .serve = [](std::unique_ptr<ReadyConnection>) {}}});
+      listener->Listen({{.name = name_, .serve = [](std::unique_ptr<ReadyConnection>, bool) {}}});
   ASSERT_TRUE(status.ok()) << status;
   const Client client = Dial();
   EXPECT_TRUE(client.connected());
@@ -287,7 +287,7 @@ TEST_F(PipeListenerTest, ByDefaultThisProcessServesAndOpensItsPipe) {
 TEST_F(PipeListenerTest, BadSecurityIsAnErrorOfItsFlag) {
   const auto listener = NewListener({.socket_dir = "", .sddl = "D:(A;;GA;;;WD)"}, {});
   const absl::Status status =
-      listener->Listen({{.name = name_, .serve = [](std::unique_ptr<ReadyConnection>) {}}});
+      listener->Listen({{.name = name_, .serve = [](std::unique_ptr<ReadyConnection>, bool) {}}});
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
 }
 

@@ -353,16 +353,17 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
                                     [weak = std::weak_ptr(connection.stream)] {
                                       if (const auto stream = weak.lock()) stream->HangUp();
                                     });
+  const bool is_main = served->is_main();
   connection.closed = [table = connections_, served = std::move(served)] { table->End(served); };
   connection.watcher = std::make_unique<Guarded>(
       connections_, clients_, pipes_[instance->pipe].path, std::move(instance->client));
   const absl::string_view behind(connection.received);
-  // gRPC gets them in one piece with the preface: they are few.
-  std::vector<absl::string_view> pieces;
+  std::vector<absl::string_view> pieces;  // gRPC gets them in one piece: they are few
   if (!connection.watcher->Read(behind.substr(kHttp2Preface.size()), &pieces)) {
     return connection.closed();
   }
-  pipes_[instance->pipe].endpoint.serve(std::make_unique<ReadyPipe>(std::move(connection)));
+  auto ready = std::make_unique<ReadyPipe>(std::move(connection));
+  pipes_[instance->pipe].endpoint.serve(std::move(ready), is_main);
 }
 
 // Closes connections that stay silent, and makes the instances that could not be made.

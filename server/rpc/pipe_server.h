@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,8 +21,11 @@ struct ServerLimits {
   // or symbolic link with two paths: a path has at most 32,767 UTF-16 units, each up to three bytes
   // in UTF-8, which makes 196,602 bytes; a user's name and a password add 3 KB at most.
   int max_request_bytes = 256 << 10;
-  // Calls one connection may have under way.
-  int max_calls_per_connection = 256;
+  // The calls that the main connection of a client may have under way, and each further one
+  // (SETTINGS_MAX_CONCURRENT_STREAMS). HTTP/2 holds back the rest at the client. A group must have
+  // room for those of a client with 16 connections, so that it refuses none that keeps to this.
+  int calls_of_main_connection = 108;
+  int calls_of_further_connection = 12;
   // The largest header block, in bytes.
   int max_metadata_bytes = 16 << 10;
   // A connection without calls for this time is closed; clients redial on their own.
@@ -51,20 +55,27 @@ class PipeServer {
 
   const std::string& name() const { return name_; }
 
-  void Serve(std::unique_ptr<ReadyConnection> connection) { connection->Serve(server_.get()); }
+  void Serve(std::unique_ptr<ReadyConnection> connection, bool is_main);
 
   // Refuses new calls, cancels those under way and closes the connections. Idempotent.
   void Shutdown();
 
  private:
-  PipeServer(std::string name, std::unique_ptr<grpc::Service> service,
-             std::unique_ptr<grpc::Service> reflection)
-      : name_(std::move(name)), service_(std::move(service)), reflection_(std::move(reflection)) {}
+  PipeServer(std::string name, std::string full_name, std::unique_ptr<grpc::Service> service,
+             const ServerLimits& limits);
+
+  // Starts a server whose connections may have `calls` under way; null when gRPC does not.
+  std::unique_ptr<grpc::Server> NewServer(int calls);
 
   const std::string name_;
+  const std::string full_name_;
+  const ServerLimits limits_;
   const std::unique_ptr<grpc::Service> service_;
   const std::unique_ptr<grpc::Service> reflection_;
+  // For main connections, and for further ones. The latter is null until there is one.
   std::unique_ptr<grpc::Server> server_;
+  std::mutex mutex_;
+  std::unique_ptr<grpc::Server> further_;  // guarded by mutex_
 };
 
 }  // namespace csi_proxy::rpc

@@ -317,8 +317,9 @@ void UnixListener::Adopt(Entry* entry) {
                                       [kept = entry->watched.get()] { shutdown(kept, SHUT_RDWR); });
   const bool watched = Watch(entry, EPOLLRDHUP | EPOLLET).ok();
   const size_t pipe = entry->pipe;
+  const bool is_main = entry->served->is_main();
   if (!watched) CloseLive(entry);
-  pipes_[pipe].serve(std::make_unique<ReadySocket>(std::move(ready)));
+  pipes_[pipe].serve(std::make_unique<ReadySocket>(std::move(ready)), is_main);
   if (last) MakeRoom();
 }
 

@@ -24,7 +24,7 @@ class UnixListenerTest : public testing::Test {
     ASSERT_TRUE(listener_
                     ->Listen({{.name = "pipe",
                                .serve =
-                                   [this](std::unique_ptr<ReadyConnection> ready) {
+                                   [this](std::unique_ptr<ReadyConnection> ready, bool) {
                                      std::lock_guard lock(mutex_);
                                      adopted_.push_back(
                                          std::move(static_cast<ReadySocket&>(*ready).socket));

@@ -95,7 +95,7 @@ po::options_description Describe(Options* options, Raw* raw) {
       "max-workers", po::value(&options->max_workers)->value_name("N")->default_value(16),
       "calls of one API group that run at once, beside up to twice as many "
       "that wait for locks or servers")(
-      "max-queued", po::value(&options->max_queued)->value_name("N")->default_value(256),
+      "max-queued", po::value(&options->max_queued)->value_name("N")->default_value(384),
       "calls of one API group that may wait; more are refused")(
       "max-call-duration",
       po::value(&raw->max_call_duration)->value_name("TIME")->default_value("10m"),

@@ -41,7 +41,7 @@ struct Options {
   rpc::ServerLimits server;
   // For each API group. Twice as many calls may have left their workers to wait.
   size_t max_workers = 16;
-  size_t max_queued = 256;
+  size_t max_queued = 384;
   absl::Duration max_call_duration = absl::Minutes(10);
   absl::Duration stop_grace_period = absl::Seconds(20);
 

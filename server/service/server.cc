@@ -15,6 +15,7 @@
 #include "server/base/status_macros.h"
 #include "server/groups/smb/known_shares.h"
 #include "server/rpc/pipe_server.h"
+#include "server/rpc/share.h"
 #include "server/service/call_log.h"
 #include "server/service/metrics.h"
 
@@ -68,6 +69,19 @@ absl::Status Select(const Options& options, std::vector<rpc::VersionedService>* 
   return absl::OkStatus();
 }
 
+rpc::Executor::Limits ExecutorLimits(const Options& options) {
+  return {.max_threads = options.max_workers,
+          .max_queued = options.max_queued,
+          .client_share = options.client_share,
+          .max_blocked = kBlockedPerWorker * options.max_workers};
+}
+
+// Returns the part of `all` calls that a connection is granted, which is its client's share.
+int Grant(size_t all, size_t client_share) {
+  constexpr size_t kMost = 256;
+  return static_cast<int>(std::min(kMost, rpc::ShareOf(0, all, client_share)));
+}
+
 // Every pair is a series from the start, because Prometheus sees no increase in a new one.
 std::vector<observability::Metrics::Unmaps> Unmaps(const smb::KnownShares::Counts& counts) {
   std::vector<observability::Metrics::Unmaps> all;
@@ -95,10 +109,7 @@ class Server::Impl {
     listener_ = rpc::NewListener(options.place, options.listener, observers);
     versioned_services_ = std::make_unique<VersionedServices>(
         VersionedServices::Settings{
-            .executor = {.max_threads = options.max_workers,
-                         .max_queued = options.max_queued,
-                         .client_share = options.client_share,
-                         .max_blocked = kBlockedPerWorker * options.max_workers},
+            .executor = ExecutorLimits(options),
             .observers = std::move(observers),
             .connections = &listener_->connections(),
             .gate = &gate_,
@@ -113,16 +124,22 @@ class Server::Impl {
                        .full_name = service.full_name,
                        .service = std::move(service.service)});
     }
+    const rpc::Executor::Limits limits = ExecutorLimits(options);
+    rpc::ServerLimits server = options.server;
+    server.calls_of_main_connection =
+        Grant(limits.max_threads + limits.max_blocked, limits.client_share);
+    server.calls_of_further_connection = Grant(limits.max_threads, limits.client_share);
     std::vector<rpc::PipeEndpoint> endpoints;
     for (ExtraService& service : extra) {
       ABSL_ASSIGN_OR_RETURN(
           std::unique_ptr<PipeServer> pipe,
           PipeServer::Create(std::move(service.pipe_name), std::move(service.full_name),
-                             std::move(service.service), options.server));
+                             std::move(service.service), server));
       endpoints.push_back(
           {.name = pipe->name(),
-           .serve = [server = pipe.get()](std::unique_ptr<rpc::ReadyConnection> connection) {
-             server->Serve(std::move(connection));
+           .serve = [server = pipe.get()](std::unique_ptr<rpc::ReadyConnection> connection,
+                                          bool is_main) {
+             server->Serve(std::move(connection), is_main);
            }});
       pipes_.push_back(std::move(pipe));
     }

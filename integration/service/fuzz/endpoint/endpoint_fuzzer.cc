@@ -280,13 +280,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   absl::Notification destroyed;
   // Nobody waits for the answers to bytes that make no calls.
   pipe::Client client(script.honest ? script.calls : 0);
-  server->Serve(std::make_unique<rpc::ReadyPipe>(
-      pipe::Connection{.stream = std::make_shared<pipe::FakePipe>(
-                           script.bytes, all.substr(0, kChoices), &client, &destroyed),
-                       .received = std::string(rpc::kHttp2Preface),
-                       .name = "the client",
-                       .watcher = std::make_unique<pipe::Guarded>(),
-                       .closed = [&] { closed.Notify(); }}));
+  server->Serve(std::make_unique<rpc::ReadyPipe>(pipe::Connection{
+                    .stream = std::make_shared<pipe::FakePipe>(
+                        script.bytes, all.substr(0, kChoices), &client, &destroyed),
+                    .received = std::string(rpc::kHttp2Preface),
+                    .name = "the client",
+                    .watcher = std::make_unique<pipe::Guarded>(),
+                    .closed = [&] { closed.Notify(); }}),
+                /*is_main=*/true);
   // An input that keeps either waiting is a finding: libFuzzer has a limit of time.
   closed.WaitForNotification();
   destroyed.WaitForNotification();
