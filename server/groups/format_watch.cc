@@ -1,11 +1,14 @@
 #include "server/groups/format_watch.h"
 
-#include <system_error>
-#include <thread>
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "server/base/start_thread.h"
 
 namespace csi_proxy::groups {
 namespace {
@@ -21,27 +24,31 @@ bool WasGivenUp(const absl::Status& status) {
 
 }  // namespace
 
+FormatWatch::~FormatWatch() {
+  std::thread watcher;
+  {
+    const std::lock_guard<Mutex> lock(mutex_);
+    stopping_ = true;
+    changed_.notify_one();
+    watcher = std::move(watcher_);
+  }
+  if (watcher.joinable()) watcher.join();
+}
+
 absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::Status()> format) {
   const absl::Time begin = absl::Now();
+  log_(absl::StrCat(what, ": started"));
   const auto entry = [&] {
     const std::lock_guard<Mutex> lock(mutex_);
-    return running_.emplace(begin, what);
+    if (!watcher_.joinable()) {
+      // Without the thread the log has no lines in between; the format matters more.
+      absl::StatusOr<std::thread> watcher = StartThread([this] { Watch(); });
+      if (watcher.ok()) watcher_ = *std::move(watcher);
+    }
+    changed_.notify_one();
+    return running_.emplace(begin, Format{what, begin + every_});
   }();
-  log_(absl::StrCat(what, ": started"));
-  absl::Notification over;
-  std::thread teller;
-  try {
-    teller = std::thread([&] {
-      while (!over.WaitForNotificationWithTimeout(every_)) {
-        log_(absl::StrCat(what, ": still running after ", Text(absl::Now() - begin)));
-      }
-    });
-  } catch (const std::system_error&) {
-    // The format matters more than the log.
-  }
   const absl::Status status = format();
-  over.Notify();
-  if (teller.joinable()) teller.join();
   {
     const std::lock_guard<Mutex> lock(mutex_);
     running_.erase(entry);
@@ -55,6 +62,27 @@ absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::S
                       status.message()));
   }
   return status;
+}
+
+void FormatWatch::Watch() {
+  std::unique_lock<Mutex> lock(mutex_);
+  while (!stopping_) {
+    absl::Time next = absl::InfiniteFuture();
+    for (auto& [begin, format] : running_) {
+      const absl::Time now = absl::Now();
+      if (format.next_line <= now) {
+        log_(absl::StrCat(format.what, ": still running after ", Text(now - begin)));
+        format.next_line = now + every_;
+      }
+      next = std::min(next, format.next_line);
+    }
+    if (running_.empty()) {
+      changed_.wait(lock, [this] { return stopping_ || !running_.empty(); });
+    } else {
+      changed_.wait_for(
+          lock, absl::ToChronoMilliseconds(next - absl::Now()) + std::chrono::milliseconds(1));
+    }
+  }
 }
 
 FormatWatch::Running FormatWatch::running() const {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -25,6 +26,7 @@ class FormatWatch {
 
   explicit FormatWatch(std::function<void(absl::string_view)> log, absl::Duration every = kEvery)
       : log_(std::move(log)), every_(every) {}
+  ~FormatWatch();
 
   // Runs the format that `what` names, and returns its status.
   absl::Status Run(const std::string& what, absl::FunctionRef<absl::Status()> format);
@@ -40,10 +42,23 @@ class FormatWatch {
   Running running() const;
 
  private:
+  struct Format {
+    std::string what;
+    absl::Time next_line;
+  };
+
+  // Writes a line for each format that is due, until the end.
+  void Watch();
+
   const std::function<void(absl::string_view)> log_;
   const absl::Duration every_;
   mutable Mutex mutex_;
-  std::multimap<absl::Time, std::string> running_ ABSL_GUARDED_BY(mutex_);
+  Condition changed_;
+  // By their begin.
+  std::multimap<absl::Time, Format> running_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Watches all formats, from the first one on.
+  std::thread watcher_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::groups
