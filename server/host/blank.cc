@@ -11,6 +11,8 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kHead = 2 * kMiB;
 constexpr uint64_t kTail = kMiB;
+// Read at once: a hundred calls may do so at the same time.
+constexpr uint64_t kPiece = kMiB / 8;
 
 }  // namespace
 
@@ -21,7 +23,7 @@ absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32
   uint64_t at = offset_bytes;
   while (at < end) {
     ABSL_RETURN_IF_ERROR(context.Check());
-    const auto wanted = static_cast<size_t>(std::min(kMiB, end - at));
+    const auto wanted = static_cast<size_t>(std::min(kPiece, end - at));
     const absl::StatusOr<machine::Bytes> read =
         os.Read(absl::StrCat("\\\\.\\PhysicalDrive", disk_number), at, wanted);
     if (HasWin32Code(read.status(), win32_error::kFileNotFound)) return NoDisk(disk_number);
