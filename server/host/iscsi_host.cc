@@ -77,13 +77,11 @@ class WindowsIscsi final : public IscsiHost {
 
   absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal) override {
     const absl::StatusOr<cim::Object> existing = FindPortal(context, portal);
-    if (existing.ok()) {
-      return absl::AlreadyExistsError(
-          absl::StrCat("portal ", PortalText(portal), " is registered"));
-    }
+    const std::string name = absl::StrCat("portal ", PortalText(portal));
+    if (existing.ok()) return absl::AlreadyExistsError(absl::StrCat(name, " is registered"));
     if (!absl::IsNotFound(existing.status())) return existing.status();
     return Invoke(context, "MSFT_iSCSITargetPortal", "New", PortalArguments(portal),
-                  absl::StrCat("registering portal ", PortalText(portal)));
+                  absl::StrCat("registering ", name));
   }
 
   absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) override {
@@ -94,8 +92,10 @@ class WindowsIscsi final : public IscsiHost {
   }
 
   absl::Status RefreshPortal(const CallContext& context, const IscsiPortal& portal) override {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
-    return Update(context, object, portal);
+    return refreshes_.Get(PortalText(portal), context, [&]() -> absl::Status {
+      ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
+      return Update(context, object, portal);
+    });
   }
 
   absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
@@ -380,6 +380,7 @@ class WindowsIscsi final : public IscsiHost {
   }
 
   cim::Session& wmi_;
+  SharedRuns<absl::Status> refreshes_;  // by portal
   const std::function<void(absl::string_view)> warn_;
 };
 

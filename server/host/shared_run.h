@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -69,6 +71,29 @@ class SharedRun {
   // All are guarded by mutex_.
   bool is_running_ = false;
   std::shared_ptr<Run> next_;
+};
+
+// Shares runs among the calls that ask with one key. Thread-safe.
+template <typename T>
+class SharedRuns {
+ public:
+  // As SharedRun::Get() among the calls with this key.
+  T Get(const std::string& key, const CallContext& context, absl::FunctionRef<T()> function) {
+    return RunOf(key)->Get(context, function);
+  }
+
+ private:
+  std::shared_ptr<SharedRun<T>> RunOf(const std::string& key) {
+    const std::lock_guard<Mutex> lock(mutex_);
+    std::erase_if(runs_, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<SharedRun<T>>& entry = runs_[key];
+    std::shared_ptr<SharedRun<T>> run = entry.lock();
+    if (run == nullptr) entry = run = std::make_shared<SharedRun<T>>();
+    return run;
+  }
+
+  Mutex mutex_;
+  std::map<std::string, std::weak_ptr<SharedRun<T>>> runs_;  // guarded by mutex_
 };
 
 }  // namespace csi_proxy::host

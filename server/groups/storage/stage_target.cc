@@ -155,8 +155,11 @@ class TargetStager {
   }
 
   absl::Status Register(const CallContext& context, const IscsiPortal& portal) {
-    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
-    const absl::Status added = host_.iscsi().AddPortal(context, portal);
+    absl::Status added;
+    {
+      ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
+      added = host_.iscsi().AddPortal(context, portal);
+    }
     if (added.ok()) steps.push_back(StorageStep::kAddedPortal);
     if (!absl::IsAlreadyExists(added)) return added;
     // The target may be newer than the portal's last answer.
