@@ -6,15 +6,23 @@
 #   integration/bench/run.sh linux [SECONDS_PER_TURN [TURNS]]   a grpc-go server of filesystem v1, with a Go client
 #   integration/bench/run.sh env [PODS [LIFE_MS [SECONDS]]]     the sample driver's environment variables, with pods coming and going
 #   integration/bench/run.sh wine [SECONDS_PER_TURN [TURNS]]    the Go service v1.3.0, under Wine
+#   integration/bench/run.sh storm [linux | wine] [TURNS]       many volumes, shares and targets at once, on a node with
+#                                                               real latencies: alone on Linux, and beside the Go
+#                                                               service v1.3.0 under Wine
 #
-# build/peer/{linux,wine}.json keep the figures of every turn, and results.json here the medians, which `figures.py copy`
-# then copies to the pages.
+# build/peer/{linux,wine,storm-linux,storm-wine}.json keep the figures of every turn, and results.json here the medians, which
+# `figures.py copy` then copies to the pages.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 what='echo'
 case ${1-} in
-  env | linux | wine) what=$1; shift ;;
+  env | linux | wine | storm) what=$1; shift ;;
 esac
+platforms=(linux wine)
+if [[ $what == storm && ${1-} == [lw]* ]]; then
+  platforms=("$1")
+  shift
+fi
 out=$PWD/build/peer
 mkdir -p "$out"
 # build PRESET TARGET...
@@ -53,6 +61,31 @@ case $what in
     go_build bench/peer peer
     cp build/windows/server/csi-proxy-simulated.exe "$out/csi-proxy-cpp.exe"
     "$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$out/wine" "$@"
+    ;;
+  storm)
+    go_build bench/peer peer
+    for platform in "${platforms[@]}"; do
+      case $platform in
+        linux)
+          build release csi-proxy
+          go_build peers/legacy_go storm ./storm
+          ours=(build/release/server/csi-proxy)
+          ;;
+        wine)
+          scripts/install-packages.sh --windows
+          scripts/build-windows-deps.sh
+          build windows csi-proxy csi_proxy_node_double
+          GOOS=windows go_build wine/node/peer csi-proxy-go.exe -mod=mod github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
+          GOOS=windows go_build peers/legacy_go storm.exe ./storm
+          cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
+          ours=("$PWD/integration/wine/node_run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe")
+          ;;
+        *) echo "storm: linux or wine, not $platform" >&2; exit 2 ;;
+      esac
+      client=$out/storm
+      [[ $platform == linux ]] || client+=.exe
+      "$out/peer" storm "$platform" "${ours[@]}" "$client" integration/bench/storm.textproto "$out/storm-$platform" "$@"
+    done
     ;;
 esac
 if [[ -f $out/$what.json ]]; then integration/bench/figures.py record "$what" "$out/$what.json" "run.sh $what${*:+ $*}"; fi

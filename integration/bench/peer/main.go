@@ -3,6 +3,8 @@
 //	peer wine RUN OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]
 //	peer windows OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]    on Windows itself
 //	peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]
+//	peer storm linux OURS CLIENT SCENARIO RESULT [TURNS]
+//	peer storm wine NODE_RUN OURS.exe THEIRS.exe CLIENT.exe SCENARIO RESULT [TURNS]
 //
 // All also write RESULT.json.
 package main
@@ -16,7 +18,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if measurePair(os.Args[1:]) {
+	if measurePair(os.Args[1:]) || measureStorm(os.Args[1:]) {
 		return
 	}
 	if len(os.Args) >= 7 && os.Args[1] == "linux" {
@@ -25,5 +27,6 @@ func main() {
 		return
 	}
 	log.Fatal("usage: " + pairUsage + "\n" +
-		"       peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]")
+		"       peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]\n" +
+		"       " + stormUsage)
 }

@@ -27,3 +27,8 @@ func measurePair(arguments []string) bool {
 	pair(on, []string{arguments[1]}, arguments[2], arguments[3], arguments[4], length, turns)
 	return true
 }
+
+// A storm needs a simulated node.
+const stormUsage = ""
+
+func measureStorm([]string) bool { return false }

@@ -32,6 +32,11 @@ func field(path, name string) float64 {
 // RSS in MiB.
 func (p Process) RSS() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "VmRSS") / 1024 }
 
+// PeakRSS in MiB.
+func (p Process) PeakRSS() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "VmHWM") / 1024 }
+
+func (p Process) Threads() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "Threads") }
+
 // CPU in microseconds; under Wine the wineserver's work for the process is not in it.
 func (p Process) CPU() float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))

@@ -1,0 +1,277 @@
+//go:build !windows
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"csi-proxy.example/integration/bench/peer/figures"
+)
+
+const stormUsage = "peer storm linux OURS CLIENT SCENARIO RESULT [TURNS]\n" +
+	"       peer storm wine NODE_RUN OURS.exe THEIRS.exe CLIENT.exe SCENARIO RESULT [TURNS]"
+
+// A stormService is a service that stages volumes of a node of its own.
+type stormService struct {
+	name string
+	// Starts it on the node of a scenario.
+	start func(scenario string) *exec.Cmd
+	// Its process, once it has answered.
+	process func(started *exec.Cmd) figures.Process
+	client  func(arguments ...string) *exec.Cmd
+	// The number of requests to WMI so far.
+	requests func() float64
+	released bool // it has the released calls alone
+}
+
+// A stormWay is a way to stage things, compared with what the Go release needs by another one.
+type stormWay struct {
+	by       string
+	released bool // the Go release has it
+	theirs   string
+	target   string // the wanted ratio
+	counts   []int
+}
+
+var (
+	stormVolumes = []int{1, 10, 20, 50, 100}
+	stormShares  = []int{1, 5, 10, 25, 50}
+	stormWays    = []stormWay{
+		{"released", true, "released", "<= 0.9", stormVolumes},
+		{"StageVolume", false, "released", "<= 0.75", stormVolumes},
+		{"StageTarget", false, "", "", stormVolumes},
+		{"NewSmbGlobalMapping", true, "NewSmbGlobalMapping", "<= 0.9", stormShares},
+		{"StageShare", false, "NewSmbGlobalMapping", "<= 0.75", stormShares},
+	}
+)
+
+// Writes the scenario with what `count` stagings need.
+func writeStorm(base, path string, count int) {
+	text, err := os.ReadFile(base)
+	figures.Must(err)
+	out := bytes.NewBuffer(text)
+	portal := "iscsi_portal {\n  address: \"10.0.0.5\"\n"
+	for i := 1; i <= count; i++ {
+		fmt.Fprintf(out, "disk { number: %d size_bytes: 1073741824 page83: \"storm-%d\" serial_number: \"storm-%d\" "+
+			"location: \"Integrated : Adapter 3 : Port 0 : Target 0 : LUN %d\" offline: true }\n", i, i, i, i)
+		fmt.Fprintf(out, "smb_server { name: \"storm-%d\" user { name: \"storm\" password: \"storm-password\" } "+
+			"share { name: \"data\" } }\n", i)
+		portal += fmt.Sprintf("  target { iqn: \"iqn.2026-01.example:storm-%d\" disk { number: %d size_bytes: 1073741824 "+
+			"location: \"iSCSI : Adapter 5 : Port 0 : Target %d : LUN 0\" page83: \"storm-lun-%d\" } }\n", i, 1000+i, i, i)
+	}
+	out.WriteString(portal + "}\n")
+	figures.Must(os.WriteFile(path, out.Bytes(), 0o644))
+}
+
+// The figures of a storm, beside P50 and so on.
+const (
+	stormAll      = "all after, s"
+	stormP50      = "p50, s"
+	stormP99      = "p99, s"
+	stormFailed   = "failed"
+	stormRequests = "WMI requests"
+	stormThreads  = "threads, most"
+	stormLeft     = "threads, 5 s later"
+	stormPeak     = "peak RSS, MiB"
+	stormCPU      = "CPU, s"
+)
+
+// blow measures one storm, on a service of its own.
+func (s *stormService) blow(server *figures.Server, way stormWay, count int, base, directory string) {
+	scenario := filepath.Join(directory, "node.textproto")
+	writeStorm(base, scenario, count)
+	started := s.start(scenario)
+	figures.Must(started.Start())
+	figures.Must(s.client().Run())
+	process := s.process(started)
+	cpu, requests := process.CPU(), s.requests()
+	stop, most := make(chan bool), make(chan float64)
+	go func() {
+		threads := process.Threads()
+		for {
+			select {
+			case <-stop:
+				most <- threads
+				return
+			case <-time.After(20 * time.Millisecond):
+				threads = max(threads, process.Threads())
+			}
+		}
+	}()
+	command := s.client("-by", way.by, "-count", strconv.Itoa(count))
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	figures.Must(err)
+	stop <- true
+	var f struct {
+		Seconds  float64            `json:"seconds"`
+		P50      float64            `json:"p50_ms"`
+		P99      float64            `json:"p99_ms"`
+		Failed   float64            `json:"failed"`
+		Stations map[string]float64 `json:"stations_ms"`
+	}
+	figures.Must(json.Unmarshal(out, &f))
+	label := fmt.Sprintf("%s x %d", way.by, count)
+	server.Add(label, stormAll, f.Seconds)
+	server.Add(label, stormP50, f.P50/1e3)
+	server.Add(label, stormP99, f.P99/1e3)
+	server.Add(label, stormFailed, f.Failed)
+	server.Add(label, stormRequests, s.requests()-requests)
+	server.Add(label, stormThreads, <-most)
+	server.Add(label, stormPeak, process.PeakRSS())
+	server.Add(label, stormCPU, (process.CPU()-cpu)/1e6)
+	for station, spent := range f.Stations {
+		server.Add(label, station+", p50, ms", spent)
+	}
+	if count == way.counts[len(way.counts)-1] {
+		time.Sleep(5 * time.Second)
+		server.Add(label, stormLeft, process.Threads())
+	}
+	figures.Must(syscall.Kill(int(process), syscall.SIGKILL))
+	started.Wait()
+	time.Sleep(300 * time.Millisecond)
+}
+
+func storm(services []*stormService, base, directory, result string, turns int) {
+	var servers []*figures.Server
+	for _, s := range services {
+		servers = append(servers, figures.NewServer(s.name))
+	}
+	run := figures.Describe(0, turns)
+	for turn := 0; turn < turns; turn++ {
+		for _, way := range stormWays {
+			for _, count := range way.counts {
+				for i := range services {
+					// Each first in turn.
+					at := (i + turn) % len(services)
+					if !services[at].released || way.released {
+						services[at].blow(servers[at], way, count, base, directory)
+					}
+				}
+			}
+		}
+	}
+	for i, s := range services {
+		printStorm(s, servers[i], servers[len(servers)-1])
+	}
+	figures.Conclude(run)
+	figures.WriteRun(run, servers, result+".json")
+}
+
+// printStorm prints a row for each storm of a service, with ratios to one staging and to `theirs`.
+func printStorm(s *stormService, server, theirs *figures.Server) {
+	columns := []string{stormAll, stormP50, stormP99, stormFailed, stormRequests, stormThreads, stormLeft, stormPeak, stormCPU}
+	fmt.Printf("\n%s\n\n| by x at once | %s | to one | to theirs | target |\n|---%s|\n", s.name, strings.Join(columns, " | "),
+		strings.Repeat("|--:", len(columns)+3))
+	for _, way := range stormWays {
+		if s.released && !way.released {
+			continue
+		}
+		for _, count := range way.counts {
+			label := fmt.Sprintf("%s x %d", way.by, count)
+			line := "| " + label
+			for _, what := range columns {
+				line += fmt.Sprintf(" | %.4g", server.Median(label, what))
+			}
+			all := server.Median(label, stormAll)
+			line += fmt.Sprintf(" | %.2f", all/server.Median(way.by+" x 1", stormAll))
+			ratio, target := "", ""
+			if their := theirs.Median(fmt.Sprintf("%s x %d", way.theirs, count), stormAll); theirs != server && their != 0 {
+				ratio, target = fmt.Sprintf("%.2f", all/their), way.target
+			}
+			fmt.Printf("%s | %s | %s |\n", line, ratio, target)
+		}
+	}
+}
+
+// countRecord counts the requests to WMI in the file of the double.
+func countRecord(path string) float64 {
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return 0
+	}
+	figures.Must(err)
+	count := 0.0
+	for _, line := range strings.Split(string(text), "\n") {
+		switch kind, _, _ := strings.Cut(line, "\t"); kind {
+		case "query", "object", "method":
+			count++
+		}
+	}
+	return count
+}
+
+func measureStorm(arguments []string) bool {
+	if len(arguments) < 2 || arguments[0] != "storm" {
+		return false
+	}
+	directory, err := os.MkdirTemp("", "csi-proxy-storm-")
+	figures.Must(err)
+	defer os.RemoveAll(directory)
+	turnsIn := func(rest []string) int {
+		if len(rest) == 0 {
+			return 1
+		}
+		turns, err := strconv.Atoi(rest[0])
+		figures.Must(err)
+		return turns
+	}
+	switch a := arguments[2:]; {
+	case arguments[1] == "linux" && len(a) >= 4:
+		pipes := filepath.Join(directory, "pipes")
+		figures.Must(os.Mkdir(pipes, 0o700))
+		client := func(more ...string) *exec.Cmd { return exec.Command(a[1], append(more, "-directory", pipes)...) }
+		storm([]*stormService{{
+			name: "csi-proxy",
+			start: func(scenario string) *exec.Cmd {
+				return exec.Command(a[0], "--host=simulated", "--socket-dir="+pipes, "--scenario="+scenario)
+			},
+			process: func(started *exec.Cmd) figures.Process { return figures.Process(started.Process.Pid) },
+			client:  client,
+			requests: func() float64 {
+				out, err := client("-count-wmi").Output()
+				figures.Must(err)
+				count, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+				figures.Must(err)
+				return count
+			},
+		}}, a[2], directory, a[3], turnsIn(a[4:]))
+	case arguments[1] == "wine" && len(a) >= 6:
+		figures.Must(exec.Command(a[0], "--session-start").Run())
+		defer exec.Command(a[0], "--session-stop").Run()
+		record := filepath.Join(directory, "record")
+		on := func(name string, released bool, program ...string) *stormService {
+			return &stormService{
+				name: name,
+				start: func(scenario string) *exec.Cmd {
+					os.Remove(record)
+					command := exec.Command(a[0], program...)
+					command.Env = append(os.Environ(), "CSI_PROXY_DOUBLE_SCENARIO=Z:"+scenario, "CSI_PROXY_DOUBLE_RECORD=Z:"+record)
+					command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+					return command
+				},
+				process:  func(*exec.Cmd) figures.Process { return pidOf(program[0]) },
+				client:   func(more ...string) *exec.Cmd { return exec.Command(a[0], append([]string{a[3]}, more...)...) },
+				requests: func() float64 { return countRecord(record) },
+				released: released,
+			}
+		}
+		storm([]*stormService{
+			on("csi-proxy (C++)", false, a[1], "--pipe-sddl=D:P(A;;GA;;;WD)"),
+			on("csi-proxy v1.3.0 (Go)", true, a[2]),
+		}, a[4], directory, a[5], turnsIn(a[6:]))
+	default:
+		log.Fatal("usage: " + stormUsage)
+	}
+	return true
+}
