@@ -19,7 +19,7 @@ ROOT = HERE.parent.parent
 RESULTS = HERE / "results.json"
 PAGES = [ROOT / "README.md", HERE / "README.md"]
 BLOCK = re.compile(r"(<!-- figures (\w+) -->\n).*?(<!-- /figures -->)", re.S)
-# Rows of the first page: what it says, the run, the row of the run, the unit, and where the figure is explained.
+# Rows of the README's table: text, run, row of the run, format, and the page that explains the figure.
 SUMMARY = [
     ("round trips to WMI to stage, publish, unpublish and unstage an EBS volume", "trips", "round trips of aws-ebs", "{:.0f}",
      "[integration/wine/node](integration/wine/node/README.md#round-trips-of-a-drivers-volume)"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A driver's module as its page in client/drivers says to change it, for a program of this folder: the
-# diff of the page in a copy of the module, and the commands of the README there.
+# Changes a driver's module as its page in client/drivers says, for a program of this folder: applies the page's
+# diff to a copy of the module and runs the commands of the README there.
 #
 #   integration/drivers/changed.sh PROGRAM OUT     writes OUT/driver and the program's OUT/go.mod
 set -euo pipefail
@@ -12,7 +12,7 @@ mkdir -p "$2"
 out=$(realpath "$2")
 rm -rf "$out/driver"
 
-# block LANGUAGE FILE: the blocks in that language.
+# block LANGUAGE FILE: prints the code blocks in that language.
 block() { awk -v fence="\`\`\`$1" '$0 == "```" { inside = 0 } inside { print } $0 == fence { inside = 1 }' "$2"; }
 cd "integration/drivers/$program"
 module=$(awk '$1 ~ /-csi-driver$/ && !/indirect/ { print $1 }' go.mod)
@@ -21,7 +21,7 @@ cp -r "$(go list -m -f '{{.Dir}}' "$module")" "$out/driver"
 chmod -R u+w "$out/driver"
 block diff "$root/$page" >"$out/change.diff"
 [[ -s $out/change.diff ]] || { echo "$page has no diff" >&2; exit 1; }
-# It has to fit exactly, and to leave what gofmt would.
+# The diff must fit exactly, and its result must pass gofmt.
 patch --directory="$out/driver" -p1 --fuzz=0 <"$out/change.diff" >"$out/patch.log" || { cat "$out/patch.log" >&2; exit 1; }
 mapfile -t changed < <(sed -n 's|^+++ b/||p' "$out/change.diff")
 left=$(grep -w offset "$out/patch.log" || true; cd "$out/driver" && gofmt -l "${changed[@]}")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The drivers' own code, and the calls of those whose code cannot be had, against csi-proxy with a
-# simulated node: a volume's whole life, each step confirmed in the node's state.
+# Tests drivers' own code, and the calls of drivers whose code is not available, against csi-proxy with a
+# simulated node: a volume's whole life, with every step confirmed in the node's state.
 #
 #   integration/drivers/run.sh             csi-proxy-simulated.exe under Wine, and on Linux what builds there
-#   integration/drivers/run.sh --linux     on Linux alone
-#   integration/drivers/run.sh --changed   the drivers as their pages in client/drivers change them: by the
-#                                          pipes, and with a * in the table as HostProcess pods, by the library
+#   integration/drivers/run.sh --linux     on Linux only
+#   integration/drivers/run.sh --changed   the drivers as changed by their pages in client/drivers: over the
+#                                          pipes, and (* in the table) with the library, as HostProcess pods
 #
 # JOBS=N sets how many packages Go compiles at once (2).
 set -euo pipefail
@@ -25,8 +25,8 @@ rm -rf "$out"
 mkdir -p "$out"
 protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
 
-# build PLATFORM PROGRAM: each is a module of its own, as the drivers' dependencies differ. The replay is a part of
-# integration/go.mod.
+# build PLATFORM PROGRAM: builds a program. Each has its own module, because the drivers' dependencies differ;
+# the replay belongs to integration/go.mod.
 build() {
   local flags=() program=$2
   if [[ $changed == yes ]]; then
@@ -38,7 +38,7 @@ build() {
 }
 
 failed=0
-# run PLATFORM PROGRAM SERVICE COMMAND...: takes the steps, and shows those that fail.
+# run PLATFORM PROGRAM SERVICE COMMAND...: runs the steps and prints those that fail.
 run() {
   local platform=$1 program=$2 service=$3 at=$out/$1/$2
   shift 3
@@ -51,8 +51,8 @@ run() {
   sed -n "s/^total\t\(.*\)/\1\t$platform/p" "$at/steps.log" >>"$out/totals"
 }
 
-# run_on_machine PROGRAM: as on a Windows node, where -machine names a script of PowerShell's. The stand-in for
-# PowerShell asks the simulated node of a service instead, which is the machine here.
+# run_on_machine PROGRAM: runs the steps as on a Windows node, where -machine names a PowerShell script. Here a
+# substitute for powershell.exe calls the simulated node of a service.
 run_on_machine() {
   local at=$out/machine/$1 sockets service
   mkdir -p "$at/bin"
@@ -92,7 +92,7 @@ if [[ " ${platforms[*]} " == *" linux "* ]]; then
   run_on_machine replay
 fi
 if [[ " ${platforms[*]} " == *" windows "* ]]; then
-  # The Go package would otherwise choose; the service is what the steps look at.
+  # Without this, the Go package chooses the mode; the steps examine the service's node.
   [[ $changed == no ]] || export CSI_PROXY_MODE=remote
   for program in "${programs[@]}"; do
     build windows "$program"
@@ -101,7 +101,7 @@ if [[ " ${platforms[*]} " == *" windows "* ]]; then
   done
 fi
 if [[ $changed == yes ]]; then
-  # Here the machine is the node, through the doubles of WMI and Win32.
+  # The node is this machine, as the doubles of WMI and Win32 show it.
   node=$PWD/integration/wine/node_run
   trap '"$wine" --session-stop; "$node" --session-stop' EXIT
   "$node" --session-start >/dev/null

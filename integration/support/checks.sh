@@ -1,11 +1,12 @@
 # shellcheck shell=bash disable=SC2154
-# To be sourced: named checks, and their count.
+# To be sourced: named checks and their count.
 #
-#   logs=FOLDER              where what they print goes
-#   check NAME COMMAND...    runs it, with an errexit of its own; of a failure the end is shown
-#   end_checks WHAT          prints the count, as scripts/test.sh reads it; false if any failed
+#   logs=FOLDER              the folder of the checks' output
+#   check NAME COMMAND...    runs a command with errexit; prints the end of its output if it fails
+#   end_checks WHAT          prints the count for scripts/test.sh; false if any check failed
 #
-# A script may say more of a log: result prints what came of a success, complaint why it failed.
+# A script may redefine result, which prints what a successful log shows, and complaint, which prints the end of
+# a failed one.
 passed=0
 failed=0
 result() { :; }

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# To be sourced: $go is a Go for integration/go.mod. Returns 1, and says why, when there is none.
+# To be sourced: sets $go to a Go for integration/go.mod. Returns 1 with a message if there is none.
 #
-# Since 1.21 a Go that is too old fetches a newer one; for an older Go, as Debian 12 has, that newer
-# one is a module like any other.
+# Go 1.21 and later fetch a newer Go by themselves. For an older one, as in Debian 12, the newer Go is fetched
+# as a module.
 go=go
 if [[ -z $(go env GOTOOLCHAIN) ]]; then
   toolchain=golang.org/toolchain@v0.0.1-go1.26.0.linux-$(go env GOARCH)

@@ -11,7 +11,7 @@ import (
 	"csi-proxy.example/integration/bench/peer/figures"
 )
 
-// linuxLoad is a number of callers and of connections; at 0 connections one calls on each pipe.
+// linuxLoad is a number of callers and connections. With 0 connections, one caller calls each pipe.
 type linuxLoad struct {
 	callers, connections int
 	p50, rate, cpu       string // the ratios wanted
@@ -33,8 +33,8 @@ var linuxLoads = []linuxLoad{
 	{0, 0, "", "", ""},
 }
 
-// linux measures our service against what a Go programmer would write and against the least a gRPC
-// server in C++ can be. All run all the time: a server that is not called costs nothing.
+// linux compares our service with a typical Go server and with the smallest possible C++ gRPC server. All run
+// all the time, because a server without calls costs nothing.
 func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns int) {
 	directory, err := os.MkdirTemp("", "csi-proxy-peer-")
 	figures.Must(err)
@@ -64,7 +64,7 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 		}
 		for n, l := range linuxLoads {
 			for i := range servers {
-				// Each first in turn, so that none always follows the same one.
+				// Alternates the order, so that no server always follows the same one.
 				who := (i + n + turn) % len(servers)
 				arguments := []string{load, "-length", length.String()}
 				if l.connections > 0 {

@@ -10,16 +10,16 @@ import (
 	"csi-proxy.example/integration/bench/peer/figures"
 )
 
-// A platform is where programs for Windows run.
+// platform runs programs for Windows.
 type platform struct {
-	// What runs a program, with its arguments.
+	// Returns the command that runs a program with arguments.
 	command func(words ...string) *exec.Cmd
-	// The process of a program that was started so, once it has answered.
+	// Returns the process of a started program that has answered.
 	process func(exe string, started *exec.Cmd) figures.Process
 	kill    func(process figures.Process)
 }
 
-// pair measures our service, given with its flags, against the Go one; both have the same pipe names, so one
+// pair compares our service, given with its flags, with the Go service. Both use the same pipe names, so one
 // runs at a time.
 func pair(on platform, ours []string, theirs, load, result string, length time.Duration, turns int) {
 	servers := []*figures.Server{
@@ -34,7 +34,7 @@ func pair(on platform, ours []string, theirs, load, result string, length time.D
 	label := func(callers int) string { return fmt.Sprintf("%d callers", callers) }
 	for turn := 0; turn < turns; turn++ {
 		for i := range servers {
-			// Each first in turn.
+			// Alternates the order.
 			s := servers[(i+turn)%2]
 			command := on.command(s.Command...)
 			begin := time.Now()

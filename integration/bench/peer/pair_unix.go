@@ -15,7 +15,7 @@ import (
 	"csi-proxy.example/integration/bench/peer/figures"
 )
 
-// pidOf finds the process Wine runs a program in.
+// pidOf finds the process in which Wine runs a program.
 func pidOf(exe string) figures.Process {
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	figures.Must(err)
@@ -34,16 +34,16 @@ func pidOf(exe string) figures.Process {
 
 const pairUsage = "peer wine RUN OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]"
 
-// measurePair runs both services under Wine, where ours has a simulated node.
+// measurePair runs both services under Wine, ours with a simulated node.
 func measurePair(arguments []string) bool {
 	if len(arguments) < 6 || arguments[0] != "wine" {
 		return false
 	}
 	run := arguments[1]
 	length, turns := figures.LengthAndTurns(arguments[6:])
-	// Making a new prefix takes seconds that are not part of a server's start.
+	// Creates the Wine prefix, which takes seconds that are not part of a server's start.
 	figures.Must(exec.Command(run, "cmd.exe", "/c", "exit").Run())
-	// Something must run all the time, or Wine starts anew each time.
+	// Keeps a program running, because otherwise Wine restarts for each program.
 	keeper := exec.Command(run, "cmd.exe", "/c", "pause")
 	in, err := keeper.StdinPipe()
 	figures.Must(err)

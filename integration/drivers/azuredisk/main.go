@@ -1,5 +1,5 @@
-// azuredisk-csi-driver's own mounter, by the pipes, called as pkg/azuredisk/nodeserver.go calls it. Here the driver's
-// code, and not drivers/orders, makes the calls of csi-proxy.
+// Runs azuredisk-csi-driver's own mounter over the pipes, in the order of pkg/azuredisk/nodeserver.go. The
+// driver's code, not drivers/orders, calls csi-proxy.
 package main
 
 import (
@@ -25,7 +25,7 @@ type driver struct {
 
 var locatedLUN = regexp.MustCompile(`LUN (\d+)$`)
 
-// Identify is the LUN, of which an NVMe disk's address says one more: the OS disk is the first namespace.
+// Identify returns the LUN. On NVMe the namespace id is LUN+1, because the OS disk is namespace 1.
 func (d *driver) Identify(disk *steps.Disk) string {
 	if found := locatedLUN.FindStringSubmatch(disk.Location); found != nil {
 		return found[1]
@@ -33,7 +33,7 @@ func (d *driver) Identify(disk *steps.Disk) string {
 	return strconv.Itoa(int(disk.LUN) - 1)
 }
 
-// find is getDevicePathWithLUN.
+// find is the driver's getDevicePathWithLUN.
 func (d *driver) find(volume *steps.BlockVolume) (string, error) {
 	if err := d.proxy.Rescan(); err != nil {
 		log.Print(err)
@@ -45,7 +45,7 @@ func (d *driver) Find(volume *steps.BlockVolume) (uint32, error) {
 	return steps.DiskNumber(d.find(volume))
 }
 
-// ensureMountPoint tells whether something is mounted there, and unmounts what leads nowhere.
+// ensureMountPoint returns true if something is mounted at target. Unmounts a mount that leads nowhere.
 func (d *driver) ensureMountPoint(target string) (bool, error) {
 	notMounted, err := d.mounter.IsLikelyNotMountPoint(target)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -71,7 +71,7 @@ func (d *driver) NodeStage(volume *steps.BlockVolume) error {
 	if err := d.proxy.FormatAndMount(source, volume.Stage, "ntfs", nil); err != nil {
 		return err
 	}
-	// The disk's number, where the rpc wants a volume's id.
+	// The driver passes the disk's number where the rpc expects a volume id.
 	return d.proxy.ResizeVolume(source)
 }
 
@@ -117,8 +117,9 @@ func (d *driver) NodeUnpublish(volume *steps.BlockVolume) error { return d.proxy
 
 func (d *driver) NodeUnstage(volume *steps.BlockVolume) error { return d.proxy.Unmount(volume.Stage) }
 
-// adapterZero is where Azure puts the disks of Windows. The driver looks at the LUN alone, and finds these while
-// a volume's own disk has yet to come (github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2661).
+// adapterZero covers the disks of Windows, which Azure attaches to adapter 0. The driver compares only the LUN
+// and finds these disks until the volume's own disk has arrived
+// (github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2661).
 func (d *driver) adapterZero() {
 	d.run.Scenario("azure-scsi", func() error { return nil })
 	stage := func(lun string) (at string, err error) {
@@ -141,7 +142,7 @@ func (d *driver) adapterZero() {
 		})
 	})
 	d.run.Step("LUN 1 is the temporary disk, which is mounted and not changed", func() error {
-		// The release then fails to resize the volume by the disk's number; as its page changes it, it does not.
+		// The release then fails to resize the volume by the disk's number; the driver changed by its page does not.
 		at, staged := stage("1")
 		err := d.run.Then(func(node *steps.Node) error {
 			if entry, _ := node.At(at); entry == nil || entry.MountedVolumeID == "" {
@@ -156,7 +157,7 @@ func (d *driver) adapterZero() {
 	})
 }
 
-// ready makes a call by each of the mounter's clients.
+// ready makes a call with each of the mounter's clients.
 func (d *driver) ready() error {
 	if _, err := d.proxy.ExistsPath(`\var\lib\kubelet`); err != nil {
 		return err
@@ -179,8 +180,8 @@ func main() {
 		}
 		own := &driver{run, made, made.Interface.(mounter.CSIProxyMounter)}
 		run.Ready = own.ready
-		// The resize by a disk's number is refused, by every release of csi-proxy; the volume is mounted by then,
-		// and the repetition succeeds.
+		// Every release of csi-proxy refuses to resize by a disk's number. The volume is mounted by then, so the
+		// second attempt succeeds.
 		life := &steps.BlockLife{Run: run, Driver: own, Traits: steps.BlockTraits{StageAttempts: 2}}
 		life.More = own.adapterZero
 		life.All("disk.csi.azure.com", steps.Version("sigs.k8s.io/azuredisk-csi-driver"))

@@ -1,5 +1,5 @@
-// azurefile-csi-driver's own mounter, by the pipes, called as pkg/azurefile/nodeserver.go calls it. Here the driver's
-// code, and not drivers/orders, makes the calls of csi-proxy.
+// Runs azurefile-csi-driver's own mounter over the pipes, in the order of pkg/azurefile/nodeserver.go. The
+// driver's code, not drivers/orders, calls csi-proxy.
 package main
 
 import (
@@ -18,12 +18,12 @@ type driver struct {
 	proxy   mounter.CSIProxyMounter
 }
 
-// ensureMountPoint tells whether something is mounted there, and makes the directory, the driver's own
-// os.MkdirAll, when not.
+// ensureMountPoint returns true if something is mounted at target; otherwise it creates the directory, as the
+// driver does with os.MkdirAll.
 func (d *driver) ensureMountPoint(target string) (bool, error) {
 	notMounted, err := d.mounter.IsLikelyNotMountPoint(target)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		// IsCorruptedDir: the driver's own stat tells a link whose server is lost from other failures.
+		// The driver's IsCorruptedDir distinguishes a link whose server is lost from other failures by a stat.
 		if d.run.ReadDir(target) == nil {
 			return !notMounted, err
 		}
@@ -38,7 +38,7 @@ func (d *driver) ensureMountPoint(target string) (bool, error) {
 	return false, d.run.MakeDirectory(target)
 }
 
-// removeDir is before staging and publishing.
+// removeDir removes a directory before staging and publishing.
 func (d *driver) removeDir(path string) error {
 	exists, err := d.proxy.ExistsPath(path)
 	if err != nil || !exists {
@@ -71,7 +71,7 @@ func (d *driver) NodeUnpublish(volume *steps.ShareVolume) error { return d.proxy
 
 func (d *driver) NodeUnstage(volume *steps.ShareVolume) error { return d.proxy.Rmdir(volume.Stage) }
 
-// ready makes a call by each of the mounter's clients.
+// ready makes a call with each of the mounter's clients.
 func (d *driver) ready() error {
 	if _, err := d.proxy.ExistsPath(`\var\lib\kubelet`); err != nil {
 		return err

@@ -1,6 +1,5 @@
-// gcp-compute-persistent-disk-csi-driver's own mount manager, stats and resizer, called as
-// pkg/gce-pd-csi-driver/node.go calls them. Here the driver's code, and not drivers/orders, makes the calls of
-// csi-proxy.
+// Runs gcp-compute-persistent-disk-csi-driver's own mount manager, stats and resizer, in the order of
+// pkg/gce-pd-csi-driver/node.go. The driver's code, not drivers/orders, calls csi-proxy.
 package main
 
 import (
@@ -23,13 +22,13 @@ import (
 type driver struct {
 	mounter *mount.SafeFormatAndMount
 	proxy   mountmanager.CSIProxyMounter
-	// The disks that are attached by the metadata server.
+	// The disks that the metadata server lists.
 	mutex    sync.Mutex
 	attached []mountmanager.GoogleCloudDisk
 }
 
-// Identify is the device's name, which page 83 of a SCSI disk ends with; of an NVMe disk the metadata server
-// knows the namespace.
+// Identify returns the device's name: the end of page 83 for a SCSI disk. For an NVMe disk the metadata server
+// maps the name to the namespace.
 func (d *driver) Identify(disk *steps.Disk) string {
 	made := mountmanager.GoogleCloudDisk{DeviceName: strings.TrimPrefix(disk.Page83, "Google  "), Interface: "SCSI",
 		Mode: "READ_WRITE", Type: "PERSISTENT"}
@@ -43,14 +42,14 @@ func (d *driver) Identify(disk *steps.Disk) string {
 	return made.DeviceName
 }
 
-// forget is for a new node.
+// forget clears the metadata server's disks for a new node.
 func (d *driver) forget() {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.attached = nil
 }
 
-// ServeHTTP is the metadata server.
+// ServeHTTP acts as the metadata server.
 func (d *driver) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -69,7 +68,7 @@ func (d *driver) Find(volume *steps.BlockVolume) (uint32, error) {
 	return steps.DiskNumber(d.find(volume))
 }
 
-// mounted is isVolumePathMounted.
+// mounted is the driver's isVolumePathMounted.
 func (d *driver) mounted(path string) bool {
 	notMounted, err := d.mounter.IsLikelyNotMountPoint(path)
 	return err == nil && !notMounted
@@ -137,7 +136,7 @@ func (d *driver) NodeUnpublish(volume *steps.BlockVolume) error {
 	return d.proxy.RemovePodDir(volume.Target)
 }
 
-// NodeUnstage looks for the disk afterwards, and takes no notice of what it finds.
+// NodeUnstage looks for the disk at the end and ignores the result, as the driver does.
 func (d *driver) NodeUnstage(volume *steps.BlockVolume) error {
 	if err := d.proxy.UnmountDevice(volume.Stage); err != nil {
 		return err
@@ -146,7 +145,7 @@ func (d *driver) NodeUnstage(volume *steps.BlockVolume) error {
 	return nil
 }
 
-// ready makes a call by each of the mounter's clients.
+// ready makes a call with each of the mounter's clients.
 func (d *driver) ready() error {
 	if _, err := d.proxy.ExistsPath(`\var\lib\kubelet`); err != nil {
 		return err
@@ -160,7 +159,7 @@ func (d *driver) ready() error {
 
 func main() {
 	own := &driver{}
-	// The driver asks http://metadata.google.internal, which this machine reaches through a proxy.
+	// The driver asks http://metadata.google.internal; a proxy redirects that to this server.
 	metadata := httptest.NewServer(own)
 	os.Setenv("HTTP_PROXY", metadata.URL)
 	steps.Main(func(run *steps.Run) error {

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// AWSEBS is pkg/driver/node.go and pkg/mounter/mount_windows.go with mount_windows_proxyV1.go or
-// mount_windows_proxyV2.go.
+// AWSEBS makes the calls of pkg/driver/node.go and pkg/mounter/mount_windows.go with mount_windows_proxyV1.go
+// or mount_windows_proxyV2.go.
 type AWSEBS struct {
 	Node
-	// NotMounted tells the errors that the driver takes for "nothing is mounted there".
+	// NotMounted returns true for errors that the driver takes to mean that nothing is mounted.
 	NotMounted func(error) bool
-	// Measure is the driver's own GetDiskFreeSpaceEx.
+	// Measure stands for the driver's own GetDiskFreeSpaceEx.
 	Measure func(path string) (total, used int64, err error)
 }
 
 var notMounted = regexp.MustCompile(`(Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist`)
 
-// SaysNotMounted is the driver's own NotMounted: it reads the text.
+// SaysNotMounted is the driver's NotMounted, which compares the error's text.
 func SaysNotMounted(err error) bool { return notMounted.MatchString(err.Error()) }
 
 func (d AWSEBS) Find(id string) (uint32, error) {
@@ -28,7 +28,7 @@ func (d AWSEBS) Find(id string) (uint32, error) {
 	})
 }
 
-// deviceAt is GetDeviceNameFromMount.
+// deviceAt is the driver's GetDeviceNameFromMount.
 func (d AWSEBS) deviceAt(path string) (number uint32, mounted bool, err error) {
 	id, err := d.GetVolumeIDFromTargetPath(path)
 	if err == nil {
@@ -88,7 +88,7 @@ func (d AWSEBS) resizePath(path string) error {
 
 func (d AWSEBS) Publish(stage, target string) error { return publish(d, stage, target) }
 
-// Stats asks csi-proxy for nothing but the path.
+// Stats asks csi-proxy only whether the path exists.
 func (d AWSEBS) Stats(target string) (total, used int64, err error) {
 	exists, err := d.PathExists(target)
 	if err != nil {

@@ -6,17 +6,18 @@ import (
 	"log"
 )
 
-// AzureNode answers the calls that azuredisk alone makes as well.
+// AzureNode has the calls of every driver of disks, and those that only azuredisk makes.
 type AzureNode interface {
 	Node
 	ListDiskLocations() (map[uint32]Location, error)
 	WriteVolumeCache(id string) error
 }
 
-// AzureDisk is pkg/azuredisk/nodeserver.go with pkg/mounter/safe_mounter_windows.go. What is mounted can be read.
+// AzureDisk makes the calls of pkg/azuredisk/nodeserver.go with pkg/mounter/safe_mounter_windows.go. Mounted
+// directories are assumed to be readable.
 type AzureDisk struct{ AzureNode }
 
-// Find takes the LUN for the volume's id.
+// Find expects the LUN as the volume's id.
 func (d AzureDisk) Find(lun string) (uint32, error) {
 	if err := d.Rescan(); err != nil {
 		log.Print(err)
@@ -47,7 +48,8 @@ func (d AzureDisk) Stage(lun, path string) error {
 	if err := mountFirst(d, number, path); err != nil {
 		return err
 	}
-	// The disk's number, where the rpc wants a volume's id: every release of csi-proxy refuses it.
+	// The driver passes the disk's number where the rpc expects a volume id; every release of csi-proxy refuses
+	// it.
 	return d.ResizeVolume(fmt.Sprint(number), 0)
 }
 
@@ -71,7 +73,7 @@ func (d AzureDisk) Expand(_, path string, requested int64) error {
 
 func (d AzureDisk) Unpublish(target string) error { return d.Rmdir(target) }
 
-// Unstage flushes as well as it can, and removes the mounted directory.
+// Unstage tries to flush the volume and removes the mounted directory.
 func (d AzureDisk) Unstage(path string) error {
 	id, err := d.GetVolumeIDFromTargetPath(path)
 	if err == nil {

@@ -2,8 +2,8 @@ package orders
 
 import "strings"
 
-// GCPPD is pkg/gce-pd-csi-driver/node.go with pkg/mount-manager/safe-mounter-v1_windows.go and pkg/resizefs, where
-// the metadata server has no word of the disk.
+// GCPPD makes the calls of pkg/gce-pd-csi-driver/node.go with pkg/mount-manager/safe-mounter-v1_windows.go and
+// pkg/resizefs, when the metadata server does not know the disk.
 type GCPPD struct{ Node }
 
 func (d GCPPD) Find(id string) (uint32, error) {
@@ -13,7 +13,7 @@ func (d GCPPD) Find(id string) (uint32, error) {
 	})
 }
 
-// mounted is isVolumePathMounted.
+// mounted is the driver's isVolumePathMounted.
 func (d GCPPD) mounted(path string) bool {
 	mounted, err := d.IsSymlink(path)
 	return err == nil && mounted
@@ -59,7 +59,7 @@ func (d GCPPD) Expand(id, path string, _ int64) error {
 
 func (d GCPPD) Unpublish(target string) error { return d.Rmdir(target) }
 
-// Unstage looks for the disk afterwards, and takes no notice of what it finds.
+// Unstage looks for the disk at the end and ignores the result, as the driver does.
 func (d GCPPD) Unstage(path string) error {
 	if exists, err := d.PathExists(path); err != nil || !exists {
 		return err

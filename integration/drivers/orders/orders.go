@@ -1,16 +1,16 @@
-// Package orders has the calls of each driver's node server, in their order, with what it makes of the
-// answers. The user of the package says where the calls go.
+// Package orders makes the calls of each driver's node server in the driver's order, and uses their answers as
+// the driver does. The user of the package decides where the calls go.
 package orders
 
 import "errors"
 
-// DiskIDs are the names of a disk.
+// DiskIDs are a disk's identifiers.
 type DiskIDs struct{ Page83, SerialNumber string }
 
 // Location is where a disk is attached.
 type Location struct{ Adapter, Target, LUN string }
 
-// Files answers the calls of the group filesystem.
+// Files has the calls of the group filesystem.
 type Files interface {
 	PathExists(path string) (bool, error)
 	IsSymlink(path string) (bool, error)
@@ -19,16 +19,16 @@ type Files interface {
 	CreateSymlink(source, target string) error
 }
 
-// Disks answers the calls of the groups disk and volume.
+// Disks has the calls of the groups disk and volume.
 type Disks interface {
 	ListDiskIDs() (map[uint32]DiskIDs, error)
 	PartitionDisk(disk uint32) error
 	SetDiskState(disk uint32, online bool) error
-	// GetDiskStats is the disk's size.
+	// GetDiskStats returns the disk's size.
 	GetDiskStats(disk uint32) (int64, error)
 	Rescan() error
 
-	// ListVolumesOnDisk is of all partitions when 0 is given for one.
+	// ListVolumesOnDisk lists the volumes of one partition, or of all if partition is 0.
 	ListVolumesOnDisk(disk, partition uint32) ([]string, error)
 	IsVolumeFormatted(id string) (bool, error)
 	FormatVolume(id string) error
@@ -37,17 +37,17 @@ type Disks interface {
 	GetVolumeIDFromTargetPath(path string) (string, error)
 	GetDiskNumberFromVolumeID(id string) (uint32, error)
 	GetVolumeStats(id string) (total, used int64, err error)
-	// ResizeVolume is to the maximum when 0 is given for the size.
+	// ResizeVolume grows the volume to size, or to the maximum if size is 0.
 	ResizeVolume(id string, size int64) error
 }
 
-// Node is what answers the calls of a driver of disks.
+// Node has the calls of a driver of disks.
 type Node interface {
 	Files
 	Disks
 }
 
-// Driver is a node server for volumes that are disks. A volume's id is the cloud's.
+// Driver is a node server for volumes that are disks. id is the volume's id in the cloud.
 type Driver interface {
 	Find(id string) (uint32, error)
 	Stage(id, stage string) error
@@ -71,7 +71,7 @@ func find(n Disks, is func(DiskIDs) bool) (uint32, error) {
 	return 0, errors.New("no disk has the volume's id")
 }
 
-// formatAndMount is alike in aws-ebs, gcp-pd and vsphere.
+// formatAndMount is the same in aws-ebs, gcp-pd and vsphere.
 func formatAndMount(n Disks, disk uint32, path string) error {
 	if err := n.PartitionDisk(disk); err != nil {
 		return err
@@ -87,7 +87,7 @@ func mountFirst(n Disks, disk uint32, path string) error {
 	if err != nil {
 		return err
 	}
-	// The drivers do not look whether there is one.
+	// Like the drivers, does not check that there is a volume.
 	id := volumes[0]
 	formatted, err := n.IsVolumeFormatted(id)
 	if err != nil {
@@ -101,7 +101,7 @@ func mountFirst(n Disks, disk uint32, path string) error {
 	return n.MountVolume(id, path)
 }
 
-// unmount is alike in the same three.
+// unmount is the same in these three drivers.
 func unmount(n Node, path string) error {
 	id, err := n.GetVolumeIDFromTargetPath(path)
 	if err != nil {
@@ -120,7 +120,7 @@ func unmount(n Node, path string) error {
 	return n.SetDiskState(disk, false)
 }
 
-// Stats is alike in all drivers that ask csi-proxy.
+// Stats is the same in all drivers that ask csi-proxy.
 func Stats(n Disks, path string) (total, used int64, err error) {
 	id, err := n.GetVolumeIDFromTargetPath(path)
 	if err != nil {
@@ -145,7 +145,7 @@ func removeIfThere(n Files, path string) error {
 	return n.Rmdir(path)
 }
 
-// mounted is IsLikelyNotMountPoint.
+// mounted is the drivers' IsLikelyNotMountPoint, negated.
 func mounted(n Files, path string) (bool, error) {
 	exists, err := n.PathExists(path)
 	if err != nil || !exists {
@@ -154,7 +154,7 @@ func mounted(n Files, path string) (bool, error) {
 	return n.IsSymlink(path)
 }
 
-// publish is alike in aws-ebs and azuredisk.
+// publish is the same in aws-ebs and azuredisk.
 func publish(n Files, stage, target string) error {
 	if err := removeIfThere(n, target); err != nil {
 		return err

@@ -6,36 +6,37 @@ import (
 	"sync"
 )
 
-// ShareNode is what answers the calls of a driver of shares.
+// ShareNode has the calls of a driver of shares.
 type ShareNode interface {
 	Files
 	NewSmbGlobalMapping(remote, local, user, password string) error
 	RemoveSmbGlobalMapping(remote string) error
 }
 
-// SMB is csi-driver-smb's pkg/smb/nodeserver.go with pkg/mounter/safe_mounter_windows.go, or azurefile's two of these
-// names.
+// SMB makes the calls of csi-driver-smb's pkg/smb/nodeserver.go with pkg/mounter/safe_mounter_windows.go, or of
+// azurefile's files of these names.
 type SMB struct {
 	ShareNode
-	// KeepsMapping is azurefile, which leaves the mapping behind.
+	// KeepsMapping is true for azurefile, which does not remove the mapping.
 	KeepsMapping bool
-	// The driver's own os.ReadDir, os.MkdirAll and os.Readlink; the last is ErrNotLink where there is no link.
+	// Stand for the driver's own os.ReadDir, os.MkdirAll and os.Readlink. Readlink returns ErrNotLink if there is
+	// no link.
 	ReadDir, MkdirAll func(path string) error
 	Readlink          func(path string) (string, error)
 
 	mutex sync.Mutex
-	// The users of each share; the driver keeps a file for each user.
+	// The users of each share. The driver keeps a file for each user instead.
 	users map[string]map[string]bool
 }
 
-// ErrNotLink is a Readlink that fails.
+// ErrNotLink means that the path is not a link.
 var ErrNotLink = errors.New("not a link")
 
-// ensureMountPoint tells whether something is mounted there, and makes the directory when not.
+// ensureMountPoint returns true if something is mounted at path; otherwise it creates the directory.
 func (d *SMB) ensureMountPoint(path string) (bool, error) {
 	mounted, err := mounted(d, path)
 	if err != nil {
-		// The driver's own stat tells a link whose server is lost from other failures.
+		// The driver distinguishes a link whose server is lost from other failures by a stat.
 		if d.ReadDir(path) == nil {
 			return false, err
 		}
@@ -75,7 +76,7 @@ func (d *SMB) Stage(remote, path, user, password string) error {
 	return nil
 }
 
-// Count makes the file that counts a volume.
+// Count records a volume as a user of its share, for which the driver creates a file.
 func (d *SMB) Count(remote, path string) {
 	share := rootOf(remote)
 	if d.users == nil {
@@ -87,7 +88,7 @@ func (d *SMB) Count(remote, path string) {
 	d.users[share][path] = true
 }
 
-// Forget is for a new node.
+// Forget clears the record for a new node.
 func (d *SMB) Forget() { d.users = nil }
 
 func (d *SMB) Publish(stage, target string) error {
@@ -133,11 +134,11 @@ func (d *SMB) release(path string) error {
 	return d.RemoveSmbGlobalMapping(remote)
 }
 
-// rootOf is the share itself.
+// rootOf returns the share of a path.
 func rootOf(remote string) string {
 	parts := strings.Split(strings.TrimLeft(remote, `\`), `\`)
 	return strings.ToLower(`\\` + strings.Join(parts[:2], `\`))
 }
 
-// parent is filepath.Dir for Windows' paths, on Linux as well.
+// parent is filepath.Dir for Windows paths, on Linux too.
 func parent(path string) string { return path[:strings.LastIndexByte(path, '\\')] }

@@ -2,12 +2,13 @@ package orders
 
 import "fmt"
 
-// VSphere is pkg/csi/service/node.go with mounter/mounter_windows.go and osutils/windows_os_utils.go.
+// VSphere makes the calls of pkg/csi/service/node.go with mounter/mounter_windows.go and
+// osutils/windows_os_utils.go.
 type VSphere struct {
 	Node
-	// Look is the driver's own Lstat and ReadDir of the staging directory.
+	// Look stands for the driver's own Lstat and ReadDir of the staging directory.
 	Look func(path string) (mounted, readable bool, err error)
-	// Always resizes, whatever is wanted, as the releases up to v3.4 do.
+	// Always resizes at every Expand, as the releases up to v3.4 do.
 	Always bool
 }
 
@@ -54,7 +55,7 @@ func (d VSphere) Publish(stage, target string) error {
 
 func (d VSphere) Stats(target string) (total, used int64, err error) { return Stats(d, target) }
 
-// Expand resizes if a MiB or more is wanted than the disk has.
+// Expand resizes if the requested size exceeds the disk's by a MiB or more.
 func (d VSphere) Expand(_, path string, requested int64) error {
 	id, err := d.GetVolumeIDFromTargetPath(path)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"csi-proxy.example/drivers/steps"
 )
 
-// block is a driver with what the steps know of its volumes.
+// block is a driver with functions that the steps need for its volumes.
 type block struct {
 	orders.Driver
 	identify func(disk *steps.Disk) string
-	// Returns the path for the call, from the path whose stats are asked for.
+	// Converts the requested path to the one that this driver passes to GetVolumeStats.
 	stats func(path string) string
 }
 
@@ -43,7 +43,7 @@ func (b block) NodeUnstage(volume *steps.BlockVolume) error {
 	return b.Unstage(steps.Normalize(volume.Stage))
 }
 
-// ownDisks lists disks by a client of its own, closed after the call.
+// ownDisks lists disks with a separate client, which it closes after the call.
 type ownDisks struct{ *clients }
 
 func (c ownDisks) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
@@ -56,11 +56,11 @@ func (c ownDisks) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
 }
 
 func awsEBS(made *clients) block {
-	// In place of the driver's own GetDiskFreeSpaceEx.
+	// Replaces the driver's own GetDiskFreeSpaceEx.
 	measure := func(path string) (total, used int64, err error) { return orders.Stats(made, path) }
 	return block{
 		Driver: orders.AWSEBS{Node: ownDisks{made}, NotMounted: orders.SaysNotMounted, Measure: measure},
-		// Nitro's NVMe disks: the serial number is the volume's id without its dash, and the namespace behind it.
+		// On Nitro's NVMe disks the serial number is the volume's id without its dash, followed by the namespace.
 		identify: func(disk *steps.Disk) string {
 			return strings.Replace(strings.TrimSuffix(disk.SerialNumber, "_00000001."), "vol", "vol-", 1)
 		},
@@ -68,7 +68,7 @@ func awsEBS(made *clients) block {
 	}
 }
 
-// vsphere makes these calls of the Go library v2 today; up to v3.4 they went over the v1 pipes, as here.
+// vsphere makes these calls to the Go library v2 today. Up to v3.4 it made them over the v1 pipes, as here.
 func vsphere(made *clients, run *steps.Run) block {
 	look := func(path string) (mounted, readable bool, err error) {
 		err = run.Then(func(node *steps.Node) error {
@@ -81,7 +81,7 @@ func vsphere(made *clients, run *steps.Run) block {
 	}
 	return block{
 		Driver: orders.VSphere{Node: made, Look: look, Always: true},
-		// As the publish context's diskUUID.
+		// The publish context's diskUUID is in page 83.
 		identify: func(disk *steps.Disk) string { return disk.Page83 },
 		stats:    func(path string) string { return path },
 	}

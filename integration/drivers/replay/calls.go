@@ -12,7 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// clients are the four that drivers use. No call has a deadline: they pass context.Background().
+// clients are the four clients that drivers use. Like the drivers, calls pass context.Background(), without a
+// deadline.
 type clients struct {
 	files   filesystem.FilesystemClient
 	disks   disk.DiskClient
@@ -141,7 +142,7 @@ func (c *clients) RemoveSmbGlobalMapping(remote string) error {
 	return err
 }
 
-// ready makes a call by each client.
+// ready makes a call with each client.
 func (c *clients) ready() error {
 	_, err := c.PathExists(`c:\var\lib\kubelet`)
 	if err == nil {
@@ -151,7 +152,7 @@ func (c *clients) ready() error {
 		_, err = c.ListVolumesOnDisk(0, 0)
 	}
 	if err == nil {
-		// Any answer shows that the service is there.
+		// Any answer shows that the service runs.
 		err = c.RemoveSmbGlobalMapping(`\\none\none`)
 		if status.Code(err) != codes.Unavailable {
 			err = nil

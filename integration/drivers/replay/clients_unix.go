@@ -13,8 +13,8 @@ import (
 	"csi-proxy.example/drivers/steps"
 )
 
-// The released client packages dial pipes and nothing else; what they generate for gRPC, in api/, goes over
-// sockets as well. Like theirs, a client is not made where nothing listens.
+// dial connects generated gRPC clients to a socket, because the released client packages dial only pipes. Like
+// those packages, it fails if nothing listens.
 func dial(api string) (*grpc.ClientConn, error) {
 	path := steps.PipePath("csi-proxy-" + api)
 	probe, err := steps.DialPipe(background, path)
@@ -25,7 +25,7 @@ func dial(api string) (*grpc.ClientConn, error) {
 	return grpc.Dial(path, grpc.WithContextDialer(steps.DialPipe), grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// dialAll is for the clients that a driver makes together.
+// dialAll connects the clients that a driver creates together.
 func dialAll(apis ...string) ([]*grpc.ClientConn, error) {
 	var conns []*grpc.ClientConn
 	for _, api := range apis {

@@ -7,7 +7,7 @@ import (
 	volume "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v1"
 )
 
-// newClients makes the released clients, in the drivers' order, as they do: by the pipes' names.
+// newClients creates the released clients by the pipes' names, in the drivers' order.
 func newClients() (*clients, error) {
 	files, err := filesystem.NewClient()
 	if err != nil {
@@ -28,5 +28,5 @@ func newClients() (*clients, error) {
 	return &clients{files, disks, volumes, shares}, nil
 }
 
-// newDiskClient is one more, to be closed by the caller.
+// newDiskClient creates another client, which the caller must close.
 func newDiskClient() (diskClient, error) { return v1.NewClient() }

@@ -7,7 +7,7 @@ import (
 	"csi-proxy.example/drivers/steps"
 )
 
-// share is csi-driver-smb with what the steps know of its volumes.
+// share is csi-driver-smb with a function that the steps need for its volumes.
 type share struct{ *orders.SMB }
 
 func (s share) NodeStage(volume *steps.ShareVolume) error {
@@ -26,12 +26,12 @@ func (s share) NodeUnstage(volume *steps.ShareVolume) error {
 	return s.Unstage(steps.Normalize(volume.Stage))
 }
 
-// count makes the file that counts a volume.
+// count records a volume as a user of its share.
 func (s share) count(volume *steps.ShareVolume) {
 	s.Count(volume.Remote, steps.Normalize(volume.Stage))
 }
 
-// csiDriverSMB asks the node instead of Wine's drive.
+// csiDriverSMB lets the driver see the node's files instead of those of Wine's drive.
 func csiDriverSMB(made *clients, run *steps.Run) share {
 	return share{&orders.SMB{
 		ShareNode: made,

@@ -1,11 +1,11 @@
-// Drivers whose code is not to be had as a Go module: their calls, in their order, through the released Go
+// Replays the calls of drivers whose code is not available as a Go module, in their order, with the released Go
 // client.
 package main
 
 import "csi-proxy.example/drivers/steps"
 
-// players take a driver through its volumes' lives by the clients. A Windows machine has no disk with a serial
-// number, by which aws-ebs finds one.
+// players run each driver through its volumes' lives. onMachine is false for aws-ebs, which finds disks by
+// serial number: a Windows machine has no disk with one.
 var players = []struct {
 	onMachine bool
 	play      func(run *steps.Run, made *clients) error

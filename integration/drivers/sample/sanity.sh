@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs csi-sanity of kubernetes-csi/csi-test against the sample driver on a simulated node, once for
-# each mode, and fails when a spec fails or is skipped without a reason in sanity/skips.tsv. Needs
-# csi-proxy, csi-proxyctl and sample_driver in build/release, and any Go.
+# Runs csi-sanity of kubernetes-csi/csi-test against the sample driver on a simulated node, once for each mode.
+# Fails if a spec fails, or is skipped without a reason in sanity/skips.tsv. Needs csi-proxy, csi-proxyctl and
+# sample_driver in build/release, and Go.
 #
 #   integration/drivers/sample/sanity.sh [--mode remote|embedded|both]
 set -euo pipefail
@@ -36,7 +36,7 @@ stop() {
 }
 trap 'stop; rm -rf "$run"' EXIT
 
-# start NAME PROGRAM [FLAG...]: once it serves.
+# start NAME PROGRAM [FLAG...]: starts a program and waits until it serves.
 start() {
   local log=$out/$1.log
   shift
@@ -50,13 +50,13 @@ start() {
   return 1
 }
 
-# The specs of one outcome, each with its message.
+# outcome REPORT STATE: prints the specs with that state, each with its message.
 outcome() {
   jq -r --arg state "$2" '.[].SpecReports[] | select(.State == $state) |
     "\(.Failure.Message // "" | split("\n")[0] // "")\t\(.ContainerHierarchyTexts + [.LeafNodeText] | join(" "))"' "$1"
 }
 
-# Prints the skipped cases and why, by the table; fails for a skip that is not in it.
+# Prints the skipped cases with their reasons from the table. Fails if a reason is missing.
 explain() {
   local report=$1 known=0 message count why
   while IFS=$'\t' read -r count message; do
@@ -95,7 +95,7 @@ for mode in "${modes[@]}"; do
   explain "$report" || failed=1
   outcome "$report" failed | sed 's/^/  failed: /'
   [[ $(jq '.[].SuiteSucceeded' "$report") == true ]] || failed=1
-  # All mounts and links are gone, else these directories could not have been removed.
+  # These directories can be removed only if all mounts and links are gone.
   for path in 'C:\var\lib\kubelet\pods\sanity' 'C:\var\lib\kubelet\plugins\sanity'; do
     [[ $("$out/check-path" "$path") == not_found ]] || { echo "  left behind: $path"; failed=1; }
   done

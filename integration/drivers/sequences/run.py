@@ -16,7 +16,7 @@ VALUES = {
     "$K": r"C:\var\lib\kubelet",
     "$P": "--target-portal.target-address=10.20.0.7 --target-portal.target-port=3260",
 }
-# The storage of the two drivers of iSCSI.
+# The storage that the two iSCSI drivers use.
 PORTAL = """iscsi_portal { address: "10.20.0.7" target { iqn: "iqn.2019-10.example.storage:pvc" disk {
   number: 40 size_bytes: 10737418240 bus_type: BUS_ISCSI location: "iSCSI : Adapter 1 : Port 0 : Target 0 : LUN 0"
   page83: "6589cfc0" serial_number: "080000040" } } }"""

@@ -20,16 +20,16 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Admin calls the simulated node's admin service (server/simulator/admin.proto), which plays
-// the cloud, the file server and whoever else acts on a node besides csi-proxy.
+// Admin calls the simulated node's admin service (server/simulator/admin.proto). The service plays the cloud,
+// the file server and other programs that act on a node.
 type Admin struct {
 	service protoreflect.ServiceDescriptor
 	conn    *grpc.ClientConn
-	// Of a real machine: the script that does the same there (machine.ps1).
+	// On a real machine, the script that does the same (machine.ps1).
 	machine string
 }
 
-// loadAdmin reads what `protoc --include_imports --descriptor_set_out` made of admin.proto.
+// loadAdmin reads the output of `protoc --include_imports --descriptor_set_out` for admin.proto.
 func loadAdmin(file string) (protoreflect.ServiceDescriptor, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -56,7 +56,7 @@ func (a *Admin) dial() (err error) {
 	return err
 }
 
-// invoke takes the request as JSON.
+// invoke calls a method with a request in JSON.
 func (a *Admin) invoke(method, request string) (*dynamicpb.Message, error) {
 	descriptor := a.service.Methods().ByName(protoreflect.Name(method))
 	if descriptor == nil {
@@ -78,7 +78,7 @@ func (a *Admin) invoke(method, request string) (*dynamicpb.Message, error) {
 	return out, nil
 }
 
-// Call makes a call; the request is a value that marshals to its JSON.
+// Call calls a method; request must marshal to the request's JSON.
 func (a *Admin) Call(method string, request any) error {
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *Admin) Call(method string, request any) error {
 	return err
 }
 
-// Dump is the whole node: to look at, and as a scenario to start from.
+// Dump returns the whole node, as a value and as a scenario to start from.
 func (a *Admin) Dump() (node *Node, scenario string, err error) {
 	out, err := a.invoke("DumpState", "{}")
 	if err != nil {
@@ -107,5 +107,5 @@ func (a *Admin) Dump() (node *Node, scenario string, err error) {
 	return node, strings.ReplaceAll(string(textproto), "<secret>", Password), err
 }
 
-// Password is that of every user of the scenarios: a dump keeps it to itself, and gets it back here.
+// Password is the password of every user in the scenarios. A dump omits it; Dump adds it again.
 var Password = "correct horse battery"

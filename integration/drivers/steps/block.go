@@ -7,39 +7,39 @@ import (
 	"sync"
 )
 
-// gib is a GiB, in which the clouds sell disks.
+// gib is a GiB, the unit in which clouds sell disks.
 const gib = 1 << 30
 
-// BlockVolume is a cloud's volume, attached to the node as a disk, and where the kubelet wants it.
+// BlockVolume is a cloud's volume that is attached to the node as a disk.
 type BlockVolume struct {
-	// The cluster's name for it.
+	// The cluster's name for the volume.
 	Name string
-	// The cloud's own name or place of the attached volume, from Block.Identify.
+	// The cloud's name or location of the attached volume, from Block.Identify.
 	ID        string
 	SizeBytes uint64
-	// The number of the disk that is attached.
+	// The number of the attached disk.
 	Disk uint32
-	// As the kubelet passes them to a driver: without a drive.
+	// The paths in the form in which the kubelet passes them to a driver: without a drive.
 	Stage, Target string
 }
 
-// Block is a driver's node server for volumes that are disks: what is behind each rpc of CSI, in the
-// driver's own order of calls.
+// Block is a driver's node server for volumes that are disks. Each rpc of CSI makes its calls in the driver's
+// order.
 type Block interface {
-	// Identify is the name or the place by which the cloud's controller tells the driver of this disk.
+	// Identify returns the name or location by which the cloud's controller describes the disk to the driver.
 	Identify(disk *Disk) string
-	// Find is the part of staging that finds the disk's number.
+	// Find finds the disk's number, which is a part of staging.
 	Find(volume *BlockVolume) (uint32, error)
 	NodeStage(volume *BlockVolume) error
 	NodePublish(volume *BlockVolume) error
 	NodeStats(volume *BlockVolume) (total, used int64, err error)
-	// NodeExpand is called with the volume's path of publishing, as the kubelet does.
+	// NodeExpand is called with the volume's publish path, as by the kubelet.
 	NodeExpand(volume *BlockVolume) error
 	NodeUnpublish(volume *BlockVolume) error
 	NodeUnstage(volume *BlockVolume) error
 }
 
-// DiskNumber is of a driver that has the number as text.
+// DiskNumber parses the number of a driver that returns it as text.
 func DiskNumber(text string, err error) (uint32, error) {
 	if err != nil {
 		return 0, err
@@ -48,33 +48,31 @@ func DiskNumber(text string, err error) (uint32, error) {
 	return uint32(number), err
 }
 
-// BlockTraits is how drivers differ beyond what they call.
+// BlockTraits are differences between drivers apart from their calls.
 type BlockTraits struct {
-	// It takes the disk offline when it unstages.
+	// The driver takes the disk offline when it unstages.
 	TakesOffline bool
-	// The number of NodeStage calls that the kubelet makes for a new volume until one succeeds; 0 is
-	// 1.
+	// How often the kubelet calls NodeStage for a new volume until it succeeds; 0 means 1.
 	StageAttempts int
-	// It takes a volume for unstaged once nothing, or nothing that there is, is mounted, and leaves the
-	// directory to the kubelet.
+	// The driver treats a volume as unstaged once no existing volume is mounted, and leaves the directory to the
+	// kubelet.
 	LeavesFolder bool
-	// It fails to unstage once the volume is unmounted and its directory is still there, however often it is
-	// called.
+	// The driver always fails to unstage a volume that is unmounted but whose directory still exists.
 	FailsOnceUnmounted bool
 }
 
-// BlockLife takes a driver's volumes through all that happens to one.
+// BlockLife takes a driver's volumes through all stages of their lives.
 type BlockLife struct {
 	*Run
 	Driver Block
 	Traits BlockTraits
 	mutex  sync.Mutex
-	// More, if set, is what else the driver meets on its first node.
+	// More, if set, tests what only this driver meets on its first node.
 	More func()
 	made uint32
 }
 
-// newVolume names one more volume.
+// newVolume returns a volume with a new name.
 func (l *BlockLife) newVolume() *BlockVolume {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -87,8 +85,8 @@ func (l *BlockLife) newVolume() *BlockVolume {
 	}
 }
 
-// order is the cloud's part: it attaches a disk as it does on this node, and Windows sees the disk some time
-// later; `as` are fields of the node's Disk that are otherwise.
+// order attaches a disk, as the cloud does. Windows sees the disk some time later. `as` overrides fields of the
+// node's Disk.
 func (l *BlockLife) order(volume *BlockVolume, as map[string]any) error {
 	disk := map[string]any{"size_bytes": fmt.Sprint(volume.SizeBytes)}
 	for field, value := range as {
@@ -105,7 +103,7 @@ func (l *BlockLife) order(volume *BlockVolume, as map[string]any) error {
 	})
 }
 
-// attach waits until Windows sees the disk.
+// attach attaches a disk and waits until Windows sees it.
 func (l *BlockLife) attach(volume *BlockVolume, as map[string]any) error {
 	if err := l.order(volume, as); err != nil {
 		return err
@@ -120,12 +118,13 @@ func (l *BlockLife) attach(volume *BlockVolume, as map[string]any) error {
 	})
 }
 
-// detach is the cloud's part as well.
+// detach detaches the disk, as the cloud does.
 func (l *BlockLife) detach(volume *BlockVolume) error {
 	return l.Call("DetachDisk", map[string]any{"disk_number": volume.Disk})
 }
 
-// grow is the cloud's: Windows has yet to notice. A virtual disk of a machine does not grow while it is attached.
+// grow grows the disk, as the cloud does; Windows has yet to notice. It does nothing on a machine, whose
+// virtual disks cannot grow while attached.
 func (l *BlockLife) grow(volume *BlockVolume, bytes uint64) error {
 	if l.OnMachine() {
 		return nil
@@ -134,7 +133,7 @@ func (l *BlockLife) grow(volume *BlockVolume, bytes uint64) error {
 	return l.Call("GrowDisk", map[string]any{"disk_number": volume.Disk, "size_bytes": fmt.Sprint(volume.SizeBytes)})
 }
 
-// stage is the kubelet's MountDevice: it makes the directory, then calls the driver, again and again.
+// stage creates the directory and calls the driver repeatedly, like the kubelet's MountDevice.
 func (l *BlockLife) stage(volume *BlockVolume) error {
 	if err := l.MakeDirectory(volume.Stage); err != nil {
 		return err
@@ -142,7 +141,7 @@ func (l *BlockLife) stage(volume *BlockVolume) error {
 	return repeat(max(1, l.Traits.StageAttempts), func() error { return l.Driver.NodeStage(volume) })
 }
 
-// publish is the kubelet's SetUp.
+// publish creates the parent directory and calls the driver, like the kubelet's SetUp.
 func (l *BlockLife) publish(volume *BlockVolume) error {
 	if err := l.MakeDirectory(volume.Target[:strings.LastIndex(volume.Target, `\`)]); err != nil {
 		return err
@@ -150,8 +149,8 @@ func (l *BlockLife) publish(volume *BlockVolume) error {
 	return l.Driver.NodePublish(volume)
 }
 
-// unstageAgain is a kubelet that calls NodeUnstage until it succeeds and then removes the directory, and an
-// administrator who removes it when it never does.
+// unstageAgain calls NodeUnstage until it succeeds and then removes the directory, like the kubelet. If the
+// driver never succeeds, it removes the directory like an administrator.
 func (l *BlockLife) unstageAgain(volume *BlockVolume) error {
 	unstage := func() error { return l.Driver.NodeUnstage(volume) }
 	remove := func() error { return l.Call("RemoveFolder", map[string]any{"path": Normalize(volume.Stage)}) }
@@ -166,7 +165,7 @@ func (l *BlockLife) unstageAgain(volume *BlockVolume) error {
 	return err
 }
 
-// unmounted: the directory is there, and nothing is mounted.
+// unmounted checks that the directory exists and nothing is mounted there.
 func unmounted(stage string) func(*Node) error {
 	return func(node *Node) error {
 		entry, exists := node.At(stage)
@@ -177,7 +176,7 @@ func unmounted(stage string) func(*Node) error {
 	}
 }
 
-// staged: the disk is usable, its one volume is formatted and mounted where it should be.
+// staged checks that the disk is usable and that its one volume is formatted and mounted at the staging path.
 func staged(volume *BlockVolume) func(*Node) error {
 	return func(node *Node) error {
 		return mountedAt(node, node.FindDisk(volume.Disk), volume.Stage)
@@ -202,7 +201,7 @@ func mountedAt(node *Node, disk *Disk, path string) error {
 	return nil
 }
 
-// published: the pod's directory leads to the volume.
+// published checks that the pod's directory leads to the volume.
 func published(volume *BlockVolume) func(*Node) error {
 	return func(node *Node) error { return linkedTo(node, volume.Target, volume.Stage) }
 }
@@ -215,7 +214,7 @@ func linkedTo(node *Node, link, to string) error {
 	return nil
 }
 
-// absent: nothing is at the path, and whatever was mounted there is not.
+// absent checks that nothing exists at the path.
 func absent(path string) func(*Node) error {
 	return func(node *Node) error {
 		if entry, exists := node.At(path); exists {
@@ -225,7 +224,7 @@ func absent(path string) func(*Node) error {
 	}
 }
 
-// resting: the disk is as the driver leaves it, with its data.
+// resting checks that the disk is as the driver leaves it, with its data.
 func (l *BlockLife) resting(volume *BlockVolume) func(*Node) error {
 	return func(node *Node) error {
 		disk := node.FindDisk(volume.Disk)
@@ -237,7 +236,7 @@ func (l *BlockLife) resting(volume *BlockVolume) func(*Node) error {
 	}
 }
 
-// filled: the volume covers its disk, but for what lies around it.
+// filled checks that the volume covers its disk, except for the space around it.
 func filled(volume *BlockVolume) func(*Node) error {
 	return func(node *Node) error {
 		data, err := node.FindDisk(volume.Disk).Data()
@@ -248,7 +247,7 @@ func filled(volume *BlockVolume) func(*Node) error {
 	}
 }
 
-// keeps: what a pod wrote is on the volume.
+// keeps checks that the file a pod wrote is on the volume.
 func keeps(volume *BlockVolume, name string) func(*Node) error {
 	return func(node *Node) error {
 		return holds(node.FindDisk(volume.Disk), name)

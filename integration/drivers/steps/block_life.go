@@ -32,15 +32,14 @@ func (l *BlockLife) All(driver, version string) {
 	})
 }
 
-// fresh begins anew with the cloud's node, to which it has attached two disks before that answer no inquiry,
-// and which must not keep any driver from finding its own.
+// fresh resets the node and attaches two disks that answer no inquiry. Drivers must still find their own disk.
 func (l *BlockLife) fresh() {
 	mute := func() error {
 		return l.attach(l.newVolume(), map[string]any{"page83_error": map[string]any{"code": 21}, "serial_number": "mute"})
 	}
 	l.Scenario(l.node, func() error {
 		if l.OnMachine() {
-			// Its own disks are others that a driver must not find.
+			// The machine's own disks serve as the disks that a driver must not find.
 			return nil
 		}
 		return inTurn(mute, mute)
@@ -103,7 +102,7 @@ func (l *BlockLife) wholeLife() {
 	l.Step("unpublish and unstage again", func() error { return l.end(volume) })
 }
 
-// end is unpublish and unstage.
+// end unpublishes and unstages a volume.
 func (l *BlockLife) end(volume *BlockVolume) error {
 	if err := l.Driver.NodeUnpublish(volume); err != nil {
 		return err
@@ -125,7 +124,7 @@ func (l *BlockLife) stats(volume *BlockVolume) error {
 	})
 }
 
-// rawDisk is what Windows makes of a new disk under SAN policy Offline Shared.
+// rawDisk stages a new disk under SAN policy Offline Shared.
 func (l *BlockLife) rawDisk() {
 	l.fresh()
 	volume := l.newVolume()
@@ -144,7 +143,7 @@ func (l *BlockLife) rawDisk() {
 	l.Step("unpublish and unstage it", func() error { return l.end(volume) })
 }
 
-// diskWithData comes from another node, where it was formatted.
+// diskWithData stages a disk that another node has formatted.
 func (l *BlockLife) diskWithData() {
 	if !l.Traits.TakesOffline {
 		return
@@ -202,7 +201,7 @@ func (l *BlockLife) twoAtOnce() {
 		l.resting)
 }
 
-// pulled is what the cloud does to a node that it takes for dead.
+// pulled detaches a disk in use, as the cloud does to a node that it takes for dead.
 func (l *BlockLife) pulled() {
 	l.fresh()
 	volume := l.newVolume()
@@ -224,7 +223,7 @@ func (l *BlockLife) pulled() {
 	})
 }
 
-// begin is a new volume, staged, published and written to.
+// begin stages and publishes a new volume and writes to it.
 func (l *BlockLife) begin(volume *BlockVolume) error {
 	if err := l.attach(volume, nil); err != nil {
 		return err
@@ -255,10 +254,10 @@ func (l *BlockLife) reboot() {
 	l.Step("unpublish and unstage after the reboot", func() error { return l.end(volume) })
 }
 
-// restarts kills the service in each rpc, at every point that counts.
+// restarts kills the service in each rpc, before each call that changes the node.
 func (l *BlockLife) restarts() {
 	var volume *BlockVolume
-	// Every sweep has a node of its own, so that one that fails does not hide the next.
+	// Each sweep has a new node, so that a failed sweep does not hide the next.
 	fresh := func() {
 		l.fresh()
 		volume = nil

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Programs that this program starts find the directory in the environment.
+// Passes the directory to the programs that this program starts.
 const socketDirectoryVariable = "CSI_PROXY_SOCKET_DIR"
 
 var socketDirectory = func() string {
@@ -24,13 +24,13 @@ var socketDirectory = func() string {
 	return directory
 }()
 
-// PipePath is where the service has the pipe of this name: a socket, off Windows.
+// PipePath returns the path of a pipe, which is a socket here.
 func PipePath(name string) string { return filepath.Join(socketDirectory, name+".sock") }
 
-// DialPipe is for grpc.WithContextDialer.
+// DialPipe is a dialer for grpc.WithContextDialer.
 func DialPipe(ctx context.Context, path string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", path)
 }
 
-// ServiceFlags are those of every service that is started.
+// ServiceFlags are the flags of every service that is started.
 var ServiceFlags = []string{"--socket-dir=" + socketDirectory}

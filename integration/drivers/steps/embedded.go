@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// Embedded has `life` take a driver that does the storage work itself, without a service: this machine is the
-// node, and no more can be confirmed of it than its own answers.
+// Embedded runs life for a driver that does the storage work itself, without a service. The node is this
+// machine, and only the driver's own answers are checked.
 func Embedded(driver, module string, life func(run *Run)) {
 	run := &Run{}
 	run.Driver(driver+"*", "this machine")
@@ -17,7 +17,7 @@ func Embedded(driver, module string, life func(run *Run)) {
 	}
 }
 
-// Equal is an error when the driver says something else than it should.
+// Equal returns an error unless err is nil and got equals wanted.
 func Equal[T comparable](got, wanted T, err error) error {
 	if err == nil && got != wanted {
 		err = fmt.Errorf("%v, not %v", got, wanted)

@@ -8,17 +8,17 @@ import (
 // mostCalls is the most calls of one kind that one rpc of CSI should need.
 const mostCalls = 80
 
-// The service is killed before each of its rpcs, and before each call of these kinds, by which it changes
-// the node. Control codes are left out: nearly all of them only ask.
+// The service is killed before each of its rpcs ("*") and before each call of the kinds that change the node.
+// Control codes are left out: nearly all of them only read.
 var killedBefore = []string{
 	"*", "wmi.Invoke/*", "win32.SetMountPoint", "win32.DeleteMountPoint",
 	"win32.CreateDirectory", "win32.Delete", "win32.WriteReparsePoint",
 }
 
-// killed has the service killed and started again in the midst of an action: before its first call of a
-// kind, then, from `prepare` on, before its second, until the action ends undisturbed. To die before one
-// call is to die after the one before without having answered. Each time the kubelet's repetition, `again`,
-// has to succeed, which `check` confirms.
+// killed runs an action repeatedly and kills the service before the action's first call of a kind, then, after
+// prepare, before its second, and so on until the action ends undisturbed. Killing the service before call N
+// also covers a crash after call N-1 whose answer was lost. Each time again, the kubelet's next attempt, must
+// succeed, and check must confirm it.
 func (r *Run) killed(name string, prepare, action, again, check func() error) {
 	for _, kind := range killedBefore {
 		r.killedBefore(kind, name, prepare, action, again, check)
@@ -48,8 +48,8 @@ func (r *Run) killedBefore(kind, name string, prepare, action, again, check func
 	}
 }
 
-// killAt runs an action and restarts the service when it is about to begin a call of a kind, counted from 0;
-// struck tells whether the action had so many.
+// killAt runs an action and restarts the service when it is about to begin its nth call of a kind, counted from
+// 0. struck is false if the action makes fewer calls.
 func (r *Run) killAt(kind string, call int, action func() error) (struck bool, err error) {
 	if call > 0 {
 		if err := r.inject(kind, call, 1); err != nil {
@@ -77,7 +77,7 @@ func (r *Run) killAt(kind string, call int, action func() error) (struck bool, e
 		if len(node.Fault) > 0 {
 			continue
 		}
-		// The last fault has struck: the call waits.
+		// The last fault has struck, i.e. the call waits.
 		if err := r.Start(scenario); err != nil {
 			return false, err
 		}
@@ -85,7 +85,7 @@ func (r *Run) killAt(kind string, call int, action func() error) (struck bool, e
 	}
 }
 
-// inject delays so many of the service's next calls of a kind.
+// inject delays the service's next calls of a kind.
 func (r *Run) inject(kind string, times, milliseconds int) error {
 	return r.Call("InjectFault", map[string]any{"fault": map[string]any{
 		"operation": kind, "times": times, "latency_ms": milliseconds}})

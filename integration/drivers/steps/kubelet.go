@@ -10,10 +10,10 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// The kubelet repeats a failed call after half a second, then after twice as long each time.
+// The kubelet repeats a failed call after half a second, and doubles the delay each time.
 const firstBackoff = 500 * time.Millisecond
 
-// repeat calls `action` until it succeeds, at most so often.
+// repeat calls action until it succeeds, at most attempts times.
 func repeat(attempts int, action func() error) error {
 	var failures []error
 	for backoff := firstBackoff; ; backoff *= 2 {
@@ -29,7 +29,8 @@ func repeat(attempts int, action func() error) error {
 	}
 }
 
-// until asks again until there is no error, for so long that no busy machine is taken for a broken one.
+// until repeats check until it succeeds, for up to a minute, so that a busy machine is not taken for a broken
+// one.
 func until(check func() error) error {
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		err := check()
@@ -39,7 +40,7 @@ func until(check func() error) error {
 	}
 }
 
-// MakeDirectory is os.MkdirAll on the node, as a kubelet, or a driver, does it without csi-proxy.
+// MakeDirectory is os.MkdirAll on the node, as the kubelet or a driver calls it without csi-proxy.
 func (r *Run) MakeDirectory(path string) error {
 	return r.Then(func(node *Node) error {
 		if _, exists := node.At(path); exists {
@@ -54,8 +55,7 @@ func (r *Run) ReadDir(path string) error {
 	return r.Then(func(node *Node) error { return node.ReadDir(path) })
 }
 
-// write does what a pod does: it writes a file below a directory of the node, into the volume that
-// is mounted there.
+// write writes a file below a directory of the node, as a pod does, into the volume mounted there.
 func (r *Run) write(directory, name string) error {
 	return r.Call("WriteFile", map[string]any{"path": strings.TrimRight(Normalize(directory), `\`) + `\` + name,
 		"size_bytes": "4096"})
@@ -69,7 +69,7 @@ func (r *Run) invokeJSON(method string, request any) (*dynamicpb.Message, error)
 	return r.invoke(method, string(text))
 }
 
-// inTurn does one after the other, until one fails.
+// inTurn runs actions in order until one fails.
 func inTurn(actions ...func() error) error {
 	for _, action := range actions {
 		if err := action(); err != nil {
@@ -82,7 +82,7 @@ func inTurn(actions ...func() error) error {
 // Background is what drivers pass: no deadline.
 var Background = context.Background()
 
-// Unreachable is the error of a call that no service answered; whatever one answered is nil.
+// Unreachable returns err if no service answered the call, otherwise nil.
 func Unreachable(err error) error {
 	if err != nil && strings.Contains(err.Error(), "code = Unavailable") {
 		return err

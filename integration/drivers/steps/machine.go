@@ -12,17 +12,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// useMachine has this machine be the file server too. Windows wants three kinds of letters in a password.
+// useMachine makes this machine the file server as well. Windows requires three kinds of characters in a
+// password.
 func useMachine() {
 	shareHost, _ = os.Hostname()
 	shareUser = shareHost + `\csi-proxy-share`
 	Password = "Correct horse 1 battery"
 }
 
-// machineTurn is held by the one run of the script that there is at a time.
+// machineTurn allows one run of the script at a time.
 var machineTurn sync.Mutex
 
-// runMachine has the script do what the method of the admin service does.
+// runMachine lets the script do what the method of the admin service does.
 func runMachine(script, method, request string, response proto.Message) error {
 	machineTurn.Lock()
 	defer machineTurn.Unlock()
@@ -41,7 +42,7 @@ func runMachine(script, method, request string, response proto.Message) error {
 	return nil
 }
 
-// OnMachine tells whether the node is this machine.
+// OnMachine returns true if the node is this machine.
 func (r *Run) OnMachine() bool { return r.machine != "" }
 
 // onMachine takes a driver through a life on this machine.

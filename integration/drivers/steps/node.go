@@ -7,20 +7,19 @@ import (
 	"strings"
 )
 
-// Node is what the steps look at of server/simulator/node.proto.
+// Node is the part of server/simulator/node.proto that the steps examine.
 type Node struct {
 	Disk       []Disk       `json:"disk"`
 	SmbServer  []SmbServer  `json:"smb_server"`
 	SmbMapping []SmbMapping `json:"smb_mapping"`
 	Fault      []struct{}   `json:"fault"`
 
-	// The disks with all that there is of them.
+	// The disks with all their fields.
 	whole struct {
 		Disk []map[string]any `json:"disk"`
 	}
 }
 
-// Disk is one of the node's disks.
 type Disk struct {
 	Number       uint32      `json:"number"`
 	SizeBytes    uint64      `json:"size_bytes,string"`
@@ -36,14 +35,12 @@ type Disk struct {
 	Partition    []Partition `json:"partition"`
 }
 
-// Partition is one of a disk's partitions.
 type Partition struct {
 	Type      string  `json:"type"`
 	SizeBytes uint64  `json:"size_bytes,string"`
 	Volume    *Volume `json:"volume"`
 }
 
-// Volume is what a partition holds.
 type Volume struct {
 	ID          string `json:"id"`
 	FileSystem  string `json:"file_system"`
@@ -51,7 +48,7 @@ type Volume struct {
 	File        []File `json:"file"`
 }
 
-// File is an entry of a volume or share. A directory's kind is empty.
+// File is an entry of a volume or share. Kind is empty for a directory.
 type File struct {
 	Path            string `json:"path"`
 	Kind            string `json:"kind"`
@@ -60,7 +57,6 @@ type File struct {
 	Dangling        bool   `json:"dangling"`
 }
 
-// SmbServer is a file server.
 type SmbServer struct {
 	Name        string `json:"name"`
 	Unreachable bool   `json:"unreachable"`
@@ -76,7 +72,7 @@ type SmbMapping struct {
 	Broken     bool   `json:"broken"`
 }
 
-// FindDisk is the disk of that number, or nil.
+// FindDisk returns the disk with that number, or nil.
 func (n *Node) FindDisk(number uint32) *Disk {
 	for i := range n.Disk {
 		if n.Disk[i].Number == number {
@@ -86,7 +82,7 @@ func (n *Node) FindDisk(number uint32) *Disk {
 	return nil
 }
 
-// Data is a disk's one partition for data, and its volume.
+// Data returns a disk's only data partition, which must hold a volume.
 func (d *Disk) Data() (*Partition, error) {
 	var data *Partition
 	for i := range d.Partition {
@@ -104,7 +100,7 @@ func (d *Disk) Data() (*Partition, error) {
 	return data, nil
 }
 
-// has tells whether a listing has a path itself, or something below it.
+// has looks up a path in a listing. exists is true, too, if only entries below the path are listed.
 func has(files []File, path string) (entry *File, exists bool) {
 	for i := range files {
 		if strings.EqualFold(files[i].Path, path) {
@@ -118,7 +114,7 @@ func has(files []File, path string) (entry *File, exists bool) {
 	return nil, exists
 }
 
-// At is what stands at a path of drive C, which is taken as it is written: nothing is followed.
+// At returns the entry at a path of drive C. It follows no link or mount.
 func (n *Node) At(path string) (entry *File, exists bool) {
 	for _, disk := range n.Disk {
 		for _, partition := range disk.Partition {
@@ -152,7 +148,7 @@ func (n *Node) others() map[uint32]string {
 	return others
 }
 
-// Normalize is the drivers' own normalizeWindowsPath.
+// Normalize is the drivers' normalizeWindowsPath.
 func Normalize(path string) string {
 	path = strings.ReplaceAll(path, "/", `\`)
 	if strings.HasPrefix(path, `\`) {
@@ -161,7 +157,7 @@ func Normalize(path string) string {
 	return path
 }
 
-// volume is the one with the id, if its disk is there and online.
+// volume returns the volume with the id if its disk is online, otherwise nil.
 func (n *Node) volume(id string) *Volume {
 	for _, disk := range n.Disk {
 		for _, partition := range disk.Partition {
@@ -173,7 +169,7 @@ func (n *Node) volume(id string) *Volume {
 	return nil
 }
 
-// Mapping is the global mapping of a share, or nil.
+// Mapping returns the global mapping of a share, or nil.
 func (n *Node) Mapping(share string) *SmbMapping {
 	for i := range n.SmbMapping {
 		if strings.EqualFold(n.SmbMapping[i].RemotePath, share) {
@@ -183,8 +179,8 @@ func (n *Node) Mapping(share string) *SmbMapping {
 	return nil
 }
 
-// ReadDir does what os.ReadDir(path) does on the node: an error unless the path, through links, mounted
-// folders and mappings, leads to a directory. The drivers' own call would look at Wine's drive.
+// ReadDir does what os.ReadDir does on the node: it fails unless the path leads to a directory, through links,
+// mounted folders and mappings. The drivers' own call would read Wine's drive.
 func (n *Node) ReadDir(path string) error {
 	for range 8 {
 		entry, exists := n.At(path)
@@ -205,7 +201,7 @@ func (n *Node) ReadDir(path string) error {
 	return fmt.Errorf("%s: too many links", path)
 }
 
-// readShare looks for `\\host\share[\directory]` on its server.
+// readShare looks up `\\host\share[\directory]` on its server.
 func (n *Node) readShare(remote string) error {
 	parts := strings.SplitN(strings.Trim(remote, `\`), `\`, 3)
 	for _, server := range n.SmbServer {

@@ -1,7 +1,7 @@
 package steps
 
-// nodes are the simulated nodes (server/simulator/scenarios/) of the clouds where a driver runs. On a
-// driver's first one the service is killed within each rpc as well.
+// nodes are the simulated nodes (server/simulator/scenarios/) of the clouds where a driver runs. Only on a
+// driver's first node is the service killed within each rpc.
 var nodes = []struct{ driver, scenario string }{
 	{"ebs.csi.aws.com", "ec2-nitro-2022"},
 	{"ebs.csi.aws.com", "ec2-nitro-2019"},

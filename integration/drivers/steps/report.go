@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// stepLimit ends a step whose call hangs: the drivers themselves set no deadline.
+// stepLimit ends a step whose call hangs, because the drivers set no deadline.
 const stepLimit = 90 * time.Second
 
-// Run is one program's: it counts the steps of one driver after the other.
+// Run is the run of one program, which counts the steps of its drivers.
 type Run struct {
 	*Service
-	// Ready makes one call on each of the driver's connections. A connection that met a service that was
-	// away waits a second or more before it looks again.
+	// Ready makes a call on each of the driver's connections. A connection that lost its service waits a second or
+	// more before it dials again.
 	Ready func() error
-	// Fresh, if set, has a driver forget what it keeps of a node.
+	// Fresh, if set, makes a driver forget what it stores about a node.
 	Fresh         func()
 	driver, node  string
 	steps, passed int
-	// The state of each disk when the scenario began; a driver changes none of these disks.
+	// The state of each disk when the scenario began. A driver must not change these disks.
 	before         map[uint32]string
 	failed         bool
 	scenarioFailed bool
 }
 
-// Main has `lives` take a driver, or several, through its volumes' lives.
+// Main parses the flags and runs lives, which takes drivers through their volumes' lives.
 func Main(lives func(run *Run) error) {
 	program := flag.String("service", "", "csi-proxy")
 	descriptors := flag.String("descriptors", "", "admin.proto and what it imports, compiled")
@@ -47,7 +47,7 @@ func Main(lives func(run *Run) error) {
 		useMachine()
 	}
 	if runtime.GOOS == "windows" {
-		// Drivers make directories by paths without a drive, which are not meant for Wine's Z:, this machine.
+		// Drivers create directories by paths without a drive, which must not be on Wine's Z:, i.e. on this machine.
 		os.Chdir(`C:\`)
 	}
 	failed, err := take(lives, *program, *descriptors, *directory, *machine)
@@ -68,7 +68,7 @@ func take(lives func(run *Run) error, program, descriptors, directory, machine s
 	if machine != "" {
 		defer service.Call("Reset", struct{}{})
 	}
-	// Even when the driver's code panics: the next program wants the pipes.
+	// Also if the driver's code panics: the next program needs the pipes.
 	defer service.Kill()
 	run := &Run{Service: service}
 	err = lives(run)
@@ -80,7 +80,7 @@ func (r *Run) Driver(name, node string) {
 	r.driver, r.node, r.steps, r.passed = name, node, 0, 0
 }
 
-// Total ends a driver's steps with the line that run.sh makes its table of.
+// Total ends a driver's steps with a line for run.sh's table.
 func (r *Run) Total(version string) {
 	fmt.Printf("total\t%s\t%s\t%s\t%d\t%d\n", r.driver, version, r.node, r.steps, r.passed)
 	if r.passed != r.steps {
@@ -88,7 +88,7 @@ func (r *Run) Total(version string) {
 	}
 }
 
-// Version is that of a module this program was built with.
+// Version returns the version of a module in this program.
 func Version(module string) string {
 	info, _ := debug.ReadBuildInfo()
 	for _, dependency := range info.Deps {
@@ -103,8 +103,8 @@ func Version(module string) string {
 	return "unknown"
 }
 
-// Scenario begins anew with the node of that name, which `prepare` makes ready. Steps after a
-// failed one are not tried before the next scenario, and count as failed.
+// Scenario resets the node to the scenario and runs prepare. After a failed step, the steps up to the next
+// scenario are skipped and count as failed.
 func (r *Run) Scenario(name string, prepare func() error) {
 	r.scenarioFailed = false
 	r.before = nil
@@ -122,7 +122,7 @@ func (r *Run) Scenario(name string, prepare func() error) {
 	}
 }
 
-// reachable waits until all of the driver's connections stand.
+// reachable waits until all of the driver's connections work.
 func (r *Run) reachable() error {
 	if err := until(r.Ready); err != nil {
 		return fmt.Errorf("the driver cannot reach the service: %w", err)
@@ -130,7 +130,7 @@ func (r *Run) reachable() error {
 	return nil
 }
 
-// untouched: each disk of the node that is no volume of the driver's is as it was.
+// untouched checks that every disk that is not a volume of the driver is unchanged.
 func (r *Run) untouched(node *Node) error {
 	now := node.others()
 	for number, was := range r.before {
@@ -141,7 +141,7 @@ func (r *Run) untouched(node *Node) error {
 	return nil
 }
 
-// Step takes one step, which is passed when it ends without an error.
+// Step runs a step, which passes if it returns no error.
 func (r *Run) Step(name string, step func() error) {
 	r.steps++
 	if r.scenarioFailed {
@@ -162,7 +162,7 @@ func (r *Run) Step(name string, step func() error) {
 	fmt.Printf("passed\t%s on %s: %s (%d ms)\n", r.driver, r.node, name, time.Since(began).Milliseconds())
 }
 
-// limited turns what a driver does to its process, a panic, into an error, and a call that hangs too.
+// limited turns a panic of the driver, or a call that hangs, into an error.
 func limited(step func() error) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -181,7 +181,7 @@ func limited(step func() error) error {
 	}
 }
 
-// Then runs checks of the node in turn, on one look at it.
+// Then runs checks on one dump of the node.
 func (r *Run) Then(checks ...func(node *Node) error) error {
 	node, _, err := r.Dump()
 	for _, check := range checks {
@@ -192,7 +192,7 @@ func (r *Run) Then(checks ...func(node *Node) error) error {
 	return err
 }
 
-// verified is the error, if there is one, or what the checks find.
+// verified returns err if it is not nil, otherwise the result of the checks.
 func (r *Run) verified(err error, checks ...func(node *Node) error) error {
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (r *Run) verified(err error, checks ...func(node *Node) error) error {
 	return r.Then(checks...)
 }
 
-// atOnce takes an action for each volume at the same time; the errors are those of all.
+// atOnce runs an action for each volume concurrently and joins the errors.
 func atOnce[Volume any](volumes []Volume, action func(Volume) error) error {
 	failures := make([]error, len(volumes))
 	var group sync.WaitGroup

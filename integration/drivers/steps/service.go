@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Service is csi-proxy with a simulated node. Its state is in its memory; a restart takes it over as a
+// Service is csi-proxy with a simulated node, whose state is in memory. A restart passes the state on as a
 // scenario.
 type Service struct {
 	Admin
@@ -21,7 +21,7 @@ type Service struct {
 	log       *os.File
 }
 
-// NewService prepares a service whose scenarios and log are kept in the directory.
+// NewService prepares a service with scenarios and log in the directory.
 func NewService(program, descriptors, directory string) (*Service, error) {
 	admin, err := loadAdmin(descriptors)
 	if err != nil {
@@ -34,10 +34,10 @@ func NewService(program, descriptors, directory string) (*Service, error) {
 	return &Service{Admin: Admin{service: admin}, program: program, directory: directory, log: log}, nil
 }
 
-// Start starts the service with a scenario, its name or its text, and returns once all its pipes are there.
+// Start starts the service with a scenario, given by name or text, and returns once all its pipes are open.
 func (s *Service) Start(scenario string) error {
 	if s.machine != "" {
-		// The service of the machine goes on, on disks and shares of their own.
+		// The machine's service continues, with new disks and shares.
 		return s.Call("Reset", struct{}{})
 	}
 	s.Kill()
@@ -79,7 +79,7 @@ func (s *Service) Start(scenario string) error {
 	return s.dial()
 }
 
-// Kill ends the service as a crash does.
+// Kill kills the service, as a crash does.
 func (s *Service) Kill() {
 	if s.command == nil {
 		return
@@ -92,7 +92,7 @@ func (s *Service) Kill() {
 	s.command = nil
 }
 
-// Restart ends the service and starts it on the same node.
+// Restart kills the service and starts it on the same node.
 func (s *Service) Restart() error {
 	_, scenario, err := s.Dump()
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Service) Restart() error {
 	return s.Start(scenario)
 }
 
-// Reboot is a restart of the whole node.
+// Reboot restarts the whole node.
 func (s *Service) Reboot() error {
 	if err := s.Call("Reboot", struct{}{}); err != nil {
 		return err

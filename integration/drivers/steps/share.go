@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ShareVolume is a share, or a directory of one, and where the kubelet wants it.
+// ShareVolume is a share, or a directory of one, with the kubelet's paths for it.
 type ShareVolume struct {
 	// `\\host\share[\directory]`
 	Remote         string
@@ -21,24 +21,24 @@ type Share interface {
 	NodeUnstage(volume *ShareVolume) error
 }
 
-// ShareLife takes a driver's shares through all that happens to one.
+// ShareLife takes a driver's shares through all stages of their lives.
 type ShareLife struct {
 	*Run
 	Driver Share
-	// The last volume of a share takes the mapping with it.
+	// True if unstaging the last volume of a share removes the mapping.
 	RemovesMapping bool
-	// Recover, if set, mends by hand the driver's record of a volume whose unstaging failed.
+	// Recover, if set, repairs the driver's record of a volume whose unstaging failed, like an administrator.
 	Recover func(volume *ShareVolume)
 	made    int
 }
 
-// The file server, and its user.
+// The file server and its user.
 var (
 	shareHost = "account.file.core.windows.net"
 	shareUser = `AZURE\account`
 )
 
-// fresh begins anew with the cloud's node and a server with two shares.
+// fresh resets the node and creates a server with two shares.
 func (l *ShareLife) fresh() {
 	l.Scenario(l.node, func() error {
 		for _, made := range []struct {
@@ -68,7 +68,7 @@ func (l *ShareLife) newVolume(path string) *ShareVolume {
 	}
 }
 
-// share is the volume's, without a directory.
+// share returns the volume's share without the directory.
 func (v *ShareVolume) share() string {
 	parts := strings.SplitN(v.Remote[2:], `\`, 3)
 	return `\\` + parts[0] + `\` + parts[1]
@@ -98,8 +98,8 @@ func (l *ShareLife) unstage(volume *ShareVolume) error {
 	return l.Driver.NodeUnstage(volume)
 }
 
-// mapped: the share is mapped, and the link to it is spelt as Go, and so containerd, can follow it: with a
-// backslash at the end (https://github.com/kubernetes-csi/csi-proxy/pull/98).
+// mapped checks that the share is mapped and that the link to it ends in a backslash, which Go, and so
+// containerd, needs to follow it (https://github.com/kubernetes-csi/csi-proxy/pull/98).
 func mapped(volume *ShareVolume) func(*Node) error {
 	return func(node *Node) error {
 		mapping := node.Mapping(volume.share())
@@ -115,7 +115,7 @@ func mapped(volume *ShareVolume) func(*Node) error {
 	}
 }
 
-// linked: the pod's directory leads to the share.
+// linked checks that the pod's directory leads to the share.
 func linked(volume *ShareVolume) func(*Node) error {
 	return func(node *Node) error {
 		if err := linkedTo(node, volume.Target, volume.Stage); err != nil {
@@ -125,7 +125,7 @@ func linked(volume *ShareVolume) func(*Node) error {
 	}
 }
 
-// released: nobody uses the share any more.
+// released checks that the mapping is gone, unless the driver keeps it.
 func (l *ShareLife) released(volume *ShareVolume) func(*Node) error {
 	return func(node *Node) error {
 		if mapping := node.Mapping(volume.share()); (mapping == nil) != l.RemovesMapping {

@@ -56,7 +56,7 @@ func (l *ShareLife) end(volume *ShareVolume) error {
 	return l.verified(l.unstage(volume), absent(volume.Target), l.released(volume))
 }
 
-// begin is a volume staged and published.
+// begin stages and publishes a volume.
 func (l *ShareLife) begin(volume *ShareVolume) error {
 	if err := l.stage(volume); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (l *ShareLife) begin(volume *ShareVolume) error {
 	return l.verified(l.publish(volume), mapped(volume), linked(volume))
 }
 
-// oneShareTwice: who comes and goes must not take the share from the other.
+// oneShareTwice checks that volumes of one share do not disturb each other.
 func (l *ShareLife) oneShareTwice() {
 	l.fresh()
 	whole, directory := l.newVolume("one"), l.newVolume(`one\directory`)
@@ -95,7 +95,7 @@ func (l *ShareLife) twoAtOnce() {
 	each("unstage", l.unstage, l.released)
 }
 
-// newPassword is a storage account's key rotated.
+// newPassword changes the password, as the rotation of a storage account's key does.
 func (l *ShareLife) newPassword() {
 	l.fresh()
 	volume := l.newVolume("one")
@@ -110,7 +110,7 @@ func (l *ShareLife) newPassword() {
 	})
 }
 
-// serverGone: what leads to a server that does not answer must go all the same.
+// serverGone checks that links to a server that does not answer can be removed.
 func (l *ShareLife) serverGone() {
 	l.fresh()
 	volume := l.newVolume("one")
@@ -165,7 +165,7 @@ func (l *ShareLife) reboot() {
 	l.Step("unpublish and unstage after the reboot", func() error { return l.end(volume) })
 }
 
-// restarts kills the service in each rpc, at every point that counts.
+// restarts kills the service in each rpc, before each call that changes the node.
 func (l *ShareLife) restarts() {
 	volume := l.newVolume("one")
 	stage := func() error { return l.stage(volume) }
@@ -173,8 +173,8 @@ func (l *ShareLife) restarts() {
 	unpublish := func() error { return l.unpublish(volume) }
 	unstage := func() error { return l.unstage(volume) }
 
-	// A second volume keeps the share mapped: to remove a mapping that is gone already, when the answer was lost,
-	// is an error (of csi-driver-smb's volume, for good).
+	// A second volume keeps the share mapped. Otherwise, when the answer was lost, removing the mapping again
+	// would fail (with csi-driver-smb, for good).
 	other := l.newVolume("one\\directory")
 	shared := func() {
 		l.fresh()
@@ -193,7 +193,7 @@ func (l *ShareLife) restarts() {
 	l.killed("unstage", stage, unstage, func() error { return l.mended(volume) }, func() error { return l.Then(absent(volume.Stage), mapped(other)) })
 }
 
-// mended is unstage, after a person has mended the driver's record if need be.
+// mended unstages the volume, if needed after an administrator has repaired the driver's record.
 func (l *ShareLife) mended(volume *ShareVolume) error {
 	err := l.unstage(volume)
 	if err != nil && l.Recover != nil {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# csi_proxy as another project meets it: installed, moved elsewhere, found by CMake and by pkg-config,
-# built against and run; and the packages that CPack makes of it.
+# Tests csi_proxy as another project uses it: installed, moved elsewhere, found by CMake and pkg-config, built
+# against and run. Also tests the packages that CPack makes.
 #
 #   integration/packages/consumer/run.sh              on Linux
 #   integration/packages/consumer/run.sh --windows    cross-built with mingw-w64, run under Wine
@@ -41,11 +41,11 @@ else
   control=driver
 fi
 
-# No program shall wait for an answer.
+# No program may prompt for input.
 exec </dev/null
 logs=$out/logs
 . integration/support/checks.sh
-# A program of the consumer's: PROGRAM ARGUMENT...
+# program PROGRAM ARGUMENT...: runs a program of the consumer.
 program() {
   local name=$1
   shift
@@ -61,7 +61,7 @@ install_and_move() {
   ninja -C "build/$preset" csi_proxy_installed
   cmake --install "build/$preset" --prefix "$out/first"
   mv "$out/first" "$prefix"
-  # Nothing leads back.
+  # No installed file refers to the build folder.
   if grep -rF "$root" "$prefix/lib/cmake" "$prefix/include" || [[ -n $(find "$prefix" -xtype l) ]]; then return 1; fi
   all_exist "$prefix" bin/csi-proxy$exe bin/csi-proxyctl$exe bin/csi-node-sidecars$exe share/csi-proxy/api/volume/v1/api.proto
 }
@@ -70,11 +70,11 @@ configure() {  # DIRECTORY FLAG...
 }
 build_programs() {
   configure "$build"
-  # It may be installed on this machine as well.
+  # csi_proxy may be installed on this machine as well.
   grep "^csi_proxy_DIR:[A-Z]*=$prefix/" "$build/CMakeCache.txt"
   ninja -C "$build"
 }
-# With nothing but what its component needs; no header of protobuf's is read.
+# Builds only with what the component needs, without any header of protobuf.
 build_node_only() {
   local package flags=()
   for package in "${without[@]}"; do flags+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON"); done
@@ -84,12 +84,12 @@ build_node_only() {
 }
 newcomer() { program newcomer | tee "$out/newcomer" && grep -q ' is mounted at C:' "$out/newcomer"; }
 testing() { program testing | tee "$out/testing" && grep -q 'pulled out: yes' "$out/testing"; }
-# On Windows gRPC cannot play the driver, nor the kubelet.
+# On Windows gRPC can play neither the driver nor the kubelet.
 sidecars() { program sidecars && { [[ $preset == windows ]] || program driver; }; }
 backends() {
   program backends_none && program backends_remote remote && program backends_embedded embedded && program backends_both remote embedded
 }
-# Runs the programs that need a service, while one runs.
+# Runs the programs that need a service while one runs.
 with_service() {
   "${run[@]}" "$prefix/bin/$simulated$exe" --host=simulated "${serve[@]}" 2>"$out/service.log" &
   service=$!
@@ -123,7 +123,7 @@ with_service
 check "no gRPC where it is not asked for" "$symbols" no_grpc "$build/$control$exe" "$build/newcomer$exe" \
   "$build/node$exe" "$build/testing$exe" "$build/backends_embedded$exe"
 
-# Debian's packages, unpacked, are another place to build against.
+# Unpacks Debian's packages, against which the consumer is then built.
 debian_packages() {
   local package
   (cd build/release && cpack -B "$out/packages")
@@ -138,16 +138,16 @@ debian_packages() {
     lib/libcsi_proxy_sidecars.so{.2,} \
     lib/pkgconfig/csi-proxy-{c,client,embedded,node,sidecars,testing}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
     include/csi-proxy/csi_proxy/{csi_proxy,node,sidecars,testing/node}.h share/csi-proxy/server/simulator/admin.proto
-  # The packages name the packages that they depend on.
+  # The packages declare the packages that they depend on.
   dpkg-deb -f "$out"/packages/libcsi-proxy2_*.deb Depends | grep -q libprotobuf32
   dpkg-deb -f "$out"/packages/libcsi-proxy-dev_*.deb Depends | grep -q '^libcsi-proxy2 (= '
-  # Somebody answers for them, who can be reached elsewhere than on this machine.
+  # The maintainer's address is not on this machine.
   dpkg-deb -f "$out"/packages/csi-proxy_*.deb Maintainer | grep -E '^[^<]+ <[^@ ]+@[^@ ]+\.[^@ ]+>$'
   for package in csi-proxy libcsi-proxy2 libcsi-proxy-dev; do
     cmp LICENSE "$out/debian/usr/share/doc/$package/copyright"
   done
 }
-# The versions of symbols tell what is for programs.
+# Symbol versions mark the symbols that are for programs.
 only_public_symbols() {
   local name
   for name in newcomer remote node testing auto c sidecars driver; do
@@ -161,16 +161,16 @@ pkg_config() {
   make -f "$source/Makefile" -C "$out/pkgconfig"
   build=$out/pkgconfig
   newcomer && program node && testing && program c && sidecars
-  # The backend is linked in, as the message shows.
+  # The backend is linked, as its message shows.
   { program remote 2>&1 || true; } | grep 'there is no pipe'
 }
-# Those of csi-proxy.exe are its own.
+# Fails if the consumer's programs contain the gRPC patches of csi-proxy.exe.
 no_patches() {
   "$symbols" unpatched build/windows/client/cpp/exports/csi-proxy.options \
     build/windows/server/rpc/pipe/CMakeFiles/csi_proxy_grpc_patches.dir/grpc_patches.cc.obj \
     "$build/remote.exe" "$build/build.ninja" "$prefix"/lib/cmake/csi_proxy/*.cmake
 }
-# The ZIP has what a node needs, and a driver in C.
+# The ZIP has the files that a node and a driver in C need.
 windows_zip() {
   local zip unpacked=$out/zip
   (cd build/windows && cpack -B "$out/packages")

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# A driver author's first minutes: does in an empty directory, beside this checkout, what
-# client/go/README.md prints in its section on a driver's tests, and nothing else. The library is
-# placed in a cache directory of this run's own; then the same for a driver of the Go library, for
-# one that has never run on Windows, as client/drivers/new-driver.md prints, and without the library,
-# where the error must name the command.
+# Follows a driver author's first minutes: in an empty directory beside this checkout, runs only what
+# client/go/README.md prints in its section on a driver's tests. The library goes into this run's own cache.
+# Then does so for a driver of the Go library, for one that has never run on Windows (as
+# client/drivers/new-driver.md prints), and without the library, where the error must name the command.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
@@ -11,13 +10,13 @@ out=$root/build/new_driver
 rm -rf "$out"
 mkdir -p "$out/driver"
 ln -s "$root" "$out/csi-proxy"
-# Nothing that is set here helps.
+# Variables of the caller must not help.
 unset CSI_PROXY_LIBRARY
 GOCACHE=$(go env GOCACHE)
-# Go keeps what a test has said, though the library is another.
+# Go caches test results even if the library has changed.
 export GOCACHE GOWORK=off XDG_CACHE_HOME=$out/cache GOFLAGS=-count=1
 
-# block N LANGUAGE [PAGE]: the Nth block in that language of the section, or of a page.
+# block N LANGUAGE [PAGE]: prints the Nth code block in that language of the section, or of a page.
 block() {
   awk -v n="$1" -v fence="\`\`\`$2" -v whole="${3-}" '/^## / { here = /^## A driver.s tests/ }
     $0 == "```" { inside = 0 }
@@ -36,7 +35,7 @@ check begin begin
 three=$(block 2 sh)
 [[ $(wc -l <<<"$three") -eq 3 ]] || { echo "the README has other than three commands: $three"; exit 1; }
 
-# The last of them before the second: it fails, and says which command helps.
+# Runs the test without the library: it must fail and name the command that helps.
 without() {
   eval "set -x; $(sed -n 1p <<<"$three")"
   set +x
@@ -50,7 +49,7 @@ commands() {
   grep '^ok.*example.com/driver' "$out/commands.out"
 }
 check three-commands commands
-# It did what it says, and the library needs nothing of the build's.
+# The calls reached the node, and the library needs nothing from the build folder.
 did() {
   go test -v ./... | tee "$out/verbose.out"
   grep -q 'audit.*method=MountVolume.*code=OK' "$out/verbose.out"
@@ -60,7 +59,7 @@ did() {
 }
 check calls did
 
-# With what it imports in a vendor directory, as many drivers have it, which lacks the command.
+# Runs with a vendor directory, as many drivers have; the directory lacks the command.
 vendored() {
   go mod vendor
   rm -r "$out/cache/csi-proxy"
@@ -69,7 +68,7 @@ vendored() {
 }
 check vendored vendored
 
-# Another library is not placed, and the one before stays.
+# Refuses to install another file as the library, and keeps the old one.
 another() {
   local path=$out/cache/csi-proxy/test-library/libcsi_proxy.so.1
   sum=$(sha256sum "$path")
@@ -80,7 +79,7 @@ another() {
 }
 check another-library another
 
-# A driver that has the Go library, for which a replace line stands anyway.
+# Tests a driver that uses the Go library and therefore has a replace line already.
 mkdir "$out/library_driver"
 cd "$out/library_driver"
 cat >mount_test.go <<'END'
@@ -116,7 +115,7 @@ library() {
 }
 check library library
 
-# A driver that has never run on Windows, from the page's text alone.
+# Tests a driver that has never run on Windows, with the page's text only.
 mkdir "$out/never_on_windows"
 cd "$out/never_on_windows"
 page=client/drivers/new-driver.md
@@ -128,7 +127,7 @@ never() {
   rm -r "$out/cache/csi-proxy"
   eval "set -x; $commands"
   set +x
-  # Every call of the page, twice or more, on the node.
+  # Every call of the page must be made at least twice.
   go test -v ./... | tee "$out/never.out"
   grep -q '^--- PASS: TestVolume' "$out/never.out"
   for called in StageVolume CreateSymlink Rmdir UnstageVolume; do

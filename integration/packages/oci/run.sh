@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The images: two builds are equal, tools of others find the images valid, unpacking gives the files that
-# went in, and the programs of the manifests are in them. The image for Linux registers the sample driver and
-# answers for it, in its own root.
+# Tests the images: two builds are equal, other tools find the images valid, unpacking returns the original
+# files, and the images contain the programs that the manifests run. The Linux image, in its own root, registers
+# the sample driver and reports its health.
 #
-#   integration/packages/oci/run.sh               with stand-ins for the programs for Windows
-#   integration/packages/oci/run.sh --windows     with those of build/windows; under Wine, the code with which
-#                                        containerd unpacks on Windows reads the layers as well
+#   integration/packages/oci/run.sh               with substitutes for the Windows programs
+#   integration/packages/oci/run.sh --windows     with the programs of build/windows; also reads the layers under
+#                                                 Wine with the code that containerd uses on Windows
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 scripts/install-packages.sh --oci
@@ -20,11 +20,11 @@ for name in "${names[@]}"; do
   if [[ ${1-} == --windows ]]; then
     cp "$(find build/windows/{server,client,service_installer} -name "$name" -type f)" "$out/programs/"
   else
-    # Longer than a block of a tar, and unlike each other.
+    # Longer than a block of a tar, and all different.
     seq 20000 | sed "s/^/$name /" >"$out/programs/$name"
   fi
 done
-# As a release has it (CPACK_STRIP_FILES).
+# Stripped, as in a release (CPACK_STRIP_FILES).
 strip -o "$out/csi-node-sidecars" build/release/client/sidecars/program/csi-node-sidecars
 
 logs=$out/logs
@@ -33,7 +33,7 @@ fails() { ! "$@"; }
 make() { scripts/release/oci_image.py --version 1.2.3 --license LICENSE --linux "$out/csi-node-sidecars" --source-date-epoch 1700000000 "$@"; }
 image=csi-proxy-1.2.3-oci
 
-# The second time from other copies, with other times and another mask.
+# The second build uses copies with other times, another umask and another time zone.
 cp -r "$out/programs" "$out/copies"
 touch -d 2001-01-01 "$out/copies"/*
 check "make" make --programs "$out/programs" --out "$out"
@@ -43,7 +43,7 @@ check "twice the same folder" diff -r "$out/$image" "$out/again/$image"
 check "twice the same tar" cmp "$out/$image.tar" "$out/again/$image.tar"
 missing() { rm "$out/copies/$1" && fails make --programs "$out/copies" --out "$out/again"; }
 check "without the DLL" missing csi_proxy.dll
-# A library that is not a package's file is not taken for Debian's.
+# A library outside a package's files must not be taken for Debian's.
 libfmt=$(ldd "$out/csi-node-sidecars" | grep -o '/[^ ]*libfmt[^ ]*')
 foreign() {
   mkdir -p "$out/foreign" && cp "$libfmt" "$out/foreign/"
@@ -51,7 +51,7 @@ foreign() {
 }
 check "another's library" fails foreign
 
-# skopeo takes a system's image out of the index, as a node does; umoci unpacks it, and notices a layer that was changed.
+# skopeo takes one system's image from the index, as a node does. umoci unpacks it and detects changed layers.
 unpacked() {
   skopeo --override-os "$2" --override-arch amd64 copy "oci-archive:$out/$image.tar:$1" "oci:$out/of-$2:$1"
   umoci raw unpack --rootless --image "$out/of-$2:$1" "$out/rootfs-$1-$2"
@@ -68,7 +68,6 @@ spoilt() {
 }
 check "umoci notices" spoilt
 
-# The images have the right files.
 files=$out/rootfs-1.2.3-windows/Files
 beside=$out/rootfs-1.2.3-sidecars-windows/Files
 service_files() {
@@ -79,7 +78,7 @@ service_files() {
   cmp server/host/doubts.md "$files/node-check/doubts.md"
 }
 check "the service's files" service_files
-# One file by four names: it is pulled and kept once.
+# One file with four names, so that it is downloaded and stored once.
 sidecar_files() {
   local file
   for file in "${sidecars[@]}"; do cmp "$out/programs/${sidecars[0]}" "$beside/$file"; done
@@ -90,7 +89,7 @@ entry() { skopeo --override-os "$2" inspect --config "oci:$out/of-$2:$1" | jq -e
 check "the service's entry point" entry 1.2.3 windows '%CONTAINER_SANDBOX_MOUNT_POINT%\csi-proxy.exe'
 check "the sidecars' entry point" entry 1.2.3-sidecars windows '%CONTAINER_SANDBOX_MOUNT_POINT%\csi-node-sidecars.exe'
 check "the entry point for Linux" entry 1.2.3-sidecars linux /csi-node-sidecars
-# hivex reads what Windows reads (https://libguestfs.org/hivex.3.html).
+# hivex reads hives as Windows does (https://libguestfs.org/hivex.3.html).
 hives() {
   local hive
   for hive in DEFAULT SAM SECURITY SOFTWARE SYSTEM; do
@@ -98,25 +97,25 @@ hives() {
   done
 }
 for root in "$files" "$beside"; do check "hives of ${root#"$out/"}" hives "$root"; done
-# What the manifests run of an image, and what the page for ordinary pods copies.
+# The programs that the manifests run from an image, and those that the page for ordinary pods copies.
 run_by() { sed -n 's/.*%CONTAINER_SANDBOX_MOUNT_POINT%\\\([^\\ ,'"'"']*\).*/\1/p' "$@" | sort -u; }
 for program in $(run_by scripts/deploy/{proxy,install}-daemonset.yaml scripts/deploy/node-check.yaml); do check "the manifests' $program" test -f "$files/$program"; done
 for program in $(sed -n 's/^COPY --from=release \([^ ]*\) .*/\1/p' scripts/deploy/sidecars.md); do check "copied: $program" test -f "$beside/$program"; done
 
-# The image for Linux has the program and what its loader asks for, and nothing else that runs.
+# The Linux image contains the program, the libraries that its loader needs, and no other executable.
 linux=$out/rootfs-1.2.3-sidecars-linux
 linux_files() {
   local file
   for file in "${sidecars[@]%.exe}"; do cmp "$out/csi-node-sidecars" "$linux/$file"; done
   for file in $(cd "$linux" && find lib lib64 -type f); do cmp "/$file" "$linux/$file"; done
   [[ $(cd "$linux" && echo *) == "csi-node-driver-registrar csi-node-sidecars csi-sidecars lib lib64 licenses livenessprobe usr var" ]]
-  # Each package has its licence, and its entry for scanners.
+  # Each package has its licence, and an entry for scanners.
   for file in "$linux"/var/lib/dpkg/status.d/*; do [[ -s $linux/usr/share/doc/${file##*/}/copyright ]] || return 1; done
   [[ -f $linux/var/lib/dpkg/status.d/libc6 ]]
 }
 check "Linux: the files" linux_files
-# in_image PROGRAM FLAG...: in the root of the image, as in a container. Names in it are the image's.
-# Docker lets root change the root, and does not let it make a namespace.
+# in_image PROGRAM FLAG...: runs a program in the image's root, as in a container. Under Docker, root may change
+# the root but not create a namespace.
 in_image() {
   if [[ $(id -u) -eq 0 ]]; then chroot "$linux" "$@"; else unshare --map-root-user --root="$linux" --wd=/ "$@"; fi
 }
@@ -134,7 +133,7 @@ runs_alone() {
   done
   return 1
 }
-# Each name is its own program's, by the flags that it takes.
+# Each name accepts only the flags of its own program.
 check "Linux: livenessprobe probes" in_image /livenessprobe --probe-timeout=2s --help
 check "Linux: livenessprobe does not register" fails in_image /livenessprobe --mode=registration --help
 check "Linux: csi-node-driver-registrar registers" in_image /csi-node-driver-registrar --mode=registration --help
@@ -143,11 +142,12 @@ check "Linux: runs in its own root" runs_alone /csi-node-sidecars
 if [[ ${1-} == --windows ]]; then
   . integration/support/go.sh
   (cd integration/packages/oci && CGO_ENABLED=0 GOOS=windows "$go" build -o "$out/" ./read_layer)
-  # The blobs of both images that are layers.
+  # The layers among the blobs of both images.
   for layer in "$out"/of-windows/blobs/sha256/*; do
     ! gzip -t "$layer" 2>/dev/null || integration/wine/run "$out/read_layer.exe" "$layer" </dev/null
   done | tr -d '\r' >"$out/entries"
-  # As Windows itself writes the access lists: administrators and SYSTEM all, users may read and run.
+  # The access lists that Windows itself uses: full access for administrators and SYSTEM, read and execute for
+  # users.
   file='O:BAG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1200a9;;;BU)'
   folder='O:BAG:SYD:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;OICI;0x1200a9;;;BU)'
   for name in "${names[@]}"; do

@@ -28,7 +28,7 @@ def problems(path, version, known):
     for name, flag in FLAGS.items():
         if not program.OPTIONAL_HEADER.DllCharacteristics & flag:
             yield f"has no {name}"
-    # Without relocations DYNAMIC_BASE has no effect.
+    # DYNAMIC_BASE has no effect without relocations.
     if program.FILE_HEADER.Characteristics & IMAGE_FILE_RELOCS_STRIPPED or not relocations.Size:
         yield "has no relocations"
     for section in program.sections:
@@ -37,7 +37,7 @@ def problems(path, version, known):
     if program.FILE_HEADER.TimeDateStamp:
         yield "tells when it was linked"
 
-    # `mov ecx, FAST_FAIL_STACK_COOKIE_CHECK_FAILURE; int 0x29`: it is there when functions with a guard call it.
+    # `mov ecx, FAST_FAIL_STACK_COOKIE_CHECK_FAILURE; int 0x29`: present if functions with stack guards call it.
     if b"\xb9\x02\x00\x00\x00\xcd\x29" not in pathlib.Path(path).read_bytes():
         yield "has no guards of return addresses"
 

@@ -1,9 +1,9 @@
-// An API server of Kubernetes and its etcd in one process, for tests of manifests and of admission:
+// Runs an API server of Kubernetes and its etcd in one process, to test manifests and admission:
 //
 //	apiserver DIRECTORY [FLAG OF kube-apiserver ...]
 //
-// Once it is ready it prints one line of JSON: the address, the file of the certificate that the server
-// has, and the token of an administrator. It ends with its standard input. Nothing runs pods.
+// When ready it prints one line of JSON: the address, the file of the server's certificate, and an
+// administrator's token. It ends at the end of its standard input. No pods run.
 package main
 
 import (
@@ -28,10 +28,10 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
-// A cold start takes some seconds, more on a busy machine.
+// A cold start takes several seconds, more on a busy machine.
 const patience = 2 * time.Minute
 
-// freeAddress is free for now: the servers take no listener, only an address.
+// freeAddress returns an address that is free now. The servers accept only an address, not a listener.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,7 +45,7 @@ func startEtcd(directory string) (*embed.Etcd, string, error) {
 	config := embed.NewConfig()
 	config.Dir = directory
 	config.LogLevel = "error"
-	// Nothing is kept beyond the run.
+	// No data is needed after the run.
 	config.UnsafeNoFsync = true
 	var addresses [2]url.URL
 	for i := range addresses {
@@ -84,7 +84,7 @@ func writeKey(path string) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: content}), 0o600)
 }
 
-// awaitReady waits for /readyz of a server whose own certificate is the file's.
+// awaitReady waits for /readyz of the server, whose self-signed certificate is in the file.
 func awaitReady(address, certificate string, ended <-chan error) error {
 	for begun := time.Now(); ; {
 		select {

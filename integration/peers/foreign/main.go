@@ -1,5 +1,5 @@
-// Program foreign asks the pipes below a directory for their descriptors, as grpcurl and its like
-// do, by each version of the reflection protocol, which grpcurl cannot be told.
+// Program foreign asks every pipe below a directory for its descriptors, as grpcurl does, but by each version
+// of the reflection protocol; grpcurl cannot be told which to use.
 //
 //	foreign DIRECTORY
 package main
@@ -23,14 +23,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// beside are the services that every pipe lists beside its own.
+// beside are the services that every pipe has in addition to its own.
 var beside = []string{
 	"grpc.health.v1.Health",
 	"grpc.reflection.v1.ServerReflection",
 	"grpc.reflection.v1alpha.ServerReflection",
 }
 
-// describe resolves every service a pipe lists: its own comes first, then those beside it.
+// describe resolves every service of a pipe: first its own, then those in beside.
 func describe(client *grpcreflect.Client) ([]*desc.ServiceDescriptor, error) {
 	names, err := client.ListServices()
 	if err != nil {
@@ -54,7 +54,7 @@ func describe(client *grpcreflect.Client) ([]*desc.ServiceDescriptor, error) {
 	return services, nil
 }
 
-// refuses checks what no pipe describes.
+// refuses checks that the pipe refuses to describe other symbols.
 func refuses(client *grpcreflect.Client) error {
 	for _, symbol := range []string{"google.protobuf.FileDescriptorProto", "v1.Nothing"} {
 		if _, err := client.FileContainingSymbol(symbol); !grpcreflect.IsElementNotFoundError(err) {
@@ -68,7 +68,7 @@ func refuses(client *grpcreflect.Client) error {
 	return nil
 }
 
-// pipe returns how many services it has described, alike in both versions of the protocol.
+// pipe returns the number of services described, which must be the same in both versions of the protocol.
 func pipe(socket string) (int, error) {
 	connection, err := grpc.Dial("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs that know nothing of this project, against the service on its simulated node: grpcurl
-# lists, describes and calls; Prometheus's promtool reads the metrics.
+# Tests the service on its simulated node with programs that know nothing of this project: grpcurl lists,
+# describes and calls; Prometheus' promtool reads the metrics.
 #
 #   integration/peers/foreign/run.sh
 set -euo pipefail
@@ -24,7 +24,7 @@ for _ in $(seq 200); do [[ -S $pipe ]] && break; sleep 0.05; done
 
 passed=0
 failed=0
-# expect NAME TEXT COMMAND...: the command ends well and prints the text.
+# expect NAME TEXT COMMAND...: the command must succeed and print the text.
 expect() {
   local name=$1 text=$2
   shift 2
@@ -37,13 +37,13 @@ expect() {
   fi
 }
 call() { "$out/grpcurl" -plaintext -max-time 20 "$@"; }
-# Runs a command that must fail; grpcurl's exit code is 64 and the code of gRPC.
+# fails_with CODE COMMAND...: the command must fail with this code; grpcurl exits with 64 plus gRPC's code.
 fails_with() {
   local code=0
   "${@:2}" || code=$?
   [[ $code -eq $1 ]]
 }
-# Watch goes on: its first answer, then the deadline.
+# Watch prints its first answer and then runs into the deadline.
 watch() { fails_with $((64 + 4)) call -max-time 2 -d '{"service": "v1.Filesystem"}' "unix://$pipe" grpc.health.v1.Health/Watch; }
 path_exists() { call -d "{\"path\": \"$1\"}" "unix://$pipe" v1.Filesystem/PathExists; }
 
@@ -61,10 +61,10 @@ expect "another pipe's health" "Code: NotFound" fails_with $((64 + 5)) call -d '
 expect "watch" '"status": "SERVING"' watch
 expect "a call" '"exists": true' path_exists 'C:\\var\\lib\\kubelet'
 expect "a call that fails" "Code: InvalidArgument" fails_with $((64 + 3)) path_exists 'relative'
-# Both versions of reflection, on every pipe.
+# Both versions of reflection on every pipe.
 expect "reflection" "96 services of 24 pipes" "$out/foreign" "$sockets"
 
-# The metrics, when clients with any name have called. A name's last part counts, as in Windows.
+# Metrics after calls by clients with unusual names. As on Windows, the last part of a program's path counts.
 scrape() { python3 -c 'import sys, urllib.request as u; sys.stdout.buffer.write(u.urlopen(sys.argv[1]).read())' "http://127.0.0.1:$port/metrics"; }
 for name in 'with "quotes" {and} spaces' $'two\nlines' 'größe' $'not\xffUTF-8'; do
   ln "$out/grpcurl" "$out/clients/$name"
@@ -77,7 +77,7 @@ for text in 'csi_proxy_connections{state="live"}' 'csi_proxy_calls_queued{group=
   'client_image="größe"' $'client_image="not\uFFFDUTF-8"'; do
   expect "metrics: $text" "$text" cat "$out/metrics"
 done
-# Warnings fail it too.
+# promtool's warnings count as failures.
 check_metrics() { promtool check metrics <"$out/metrics" && echo accepted; }
 expect "promtool" accepted check_metrics
 echo "foreign tools: $passed passed, $failed failed"

@@ -29,7 +29,7 @@ import (
 	storagev1alpha1 "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
 )
 
-// clients are the generated clients of every version there is.
+// clients are the generated clients of every version.
 var clients = []suite.Client{
 	{Group: "disk", Version: "v1", New: diskv1.NewDiskClient},
 	{Group: "disk", Version: "v1alpha1", New: diskv1alpha1.NewDiskClient},

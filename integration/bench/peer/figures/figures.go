@@ -1,4 +1,4 @@
-// Package figures keeps the results of the benchmarks, and tells the cost of a process.
+// Package figures collects the results of benchmarks and measures processes.
 package figures
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A figure of a server; load is empty when it belongs to none.
+// key names a figure of a server; load is empty if the figure belongs to no load.
 type key struct{ load, what string }
 
 type Server struct {
@@ -19,11 +19,11 @@ type Server struct {
 	Command []string
 	Process Process
 	got     map[key][]float64
-	// The rows of the table that this server stands first in.
+	// The rows of the table whose first server this is.
 	rows []row
 }
 
-// A row of a table: the wanted ratio of the first server to the second is empty when there is none.
+// row is a row of a table. Target is the wanted ratio of the first server to the second; it may be empty.
 type row struct {
 	Load   string `json:"load"`
 	Figure string `json:"figure"`
@@ -40,7 +40,7 @@ func (s *Server) Add(load, what string, value float64) {
 
 func (s *Server) Median(load, what string) float64 { return median(s.got[key{load, what}]) }
 
-// The figures of every load.
+// Names of the figures of every load.
 const (
 	P50      = "p50, us"
 	P99      = "p99, us"
@@ -50,7 +50,7 @@ const (
 	RSSAfter = "RSS after load, MiB"
 )
 
-// Measure lets a command load the server, and keeps the command's output and its cost.
+// Measure runs a command that loads the server, and adds the command's output and the cost to the server.
 func (s *Server) Measure(load string, command ...string) {
 	cpuBefore, switchesBefore := s.Process.CPU(), s.Process.Switches()
 	run := exec.Command(command[0], command[1:]...)
@@ -67,7 +67,7 @@ func (s *Server) Measure(load string, command ...string) {
 	if countsSwitches {
 		s.Add(load, Switches, s.Process.SwitchesSince(switchesBefore)/f["calls"])
 	}
-	// Under Wine a Go program now and then hangs in its exit, when all has been said.
+	// Under Wine a Go program sometimes hangs in its exit, after all its output.
 	late := time.AfterFunc(10*time.Second, func() { run.Process.Kill() })
 	if err := run.Wait(); late.Stop() {
 		Must(err)
@@ -83,7 +83,7 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// A table of medians: a column for each server, and the ratio of the first to the second.
+// Table prints medians: a column for each server, and the ratio of the first to the second.
 type Table struct{ Servers []*Server }
 
 func (t Table) Head() {

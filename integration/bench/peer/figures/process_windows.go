@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// What Windows says about a process.
+// Process is a process id.
 type Process int
 
 func (p Process) open() windows.Handle {
@@ -26,7 +26,7 @@ type memoryCounters struct {
 
 var getMemory = windows.NewLazySystemDLL("kernel32.dll").NewProc("K32GetProcessMemoryInfo")
 
-// RSS in MiB: the working set.
+// RSS returns the working set in MiB.
 func (p Process) RSS() float64 {
 	handle := p.open()
 	defer windows.CloseHandle(handle)
@@ -37,25 +37,25 @@ func (p Process) RSS() float64 {
 	return float64(counters.workingSet) / (1 << 20)
 }
 
-// CPU in microseconds.
+// CPU returns the CPU time in microseconds.
 func (p Process) CPU() float64 {
 	handle := p.open()
 	defer windows.CloseHandle(handle)
 	var created, ended, kernel, user windows.Filetime
 	Must(windows.GetProcessTimes(handle, &created, &ended, &kernel, &user))
-	// Times are in units of 100 ns, and no dates here.
+	// These FILETIMEs are durations in units of 100 ns.
 	in100ns := func(t windows.Filetime) float64 { return float64(uint64(t.HighDateTime)<<32 | uint64(t.LowDateTime)) }
 	return (in100ns(kernel) + in100ns(user)) / 10
 }
 
-// Switches of threads are counted for performance counters alone.
+// Windows counts thread switches only in performance counters.
 const countsSwitches = false
 
 func (p Process) Switches() map[string]float64 { return nil }
 
 func (p Process) SwitchesSince(map[string]float64) float64 { return 0 }
 
-// Windows has none.
+// Windows has no load average.
 func loadAverage() (average float64, known bool) { return 0, false }
 
 func processor() string { return os.Getenv("PROCESSOR_IDENTIFIER") }

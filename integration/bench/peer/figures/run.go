@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Describe says when, how long and on what machine is measured.
+// Describe records the time, length and machine of a run.
 func Describe(length time.Duration, turns int) map[string]any {
 	run := map[string]any{
 		"date": time.Now().UTC().Format(time.RFC3339), "seconds per turn": length.Seconds(), "turns": turns,
@@ -23,7 +23,7 @@ func Describe(length time.Duration, turns int) map[string]any {
 	return run
 }
 
-// Conclude adds what is known at the end only.
+// Conclude adds what is known only at the end.
 func Conclude(run map[string]any) {
 	average, known := loadAverage()
 	if !known {
@@ -34,7 +34,7 @@ func Conclude(run map[string]any) {
 		run["load average after"], run["processors"])
 }
 
-// WriteRun keeps every turn's figures, so that a doubtful median can be looked into.
+// WriteRun writes the figures of every turn, so that a doubtful median can be examined.
 func WriteRun(run map[string]any, servers []*Server, path string) {
 	type figure struct {
 		Median float64   `json:"median"`
@@ -61,14 +61,14 @@ func WriteRun(run map[string]any, servers []*Server, path string) {
 	Must(os.WriteFile(path, append(text, '\n'), 0o644))
 }
 
-// Must ends the program at an error.
+// Must exits the program if err is not nil.
 func Must(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// LengthAndTurns reads the optional last arguments of a program: seconds and a number of turns.
+// LengthAndTurns parses the optional last arguments of a program: seconds and the number of turns.
 func LengthAndTurns(arguments []string) (time.Duration, int) {
 	length, turns := 3*time.Second, 3
 	var err error
@@ -83,7 +83,7 @@ func LengthAndTurns(arguments []string) (time.Duration, int) {
 	return length, turns
 }
 
-// GRPCVersion is that of the grpc-go a program was built with.
+// GRPCVersion returns the version of grpc-go in a program.
 func GRPCVersion(program string) string {
 	info, err := buildinfo.ReadFile(program)
 	Must(err)

@@ -1,4 +1,4 @@
-// Filesystem v1 on a Unix socket with today's grpc-go.
+// Serves filesystem v1 on a Unix socket with a current grpc-go.
 //
 //	grpc_go SOCKET
 package main
@@ -32,7 +32,7 @@ func main() {
 
 const allowed = `c:\var\lib\kubelet`
 
-// filesystem is filesystem v1 as a Go programmer would write it: without log, metrics or limits. PathExists
+// filesystem implements filesystem v1 as a Go programmer would: without log, metrics or limits. PathExists
 // checks the path as the Go csi-proxy does and looks it up in a map that other calls could change.
 type filesystem struct {
 	v1.UnimplementedFilesystemServer

@@ -1,5 +1,5 @@
-// azuredisk-csi-driver's mounter with the change of its page in client/drivers, as a HostProcess pod has it:
-// with the library, and without a service.
+// Runs azuredisk-csi-driver's mounter, changed as its page in client/drivers says, as a HostProcess pod would:
+// with the library and without a service.
 package main
 
 import (
@@ -25,12 +25,12 @@ func life(run *steps.Run) {
 		made, err := mounter.NewSafeMounter(true, false, true, 0, 0)
 		if err == nil {
 			proxy = made.Interface.(mounter.CSIProxyMounter)
-			// The driver's own code for HostProcess has no clients, and so no versions.
+			// The driver's own code for HostProcess has no clients, and therefore no versions.
 			err = steps.Equal(proxy.GetAPIVersions(), "API Versions filesystem: v1, disk: v1, volume: v1", nil)
 		}
 		return err
 	})
-	// Both rounds, since the second finds the volume as the first has left it.
+	// The second round must find the volume that the first left.
 	for range 2 {
 		var disk, volume string
 		run.Step("find", func() (err error) {
@@ -46,7 +46,7 @@ func life(run *steps.Run) {
 			if err := proxy.FormatAndMount(disk, stage, "ntfs", nil); err != nil {
 				return err
 			}
-			// As NodeStageVolume does, by the disk's number.
+			// NodeStageVolume passes the disk's number, too.
 			return proxy.ResizeVolume(disk)
 		})
 		run.Step("publish", func() error {

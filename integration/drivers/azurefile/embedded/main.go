@@ -1,5 +1,5 @@
-// azurefile-csi-driver's mounter with the change of its page in client/drivers, as a HostProcess pod has it:
-// with the library, and without a service.
+// Runs azurefile-csi-driver's mounter, changed as its page in client/drivers says, as a HostProcess pod would:
+// with the library and without a service.
 package main
 
 import (

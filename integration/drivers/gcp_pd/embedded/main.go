@@ -1,5 +1,5 @@
-// gcp-pd's mounter with the change of its page in client/drivers, as a HostProcess pod has it: with the
-// library, and without a service.
+// Runs gcp-pd's mounter, changed as its page in client/drivers says, as a HostProcess pod would: with the
+// library and without a service.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// As the kubelet names them to this driver, which passes some of them on as they are.
+	// The kubelet passes paths in this form, and the driver passes some of them on unchanged.
 	stage  = `\var\lib\kubelet\plugins\kubernetes.io\csi\pd.csi.storage.gke.io\0123abcd\globalmount`
 	pod    = `\var\lib\kubelet\pods\6ad43b88\volumes\kubernetes.io~csi\pvc-3`
 	target = pod + `\mount`
@@ -66,7 +66,7 @@ func life(run *steps.Run) {
 }
 
 func main() {
-	// Nobody answers there, at once.
+	// No metadata server answers there, and the connection fails at once.
 	os.Setenv("HTTP_PROXY", "http://127.0.0.1:9")
 	steps.Embedded("pd.csi.storage.gke.io", "sigs.k8s.io/gcp-compute-persistent-disk-csi-driver", life)
 }

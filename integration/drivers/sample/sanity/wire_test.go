@@ -1,4 +1,4 @@
-// Package sanity pins csi-sanity and the CSI release that the sample driver is held against.
+// Package sanity pins csi-sanity and the CSI release with which the sample driver is tested.
 package sanity
 
 import (
@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// TestCsiProtoIsPartOfCSI compares csi.proto, which CSI_DESCRIPTORS names as protoc's descriptor set,
-// with the released one: what is there is there with the same name, number and type.
+// TestCsiProtoIsPartOfCSI checks that every part of csi.proto (CSI_DESCRIPTORS names its descriptor set) exists
+// in the released one with the same name, number and type.
 func TestCsiProtoIsPartOfCSI(t *testing.T) {
 	bytes, err := os.ReadFile(os.Getenv("CSI_DESCRIPTORS"))
 	if err != nil {
@@ -87,7 +87,7 @@ func sameField(ours, released protoreflect.FieldDescriptor) bool {
 		nameOf(ours.Enum()) == nameOf(released.Enum())
 }
 
-// nameOf is empty for what a field has not.
+// nameOf returns the descriptor's name, or an empty name for nil.
 func nameOf[D interface {
 	comparable
 	FullName() protoreflect.FullName

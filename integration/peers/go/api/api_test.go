@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/kubernetes-csi/csi-proxy/v2"
 
-// original returns where the source of a version of the Go library is.
+// original returns the source folder of a version of the Go library.
 func original(t *testing.T, version string) string {
 	command := exec.Command("go", "mod", "download", "-json", module+"@"+version)
 	command.Dir = t.TempDir()
@@ -30,7 +30,7 @@ func original(t *testing.T, version string) string {
 	return at.Dir
 }
 
-// load returns the packages of a module as Windows programs see them, by their paths in it.
+// load returns the packages of a module for Windows, by their paths in the module.
 func load(t *testing.T, directory string) map[string]*types.Package {
 	config := &packages.Config{
 		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports,
@@ -51,14 +51,14 @@ func load(t *testing.T, directory string) map[string]*types.Package {
 	return found
 }
 
-// wanted are the packages that drivers import, and with alpha.2 the one type of pkg/cim that other
-// declarations name.
+// wanted are the packages that drivers import. Of pkg/cim only the type that other declarations name is
+// compared, with alpha.2.
 var wanted = []string{
 	"pkg/disk", "pkg/disk/hostapi", "pkg/filesystem", "pkg/filesystem/hostapi", "pkg/iscsi", "pkg/iscsi/hostapi",
 	"pkg/smb", "pkg/smb/hostapi", "pkg/system", "pkg/system/hostapi", "pkg/utils", "pkg/volume", "pkg/volume/hostapi",
 }
 
-// known are the differences from a version, each of which has to be there.
+// known are the expected differences from a version; each must still exist.
 var known = map[string][]string{
 	"v2.0.0-alpha.2": nil,
 	"v2.0.0-alpha.1": {
@@ -96,7 +96,7 @@ func TestExportsWhatTheGoLibraryExports(t *testing.T) {
 				t.Errorf("only %d lines are compared", names)
 			}
 			t.Logf("%s: %d lines compared, %d differences", strings.TrimPrefix(version, "v2.0.0-"), names, len(found))
-			// None of its packages is forgotten.
+			// Every package of the library is compared.
 			for path := range theirs {
 				if path != "pkg/cim" && !strings.Contains(strings.Join(wanted, " ")+" ", path+" ") {
 					t.Errorf("%s is not compared", path)
@@ -111,7 +111,7 @@ func TestExportsWhatTheGoLibraryExports(t *testing.T) {
 	}
 }
 
-// compare holds the differences found against those that are known, by where they are.
+// compare fails for unexpected differences, and for expected ones that are gone.
 func compare(t *testing.T, found, expected []string) {
 	sort.Strings(found)
 	for _, difference := range found {

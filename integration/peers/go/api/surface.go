@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// surface returns what a package exports, a line each by its name: how it is declared, or a field or
-// method of it. Code that compiles with a line compiles with an equal one.
+// surface returns what a package exports, one line for each name: its declaration, or a field or method. Code
+// that compiles with one line compiles with an equal line.
 func surface(pkg *types.Package) map[string]string {
 	lines := map[string]string{}
 	scope := pkg.Scope()
@@ -44,7 +44,7 @@ func describe(lines map[string]string, name string, object *types.TypeName) {
 	switch of := object.Type().Underlying().(type) {
 	case *types.Struct:
 		lines[name] += " struct"
-		// All of them in one line: one more breaks a literal without names.
+		// All fields in one line: another field breaks literals without names.
 		var fields []string
 		for i := 0; i < of.NumFields(); i++ {
 			if field := of.Field(i); field.Exported() {
@@ -53,7 +53,7 @@ func describe(lines map[string]string, name string, object *types.TypeName) {
 		}
 		lines[name+"{}"] = strings.Join(fields, "; ")
 	case *types.Interface:
-		// One more method breaks who implements it.
+		// Another method breaks implementations of the interface.
 		lines[name] += " " + shape(of)
 		return
 	default:
@@ -72,7 +72,7 @@ func describe(lines map[string]string, name string, object *types.TypeName) {
 	}
 }
 
-// shape writes a type without the names of parameters, and unexported types with what they are.
+// shape formats a type without parameter names; unexported types with their definition.
 func shape(t types.Type) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -116,8 +116,8 @@ func tuple(t *types.Tuple) string {
 	return "(" + strings.Join(of, ", ") + ")"
 }
 
-// differences returns the parts of one surface that another lacks or has in another form: additions
-// of the other are no differences.
+// differences returns the parts of one surface that the other lacks or declares differently. Additions in the
+// other are not differences.
 func differences(one, other map[string]string) []string {
 	var found []string
 	for name, line := range one {

@@ -22,7 +22,6 @@ func check(t *testing.T, source string) *types.Package {
 	return pkg
 }
 
-// The comparison sees what would break a program, and nothing else.
 func TestDifferences(t *testing.T) {
 	const before = `
 type T struct { A int; b int }

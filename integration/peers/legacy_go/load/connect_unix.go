@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// As the released client connects to a pipe.
+// dial connects to a socket as the released client connects to a pipe.
 func dial(socket string) (*grpc.ClientConn, error) {
 	return grpc.Dial(socket, grpc.WithInsecure(),
 		grpc.WithContextDialer(func(ctx context.Context, path string) (net.Conn, error) {
@@ -25,13 +25,13 @@ func dial(socket string) (*grpc.ClientConn, error) {
 		}))
 }
 
-// The volume of C: in the scenario that csi-proxy serves unless told otherwise.
+// systemVolume is the volume of C: in csi-proxy's default scenario.
 const systemVolume = `\\?\Volume{00000000-c511-4c0d-9000-000000000001}\`
 
-// So many directories has this process made.
+// directories counts the directories that this process has created.
 var directories int64
 
-// rpcs are the calls that a caller may repeat, each at the pipe of its group.
+// rpcs are the calls that a caller may repeat, each on the pipe of its group.
 var rpcs = map[string]func(grpc.ClientConnInterface) call{
 	"PathExists": func(c grpc.ClientConnInterface) call { return pathExists(filesystem.NewFilesystemClient(c)) },
 	"GetDiskState": func(c grpc.ClientConnInterface) call {
@@ -48,7 +48,7 @@ var rpcs = map[string]func(grpc.ClientConnInterface) call{
 			return err
 		}
 	},
-	// A new directory with each call.
+	// Creates a new directory with each call.
 	"Mkdir": func(c grpc.ClientConnInterface) call {
 		client := filesystem.NewFilesystemClient(c)
 		return func() error {
@@ -59,7 +59,7 @@ var rpcs = map[string]func(grpc.ClientConnInterface) call{
 	},
 }
 
-// The callers are spread over connections to one socket, or stand one at each pipe of a directory.
+// connector spreads the callers over connections to one socket, or places one at each pipe of a directory.
 func connector() func() ([]call, func(), error) {
 	callers := flag.Int("callers", 1, "how many at once")
 	connections := flag.Int("connections", 1, "how many they share")

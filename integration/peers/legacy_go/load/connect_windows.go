@@ -6,7 +6,7 @@ import (
 	client "github.com/kubernetes-csi/csi-proxy/client/groups/filesystem/v1"
 )
 
-// Each caller has a connection of its own to the pipe that the released client opens.
+// connector gives each caller its own connection to the pipe that the released client opens.
 func connector() func() ([]call, func(), error) {
 	callers := flag.Int("callers", 1, "how many at once")
 	return func() ([]call, func(), error) {

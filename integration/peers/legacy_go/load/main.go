@@ -1,4 +1,4 @@
-// Calls a server as drivers do, from several callers at once, and prints what it took as JSON.
+// Calls a server as drivers do, with several callers at once, and prints the times as JSON.
 package main
 
 import (
@@ -15,10 +15,10 @@ import (
 	v1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 )
 
-// call is the work that one caller repeats, over a connection of its own or a shared one.
+// call is the work that one caller repeats, on its own or a shared connection.
 type call func() error
 
-// patience is the time that a server has to give its first answer.
+// patience is the time within which a server must give its first answer.
 const patience = 30 * time.Second
 
 func main() {
@@ -65,7 +65,7 @@ func await(connect func() ([]call, func(), error)) error {
 	}
 }
 
-// run repeats the calls for a length of time or, unless it is 0, a count of times.
+// run repeats the calls for length, or count times if count is not 0.
 func run(calls []call, length time.Duration, count int64) error {
 	times := make([][]float64, len(calls))
 	errs := make([]error, len(calls))

@@ -28,15 +28,15 @@ type method struct {
 	answer  codes.Code
 }
 
-// A call for each group that changes nothing. All versions of a group read these requests alike, but
-// for those of volume that name a disk by text. Smb has no call that only reads: removing a mapping
-// that is not there comes closest.
+// methods has one call of each group that changes nothing. All versions of a group understand the request,
+// except those of volume that identify a disk by text. Smb has no read-only call; the nearest is the removal of
+// a mapping that does not exist.
 var methods = map[string]method{
 	"disk":       {"Disk/ListDiskLocations", &disk.ListDiskLocationsRequest{}, codes.OK},
 	"filesystem": {"Filesystem/PathExists", &filesystem.PathExistsRequest{Path: `C:\var\lib\kubelet`}, codes.OK},
 	"iscsi":      {"Iscsi/ListTargetPortals", &iscsi.ListTargetPortalsRequest{}, codes.OK},
 	"smb":        {"Smb/RemoveSmbGlobalMapping", &smb.RemoveSmbGlobalMappingRequest{RemotePath: `\\server\share`}, codes.NotFound},
-	// No released module has the group; the request has no fields.
+	// No released module has this group. The request has no fields.
 	"storage": {"Storage/ListDisks", &empty.Empty{}, codes.OK},
 	"system":  {"System/GetBIOSSerialNumber", &system.GetBIOSSerialNumberRequest{}, codes.OK},
 	"volume":  {"Volume/ListVolumesOnDisk", &volume.ListVolumesOnDiskRequest{DiskNumber: 0}, codes.OK},
@@ -46,7 +46,7 @@ var oldVolume = method{"Volume/ListVolumesOnDisk", &oldvolume.ListVolumesOnDiskR
 
 var pipeName = regexp.MustCompile(`^csi-proxy-([a-z]+)-(v[0-9a-z]+)\.sock$`)
 
-// eachPipe visits the pipes in a directory, with what makes a caller of a connection to each.
+// eachPipe visits the pipes of a directory, with a function that creates a caller for a connection.
 func eachPipe(directory string, visit func(path string, bind func(grpc.ClientConnInterface) call) error) error {
 	paths, err := filepath.Glob(filepath.Join(directory, "csi-proxy-*-v*.sock"))
 	if err != nil {
@@ -71,7 +71,7 @@ func eachPipe(directory string, visit func(path string, bind func(grpc.ClientCon
 		err := visit(path, func(connection grpc.ClientConnInterface) call {
 			full := "/" + version + "." + m.name
 			return func() error {
-				// The answer's fields are kept as unknown ones.
+				// The answer's fields become unknown fields.
 				err := connection.Invoke(context.Background(), full, m.request, &empty.Empty{})
 				if status.Code(err) != m.answer {
 					return fmt.Errorf("%s: %v", full, err)

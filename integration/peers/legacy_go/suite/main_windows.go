@@ -12,8 +12,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Main runs the whole table with clients that open their pipes themselves, as often as -rounds says,
-// and exits.
+// Main runs the whole table -rounds times with clients that open their own pipes, and exits.
 func Main(clients []Client) {
 	cases := flag.String("cases", "", "the table, as dump_cases writes it")
 	rounds := flag.Int("rounds", 1, "how often")
@@ -26,7 +25,7 @@ func Main(clients []Client) {
 
 func all(clients []Client, path string, rounds int) error {
 	s := &Suite{Clients: clients}
-	// The first call of all is the release's own: nothing has warmed the service up.
+	// The first call goes through the release's own client, before anything has warmed the service up.
 	v, err := s.open(clients[0])
 	if err != nil {
 		return err

@@ -1,8 +1,8 @@
-// The part of the kubelet that a registrar talks to, as a process of its own: its plugin manager
-// over a directory, and its handler for CSI drivers, which calls the driver's NodeGetInfo and writes
-// Node and CSINode. The API server is client-go's fake, and lasts as long as the process.
+// Runs the parts of the kubelet that a registrar meets: the plugin manager over a directory, and the handler
+// for CSI drivers, which calls the driver's NodeGetInfo and writes Node and CSINode. The API server is
+// client-go's fake in this process.
 //
-// Each call of the handler is a line on standard output: the method, its arguments and its answer.
+// Prints a line for each call of the handler: the method, its arguments and its answer.
 package main
 
 import (
@@ -36,7 +36,7 @@ import (
 
 const nodeName = "node-1"
 
-// host has the methods that the handler for CSI drivers asks of its kubelet; it calls no others.
+// host implements the methods that the CSI handler calls; it calls no others.
 type host struct {
 	volume.VolumeHost
 	volume.KubeletVolumeHost
@@ -69,7 +69,7 @@ func (h *host) GetServiceAccountTokenFunc() func(namespace, name string, request
 	}
 }
 
-// The kubelet's own handler, and what was asked of it.
+// recorder is the kubelet's own handler, and prints its calls.
 type recorder struct {
 	cache.PluginHandler
 	client   clientset.Interface
@@ -107,7 +107,7 @@ func (r *recorder) DeRegisterPlugin(ctx context.Context, name, endpoint string) 
 	fmt.Printf("deregister %s %s\n", name, endpoint)
 }
 
-// printNode prints what the API server knows of the node's drivers now.
+// printNode prints what the API server has about the node's drivers.
 func (r *recorder) printNode(ctx context.Context) {
 	node, err := r.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if err != nil {
@@ -144,7 +144,7 @@ func run() error {
 		return err
 	}
 	h.factory.Start(ctx.Done())
-	// The kubelet itself is not ready before that.
+	// Waits until the kubelet reports itself ready.
 	for deadline := time.Now().Add(10 * time.Second); h.kubeletError() != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return h.kubeletError()

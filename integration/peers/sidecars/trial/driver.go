@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// behaviour tells what a driver does with one call of Probe.
+// behaviour is a driver's reaction to one call of Probe.
 type behaviour struct {
 	ready *bool // nil: it does not say, which counts as ready
 	code  codes.Code
@@ -40,8 +40,8 @@ func fails(code codes.Code) behaviour     { return behaviour{code: code} }
 func slow(after time.Duration) behaviour  { return behaviour{ready: &yes, after: after} }
 func always(b behaviour) func() behaviour { return func() behaviour { return b } }
 
-// A CSI driver with the Identity service alone, which does what it is told. It serves calls, or its
-// socket is in another state: see the functions below.
+// driver is a CSI driver with only the Identity service, whose behaviour the tests set. It serves calls, or its
+// socket is in another state (see the functions below).
 type driver struct {
 	csi.UnimplementedIdentityServer
 	path string
@@ -65,7 +65,7 @@ func (d *driver) set(probe func() behaviour) {
 	d.probe = probe
 }
 
-// Serves, with this behaviour of Probe.
+// serve serves calls with this behaviour of Probe.
 func (d *driver) serve(probe func() behaviour) {
 	d.set(probe)
 	d.lock.Lock()
@@ -86,7 +86,7 @@ func (d *driver) serve(probe func() behaviour) {
 	go server.Serve(listener)
 }
 
-// Nobody listens any more; the socket's file stays, as after a crash.
+// stop stops listening. The socket's file stays, as after a crash.
 func (d *driver) stop() {
 	d.lock.Lock()
 	server, raw, accepted := d.server, d.raw, d.accepted
@@ -108,8 +108,7 @@ func (d *driver) remove() {
 	os.Remove(d.path)
 }
 
-// A listener that speaks no HTTP/2: it writes this text to each connection, and then may end the
-// connection.
+// listenRaw listens without HTTP/2: it writes text to each connection and, if ends, closes the connection.
 func (d *driver) listenRaw(text string, ends bool) {
 	d.remove()
 	listener := must(net.Listen("unix", d.path))
@@ -185,7 +184,7 @@ func (d *driver) Probe(ctx context.Context, _ *csi.ProbeRequest) (*csi.ProbeResp
 	return &csi.ProbeResponse{Ready: wrapperspb.Bool(*b.ready)}, nil
 }
 
-// No security, but the call knows its connection.
+// keepConn has no security, but gives each call its connection.
 type keepConn struct {
 	credentials.TransportCredentials
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// facts are the observations of a case: under each name a text of one line.
+// facts are the observations of a case: text of one line for each name.
 type facts struct {
 	lock sync.Mutex
 	seen map[string]string
@@ -23,7 +23,7 @@ func (f *facts) set(name, value string) {
 	f.seen[name] = strings.NewReplacer("\n", "\\n", "\t", " ").Replace(value)
 }
 
-// Lines of name, tab, value; further columns are for the reader.
+// readTable reads lines of name, tab and value; further columns are comments.
 func readTable(path string) (map[string]string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *checks) that(name string, ok bool, why string, arguments ...any) {
 	fmt.Printf("FAIL %s: %s\n", name, fmt.Sprintf(why, arguments...))
 }
 
-// Prints how many passed; the process's exit code.
+// end prints how many checks passed and returns the process's exit code.
 func (c *checks) end(what string) int {
 	fmt.Printf("%s: %d passed, %d failed\n", what, c.passed, c.failed)
 	if c.failed > 0 || c.passed == 0 {
@@ -83,7 +83,7 @@ func (c *checks) end(what string) int {
 	return 0
 }
 
-// One check for each fact of either.
+// equal makes a check for each fact of either map.
 func (c *checks) equal(title string, wanted, seen map[string]string) {
 	all := map[string]string{}
 	for name := range wanted {

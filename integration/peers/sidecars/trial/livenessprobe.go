@@ -20,7 +20,7 @@ func (p *place) livenessprobe(flags ...string) *process {
 	return p.start("livenessprobe", append(argv, flags...)...)
 }
 
-// The driver's states, and what puts it there.
+// state is a state of the driver; enter puts the driver into it.
 type state struct {
 	name  string
 	enter func(*driver)
@@ -53,7 +53,7 @@ func states() []state {
 	return all
 }
 
-// The same driver in every state.
+// drivers takes one driver through every state.
 func drivers(p *place) {
 	driver := newDriver(p.driverSocket(), driverName)
 	driver.serve(always(isReady))
@@ -85,7 +85,7 @@ func drivers(p *place) {
 	}
 }
 
-// The names, labels and counts of what is told of calls, without the times.
+// told returns the names, labels and counts of the metrics of calls, without the times.
 func told(text string) map[string]string {
 	seen := map[string]string{}
 	families := []string{}
@@ -166,7 +166,7 @@ func portAlone(p *place) {
 	p.saw("SIGTERM", program.signal(syscall.SIGTERM))
 }
 
-// Not served until the driver has told its name, however long that takes.
+// lateProbedDriver shows that nothing is served until the driver has returned its name, however late.
 func lateProbedDriver(p *place) {
 	driver := newDriver(p.driverSocket(), driverName)
 	driver.info = slow(2 * time.Second)

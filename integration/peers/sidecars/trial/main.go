@@ -1,4 +1,4 @@
-// The node's sidecars of this project, and upstream's, in the same cases.
+// Runs this project's sidecars and upstream's in the same cases.
 //
 //	trial [-upstream DIRECTORY] [-ours DIRECTORY] [-record] ...   see run.sh
 package main
@@ -16,7 +16,7 @@ type trial struct {
 	kubelet, sampleDriver, logs string
 }
 
-// Names of one length: messages with them have lengths in them.
+// newDirectory creates a directory whose name has a constant length, because messages contain lengths.
 func newDirectory() string {
 	for {
 		path := fmt.Sprintf("/tmp/csi-sidecars-%08x", rand.Uint32())
@@ -33,7 +33,7 @@ type oneCase struct {
 	play func(*place)
 }
 
-// Every case, by its name.
+// cases are all cases by name.
 var cases = []oneCase{
 	{"no driver", noDriver},
 	{"mute driver", muteDriver},
@@ -58,8 +58,8 @@ var cases = []oneCase{
 	{"livenessprobe", livenessprobeFlags},
 }
 
-// play returns what is seen of the programs in every case; a few cases run at once, since they
-// mostly wait.
+// play returns the observations of the programs in every case. A few cases run at once, because they mostly
+// wait.
 func (t *trial) play(programs programs, only string) map[string]string {
 	seen := newFacts()
 	var done sync.WaitGroup
@@ -90,7 +90,7 @@ func (t *trial) play(programs programs, only string) map[string]string {
 	return seen.seen
 }
 
-// The record with what is different here on purpose.
+// withDifferences returns the record with the intended differences applied.
 func withDifferences(record, differences map[string]string) map[string]string {
 	wanted := map[string]string{}
 	for name, value := range record {

@@ -23,8 +23,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// One that runs until it is stopped; its output goes to a file, and its standard output's lines are
-// kept.
+// process runs until it is stopped. Its output goes to a file; the lines of standard output are also kept.
 type process struct {
 	command *exec.Cmd
 	ended   chan struct{}
@@ -38,7 +37,7 @@ func start(log string, argv ...string) *process {
 	fmt.Fprintln(file, "#", strings.Join(argv, " "))
 	p := &process{command: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
 	p.command.Stderr = file
-	// The end of this process is the end of that one.
+	// The child is killed when this process ends.
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output := must(p.command.StdoutPipe())
 	if err := p.command.Start(); err != nil {
@@ -71,7 +70,7 @@ func (p *process) alive() bool {
 	}
 }
 
-// exit tells how the process ended, or that it did not end in time.
+// exit returns how the process ended, or "runs" if it did not end in time.
 func (p *process) exit(within time.Duration) string {
 	select {
 	case <-p.ended:
@@ -96,8 +95,8 @@ func (p *process) kill() {
 	}
 }
 
-// The lines from the given one on, once there are as many and 1.5 s more have brought no further
-// one: the kubelet looks for changes each second.
+// linesFrom returns the lines from first on, once there are wanted lines and 1.5 s have brought no further one:
+// the kubelet looks for changes every second.
 func (p *process) linesFrom(first, wanted int) []string {
 	deadline := time.Now().Add(15 * time.Second)
 	count := func() int {
@@ -129,7 +128,7 @@ func waitFor(within time.Duration, done func() bool) bool {
 	return done()
 }
 
-// A port of the loopback that nobody had a moment ago.
+// freeAddress returns a loopback address whose port was free a moment ago.
 func freeAddress() string {
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer listener.Close()
@@ -142,7 +141,7 @@ var web = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// The code, or that nobody serves there; and the body.
+// request returns the code, or "refused" if nothing listens, and the body.
 func request(method, address, path string) (string, string) {
 	asked := must(http.NewRequest(method, "http://"+address+path, nil))
 	answer, err := web.Do(asked)
@@ -162,7 +161,7 @@ func get(address, path string) string {
 	return code
 }
 
-// Waits until the address is served.
+// served waits until something listens at the address. Returns false after 20 s.
 func served(address string) bool {
 	return waitFor(20*time.Second, func() bool {
 		conn, err := net.Dial("tcp", address)
@@ -173,7 +172,7 @@ func served(address string) bool {
 	})
 }
 
-// The sidecars under test, as programs with the flags of upstream's.
+// programs are the sidecars under test, as programs with upstream's flags.
 type programs struct {
 	name, registrar, livenessprobe string
 }

@@ -33,7 +33,7 @@ func (p *place) registrationSocket() string {
 	return p.registrations() + "/" + driverName + "-reg.sock"
 }
 
-// A fact of this case; paths are those of every run.
+// saw records a fact of this case, with the run's directory replaced in the text.
 func (p *place) saw(name, value string) {
 	p.facts.set(p.name+": "+name, strings.NewReplacer(p.dir, "DIR").Replace(value))
 }
@@ -64,7 +64,7 @@ func (p *place) kubelet(flags ...string) *process {
 	return kubelet
 }
 
-// The registrar, with flags that the case adds, and what of them the kubelet sees.
+// registrar starts the registrar with the case's flags.
 func (p *place) registrar(flags ...string) *process {
 	argv := []string{p.programs.registrar, "--csi-address=" + p.driverSocket(),
 		"--kubelet-registration-path=" + p.driverSocket(), "--plugin-registration-path", p.registrations(),
@@ -90,7 +90,7 @@ func listens(socket string) bool {
 	return err == nil
 }
 
-// listing tells the entries of a directory, and their kinds.
+// listing returns the entries of a directory with their kinds.
 func listing(directory string) string {
 	entries := must(os.ReadDir(directory))
 	texts := []string{}
@@ -103,7 +103,7 @@ func listing(directory string) string {
 	return "[" + strings.Join(texts, "; ") + "]"
 }
 
-// Registration, and everybody started again once.
+// life registers the driver, and then restarts each program once.
 func life(p *place) {
 	driver := p.sampleDriver()
 	kubelet := p.kubelet()
@@ -161,7 +161,7 @@ func life(p *place) {
 	p.saw("7 a new registrar: it", registrar.exit(0))
 }
 
-// refusedVersion shows what the registrar is told, and how it ends: the kubelet knows CSI 1 alone.
+// refusedVersion shows the registrar's end when the kubelet accepts only another CSI version.
 func refusedVersion(p *place) {
 	p.sampleDriver()
 	kubelet := p.kubelet("-versions=2.0.0")
@@ -171,7 +171,7 @@ func refusedVersion(p *place) {
 	p.saw("the directory", listing(p.registrations()))
 }
 
-// The kubelet does not reach the driver.
+// refusedDriver shows a driver that the kubelet cannot reach.
 func refusedDriver(p *place) {
 	p.sampleDriver()
 	kubelet := p.kubelet()
@@ -184,7 +184,7 @@ func refusedDriver(p *place) {
 	p.saw("the kubelet", lines)
 }
 
-// Every message between the two, accepted and refused.
+// messages records every message between kubelet and registrar, accepted and refused.
 func messages(p *place) {
 	p.sampleDriver()
 	for _, versions := range []string{"1.0.0", "2.0.0"} {
@@ -207,7 +207,7 @@ func messages(p *place) {
 	}
 }
 
-// Someone empties the kubelet's directory.
+// emptied deletes the registrar's socket from the kubelet's directory.
 func emptied(p *place) {
 	p.sampleDriver()
 	kubelet := p.kubelet()
@@ -223,7 +223,7 @@ func emptied(p *place) {
 	p.saw("SIGTERM", registrar.signal(syscall.SIGTERM))
 }
 
-// Something that is not a socket has its name.
+// fileInPlace shows a file, not a socket, at the registrar's path.
 func fileInPlace(p *place) {
 	p.sampleDriver()
 	must(0, os.WriteFile(p.registrationSocket(), []byte("precious"), 0o640))
@@ -243,7 +243,7 @@ func addressTaken(p *place) {
 	p.saw("registrar", p.registrar().exit(20*time.Second))
 }
 
-// Another address of the same driver, and the driver late.
+// lateDriver gives the driver's address as a URL, and starts the driver late.
 func lateDriver(p *place) {
 	registrar := p.registrar("-csi-address", "unix://"+p.driverSocket(), "-timeout", "2s")
 	time.Sleep(3 * time.Second)
@@ -260,7 +260,7 @@ func noDriver(p *place) {
 	p.saw("after 30 s", fmt.Sprint(time.Since(since).Round(5*time.Second) == 30*time.Second))
 }
 
-// A driver that does not tell its name.
+// nameless shows a driver that does not return its name.
 func nameless(p *place) {
 	for name, info := range map[string]behaviour{"an error": fails(codes.Internal), "an empty name": {}} {
 		driver := newDriver(p.driverSocket(), "")
@@ -281,7 +281,7 @@ func muteDriver(p *place) {
 	p.saw("registrar", registrar.exit(40*time.Second))
 }
 
-// registrarFlags shows how the command line is read; none of these cases needs a driver.
+// registrarFlags shows how flags are parsed; no case needs a driver.
 func registrarFlags(p *place) {
 	for _, flags := range []string{"--version", "--help", "--nonsense", "",
 		"--kubelet-registration-path=/x --mode=kubelet-registration-probe",

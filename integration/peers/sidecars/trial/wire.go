@@ -19,7 +19,7 @@ const (
 	notify  = "/pluginregistration.Registration/NotifyRegistrationStatus"
 )
 
-// Messages as the bytes that they are.
+// bytesCodec passes messages as bytes.
 type bytesCodec struct{}
 
 func (bytesCodec) Marshal(value any) ([]byte, error) { return *value.(*[]byte), nil }
@@ -37,7 +37,7 @@ func dial(path string) *grpc.ClientConn {
 		})))
 }
 
-// One call over a connection of its own.
+// callBytes makes one call on a new connection.
 func callBytes(path, method string, request []byte, timeout time.Duration) ([]byte, error) {
 	conn := dial(path)
 	defer conn.Close()
@@ -57,8 +57,8 @@ func said(answer []byte, err error) string {
 
 type passed struct{ request, answer string }
 
-// Stands between the kubelet and a registrar: a socket of the same name in the kubelet's directory,
-// as long as the registrar's is there, which passes each call on and keeps both messages.
+// goBetween stands between the kubelet and a registrar: while the registrar's socket exists, it has a socket of
+// the same name in the kubelet's directory, passes each call on and records both messages.
 type goBetween struct {
 	lock  sync.Mutex
 	calls []passed
