@@ -35,7 +35,7 @@ $proxy = Join-Path $programs "csi-proxy.exe"
 $hostile = Join-Path $programs "hostile.exe"
 $goClient = Join-Path $from "bench\load.exe"
 $goRelease = Join-Path $from "bench\csi-proxy-go.exe"
-# A machine that is thrown away has nothing to hide.
+# Shows details, because the machine is discarded after the run.
 $showDetails = $true
 . (Join-Path $scripts "node-check\harness.ps1")
 
@@ -43,7 +43,7 @@ $windows = Get-CimInstance Win32_OperatingSystem
 $revision = (Get-ItemProperty "HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion").UBR
 $about = "$($windows.Caption), build $($windows.BuildNumber).$revision"
 
-# Runs a program to its end, keeps what it printed as NAME.log, and fails unless it ends with the exit code.
+# Runs a program to its end and appends its output to NAME.log. Fails unless it exits with $Code.
 function Invoke-Logged([string]$Name, [string]$Path, [string[]]$Arguments, [int]$Seconds = 600, [int]$Code = 0) {
   $call = Invoke-Program $Path $Arguments $Seconds
   $said = "$($call.Out)`n$($call.Err)".Trim()
@@ -55,7 +55,7 @@ function Invoke-Logged([string]$Name, [string]$Path, [string[]]$Arguments, [int]
 
 # --- The service ---
 
-# Nobody but administrators may write below %ProgramFiles%: the installer takes no other folder.
+# The installer accepts only a folder that nobody but administrators may write to, as below %ProgramFiles%.
 $installed = Join-Path $env:ProgramFiles "csi-proxy"
 $service = Join-Path $installed "csi-proxy-service.exe"
 $serviceLogs = Join-Path $env:ProgramData "csi-proxy\logs"
@@ -75,7 +75,7 @@ function Assert-Answering {
   $doctor.Out.Trim()
 }
 
-# A client that says nothing and does not close its end, as released Go clients do.
+# Opens a client that sends nothing and stays open, as released Go clients do.
 function Open-Abandoned {
   $client = New-Object System.IO.Pipes.NamedPipeClientStream(".", "csi-proxy-filesystem-v1", [System.IO.Pipes.PipeDirection]::InOut)
   $client.Connect(5000)
@@ -88,7 +88,7 @@ function Test-Service {
   Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
   Test-Part "upgrade" "an upgrade serves" {
     Assert-Passed "install"
-    # The program with one more byte, which Windows does not mind.
+    # The program with another byte at its end, which Windows ignores.
     [System.IO.File]::WriteAllBytes($next, [System.IO.File]::ReadAllBytes($installedProgram) + [byte]1)
     $size = (Get-Item $next).Length
     Invoke-Logged "service" $service "upgrade", "--binary", $next
@@ -145,7 +145,7 @@ function Test-Service {
     Invoke-Logged "take-over" $service "stop" | Out-Null
     Invoke-Logged "take-over" $service "start" | Out-Null
     Invoke-Logged "take-over" $goClient "-first" | Out-Null
-    # Our clients take no pipe of another owner than SYSTEM, though the name is the Go release's.
+    # Our clients accept only a pipe that SYSTEM owns, although it has the Go release's name.
     Assert-Answering
     $client.Dispose()
     Invoke-Logged "take-over" $service "uninstall" | Out-Null
@@ -157,12 +157,12 @@ function Test-Service {
 function Test-Natively {
   Test-Part "prepare" "the tests and the sources that they read are unpacked" {
     $script:known = Get-Content (Join-Path $from "tests.json") -Raw | ConvertFrom-Json
-    # Paths of the build are written into the tests; without a drive Windows takes them on the current one.
+    # The tests contain paths of the build without a drive, which Windows resolves on the current one.
     $root = "C:" + $known.root.Replace("/", "\")
     $temporary = "C:\csi-proxy-tests"
     New-Item -ItemType Directory -Force -Path $root, $temporary | Out-Null
     Invoke-Logged "prepare" "tar.exe" "-xf", (Join-Path $from "tree.tar"), "-C", $root | Out-Null
-    # As %ProgramFiles% is, and without a space.
+    # Access like that of %ProgramFiles%, in a path without a space.
     Invoke-Logged "prepare" "icacls.exe" $temporary, "/inheritance:r", "/grant:r", "*S-1-5-32-544:(OI)(CI)F", "*S-1-5-18:(OI)(CI)F" | Out-Null
     Invoke-Logged "prepare" "icacls.exe" $temporary, "/setowner", "*S-1-5-32-544" | Out-Null
     $env:TEMP = $temporary
@@ -197,7 +197,7 @@ function Test-Container {
   $image = "mcr.microsoft.com/windows/nanoserver:$tag"
   $beside = Join-Path $env:SystemDrive "csi-proxy-container"
   $inside = "--rm", "--isolation=process", "--network=none", "--volume=${beside}:C:\programs:ro", "--volume=${pipe}:${pipe}"
-  # What an account of the container has run.
+  # Runs a command in the container as an account.
   function Invoke-Inside([string]$Account, [string[]]$Command, [int]$Code = 0) {
     Invoke-Logged "container" "docker.exe" (@("run", "--user=$Account") + $inside + @($image) + $Command) 300 $Code
   }
@@ -206,19 +206,20 @@ function Test-Container {
     New-Item -ItemType Directory -Force -Path $beside | Out-Null
     Copy-Item $ctl, $hostile, $goClient $beside
     Invoke-Logged "container" "docker.exe" "pull", $image -Seconds 1800 | Out-Null
-    # A newer image than the machine does not start (https://github.com/actions/runner-images/issues/11582).
+    # The machine cannot start an image newer than itself
+    # (https://github.com/actions/runner-images/issues/11582).
     Invoke-Logged "container" "docker.exe" "image", "inspect", "--format={{.OsVersion}}", $image
     Invoke-Inside $admin "cmd.exe", "/c", "ver"
   }
   $admin = "ContainerAdministrator"
   $look = "C:\programs\csi-proxyctl.exe", "filesystem", "path-exists", "--path=C:\var\lib\kubelet", "--api=v1"
-  # The account, the exit code that is wanted, what the account runs.
+  # For each case: the account, the expected exit code and the command.
   $cases = [ordered]@{
     "C++ client" = @($admin, 0) + $look
     "Go client" = $admin, 0, "C:\programs\load.exe", "-first"
-    # Its administrator makes no instance of the pipe, and opens it neither with WRITE_DAC nor WRITE_OWNER.
+    # The administrator can neither create an instance of the pipe nor open it with WRITE_DAC or WRITE_OWNER.
     "rights" = $admin, 0, "C:\programs\hostile.exe", "-rights=filesystem-v1"
-    # A pipe that was not mounted is not there.
+    # A pipe that was not mounted does not exist.
     "other pipes" = $admin, 3, "C:\programs\csi-proxyctl.exe", "disk", "list-disk-ids"
     "other accounts" = @("ContainerUser", 3) + $look
   }
@@ -227,7 +228,7 @@ function Test-Container {
       Assert-Passed "install", "image"
       $account, $code, $command = $cases[$name]
       Invoke-Inside $account $command -Code $code
-      # An instance of the container's own would answer instead.
+      # Fails if the container could create an instance, which would answer instead.
       Assert-Answering | Out-Null
     }
   }
@@ -239,7 +240,7 @@ function Test-Drivers {
   $steps = Join-Path $PSScriptRoot "..\drivers\steps\machine.ps1" | Resolve-Path
   $descriptors = Join-Path $from "drivers\admin.pb"
   $env:CSI_PROXYCTL = $ctl
-  # Runs a driver's program to its end, and fails with the steps that failed.
+  # Runs a driver's program to its end. Fails with the steps that failed.
   function Invoke-Driver([string]$Name, [string]$Program, [string[]]$Node) {
     $at = New-Item -ItemType Directory -Force -Path (Join-Path $logs $Name)
     $flags = $Node + @("-descriptors=$descriptors", "-directory=$($at.FullName)")
@@ -309,9 +310,9 @@ $whole = [pscustomobject]@{ schema = 1; about = $about; summary = $summary; part
 Write-Text "$logs.json" (ConvertTo-Json -Depth 5 -InputObject $whole)
 $table = $parts | Format-Table -Wrap -AutoSize -Property "name", "result", "milliseconds", "detail" | Out-String -Width 200
 $told = $facts | Format-List -Property "name", "value" | Out-String -Width 200
-# What programs print may hold NUL and other control characters, for which tools take a text for binary.
+# Removes NUL and other control characters, because of which tools would treat the text as binary.
 Write-Text "$logs.txt" (@($about, $table, $told, $summary) -replace '[^\P{Cc}\r\n\t]', '')
-# GitHub shows this file on the page of the run.
+# GitHub shows this file on the run's page.
 if ($env:GITHUB_STEP_SUMMARY) { Write-Text $env:GITHUB_STEP_SUMMARY @("### $summary", $about, "~~~", $table.Trim(), "~~~") }
 Write-Host $summary
 exit (Get-OutcomeCode)

@@ -35,7 +35,7 @@ function Get-Field($Object, [string]$Name, $Otherwise) {
 
 function Get-Images { Get-ChildItem "$work\*.vhdx" | Sort-Object { [int]$_.BaseName } }
 
-# Empties a folder; links and mounted folders in it go as such.
+# Empties a folder. Removes links and mounted folders without following them.
 function Clear-Tree([string]$Path) {
   foreach ($entry in Get-ChildItem -Force $Path) {
     $isLink = ($entry.Attributes -band [System.IO.FileAttributes]::ReparsePoint) -ne 0
@@ -50,7 +50,7 @@ function Clear-Tree([string]$Path) {
 
 function Get-Lun([string]$Location) { if ($Location -match "LUN (\d+)$") { $Matches[1] } else { "none" } }
 
-# Attaches one more, until its LUN is no other disk's: Azure's driver looks at nothing else.
+# Attaches disks until one has a LUN that no other disk has, because Azure's driver compares only the LUN.
 function Add-Disk($Asked) {
   for ($i = 0; $i -lt 8; $i++) {
     $disk = Get-Disk -Number (New-Image "$(@(Get-Images).Count + 1)" ([int64]$Asked.size_bytes / 1mb))
@@ -64,7 +64,7 @@ function Add-Disk($Asked) {
   [int]$disk.Number
 }
 
-# What is below the folder, as files of C:, without what is behind links and mounted folders.
+# Lists the entries below a folder as files of C:, without following links and mounted folders.
 function Get-Entries([string]$Folder) {
   foreach ($entry in Get-ChildItem -Force $Folder -ErrorAction SilentlyContinue) {
     $known = @{ path = $entry.FullName.Substring(3) }
@@ -88,7 +88,7 @@ function Get-Partitions($Disk) {
     $volume = Get-Volume -Partition $partition -ErrorAction SilentlyContinue
     if ($null -ne $volume) {
       $known.volume = @{ id = $volume.UniqueId; file_system = "$($volume.FileSystemType)" -replace "Unknown", "" }
-      # Stats are those of the file system.
+      # The size of the file system.
       if ($volume.Size -gt 0) { $known.size_bytes = $volume.Size }
       $names = @(& cmd.exe /c "dir /a /b $($volume.UniqueId) 2>nul")
       $known.volume.file = @($names | ForEach-Object { @{ path = $_; kind = "FILE" } })
@@ -107,7 +107,8 @@ function Get-Disks {
     if (-not $image.Attached) { continue }
     $disk = Get-Disk -Number $image.Number
     $remembered = "$($file.FullName).json"
-    # Nobody can look into a disk that is offline: it is taken to be as it was. Whether its data stayed, staging it again shows.
+    # An offline disk cannot be read, so its partitions are reported as last seen. Staging it again shows
+    # whether its data remained.
     if ($disk.IsOffline -and (Test-Path $remembered)) {
       $partitions = @(Get-Content $remembered -Raw | ConvertFrom-Json | ForEach-Object { $_ })
     } else {
@@ -125,7 +126,7 @@ function Get-Disks {
 
 # --- Shares ---
 
-# Where the path of a share leads: the file server is this machine.
+# Maps the path of a share to this machine, which is the file server.
 function Get-Local([string]$Path) {
   if ($Path -notmatch '^\\\\[^\\]+\\([^\\]+)(.*)$') { return $Path }
   "$work\$($Matches[1])$($Matches[2])"

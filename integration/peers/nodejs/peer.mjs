@@ -28,7 +28,7 @@ function client(pipe, proto, name) {
   return new Client(address, grpc.credentials.createInsecure());
 }
 
-// Waits for a service that is still to come.
+// Calls an rpc; waits while the service does not run yet.
 function unary(of, rpc, request = {}, deadline = 30_000) {
   const metadata = new grpc.Metadata({ waitForReady: true });
   return new Promise((done, fail) => {
@@ -39,7 +39,7 @@ function unary(of, rpc, request = {}, deadline = 30_000) {
 const kubelet = 'C:\\var\\lib\\kubelet';
 const target_portal = { target_address: '10.0.0.5', target_port: 3260 };
 const share = { remote_path: '\\\\fileserver.example\\data', local_path: '', username: 'EXAMPLE\\storage', password: 'correct horse' };
-// Pipe, rpc, request, and what the answer must be like.
+// Pipe, rpc, request, and a check of the answer.
 const calls = [
   ['disk-v1', 'GetDiskStats', { disk_number: 1 }, (a) => a.total_bytes === '10737418240'],
   ['filesystem-v2alpha1', 'PathExists', { path: kubelet }, (a) => a.exists],
@@ -70,7 +70,7 @@ try {
   const { stdout } = await promisify(execFile)(process.execPath, [resolve('example.mjs')], { cwd: root });
   assert.equal(stdout, '{ exists: true }\n');
 
-  // Messages that fill the buffers of the pipe and of Node.js, of 64 KiB at most, several times.
+  // Messages several times as long as the buffers of the pipe and of Node.js (at most 64 KiB).
   const files = clients.get('filesystem-v2alpha1');
   await assert.rejects(unary(files, 'PathExists', { path: `C:\\${'p'.repeat(200_000)}` }), { code: grpc.status.INVALID_ARGUMENT });
   const admin = client('admin', 'server/simulator/admin.proto', 'csi_proxy.simulated.Admin');
