@@ -1,4 +1,4 @@
-// One client takes all it can get: the others have theirs.
+// Tests that other clients get their share while one client takes all it can get.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -40,7 +40,7 @@ storage::v1alpha1::StageShareRequest ShareAt(const std::string& path) {
   return request;
 }
 
-// This process is the greedy client; the honest one is another.
+// This process is the greedy client; another process is the honest one.
 class SharesTest : public testing::Test {
  protected:
   SharesTest() {
@@ -56,8 +56,8 @@ class SharesTest : public testing::Test {
     server_ = *std::move(server);
   }
 
-  // Measures how long another process takes for a call, with its start; infinite when the call
-  // fails.
+  // Returns the time that another process needs for a call, including its start; infinite if the
+  // call fails.
   absl::Duration HonestCall(const std::string& method = "path-exists") {
     return HonestRun({"filesystem", method, absl::StrCat("--path=", kRoot, "a")});
   }
@@ -74,10 +74,11 @@ class SharesTest : public testing::Test {
     return code == 0 ? absl::Now() - start : absl::InfiniteDuration();
   }
 
-  // The calls that the connections of a client may have under way (ServerLimits).
+  // The limits of running calls of a client's first and further connections (ServerLimits).
   static constexpr int kCallsOfMain = 108, kCallsOfFurther = 12;
 
-  // Clients of this process, each with a connection of its own, of which the first is the main one.
+  // Returns clients of this process, each with its own connection; the first connection is the main
+  // one.
   std::vector<filesystem::v1::Client> Clients(int count) {
     std::vector<filesystem::v1::Client> clients;
     for (int i = 0; i < count; ++i) {
@@ -86,7 +87,7 @@ class SharesTest : public testing::Test {
     }
     return clients;
   }
-  // Each client, with its number of callers.
+  // Returns the number of callers of each client.
   static std::vector<std::pair<const filesystem::v1::Client*, int>> Callers(
       const std::vector<filesystem::v1::Client>& clients, int of_main, int of_further) {
     std::vector<std::pair<const filesystem::v1::Client*, int>> callers;
@@ -96,7 +97,7 @@ class SharesTest : public testing::Test {
     return callers;
   }
 
-  // Connections that send what begins HTTP/2 and no more.
+  // Returns connections that begin HTTP/2 and then send nothing.
   std::vector<UniqueFd> IdleConnections(size_t count) {
     std::vector<UniqueFd> idle;
     const std::string begin = absl::StrCat(rpc::kHttp2Preface, kSettings);
@@ -108,7 +109,7 @@ class SharesTest : public testing::Test {
     return idle;
   }
 
-  // Waits until the metrics have this line.
+  // Waits until the metrics contain this line.
   static void AwaitInMetrics(const std::string& port, const std::string& line) {
     const std::string command =
         absl::StrCat("bash -c 'exec 3<>/dev/tcp/127.0.0.1/", port,
@@ -159,7 +160,7 @@ TEST_F(SharesTest, NorDoTheyWhenDescriptorsRunOut) {
 TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
   Start();
   const absl::Duration before = HonestCall("mkdir");
-  // As many as it takes for 396 calls.
+  // 25 connections allow 396 calls: 108 and 24 times 12.
   const std::vector<filesystem::v1::Client> clients = Clients(25);
   ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 60000").ok());
   std::atomic<int> refused = 0;
@@ -172,8 +173,8 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
       });
     }
   }
-  // 12 of the 16 workers and 288 of the 384 places in the queue are taken, and as many of the
-  // threads that read connections as may be at a call.
+  // The calls take 12 of the 16 workers, 288 of the 384 places in the queue, and as many reading
+  // threads as may be in a call.
   const absl::Time give_up = absl::Now() + absl::Seconds(20);
   while (refused < 96 && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(refused, 96);
@@ -197,7 +198,7 @@ TEST_F(SharesTest, AClientThatKeepsToItsGrantIsNotRefused) {
     ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 100").ok());
     std::atomic<int> failed = 0;
     std::vector<std::thread> callers;
-    // More than each connection may have under way.
+    // More calls than each connection may have.
     for (const auto& [client, calls] : Callers(clients, 2 * kCallsOfMain, 2 * kCallsOfFurther)) {
       for (int i = 0; i < calls; ++i) {
         callers.emplace_back([&, client = client] {
@@ -225,7 +226,7 @@ TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
     ASSERT_TRUE(child.ok()) << child.status();
     greedy.push_back(*std::move(child));
   }
-  // Three of the four workers are theirs, and six of the eight places in the queue.
+  // They take three of the four workers and six of the eight places in the queue.
   const absl::Time give_up = absl::Now() + absl::Seconds(120);
   size_t refused = 0;
   while (refused < 7 && absl::Now() < give_up) {
@@ -255,7 +256,7 @@ TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
     callers.emplace_back([&] {
       filesystem::v1::IsSymlinkRequest request;
       request.set_path(link);
-      // The call lasts until the end of the service.
+      // The call lasts until the service ends.
       EXPECT_FALSE(client.IsSymlink(request, {.timeout = absl::Seconds(600)}).ok());
     });
   }
@@ -269,8 +270,7 @@ TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// A status travels in headers, and gRPC's clients give RESOURCE_EXHAUSTED in its place when these
-// have more than 8 KiB.
+// gRPC's clients return RESOURCE_EXHAUSTED instead of a status whose headers exceed 8 KiB.
 TEST_F(SharesTest, AnErrorArrivesHoweverMuchThereIsToSay) {
   std::string node = R"(
     disk { number: 0 size_bytes: 68719476736 style: GPT
@@ -306,7 +306,7 @@ TEST_F(SharesTest, AnErrorArrivesHoweverMuchThereIsToSay) {
   const absl::Status absent =
       volume::v1::Client(connection).GetVolumeIDFromTargetPath(where).status();
   EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
-  // aws-ebs looks for these words.
+  // aws-ebs matches these words.
   EXPECT_TRUE(absl::StrContains(absent.message(), "because it does not exist")) << absent;
   server_->Stop(absl::Seconds(10));
   std::remove(file.c_str());
@@ -328,7 +328,7 @@ TEST_F(SharesTest, TwentyDeadFileServersLeaveWorkersToSharesOfLiveOnes) {
                         R"(\\\\dead)", i, R"(\\data)", "' latency_ms: 600000"))
                     .ok());
     callers.emplace_back([&client, dead] {
-      // The call lasts until the end of the service.
+      // The call lasts until the service ends.
       EXPECT_FALSE(client.StageShare(dead, {.timeout = absl::Seconds(600)}).ok());
     });
   }

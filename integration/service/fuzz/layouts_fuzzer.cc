@@ -62,7 +62,7 @@ void CheckReparsePoint(const Bytes& data) {
   }
 }
 
-// Surround fuzzed fields, names and paths with tags and lengths that a fuzzer rarely finds.
+// These checks surround the input with tags and lengths that a fuzzer rarely finds.
 
 void CheckBody(uint32_t tag, const Bytes& body) {
   Bytes data;

@@ -22,7 +22,7 @@ import (
 
 const plugins = `C:\var\lib\kubelet\plugins\kubernetes.io\csi\`
 
-// node is the service's pipes, each opened by its first call.
+// node is the service's pipes. The first call opens a pipe.
 type node struct {
 	directory string
 	mutex     sync.Mutex
@@ -42,7 +42,7 @@ func (n *node) connection(pipe string) *grpc.ClientConn {
 	return n.opened[pipe]
 }
 
-// A raw message, by its bytes: no released module has the group storage, or the simulation's administrator.
+// raw is a message as bytes: no released module has the group storage or the simulation's administrator.
 type raw []byte
 
 type rawCodec struct{}
@@ -54,7 +54,7 @@ func (rawCodec) Unmarshal(data []byte, v interface{}) error {
 }
 func (rawCodec) Name() string { return "proto" }
 
-// text is a field that holds text or a message.
+// text encodes a field with text or a message.
 func text(field byte, value string) string {
 	size := []byte{}
 	n := len(value)
@@ -70,7 +70,7 @@ func (n *node) invoke(ctx context.Context, pipe, method, request string) (raw, e
 	return out, err
 }
 
-// stopwatch keeps the times of each step of all volumes.
+// stopwatch records the times of each step of all volumes.
 type stopwatch struct {
 	mutex sync.Mutex
 	times map[string][]float64
@@ -101,7 +101,7 @@ func find(ctx context.Context, client disk.DiskClient, name string) (uint32, err
 	return 0, fmt.Errorf("no disk is called %s", name)
 }
 
-// byReleasedCalls stages a disk as drivers do by the released versions.
+// byReleasedCalls stages a disk with the released versions, as drivers do.
 func byReleasedCalls(ctx context.Context, n *node, watch *stopwatch, name, target string) error {
 	disks := disk.NewDiskClient(n.connection("disk-v1"))
 	volumes := volume.NewVolumeClient(n.connection("volume-v1"))
@@ -162,7 +162,7 @@ func byReleasedCalls(ctx context.Context, n *node, watch *stopwatch, name, targe
 
 const user, password = "storm", "storm-password"
 
-// stage returns what stages the volume, share or target of a name.
+// stage returns the function that stages volumes, shares or targets.
 func stage(what string, n *node, watch *stopwatch) func(ctx context.Context, name, target string) error {
 	const storage = "storage-v1alpha1"
 	invoke := func(ctx context.Context, method, request string) error {
@@ -217,7 +217,7 @@ func main() {
 		fmt.Println(numberOf(answer, 2))
 		return
 	}
-	// The first connections are not part of the storm.
+	// Connects before the storm begins.
 	state := &disk.ListDiskLocationsRequest{}
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		_, err := disk.NewDiskClient(n.connection("disk-v1")).ListDiskLocations(ctx, state, grpc.WaitForReady(true))
@@ -269,7 +269,7 @@ func main() {
 	}
 }
 
-// numberOf returns a number in a message, 0 when it has none.
+// numberOf returns a number field of a message; 0 if it is absent.
 func numberOf(message raw, field uint64) uint64 {
 	number := func() (value uint64) {
 		for shift := 0; len(message) > 0; shift += 7 {

@@ -1,7 +1,7 @@
-// A client's bytes reach the server of a pipe in reads of any size, at once or later, and their
-// order of completion changes nothing: honest calls are all answered, and every connection ends
-// without leaving anything behind. The endpoint, the guard and gRPC are the product's; the pipe and
-// the completion port are stand-ins.
+// Feeds a client's bytes to the server's end of a pipe in reads of any size that complete at once
+// or later. The order of completion must not matter: all honest calls are answered, and every
+// connection ends without leaving anything behind. The endpoint, the guard and gRPC are the
+// product's; the pipe and the completion port are fakes.
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -72,7 +72,7 @@ void IoPort::Run() {
 
 namespace {
 
-// Chooses by the input's first bytes, over and over.
+// Makes choices from the input's first bytes, repeated.
 class Choices {
  public:
   explicit Choices(absl::string_view bytes) : bytes_(bytes) {}
@@ -83,10 +83,10 @@ class Choices {
   size_t turn_ = 0;
 };
 
-// The client of a pipe: it counts the answers, and hangs up.
+// The client of a pipe, which counts the answers.
 class Client {
  public:
-  // Hangs up once it has had so many answers, or the server has ended the connection.
+  // Hangs up after `calls` answers, or when the server ends the connection.
   explicit Client(size_t calls) : calls_(calls) {}
 
   void Take(absl::string_view bytes) {
@@ -94,7 +94,7 @@ class Client {
     while (frames_.Next(&bytes, &frame)) {
       constexpr uint8_t kHeaders = 1, kReset = 3, kEndStream = 1;
       if (frame.type == kHeaders && (frame.flags & kEndStream) != 0) ++answers_;
-      // The server resets no stream of an honest client.
+      // The server must not reset a stream of an honest client.
       if (frame.type == kReset) ++resets_;
     }
   }
@@ -176,7 +176,8 @@ class FakePipe final : public Stream {
     return disconnected_ || hung_up_ || (at_ == input_.size() && client_.done());
   }
 
-  // At once, or on a thread of the port.
+  // Returns true if the operation completes at once; otherwise completes it on a thread of the
+  // port.
   static bool Ended(bool at_once, Done done, void* argument, Result result) {
     if (at_once) return true;
     IoPort::Get().Post([=] { done(argument, result.error, result.bytes); });
@@ -214,14 +215,14 @@ class Guarded final : public Watcher {
   rpc::Http2Guard guard_;
 };
 
-// grpc.health.v1.Health.Check, which every pipe answers, with a message of `padding` bytes of an
-// unknown field and a length before them (RFC 7541, appendix A has the indices).
+// Returns a call of grpc.health.v1.Health.Check, which every pipe answers. Its message has
+// `padding` bytes in an unknown field (RFC 7541, appendix A has the header indices).
 std::string HonestCall(uint32_t stream, uint8_t padding) {
   static const std::string* const kHeaders = new std::string(absl::StrCat(
       "\x83\x86", absl::string_view("\x04\x1c", 2), "/grpc.health.v1.Health/Check",
       absl::string_view("\x01\x09", 2), "localhost", absl::string_view("\x0f\x10\x10", 3),
       "application/grpc", absl::string_view("\x00\x02te\x08trailers", 13)));
-  // Field 3 of the wire type "length-delimited": its length fits a byte or two.
+  // Field 3, length-delimited. Its length has one or two bytes.
   std::string message("\x1a");
   if (padding >= 0x80) message.push_back(static_cast<char>(padding));
   message.push_back(static_cast<char>(padding >= 0x80 ? 1 : padding));
@@ -237,8 +238,8 @@ std::string HonestCall(uint32_t stream, uint8_t padding) {
                       rpc::Frame(rpc::kData, rpc::kEndStream, stream, data));
 }
 
-// The input's calls and raw bytes. A byte below 0x40 is an honest call; another one is followed by
-// that many bytes less 0x40, which are sent as they are.
+// The input's calls and raw bytes. A byte below 0x40 is an honest call; any other byte minus 0x40
+// is the number of bytes that follow and are sent unchanged.
 struct Script {
   std::string bytes = rpc::Frame(rpc::kSettings, 0, 0, "");
   size_t calls = 0;
@@ -278,7 +279,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const pipe::Script script = pipe::Read(all.substr(kChoices));
   absl::Notification closed;
   absl::Notification destroyed;
-  // Nobody waits for the answers to bytes that make no calls.
+  // Does not wait for answers to bytes that make no calls.
   pipe::Client client(script.honest ? script.calls : 0);
   server->Serve(std::make_unique<rpc::ReadyPipe>(pipe::Connection{
                     .stream = std::make_shared<pipe::FakePipe>(
@@ -288,7 +289,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                     .watcher = std::make_unique<pipe::Guarded>(),
                     .closed = [&] { closed.Notify(); }}),
                 /*is_main=*/true);
-  // An input that keeps either waiting is a finding: libFuzzer has a limit of time.
+  // A wait without end is a finding, because libFuzzer limits the time.
   closed.WaitForNotification();
   destroyed.WaitForNotification();
   if (script.honest && !client.honest_was_served()) std::abort();
