@@ -51,12 +51,6 @@ for fuzzer in "${fuzzers[@]}"; do
   mkdir -p "$corpora/$name" "$seeds"
   case $name in
     c_abi_fuzzer) c_abi_seeds "$seeds" ;;
-    env_fuzzer)
-      for part in integration/service/fuzz/env_seeds/*.part; do
-        cat integration/service/fuzz/env_seeds/common.textproto "$part" |
-          protoc --encode=csi_proxy.experimental.env.v1alpha1.NodeGetEnvVarsRequest \
-            integration/drivers/sample/env.proto >"$seeds/$(basename "$part" .part)"
-      done ;;
     scenario_fuzzer) cp server/simulator/scenarios/*.textproto "$seeds" ;;
   esac
   echo "== $name, $seconds s"

@@ -4,7 +4,6 @@
 #   integration/bench/run.sh [SECONDS_PER_TURN [TURNS]]         a bare gRPC C++ echo server, with C++ clients; and
 #                                                               conversions, against protobuf copies
 #   integration/bench/run.sh linux [SECONDS_PER_TURN [TURNS]]   a grpc-go server of filesystem v1, with a Go client
-#   integration/bench/run.sh env [PODS [LIFE_MS [SECONDS]]]     the sample driver's environment variables, with pods coming and going
 #   integration/bench/run.sh wine [SECONDS_PER_TURN [TURNS]]    the Go service v1.3.0, under Wine
 #   integration/bench/run.sh storm [linux | wine] [TURNS]       many volumes, shares and targets at once, on a node with
 #                                                               real latencies: alone on Linux, and beside the Go
@@ -16,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 what='echo'
 case ${1-} in
-  env | linux | wine | storm) what=$1; shift ;;
+  linux | wine | storm) what=$1; shift ;;
 esac
 platforms=(linux wine)
 if [[ $what == storm && ${1-} == [lw]* ]]; then
@@ -39,10 +38,6 @@ case $what in
     build release csi-proxy echo_server load convert_bench
     build/release/integration/bench/load build/release/server/csi-proxy build/release/integration/bench/echo_server "$@"
     build/release/integration/bench/convert_bench --benchmark_min_time=0.5
-    ;;
-  env)
-    build release csi-proxy sample_driver env_churn
-    build/release/integration/bench/env_churn build/release/integration/drivers/sample/sample_driver "$@"
     ;;
   linux)
     build release csi-proxy echo_server

@@ -41,16 +41,17 @@ using Bytes = http::vector_body<char, WipingAllocator<char>>;
 using Request = http::request<http::empty_body, http::basic_fields<WipingAllocator<char>>>;
 
 Request MakeRequest(const HttpQuestion& question, const std::string& where) {
-  Request request(http::verb::get, question.target, 11);
+  Request request(question.put ? http::verb::put : http::verb::get, question.target, 11);
   request.set(http::field::host, where);
   for (const auto& [name, value] : question.headers) request.set(name, value.Reveal());
   request.keep_alive(false);
+  request.prepare_payload();
   return request;
 }
 
 }  // namespace
 
-absl::StatusOr<HttpReply> HttpGet(const HttpQuestion& question) {
+absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question) {
   const std::string where = ToString(question.address);
   asio::io_context io(1);
   beast::tcp_stream stream(io);

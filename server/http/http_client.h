@@ -17,7 +17,9 @@ struct HttpQuestion {
   HostPort address;
   // The path, such as `/metrics`.
   std::string target;
-  // Headers beside Host. Values must not contain line ends.
+  // Sends PUT without a body, else GET.
+  bool put = false;
+  // Headers beside Host. The values must be free of line ends.
   std::vector<std::pair<std::string, Secret>> headers = {};
   // The name of the requested thing, such as `metrics`, for error texts.
   std::string subject;
@@ -31,9 +33,9 @@ struct HttpReply {
   Secret body;
 };
 
-// Sends a GET on a new, unencrypted connection. Returns a reply of any code; does not follow
-// redirects. Returns UNAVAILABLE if there is no HTTP server, DEADLINE_EXCEEDED after `timeout`, and
-// RESOURCE_EXHAUSTED for a body over `max_bytes`. Errors quote nothing of the answer.
-absl::StatusOr<HttpReply> HttpGet(const HttpQuestion& question);
+// Sends the question over a connection of its own, without encryption. The reply may have any code;
+// a redirect is not followed. UNAVAILABLE when nobody answers, or not in HTTP; DEADLINE_EXCEEDED;
+// RESOURCE_EXHAUSTED when the body has more than `max_bytes`. Statuses quote nothing of the answer.
+absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question);
 
 }  // namespace csi_proxy

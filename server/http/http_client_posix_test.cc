@@ -1,4 +1,4 @@
-// HttpGet()'s requests and answers may be secret and must be wiped from freed memory.
+// What AskHttp() asks and gets may be secret, and must be gone when its memory is let go of.
 #include <malloc.h>
 
 #include <cstdlib>
@@ -46,7 +46,7 @@ int CountLeft(const HttpQuestion& question, int code) {
   found = 0;
   looked_for = kSecret;
   {
-    const auto reply = HttpGet(question);
+    const auto reply = AskHttp(question);
     EXPECT_TRUE(reply.ok() && reply->code == code) << reply.status();
   }
   looked_for = {};

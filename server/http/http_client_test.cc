@@ -21,7 +21,7 @@ constexpr char kHidden[] = "hunter2-of-the-answer";
 
 // The long default keeps a slow machine from failing tests that do not concern the timeout.
 absl::StatusOr<HttpReply> Ask(const RawServer& server, absl::Duration timeout = absl::Hours(1)) {
-  return HttpGet({.address = server.address(),
+  return AskHttp({.address = server.address(),
                   .target = "/v1/a",
                   .headers = {{"X-Token", Secret("t0ken")}},
                   .subject = "answers",
@@ -106,7 +106,7 @@ TEST(HttpClientTest, NobodyThereIsUnavailable) {
     address = server.address();
   }
   const auto nobody =
-      HttpGet({.address = address, .target = "/", .subject = "answers", .timeout = absl::Hours(1)});
+      AskHttp({.address = address, .target = "/", .subject = "answers", .timeout = absl::Hours(1)});
   EXPECT_TRUE(absl::IsUnavailable(nobody.status())) << nobody.status();
   EXPECT_THAT(std::string(nobody.status().message()),
               StartsWith(absl::StrCat("nobody serves answers at ", ToString(address), ": ")));

@@ -1,5 +1,6 @@
 #include "server/http/http_testing.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
@@ -56,11 +57,12 @@ struct RawServer::Asker {
   tcp::socket socket;
   asio::steady_timer timer;
   std::string head;
+  std::string answer;
   size_t sent = 0;
 };
 
-RawServer::RawServer(std::string answer, Options options)
-    : answer_(std::move(answer)),
+RawServer::RawServer(std::vector<std::string> answers, Options options)
+    : answers_(std::move(answers)),
       options_(options),
       acceptor_(io_, {asio::ip::address_v4::loopback(), 0}) {
   Accept();
@@ -90,6 +92,8 @@ void RawServer::Read(const std::shared_ptr<Asker>& asker) {
                            if (error) return;
                            {
                              const std::lock_guard lock(mutex_);
+                             asker->answer =
+                                 answers_[std::min(requests_.size(), answers_.size() - 1)];
                              requests_.push_back(asker->head);
                            }
                            Write(asker);
@@ -97,14 +101,14 @@ void RawServer::Read(const std::shared_ptr<Asker>& asker) {
 }
 
 void RawServer::Write(const std::shared_ptr<Asker>& asker) {
-  if (asker->sent == answer_.size()) {
+  if (asker->sent == asker->answer.size()) {
     if (options_.stays) staying_.push_back(asker);
     return;
   }
-  const size_t piece = options_.pause.count() == 0 ? answer_.size() - asker->sent : 1;
+  const size_t piece = options_.pause.count() == 0 ? asker->answer.size() - asker->sent : 1;
   asker->timer.expires_after(options_.pause);
   asker->timer.async_wait([this, asker, piece](error_code) {
-    asio::async_write(asker->socket, asio::buffer(answer_.data() + asker->sent, piece),
+    asio::async_write(asker->socket, asio::buffer(asker->answer.data() + asker->sent, piece),
                       [this, asker, piece](error_code error, size_t) {
                         if (error) return;
                         asker->sent += piece;

@@ -40,7 +40,8 @@ struct Answer {
 
 Answer Get(int port, const std::string& path, const char* method = "GET");
 
-// Answers every request with the same bytes, which need not be HTTP.
+// Answers the requests with these bytes in turn, which need not be HTTP, and further requests with
+// the last.
 class RawServer {
  public:
   struct Options {
@@ -50,7 +51,10 @@ class RawServer {
     std::chrono::milliseconds pause{0};
   };
   explicit RawServer(std::string answer) : RawServer(std::move(answer), Options()) {}
-  RawServer(std::string answer, Options options);
+  RawServer(std::string answer, Options options)
+      : RawServer(std::vector<std::string>{std::move(answer)}, options) {}
+  explicit RawServer(std::vector<std::string> answers) : RawServer(std::move(answers), Options()) {}
+  RawServer(std::vector<std::string> answers, Options options);
   ~RawServer();
 
   HostPort address() const { return {"127.0.0.1", acceptor_.local_endpoint().port()}; }
@@ -64,7 +68,7 @@ class RawServer {
   void Read(const std::shared_ptr<Asker>& asker);
   void Write(const std::shared_ptr<Asker>& asker);
 
-  const std::string answer_;
+  const std::vector<std::string> answers_;
   const Options options_;
   mutable std::mutex mutex_;
   std::vector<std::string> requests_;  // guarded by mutex_

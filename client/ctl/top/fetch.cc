@@ -23,7 +23,7 @@ absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view option, absl::str
 }
 
 absl::StatusOr<std::string> FetchMetrics(const HostPort& address, absl::Duration timeout) {
-  ABSL_ASSIGN_OR_RETURN(const HttpReply reply, HttpGet({.address = address,
+  ABSL_ASSIGN_OR_RETURN(const HttpReply reply, AskHttp({.address = address,
                                                         .target = "/metrics",
                                                         .subject = "metrics",
                                                         .timeout = timeout,

@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_options.h"
-#include "csi_proxy/system/v1alpha1/client.h"
 #include "integration/drivers/sample/env_rules.h"
 #include "server/base/secret.h"
 #include "server/http/host_port.h"
@@ -42,19 +41,23 @@ class FileEnvProvider final : public EnvProvider {
   const std::string directory_;
 };
 
-// Values that name the node: its id for CSI, and its serial number by csi-proxy's system group. The
-// keys are `nodeId` and `biosSerialNumber`.
-class NodeEnvProvider final : public EnvProvider {
+// Takes facts of an EC2 instance from its metadata service, by IMDSv2
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html).
+// Any pod may have them. The keys are a list: the credentials of the instance's role and its user
+// data are not among them.
+class ImdsEnvProvider final : public EnvProvider {
  public:
-  NodeEnvProvider(system::v1alpha1::Client system, std::string node_id)
-      : system_(std::move(system)), node_id_(std::move(node_id)) {}
+  // INVALID_ARGUMENT, naming the flag, unless `address` is IMDS' own or a loopback's.
+  static absl::StatusOr<std::unique_ptr<ImdsEnvProvider>> Create(const std::string& address);
 
+  // Asks for a token, and then for each value.
   absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
                                           const CallOptions& call) override;
 
  private:
-  const system::v1alpha1::Client system_;
-  const std::string node_id_;
+  explicit ImdsEnvProvider(HostPort address) : address_(std::move(address)) {}
+
+  const HostPort address_;
 };
 
 struct VaultOptions {

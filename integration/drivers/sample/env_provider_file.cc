@@ -6,6 +6,7 @@
 #include "integration/drivers/sample/env_file.pb.h"
 #include "integration/drivers/sample/env_provider.h"
 #include "integration/drivers/sample/protected_file.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::sample_driver {
 namespace {
@@ -25,14 +26,13 @@ absl::StatusOr<std::vector<Secret>> FileEnvProvider::Get(const EnvRequest& reque
     return absl::FailedPreconditionError(
         "the provider `file` needs the driver's flag --env-directory");
   }
-  const absl::StatusOr<Secret> json =
-      ReadProtectedFile("--env-directory", directory_, request.file);
-  if (!json.ok()) return json.status();
+  ABSL_ASSIGN_OR_RETURN(const Secret json,
+                        ReadProtectedFile("--env-directory", directory_, request.file));
   EnvFile file;
   const absl::Cleanup wipe = [&file] {
     for (auto& variable : *file.mutable_variables()) Wipe(variable.second);
   };
-  if (!google::protobuf::util::JsonStringToMessage(json->Reveal(), &file).ok()) {
+  if (!google::protobuf::util::JsonStringToMessage(json.Reveal(), &file).ok()) {
     // Protobuf's own text quotes what it could not read, and that may be a secret.
     return absl::FailedPreconditionError(
         absl::StrCat("file ", request.file, ": is not JSON of `readers` and `variables`"));

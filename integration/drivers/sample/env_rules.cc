@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "integration/drivers/sample/protected_file.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 
 namespace csi_proxy::sample_driver {
@@ -22,46 +23,44 @@ using Context = google::protobuf::Map<std::string, std::string>;
 
 // These decide which programs and libraries are run, for the system, shells and the runtimes of the
 // common languages. Upper case.
-constexpr std::array<absl::string_view, 38> kRefusedNames = {
-    "BASHOPTS",
-    "BASH_ENV",
-    "CLASSPATH",
-    "COMSPEC",
-    "DOTNET_ADDITIONAL_DEPS",
-    "DOTNET_ROOT",
-    "DOTNET_SHARED_STORE",
-    "DOTNET_STARTUP_HOOKS",
-    "ENV",
-    "GCONV_PATH",
-    "GLIBC_TUNABLES",
-    "IFS",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "OPENSSL_CONF",
-    "OPENSSL_MODULES",
-    "PATH",
-    "PATHEXT",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "PROMPT_COMMAND",
-    "PSMODULEPATH",
-    "PYTHONHOME",
-    "PYTHONINSPECT",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "RUBYLIB",
-    "RUBYOPT",
-    "SHELLOPTS",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "WINDIR",
-    "_JAVA_OPTIONS",
-    "__COMPAT_LAYER",
-};
+constexpr std::array<absl::string_view, 38> kRefusedNames = {"BASHOPTS",
+                                                             "BASH_ENV",
+                                                             "CLASSPATH",
+                                                             "COMSPEC",
+                                                             "DOTNET_ADDITIONAL_DEPS",
+                                                             "DOTNET_ROOT",
+                                                             "DOTNET_SHARED_STORE",
+                                                             "DOTNET_STARTUP_HOOKS",
+                                                             "ENV",
+                                                             "GCONV_PATH",
+                                                             "GLIBC_TUNABLES",
+                                                             "IFS",
+                                                             "JAVA_TOOL_OPTIONS",
+                                                             "JDK_JAVA_OPTIONS",
+                                                             "NODE_OPTIONS",
+                                                             "NODE_PATH",
+                                                             "OPENSSL_CONF",
+                                                             "OPENSSL_MODULES",
+                                                             "PATH",
+                                                             "PATHEXT",
+                                                             "PERL5LIB",
+                                                             "PERL5OPT",
+                                                             "PROGRAMDATA",
+                                                             "PROGRAMFILES",
+                                                             "PROMPT_COMMAND",
+                                                             "PSMODULEPATH",
+                                                             "PYTHONHOME",
+                                                             "PYTHONINSPECT",
+                                                             "PYTHONPATH",
+                                                             "PYTHONSTARTUP",
+                                                             "RUBYLIB",
+                                                             "RUBYOPT",
+                                                             "SHELLOPTS",
+                                                             "SYSTEMDRIVE",
+                                                             "SYSTEMROOT",
+                                                             "WINDIR",
+                                                             "_JAVA_OPTIONS",
+                                                             "__COMPAT_LAYER"};
 // Dynamic linkers', .NET profilers', and what kubelet sets by itself.
 constexpr std::array<absl::string_view, 5> kRefusedPrefixes = {"LD_", "DYLD_", "COR_", "CORECLR_",
                                                                "KUBERNETES_"};
@@ -113,7 +112,7 @@ absl::Status CheckPod(const env::NodeGetEnvVarsRequest& request) {
        {"podName", "pod.name"},
        {"podUID", "pod.uid"}}};
   for (const auto& [name, name_in_volume_context] : kFields) {
-    if (absl::Status s = CheckPodField(request, name, name_in_volume_context); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(CheckPodField(request, name, name_in_volume_context));
   }
   return absl::OkStatus();
 }
@@ -144,15 +143,9 @@ absl::StatusOr<std::vector<std::string>> ReadKeys(const Context& context) {
   std::vector<std::string> keys = absl::StrSplit(text, ',');
   if (keys.size() > kMaxVariables) return Invalid(field, "lists more than 64 keys");
   for (const std::string& key : keys) {
-    if (absl::Status s = CheckKey(field, key); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(CheckKey(field, key));
   }
   return keys;
-}
-
-// The attribute with which a provider is told where to look, if it takes one.
-absl::string_view PlaceAttribute(absl::string_view provider) {
-  if (provider == "file") return "file";
-  return provider == "vault" ? "path" : "";
 }
 
 absl::Status ReadProvider(const Context& context, EnvRequest* checked) {
@@ -162,9 +155,11 @@ absl::Status ReadProvider(const Context& context, EnvRequest* checked) {
   checked->provider = Find(context, absl::StrCat(kEnvPrefix, "provider"));
   if (checked->provider.empty()) return Invalid(field("provider"), "is missing");
   if (!absl::c_linear_search(kProviders, checked->provider)) {
-    return Invalid(field("provider"), "must be `file`, `node` or `vault`");
+    return Invalid(field("provider"), "must be `file`, `imds` or `vault`");
   }
-  const absl::string_view place = PlaceAttribute(checked->provider);
+  const absl::string_view place = checked->provider == "file"    ? "file"
+                                  : checked->provider == "vault" ? "path"
+                                                                 : "";
   for (const auto& [key, value] : context) {
     absl::string_view name = key;
     if (!absl::ConsumePrefix(&name, kEnvPrefix) || name == "provider" || name == "keys") continue;
@@ -191,7 +186,7 @@ absl::Status CheckQuery(const std::string& field, const env::EnvVarQuery& query)
   if (absl::Status s = CheckVariableName(query.name()); !s.ok()) {
     return Invalid(absl::StrCat(field, ".name"), s.message());
   }
-  if (absl::Status s = CheckKey(absl::StrCat(field, ".key"), query.key()); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(CheckKey(absl::StrCat(field, ".key"), query.key()));
   if (query.optional()) {
     return Invalid(absl::StrCat(field, ".optional"), "is not supported: all values or none");
   }
@@ -206,18 +201,17 @@ absl::Status ReadQueries(const env::NodeGetEnvVarsRequest& request, EnvRequest* 
   if (static_cast<size_t>(request.queries_size()) > kMaxVariables) {
     return Invalid("queries", "has more than 64 variables");
   }
-  const absl::StatusOr<std::vector<std::string>> keys = ReadKeys(request.volume_context());
-  if (!keys.ok()) return keys.status();
+  ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> keys, ReadKeys(request.volume_context()));
   std::set<std::string> names;
   for (int i = 0; i < request.queries_size(); ++i) {
     const env::EnvVarQuery& query = request.queries(i);
     const std::string field = absl::StrCat("queries[", i, "]");
-    if (absl::Status s = CheckQuery(field, query); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(CheckQuery(field, query));
     if (!names.insert(absl::AsciiStrToUpper(query.name())).second) {
       return Invalid(absl::StrCat(field, ".name"),
                      absl::StrCat(query.name(), " is asked for twice, or differs in case alone"));
     }
-    if (!absl::c_linear_search(*keys, query.key())) {
+    if (!absl::c_linear_search(keys, query.key())) {
       return absl::PermissionDeniedError(absl::StrCat(
           field, ".key: ", query.key(), " is not in volume_context[", kEnvPrefix, "keys]"));
     }
@@ -285,13 +279,13 @@ absl::Status CheckValues(const std::vector<EnvQuery>& queries, const std::vector
 }
 
 absl::StatusOr<EnvRequest> CheckEnvRequest(const env::NodeGetEnvVarsRequest& request) {
-  if (absl::Status s = CheckPod(request); !s.ok()) return s;
-  if (absl::Status s = CheckVolume(request.volume_id()); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(CheckPod(request));
+  ABSL_RETURN_IF_ERROR(CheckVolume(request.volume_id()));
   EnvRequest checked;
   checked.pod_namespace = Find(request.pod_context(), "namespace");
   checked.service_account = Find(request.pod_context(), "serviceAccount");
-  if (absl::Status s = ReadProvider(request.volume_context(), &checked); !s.ok()) return s;
-  if (absl::Status s = ReadQueries(request, &checked); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(ReadProvider(request.volume_context(), &checked));
+  ABSL_RETURN_IF_ERROR(ReadQueries(request, &checked));
   return checked;
 }
 

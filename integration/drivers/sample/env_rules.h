@@ -31,7 +31,7 @@ inline constexpr size_t kMaxTotalBytes = 64 * 1024;
 // The keys with which volume_context speaks of the provider begin so.
 inline constexpr absl::string_view kEnvPrefix = "env.csi-proxy.example/";
 
-inline constexpr std::array<absl::string_view, 3> kProviders = {"file", "node", "vault"};
+inline constexpr std::array<absl::string_view, 3> kProviders = {"file", "imds", "vault"};
 
 struct EnvQuery {
   std::string name, key;

@@ -46,11 +46,10 @@ void StderrAuditLog::Record(const AuditRecord& record) {
 
 absl::StatusOr<std::unique_ptr<EnvService>> EnvService::Create(const Options& options) {
   ABSL_ASSIGN_OR_RETURN(auto vault, VaultEnvProvider::Create(options.vault));
-  auto node = std::make_unique<NodeEnvProvider>(system::v1alpha1::Client(options.connection),
-                                                options.node_id);
+  ABSL_ASSIGN_OR_RETURN(auto imds, ImdsEnvProvider::Create(options.imds_address));
   return std::make_unique<EnvService>(
       Providers{.file = std::make_unique<FileEnvProvider>(options.directory),
-                .node = std::move(node),
+                .imds = std::move(imds),
                 .vault = std::move(vault)},
       std::make_unique<StderrAuditLog>());
 }
@@ -75,14 +74,12 @@ EnvService::EnvService(Providers providers, std::unique_ptr<AuditLog> audit)
 
 absl::StatusOr<std::vector<Secret>> EnvService::FindValues(
     const env::NodeGetEnvVarsRequest& request, const CallOptions& call) {
-  const absl::StatusOr<EnvRequest> checked = CheckEnvRequest(request);
-  if (!checked.ok()) return checked.status();
-  const std::unique_ptr<EnvProvider>& provider = checked->provider == "file"   ? providers_.file
-                                                 : checked->provider == "node" ? providers_.node
-                                                                               : providers_.vault;
-  absl::StatusOr<std::vector<Secret>> values = provider->Get(*checked, call);
-  if (!values.ok()) return values.status();
-  if (absl::Status s = CheckValues(checked->queries, *values); !s.ok()) return s;
+  ABSL_ASSIGN_OR_RETURN(const EnvRequest checked, CheckEnvRequest(request));
+  const std::unique_ptr<EnvProvider>& provider = checked.provider == "file"   ? providers_.file
+                                                 : checked.provider == "imds" ? providers_.imds
+                                                                              : providers_.vault;
+  ABSL_ASSIGN_OR_RETURN(std::vector<Secret> values, provider->Get(checked, call));
+  ABSL_RETURN_IF_ERROR(CheckValues(checked.queries, values));
   return values;
 }
 

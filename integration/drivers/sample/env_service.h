@@ -12,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_options.h"
-#include "csi_proxy/connection.h"
 #include "integration/drivers/sample/env_metrics.h"
 #include "integration/drivers/sample/env_provider.h"
 #include "server/base/audit.h"
@@ -33,16 +32,14 @@ class EnvService final : public grpc::Service {
   struct Options {
     // The directory of the provider `file`; empty for none.
     std::string directory;
-    // For the provider `node`.
-    std::string node_id;
-    std::shared_ptr<Connection> connection;
+    std::string imds_address;
     VaultOptions vault;
   };
   // INVALID_ARGUMENT, naming the flag.
   static absl::StatusOr<std::unique_ptr<EnvService>> Create(const Options& options);
 
   struct Providers {
-    std::unique_ptr<EnvProvider> file, node, vault;
+    std::unique_ptr<EnvProvider> file, imds, vault;
   };
   EnvService(Providers providers, std::unique_ptr<AuditLog> audit);
 

@@ -19,7 +19,6 @@
 #include "integration/drivers/sample/cloud.h"
 #include "integration/drivers/sample/controller_service.h"
 #include "integration/drivers/sample/env_service.h"
-#include "integration/drivers/sample/feature_gates.h"
 #include "integration/drivers/sample/filesystem_pipe.h"
 #include "integration/drivers/sample/identity_service.h"
 #include "integration/drivers/sample/mounter.h"
@@ -36,7 +35,7 @@ namespace po = boost::program_options;
 
 // Of the experiment with environment variables.
 struct EnvFlags {
-  std::string directory, metrics_address;
+  std::string directory, imds_address, metrics_address;
   VaultOptions vault;
 };
 
@@ -44,7 +43,7 @@ struct Flags {
   std::string endpoint, mode, node_id, serve_directories, feature_gates;
   EnvFlags env;
   int64_t capacity = 0;
-  FeatureGates gates;
+  bool env_vars = false;
   ClientOptions client;
   SidecarsFlags sidecars;
 };
@@ -53,6 +52,8 @@ void AddEnvFlags(EnvFlags* flags, po::options_description* described) {
   described->add_options()(
       "env-directory", po::value(&flags->directory),
       "with CSIDirectEnvInjection: the directory of the files with values for pods")(
+      "imds-address", po::value(&flags->imds_address)->default_value("169.254.169.254:80"),
+      "with CSIDirectEnvInjection: where EC2's instance metadata service is")(
       "vault-address", po::value(&flags->vault.address),
       "with CSIDirectEnvInjection: where Vault, or its agent, serves HTTP on this machine, as "
       "http://127.0.0.1:8200")("vault-token-file", po::value(&flags->vault.token_file),
@@ -65,10 +66,17 @@ void AddEnvFlags(EnvFlags* flags, po::options_description* described) {
       "with CSIDirectEnvInjection: where /metrics of it are served, as 127.0.0.1:9810");
 }
 
-absl::Status CheckEnvFlags(const po::variables_map& values) {
-  for (const char* flag : {"env-directory", "vault-address", "vault-token-file", "vault-path",
-                           "env-metrics-address"}) {
-    if (values.count(flag) != 0) {
+// `gates` is the text of --feature-gates: one gate exists.
+absl::Status CheckEnvFlags(const std::string& gates, const po::variables_map& values, bool* on) {
+  *on = gates == "CSIDirectEnvInjection=true";
+  if (*on) return absl::OkStatus();
+  if (!gates.empty() && gates != "CSIDirectEnvInjection=false") {
+    return absl::InvalidArgumentError(
+        "--feature-gates: must be CSIDirectEnvInjection=true or CSIDirectEnvInjection=false");
+  }
+  for (const char* flag : {"env-directory", "imds-address", "vault-address", "vault-token-file",
+                           "vault-path", "env-metrics-address"}) {
+    if (values.count(flag) != 0 && !values[flag].defaulted()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--", flag, ": needs --feature-gates=CSIDirectEnvInjection=true"));
     }
@@ -105,12 +113,7 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
     usage << error.what() << "\n" << described;
     return absl::InvalidArgumentError(usage.str());
   }
-  const absl::StatusOr<FeatureGates> gates = ParseFeatureGates(flags.feature_gates);
-  if (!gates.ok()) return gates.status();
-  flags.gates = *gates;
-  if (!flags.gates.csi_direct_env_injection) {
-    ABSL_RETURN_IF_ERROR(CheckEnvFlags(values));
-  }
+  ABSL_RETURN_IF_ERROR(CheckEnvFlags(flags.feature_gates, values, &flags.env_vars));
   static const std::map<std::string, Mode> kModes = {
       {"auto", Mode::kAuto}, {"remote", Mode::kRemote}, {"embedded", Mode::kEmbedded}};
   const auto mode = kModes.find(flags.mode);
@@ -160,10 +163,9 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
   builder.RegisterService(&node);
   std::unique_ptr<EnvService> env_vars;
   std::unique_ptr<HttpServer> env_metrics;
-  if (flags.gates.csi_direct_env_injection) {
+  if (flags.env_vars) {
     ABSL_ASSIGN_OR_RETURN(env_vars, EnvService::Create({.directory = flags.env.directory,
-                                                        .node_id = flags.node_id,
-                                                        .connection = *connection,
+                                                        .imds_address = flags.env.imds_address,
                                                         .vault = flags.env.vault}));
     ABSL_ASSIGN_OR_RETURN(env_metrics, ServeMetrics(flags.env.metrics_address, env_vars.get()));
     builder.RegisterService(env_vars.get());

@@ -93,17 +93,6 @@ TEST_F(ProtectedFileTest, TheDirectoryIsProtectedToo) {
   }
 }
 
-TEST(CheckProtectedTest, TheOwnerIsRootOrTheDriver) {
-  const FileFacts file = {.regular = true, .owner = 1000, .mode = 0600, .size = 1};
-  EXPECT_TRUE(CheckProtected(file, 1000).ok());
-  EXPECT_TRUE(CheckProtected({.regular = true, .owner = 0, .mode = 0600, .size = 1}, 1000).ok());
-  for (const uint32_t self : {0, 1001}) {
-    const absl::Status status = CheckProtected(file, self);
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(status.message(), HasSubstr("belongs neither to the driver's user nor to root"));
-  }
-}
-
 TEST(CheckPlainFileNameTest, NoNameLeadsOutOfTheDirectory) {
   for (const char* name : {"a", "db.json", "A-1_b.c", "a..b"}) {
     EXPECT_TRUE(CheckPlainFileName(name).ok()) << name;

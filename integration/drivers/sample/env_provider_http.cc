@@ -2,6 +2,8 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
@@ -24,12 +26,29 @@ using google::protobuf::Value;
 constexpr char kAddress[] = "--vault-address";
 constexpr char kTokenFile[] = "--vault-token-file";
 constexpr char kPath[] = "--vault-path";
+constexpr char kImdsAddress[] = "--imds-address";
 
 constexpr size_t kMaxAnswerBytes = 256 * 1024;
 constexpr size_t kMaxTokenBytes = 8 * 1024;
 
+// The keys of the provider `imds`, and their paths below /latest/meta-data
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-metadata.html).
+constexpr std::array<std::pair<absl::string_view, absl::string_view>, 6> kMetadata = {
+    {{"availabilityZone", "placement/availability-zone"},
+     {"instanceId", "instance-id"},
+     {"instanceType", "instance-type"},
+     {"localHostname", "local-hostname"},
+     {"localIPv4", "local-ipv4"},
+     {"region", "placement/region"}}};
+
 absl::Status Invalid(absl::string_view flag, absl::string_view reason) {
   return absl::InvalidArgumentError(absl::StrCat(flag, ": ", reason));
+}
+
+// Returns true if `text` can be a token in a header. A line end would begin another header.
+bool IsHeaderValue(absl::string_view text) {
+  return !text.empty() && text.size() <= kMaxTokenBytes &&
+         absl::c_all_of(text, absl::ascii_isgraph);
 }
 
 // Parses an address such as `http://127.0.0.1:8200`. Refuses others than the loopback, because
@@ -69,13 +88,34 @@ absl::StatusOr<Secret> ReadToken(const std::string& path) {
     return absl::FailedPreconditionError(absl::StrCat(kTokenFile, ": ", file.status().message()));
   }
   const absl::string_view token = absl::StripAsciiWhitespace(file->Reveal());
-  // A line end would begin another header.
-  if (token.empty() || token.size() > kMaxTokenBytes ||
-      !absl::c_all_of(token, absl::ascii_isgraph)) {
+  if (!IsHeaderValue(token)) {
     return absl::FailedPreconditionError(
         absl::StrCat(kTokenFile, ": does not hold a token of up to 8192 bytes and nothing else"));
   }
   return Secret(std::string_view(token.data(), token.size()));
+}
+
+// Sends the question, within the shorter of `limit` and the call's timeout. Statuses begin with
+// `flag`.
+absl::StatusOr<HttpReply> Ask(absl::string_view flag, const CallOptions& call, absl::Duration limit,
+                              HttpQuestion question) {
+  question.timeout = call.timeout > absl::ZeroDuration() ? std::min(call.timeout, limit) : limit;
+  question.max_bytes = kMaxAnswerBytes;
+  absl::StatusOr<HttpReply> reply = AskHttp(question);
+  if (reply.ok()) return reply;
+  const bool large = absl::IsResourceExhausted(reply.status());
+  return absl::Status(large ? absl::StatusCode::kFailedPrecondition : reply.status().code(),
+                      absl::StrCat(flag, ": ", reply.status().message()));
+}
+
+// Returns the error for a code that neither grants nor refuses anything. 429 means a quota or a
+// standby; 5xx a sealed Vault, or one that its agent cannot reach
+// (https://developer.hashicorp.com/vault/api-docs#http-status-codes).
+absl::Status OtherCode(absl::string_view flag, int code) {
+  const std::string text = absl::StrCat(flag, ": answers with the HTTP status ", code);
+  if (code == 429 || code >= 500) return absl::UnavailableError(text);
+  return absl::FailedPreconditionError(
+      absl::StrCat(text, code / 100 == 3 ? "; redirects are not followed" : ""));
 }
 
 // Returns OK if `code` means that the answer holds a secret. `place` is the secret's path below
@@ -89,12 +129,7 @@ absl::Status CheckCode(int code, absl::string_view place) {
   }
   // Vault returns 404 for a deleted version, too.
   if (code == 404) return absl::NotFoundError(absl::StrCat(field, "Vault has no secret ", place));
-  const std::string text = absl::StrCat(kAddress, ": answers with the HTTP status ", code);
-  // 429 means a quota or a standby; 5xx a sealed Vault, or one that its agent cannot reach
-  // (https://developer.hashicorp.com/vault/api-docs#http-status-codes).
-  if (code == 429 || code >= 500) return absl::UnavailableError(text);
-  return absl::FailedPreconditionError(
-      absl::StrCat(text, code / 100 == 3 ? "; redirects are not followed" : ""));
+  return OtherCode(kAddress, code);
 }
 
 const Struct* Member(const Struct* object, const std::string& name) {
@@ -143,27 +178,21 @@ absl::StatusOr<std::vector<Secret>> VaultEnvProvider::Get(const EnvRequest& requ
   ABSL_ASSIGN_OR_RETURN(const Secret token, ReadToken(options_.token_file));
   const std::string place =
       absl::StrCat(request.pod_namespace, "/", request.service_account, "/", request.path);
-  const bool limited = call.timeout > absl::ZeroDuration();
-  const absl::StatusOr<HttpReply> reply =
-      HttpGet({.address = address_,
-               .target = absl::StrCat("/v1/", options_.path, "/", place),
-               // X-Vault-Request shows the agent that the request does not come from a browser.
-               .headers = {{"X-Vault-Token", token}, {"X-Vault-Request", Secret("true")}},
-               .subject = "Vault",
-               .timeout = limited ? std::min(call.timeout, options_.timeout) : options_.timeout,
-               .max_bytes = kMaxAnswerBytes});
-  if (!reply.ok()) {
-    const bool large = absl::IsResourceExhausted(reply.status());
-    return absl::Status(large ? absl::StatusCode::kFailedPrecondition : reply.status().code(),
-                        absl::StrCat(kAddress, ": ", reply.status().message()));
-  }
-  ABSL_RETURN_IF_ERROR(CheckCode(reply->code, place));
+  ABSL_ASSIGN_OR_RETURN(
+      const HttpReply reply,
+      Ask(kAddress, call, options_.timeout,
+          {.address = address_,
+           .target = absl::StrCat("/v1/", options_.path, "/", place),
+           // X-Vault-Request shows the agent that the request does not come from a browser.
+           .headers = {{"X-Vault-Token", token}, {"X-Vault-Request", Secret("true")}},
+           .subject = "Vault"}));
+  ABSL_RETURN_IF_ERROR(CheckCode(reply.code, place));
   Struct answer;
   const absl::Cleanup wipe = [&answer] {
     for (auto& field : *answer.mutable_fields()) WipeStrings(field.second);
   };
   // Drops protobuf's error text, which quotes the input and thereby secrets.
-  const bool json = google::protobuf::util::JsonStringToMessage(reply->body.Reveal(), &answer).ok();
+  const bool json = google::protobuf::util::JsonStringToMessage(reply.body.Reveal(), &answer).ok();
   const Struct* const secret = json ? Member(Member(&answer, "data"), "data") : nullptr;
   if (secret == nullptr) {
     return absl::FailedPreconditionError(
@@ -181,6 +210,56 @@ absl::StatusOr<std::vector<Secret>> VaultEnvProvider::Get(const EnvRequest& requ
       return absl::FailedPreconditionError(absl::StrCat(field, " is not a string in ", place));
     }
     values.emplace_back(found->second.string_value());
+  }
+  return values;
+}
+
+absl::StatusOr<std::unique_ptr<ImdsEnvProvider>> ImdsEnvProvider::Create(
+    const std::string& address) {
+  ABSL_ASSIGN_OR_RETURN(HostPort parsed, HostPort::Parse(kImdsAddress, address));
+  if (!IsLoopback(parsed) && parsed.host != "169.254.169.254" && parsed.host != "fd00:ec2::254") {
+    return Invalid(kImdsAddress, "must be 169.254.169.254, [fd00:ec2::254] or a loopback address");
+  }
+  return std::unique_ptr<ImdsEnvProvider>(new ImdsEnvProvider(std::move(parsed)));
+}
+
+absl::StatusOr<std::vector<Secret>> ImdsEnvProvider::Get(const EnvRequest& request,
+                                                         const CallOptions& call) {
+  constexpr absl::Duration kTimeout = absl::Seconds(1);
+  const auto ask = [&](HttpQuestion question) -> absl::StatusOr<HttpReply> {
+    question.address = address_;
+    question.subject = "instance metadata";
+    return Ask(kImdsAddress, call, kTimeout, std::move(question));
+  };
+  std::vector<absl::string_view> paths;
+  for (size_t i = 0; i < request.queries.size(); ++i) {
+    const auto* const found = absl::c_find_if(
+        kMetadata, [&](const auto& row) { return row.first == request.queries[i].key; });
+    if (found == kMetadata.end()) {
+      return absl::NotFoundError(absl::StrCat("queries[", i, "].key: ", request.queries[i].key,
+                                              " is not a fact that the provider `imds` gives"));
+    }
+    paths.push_back(found->second);
+  }
+  ABSL_ASSIGN_OR_RETURN(const HttpReply token,
+                        ask({.target = "/latest/api/token",
+                             .put = true,
+                             .headers = {{"X-aws-ec2-metadata-token-ttl-seconds", Secret("60")}}}));
+  if (token.code != 200) return OtherCode(kImdsAddress, token.code);
+  if (!IsHeaderValue(token.body.Reveal())) {
+    return absl::FailedPreconditionError(absl::StrCat(kImdsAddress, ": answers without a token"));
+  }
+  std::vector<Secret> values;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    ABSL_ASSIGN_OR_RETURN(HttpReply value,
+                          ask({.target = absl::StrCat("/latest/meta-data/", paths[i]),
+                               .headers = {{"X-aws-ec2-metadata-token", token.body}}}));
+    if (value.code == 404) {
+      return absl::NotFoundError(
+          absl::StrCat("queries[", i, "].key: this instance has no ", request.queries[i].key));
+    }
+    if (value.code != 200) return OtherCode(kImdsAddress, value.code);
+    values.push_back(std::move(value.body));
   }
   return values;
 }
