@@ -76,20 +76,21 @@ module() {
   cd "$out/$1/driver"
   go mod init "driver.example/$1"
 }
-# The driver's calls of the library, in a module that requires it as the driver's does.
+# Calls of the library, in a module that requires it as the driver's does.
 library() {
   local commands
-  module "$1" integration/wine/node/peer/driver
+  module "$1" integration/wine/node/peer/library
   go mod edit -require=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.2 \
-    "-replace=csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
+    "-replace=csi-proxy.example/drivers/orders=$root/integration/drivers/orders" \
+    "-replace=csi-proxy.example/node-peer=$root/integration/wine/node/peer"
   [[ $1 != aws-ebs ]] ||
     go mod edit -replace=github.com/kubernetes-csi/csi-proxy/v2=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.1
   commands=$(block sh "$1")
   eval "$commands"
   GOOS=windows go build -o driver.exe .
   go build -o driver .
-  CSI_PROXY_SCENARIO=$root/integration/wine/node/peer/scenario.textproto timeout 60 ./driver | tee driver.out
-  grep -E '^([0-9]+) steps, \1 as they should be' driver.out
+  CSI_PROXY_SCENARIO=$root/integration/wine/node/peer/scenario.textproto timeout 60 ./driver -documented | tee driver.out
+  grep -E ': ([0-9]+) steps, \1 as they should be' driver.out
 }
 # Builds with the Go package, required as the common page says.
 package() {

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 """Keeps the figures of the pages in one file, results.json, which the benchmarks write.
 
-    figures.py record RUN FILE COMMAND    puts a benchmark's result into results.json: RUN.json of run.sh, or trips.md of
-                                          integration/wine/node/peer.sh
+    figures.py record RUN FILE COMMAND    puts a benchmark's result into results.json: RUN.json of run.sh
     figures.py copy                       writes the figures between the marks of the pages
     figures.py                            fails when a page has other figures
 
 A mark is <!-- figures NAME --> ... <!-- /figures -->. A block whose run has no result yet stays as it is.
 """
-import datetime
 import json
 import pathlib
 import re
@@ -52,16 +50,6 @@ def read_run(path, command):
             "load average": round(run.get("load average before", 0), 1), "servers": list(run["servers"]), "figures": figures}
 
 
-def read_trips(path, command):
-    """The totals of trips.md, or of the page that has the same table."""
-    figures = []
-    for driver, theirs, ours in re.findall(r"^\| (\S+) \| \*\*.*?\*\* \|(?:[^|]*\|){3} (\d+) \| (\d+) \|", path.read_text(encoding="utf-8"), re.M):
-        values = [int(ours), int(theirs)]
-        figures.append({"figure": "round trips of " + driver, "values": values, "ratio": ratio(values), "target": ""})
-    return {"command": command, "date": datetime.date.today().isoformat(), "machine": "any: it is counted",
-            "servers": ["csi-proxy", "csi-proxy v1.3.0 (Go)"], "figures": figures}
-
-
 def number(value):
     return "" if value is None else "%.1f" % value
 
@@ -100,8 +88,7 @@ def main():
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     if sys.argv[1:2] == ["record"]:
         name, path, command = sys.argv[2:]
-        read = read_trips if path.endswith(".md") else read_run
-        results[name] = read(pathlib.Path(path), command)
+        results[name] = read_run(pathlib.Path(path), command)
         RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
         return 0
     failed = 0

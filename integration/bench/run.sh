@@ -51,7 +51,7 @@ case $what in
     scripts/install-packages.sh --windows
     scripts/build-windows-deps.sh
     build windows csi-proxy-simulated
-    GOOS=windows go_build wine/node/peer csi-proxy-go.exe -mod=mod github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
+    integration/support/go_release.sh "$out/csi-proxy-go.exe" -ldflags='-s -w'
     GOOS=windows go_build peers/legacy_go load.exe ./load
     go_build bench/peer peer
     cp build/windows/server/csi-proxy-simulated.exe "$out/csi-proxy-cpp.exe"

@@ -51,7 +51,7 @@ protoc -I. --include_imports --descriptor_set_out="$out/drivers/admin.pb" server
 for program in azuredisk azurefile gcp_pd replay; do build "drivers/$program" "drivers/$program.exe"; done
 
 echo "benchmark"
-build wine/node/peer bench/csi-proxy-go.exe -mod=mod github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
+integration/support/go_release.sh "$out/bench/csi-proxy-go.exe" -ldflags='-s -w'
 build peers/legacy_go bench/load.exe ./load
 build bench/peer bench/peer.exe
 jq -r '[.tests[].left_out] | "\(map(select(. == "")) | length) tests, \(map(select(. != "")) | length) left out"' "$out/tests.json"

@@ -227,14 +227,14 @@ go_module() {
   GOOS=windows go build -o mount.exe .
   timeout 60 ./mount
 
-  # The module takes the library's place: the driver that uses the library changes one line.
+  # The module takes the library's place: a program that uses the library changes one line.
   cp -r "$root/integration/wine/node/peer" "$at/library_driver"
   cd "$at/library_driver"
   "${replace[@]}" -replace "csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
-  go build -mod=mod -o "$at/driver-v2" ./driver
-  GOOS=windows go build -mod=mod -o "$at/driver-v2.exe" ./driver
+  go build -mod=mod -o "$at/driver-v2" ./library
+  GOOS=windows go build -mod=mod -o "$at/driver-v2.exe" ./library
   go version -m "$at/driver-v2" | grep -F "$module"
-  timeout 60 "$at/driver-v2"
+  timeout 60 "$at/driver-v2" -documented
 }
 # The service's life with the programs of the release: installed, upgraded, removed.
 service_life() {

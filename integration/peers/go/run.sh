@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The Go module client/go: its tests; every rpc of every version through its connection, answered by
 # the library and by the service alike; what it exports compared with the Go library whose place it
-# takes; and programs that use that library, compiled with both modules from one source: drivers'
-# calls, and those that wine/node/peer leads the library through.
+# takes; and the program that leads that library through the steps of wine/node/peer, compiled with our
+# module.
 #
 #   integration/peers/go/run.sh              on Linux, where only our module can be
 #   integration/peers/go/run.sh --windows    the Windows library and service, under Wine, and the
@@ -81,11 +81,6 @@ library_program() {
   echo "${3-}" >>"$out/$1.mod"
   (cd integration/wine/node/peer && go build "-modfile=$out/$1.mod" -mod=mod -o "$out/$1$suffix" "$2")
 }
-# drivers PROGRAM COMMAND...: aws-ebs tells by the text of an error that nothing is mounted.
-drivers() {
-  timeout 120 "${@:2}" "$out/$1$suffix" | tee "$out/$1.out" &&
-    { [[ $1 == upstream ]] || grep -a "aws-ebs's pattern matches what is not mounted: true" "$out/$1.out"; }
-}
 # race NAME PACKAGE
 race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test" -test.v; }
 api() {
@@ -109,9 +104,7 @@ check generated generated
 export CGO_ENABLED=0
 check build build
 ours="replace github.com/kubernetes-csi/csi-proxy/v2 => $root/client/go"
-check build-driver library_program ours ./driver "$ours"
 check build-steps library_program ours-steps ./library "$ours"
-[[ $windows == no ]] || check build-library-driver library_program upstream ./driver
 check tests tests "${run[@]}" "$out/tests/go.test$suffix" -test.v
 check nodes tests "${run[@]}" "$out/tests/node.test$suffix" -test.v
 check storage tests "${run[@]}" "$out/tests/storage.test$suffix" -test.v
@@ -121,7 +114,6 @@ if [[ $windows == no ]]; then
   check api api
   scenario=$root/integration/wine/node/peer/scenario.textproto
   export CSI_PROXY_LIBRARY=$out/$(basename "$library")
-  check driver drivers ours env "CSI_PROXY_SCENARIO=$scenario"
   check steps timeout 60 env "CSI_PROXY_SCENARIO=$scenario" "$out/ours-steps" -documented
   unset CSI_PROXY_LIBRARY
 fi
@@ -137,8 +129,6 @@ if [[ $windows == yes ]]; then
   "${run[@]}" --session-start >/dev/null
   check node program calls -mode=node
   export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/scenario.textproto
-  check driver drivers ours "${run[@]}"
-  check library-driver drivers upstream "${run[@]}"
   check steps timeout 120 "${run[@]}" "$out/ours-steps.exe" -documented
 fi
 end_checks "Go module"

@@ -3,10 +3,6 @@
 // by tabs: query, object, method or refused; the class; the query, or the method; the parameters
 // that were given, each with the type of its VARIANT; the result. No line has a value, queries
 // apart, which hold no secrets. Without the variable nothing is written.
-//
-// Besides there is a line for every further call that goes to WMI's process: connect, next (of what
-// a query finds) and result (of a call that returned at once); and win32, with the function's name
-// in the third column, for a Win32 call that acts on a device, a volume or a file of the node.
 #pragma once
 
 #include <wtypes.h>
@@ -23,8 +19,5 @@ std::string VariantTypeName(VARTYPE type);
 // Thread-safe.
 void RecordCall(absl::string_view kind, absl::string_view class_name, absl::string_view what,
                 absl::string_view parameters, absl::string_view result);
-
-// `function` is a Win32 call.
-inline void RecordWin32(absl::string_view function) { RecordCall("win32", "", function, "", ""); }
 
 }  // namespace csi_proxy::node_double

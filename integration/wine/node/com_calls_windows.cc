@@ -4,7 +4,6 @@
 #include <mutex>
 #include <utility>
 
-#include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/error_info_windows.h"
 #include "server/machine/windows/cim/testing/com_objects_windows.h"
 
@@ -41,7 +40,6 @@ class Enumerator final : public cim::EnumeratorBase {
     if (objects == nullptr || returned == nullptr || count == 0) return WBEM_E_INVALID_PARAMETER;
     *returned = 0;
     const HRESULT ready = Ready(timeout, "Next");
-    RecordCall("next", "", "", "", ready == WBEM_S_TIMEDOUT ? "timed out" : "");
     if (ready != WBEM_S_NO_ERROR) return ready;
     const std::lock_guard lock(mutex_);
     const Objects& found = *query_->result();
@@ -108,7 +106,6 @@ class CallResult final : public cim::CallResultBase {
   HRESULT STDMETHODCALLTYPE GetResultObject(LONG timeout, IWbemClassObject** object) override {
     if (object == nullptr || timeout < kInfinite) return WBEM_E_INVALID_PARAMETER;
     const bool done = pending_->Wait(timeout);
-    RecordCall("result", "", "", "", done ? "" : "timed out");
     if (!done) return WBEM_S_TIMEDOUT;
     const absl::StatusOr<ComPtr<WmiObject>>& result = pending_->result();
     if (!result.ok()) return Fail(result.status(), operation_, path_);

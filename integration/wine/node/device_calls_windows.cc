@@ -6,7 +6,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/open_file_windows.h"
@@ -68,7 +67,6 @@ namespace hooks {
 
 BOOL WINAPI CloseHandle(HANDLE handle) {
   if (!IsFake(handle)) return ::CloseHandle(handle);
-  RecordWin32(__func__);
   const bool closable =
       FindFakeOf<Device>(handle) != nullptr || FindFakeOf<OpenFile>(handle) != nullptr;
   return closable && CloseFake(handle) ? TRUE : Refuse(ERROR_INVALID_HANDLE);
@@ -86,7 +84,6 @@ HANDLE WINAPI CreateFileW(LPCWSTR path, DWORD access, DWORD share, LPSECURITY_AT
     }
     return ::CreateFileW(path, access, share, security, disposition, flags, pattern);
   }
-  RecordWin32(__func__);
   constexpr DWORD kRights = GENERIC_READ | GENERIC_WRITE;
   // Volumes and disks are there and shared, or not opened at all
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew, physical disks and
@@ -112,7 +109,6 @@ BOOL WINAPI DeviceIoControl(HANDLE handle, DWORD code, LPVOID input, DWORD input
     return ::DeviceIoControl(handle, code, input, input_size, output, output_size, returned,
                              overlapped);
   }
-  RecordWin32(__func__);
   if (overlapped != nullptr || returned == nullptr) return Refuse(ERROR_INVALID_PARAMETER);
   *returned = 0;
   const auto* const bytes = static_cast<const uint8_t*>(input);
@@ -126,7 +122,6 @@ BOOL WINAPI DeviceIoControl(HANDLE handle, DWORD code, LPVOID input, DWORD input
 
 BOOL WINAPI FlushFileBuffers(HANDLE handle) {
   if (!IsFake(handle)) return ::FlushFileBuffers(handle);
-  RecordWin32(__func__);
   const auto device = FindFakeOf<Device>(handle);
   if (device == nullptr) return Refuse(ERROR_INVALID_HANDLE);
   // learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers
@@ -138,7 +133,6 @@ BOOL WINAPI FlushFileBuffers(HANDLE handle) {
 BOOL WINAPI ReadFile(HANDLE handle, LPVOID buffer, DWORD size, LPDWORD read,
                      LPOVERLAPPED overlapped) {
   if (!IsFake(handle)) return ::ReadFile(handle, buffer, size, read, overlapped);
-  RecordWin32(__func__);
   const auto device = FindFakeOf<Device>(handle);
   // Only from a place that is given: handles of devices have none of their own here.
   if (device == nullptr || overlapped == nullptr || read == nullptr) {

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/open_file_windows.h"
@@ -132,7 +131,6 @@ NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUT
     return ::NtCreateFile(handle, access, object, io, size, attributes, share, disposition, options,
                           extended, extended_size);
   }
-  RecordWin32(__func__);
   if (!IsKnown(*object, access, share, options)) return kInvalidParameter;
   absl::StatusOr<std::unique_ptr<File>> file = absl::UnknownError("");
   if (root.has_value()) {
@@ -154,7 +152,6 @@ NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUT
 
 BOOL WINAPI GetFileInformationByHandle(HANDLE handle, LPBY_HANDLE_FILE_INFORMATION information) {
   if (!IsFake(handle)) return ::GetFileInformationByHandle(handle, information);
-  RecordWin32(__func__);
   const auto file = FindFakeOf<OpenFile>(handle);
   if (file == nullptr) return Refuse(ERROR_INVALID_HANDLE);
   const auto attributes = file->GetAttributes();
@@ -171,7 +168,6 @@ DWORD WINAPI GetFileType(HANDLE handle) {
 BOOL WINAPI GetFileInformationByHandleEx(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
                                          LPVOID information, DWORD size) {
   if (!IsFake(handle)) return ::GetFileInformationByHandleEx(handle, kind, information, size);
-  RecordWin32(__func__);
   const auto file = FindFakeOf<OpenFile>(handle);
   if (file == nullptr) return Refuse(ERROR_INVALID_HANDLE);
   switch (kind) {
@@ -200,7 +196,6 @@ BOOL WINAPI GetFileInformationByHandleEx(HANDLE handle, FILE_INFO_BY_HANDLE_CLAS
 BOOL WINAPI SetFileInformationByHandle(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
                                        LPVOID information, DWORD size) {
   if (!IsFake(handle)) return ::SetFileInformationByHandle(handle, kind, information, size);
-  RecordWin32(__func__);
   const auto file = FindFakeOf<OpenFile>(handle);
   if (file == nullptr) return Refuse(ERROR_INVALID_HANDLE);
   if (kind != kFileDispositionInfoEx) return Refuse(ERROR_NOT_SUPPORTED);

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/open_file_windows.h"
@@ -157,7 +156,6 @@ namespace hooks {
 
 DWORD WINAPI GetFileAttributesW(LPCWSTR path) {
   if (const auto server = ServerPath(TextOf(path)); server.has_value()) {
-    RecordWin32(__func__);
     return Answer(TheNode().os->Reach(*server)) ? FILE_ATTRIBUTE_DIRECTORY
                                                 : INVALID_FILE_ATTRIBUTES;
   }

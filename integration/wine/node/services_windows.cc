@@ -1,7 +1,6 @@
 #include <string>
 #include <utility>
 
-#include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/error_info_windows.h"
 #include "integration/wine/node/wmi_calls_windows.h"
 #include "server/machine/windows/cim/testing/com_objects_windows.h"
@@ -105,7 +104,6 @@ class Locator final : public cim::Unknown<IWbemLocator> {
     }
     *services = nullptr;
     const std::string name = Bstr::Utf8(resource);
-    RecordCall("connect", name, "", "", "");
     // A client on this computer cannot be another user.
     if (user != nullptr || password != nullptr) {
       return Fail(WBEM_E_LOCAL_CREDENTIALS, "ConnectServer", name);

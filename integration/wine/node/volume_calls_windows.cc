@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/simulated_node.h"
@@ -44,7 +43,6 @@ bool IsOnServer(const std::string& path) {
 namespace hooks {
 
 HANDLE WINAPI FindFirstVolumeW(LPWSTR name, DWORD size) {
-  RecordWin32(__func__);
   absl::StatusOr<std::vector<std::string>> names = TheNode().os->ListVolumes();
   if (!Answer(names)) return INVALID_HANDLE_VALUE;
   auto search = std::make_shared<VolumeSearch>();
@@ -55,13 +53,11 @@ HANDLE WINAPI FindFirstVolumeW(LPWSTR name, DWORD size) {
 }
 
 BOOL WINAPI FindNextVolumeW(HANDLE find, LPWSTR name, DWORD size) {
-  RecordWin32(__func__);
   const auto search = FindFakeOf<VolumeSearch>(find);
   return search != nullptr ? TakeVolume(*search, name, size) : Refuse(ERROR_INVALID_HANDLE);
 }
 
 BOOL WINAPI FindVolumeClose(HANDLE find) {
-  RecordWin32(__func__);
   const bool closable = FindFakeOf<VolumeSearch>(find) != nullptr;
   return closable && CloseFake(find) ? TRUE : Refuse(ERROR_INVALID_HANDLE);
 }
@@ -74,7 +70,6 @@ BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, 
     return ::GetVolumeInformationW(root, label, label_size, serial, component, flags, file_system,
                                    file_system_size);
   }
-  RecordWin32(__func__);
   // The node knows the name of the file system and that it takes no writes, and nothing else.
   if (label != nullptr || serial != nullptr || component != nullptr || file_system == nullptr) {
     return Refuse(ERROR_NOT_SUPPORTED);
@@ -91,7 +86,6 @@ BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE
   if (!IsVolumeRoot(volume) && !IsOnServer(volume)) {
     return ::GetDiskFreeSpaceExW(root, available, total, free);
   }
-  RecordWin32(__func__);
   const absl::StatusOr<machine::VolumeSpace> space = TheNode().os->GetSpace(volume);
   if (!Answer(space)) return FALSE;
   if (available != nullptr) available->QuadPart = space->available_bytes;
@@ -101,7 +95,6 @@ BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE
 }
 
 BOOL WINAPI GetVolumePathNamesForVolumeNameW(LPCWSTR volume, LPWCH paths, DWORD size, PDWORD used) {
-  RecordWin32(__func__);
   const absl::StatusOr<std::vector<std::string>> points =
       TheNode().os->ListMountPoints(TextOf(volume));
   if (!Answer(points)) return FALSE;
@@ -116,12 +109,10 @@ BOOL WINAPI GetVolumePathNamesForVolumeNameW(LPCWSTR volume, LPWCH paths, DWORD 
 }
 
 BOOL WINAPI SetVolumeMountPointW(LPCWSTR directory, LPCWSTR volume) {
-  RecordWin32(__func__);
   return Answer(TheNode().os->SetMountPoint(TextOf(directory), TextOf(volume)));
 }
 
 BOOL WINAPI DeleteVolumeMountPointW(LPCWSTR directory) {
-  RecordWin32(__func__);
   return Answer(TheNode().os->DeleteMountPoint(TextOf(directory)));
 }
 

@@ -7,10 +7,8 @@ godebug winsymlink=0
 
 require (
 	csi-proxy.example/drivers/orders v0.0.0
-	github.com/kubernetes-csi/csi-proxy v1.3.0
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
 	github.com/kubernetes-csi/csi-proxy/v2 v2.0.0-alpha.2
-	google.golang.org/protobuf v1.36.0
 )
 
 require (
@@ -25,13 +23,9 @@ require (
 	golang.org/x/text v0.21.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20241216192217-9240e9c98484 // indirect
 	google.golang.org/grpc v1.69.2 // indirect
+	google.golang.org/protobuf v1.36.0 // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect
 )
-
-// The release's module names no version of its client, which lies beside it.
-replace github.com/kubernetes-csi/csi-proxy/client => github.com/kubernetes-csi/csi-proxy/client v1.3.0
-
-replace google.golang.org/genproto => google.golang.org/genproto v0.0.0-20241118233622-e639e219e697
 
 // This module is in this repository, and needs no other.
 replace csi-proxy.example/drivers/orders => ../../../drivers/orders

@@ -43,7 +43,6 @@ func must[T any](made T, err error) T {
 }
 
 func main() {
-	drivers := flag.Bool("drivers", false, "lead the node through what drivers call")
 	documented := flag.Bool("documented", false, "expect what is documented, not the library's quirks")
 	flag.Parse()
 	quirks := steps.Quirks{SecondMountFails: true, NoMBR: true}
@@ -57,9 +56,6 @@ func main() {
 		must(smb.New(smbapi.New(), files)),
 		must(iscsi.New(iscsiapi.New())),
 		must(system.New(systemapi.New())),
-	}
-	if *drivers {
-		steps.Drivers("by the library", led, steps.NoFiles{})
 	}
 	steps.Main("by the library", led, quirks)
 }

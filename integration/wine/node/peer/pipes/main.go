@@ -9,14 +9,12 @@ import (
 	"time"
 
 	diskapi "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
-	filesapi "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	iscsiapi "github.com/kubernetes-csi/csi-proxy/client/api/iscsi/v1alpha2"
 	smbapi "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 	systemapi "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
 	volumeapi "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 	closestapi "github.com/kubernetes-csi/csi-proxy/client/api/volume/v2alpha1"
 	disk "github.com/kubernetes-csi/csi-proxy/client/groups/disk/v1"
-	filesystem "github.com/kubernetes-csi/csi-proxy/client/groups/filesystem/v1"
 	iscsi "github.com/kubernetes-csi/csi-proxy/client/groups/iscsi/v1alpha2"
 	smb "github.com/kubernetes-csi/csi-proxy/client/groups/smb/v1"
 	system "github.com/kubernetes-csi/csi-proxy/client/groups/system/v1alpha1"
@@ -54,47 +52,12 @@ func open[T any](newClient func() (*T, error)) *T {
 
 func main() {
 	release := flag.Bool("release", false, "the Go release serves the pipes")
-	drivers := flag.Bool("drivers", false, "lead it through what drivers call")
 	flag.Parse()
 	served := &node{
 		open(disk.NewClient), open(volume.NewClient), open(closest.NewClient), open(smb.NewClient), open(iscsi.NewClient),
 		open(system.NewClient),
 	}
-	switch {
-	case *drivers && *release:
-		steps.Drivers("over the pipes", served, steps.NoFiles{})
-	case *drivers:
-		steps.Drivers("over the pipes", served, files{open(filesystem.NewClient)})
-	default:
-		steps.Main("over the pipes", served, steps.Quirks{SecondMountFails: *release, NoMBR: *release})
-	}
-}
-
-type files struct{ client *filesystem.Client }
-
-func (f files) PathExists(path string) (bool, error) {
-	r, err := f.client.PathExists(ctx, &filesapi.PathExistsRequest{Path: path})
-	return r.GetExists(), err
-}
-
-func (f files) IsSymlink(path string) (bool, error) {
-	r, err := f.client.IsSymlink(ctx, &filesapi.IsSymlinkRequest{Path: path})
-	return r.GetIsSymlink(), err
-}
-
-func (f files) Mkdir(path string) error {
-	_, err := f.client.Mkdir(ctx, &filesapi.MkdirRequest{Path: path})
-	return err
-}
-
-func (f files) Rmdir(path string) error {
-	_, err := f.client.Rmdir(ctx, &filesapi.RmdirRequest{Path: path, Force: true})
-	return err
-}
-
-func (f files) CreateSymlink(source, target string) error {
-	_, err := f.client.CreateSymlink(ctx, &filesapi.CreateSymlinkRequest{SourcePath: source, TargetPath: target})
-	return err
+	steps.Main("over the pipes", served, steps.Quirks{SecondMountFails: *release, NoMBR: *release})
 }
 
 func (n *node) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {

@@ -98,10 +98,6 @@ func Main(name string, node Node, quirks Quirks) {
 	for _, part := range []func(){r.disks, r.volume, r.smb, r.iscsi, r.system} {
 		part()
 	}
-	r.exit(name)
-}
-
-func (r *run) exit(name string) {
 	fmt.Printf("%s: %d steps, %d as they should be\n", name, r.steps, r.steps-r.failed)
 	if r.failed > 0 {
 		os.Exit(1)

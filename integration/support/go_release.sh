@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Builds the Go release of the service for Windows, in its own module and with its own sums.
+#
+#   integration/support/go_release.sh OUT.exe [FLAG OF go build...]
+set -euo pipefail
+out=$(realpath -m "$1")
+release=github.com/kubernetes-csi/csi-proxy@v1.3.0
+sum=h1:M4HsWhoPeMpuNjU43q3UkXQBMk6qAt5HiRNjRqTNs3c=
+client=github.com/kubernetes-csi/csi-proxy/client
+cd /
+downloaded=$(go mod download -json "$release")
+[[ $(jq -r .Sum <<<"$downloaded") == "$sum" ]] || { echo "$release is another one" >&2; exit 1; }
+cd "$(jq -r .Dir <<<"$downloaded")"
+work=$(mktemp -d)
+trap 'rm -r "$work"' EXIT
+install -m 644 go.mod "$work/release.mod"
+install -m 644 go.sum "$work/release.sum"
+# Its module names no version of its client, which lies beside it.
+go mod edit "-replace=$client=$client@v1.3.0" "$work/release.mod"
+cat >>"$work/release.sum" <<END
+$client v1.3.0 h1:c8JAHmspuI5w+/IBuspdartuFIZ0LcKOvz6lbHyi7WQ=
+$client v1.3.0/go.mod h1:SfK4HVKQdMH5KrffivddAWgX5hl3P5KmnuOTBbDNboU=
+END
+CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -mod=readonly "-modfile=$work/release.mod" "${@:2}" -o "$out" ./cmd/csi-proxy
