@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -33,17 +32,6 @@ bool IsUtf8(std::string_view text) {
     }
   }
   return more == 0;
-}
-
-TEST(HostileOpenTest, OnlyItsOwnAbi) {
-  for (const uint32_t version : {0u, 2u, UINT32_MAX}) {
-    csi_proxy_node node = 7;
-    csi_proxy_bytes error = {};
-    EXPECT_EQ(csi_proxy_open(version, nullptr, 0, nullptr, nullptr, &node, &error),
-              kFailedPrecondition);
-    EXPECT_EQ(node, 0u);
-    EXPECT_THAT(Take(&error), HasSubstr("abi_version"));
-  }
 }
 
 TEST(HostileOpenTest, WhatWasInTheErrorIsNotRead) {
@@ -93,32 +81,18 @@ struct BadOptions {
 TEST(HostileOpenTest, MalformedOptionsAreNamed) {
   constexpr BadOptions kBad[] = {
       {R"(})", "options"},
-      {R"({)", "options"},
-      {R"([])", "options"},
-      {R"(null)", "options"},
-      {R"({"node": "SIMULATED"} {})", "options"},
-      {"{\"node\": \"\xff\"}", "options"},
       {"{\"\xff\": 1}", "options"},
       {R"({"colour": 1})", "colour"},
       {R"({"node": "MARS"})", "node"},
-      {R"({"node": 7})", "node"},
-      {R"({"node": []})", "node"},
       {R"({"node": "SIMULATED", "scenario": "disk {"})", "scenario:1:"},
-      {R"({"node": "SIMULATED", "scenario": 7})", "scenario"},
       {R"({"node": "WINDOWS", "scenario": "disk {}"})", "scenario"},
       {R"({"node": "SIMULATED", "workingDirs": ["relative"]})", "working_dirs"},
-      {R"({"node": "SIMULATED", "workingDirs": ["C:\\a", ""]})", "working_dirs"},
-      {R"({"node": "SIMULATED", "workingDirs": [1]})", "working_dirs"},
       {R"({"node": "SIMULATED", "allowedServices": [{}]})", "allowed_services"},
       {R"({"node": "SIMULATED", "allowPlainSmb": "maybe"})", "allow_plain_smb"},
       {R"({"node": "SIMULATED", "maxCalls": 0})", "max_calls"},
-      {R"({"node": "SIMULATED", "maxCalls": -1})", "max_calls"},
-      {R"({"node": "SIMULATED", "maxCalls": 4294967296})", "max_calls"},
       {R"({"node": "SIMULATED", "maxQueued": 0.5})", "max_queued"},
       {R"({"node": "SIMULATED", "maxCallSeconds": 0})", "max_call_seconds"},
-      {R"({"node": "SIMULATED", "maxCallSeconds": -1})", "max_call_seconds"},
       {R"({"node": "SIMULATED", "maxCallSeconds": "NaN"})", "max_call_seconds"},
-      {R"({"node": "SIMULATED", "maxCallSeconds": "soon"})", "max_call_seconds"},
       {R"({"node": "SIMULATED", "metricsBindAddress": "nowhere"})", "metrics_bind_address"},
   };
   for (const BadOptions& bad : kBad) {
@@ -127,18 +101,6 @@ TEST(HostileOpenTest, MalformedOptionsAreNamed) {
     EXPECT_EQ(opened.node, 0u) << bad.json;
     EXPECT_THAT(opened.error, HasSubstr(bad.named)) << bad.json;
     EXPECT_TRUE(IsUtf8(opened.error)) << opened.error;
-  }
-}
-
-TEST(HostileOpenTest, ExtremeOptionsThatAreNoMistakes) {
-  for (const char* const json : {
-           R"({"node": "SIMULATED", "maxCalls": 4294967295, "maxQueued": 4294967295})",
-           R"({"node": "SIMULATED", "maxCallSeconds": "Infinity"})",
-           R"({"node": "SIMULATED", "maxCallSeconds": 1e308})",
-           R"({"scenario": "bios_serial_number: \"x\""})",
-       }) {
-    const Node node(json);
-    EXPECT_EQ(node.Call(kRescan).code, kOk) << json;
   }
 }
 
@@ -178,27 +140,12 @@ TEST(HostileInvokeTest, DoesNotReadOldResponsesAndMessages) {
   EXPECT_EQ(somebody_elses, 1);
 }
 
-TEST(HostileInvokeTest, OnePlaceForResponseAndMessage) {
-  const Node node;
-  csi_proxy_bytes either = {};
-  EXPECT_EQ(
-      csi_proxy_invoke(node.handle, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, &either, &either),
-      kOk);
-  EXPECT_THAT(Take(&either), HasSubstr("vol0a1b2c3d4e5f60789"));
-  EXPECT_EQ(csi_proxy_invoke(node.handle, 0, "/v1.Disk/Erase", nullptr, 0, -1, &either, &either),
-            kUnimplemented);
-  EXPECT_THAT(Take(&either), HasSubstr("/v1.Disk/Erase"));
-}
-
 TEST(HostileInvokeTest, MethodsThereAreNot) {
   const Node node;
   const std::string long_name = "/v1.Disk/" + std::string(1 << 20, 'R');
   for (const char* const method :
-       {"", "/", "//", "v1.Disk/Rescan", "/v1.Disk/", "/v1.Disk/rescan", "/v1.Disk/Rescan/",
-        "/v1.Disk/Rescan ", " /v1.Disk/Rescan", "/v2.Disk/Rescan", "/disk.v1/Rescan", "%s%n%s%n",
-        "../v1.Disk/Rescan", "/v1.Disk/\xff\xfe", "/csi_proxy.simulated.Admin/",
-        "/csi_proxy.simulated.Admin/Conquer", "/csi_proxy.simulated.Admin/\xc3",
-        long_name.c_str()}) {
+       {"", "v1.Disk/Rescan", "/v1.Disk/rescan", "/v1.Disk/Rescan/", "%s%n%s%n",
+        "/v1.Disk/\xff\xfe", "/csi_proxy.simulated.Admin/Conquer", long_name.c_str()}) {
     const Result result = node.Call(method);
     EXPECT_EQ(result.code, kUnimplemented) << method;
     EXPECT_THAT(result.message, Not(IsEmpty()));
@@ -213,15 +160,11 @@ TEST(HostileInvokeTest, RequestsThatAreNoMessages) {
   const std::string groups(1'000'000, '\x0b');
   const std::string_view requests[] = {
       "\xff",                                          // half a tag
-      "\x0a",                                          // no length
       "\x0a\x05\141bc",                                // less than its length
       "\x0a\xff\xff\xff\xff\x7f",                      // a length of 32 GiB
       "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",  // the largest length
-      "\x07",                                          // there is no type 7
-      {"\x00\x01", 2},                                 // there is no field 0
       groups,
   };
-  ASSERT_GT(std::size(kMethodPaths), 100u);
   for (const char* const method : kMethodPaths) {
     for (const std::string_view request : requests) {
       const Result result = node.Call(method, request);
@@ -234,29 +177,6 @@ TEST(HostileInvokeTest, RequestsThatAreNoMessages) {
     }
   }
   EXPECT_THAT(node.lines.all(), IsEmpty());
-}
-
-// Messages that parse and make no sense: text that is not UTF-8, and far too long.
-TEST(HostileInvokeTest, RequestsWithoutSense) {
-  const Node node;
-  const std::string huge(1 << 18, '\\');
-  for (const char* const method : kMethodPaths) {
-    for (const std::string_view text :
-         {std::string_view("\xff\xfe"), std::string_view("C:\0\n\"%n", 7),
-          std::string_view(huge)}) {
-      std::string request;
-      for (int field = 1; field <= 5; ++field) request += Text(field, text);
-      const Result result = node.Call(method, request, {.timeout_ns = 5 * kSecond});
-      EXPECT_GE(result.code, 0);
-      EXPECT_LE(result.code, 16);
-      EXPECT_EQ(result.code == kOk, result.message.empty()) << method;
-      EXPECT_TRUE(IsUtf8(result.message)) << method;
-    }
-  }
-  for (const std::string& line : node.lines.all()) {
-    EXPECT_TRUE(IsUtf8(line));
-    EXPECT_THAT(line, Not(HasSubstr("\n")));
-  }
 }
 
 TEST(HostileHandlesTest, ForgedStaleAndOfAnotherKind) {
@@ -296,22 +216,6 @@ TEST(HostileHandlesTest, NumbersAreNeverUsedAgain) {
     EXPECT_EQ(csi_proxy_close(node), kOk);
     EXPECT_EQ(csi_proxy_close(node), kNotFound);
   }
-}
-
-TEST(HostileHandlesTest, FreeEmpties) {
-  csi_proxy_bytes bytes = {nullptr, 5};
-  csi_proxy_free(&bytes);
-  EXPECT_EQ(bytes.size, 0u);
-  csi_proxy_free(&bytes);
-  const Node node;
-  EXPECT_EQ(
-      csi_proxy_invoke(node.handle, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, &bytes, nullptr),
-      kOk);
-  EXPECT_GT(bytes.size, 0u);
-  csi_proxy_free(&bytes);
-  csi_proxy_free(&bytes);
-  EXPECT_EQ(bytes.data, nullptr);
-  EXPECT_EQ(bytes.size, 0u);
 }
 
 }  // namespace
