@@ -1,7 +1,6 @@
 #include "api/lock.h"
 
-#include <algorithm>
-#include <utility>
+#include <cstdint>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -13,8 +12,8 @@ namespace csi_proxy::api {
 namespace {
 
 constexpr absl::string_view kHeader =
-    "# What clients see of each released version. Written by `lock_tool --add`, never by hand: a\n"
-    "# line that changes here breaks drivers that are running. See README.md.\n";
+    "# A fingerprint of what clients see of each released version. Written by `lock_tool --add`,\n"
+    "# never by hand: a line that changes here breaks drivers that are running. See README.md.\n";
 
 void AddEnum(const pb::EnumDescriptor& type, Facts* facts) {
   const std::string name = LocalName(type);
@@ -54,44 +53,27 @@ void AddService(const pb::ServiceDescriptor& service, Facts* facts) {
   }
 }
 
-// Returns the sections by group, then by age.
-std::vector<const Lock::value_type*> InOrder(const Lock& lock) {
-  std::vector<const Lock::value_type*> sections;
-  for (const Lock::value_type& section : lock) sections.push_back(&section);
-  std::sort(sections.begin(), sections.end(), [](const auto* a, const auto* b) {
-    const std::pair<std::string, std::string> x = absl::StrSplit(a->first, '/');
-    const std::pair<std::string, std::string> y = absl::StrSplit(b->first, '/');
-    return x.first != y.first ? x.first < y.first : IsOlder(x.second, y.second);
-  });
-  return sections;
-}
-
-void CompareFacts(const std::string& version, const Facts& locked, const Facts& current,
-                  std::vector<std::string>* differences) {
-  for (const auto& [key, value] : locked) {
-    const auto now = current.find(key);
-    if (now == current.end()) {
-      differences->push_back(absl::StrCat(version, ": removed: ", key, " (", value, ")"));
-    } else if (now->second != value) {
-      differences->push_back(
-          absl::StrCat(version, ": changed: ", key, " from (", value, ") to (", now->second, ")"));
+// FNV-1a, 64 bits (https://datatracker.ietf.org/doc/html/draft-eastlake-fnv): an edit made by
+// mistake changes it; nobody has to be kept from making one that does not.
+std::string FingerprintOf(const Facts& facts) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const auto& [key, value] : facts) {
+    for (const char c : absl::StrCat(key, " = ", value, "\n")) {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
     }
   }
-  for (const auto& [key, value] : current) {
-    if (!locked.contains(key)) {
-      differences->push_back(absl::StrCat(version, ": added: ", key, " (", value, ")"));
-    }
-  }
+  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
 }
 
 std::vector<std::string> ChangesOfLocked(const Lock& locked, const Lock& current) {
   std::vector<std::string> differences;
-  for (const auto& [version, facts] : locked) {
+  for (const auto& [version, fingerprint] : locked) {
     const auto now = current.find(version);
     if (now == current.end()) {
-      differences.push_back(absl::StrCat(version, ": removed: the whole version"));
-    } else {
-      CompareFacts(version, facts, now->second, &differences);
+      differences.push_back(absl::StrCat(version, ": removed"));
+    } else if (now->second != fingerprint) {
+      differences.push_back(absl::StrCat(version, ": changed, and released versions stay: see ",
+                                         "`git diff` of ", version, "/api.proto"));
     }
   }
   return differences;
@@ -113,52 +95,35 @@ Lock LockOf(const Files& files) {
   Lock lock;
   for (const Group& group : files.groups()) {
     for (const Version& version : group.versions) {
-      lock[absl::StrCat(group.name, "/", version.name)] = FactsOf(*version.file);
+      lock[absl::StrCat(group.name, "/", version.name)] = FingerprintOf(FactsOf(*version.file));
     }
   }
   return lock;
 }
 
 std::string FormatLock(const Lock& lock) {
-  std::string text(kHeader);
-  for (const Lock::value_type* section : InOrder(lock)) {
-    absl::StrAppend(&text, "\n[", section->first, "]\n");
-    for (const auto& [key, value] : section->second) {
-      absl::StrAppend(&text, key, " = ", value, "\n");
-    }
-  }
-  return text;
+  return absl::StrCat(kHeader, "\n", absl::StrJoin(lock, "\n", absl::PairFormatter(" ")), "\n");
 }
 
 absl::StatusOr<Lock> ParseLock(absl::string_view text) {
   Lock lock;
-  Facts* section = nullptr;
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
     absl::ConsumeSuffix(&line, "\r");
     if (line.empty() || line[0] == '#') continue;
-    const auto fail = [&](absl::string_view reason) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("released.lock:", number, ": ", reason, ": ", line));
-    };
-    if (line.front() == '[' && line.back() == ']') {
-      const auto [added, is_new] = lock.try_emplace(std::string(line.substr(1, line.size() - 2)));
-      if (!is_new) return fail("a second section of this version");
-      section = &added->second;
-      continue;
+    const std::vector<std::string> parts = absl::StrSplit(line, ' ');
+    if (parts.size() != 2 || !lock.emplace(parts[0], parts[1]).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "released.lock:", number, ": is not one group/version with a fingerprint: ", line));
     }
-    const std::vector<std::string> fact = absl::StrSplit(line, absl::MaxSplits(" = ", 1));
-    if (fact.size() != 2) return fail("neither [group/version] nor key = value");
-    if (section == nullptr) return fail("this stands before the first [group/version]");
-    if (!section->emplace(fact[0], fact[1]).second) return fail("said twice");
   }
   return lock;
 }
 
 std::vector<std::string> Differences(const Lock& locked, const Lock& current) {
   std::vector<std::string> differences = ChangesOfLocked(locked, current);
-  for (const auto& [version, facts] : current) {
+  for (const auto& [version, fingerprint] : current) {
     if (locked.contains(version)) continue;
     differences.push_back(
         absl::StrCat(version, ": not in the lock; when it is ready for release, lock it with ",
