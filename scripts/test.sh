@@ -68,7 +68,7 @@ done
 out=build/test
 rm -rf "$out"
 mkdir -p "$out"
-touch "$out"/{passed,failed,again,second}
+touch "$out"/{passed,failed,again,second,seconds}
 
 # The steps: tier | lane | what is fetched from outside (scripts/reach.sh) | name | command. Steps of lane 0 run alone, in order, before the others. Then lanes 1 and
 # 2 run side by side, each in order. Lane 1 never runs ninja, lane 2 has its own Wine prefix, and no folder of
@@ -119,6 +119,8 @@ log_of() { echo "$out/${1//[^A-Za-z0-9]/_}.log"; }
 failed_tests() { sed -nE 's/^[[:space:]]*[0-9]+ - (.*) \([A-Za-z].*\).*/\1/p' "$1"; }
 # Prints how many tests ctest has run and how many have failed; nothing for another command.
 counts() { sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\2 \1/p' "$1"; }
+# Prints the seconds and the name of each test that ctest has run.
+seconds() { sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec.*/\2 \1/p' "$1"; }
 
 # step NAME COMMAND [NEEDS]: counts a step, or each test of ctest. `again` runs again what has failed.
 step() {
@@ -127,7 +129,12 @@ step() {
   echo "== $1"
   if run "$log" "$2"; then bad=0; else echo "$1|$2|${3-}" >>"$out/again"; fi
   [[ $2 != ctest* ]] || counted=$(counts "$log")
-  [[ -z $counted ]] || read -r all bad <<<"$counted"
+  if [[ -n $counted ]]; then
+    read -r all bad <<<"$counted"
+    seconds "$log" >>"$out/seconds"
+  else
+    echo "$((SECONDS - since)) $1" >>"$out/seconds"
+  fi
   echo $((all - bad)) >>"$out/passed"
   echo "-- $1: $([[ $bad == 0 ]] || echo "$bad FAILED, ")$((SECONDS - since)) s"
 }
@@ -227,5 +234,7 @@ sed 's/^/failed: /' "$out/failed"
 if grep -q 'cannot be fetched from here' "$out/failed"; then
   echo "Every other step works without. Those that fetch nothing:$(awk -F' *[|] *' '$3 == "-" { printf " %s;", $4 }' <<<"$table")"
 fi
+echo "the ten dearest, in seconds:"
+sort -rn "$out/seconds" | sed -n 1,10p
 echo "$(awk '{ n += $1 } END { print n + 0 }' "$out/passed") passed, $(wc -l <"$out/failed") failed"
 [[ ! -s $out/failed ]]
