@@ -7,7 +7,6 @@ require (
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
 	github.com/kubernetes-csi/csi-proxy/v2 v2.0.0
 	golang.org/x/tools v0.45.0
-	google.golang.org/grpc v1.64.1
 	google.golang.org/protobuf v1.33.0
 )
 
@@ -21,6 +20,7 @@ require (
 	golang.org/x/sys v0.44.0 // indirect
 	golang.org/x/text v0.37.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20240318140521-94a12d6c2237 // indirect
+	google.golang.org/grpc v1.64.1 // indirect
 )
 
 replace (

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# The Go module client/go: its tests; every rpc of every version through its connection, answered by
-# the library and by the service alike; what it exports compared with the Go library whose place it
-# takes; and the program that leads that library through the steps of wine/node/peer, compiled with our
-# module.
+# The Go module client/go: its tests; every rpc of every version through its connection; what it
+# exports compared with the Go library whose place it takes; and the program that leads that library
+# through the steps of wine/node/peer, compiled with our module.
 #
 #   integration/peers/go/run.sh              on Linux, where only our module can be
 #   integration/peers/go/run.sh --windows    the Windows library and service, under Wine, and the
@@ -117,8 +116,7 @@ if [[ $windows == no ]]; then
   check steps timeout 60 env "CSI_PROXY_SCENARIO=$scenario" "$out/ours-steps" -documented
   unset CSI_PROXY_LIBRARY
 fi
-check embedded program calls -mode=embedded -cases=cases.json "-rounds=${ROUNDS:-5}"
-check both program calls -mode=both -cases=cases.json "-rounds=${ROUNDS:-5}" "-service=$at$(basename "$service")"
+check embedded program calls -cases=cases.json
 check example program mount -mode=embedded
 # This machine as the node, through doubles of WMI and of Win32, by the library that nodes get.
 if [[ $windows == yes ]]; then
@@ -127,7 +125,6 @@ if [[ $windows == yes ]]; then
   run=("$root/integration/wine/node_run")
   cp integration/wine/node/peer/scenario.textproto "$out/"
   "${run[@]}" --session-start >/dev/null
-  check node program calls -mode=node
   export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/scenario.textproto
   check steps timeout 120 "${run[@]}" "$out/ours-steps.exe" -documented
 fi

@@ -67,12 +67,4 @@ for release in v1.0.2 v1.1.3 v1.3.0; do
   stop
   sleep 1
 done
-
-# Connections that the client's pipe library opens and nobody uses.
-build v1.3.0 ./abandon abandon
-serve abandon --max-connections=6000 --client-share=100 --preface-timeout=10s
-if ! timeout 300 "$wine" "$out/abandon.exe" -abandoned 5000 -callers 8 -deadline 10s; then
-  failed=1
-  tail -n 20 "$out/abandon.server.log"
-fi
 exit $failed
