@@ -77,32 +77,30 @@ func ExampleNewNode() {
 	// Output: vol0a1b2c3d
 }
 
-// The cloud makes the disk larger, and the driver the volume.
+// The cloud makes the disk larger, which the node notices at a rescan or a restart.
 func ExampleNode_GrowDisk() {
 	node := csiproxytest.NewNode(t, "")
-	driver := newDriver(node)
-	ctx := context.Background()
-	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol1"})
-	if err := driver.stage(ctx, "vol-1", staging); err != nil {
-		t.Fatalf("stage: %v", err)
-	}
+	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
 	node.GrowDisk(disk, 20<<30)
-	size, err := driver.expand(ctx, staging)
-	fmt.Println(size>>30, "GiB", err)
-	// Output: 20 GiB <nil>
+	if _, err := diskv1.NewDiskClient(node).Rescan(context.Background(), &diskv1.RescanRequest{}); err != nil {
+		t.Fatalf("rescan: %v", err)
+	}
+	state := node.State()
+	fmt.Println(state.Disk(disk).SizeBytes>>30, "GiB")
+	// Output: 20 GiB
 }
 
-// The first format fails; the kubelet calls again.
+// The first call fails; the kubelet calls again.
 func ExampleNode_InjectFault() {
 	node := csiproxytest.NewNode(t, "")
-	driver := newDriver(node)
-	ctx := context.Background()
-	node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol1"})
-	node.InjectFault(csiproxytest.Fault{Operation: "volume.FormatVolume", Times: 1, Code: codes.Internal, WindowsError: 5})
-	fmt.Println(driver.stage(ctx, "vol-1", staging))
-	fmt.Println(driver.stage(ctx, "vol-1", staging))
+	disks, ctx := diskv1.NewDiskClient(node), context.Background()
+	node.InjectFault(csiproxytest.Fault{Operation: "disk.PartitionDisk", Times: 1, Code: codes.Internal, WindowsError: 5})
+	for i := 0; i < 2; i++ {
+		_, err := disks.PartitionDisk(ctx, &diskv1.PartitionDiskRequest{DiskNumber: 1})
+		fmt.Println(err)
+	}
 	// Output:
-	// format: rpc error: code = Internal desc = volume.FormatVolume failed: Access is denied. (error 0x5)
+	// rpc error: code = Internal desc = disk.PartitionDisk failed: Access is denied. (error 0x5)
 	// <nil>
 }
 
@@ -153,19 +151,19 @@ func ExampleNode_Reboot() {
 // A share's password changes: the mapping breaks, and the driver makes it anew with the next one.
 func ExampleNode_SetSMBPassword() {
 	node := csiproxytest.NewNode(t, "")
-	driver := newShareDriver(node)
+	driver := newDriver(node)
 	ctx := context.Background()
-	fmt.Println(driver.stage(ctx, share, staging, `EXAMPLE\storage`, "correct horse"))
+	fmt.Println(driver.stageShare(ctx, share, staging, `EXAMPLE\storage`, "correct horse"))
 	node.AssertMapped(share, `EXAMPLE\storage`)
 	node.AssertLink(staging, share)
 
 	node.SetSMBPassword("fileserver.example", `EXAMPLE\storage`, "battery staple")
 	state := node.State()
 	fmt.Println("broken:", state.Mapping(share).Broken)
-	fmt.Println(driver.stage(ctx, share, staging, `EXAMPLE\storage`, "battery staple"))
+	fmt.Println(driver.stageShare(ctx, share, staging, `EXAMPLE\storage`, "battery staple"))
 	node.AssertMapped(share, `EXAMPLE\storage`)
 
-	fmt.Println(driver.publish(ctx, staging, target), driver.remove(ctx, target), driver.unstage(ctx, share, staging))
+	fmt.Println(driver.publish(ctx, staging, target), driver.unpublish(ctx, target), driver.unstageShare(ctx, staging))
 	node.AssertNotMapped(share)
 	node.AssertAbsent(staging)
 	// Output:

@@ -2,7 +2,6 @@ package csiproxytest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -34,8 +33,8 @@ func TestParallelTestsHaveNodesOfTheirOwn(t *testing.T) {
 			size := uint64(i+1) << 30
 			disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: size, SerialNumber: "vol1"})
 			if i%2 == 1 {
-				node.InjectFault(csiproxytest.Fault{Operation: "volume.FormatVolume", Code: codes.Aborted})
-				if err := driver.stage(ctx, "vol-1", staging); status.Code(errors.Unwrap(err)) != codes.Aborted {
+				node.InjectFault(csiproxytest.Fault{Operation: "storage.StageVolume", Code: codes.Aborted})
+				if err := driver.stage(ctx, "vol-1", staging); status.Code(err) != codes.Aborted {
 					t.Fatal(err)
 				}
 				node.ClearFaults()
