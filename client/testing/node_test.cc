@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "csi_proxy/disk/v1/client.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/smb/v1/client.h"
-#include "csi_proxy/volume/v1/client.h"
+#include "csi_proxy/storage/v1alpha1/client.h"
 
 namespace csi_proxy {
 namespace {
@@ -36,81 +35,38 @@ SimulatedNode NewNode(absl::string_view scenario = "") {
   return SimulatedNode::Create(scenario, Quiet()).value();
 }
 
-// Makes aws-ebs-csi-driver's calls, in its order (pkg/mounter/mount_windows.go).
+// A driver over the group storage.
 class Driver {
  public:
-  explicit Driver(const std::shared_ptr<Connection>& node)
-      : disks_(node), files_(node), volumes_(node) {}
+  explicit Driver(const std::shared_ptr<Connection>& node) : files_(node), storage_(node) {}
 
   absl::Status Stage(uint32_t disk, const std::string& staging) {
-    filesystem::v1::MkdirRequest mkdir;
-    mkdir.set_path(staging);
-    if (auto made = files_.Mkdir(mkdir); !made.ok()) return made.status();
-    disk::v1::PartitionDiskRequest partition;
-    partition.set_disk_number(disk);
-    if (auto done = disks_.PartitionDisk(partition); !done.ok()) return done.status();
-    if (absl::Status status = SetOnline(disk, true); !status.ok()) return status;
-    volume::v1::ListVolumesOnDiskRequest list;
-    list.set_disk_number(disk);
-    const auto listed = volumes_.ListVolumesOnDisk(list);
-    if (!listed.ok()) return listed.status();
-    volume::v1::IsVolumeFormattedRequest is_formatted;
-    is_formatted.set_volume_id(listed->volume_ids(0));
-    const auto formatted = volumes_.IsVolumeFormatted(is_formatted);
-    if (!formatted.ok()) return formatted.status();
-    if (!formatted->formatted()) {
-      volume::v1::FormatVolumeRequest format;
-      format.set_volume_id(listed->volume_ids(0));
-      if (auto done = volumes_.FormatVolume(format); !done.ok()) return done.status();
-    }
-    volume::v1::MountVolumeRequest mount;
-    mount.set_volume_id(listed->volume_ids(0));
-    mount.set_target_path(staging);
-    return volumes_.MountVolume(mount).status();
+    storage::v1alpha1::StageVolumeRequest stage;
+    stage.mutable_disk()->set_number(absl::StrCat(disk));
+    stage.set_target_path(staging);
+    return storage_.StageVolume(stage).status();
   }
-
   absl::Status Publish(const std::string& staging, const std::string& target) {
     filesystem::v1::CreateSymlinkRequest link;
     link.set_source_path(staging);
     link.set_target_path(target);
     return files_.CreateSymlink(link).status();
   }
-
   absl::Status Remove(const std::string& path) {
     filesystem::v1::RmdirRequest remove;
     remove.set_path(path);
     remove.set_force(true);
     return files_.Rmdir(remove).status();
   }
-
   absl::Status Unstage(const std::string& staging) {
-    volume::v1::GetVolumeIDFromTargetPathRequest get;
-    get.set_target_path(staging);
-    const auto mounted = volumes_.GetVolumeIDFromTargetPath(get);
-    if (!mounted.ok()) return mounted.status();
-    volume::v1::GetDiskNumberFromVolumeIDRequest get_disk;
-    get_disk.set_volume_id(mounted->volume_id());
-    const auto disk = volumes_.GetDiskNumberFromVolumeID(get_disk);
-    if (!disk.ok()) return disk.status();
-    volume::v1::UnmountVolumeRequest unmount;
-    unmount.set_volume_id(mounted->volume_id());
-    unmount.set_target_path(staging);
-    if (auto done = volumes_.UnmountVolume(unmount); !done.ok()) return done.status();
-    if (absl::Status status = Remove(staging); !status.ok()) return status;
-    return SetOnline(disk->disk_number(), false);
+    storage::v1alpha1::UnstageVolumeRequest unstage;
+    unstage.set_target_path(staging);
+    return storage_.UnstageVolume(unstage).status();
   }
 
  private:
-  absl::Status SetOnline(uint32_t disk, bool online) {
-    disk::v1::SetDiskStateRequest set;
-    set.set_disk_number(disk);
-    set.set_is_online(online);
-    return disks_.SetDiskState(set).status();
-  }
-
-  disk::v1::Client disks_;
   filesystem::v1::Client files_;
-  volume::v1::Client volumes_;
+  storage::v1alpha1::Client storage_;
 };
 
 TEST(SimulatedNodeTest, ADriverStagesPublishesAndGoesBackTwice) {
@@ -156,7 +112,7 @@ TEST(SimulatedNodeTest, NodesOfParallelTestsAreIndependent) {
       const uint64_t size = (i + 1ull) << 30;
       const uint32_t disk = node.AttachDisk({.size_bytes = size}).value();
       if (i % 2 == 1) {
-        ASSERT_TRUE(node.InjectFault({.operation = "volume.FormatVolume",
+        ASSERT_TRUE(node.InjectFault({.operation = "storage.StageVolume",
                                       .code = absl::StatusCode::kAborted})
                         .ok());
         EXPECT_TRUE(absl::IsAborted(driver.Stage(disk, kStaging)));
@@ -248,7 +204,7 @@ TEST(SimulatedNodeTest, ADriverGoesOnAfterAFaultAndARestart) {
   Driver driver(Connect(node.client_options()).value());
   const uint32_t disk = node.AttachDisk({.size_bytes = 1ull << 30}).value();
   ASSERT_TRUE(driver.Stage(disk, kStaging).ok());
-  ASSERT_TRUE(node.InjectFault({.operation = "volume.UnmountVolume",
+  ASSERT_TRUE(node.InjectFault({.operation = "storage.UnstageVolume",
                                 .times = 1,
                                 .code = absl::StatusCode::kInternal})
                   .ok());
