@@ -182,48 +182,6 @@ func TestEmbeddedClose(t *testing.T) {
 	}
 }
 
-func TestEmbeddedNodesAreTheirOwn(t *testing.T) {
-	first, second := new(recorder), new(recorder)
-	conns := []*Conn{connectEmbedded(t, WithLog(first.log)), connectEmbedded(t, WithLog(second.log))}
-	partition := func(conn *Conn, disk uint32) {
-		request := &diskv1.PartitionDiskRequest{DiskNumber: disk}
-		if _, err := diskv1.NewDiskClient(conn).PartitionDisk(context.Background(), request); err != nil {
-			t.Fatal(err)
-		}
-	}
-	partition(conns[0], 1)
-	partition(conns[1], 2)
-	found, err := volumev1.NewVolumeClient(conns[1]).ListVolumesOnDisk(context.Background(), &volumev1.ListVolumesOnDiskRequest{DiskNumber: 1})
-	if len(found.GetVolumeIds()) != 0 {
-		t.Errorf("the other node's volume is here: %v, %v", found, err)
-	}
-	for _, log := range []struct {
-		*recorder
-		has, hasNot string
-	}{{first, "disk_number=1", "disk_number=2"}, {second, "disk_number=2", "disk_number=1"}} {
-		if text := log.text(); !strings.Contains(text, "method=PartitionDisk") || !strings.Contains(text, log.has) || strings.Contains(text, log.hasNot) {
-			t.Errorf("got the log %q, want %s and not %s", text, log.has, log.hasNot)
-		}
-	}
-}
-
-func TestEmbeddedLogsNoSecret(t *testing.T) {
-	const secret = "correct horse"
-	log := new(recorder)
-	conn := connectEmbedded(t, WithLog(log.log))
-	for _, password := range []string{"wrong " + secret, secret} {
-		_, err := smbv1.NewSmbClient(conn).NewSmbGlobalMapping(context.Background(), &smbv1.NewSmbGlobalMappingRequest{
-			RemotePath: `\\fileserver.example\data`, Username: `EXAMPLE\storage`, Password: password,
-		})
-		if (err == nil) != (password == secret) || strings.Contains(fmt.Sprint(err), secret) {
-			t.Errorf("got %v", err)
-		}
-	}
-	if text := log.text(); !strings.Contains(text, "method=NewSmbGlobalMapping") || strings.Contains(text, secret) {
-		t.Errorf("got the log %q", text)
-	}
-}
-
 func TestEmbeddedOptions(t *testing.T) {
 	lock := tempDir(t)
 	conn := connectEmbedded(t,

@@ -8,8 +8,6 @@ import (
 
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 // Auto is the service while it is there, and this process once the service has gone; a connection
@@ -61,41 +59,4 @@ func TestAutoFollowsTheService(t *testing.T) {
 	if err != nil {
 		t.Errorf("the service is back, and a call fails: %v", err)
 	}
-}
-
-// The administrator of the simulated node is reached in both modes.
-func TestTheAdministratorOfBothNodes(t *testing.T) {
-	directory := tempDir(t)
-	startService(t, directory)
-	remote, err := Connect(Remote, WithSocketDir(directory))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer remote.Close()
-	for _, conn := range []*Conn{remote, connectEmbedded(t)} {
-		request := &diskv1.PartitionDiskRequest{DiskNumber: 1}
-		if _, err := diskv1.NewDiskClient(conn).PartitionDisk(context.Background(), request); err != nil {
-			t.Fatalf("%v: %v", conn.Mode(), err)
-		}
-		before, after := dump(t, conn), ""
-		if err := conn.Invoke(context.Background(), "/csi_proxy.simulated.Admin/Reset", &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
-			t.Fatalf("%v: %v", conn.Mode(), err)
-		}
-		if after = dump(t, conn); before == after || after == "" {
-			t.Errorf("%v: the node is not as it was", conn.Mode())
-		}
-	}
-}
-
-// dump returns the simulated node's state.
-func dump(t *testing.T, conn *Conn) string {
-	state := &emptypb.Empty{}
-	if err := conn.Invoke(context.Background(), "/csi_proxy.simulated.Admin/DumpState", &emptypb.Empty{}, state); err != nil {
-		t.Fatalf("%v: %v", conn.Mode(), err)
-	}
-	text, err := proto.Marshal(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

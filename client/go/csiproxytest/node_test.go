@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	smbv1 "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 	systemv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
-	volumev1beta1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1beta1"
 	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -101,49 +99,6 @@ func TestADiskComesAsItIsDescribed(t *testing.T) {
 	}
 }
 
-func TestShares(t *testing.T) {
-	node := csiproxytest.NewNode(t, "")
-	ctx := context.Background()
-	shares := smbv1.NewSmbClient(node)
-	node.AddShare("new.example", "files")
-	node.SetSMBPassword("new.example", `EXAMPLE\me`, "one")
-	request := &smbv1.NewSmbGlobalMappingRequest{RemotePath: `\\new.example\files`, LocalPath: staging, Username: `EXAMPLE\me`, Password: "one"}
-	node.MakeDirectory(path.Dir(strings.ReplaceAll(staging, `\`, "/")))
-	if _, err := shares.NewSmbGlobalMapping(ctx, request); err != nil {
-		t.Fatal(err)
-	}
-	node.AssertMapped(`\\NEW.example\files`, `example\me`)
-	node.AssertLink(staging, `\\new.example\files`)
-	node.BreakMapping(`\\new.example\files`)
-	state := node.State()
-	if !state.Mapping(`\\new.example\files`).Broken {
-		t.Error("the mapping is as it was")
-	}
-	request.LocalPath = ""
-	if _, err := shares.NewSmbGlobalMapping(ctx, request); err != nil {
-		t.Fatal(err)
-	}
-	node.AssertMapped(`\\new.example\files`, `EXAMPLE\me`)
-	node.SetSMBPassword("new.example", `EXAMPLE\me`, "two")
-	state = node.State()
-	if !state.Mapping(`\\new.example\files`).Broken {
-		t.Error("the mapping holds with the old password")
-	}
-	if _, err := shares.RemoveSmbGlobalMapping(ctx, &smbv1.RemoveSmbGlobalMappingRequest{RemotePath: `\\new.example\files`}); err != nil {
-		t.Fatal(err)
-	}
-	node.AssertNotMapped(`\\new.example\files`)
-	node.SetServerReachable("new.example", false)
-	request.Password = "two"
-	if _, err := shares.NewSmbGlobalMapping(ctx, request); err == nil || !strings.Contains(err.Error(), "The network path was not found") {
-		t.Errorf("a server that is cut off: %v", err)
-	}
-	node.SetServerReachable("new.example", true)
-	if _, err := shares.NewSmbGlobalMapping(ctx, request); err != nil {
-		t.Error(err)
-	}
-}
-
 // The paths that the kubelet gives a driver have no drive, and links lead from one to the next.
 func TestPathsLeadWhereTheNodesDo(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
@@ -222,15 +177,6 @@ func TestOptions(t *testing.T) {
 		if (err == nil) != c.want {
 			t.Errorf("%t: %v", c.want, err)
 		}
-	}
-}
-
-// Code that was generated before grpc.ClientConnInterface.
-func TestOldGeneratedCode(t *testing.T) {
-	node := csiproxytest.NewNode(t, "")
-	if _, err := volumev1beta1.NewVolumeClient(node.ClientConn()).ListVolumesOnDisk(context.Background(),
-		&volumev1beta1.ListVolumesOnDiskRequest{DiskId: "1"}); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -172,64 +171,6 @@ func TestContextsEndCalls(t *testing.T) {
 			t.Errorf("%v: %v", c.ctx, err)
 		}
 	}
-}
-
-// Each takes a disk from raw to mounted and back, while others look.
-func TestConcurrentUse(t *testing.T) {
-	g := connect(t)
-	ctx := context.Background()
-	var wait sync.WaitGroup
-	mount := func(number uint32) error {
-		path := fmt.Sprintf(`%s\plugins\disk-%d`, kubelet, number)
-		if _, err := g.disks.PartitionDisk(ctx, &disk.PartitionDiskRequest{DiskNumber: number}); err != nil {
-			return err
-		}
-		listed, err := g.volumes.ListVolumesOnDisk(ctx, &volume.ListVolumesOnDiskRequest{DiskNumber: number})
-		if err != nil || len(listed.VolumeIDs) != 1 {
-			return fmt.Errorf("%v, %v", listed, err)
-		}
-		id := listed.VolumeIDs[0]
-		if _, err := g.volumes.FormatVolume(ctx, &volume.FormatVolumeRequest{VolumeID: id}); err != nil {
-			return err
-		}
-		if _, err := g.files.Mkdir(ctx, &filesystem.MkdirRequest{Path: path}); err != nil {
-			return err
-		}
-		if _, err := g.volumes.MountVolume(ctx, &volume.MountVolumeRequest{VolumeID: id, TargetPath: path}); err != nil {
-			return err
-		}
-		at, err := g.volumes.GetVolumeIDFromTargetPath(ctx, &volume.GetVolumeIDFromTargetPathRequest{TargetPath: path})
-		if err != nil || at.VolumeID != id {
-			return fmt.Errorf("%v, %v", at, err)
-		}
-		_, err = g.volumes.UnmountVolume(ctx, &volume.UnmountVolumeRequest{VolumeID: id, TargetPath: path})
-		return err
-	}
-	for number := uint32(1); number <= 2; number++ {
-		number := number
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			if err := mount(number); err != nil {
-				t.Errorf("disk %d: %v", number, err)
-			}
-		}()
-	}
-	for i := 0; i < 16; i++ {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for j := 0; j < 20; j++ {
-				if ids, err := g.disks.ListDiskIDs(ctx, nil); err != nil || ids.DiskIDs[1] == nil {
-					t.Error(ids, err)
-				}
-				if _, err := g.system.GetBIOSSerialNumber(ctx, nil); err != nil {
-					t.Error(err)
-				}
-			}
-		}()
-	}
-	wait.Wait()
 }
 
 func TestWhatTheNodeDoesInOneStepIsNotDoneInSeveral(t *testing.T) {
