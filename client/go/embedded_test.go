@@ -117,6 +117,18 @@ func TestEmbeddedCallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
+func TestEmbeddedNodesHaveTheirOwnLogs(t *testing.T) {
+	first, second := new(recorder), new(recorder)
+	conn := connectEmbedded(t, WithLog(first.log))
+	connectEmbedded(t, WithLog(second.log))
+	if _, err := diskv1.NewDiskClient(conn).Rescan(context.Background(), &diskv1.RescanRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(first.text(), "method=Rescan") || strings.Contains(second.text(), "method=Rescan") {
+		t.Errorf("the logs are %q and %q", first.text(), second.text())
+	}
+}
+
 // A call whose log function does not return is one that cannot be cut short.
 func TestEmbeddedCallsAreGivenUp(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
