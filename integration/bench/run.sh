@@ -70,7 +70,7 @@ case $what in
           scripts/install-packages.sh --windows
           scripts/build-windows-deps.sh
           build windows csi-proxy csi_proxy_node_double
-          GOOS=windows go_build wine/node/peer csi-proxy-go.exe -mod=mod github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
+          integration/support/go_release.sh "$out/csi-proxy-go.exe" -ldflags='-s -w'
           GOOS=windows go_build peers/legacy_go storm.exe ./storm
           cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
           ours=("$PWD/integration/wine/node_run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe")
