@@ -7,7 +7,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$(realpath -m "${1-$here}")
 # The plugins that fit the module's versions of grpc and protobuf.
-go_plugin=google.golang.org/protobuf/cmd/protoc-gen-go@v1.33.0
+go_plugin=google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.0
 grpc_plugin=google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.3.0
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
