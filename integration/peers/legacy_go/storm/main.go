@@ -42,7 +42,7 @@ func (n *node) connection(pipe string) *grpc.ClientConn {
 	return n.opened[pipe]
 }
 
-// raw is a message as bytes: no released module has the group storage or the simulation's administrator.
+// raw is an encoded message: no released module has the messages of storage and of the simulated node.
 type raw []byte
 
 type rawCodec struct{}
