@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Go release of the service for Windows, in its own module and with its own sums.
+# Builds the Go release of the service for Windows, in its own module with its own sums.
 #
 #   integration/support/go_release.sh OUT.exe [FLAG OF go build...]
 set -euo pipefail
@@ -15,7 +15,7 @@ work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 install -m 644 go.mod "$work/release.mod"
 install -m 644 go.sum "$work/release.sum"
-# Its module names no version of its client, which lies beside it.
+# The release's module requires no version of its client, which is in the same repository.
 go mod edit "-replace=$client=$client@v1.3.0" "$work/release.mod"
 cat >>"$work/release.sum" <<END
 $client v1.3.0 h1:c8JAHmspuI5w+/IBuspdartuFIZ0LcKOvz6lbHyi7WQ=

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds what integration/windows/run.ps1 runs on a real Windows node, and packs it into a folder.
+# Builds and packs what integration/windows/run.ps1 runs on a real Windows node.
 #
-#   integration/windows/pack.sh [DIRECTORY]     build/packed, which is made anew, unless another one is given
+#   integration/windows/pack.sh [DIRECTORY]     default: build/packed, which is replaced
 #
-# Into it come the programs, the tests that ctest runs under Wine with the sources that they read (tree.tar, tests.json), drivers' own
-# code, and what the benchmark beside the Go release needs. The tests are told apart by ctest's own list.
+# The folder gets the programs, the tests that ctest runs under Wine with the sources that they read (tree.tar,
+# tests.json), drivers' code, and the benchmark with the Go release. The tests are those that ctest lists.
 #
-# With JOBS=N Go compiles so many packages at once (2).
+# JOBS=N sets how many packages Go compiles at once (2).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$(realpath -m "${1:-build/packed}")
@@ -28,7 +28,8 @@ cp build/windows/{server/csi-proxy,server/csi-proxy-simulated,client/ctl/csi-pro
 build service/hostile programs/hostile.exe
 
 echo "tests"
-# Fixtures start and end Wine's sessions. The tests on Wine's double of the node would find the machine itself instead.
+# Leaves out fixtures, which start and end Wine's sessions, and tests that need Wine's double of the node,
+# because they would find the machine itself.
 ctest --test-dir build/windows --show-only=json-v1 | jq --arg root "$PWD" '
   def property(name): [.properties[]? | select(.name == name).value][0];
   {root: $root, tests: [

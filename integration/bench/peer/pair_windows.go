@@ -9,7 +9,7 @@ import (
 
 const pairUsage = "peer windows OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]"
 
-// measurePair runs both services on this machine, which is the node of both.
+// measurePair runs both services on this machine, which is their node.
 func measurePair(arguments []string) bool {
 	if len(arguments) < 5 || arguments[0] != "windows" {
 		return false

@@ -1,4 +1,4 @@
-// NodeGetEnvVars of the real driver, as kubelet would call it over the driver's socket.
+// Calls NodeGetEnvVars of the real driver over its socket, as the kubelet would.
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class Driver {
     }
   }
 
-  // Returns a connection of its own, as kubelet has one for each call.
+  // Returns a new connection; the kubelet, too, opens one for each call.
   std::shared_ptr<grpc::Channel> Connect() const {
     grpc::ChannelArguments own;
     own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -76,7 +76,7 @@ class Driver {
     return code;
   }
 
-  // Counts `text` in the memory that the driver may write.
+  // Counts `text` in the driver's writable memory.
   int CountInMemory(const std::string& text) const {
     const std::string process = absl::StrCat("/proc/", child_->pid());
     std::ifstream maps(process + "/maps");
@@ -93,7 +93,7 @@ class Driver {
           !absl::SimpleHexAtoi(range[0], &begin) || !absl::SimpleHexAtoi(range[1], &end)) {
         continue;
       }
-      // Shadow memory of sanitizers.
+      // Skips the shadow memory of sanitizers.
       if (end - begin > kLargestMapping) continue;
       std::string bytes(end - begin, '\0');
       memory.clear();
@@ -133,15 +133,15 @@ class Driver {
   std::unique_ptr<ChildProcess> child_;
 };
 
-// Requests of three kinds, an error and the audit lines; and that the token for Vault and the
-// values are neither in the driver's output nor, afterwards, in its memory.
+// Checks three kinds of requests, an error and the audit lines. Neither Vault's token nor the
+// values may be in the driver's output, or afterwards in its memory.
 TEST(EnvDriverTest, AnswersThroughItsSocketAndKeepsNothing) {
   const std::string body = GoodVaultAnswer();
   const http_testing::RawServer vault(
       absl::StrCat("HTTP/1.1 200 OK\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
   const http_testing::RawServer imds("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ni-1");
   const TemporaryDirectory files;
-  // Long, so that other data does not soon take the place of a trace.
+  // Long, so that other data is unlikely to overwrite all traces.
   const std::string value = kSecret + std::string(1000, 'x');
   const std::string around(1500, 't');
   sample_driver::WriteFile(files.path() + "/db.json",
@@ -162,17 +162,17 @@ TEST(EnvDriverTest, AnswersThroughItsSocketAndKeepsNothing) {
   ASSERT_EQ(response.results_size(), 2);
   EXPECT_EQ(response.results(0).value(), "admin");
   EXPECT_EQ(response.results(1).value(), value);
-  // As it is on the wire: the name, then the tag and the size of the value, then the value.
+  // The value as encoded: the variable's name, then tag and size, then the value.
   const std::string result = response.results(1).SerializeAsString();
   const std::string sent = result.substr(result.find("DB_PASSWORD"), 32);
   ASSERT_THAT(sent, HasSubstr("hunter2"));
-  // The driver lets go of the bytes when the client may have read them already.
+  // The driver may free the bytes only after the client has read them.
   const absl::Time give_up = absl::Now() + absl::Seconds(10);
   while (driver.CountInMemory(sent) != 0 && absl::Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(10));
   }
   EXPECT_EQ(driver.CountInMemory(sent), 0);
-  // The search does find the rest of a request, of which only the tokens are wiped.
+  // Proves that the search works: other parts of a request are not wiped.
   EXPECT_GT(driver.CountInMemory("csi.storage.k8s.io/pod.namespace"), 0);
 
   AskVault(&request);
@@ -191,7 +191,7 @@ TEST(EnvDriverTest, AnswersThroughItsSocketAndKeepsNothing) {
   status = driver.GetEnvVars(request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message() << driver.Log();
   EXPECT_EQ(response.results(0).value(), "i-1");
-  // One refusal again and again: each has its line nevertheless.
+  // Equal refusals have a line each.
   context["csi.storage.k8s.io/pod.name"] = "other";
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(driver.GetEnvVars(request, &response).error_code(),
@@ -214,8 +214,8 @@ TEST(EnvDriverTest, AnswersThroughItsSocketAndKeepsNothing) {
   }
 }
 
-// 100 pods start, ask for their variables over a connection of their own and go, again and again.
-// The goal is a p99 of 100 ms on an idle machine: the test prints the figures, and fails on errors.
+// 100 pods start repeatedly and ask for their variables over their own connections. The goal is a
+// p99 of 100 ms on an idle machine; the test prints the times and fails only on errors.
 TEST(EnvDriverTest, HundredPodsComeAndGo) {
   constexpr int kPods = 100;
   constexpr int kStarts = 5;

@@ -1,4 +1,3 @@
-// The sources of the values of environment variables.
 #pragma once
 
 #include <memory>
@@ -15,25 +14,24 @@
 
 namespace csi_proxy::sample_driver {
 
-// Thread-safe.
+// A source of the values of environment variables. Thread-safe.
 class EnvProvider {
  public:
   virtual ~EnvProvider() = default;
 
-  // The values of all queries, in their order. PERMISSION_DENIED when the pod may not have them,
-  // NOT_FOUND when one does not exist. Statuses name no value.
+  // Returns the values of all queries, in order. Returns PERMISSION_DENIED if the pod may not read
+  // them, NOT_FOUND if one does not exist. Errors contain no value.
   virtual absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
                                                   const CallOptions& call) = 0;
 };
 
-// Takes values from protected files; each file names the pods that may have its values.
+// Reads values from protected files. Each file lists the pods that may read it.
 class FileEnvProvider final : public EnvProvider {
  public:
-  // `directory` holds the files, each an env_file.proto message in JSON. If the directory's name is
-  // empty, there are no files.
+  // `directory` contains the files, each an env_file.proto message in JSON. Empty means no files.
   explicit FileEnvProvider(std::string directory) : directory_(std::move(directory)) {}
 
-  // Reads the file anew each time, so that a value that is taken out of it is gone at once.
+  // Reads the file each time, so that removing a value takes effect at once.
   absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
                                           const CallOptions& call) override;
 
@@ -41,16 +39,16 @@ class FileEnvProvider final : public EnvProvider {
   const std::string directory_;
 };
 
-// Takes facts of an EC2 instance from its metadata service, by IMDSv2
+// Reads facts about an EC2 instance from its metadata service, by IMDSv2
 // (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html).
-// Any pod may have them. The keys are a list: the credentials of the instance's role and its user
-// data are not among them.
+// Every pod may read them. Only listed keys exist: neither the role's credentials nor the user data
+// is among them.
 class ImdsEnvProvider final : public EnvProvider {
  public:
-  // INVALID_ARGUMENT, naming the flag, unless `address` is IMDS' own or a loopback's.
+  // Returns INVALID_ARGUMENT, naming the flag, unless `address` is IMDS' own or a loopback address.
   static absl::StatusOr<std::unique_ptr<ImdsEnvProvider>> Create(const std::string& address);
 
-  // Asks for a token, and then for each value.
+  // Fetches a token, and then each value.
   absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
                                           const CallOptions& call) override;
 
@@ -61,25 +59,25 @@ class ImdsEnvProvider final : public EnvProvider {
 };
 
 struct VaultOptions {
-  // Where Vault listens, or its agent: the driver's flags, as they are given. All or none.
+  // The driver's flags for the address of Vault or its agent. REQUIRES: all or none are set.
   std::string address, token_file, path;
-  // Sends the token to a loopback port, on which any process of the node may listen while Vault's
-  // agent does not. The client has no other transport, so an address needs it.
+  // Allows sending the token to a loopback port, where any process of the node may listen while
+  // Vault's agent does not. An address requires this, because the client has no other transport.
   bool allow_loopback = false;
-  // The time for an answer.
+  // The time limit for an answer.
   absl::Duration timeout = absl::Seconds(5);
 };
 
-// Takes values from the KV secrets engine of Vault, version 2. The path of a secret has the pod's
-// namespace and service account in it, so that no pod can name another account's secret.
+// Reads values from Vault's KV secrets engine, version 2. The path of a secret contains the pod's
+// namespace and service account, so no pod can name another account's secret.
 class VaultEnvProvider final : public EnvProvider {
  public:
-  // A provider that refuses each request if no option is given. INVALID_ARGUMENT, naming the flag,
-  // unless the address is `http://` and the loopback's, because the client has no TLS, and
+  // Without options, returns a provider that refuses every request. Returns INVALID_ARGUMENT,
+  // naming the flag, unless the address is `http://` on the loopback (the client has no TLS) and
   // `allow_loopback` is set.
   static absl::StatusOr<std::unique_ptr<VaultEnvProvider>> Create(const VaultOptions& options);
 
-  // Reads the token and the secret anew each time.
+  // Reads the token and the secret each time.
   absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
                                           const CallOptions& call) override;
 

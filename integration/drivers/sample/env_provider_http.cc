@@ -31,7 +31,7 @@ constexpr char kImdsAddress[] = "--imds-address";
 constexpr size_t kMaxAnswerBytes = 256 * 1024;
 constexpr size_t kMaxTokenBytes = 8 * 1024;
 
-// The keys of the provider `imds`, and their paths below /latest/meta-data
+// The keys of the provider `imds`, with their paths below /latest/meta-data
 // (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-metadata.html).
 constexpr std::array<std::pair<absl::string_view, absl::string_view>, 6> kMetadata = {
     {{"availabilityZone", "placement/availability-zone"},
@@ -95,8 +95,7 @@ absl::StatusOr<Secret> ReadToken(const std::string& path) {
   return Secret(std::string_view(token.data(), token.size()));
 }
 
-// Sends the question, within the shorter of `limit` and the call's timeout. Statuses begin with
-// `flag`.
+// Sends the request, with the shorter of `limit` and the call's timeout. Errors begin with `flag`.
 absl::StatusOr<HttpReply> Ask(absl::string_view flag, const CallOptions& call, absl::Duration limit,
                               HttpQuestion question) {
   question.timeout = call.timeout > absl::ZeroDuration() ? std::min(call.timeout, limit) : limit;
@@ -108,9 +107,8 @@ absl::StatusOr<HttpReply> Ask(absl::string_view flag, const CallOptions& call, a
                       absl::StrCat(flag, ": ", reply.status().message()));
 }
 
-// Returns the error for a code that neither grants nor refuses anything. 429 means a quota or a
-// standby; 5xx a sealed Vault, or one that its agent cannot reach
-// (https://developer.hashicorp.com/vault/api-docs#http-status-codes).
+// Returns the error for any other code. 429 means a quota or a standby; 5xx a sealed Vault, or one
+// that its agent cannot reach (https://developer.hashicorp.com/vault/api-docs#http-status-codes).
 absl::Status OtherCode(absl::string_view flag, int code) {
   const std::string text = absl::StrCat(flag, ": answers with the HTTP status ", code);
   if (code == 429 || code >= 500) return absl::UnavailableError(text);

@@ -184,7 +184,7 @@ TEST_F(VaultTest, ASlowVaultIsGivenUp) {
   VaultOptions options = Options(silent);
   options.timeout = absl::Milliseconds(200);
   EXPECT_EQ(Get(options).status().code(), kDeadlineExceeded);
-  // The caller's deadline holds as well.
+  // The caller's deadline limits the time as well.
   options.timeout = absl::Hours(1);
   const absl::Status status =
       Get(options, VaultRequest(), {.timeout = absl::Milliseconds(200)}).status();
@@ -281,7 +281,7 @@ TEST(ImdsTest, OnlyFactsOfTheListAreAskedFor) {
 }
 
 TEST(ImdsTest, RefusalsHaveTheirCodes) {
-  // IMDS is disabled, is too busy, and answers with something else than a token.
+  // IMDS is disabled, is too busy, or answers with something other than a token.
   EXPECT_EQ(AskImds(RawServer(Http("403", ""))).code(), kFailedPrecondition);
   EXPECT_EQ(AskImds(RawServer(Http("503", ""))).code(), kUnavailable);
   EXPECT_EQ(AskImds(RawServer(Http("200", "a b"))).message(),

@@ -21,8 +21,8 @@ namespace {
 
 using Context = google::protobuf::Map<std::string, std::string>;
 
-// These decide which programs and libraries are run, for the system, shells and the runtimes of the
-// common languages. Upper case.
+// Variables that decide which programs and libraries the system, shells and common languages'
+// runtimes run. Upper case.
 constexpr std::array<absl::string_view, 38> kRefusedNames = {"BASHOPTS",
                                                              "BASH_ENV",
                                                              "CLASSPATH",
@@ -61,7 +61,8 @@ constexpr std::array<absl::string_view, 38> kRefusedNames = {"BASHOPTS",
                                                              "WINDIR",
                                                              "_JAVA_OPTIONS",
                                                              "__COMPAT_LAYER"};
-// Dynamic linkers', .NET profilers', and what kubelet sets by itself.
+// Prefixes of dynamic linkers' and .NET profilers' variables, and of those that the kubelet sets
+// itself.
 constexpr std::array<absl::string_view, 5> kRefusedPrefixes = {"LD_", "DYLD_", "COR_", "CORECLR_",
                                                                "KUBERNETES_"};
 
@@ -79,15 +80,14 @@ bool OfLettersDigitsAnd(absl::string_view others, absl::string_view text) {
       text, [&](char c) { return absl::ascii_isalnum(c) || absl::StrContains(others, c); });
 }
 
-// One of the four things that a pod is known by, which kubelet says once more in the volume's
-// context.
+// Checks one of the four names of a pod, which the kubelet also puts into the volume's context.
 absl::Status CheckPodField(const env::NodeGetEnvVarsRequest& request, absl::string_view name,
                            absl::string_view name_in_volume_context) {
   constexpr size_t kMaxObjectName = 253;
   const std::string field = absl::StrCat("pod_context[", name, "]");
   const std::string value = Find(request.pod_context(), name);
   if (value.empty()) return Invalid(field, "is missing");
-  // Its ends keep `.` and `..` out, which would lead elsewhere in the path of a secret.
+  // Letters or digits at both ends exclude `.` and `..`, which would change the path of a secret.
   if (value.size() > kMaxObjectName || !OfLettersDigitsAnd(".-", value) ||
       !absl::ascii_isalnum(value.front()) || !absl::ascii_isalnum(value.back())) {
     return Invalid(field, "is not a name of Kubernetes");
@@ -117,7 +117,7 @@ absl::Status CheckPod(const env::NodeGetEnvVarsRequest& request) {
   return absl::OkStatus();
 }
 
-// CSI's limit for strings.
+// 128 bytes is CSI's limit for strings.
 absl::Status CheckVolume(const std::string& volume_id) {
   constexpr size_t kMaxId = 128;
   if (volume_id.empty()) return Invalid("volume_id", "is missing");
@@ -133,12 +133,12 @@ absl::Status CheckKey(const std::string& field, absl::string_view key) {
   return absl::OkStatus();
 }
 
-// The keys that the volume's context lists.
+// Returns the keys that the volume's context lists.
 absl::StatusOr<std::vector<std::string>> ReadKeys(const Context& context) {
   const std::string field = absl::StrCat("volume_context[", kEnvPrefix, "keys]");
   const std::string text = Find(context, absl::StrCat(kEnvPrefix, "keys"));
   if (text.empty()) return Invalid(field, "is missing");
-  // The limits hold before the text is taken apart.
+  // Checked before the text is split.
   if (text.size() > kMaxVariables * (kMaxKeyBytes + 1)) return Invalid(field, "is too long");
   std::vector<std::string> keys = absl::StrSplit(text, ',');
   if (keys.size() > kMaxVariables) return Invalid(field, "lists more than 64 keys");
@@ -220,7 +220,7 @@ absl::Status ReadQueries(const env::NodeGetEnvVarsRequest& request, EnvRequest* 
   return absl::OkStatus();
 }
 
-// Short enough for a line of a log, whatever the caller sent.
+// Quotes a caller's text, shortened for a line of a log.
 std::string Shown(absl::string_view text) {
   constexpr size_t kLongest = 128;
   const bool fits = text.size() <= kLongest;
@@ -271,7 +271,7 @@ absl::Status CheckValues(const std::vector<EnvQuery>& queries, const std::vector
     if (value.size() > kMaxValueBytes) return invalid("has more than 16384 bytes");
     if (absl::StrContains(value, '\0')) return invalid("has a NUL in it");
     if (Utf16Length(value) < 0) return invalid("is not UTF-8");
-    // As `name=value` and a NUL.
+    // Counted as `name=value` and a NUL.
     total += queries[i].name.size() + value.size() + 2;
   }
   if (total > kMaxTotalBytes) return Invalid("queries", "all variables have more than 65536 bytes");

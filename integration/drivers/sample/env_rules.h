@@ -1,5 +1,5 @@
-// Checks what a request for environment variables may ask for, and what the answer may hold. Here
-// is everything that needs no file and no node.
+// Checks requests for environment variables and their answers, as far as this needs no file and no
+// node.
 #pragma once
 
 #include <array>
@@ -20,15 +20,15 @@ namespace env = csi_proxy::experimental::env::v1alpha1;
 inline constexpr size_t kMaxVariables = 64;
 inline constexpr size_t kMaxVariableNameBytes = 256;
 inline constexpr size_t kMaxKeyBytes = 253;
-// The next two are what the draft's kubelet takes from a driver that does not say otherwise. They
-// fit Windows: one variable may have 32,767 characters
+// The limits of the draft's kubelet for drivers that set none. Both fit Windows: a variable may
+// have 32,767 characters
 // (https://learn.microsoft.com/windows/win32/procthread/environment-variables), and some programs
 // refuse to start another with more than 65,535 bytes in all
 // (https://devblogs.microsoft.com/oldnewthing/20230404-00/?p=108009).
 inline constexpr size_t kMaxValueBytes = 16 * 1024;
 inline constexpr size_t kMaxTotalBytes = 64 * 1024;
 
-// The keys with which volume_context speaks of the provider begin so.
+// The prefix of the keys in volume_context that describe the provider.
 inline constexpr absl::string_view kEnvPrefix = "env.csi-proxy.example/";
 
 inline constexpr std::array<absl::string_view, 3> kProviders = {"file", "imds", "vault"};
@@ -37,7 +37,6 @@ struct EnvQuery {
   std::string name, key;
 };
 
-// A request that was checked.
 struct EnvRequest {
   std::string pod_namespace, service_account;
   std::string provider;  // one of kProviders
@@ -46,29 +45,31 @@ struct EnvRequest {
   std::vector<EnvQuery> queries;
 };
 
-// INVALID_ARGUMENT for a part that is missing, malformed, too large or unknown; PERMISSION_DENIED
-// for a part that contradicts the volume's context or is not among its keys. Begins with the field.
+// Returns INVALID_ARGUMENT for a part that is missing, malformed, too large or unknown,
+// PERMISSION_DENIED for a part that contradicts the volume's context or is not among its keys.
+// Errors begin with the field.
 absl::StatusOr<EnvRequest> CheckEnvRequest(const env::NodeGetEnvVarsRequest& request);
 
-// INVALID_ARGUMENT unless a variable may be called so: a C identifier, which every version of
-// Kubernetes accepts (since 1.34 any printable ASCII but `=` is,
-// https://www.kubernetes.dev/resources/keps/4369/), that does not decide what programs are run or
-// loaded, in any case of its letters, as Windows does not tell them apart.
+// Returns INVALID_ARGUMENT unless `name` is a C identifier, which every version of Kubernetes
+// accepts (1.34 and later accept any printable ASCII but `=`,
+// https://www.kubernetes.dev/resources/keps/4369/), and does not decide which programs are run or
+// loaded. Case is ignored, as on Windows.
 absl::Status CheckVariableName(absl::string_view name);
 
-// INVALID_ARGUMENT unless `path` is plain names (CheckPlainFileName()) between single slashes,
-// which lead nowhere but further in.
+// Returns INVALID_ARGUMENT unless `path` consists of plain names (CheckPlainFileName()) between
+// single slashes, so that it cannot lead outside.
 absl::Status CheckSecretPath(absl::string_view path);
 
-// OK if `values`, one for each query, may be set: UTF-8 without NUL, within the limits.
+// Returns OK if `values`, one for each query, are UTF-8 without NUL and within the limits.
 absl::Status CheckValues(const std::vector<EnvQuery>& queries, const std::vector<Secret>& values);
 
-// The provider that the request names, or `none` if it names none of kProviders: so a caller cannot
-// choose the text.
+// Returns the provider that the request names, or `none` if it is not in kProviders: a caller
+// cannot choose the text.
 absl::string_view ProviderOf(const env::NodeGetEnvVarsRequest& request);
 
-// `pod="ns/name" ... names="A,B" keys="a,b"` for an audit line: what was asked, escaped and
-// shortened, whether it can be granted or not. No values, nor the rest of volume_context.
+// Returns `pod="ns/name" ... names="A,B" keys="a,b"` for an audit line: the request's names,
+// escaped and shortened, even if they are invalid. Contains no values and nothing else of
+// volume_context.
 std::string AuditSubject(const env::NodeGetEnvVarsRequest& request);
 
 }  // namespace csi_proxy::sample_driver

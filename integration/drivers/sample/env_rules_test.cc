@@ -18,8 +18,8 @@ using ::testing::StartsWith;
 using Request = env::NodeGetEnvVarsRequest;
 using enum absl::StatusCode;
 
-// Sets a field of GoodRequest(): `pod/KEY`, `context/KEY`, `env/ATTRIBUTE`, `volume_id`, `name` and
-// `key` of the second query. kErased takes the key out.
+// Sets a field of GoodRequest(): `pod/KEY`, `context/KEY`, `env/ATTRIBUTE`, `volume_id`, or the
+// `name` or `key` of the second query. kErased removes a key.
 constexpr char kErased[] = "(erased)";
 void Set(Request& request, absl::string_view where, const std::string& value) {
   const auto entry = [&value](auto& map, const std::string& key) {
@@ -201,7 +201,7 @@ TEST(CheckValuesTest, ValuesAreTextWithinTheLimits) {
   EXPECT_EQ(ValueError({std::string("a\0b", 3)}),
             "queries[0].key: the value of key has a NUL in it");
   EXPECT_EQ(ValueError({"\xed\xa0\x80"}), "queries[0].key: the value of key is not UTF-8");
-  // Each variable takes its name, `=`, its value and a NUL.
+  // Each variable counts with its name, `=`, its value and a NUL.
   const std::string most(16384, 'x');
   const std::string rest(65536 - 3 * (16384 + 3) - 3, 'x');
   EXPECT_EQ(ValueError({most, most, most, rest}), "");

@@ -28,7 +28,7 @@ absl::Status Parse(const grpc::ByteBuffer& bytes, env::NodeGetEnvVarsRequest* re
   return absl::InvalidArgumentError("the request is not a NodeGetEnvVarsRequest");
 }
 
-// Tokens of the pod's service account may be in it.
+// Wipes the context, which may contain tokens of the pod's service account.
 void WipeContext(env::NodeGetEnvVarsRequest* request) {
   for (auto& entry : *request->mutable_volume_context()) Wipe(entry.second);
 }
@@ -36,7 +36,7 @@ void WipeContext(env::NodeGetEnvVarsRequest* request) {
 }  // namespace
 
 void StderrAuditLog::Record(const AuditRecord& record) {
-  // One write a line: lines of several threads do not mix.
+  // A single write, so that lines of several threads do not mix.
   std::cerr << absl::StrFormat(
       "%s] audit method=%s code=%s ms=%.3f %s\n",
       absl::FormatTime("I%m%d %H:%M:%E6S", absl::Now(), absl::LocalTimeZone()), record.method,
@@ -56,8 +56,7 @@ absl::StatusOr<std::unique_ptr<EnvService>> EnvService::Create(const Options& op
 
 EnvService::EnvService(Providers providers, std::unique_ptr<AuditLog> audit)
     : providers_(std::move(providers)), audit_(std::move(audit)) {
-  // The code is as gRPC's plugin for protoc writes it, but for the types of the request and the
-  // response.
+  // Like the code of gRPC's plugin for protoc, but with bytes as request and response.
   using Handler = grpc::internal::RpcMethodHandler<EnvService, grpc::ByteBuffer, grpc::ByteBuffer>;
   AddMethod(new grpc::internal::RpcServiceMethod(
       kPath, grpc::internal::RpcMethod::NORMAL_RPC,
@@ -110,7 +109,7 @@ absl::StatusOr<grpc::ByteBuffer> EnvService::GetEnvVars(const grpc::ByteBuffer& 
 
 grpc::ByteBuffer SerializeAndWipe(env::NodeGetEnvVarsResponse* response) {
   auto bytes = std::make_unique<std::string>();
-  // Makes room for all of it first, so nothing is left where it grew.
+  // Serializes into memory of sufficient size, so that growing leaves no copies behind.
   response->SerializeToString(bytes.get());
   for (env::EnvVarResult& result : *response->mutable_results()) Wipe(*result.mutable_value());
   void* const data = bytes->data();

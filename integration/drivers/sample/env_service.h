@@ -1,4 +1,3 @@
-// NodeGetEnvVars: an experiment, which --feature-gates=CSIDirectEnvInjection=true serves.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -18,24 +17,25 @@
 
 namespace csi_proxy::sample_driver {
 
-// One line on standard error for each call, in the form of the service's. None are left out or
-// counted together: each may have given a secret away.
+// Writes a line to standard error for each call, in the service's form. Calls are never omitted or
+// combined, because each may have revealed a secret.
 class StderrAuditLog final : public AuditLog {
  public:
   void Record(const AuditRecord& record) override;
 };
 
-// The rpc for gRPC. It takes and gives bytes, not messages: so it knows of each call, even of one
-// that is not a request, and the bytes with the values are its own to wipe.
+// The rpc NodeGetEnvVars, an experiment behind --feature-gates=CSIDirectEnvInjection=true. It
+// passes bytes instead of messages to gRPC, so that it can record calls with invalid requests and
+// wipe the values' bytes.
 class EnvService final : public grpc::Service {
  public:
   struct Options {
-    // The directory of the provider `file`; empty for none.
+    // The directory of the provider `file`. Empty disables that provider.
     std::string directory;
     std::string imds_address;
     VaultOptions vault;
   };
-  // INVALID_ARGUMENT, naming the flag.
+  // Returns INVALID_ARGUMENT, naming the flag.
   static absl::StatusOr<std::unique_ptr<EnvService>> Create(const Options& options);
 
   struct Providers {
@@ -43,12 +43,12 @@ class EnvService final : public grpc::Service {
   };
   EnvService(Providers providers, std::unique_ptr<AuditLog> audit);
 
-  // The rpc without gRPC: on success the bytes of a NodeGetEnvVarsResponse. Writes one record to
-  // the audit log, whatever comes of it. Thread-safe.
+  // Handles the rpc without gRPC: returns the bytes of a NodeGetEnvVarsResponse. Always writes one
+  // record to the audit log. Thread-safe.
   absl::StatusOr<grpc::ByteBuffer> GetEnvVars(const grpc::ByteBuffer& bytes,
                                               const CallOptions& call);
 
-  // The requests by provider and code, and how long they took, in Prometheus' text format.
+  // Returns the requests by provider and code, with their durations, in Prometheus' text format.
   HttpAnswer Metrics() const { return metrics_.Text(); }
 
  private:
@@ -60,8 +60,8 @@ class EnvService final : public grpc::Service {
   EnvMetrics metrics_;
 };
 
-// The response as bytes that are wiped when gRPC lets go of them. Wipes the values of `response`,
-// too, which is of no use afterwards.
+// Serializes the response into bytes that are wiped when gRPC releases them. Wipes the values in
+// `response`, which must not be used afterwards.
 grpc::ByteBuffer SerializeAndWipe(env::NodeGetEnvVarsResponse* response);
 
 }  // namespace csi_proxy::sample_driver

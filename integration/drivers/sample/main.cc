@@ -1,4 +1,5 @@
-// A CSI plugin over csi-proxy's C++ clients: flags, wiring, serving.
+// A CSI plugin that uses csi-proxy's C++ clients: parses flags, creates the services and serves
+// them.
 #include <grpcpp/grpcpp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,7 +34,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-// Of the experiment with environment variables.
+// Flags of the experiment with environment variables.
 struct EnvFlags {
   std::string directory, imds_address, metrics_address;
   VaultOptions vault;
@@ -66,7 +67,8 @@ void AddEnvFlags(EnvFlags* flags, po::options_description* described) {
       "with CSIDirectEnvInjection: where /metrics of it are served, as 127.0.0.1:9810");
 }
 
-// `gates` is the text of --feature-gates: one gate exists.
+// Parses --feature-gates, which has one gate. Fails if an experimental flag is set but the gate is
+// off.
 absl::Status CheckEnvFlags(const std::string& gates, const po::variables_map& values, bool* on) {
   *on = gates == "CSIDirectEnvInjection=true";
   if (*on) return absl::OkStatus();
@@ -124,13 +126,13 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
   return flags;
 }
 
-// Null without an address.
+// Returns null if `address` is empty.
 absl::StatusOr<std::unique_ptr<HttpServer>> ServeMetrics(const std::string& address,
                                                          const EnvService* env_vars) {
   constexpr char kFlag[] = "--env-metrics-address";
   if (address.empty()) return nullptr;
   ABSL_ASSIGN_OR_RETURN(HostPort endpoint, HostPort::Parse(kFlag, address));
-  // There is no authentication: a port alone is this machine's.
+  // Binds to the loopback by default, because there is no authentication.
   if (endpoint.host.empty()) endpoint.host = "127.0.0.1";
   auto server =
       HttpServer::Listen(endpoint, {{"/metrics", [env_vars] { return env_vars->Metrics(); }}});
@@ -139,15 +141,15 @@ absl::StatusOr<std::unique_ptr<HttpServer>> ServeMetrics(const std::string& addr
 }
 
 absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
-  // The node that embedded clients act on; the cloud must know it. On Windows there is nothing to
-  // say: without a node, clients act on this machine.
+  // The cloud and embedded clients must use the same node. On Windows SimulatedNode has no node, so
+  // that clients act on this machine.
   const absl::StatusOr<SimulatedNode> simulated = SimulatedNode::Create();
   if (!simulated.ok()) return simulated.status();
   flags.client.node = simulated->node();
 
   const absl::StatusOr<std::shared_ptr<Connection>> connection = Connect(flags.client);
   if (!connection.ok()) return connection.status();
-  // The cloud attaches disks to the node that the connection has found.
+  // The cloud attaches disks to the node that the connection uses.
   flags.client.mode = (*connection)->mode();
   const std::unique_ptr<Cloud> cloud = Cloud::Of(flags.client, *simulated);
   Mounter mounter(*connection);
@@ -194,7 +196,7 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
 
   int signal = 0;
   sigwait(&stop_signals, &signal);
-  // First the kubelet is told that the driver goes.
+  // Tells the kubelet first that the driver is going.
   sidecars->reset();
   constexpr absl::Duration kGrace = absl::Seconds(5);
   server->Shutdown(absl::ToChronoTime(absl::Now() + kGrace));
@@ -202,7 +204,7 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
 }
 
 int Main(int argc, char** argv) {
-  // Every thread inherits that these are for sigwait alone.
+  // Blocks the signals in every thread, because only sigwait may receive them.
   sigset_t stop_signals;
   sigemptyset(&stop_signals);
   sigaddset(&stop_signals, SIGTERM);

@@ -33,7 +33,7 @@ TEST_F(ProtectedFileTest, IsReadAsItIs) {
   const auto read = ReadProtectedFile(kField, directory_.path(), "a");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->Reveal(), bytes);
-  // Its owner need not be able to write it.
+  // A file need not be writable by its owner.
   WriteFile(Path("b"), "b", 0400);
   EXPECT_TRUE(ReadProtectedFile(kField, directory_.path(), "b").ok());
 }
@@ -50,7 +50,7 @@ TEST_F(ProtectedFileTest, OnlyAPlainFileOfItsOwnerAloneIsRead) {
   ExpectRefused("link", kRefused, "file link: is a link");
   ASSERT_EQ(mkdir(Path("directory").c_str(), 0700), 0);
   ExpectRefused("directory", kRefused, "file directory: is not a regular file");
-  // Nobody writes to it: must not wait.
+  // No process writes to the FIFO: opening it must not wait.
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
   ExpectRefused("pipe", kRefused, "file pipe: is not a regular file");
 }

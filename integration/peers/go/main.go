@@ -1,5 +1,5 @@
-// Command calls makes every call of the table of cases through a csiproxy.Conn, with the
-// clients of release v1.3.0 unchanged, on a simulated node in this process.
+// Command calls makes every call of the table of cases through a csiproxy.Conn, with the unchanged clients of
+// release v1.3.0, on a simulated node in this process.
 package main
 
 import (
@@ -48,10 +48,10 @@ func run(cases string) (string, error) {
 	return fmt.Sprintf("%d rpcs of %d versions, %d calls, all as expected", rpcs, len(clients), calls), nil
 }
 
-// methods are those that were called, each as group/version/name.
+// methods are the methods that were called, as group/version/name.
 type methods map[string]bool
 
-// all returns how many rpcs the released protos have, and those that were not called.
+// all returns the number of rpcs in the released protos, and those that were not called.
 func (m methods) all() (rpcs int, missing []string) {
 	protoregistry.GlobalFiles.RangeFiles(func(file protoreflect.FileDescriptor) bool {
 		for i := 0; i < file.Services().Len(); i++ {

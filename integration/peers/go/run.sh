@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The Go module client/go: its tests; every rpc of every version through its connection; what it
-# exports compared with the Go library whose place it takes; and the program that leads that library
-# through the steps of wine/node/peer, compiled with our module.
+# Tests the Go module client/go: its own tests, every rpc of every version through its connection, its exports
+# compared with the Go library that it replaces, and the program of wine/node/peer for that library, compiled
+# with the module.
 #
-#   integration/peers/go/run.sh              on Linux, where only our module can be
-#   integration/peers/go/run.sh --windows    the Windows library and service, under Wine, and the
-#                                            programs on a simulated Windows node
+#   integration/peers/go/run.sh              on Linux, where only our module works
+#   integration/peers/go/run.sh --windows    the Windows library and service under Wine, and the programs on a
+#                                            simulated Windows node
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
@@ -17,7 +17,7 @@ case ${1-} in
 esac
 ninja -C build/release dump_cases >/dev/null
 
-# The service and the library under test lie side by side, as a driver would have them.
+# The service and the library under test are in one folder, as a driver would have them.
 out=$PWD/build/go/linux
 library=build/release/client/c/libcsi_proxy.so.1
 service=build/release/server/csi-proxy
@@ -42,7 +42,7 @@ cp "$service" "$out/"
 if [[ $windows == yes ]]; then
   cp build/windows/client/c/csi_proxy_simulated.dll "$out/csi_proxy.dll"
 else
-  # The install includes the libraries that it loads.
+  # The install includes the libraries that ours loads.
   cmake --install build/release --component test_library --prefix "$out" >/dev/null
 fi
 build/release/integration/dump_cases >"$out/cases.json"
@@ -60,33 +60,33 @@ vet() {
   (cd client/go && go vet ./... && GOOS=windows GOARCH=amd64 go vet ./... && [[ -z $(gofmt -l .) ]]) &&
     (cd integration/peers/go && go vet ./...) && echo "for Linux and for Windows"
 }
-# The code of the storage group is what its proto makes.
+# The storage group's code must be what its proto generates.
 generated() {
   rm -rf "$out/api"
   client/go/api/generate.sh "$out/api" && diff -r --exclude=generate.sh --exclude=*_test.go client/go/api "$out/api" && echo current
 }
-# The tests stand alone: one of them is about the library that stands beside a program.
+# The tests have their own folder, because one of them is about a library beside the program.
 build() {
   (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
     go test -c -o "$out/tests/storage.test$suffix" ./api/storage/v1alpha1 &&
     go build -o "$out/mount$suffix" ./examples/mount) &&
     (cd integration/peers/go && go build -o "$out/calls$suffix" .) && echo "without cgo"
 }
-# library_program NAME PACKAGE [LINE]: a program that uses the Go library; with ours by the one line
-# that a driver changes.
+# library_program NAME PACKAGE [LINE]: builds a program for the Go library; with LINE, the one line that a
+# driver changes, it uses our module.
 library_program() {
   cp integration/wine/node/peer/go.mod "$out/$1.mod"
   cp integration/wine/node/peer/go.sum "$out/$1.sum"
   echo "${3-}" >>"$out/$1.mod"
   (cd integration/wine/node/peer && go build "-modfile=$out/$1.mod" -mod=mod -o "$out/$1$suffix" "$2")
 }
-# race NAME PACKAGE
+# race NAME PACKAGE: builds a package's tests with the race detector and runs them.
 race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test" -test.v; }
 api() {
   (cd integration/peers/go/api && go test -v -count=1 .) | tee "$out/api.out" &&
     grep -o 'alpha.*lines compared.*' "$out/api.out" | sort | paste -sd ';'
 }
-# tests COMMAND [FLAG...]: of a module's folder. A test that is skipped has shown nothing.
+# tests COMMAND [FLAG...]: runs tests in the module's folder. Fails if a test is skipped.
 tests() {
   (cd client/go && CSI_PROXY_LIBRARY=$at$(basename "$library") CSI_PROXY_SERVICE=$at$(basename "$service") \
     timeout 600 "$@") | tee "$out/tests.out" && ! grep -e '--- SKIP' "$out/tests.out" &&
@@ -118,7 +118,7 @@ if [[ $windows == no ]]; then
 fi
 check embedded program calls -cases=cases.json
 check example program mount -mode=embedded
-# This machine as the node, through doubles of WMI and of Win32, by the library that nodes get.
+# The node is this machine, through the doubles of WMI and Win32, with the library that nodes get.
 if [[ $windows == yes ]]; then
   cp "$library" "$out/"
   "${run[@]}" --session-stop

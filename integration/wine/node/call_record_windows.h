@@ -1,8 +1,7 @@
-// Writes down, call by call, what clients ask of the double's WMI. The environment variable
-// CSI_PROXY_DOUBLE_RECORD names the file, to which one line a call is appended, its columns parted
-// by tabs: query, object, method or refused; the class; the query, or the method; the parameters
-// that were given, each with the type of its VARIANT; the result. No line has a value, queries
-// apart, which hold no secrets. Without the variable nothing is written.
+// Records the requests of clients to the double's WMI in the file that CSI_PROXY_DOUBLE_RECORD
+// names; without that variable, nothing. Appends a line for each call with columns separated by
+// tabs: query, object, method or refused; the class; the query or method; the parameters with the
+// types of their VARIANTs; the result. Only queries contain values, which are no secrets.
 #pragma once
 
 #include <wtypes.h>
@@ -13,7 +12,7 @@
 
 namespace csi_proxy::node_double {
 
-// `VT_I4`, `VT_ARRAY|VT_BSTR`.
+// Returns the type's name, e.g. `VT_I4` or `VT_ARRAY|VT_BSTR`.
 std::string VariantTypeName(VARTYPE type);
 
 // Thread-safe.

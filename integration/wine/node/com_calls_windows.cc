@@ -14,7 +14,7 @@ using cim::ComPtr;
 
 constexpr LONG kInfinite = WBEM_INFINITE;
 
-// A query, until nobody reads it any more.
+// A running query, which is cancelled when its last reader is released.
 class Query {
  public:
   Query(std::shared_ptr<Pending<Objects>> pending, std::string text)
@@ -74,7 +74,7 @@ class Enumerator final : public cim::EnumeratorBase {
   }
 
  private:
-  // WBEM_S_NO_ERROR once the objects are there.
+  // Returns WBEM_S_NO_ERROR once the query has its objects.
   HRESULT Ready(LONG timeout, absl::string_view operation) {
     if (timeout < kInfinite) return WBEM_E_INVALID_PARAMETER;
     if (!query_->Wait(timeout)) return WBEM_S_TIMEDOUT;
@@ -102,7 +102,7 @@ class CallResult final : public cim::CallResultBase {
     return WBEM_S_NO_ERROR;
   }
 
-  // A call that failed fails again here.
+  // Returns the call's error if the call failed.
   HRESULT STDMETHODCALLTYPE GetResultObject(LONG timeout, IWbemClassObject** object) override {
     if (object == nullptr || timeout < kInfinite) return WBEM_E_INVALID_PARAMETER;
     const bool done = pending_->Wait(timeout);

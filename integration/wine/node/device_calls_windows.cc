@@ -1,4 +1,4 @@
-// Disks and volumes opened as devices, and the handles of all the double opens.
+// Opens disks and volumes as devices, and handles every handle that the double has opened.
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,15 +33,15 @@ struct Device final : Opened {
   }
 };
 
-// Tells whether a path is that of a disk or a volume, be there one or not.
+// Returns true if the path has the form of a disk's or volume's, even if that does not exist.
 bool IsDevice(const std::string& path) {
   return absl::StartsWithIgnoreCase(path, R"(\\.\PhysicalDrive)") ||
          absl::StartsWithIgnoreCase(path, R"(\\?\Volume{)") ||
          machine::simulated::DiskNumberOfPath(path).has_value();
 }
 
-// OK when the device can be opened. No fault of the node can stop that: faults of control codes
-// strike when a code is sent.
+// Returns OK if the device can be opened. Ignores injected faults, which apply only to later
+// control codes.
 absl::Status Probe(const std::string& path) {
   return TheNode().node->core()->Change([&](machine::simulated::NodeState& state) {
     return machine::simulated::ControlDevice(state, path, DeviceAccess::kNone,
@@ -85,10 +85,10 @@ HANDLE WINAPI CreateFileW(LPCWSTR path, DWORD access, DWORD share, LPSECURITY_AT
     return ::CreateFileW(path, access, share, security, disposition, flags, pattern);
   }
   constexpr DWORD kRights = GENERIC_READ | GENERIC_WRITE;
-  // Volumes and disks are there and shared, or not opened at all
+  // Volumes and disks must exist and be shared
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew, physical disks and
-  // volumes). Nothing waits here. These flags say nothing of a device; Go's syscall.Open
-  // gives them.
+  // volumes). kFlags have no effect on devices; Go's syscall.Open sets them. Asynchronous handles
+  // are not supported.
   constexpr DWORD kFlags =
       FILE_ATTRIBUTE_NORMAL | FILE_ATTRIBUTE_READONLY | FILE_FLAG_BACKUP_SEMANTICS;
   if (disposition != OPEN_EXISTING || (share & FILE_SHARE_WRITE) == 0 || (flags & ~kFlags) != 0 ||
@@ -124,7 +124,7 @@ BOOL WINAPI FlushFileBuffers(HANDLE handle) {
   if (!IsFake(handle)) return ::FlushFileBuffers(handle);
   const auto device = FindFakeOf<Device>(handle);
   if (device == nullptr) return Refuse(ERROR_INVALID_HANDLE);
-  // learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers
+  // As documented at learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers.
   if (!device->may_write) return Refuse(ERROR_ACCESS_DENIED);
   if (!VolumeId::Parse(device->path).ok()) return Refuse(ERROR_INVALID_FUNCTION);
   return Answer(TheNode().os->Flush(absl::StrCat(device->path, "\\")));
@@ -134,7 +134,7 @@ BOOL WINAPI ReadFile(HANDLE handle, LPVOID buffer, DWORD size, LPDWORD read,
                      LPOVERLAPPED overlapped) {
   if (!IsFake(handle)) return ::ReadFile(handle, buffer, size, read, overlapped);
   const auto device = FindFakeOf<Device>(handle);
-  // Only from a place that is given: handles of devices have none of their own here.
+  // Requires an offset, because device handles have no file position here.
   if (device == nullptr || overlapped == nullptr || read == nullptr) {
     return Refuse(ERROR_INVALID_PARAMETER);
   }

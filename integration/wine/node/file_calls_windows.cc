@@ -1,4 +1,4 @@
-// Files: NtCreateFile and what is asked of the handles it gives.
+// NtCreateFile, and the calls on its handles.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -27,14 +27,14 @@ namespace {
 using machine::Access;
 using machine::File;
 
-// FileDispositionInfoEx; mingw-w64 has it for later versions of Windows only.
+// FileDispositionInfoEx, which mingw-w64 declares only for later versions of Windows.
 constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
 
-// Values of ntstatus.h.
+// From ntstatus.h.
 constexpr NTSTATUS kInvalidHandle = static_cast<NTSTATUS>(0xC0000008);
 constexpr NTSTATUS kInvalidParameter = static_cast<NTSTATUS>(0xC000000D);
 
-// The statuses of NT for these errors of Win32; RtlNtStatusToDosError() leads back.
+// The NT statuses that RtlNtStatusToDosError() maps to these Win32 errors.
 constexpr struct {
   DWORD error;
   uint32_t status;
@@ -51,11 +51,12 @@ NTSTATUS ToNtStatus(const absl::Status& status) {
   const DWORD error = Win32CodeOf(status).value_or(ERROR_GEN_FAILURE);
   const auto* const known = std::find_if(std::begin(kStatuses), std::end(kStatuses),
                                          [&](const auto& row) { return row.error == error; });
-  // Those above are what a file system says; the rest NT wraps, as it does any error of Win32's.
+  // File systems return the statuses above. Other Win32 errors are wrapped, as NT does.
   return static_cast<NTSTATUS>(known != std::end(kStatuses) ? known->status : 0xC0010000 | error);
 }
 
-// `C:\` or `\\?\Volume{guid}\` for a root's name in the object manager; nothing for another name.
+// Returns `C:\` or `\\?\Volume{guid}\` for a root's name in the object manager; nullopt for any
+// other name.
 std::optional<std::string> RootOf(absl::string_view name) {
   if (!absl::ConsumePrefix(&name, R"(\??\)")) return std::nullopt;
   if (name.size() == 3 && absl::ascii_isalpha(name[0]) && absl::EndsWith(name, ":\\")) {
@@ -66,16 +67,16 @@ std::optional<std::string> RootOf(absl::string_view name) {
   return std::nullopt;
 }
 
-// Translates rights and sharing into the access that the simulated Win32 knows.
+// Maps rights and sharing to the access of the simulated Win32.
 Access AccessOf(ACCESS_MASK rights, ULONG share) {
   if ((rights & DELETE) != 0) return Access::kDelete;
   if ((rights & FILE_WRITE_ATTRIBUTES) != 0) return Access::kWriteAttributes;
   return (share & FILE_SHARE_DELETE) != 0 ? Access::kPeek : Access::kRead;
 }
 
-// Returns whether the double knows this way to open: the entry itself, for calls that wait, sharing
-// all but deletion, which an open shares that only looks, and no link on the way to an entry of a
-// directory. The double would be no test of code that opens in any other way.
+// Returns true if the product opens files in this way: the entry itself, synchronous, shared except
+// for deletion (kPeek shares that too), and without links on the way to a directory's entry. The
+// double refuses other ways, because it would not test them.
 bool IsKnown(const OBJECT_ATTRIBUTES& object, ACCESS_MASK access, ULONG share, ULONG options) {
   constexpr ACCESS_MASK kNeeded = SYNCHRONIZE | FILE_LIST_DIRECTORY;
   constexpr ACCESS_MASK kRights = kNeeded | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES | DELETE;
@@ -104,8 +105,7 @@ absl::StatusOr<std::unique_ptr<File>> OpenEntry(OpenFile& parent, std::u16string
   return file;
 }
 
-// A buffer of the information that is asked for; null, the last error being set, when it is too
-// small.
+// Returns the buffer as an Info; sets the last error and returns null if it is too small.
 template <typename Info>
 Info* Room(LPVOID buffer, DWORD size) {
   if (size >= sizeof(Info)) return static_cast<Info*>(buffer);
@@ -134,7 +134,7 @@ NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUT
   if (!IsKnown(*object, access, share, options)) return kInvalidParameter;
   absl::StatusOr<std::unique_ptr<File>> file = absl::UnknownError("");
   if (root.has_value()) {
-    // A root is a directory, and nobody deletes or makes one.
+    // A root is a directory that can be neither created nor deleted.
     if (disposition != FILE_OPEN || AccessOf(access, share) != Access::kRead)
       return kInvalidParameter;
     file = TheNode().os->OpenRoot(*root);

@@ -1,7 +1,7 @@
-// The calls of Win32 that take a path: they tell what is there, where it leads and on which volume
-// it is, and make and remove directories. The product asks this of handles instead; the Go release,
-// which the double is held against, asks by path. A path of a drive that the node has nothing at is
-// left to Wine: programs have files of their own.
+// Win32 calls by path: attributes, links, volumes, and creating and removing directories. The
+// product makes them by handle; the Go release, with which the double is tested, makes them by
+// path. For paths of a drive that the node does not have, Wine answers, because programs have files
+// of their own.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -30,20 +30,20 @@ using machine::simulated::NodeState;
 using machine::simulated::PathEnd;
 using machine::simulated::Tree;
 
-// The facts about an entry that is not followed.
+// The attributes of an entry itself, without following it.
 struct Entry {
   DWORD attributes = 0;
   DWORD reparse_tag = 0;
   std::optional<VolumeId> mounted;
 };
 
-// `C:\a\b` of a path of a drive, long (`\\?\C:\a\b`) or not; nothing for another one.
+// Returns `C:\a\b` for a drive's path with or without `\\?\`; nullopt for any other path.
 std::optional<std::string> DrivePath(absl::string_view path) {
   absl::ConsumePrefix(&path, R"(\\?\)");
   if (path.size() < 3 || !absl::ascii_isalpha(path[0]) || path.substr(1, 2) != ":\\") {
     return std::nullopt;
   }
-  // The root keeps its backslash.
+  // A root keeps its backslash.
   if (path.size() > 3) absl::ConsumeSuffix(&path, "\\");
   return std::string(path);
 }
@@ -70,7 +70,7 @@ absl::StatusOr<Entry> Look(const std::string& path) {
   });
 }
 
-// Looks at the node's entry at a path; nothing when the path is Wine's.
+// Returns the node's entry at a path; nullopt if the path is Wine's.
 std::optional<Entry> LookAt(LPCWSTR path) {
   const std::optional<std::string> drive_path = DrivePath(TextOf(path));
   if (!drive_path.has_value()) return std::nullopt;
@@ -79,11 +79,12 @@ std::optional<Entry> LookAt(LPCWSTR path) {
   return *std::move(entry);
 }
 
-// `\\host\share\a` of a path on a server, long (`\\?\UNC\host\share\a`) or not.
+// Returns `\\host\share\a` for a server's path with or without `\\?\UNC\`; nullopt for any other
+// path.
 std::optional<std::string> ServerPath(const std::string& path) {
   absl::string_view server = path;
   if (absl::ConsumePrefix(&server, R"(\\?\UNC\)")) return absl::StrCat(R"(\\)", server);
-  // `\\?\` and `\\.\` otherwise lead to this computer.
+  // Other paths that begin with `\\?\` or `\\.\` are this computer's.
   if (!absl::StartsWith(path, R"(\\)") || absl::StartsWith(path, R"(\\?)") ||
       absl::StartsWith(path, R"(\\.)")) {
     return std::nullopt;
@@ -91,13 +92,13 @@ std::optional<std::string> ServerPath(const std::string& path) {
   return path;
 }
 
-// A search for one path, which has found it.
+// A search that has returned its only result.
 struct PathSearch final : Opened {};
 
-// `path` itself, or where the link there leads.
+// Returns `path`, or the end of the links there.
 std::string EndOf(std::string path) {
   TheNode().node->core()->Change([&](NodeState& state) {
-    // Links may lead in circles.
+    // At most 32 links, because links may form a circle.
     for (int i = 0; i < 32; ++i) {
       const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, path, "path");
       if (!end.ok() || end->at().kind != Tree::Kind::kLink) break;
@@ -109,8 +110,8 @@ std::string EndOf(std::string path) {
   return path;
 }
 
-// Changes the directory that an entry is in, or would be, if the node has that directory and it is
-// not the root, which programs have as well; nothing when the path is Wine's.
+// Calls `change` on the parent directory of an entry. Returns nullopt if the node does not have
+// that directory, or if it is the root, where programs have their own entries.
 template <typename Change>
 std::optional<absl::Status> ChangeParent(LPCWSTR path, Change change) {
   const std::optional<std::string> at = DrivePath(TextOf(path));
@@ -200,10 +201,10 @@ BOOL WINAPI FindClose(HANDLE search) {
 BOOL WINAPI GetVolumePathNameW(LPCWSTR path, LPWSTR name, DWORD size) {
   std::optional<std::string> at = DrivePath(TextOf(path));
   if (!at.has_value() || !LookAt(path).has_value()) return ::GetVolumePathNameW(path, name, size);
-  // The volume is that of the end point
+  // GetVolumePathNameW returns the volume of the link's target
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getvolumepathnamew).
   at = EndOf(*std::move(at));
-  // The deepest mount point on the way, or the drive.
+  // Finds the deepest mount point on the path, or the drive's root.
   while (at->size() > 3) {
     const absl::StatusOr<Entry> entry = Look(*at);
     if (entry.ok() && entry->mounted.has_value()) return AnswerText(*at + "\\", name, size);
@@ -229,12 +230,12 @@ BOOL WINAPI GetVolumeNameForVolumeMountPointW(LPCWSTR path, LPWSTR name, DWORD s
 
 BOOLEAN WINAPI CreateSymbolicLinkW(LPCWSTR link, LPCWSTR target, DWORD flags) {
   const std::optional<std::string> path = DrivePath(TextOf(link));
-  // The node has links of directories alone.
+  // The node has only links to directories.
   if (!path.has_value() || path->size() == 3 || (flags & SYMBOLIC_LINK_FLAG_DIRECTORY) == 0) {
     return ::CreateSymbolicLinkW(link, target, flags);
   }
   const size_t name = path->rfind('\\') + 1;
-  // As Windows does with a path that says it is long: it leaves the rest as it is.
+  // Removes `\\?\` and, like Windows, keeps the rest of such a path unchanged.
   std::string leads_to = TextOf(target);
   if (absl::StartsWith(leads_to, R"(\\?\)")) leads_to.erase(0, 4);
   const absl::Status made = TheNode().node->core()->Change([&](NodeState& state) -> absl::Status {
@@ -266,7 +267,7 @@ BOOL WINAPI RemoveDirectoryW(LPCWSTR path) {
     const Tree::Entry& at = tree.at(*entry);
     if (at.kind == Tree::Kind::kFile) return Win32Status(ERROR_DIRECTORY, "directory");
     if (!at.children.empty()) return Win32Status(ERROR_DIR_NOT_EMPTY, "directory");
-    // The mount manager would have to be told.
+    // Not supported, because the mount manager would have to be informed.
     if (at.mounted.has_value()) return Win32Status(ERROR_NOT_SUPPORTED, "mounted");
     tree.Remove(*entry);
     return absl::OkStatus();
@@ -278,7 +279,7 @@ BOOL WINAPI DeleteFileW(LPCWSTR path) {
   const auto deleted = ChangeParent(path, [](Tree& tree, Tree::Id parent, const std::string& name) {
     const std::optional<Tree::Id> entry = tree.Find(parent, name);
     if (!entry.has_value()) return Win32Status(ERROR_FILE_NOT_FOUND, "file");
-    // Links of directories are directories.
+    // Links to directories count as directories.
     if (tree.at(*entry).kind != Tree::Kind::kFile) return Win32Status(ERROR_ACCESS_DENIED, "file");
     if (tree.at(*entry).read_only) return Win32Status(ERROR_ACCESS_DENIED, "file");
     tree.Remove(*entry);

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Holds the double against code that is proven on Windows: the Go release of the service and its
-# library lead the simulated node through the life of volumes, shares and targets, then this service
-# does. Each step must end the same way. The requests of each to WMI are recorded and compared.
+# Tests the double with code that is proven on Windows: the Go release of the service and its library take the
+# simulated node through the life of volumes, shares and targets, and then this service does. Each step must end
+# the same way. The requests of each to WMI are recorded and compared.
 #
 #   integration/wine/node/peer.sh [--write] [BUILD_DIRECTORY]
 #
-# In the build directory, build/windows unless it is given, csi-proxy and csi_proxy_node_double must be
-# built. The records and the table stay in build/node_peer; --write puts the table into README.md.
+# csi-proxy and csi_proxy_node_double must be built in the build directory (default: build/windows). The records
+# and the table stay in build/node_peer; --write puts the table into README.md.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 write=()
@@ -41,7 +41,7 @@ trap finish EXIT
 
 export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/node.textproto
 failed=0
-# lead NAME PROGRAM [ARGUMENT...]: the steps, by a program that leads a node through them.
+# lead NAME PROGRAM [ARGUMENT...]: runs the steps with a program that takes a node through them.
 lead() {
   local name=$1
   shift
@@ -53,8 +53,8 @@ lead() {
     grep -a FAILED "$out/$name.log" || tail -20 "$out/$name.log"
   fi
 }
-# serve NAME PROGRAM.exe [ARGUMENT...] -- [ARGUMENT...]: the steps over the pipes of a service;
-# what is behind -- goes to the program that leads.
+# serve NAME PROGRAM.exe [ARGUMENT...] -- [ARGUMENT...]: runs the steps over the pipes of a service. The
+# arguments after -- are those of the program that runs the steps.
 serve() {
   local name=$1 program=$2 arguments=()
   shift 2

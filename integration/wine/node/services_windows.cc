@@ -32,7 +32,7 @@ class Services final : public cim::ServicesBase {
     auto pending = Pending<Objects>::Begin([wmi = wmi_, wql, locatable](const CallContext& call) {
       return wmi.Query(call, wql, locatable);
     });
-    // Only a caller who waits learns the query's result from this call.
+    // Only without WBEM_FLAG_RETURN_IMMEDIATELY does this call return the query's error.
     if ((flags & WBEM_FLAG_RETURN_IMMEDIATELY) == 0) {
       pending->Wait(WBEM_INFINITE);
       if (!pending->result().ok()) return Fail(pending->result().status(), "ExecQuery", wql);
@@ -44,7 +44,7 @@ class Services final : public cim::ServicesBase {
   HRESULT STDMETHODCALLTYPE GetObject(const BSTR path, LONG flags, IWbemContext* context,
                                       IWbemClassObject** object,
                                       IWbemCallResult** result) override {
-    // An empty class to be filled in is beyond this.
+    // A null path would return an empty class to fill in, which is not supported.
     if (path == nullptr) return E_NOTIMPL;
     return Call("GetObject", Bstr::Utf8(path), flags, context, object, result,
                 [wmi = wmi_, path = Bstr::Utf8(path)](const CallContext& call) {
@@ -65,8 +65,8 @@ class Services final : public cim::ServicesBase {
   }
 
  private:
-  // A call with one object for an answer. One that returns immediately must have somewhere to put
-  // what stands for the answer until then, and that must be empty.
+  // Starts a call that returns one object. With WBEM_FLAG_RETURN_IMMEDIATELY, `result` must point
+  // to a null pointer; otherwise `result` must be null.
   template <typename Work>
   static HRESULT Call(const char* operation, std::string path, LONG flags, IWbemContext* context,
                       IWbemClassObject** object, IWbemCallResult** result, Work work) {
@@ -104,7 +104,7 @@ class Locator final : public cim::Unknown<IWbemLocator> {
     }
     *services = nullptr;
     const std::string name = Bstr::Utf8(resource);
-    // A client on this computer cannot be another user.
+    // A client on the same computer cannot log on as another user.
     if (user != nullptr || password != nullptr) {
       return Fail(WBEM_E_LOCAL_CREDENTIALS, "ConnectServer", name);
     }

@@ -1,4 +1,4 @@
-// Volumes by their names, mount points, and the machine's firmware.
+// Volumes by name, mount points, and the machine's firmware.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ namespace csi_proxy::node_double {
 namespace {
 
 struct VolumeSearch final : Opened {
-  // The next one last.
+  // The next name last.
   std::vector<std::string> names;
 };
 
@@ -27,12 +27,12 @@ BOOL TakeVolume(VolumeSearch& search, LPWSTR name, DWORD size) {
   return TRUE;
 }
 
-// Tells whether it is the root directory of a volume: `\\?\Volume{guid}\`.
+// Returns true for a volume's root directory, `\\?\Volume{guid}\`.
 bool IsVolumeRoot(const std::string& path) {
   return absl::EndsWith(path, "\\") && VolumeId::Parse(path).ok();
 }
 
-// `\\host\share\`
+// Returns true for a server's path, `\\host\share\`.
 bool IsOnServer(const std::string& path) {
   return absl::StartsWith(path, R"(\\)") && !absl::StartsWith(path, R"(\\?\)") &&
          !absl::StartsWith(path, R"(\\.\)");
@@ -70,7 +70,7 @@ BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, 
     return ::GetVolumeInformationW(root, label, label_size, serial, component, flags, file_system,
                                    file_system_size);
   }
-  // The node knows the name of the file system and that it takes no writes, and nothing else.
+  // The node knows only the file system's name and whether it is read-only.
   if (label != nullptr || serial != nullptr || component != nullptr || file_system == nullptr) {
     return Refuse(ERROR_NOT_SUPPORTED);
   }
@@ -98,7 +98,7 @@ BOOL WINAPI GetVolumePathNamesForVolumeNameW(LPCWSTR volume, LPWCH paths, DWORD 
   const absl::StatusOr<std::vector<std::string>> points =
       TheNode().os->ListMountPoints(TextOf(volume));
   if (!Answer(points)) return FALSE;
-  // Each with a NUL behind it, and one more.
+  // A list of strings, each ending in a NUL, with another NUL at the end.
   std::wstring list;
   for (const std::string& point : *points) list += win32::Utf16(point) + L'\0';
   list += L'\0';
@@ -117,12 +117,12 @@ BOOL WINAPI DeleteVolumeMountPointW(LPCWSTR directory) {
 }
 
 UINT WINAPI GetSystemFirmwareTable(DWORD provider, DWORD table, PVOID buffer, DWORD size) {
-  // `RSMB`.
+  // The provider 'RSMB'.
   constexpr DWORD kSmbios = 0x52534D42;
   if (provider != kSmbios) return ::GetSystemFirmwareTable(provider, table, buffer, size);
   const absl::StatusOr<machine::Bytes> smbios = TheNode().os->GetSmbiosTable();
   if (!Answer(smbios)) return 0;
-  // A buffer that is too small is told how large it must be.
+  // If the buffer is too small, only the required size is returned.
   if (size >= smbios->size()) {
     std::copy(smbios->begin(), smbios->end(), static_cast<uint8_t*>(buffer));
   }

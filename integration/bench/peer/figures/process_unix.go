@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Process reads what /proc says about a process.
+// Process reads a process's figures from /proc.
 type Process int
 
-// field is a number of a status file, 0 when the process or thread is gone.
+// field returns a number from a status file; 0 if the process or thread has ended.
 func field(path, name string) float64 {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -29,15 +29,15 @@ func field(path, name string) float64 {
 	return 0
 }
 
-// RSS in MiB.
+// RSS returns the resident memory in MiB.
 func (p Process) RSS() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "VmRSS") / 1024 }
 
-// PeakRSS in MiB.
+// PeakRSS returns the most resident memory so far, in MiB.
 func (p Process) PeakRSS() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "VmHWM") / 1024 }
 
 func (p Process) Threads() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "Threads") }
 
-// CPU in microseconds; under Wine the wineserver's work for the process is not in it.
+// CPU returns the CPU time in microseconds, under Wine without the wineserver's work for the process.
 func (p Process) CPU() float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
 	Must(err)
@@ -51,8 +51,8 @@ func (p Process) CPU() float64 {
 
 const countsSwitches = true
 
-// The switches by thread, so that a thread that has ended meanwhile takes nothing away from the
-// others.
+// Switches returns the switches of each thread. The caller compares threads, so that the end of one does not
+// reduce the sum.
 func (p Process) Switches() map[string]float64 {
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p))
 	Must(err)

@@ -1,5 +1,5 @@
-// Leads a node through all steps by the Go release's library, in this very process, or by what takes the
-// library's place: that, with -documented, has none of the library's quirks.
+// Takes a node through all steps with the Go release's library in this process, or with the module that
+// replaces it. -documented means that the library has no quirks, as the module.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Leads a node through all steps over the pipes of whatever service runs there, as drivers reach it.
+// Takes a node through all steps over the pipes of any service, as drivers reach it.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 type node struct {
 	disk   *disk.Client
 	volume *volume.Client
-	// Volume v2alpha1, for what v1 has not.
+	// Volume v2alpha1, for the calls that v1 lacks.
 	closest *closest.Client
 	smb     *smb.Client
 	iscsi   *iscsi.Client
@@ -37,7 +37,7 @@ type node struct {
 
 var ctx = context.Background()
 
-// open waits until the pipe is there.
+// open waits until the pipe exists.
 func open[T any](newClient func() (*T, error)) *T {
 	var client *T
 	var err error

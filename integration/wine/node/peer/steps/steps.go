@@ -1,6 +1,6 @@
-// Package steps leads a node through the life of volumes, shares and targets, and checks after each
-// step what the node then says. The answers are the same for all that serve the node: the Go
-// release, its library, and this project's service.
+// Package steps takes a node through the life of volumes, shares and targets, and checks the node's answers
+// after each step. The answers are the same for every server: the Go release, its library, and this project's
+// service.
 package steps
 
 import (
@@ -18,13 +18,13 @@ type Portal struct {
 	Port    uint32
 }
 
-// Service is the state of a Windows service, with the numbers of the API.
+// Service is the state of a Windows service, in the API's numbers.
 type Service struct {
 	DisplayName       string
 	StartType, Status uint32
 }
 
-// Node is what is led.
+// Node is the node under test.
 type Node interface {
 	orders.Disks
 	ListDiskLocations() (map[uint32]orders.Location, error)
@@ -51,13 +51,12 @@ type Node interface {
 	StopService(name string, force bool) error
 }
 
-// Quirks are the ways in which a server of the node differs from its documentation.
+// Quirks are the differences of a server from its documentation.
 type Quirks struct {
-	// The second mount of a volume at the same place fails. The Go release asks GetLastError why the
-	// first call failed, which Go's own call of it has reset by then (asmstdcall in the runtime), so
-	// it never sees ERROR_DIR_NOT_EMPTY.
+	// Mounting a volume again at the same place fails. The Go release never sees ERROR_DIR_NOT_EMPTY, because Go
+	// resets the last error (asmstdcall in the runtime) before its call of GetLastError.
 	SecondMountFails bool
-	// A disk of MBR style is not partitioned: the Go release gives it a type for GPT.
+	// An MBR disk is not partitioned: the Go release passes a GPT type.
 	NoMBR bool
 }
 
@@ -68,7 +67,7 @@ type run struct {
 	failed int
 }
 
-// check counts a step and tells how it ended.
+// check counts a step and prints its failure.
 func (r *run) check(what string, err error) {
 	r.steps++
 	if err != nil {
@@ -91,8 +90,7 @@ func refused(err error) error {
 	return nil
 }
 
-// Main leads the node of the built-in scenario through all steps, prints how many there were, and
-// exits.
+// Main takes the node through all steps, prints their number and exits.
 func Main(name string, node Node, quirks Quirks) {
 	r := &run{node: node, quirks: quirks}
 	for _, part := range []func(){r.disks, r.volume, r.smb, r.iscsi, r.system} {
@@ -105,15 +103,14 @@ func Main(name string, node Node, quirks Quirks) {
 	os.Exit(0)
 }
 
-// The disk that the volume's life is on, and its size.
+// The disk of the volume's life, and its size.
 const (
 	disk     = 1
 	diskSize = 10737418240
 )
 
 func (r *run) disks() {
-	// The node of the scenario without the disk that answers no inquiry: the Go release lists all or
-	// none.
+	// The scenario leaves out the disk that answers no inquiry, because the Go release lists all disks or none.
 	ids, err := r.node.ListDiskIDs()
 	r.check("ListDiskIDs", equal(ids[disk], err, orders.DiskIDs{Page83: "60022480a1b2c3d4e5f60718293a4b5c"}))
 	r.check("ListDiskIDs, serial", equal(ids[2].SerialNumber, err, "vol0a1b2c3d4e5f60789"))
@@ -137,7 +134,7 @@ func (r *run) disks() {
 }
 
 func (r *run) volume() {
-	// WMI shows a new volume a little later.
+	// WMI shows a new volume slightly later.
 	volumes, err := r.node.ListVolumesOnDisk(disk, 0)
 	r.check("ListVolumesOnDisk of a raw disk", equal(len(volumes), err, 0))
 	r.check("PartitionDisk", r.node.PartitionDisk(disk))
@@ -193,7 +190,7 @@ func (r *run) volume() {
 		r.check("ListVolumesOnDisk of an MBR disk", equal(len(volumes), err, 1))
 	}
 
-	// A volume that has room to grow: the rest of this scenario's second disk.
+	// Grows a volume on the scenario's second disk, which has room left.
 	r.grow()
 	r.check("SetDiskState offline with a volume", r.node.SetDiskState(disk, false))
 	volumes, err = r.node.ListVolumesOnDisk(disk, 0)
@@ -204,7 +201,7 @@ func (r *run) volume() {
 	r.check("SetDiskState online with a volume", r.node.SetDiskState(disk, true))
 }
 
-// A disk whose volume covers half of it.
+// grow resizes the volume that covers half of its disk.
 func (r *run) grow() {
 	volumes, err := r.node.ListVolumesOnDisk(20, 0)
 	r.check("ListVolumesOnDisk of the half used disk", equal(len(volumes), err, 1))
@@ -235,7 +232,7 @@ func (r *run) smb() {
 	r.check("NewSmbGlobalMapping, wrong password", refused(r.node.NewSmbGlobalMapping(share, "", user, "wrong")))
 	r.check("NewSmbGlobalMapping", r.node.NewSmbGlobalMapping(share, link, user, password))
 	r.check("NewSmbGlobalMapping again", r.node.NewSmbGlobalMapping(share, "", user, password))
-	// Windows knows a server by one user.
+	// Windows accepts one user for a server.
 	r.check("NewSmbGlobalMapping, other credentials",
 		refused(r.node.NewSmbGlobalMapping(`\\fileserver.example\scratch`, "", `EXAMPLE\other`, "battery staple")))
 	r.check("RemoveSmbGlobalMapping", r.node.RemoveSmbGlobalMapping(share))
