@@ -14,7 +14,7 @@
 namespace csi_proxy {
 
 struct HttpQuestion {
-  HostPort address;
+  HostPort address = {};
   // The path, such as `/metrics`.
   std::string target;
   // Sends PUT without a body, else GET.
@@ -22,9 +22,9 @@ struct HttpQuestion {
   // Headers beside Host. The values must be free of line ends.
   std::vector<std::pair<std::string, Secret>> headers = {};
   // The name of the requested thing, such as `metrics`, for error texts.
-  std::string subject;
+  std::string subject = {};
   // For connecting, asking and reading together. The look-up of the host's name is not limited.
-  absl::Duration timeout;
+  absl::Duration timeout = absl::ZeroDuration();
   size_t max_bytes = 0;
 };
 

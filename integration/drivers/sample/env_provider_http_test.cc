@@ -240,7 +240,10 @@ TEST(VaultOptionsTest, FlagsThatCannotBeMeantAreRefused) {
 constexpr char kImdsToken[] = "AQAAANjUxiJmtoken==";
 
 EnvRequest ImdsRequest(const std::string& key) {
-  return {.provider = "imds", .queries = {{"ZONE", "availabilityZone"}, {"B", key}}};
+  EnvRequest request;
+  request.provider = "imds";
+  request.queries = {{"ZONE", "availabilityZone"}, {"B", key}};
+  return request;
 }
 
 absl::Status AskImds(const RawServer& imds, const std::string& key = "instanceId") {
