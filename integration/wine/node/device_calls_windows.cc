@@ -124,7 +124,7 @@ BOOL WINAPI FlushFileBuffers(HANDLE handle) {
   if (!IsFake(handle)) return ::FlushFileBuffers(handle);
   const auto device = FindFakeOf<Device>(handle);
   if (device == nullptr) return Refuse(ERROR_INVALID_HANDLE);
-  // As documented at learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers.
+  // See learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers.
   if (!device->may_write) return Refuse(ERROR_ACCESS_DENIED);
   if (!VolumeId::Parse(device->path).ok()) return Refuse(ERROR_INVALID_FUNCTION);
   return Answer(TheNode().os->Flush(absl::StrCat(device->path, "\\")));
