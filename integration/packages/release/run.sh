@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# A release, made twice and looked into: from this tree, whose build folders are used, and from a clean
-# clone elsewhere, under another time zone, file mask and name. A change that is not committed keeps
-# it from being made.
+# Makes a release twice and examines it: from this tree, using its build folders, and from a clean clone
+# elsewhere with another time zone, umask and name. Fails if the tree has uncommitted changes.
 #
-#   integration/packages/release/run.sh              ccache may give the second build the first one's objects
+#   integration/packages/release/run.sh              the second build may use ccache's objects of the first
 #   integration/packages/release/run.sh --no-ccache  the second build compiles everything: half an hour of processor time
 #   integration/packages/release/run.sh --life       also runs the service-life test on the programs in the ZIP, under Wine
 set -euo pipefail
@@ -24,18 +23,18 @@ version=$(sed -nE 's/^project\(csi_proxy VERSION ([0-9.]+) .*/\1/p' CMakeLists.t
 zip=csi-proxy-$version-windows-amd64
 here=$root/integration/packages/release
 mkdir -p "$out"
-# The other clone is not below this tree, so that the two paths have nothing in common.
+# The clone is outside this tree, so that the two paths have nothing in common.
 elsewhere=$(mktemp -d /tmp/csi-proxy-release.XXXXXX)
 trap 'chmod -R u+w "$elsewhere"; rm -rf "$elsewhere"' EXIT
 rm -rf "$out"/{first,unpacked,signed,go,logs}
 mkdir -p "$out/logs"
 
-# No program shall wait for an answer.
+# No program may prompt for input.
 exec </dev/null
 logs=$out/logs
 . integration/support/checks.sh
 
-# Without a network, where one may be taken away.
+# Builds without a network if this user may remove it.
 first() {
   local offline=(unshare --map-root-user --net)
   "${offline[@]}" true || offline=()
@@ -55,7 +54,7 @@ unpack() {
   for archive in "$zip" "$zip-testing"; do
     (cd "$out/unpacked" && cmake -E tar xf "$out/first/$archive.zip" --format=zip)
   done
-  # The simulator is in the archive for tests alone.
+  # Only the archive for tests contains the simulator.
   ls -l "$out/unpacked/$zip-testing"/{bin/{csi-proxy-simulated.exe,csi_proxy_simulated.dll},lib/libcsi_proxy_simulated.dll.a,LICENSE}
   "$root/integration/wine/no_simulator_test.sh" "$out/unpacked/$zip-testing"/bin/* -- \
     "$out/unpacked/$zip"/bin/csi{-proxy,-proxy-service,-node-sidecars}.exe "$out/unpacked/$zip"/bin/csi_proxy.dll
@@ -64,22 +63,23 @@ unpack() {
   ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service,csi-node-sidecars}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
     include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/{install,aks,kube-up,upgrade}.ps1 share/csi-proxy/node-check.ps1 \
     share/csi-proxy/node-check/doubts.md {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
-  # All of the check of a node.
+  # The archive contains every file of the node check.
   diff <(ls "$root/scripts/node-check") <(ls --ignore=doubts.md share/csi-proxy/node-check)
   ls -l "$out"/unpacked/debian/csi-proxy_*/usr/bin/{csi-proxy,csi-proxyctl,csi-node-sidecars}
-  # The tested programs are the packed ones.
+  # The packed programs are the tested ones.
   cmp bin/csi-proxy.exe "$root/build/windows/server/csi-proxy.exe"
   cmp bin/csi-node-sidecars.exe "$root/build/windows/client/sidecars/program/csi-node-sidecars.exe"
   cmp bin/csi-proxy-service.exe "$root/build/windows/service_installer/csi-proxy-service.exe"
 }
-# Nothing tells where it was made.
+# Fails if a file contains a path of this machine.
 no_paths() {
   local found
   found=$(grep -rlaF -e "$root" -e "$HOME/" "$out/unpacked" "$out"/first/*.{json,md} || true)
   [[ -z $found ]] || { echo "$found"; return 1; }
 }
 programs() { /usr/bin/python3 -B "$here/check_programs.py" "$version" "$out/unpacked/$zip"{,-testing}/bin/*.{exe,dll}; }
-# Programs in Debian's packages are position-independent; their tables are read-only, return addresses guarded, copies checked.
+# Programs in Debian's packages must be position-independent, with read-only tables, guarded return addresses
+# and checked copies.
 linux_programs() {
   local file elf found=0
   for file in "$out"/unpacked/debian/csi-proxy_*/usr/bin/* "$out"/unpacked/debian/libcsi-proxy*/usr/lib/*.so.*.*; do
@@ -94,15 +94,15 @@ linux_programs() {
   [[ $found -gt 3 ]] || { echo "$found programs and libraries were found"; return 1; }
   grep -E '__[a-z]+_chk@' <<<"$(readelf --dyn-syms --wide "$out"/unpacked/debian/csi-proxy_*/usr/bin/csi-proxy)"
 }
-# Rancher's wins writes all entries whose name has csi-proxy.exe into one file, as tar does here:
-# https://github.com/rancher/wins/blob/main/pkg/csiproxy/csi.go, download. AKS takes bin/csi-proxy.exe out.
+# Rancher's wins writes all entries whose name contains csi-proxy.exe into one file, as tar does here
+# (https://github.com/rancher/wins/blob/main/pkg/csiproxy/csi.go, download). AKS extracts bin/csi-proxy.exe.
 node_agents() {
   local archive=$out/first/csi-proxy-v$version.tar.gz own=$out/unpacked/$zip/bin/csi-proxy.exe
   as_wins() { tar -xzOf "$1" --wildcards '*csi-proxy.exe*' | cmp - "$own"; }
   as_wins "$archive"
   tar -xzOf "$archive" bin/csi-proxy.exe | cmp - "$own"
   diff <(tar -tzf "$archive" | grep -v '/$') <(cd "$out/unpacked/$zip" && printf '%s\n' bin/csi-proxy.exe LICENSE licenses/*)
-  # A second entry with that name in its own would be noticed.
+  # Proves that a second entry whose name contains csi-proxy.exe would be noticed.
   mkdir -p "$out/unpacked/two/bin"
   cp "$own" "$out/unpacked/two/bin/"
   echo signature >"$out/unpacked/two/bin/csi-proxy.exe.sig"
@@ -121,14 +121,14 @@ images() {
   done
   for file in csi-proxy.exe csi_proxy.dll csi-node-sidecars.exe; do cmp "$files/$file" "$out/unpacked/$zip/bin/$file"; done
   for file in csi-node-driver-registrar.exe csi-sidecars.exe livenessprobe.exe; do cmp "$files/$file" "$files/csi-node-sidecars.exe"; done
-  # Under the same tag, for Linux, is the program of the Debian package.
+  # The Linux image of the same tag contains the program of the Debian package.
   mkdir -p "$out/unpacked/linux-image"
   skopeo --override-os linux copy "oci-archive:$out/first/$image.tar:$version-sidecars" "dir:$out/unpacked/linux"
   for layer in "$out/unpacked/linux"/*; do tar -xzf "$layer" -C "$out/unpacked/linux-image" 2>/dev/null || true; done
   cmp "$out/unpacked/linux-image/csi-node-sidecars" "$out"/unpacked/debian/csi-proxy_*/usr/bin/csi-node-sidecars
   [[ -f $out/unpacked/linux-image/lib/x86_64-linux-gnu/libc.so.6 && -f $out/unpacked/linux-image/licenses/libgrpc-dev.txt ]]
 }
-# The list of what is in the files names each of them, and the libraries with their versions.
+# The SPDX list must name each file, and the libraries with their versions.
 papers() {
   local list=$out/first/csi-proxy-$version.spdx.json
   jq -e '.spdxVersion == "SPDX-2.3" and ([.packages[] | select(.name == "grpc" and .versionInfo != "")] | length == 1)' "$list"
@@ -148,7 +148,7 @@ refused() {
   [[ -f $elsewhere/file ]]
 }
 
-# Signs a release with a certificate that is made for this and thrown away.
+# Signs a release with a temporary certificate.
 signed() {
   local at=$out/signed before after program file hash
   mkdir -p "$at"
@@ -167,7 +167,7 @@ SIGN
   chmod +x "$at/sign" "$at/sign_sums"
   CSI_PROXY_SIGN="$at/sign" CSI_PROXY_SIGN_SUMS="$at/sign_sums" scripts/release.sh "$version" "$at/dist"
 
-  # The sums are signed and tell of every file but their signature; sums that were changed are not taken.
+  # The sums are signed and cover every file except SHA256SUMS and its signature. Changed sums must be refused.
   openssl x509 -in "$at/certificate.pem" -pubkey -noout >"$at/public.pem"
   genuine() { openssl dgst -sha256 -verify "$at/public.pem" -signature "$at/dist/SHA256SUMS.sig" "$1"; }
   genuine "$at/dist/SHA256SUMS"
@@ -184,9 +184,9 @@ SIGN
   for program in "$before"/*; do
     file=${program##*/}
     osslsigncode verify -CAfile "$at/certificate.pem" -in "$after/$file"
-    # A program without a signature is not taken, nor one that was changed behind it.
+    # A program must be refused if it has no signature or was changed after signing.
     if osslsigncode verify -CAfile "$at/certificate.pem" -in "$program"; then exit 1; fi
-    # Beneath the signature is the same program.
+    # Without the signature, the program is the same.
     read -r hash _ <<<"$(scripts/release/unsigned.py "$program")"
     grep -F "$hash  " <<<"$(scripts/release/unsigned.py "$after/$file")"
     if cmp "$program" "$after/$file"; then exit 1; fi
@@ -195,28 +195,29 @@ SIGN
   printf 'x' | dd of="$at/changed.exe" bs=1 seek=65536 conv=notrunc
   if osslsigncode verify -CAfile "$at/certificate.pem" -in "$at/changed.exe"; then exit 1; fi
   grep -F "programs for Windows are signed" "$at/dist/RELEASE_NOTES.md"
-  # The rest is as it was.
+  # The other files are unchanged.
   for file in "$out/first"/*.deb; do cmp "$file" "$at/dist/${file##*/}"; done
 }
-# The Go module as a driver's author gets it: by Go, from the files, without a replace that names a folder.
+# Uses the Go module as a driver's author would: by Go, from the release's files, without a replace that names a
+# folder.
 go_module() {
   local repository module contents at=$out/go
   repository=$(sed -nE 's|^project\(.* HOMEPAGE_URL https://([^ )]+).*|\1|p' CMakeLists.txt)
   module=$repository/client/go/v2
   local replace=(go mod edit -replace "github.com/kubernetes-csi/csi-proxy/v2=$module@v$version")
-  # An earlier run's cache has the same version with other contents.
+  # The cache of an earlier run may contain the same version with other contents.
   rm -rf "$at"
   mkdir -p "$at/driver"
-  # Modules of others come from the cache if they are there; ours come from the release alone, into a
-  # cache of their own, for the same version may be made again. Its name tells the contents: Go's
-  # build cache remembers which files a folder of a module cache has, since a version does not change.
+  # Foreign modules may come from the cache. Ours comes only from the release, into a separate cache, because
+  # the same version may be made again. The cache's name depends on the contents, because Go's build cache
+  # remembers the files of a module cache's folder.
   contents=$(sha256sum "$out/first/go/$module/@v/v$version.zip")
   GOPROXY="file://$out/first/go,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
   export GOPROXY GOMODCACHE=$at/cache-${contents::12} GOFLAGS=-modcacherw GONOSUMDB="$repository/*" CGO_ENABLED=0
   export CSI_PROXY_LIBRARY=$root/build/release/client/c/libcsi_proxy.so.1
   export CSI_PROXY_SCENARIO=$root/integration/wine/node/peer/scenario.textproto
 
-  # The package, in a driver that does not have the library.
+  # Uses the package in a driver that does not have the library.
   cd "$at/driver"
   go mod init driver.example
   cp "$root/client/go/go.sum" "$root/client/go/examples/mount/main.go" .
@@ -227,7 +228,7 @@ go_module() {
   GOOS=windows go build -o mount.exe .
   timeout 60 ./mount
 
-  # The module takes the library's place: a program that uses the library changes one line.
+  # A program that uses the Go library changes one line to use the module.
   cp -r "$root/integration/wine/node/peer" "$at/library_driver"
   cd "$at/library_driver"
   "${replace[@]}" -replace "csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
@@ -236,7 +237,7 @@ go_module() {
   go version -m "$at/driver-v2" | grep -F "$module"
   timeout 60 "$at/driver-v2" -documented
 }
-# The service's life with the programs of the release: installed, upgraded, removed.
+# Tests the service's life with the programs of the release: installed, upgraded, removed.
 service_life() {
   ninja -C build/windows service_life_test unstoppable_service
   trap 'integration/wine/run --session-stop' EXIT
@@ -246,7 +247,7 @@ service_life() {
   grep -F "testing $CSI_PROXY_TEST_PROGRAMS" "$out/life.out"
 }
 
-# With stand-ins for GitHub's client and for skopeo, which keep what they are given.
+# Replaces gh and skopeo by programs that record their arguments.
 published() {
   local place=$elsewhere/published commands=$elsewhere/published/commands key name
   mkdir -p "$place/bin"
@@ -266,7 +267,7 @@ published() {
   [[ $(grep -c "^skopeo copy --all .* docker://ghcr.io/some/body:$version" "$commands") -eq 2 ]]
   grep "^gh release create v$version .*--verify-tag .* $zip.zip" "$commands"
   if grep hidden "$commands"; then return 1; fi
-  # Nothing is published under another tag, without a key, or of what was damaged.
+  # Publishes nothing with another tag, without a key, or from damaged files.
   : >"$commands"
   if publish v0.0.1 || key='' publish "v$version"; then return 1; fi
   echo damaged >>"$place/dist/RELEASE_NOTES.md"
