@@ -29,7 +29,7 @@ const (
 	forbidden = "kubelet-secret"
 )
 
-// The parts of hostile text: each means something to Windows, to a parser, or different things to both.
+// The parts of hostile text. Windows, a parser, or each of them in its own way treats them specially.
 var (
 	beginnings = []string{
 		root, root, root, `c:/VAR/lib/kubelet`, `\\?\C:\var\lib\kubelet`, `\\.\C:\var\lib\kubelet`, `\??\C:\var\lib\kubelet`,
