@@ -5,8 +5,8 @@
 
 Prints, in Markdown, the calls that both make, those that only ours makes and those that only theirs
 makes, and how many of ours theirs makes too, definitions of classes aside, which COM needs for every
-method. Fails below PERCENT. Says when the table of a README, between <!-- calls --> and
-<!-- /calls -->, is another one; or writes it there.
+method. Fails below PERCENT. The calls that only one makes, and the count, are also between
+<!-- calls --> and <!-- /calls --> of a README. Reports when the README has others; --write mends it.
 
 Two calls are the same when these are: of a method its class, its name, the names of the parameters
 that are given and the types of their VARIANTs; of a query its class and the properties it compares,
@@ -88,9 +88,9 @@ def main():
     if not ours or not theirs:
         sys.exit("nothing was recorded")
     both = [ours[call] for call in ours if call in theirs]
-    lines = table("Calls that both make", both)
-    lines += table("Calls that only this service makes",
-                   [ours[call] for call in ours if call not in theirs])
+    print("\n".join(table("Calls that both make", both)[1:]) + "\n")
+    lines = table("Calls that only this service makes",
+                  [ours[call] for call in ours if call not in theirs])
     lines += table("Calls that only the Go release makes",
                    [theirs[call] for call in theirs if call not in ours])
     counted = [call for call in ours if not call[0].startswith("definition of ")]
