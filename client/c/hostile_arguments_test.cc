@@ -1,5 +1,5 @@
-// Arguments that are null, huge or malformed, for every function and parameter of the C interface,
-// and handles that are stale or forged.
+// Null, huge or malformed arguments for every function of the C interface, and stale or forged
+// handles.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// Sizes that nothing in memory has.
+// Sizes larger than any object in memory.
 constexpr size_t kHuge[] = {size_t{1} << 31, SIZE_MAX / 2, SIZE_MAX};
 
 bool IsUtf8(std::string_view text) {
@@ -55,7 +55,7 @@ TEST(HostileOpenTest, NullPointers) {
   EXPECT_EQ(csi_proxy_open(1, nullptr, 1, nullptr, nullptr, &node, nullptr), kInvalidArgument);
   EXPECT_EQ(node, 0u);
   EXPECT_EQ(csi_proxy_open(2, nullptr, 0, nullptr, nullptr, nullptr, nullptr), kFailedPrecondition);
-  // Leaving out the log and the text of errors is not a mistake.
+  // The log and the error's text may be omitted.
   EXPECT_EQ(csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, &node, nullptr),
             kOk);
   EXPECT_EQ(csi_proxy_close(node), kOk);
@@ -123,7 +123,7 @@ TEST(HostileInvokeTest, NullPointers) {
 TEST(HostileInvokeTest, DoesNotReadOldResponsesAndMessages) {
   const Node node;
   uint8_t somebody_elses = 1;
-  // An answer that is empty, one that is not, and a failure: what is not given is emptied.
+  // An empty answer, another answer, and a failure: the output that is not set must be emptied.
   for (const char* const method : {kRescan, "/v1.Disk/ListDiskIDs", "/v1.Disk/Erase"}) {
     csi_proxy_bytes response = {&somebody_elses, 1}, message = {&somebody_elses, 1};
     const int32_t code =
@@ -156,7 +156,7 @@ TEST(HostileInvokeTest, MethodsThereAreNot) {
 
 TEST(HostileInvokeTest, RequestsThatAreNoMessages) {
   const Node node;
-  // Nested far too deep, in groups, which every parser has to skip.
+  // Deeply nested groups, which every parser must skip.
   const std::string groups(1'000'000, '\x0b');
   const std::string_view requests[] = {
       "\xff",                                          // half a tag

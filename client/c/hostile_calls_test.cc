@@ -1,5 +1,5 @@
-// Calls through the C interface that are cancelled, late or too many, of the wrong node or made
-// from within the log, and what of them may be seen.
+// Calls through the C interface that are cancelled, late, too many, for the wrong node, or made
+// from within the log; and whether a log shows secrets.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -22,11 +22,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// No call here may take this long; the injected latencies are longer.
+// The longest time that a call may take. The injected latencies are longer.
 constexpr auto kPrompt = seconds(20);
 constexpr uint32_t kMinute = 60'000;
 
-// A call under way on another thread.
+// Starts a call on another thread.
 std::future<Result> Start(const Node& node, const char* method, std::string request = {},
                           CallOptions options = {}) {
   return std::async(std::launch::async, [&node, method, request = std::move(request), options] {
@@ -61,7 +61,7 @@ TEST(HostileCallsTest, CancelWhileUnderWayEndsThatCallOnly) {
 TEST(HostileCallsTest, AnAnnouncementIsForOneCall) {
   const Node node;
   const csi_proxy_call call = node.Begin();
-  // However it ends.
+  // A call is used up even if the method does not exist.
   EXPECT_EQ(node.Call("/v1.Disk/Erase", "", {.call = call}).code, kUnimplemented);
   EXPECT_EQ(node.Call(kRescan, "", {.call = call}).code, kNotFound);
   node.SlowDown("disk.*", kMinute);
@@ -130,7 +130,7 @@ TEST(HostileCallsTest, CloseEndsCallsUnderWay) {
   EXPECT_EQ(plain.get(), kCancelled);
 }
 
-// The nodes that a log's callback calls back into.
+// The node that a log's callback calls back into.
 struct Reentrant {
   csi_proxy_node node = 0;
   bool inside = false;
@@ -142,7 +142,7 @@ struct Reentrant {
     self->inside = true;
     csi_proxy_call call = 0;
     self->codes.push_back(csi_proxy_begin(self->node, &call));
-    // The directory that the line is about, and a line of its own.
+    // Calls for the directory that the line is about, which writes another line.
     self->codes.push_back(Invoke(self->node, kMkdir, Text(1, Directory("x")),
                                  {.call = call, .timeout_ns = kSecond / 20})
                               .code);
@@ -173,7 +173,7 @@ TEST(HostileCallsTest, SecretsAreNeitherLoggedNorTold) {
           "/v1.Smb/NewSmbGlobalMapping",
           Text(1, R"(\\nobody.example\data)") + Text(3, R"(EXAMPLE\storage)") + Text(4, kSecret)),
       node.Call("/v1alpha2.Iscsi/ConnectTarget", connect),
-      // Cut off within the secret.
+      // Truncated within the secret.
       node.Call("/v1alpha2.Iscsi/ConnectTarget", connect.substr(0, connect.size() - 3)),
       node.Call("/csi_proxy.simulated.Admin/SetSmbPassword",
                 Text(1, "fileserver.example") + Text(2, "u") + Text(3, kSecret)),

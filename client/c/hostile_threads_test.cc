@@ -1,4 +1,4 @@
-// The C interface under many threads: calls, cancellations and closes at any moment.
+// The C interface under many threads: calls, cancellations and closes at any time.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using std::chrono::steady_clock;
 
 constexpr int kThreads = 64;
 
-// The number of calls; CSI_PROXY_TEST_CALLS lowers it where a sanitizer makes each dear.
+// Returns the number of calls. CSI_PROXY_TEST_CALLS lowers it for slow sanitizers.
 int TotalCalls() {
   const char* const text = std::getenv("CSI_PROXY_TEST_CALLS");
   return text != nullptr ? std::atoi(text) : 100'000;
@@ -38,7 +38,7 @@ void Join(std::vector<std::thread>* threads) {
   for (std::thread& thread : *threads) thread.join();
 }
 
-// A log that knows whether its node has been closed.
+// A log that counts the lines after its node was closed.
 struct ClosingLog {
   std::atomic<bool> closed = false;
   std::atomic<int> lines = 0, late = 0;
@@ -50,13 +50,13 @@ struct ClosingLog {
   }
 };
 
-// The number of calls that ended with each code; the last place counts values that are no code.
+// The number of calls that ended with each code. The last element counts values that are no code.
 struct Counts {
   std::atomic<int> of[18] = {};
   void Add(int32_t code) { ++of[code >= 0 && code <= 16 ? code : 17]; }
 };
 
-// One of the ways to make a call.
+// Makes a call of a random kind.
 int32_t RandomCall(csi_proxy_node node, std::mt19937& random) {
   const std::string path = Text(1, Directory("t" + std::to_string(random() % 100)));
   const char* const method = random() % 2 == 0 ? kMkdir : kPathExists;
@@ -65,7 +65,7 @@ int32_t RandomCall(csi_proxy_node node, std::mt19937& random) {
     const int32_t code = csi_proxy_begin(node, &call);
     if (code != kOk) return code;
     if (random() % 8 == 0) csi_proxy_cancel(call);
-    // Whosever it is: the numbers count up.
+    // Handles count up, so this may cancel a call of any thread.
     if (random() % 8 == 0) csi_proxy_cancel(call - random() % 200);
   }
   const bool rescan = random() % 128 == 0;
@@ -80,7 +80,7 @@ TEST(HostileThreadsTest, CloseWhileManyCall) {
   for (int round = 0; round < rounds; ++round) {
     ClosingLog log;
     const csi_proxy_node node = Open(kSimulated, &ClosingLog::Add, &log).node;
-    // Some are in the middle of waiting when it closes.
+    // Slow, so that some calls are waiting when the node is closed.
     ASSERT_EQ(Invoke(node, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, 60'000))).code, kOk);
     std::atomic<int> made = 0;
     std::atomic<bool> stop = false;
@@ -90,7 +90,7 @@ TEST(HostileThreadsTest, CloseWhileManyCall) {
         const int32_t code = RandomCall(node, random);
         counts.Add(code);
         ++made;
-        // Others are to have the processor.
+        // Leaves the processor to other threads.
         if (code == kNotFound) std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
     });
@@ -102,7 +102,7 @@ TEST(HostileThreadsTest, CloseWhileManyCall) {
     EXPECT_EQ(csi_proxy_close(node), kOk);
     log.closed = true;
     longest_close = std::max(longest_close, steady_clock::now() - begin);
-    // Those that come later find nothing.
+    // Threads that call later find no node.
     std::this_thread::sleep_for(milliseconds(20));
     stop = true;
     Join(&threads);

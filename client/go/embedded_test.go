@@ -129,7 +129,7 @@ func TestEmbeddedNodesHaveTheirOwnLogs(t *testing.T) {
 	}
 }
 
-// A call whose log function does not return is one that cannot be cut short.
+// Only the log function's return ends this call, so no cancellation can stop it.
 func TestEmbeddedCallsAreGivenUp(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
 	conn := connectEmbedded(t, WithLog(func(_ Severity, line string) {

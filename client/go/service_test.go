@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Auto is the service while it is there, and this process once the service has gone; a connection
-// keeps its mode.
+// Auto chooses the service while it is running, and this process afterwards. A connection keeps its
+// mode.
 func TestAutoFollowsTheService(t *testing.T) {
 	environment(t, "CSI_PROXY_LIBRARY")
 	t.Setenv("CSI_PROXY_MODE", "")
@@ -49,7 +49,7 @@ func TestAutoFollowsTheService(t *testing.T) {
 	if err := rescan(alone); err != nil {
 		t.Error(err)
 	}
-	// The pause after a failure to connect is a second at most.
+	// gRPC pauses for at most a second after it failed to connect.
 	var err error
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if err = rescan(served); err == nil {

@@ -1,4 +1,4 @@
-// A driver's tests, as this library is for.
+// The tests of a driver, for which this library is made.
 #include "csi_proxy/testing/node.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ SimulatedNode NewNode(absl::string_view scenario = "") {
   return SimulatedNode::Create(scenario, Quiet()).value();
 }
 
-// A driver over the group storage.
+// Makes the calls of a driver that uses the storage group.
 class Driver {
  public:
   explicit Driver(const std::shared_ptr<Connection>& node) : files_(node), storage_(node) {}
@@ -85,7 +85,7 @@ TEST(SimulatedNodeTest, ADriverStagesPublishesAndGoesBackTwice) {
     ASSERT_NE(state.FindDisk(disk), nullptr);
     EXPECT_EQ(state.FindDisk(disk)->style, PartitionStyle::kGpt);
     ASSERT_EQ(state.FindDisk(disk)->partitions.size(), 2u);
-    // The same volume the second time.
+    // The second round must find the same volume.
     if (round == 0) id = state.FindDisk(disk)->partitions[1].volume->id;
     EXPECT_EQ(state.MountedAt(kStaging), id);
     EXPECT_EQ(state.MountedAt(kTarget), id);

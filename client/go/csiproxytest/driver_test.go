@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// driver is a node server over the group storage.
+// driver makes the calls of a node server that uses the storage group.
 type driver struct {
 	files   filesystemv1.FilesystemClient
 	storage storagev1alpha1.StorageClient

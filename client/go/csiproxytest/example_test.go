@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// t is what stands for a test's *testing.T in the examples, which have none.
+// t stands for a test's *testing.T, which examples do not have.
 var t = &printing{}
 
 // printing prints what a test would report.
@@ -37,7 +37,7 @@ const (
 	target  = `C:\var\lib\kubelet\pods\3f1c9a52-7c1e-4b0c-8d57-2a90f5d6e0b1\volumes\kubernetes.io~csi\pvc-1`
 )
 
-// A test of a driver: here newDriver makes the generated clients, and the driver the calls.
+// In a test of a driver, newDriver makes the generated clients, and the driver makes the calls.
 func Example() {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)
@@ -60,7 +60,7 @@ func Example() {
 	// Output: NTFS true
 }
 
-// A scenario is the node that the test begins with.
+// A scenario describes the node at the start of the test.
 func ExampleNewNode() {
 	node := csiproxytest.NewNode(t, `
 		disk {
@@ -77,7 +77,7 @@ func ExampleNewNode() {
 	// Output: vol0a1b2c3d
 }
 
-// The cloud makes the disk larger, which the node notices at a rescan or a restart.
+// The cloud grows the disk. The node notices this at a rescan or a restart.
 func ExampleNode_GrowDisk() {
 	node := csiproxytest.NewNode(t, "")
 	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
@@ -90,7 +90,7 @@ func ExampleNode_GrowDisk() {
 	// Output: 20 GiB
 }
 
-// The first call fails; the kubelet calls again.
+// The first call fails; when the kubelet calls again, the second succeeds.
 func ExampleNode_InjectFault() {
 	node := csiproxytest.NewNode(t, "")
 	disks, ctx := diskv1.NewDiskClient(node), context.Background()
@@ -104,7 +104,7 @@ func ExampleNode_InjectFault() {
 	// <nil>
 }
 
-// A call that Windows takes its time for ends with its context.
+// A call ends with its context, even if Windows takes an hour.
 func ExampleNode_InjectFault_slow() {
 	node := csiproxytest.NewNode(t, "")
 	node.InjectFault(csiproxytest.Fault{Operation: "disk.Rescan", Latency: time.Hour})
@@ -115,7 +115,7 @@ func ExampleNode_InjectFault_slow() {
 	// Output: rpc error: code = DeadlineExceeded desc = context deadline exceeded
 }
 
-// A disk that is pulled out leaves a mount that leads nowhere.
+// Removing a mounted disk leaves a dangling mount.
 func ExampleNode_DetachDisk() {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)
@@ -130,7 +130,7 @@ func ExampleNode_DetachDisk() {
 	// Output: true
 }
 
-// After a restart of the node, links and mounts are what they were.
+// Links and mounts survive a restart of the node.
 func ExampleNode_Reboot() {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)
@@ -148,7 +148,7 @@ func ExampleNode_Reboot() {
 	// Output: <nil> <nil>
 }
 
-// A share's password changes: the mapping breaks, and the driver makes it anew with the next one.
+// A new password of the share breaks the mapping. The driver maps the share again with it.
 func ExampleNode_SetSMBPassword() {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)

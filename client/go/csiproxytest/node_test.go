@@ -19,7 +19,7 @@ import (
 
 const share = `\\fileserver.example\data`
 
-// Each has a node of its own, with a disk of the same name, and a fault that is nobody else's.
+// Each test has its own node, with a disk of equal name and a fault that hits no other node.
 func TestParallelTestsHaveNodesOfTheirOwn(t *testing.T) {
 	for i := 0; i < 8; i++ {
 		i := i
@@ -37,7 +37,7 @@ func TestParallelTestsHaveNodesOfTheirOwn(t *testing.T) {
 				}
 				node.ClearFaults()
 			}
-			// Twice: the second time the disk is offline and has its volume.
+			// In the second round the disk is offline and has a volume.
 			for round := 0; round < 2; round++ {
 				if err := driver.stage(ctx, "vol-1", staging); err != nil {
 					t.Fatal(err)
@@ -99,7 +99,7 @@ func TestADiskComesAsItIsDescribed(t *testing.T) {
 	}
 }
 
-// The paths that the kubelet gives a driver have no drive, and links lead from one to the next.
+// Paths from the kubelet have no drive, and lead through several links.
 func TestPathsLeadWhereTheNodesDo(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(node)
@@ -166,7 +166,7 @@ func TestOptions(t *testing.T) {
 	if _, err := services.StopService(ctx, &systemv1alpha1.StopServiceRequest{Name: "RpcSs"}); status.Code(err) != codes.PermissionDenied {
 		t.Error(err)
 	}
-	// A server that cannot encrypt.
+	// A server without encryption.
 	for _, c := range []struct {
 		opts []csiproxytest.Option
 		want bool
@@ -180,7 +180,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// recorder is a test that notes how it fails.
+// recorder is a test that records its failures.
 type recorder struct {
 	testing.TB
 	errors, fatal []string

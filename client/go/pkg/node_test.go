@@ -1,4 +1,4 @@
-// Package pkg_test calls the library on a simulated node.
+// Package pkg_test tests the library on a simulated node.
 package pkg_test
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/volume"
 )
 
-// groups are the clients of a node.
+// groups are the interfaces of one node.
 type groups struct {
 	disks   disk.Interface
 	files   filesystem.Interface
@@ -38,7 +38,7 @@ type groups struct {
 	system  system.Interface
 }
 
-// connect opens a simulated node of the test's own.
+// connect opens a simulated node for one test.
 func connect(t *testing.T) *groups {
 	if os.Getenv("CSI_PROXY_LIBRARY") == "" {
 		t.Skip("CSI_PROXY_LIBRARY is not set")
@@ -62,7 +62,7 @@ func TestNilRequestsAreErrors(t *testing.T) {
 			request := method.Type().In(1)
 			results := method.Call([]reflect.Value{reflect.ValueOf(context.Background()), reflect.Zero(request)})
 			err, _ := results[1].Interface().(error)
-			// A missing request gets the same answer as an empty one.
+			// A nil request must get the same answer as an empty one.
 			want := codes.InvalidArgument
 			if request.Elem().NumField() == 0 {
 				want = codes.OK
@@ -135,7 +135,7 @@ func TestErrorsHaveCodesAndGoNames(t *testing.T) {
 	}
 }
 
-// aws-ebs tells by this text that nothing is mounted.
+// aws-ebs recognizes by this text that nothing is mounted.
 func TestWhatIsNotMountedReadsAsDriversExpect(t *testing.T) {
 	g := connect(t)
 	pattern := regexp.MustCompile(`(Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist`)
