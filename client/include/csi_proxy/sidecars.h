@@ -38,8 +38,8 @@ struct RegistrarOptions {
   // A file that is created once the kubelet has accepted the driver, and removed when the registrar
   // starts or stops. Empty: none.
   std::string marker_file = {};
-  // The address of the registrar's own /healthz: `HOST:PORT`, or `:PORT` for all addresses. Empty:
-  // not served.
+  // The address of the registrar's own /healthz: `HOST:PORT`, or `:PORT` for all. Empty: not
+  // served.
   std::string http_endpoint = {};
   // If the kubelet does not call the registration socket within this time, the socket is created
   // again, because a kubelet on Windows sometimes misses one
@@ -68,8 +68,7 @@ struct LivenessProbeOptions {
 };
 
 struct SidecarsOptions {
-  // The driver's socket at the path that this process sees: a path, or `unix://` and a path.
-  // Required.
+  // The driver's socket as this process sees it: a path, or `unix://` and a path. Required.
   std::string csi_address = {};
   // The driver's name. Empty: Sidecars asks the driver.
   std::string driver_name = {};
@@ -83,8 +82,7 @@ struct SidecarsOptions {
   // kubelet and the destructor wait for it. Must not destroy the Sidecars. May be null.
   std::function<void(const std::string& reason)> on_refused = nullptr;
   // Called on a thread of the library, at most once, when the sidecars cannot continue: the driver
-  // did not answer in time, or the process cannot listen on an address. Must not destroy the
-  // Sidecars. May be null.
+  // did not answer in time, or listening failed. Must not destroy the Sidecars. May be null.
   std::function<void(const absl::Status& why)> on_failed = nullptr;
   // Receives all other log lines. Null: standard error.
   LogFunction log = nullptr;
@@ -101,9 +99,9 @@ class Sidecars {
   // the registrar's is /healthz/node-driver-registrar.
   static absl::StatusOr<std::unique_ptr<Sidecars>> Start(SidecarsOptions options);
 
-  // Stops. Removes the registration socket at once if this process still owns it, so that the
-  // kubelet deregisters the driver. Then waits for answers under way, for at most the probe timeout
-  // plus one second.
+  // Stops. Removes the registration socket at once if it is still this process's, so that the
+  // kubelet deregisters the driver. Then waits for answers, at most a second beyond the probe
+  // timeout.
   virtual ~Sidecars() = default;
 
   // Returns true if the kubelet has accepted the driver since the registration socket was created.
