@@ -84,8 +84,8 @@ std::string KebabCase(absl::string_view name) {
   };
   std::string kebab;
   for (size_t i = 0; i < name.size(); ++i) {
-    // A word begins after a lower-case letter, and with the last capital of several; but the plural
-    // `s` in `IDs` does not end the capitals.
+    // A word begins after a lower-case letter, and at the last of several capitals unless a plural
+    // `s` follows, as in `IDs`.
     const bool plural = i + 1 < name.size() && name[i + 1] == 's' && !lower(i + 2);
     const bool begins =
         upper(i) && i > 0 && (lower(i - 1) || (upper(i - 1) && lower(i + 1) && !plural));

@@ -258,7 +258,8 @@ void Registrar::Watch() {
       why = Remade::kGone;
     }
     SetRegistered(false);
-    // While a pod is replaced, a second registrar of the driver keeps its socket and the marker.
+    // Another registrar of the driver, which exists while a pod is replaced, must keep its socket
+    // and the marker.
     const absl::StatusOr<bool> exists = SocketExists(socket_path_);
     if (!exists.ok() || *exists) {
       if (!std::exchange(said, true)) {

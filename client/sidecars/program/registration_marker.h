@@ -8,7 +8,8 @@
 
 namespace csi_proxy::sidecars {
 
-// Returns `registration` beside the driver's socket, the file of node-driver-registrar 2.5 to 2.8.
+// Returns the marker's path: `registration` beside the driver's socket, as in node-driver-registrar
+// 2.5 to 2.8.
 std::string MarkerFile(absl::string_view kubelet_registration_path);
 
 enum class Marker {
