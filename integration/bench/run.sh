@@ -9,7 +9,7 @@
 #                                                               real latencies: alone on Linux, and beside the Go
 #                                                               service v1.3.0 under Wine
 #
-# build/peer/{linux,wine,storm-linux,storm-wine}.json keep the figures of every turn, and results.json here the medians, which
+# build/peer/{linux,wine,storm_linux,storm_wine}.json keep the figures of every turn, and results.json here the medians, which
 # `figures.py copy` then copies to the pages.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -79,7 +79,8 @@ case $what in
       esac
       client=$out/storm
       [[ $platform == linux ]] || client+=.exe
-      "$out/peer" storm "$platform" "${ours[@]}" "$client" integration/bench/storm.textproto "$out/storm-$platform" "$@"
+      "$out/peer" storm "$platform" "${ours[@]}" "$client" integration/bench/storm.textproto "$out/storm_$platform" "$@"
+      integration/bench/figures.py record "storm_$platform" "$out/storm_$platform.json" "run.sh storm $platform${*:+ $*}"
     done
     ;;
 esac

@@ -73,11 +73,12 @@ func writeStorm(base, path string, count int) {
 	figures.Must(os.WriteFile(path, out.Bytes(), 0o644))
 }
 
-// The figures of a storm, beside P50 and so on.
+// The figures of a storm.
 const (
-	stormAll      = "all after, s"
-	stormP50      = "p50, s"
-	stormP99      = "p99, s"
+	stormAll      = "all after, ms"
+	stormOfOne    = "all after, % of one"
+	stormP50      = "p50, ms"
+	stormP99      = "p99, ms"
 	stormFailed   = "failed"
 	stormRequests = "WMI requests"
 	stormThreads  = "threads, most"
@@ -85,6 +86,8 @@ const (
 	stormPeak     = "peak RSS, MiB"
 	stormCPU      = "CPU, s"
 )
+
+var stormFigures = []string{stormAll, stormP50, stormP99, stormFailed, stormRequests, stormThreads, stormLeft, stormPeak, stormCPU}
 
 // blow measures one storm, on a service of its own.
 func (s *stormService) blow(server *figures.Server, way stormWay, count int, base, directory string) {
@@ -121,26 +124,28 @@ func (s *stormService) blow(server *figures.Server, way stormWay, count int, bas
 		Stations map[string]float64 `json:"stations_ms"`
 	}
 	figures.Must(json.Unmarshal(out, &f))
-	label := fmt.Sprintf("%s x %d", way.by, count)
-	server.Add(label, stormAll, f.Seconds)
-	server.Add(label, stormP50, f.P50/1e3)
-	server.Add(label, stormP99, f.P99/1e3)
-	server.Add(label, stormFailed, f.Failed)
-	server.Add(label, stormRequests, s.requests()-requests)
-	server.Add(label, stormThreads, <-most)
-	server.Add(label, stormPeak, process.PeakRSS())
-	server.Add(label, stormCPU, (process.CPU()-cpu)/1e6)
+	this := label(way.by, count)
+	server.Add(this, stormAll, f.Seconds*1e3)
+	server.Add(this, stormP50, f.P50)
+	server.Add(this, stormP99, f.P99)
+	server.Add(this, stormFailed, f.Failed)
+	server.Add(this, stormRequests, s.requests()-requests)
+	server.Add(this, stormThreads, <-most)
+	server.Add(this, stormPeak, process.PeakRSS())
+	server.Add(this, stormCPU, (process.CPU()-cpu)/1e6)
 	for station, spent := range f.Stations {
-		server.Add(label, station+", p50, ms", spent)
+		server.Add(this, station+", p50, ms", spent)
 	}
 	if count == way.counts[len(way.counts)-1] {
 		time.Sleep(5 * time.Second)
-		server.Add(label, stormLeft, process.Threads())
+		server.Add(this, stormLeft, process.Threads())
 	}
 	figures.Must(syscall.Kill(int(process), syscall.SIGKILL))
 	started.Wait()
 	time.Sleep(300 * time.Millisecond)
 }
+
+func label(way string, count int) string { return fmt.Sprintf("%s x %d", way, count) }
 
 func storm(services []*stormService, base, directory, result string, turns int) {
 	var servers []*figures.Server
@@ -161,37 +166,38 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 			}
 		}
 	}
-	for i, s := range services {
-		printStorm(s, servers[i], servers[len(servers)-1])
+	if len(servers) == 1 {
+		servers = append(servers, figures.NewServer("-"))
+	}
+	table := figures.Table{Servers: servers}
+	table.Head()
+	for _, way := range stormWays {
+		for _, count := range way.counts {
+			this, theirs := label(way.by, count), label(way.theirs, count)
+			for _, s := range servers {
+				if one := s.Median(label(way.by, 1), stormAll); one != 0 && count > 1 {
+					s.Add(this, stormOfOne, 100*s.Median(this, stormAll)/one)
+				}
+			}
+			// The Go release stages by its own calls what ours stages by one.
+			for _, what := range stormFigures {
+				if value := servers[1].Median(theirs, what); value != 0 && way.by != way.theirs {
+					servers[1].Add(this, what, value)
+				}
+			}
+			table.Row(this, stormAll, way.target)
+			if count > 1 {
+				table.Row(this, stormOfOne, "")
+			}
+			if count == way.counts[len(way.counts)-1] {
+				for _, what := range stormFigures[1:] {
+					table.Row(this, what, map[string]string{stormPeak: "<= 1.3"}[what])
+				}
+			}
+		}
 	}
 	figures.Conclude(run)
 	figures.WriteRun(run, servers, result+".json")
-}
-
-// printStorm prints a row for each storm of a service, with ratios to one staging and to `theirs`.
-func printStorm(s *stormService, server, theirs *figures.Server) {
-	columns := []string{stormAll, stormP50, stormP99, stormFailed, stormRequests, stormThreads, stormLeft, stormPeak, stormCPU}
-	fmt.Printf("\n%s\n\n| by x at once | %s | to one | to theirs | target |\n|---%s|\n", s.name, strings.Join(columns, " | "),
-		strings.Repeat("|--:", len(columns)+3))
-	for _, way := range stormWays {
-		if s.released && !way.released {
-			continue
-		}
-		for _, count := range way.counts {
-			label := fmt.Sprintf("%s x %d", way.by, count)
-			line := "| " + label
-			for _, what := range columns {
-				line += fmt.Sprintf(" | %.4g", server.Median(label, what))
-			}
-			all := server.Median(label, stormAll)
-			line += fmt.Sprintf(" | %.2f", all/server.Median(way.by+" x 1", stormAll))
-			ratio, target := "", ""
-			if their := theirs.Median(fmt.Sprintf("%s x %d", way.theirs, count), stormAll); theirs != server && their != 0 {
-				ratio, target = fmt.Sprintf("%.2f", all/their), way.target
-			}
-			fmt.Printf("%s | %s | %s |\n", line, ratio, target)
-		}
-	}
 }
 
 // countRecord counts the requests to WMI in the file of the double.
