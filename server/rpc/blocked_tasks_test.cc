@@ -20,7 +20,7 @@ namespace {
 
 // Runs a function.
 struct Moving final : Task {
-  void Run(SlotHolder* slot) override { run(CallContext().With(slot)); }
+  void Run(TaskSlot* slot) override { run(CallContext().With(slot)); }
   std::function<void(const CallContext&)> run;
 };
 

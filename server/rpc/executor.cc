@@ -44,12 +44,13 @@ void Flow::BelongTo(Flow* above) {
 }
 
 // The slot of a task, from its begin to its end.
-class Executor::Slot final : public SlotHolder {
+class Executor::Slot final : public TaskSlot {
  public:
   Slot(Executor* executor, std::shared_ptr<Flow> flow)
       : executor_(executor), flow_(std::move(flow)) {}
 
   void Yield() override {
+    has_waited_ = true;
     size_t started;
     {
       const std::lock_guard<Mutex> lock(executor_->mutex_);
@@ -80,7 +81,7 @@ class Executor::Reclaim final : public Task {
     is_reclaim_ = true;
     flow_ = std::move(flow);
   }
-  void Run(SlotHolder*) override {}
+  void Run(TaskSlot*) override {}
 
   Condition granted;
   bool has_slot = false;

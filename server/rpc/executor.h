@@ -19,11 +19,22 @@ namespace csi_proxy::rpc {
 
 class Flow;
 
+// The slot of a running task.
+class TaskSlot : public SlotHolder {
+ public:
+  // Returns true if the task has yielded the slot.
+  bool has_waited() const { return has_waited_; }
+
+ protected:
+  ~TaskSlot() = default;
+  bool has_waited_ = false;
+};
+
 // A piece of work. Intrusive, so that queueing allocates nothing.
 class Task {
  public:
   // Runs once, with a worker slot, on a thread of the pool. May delete the task.
-  virtual void Run(SlotHolder* slot) = 0;
+  virtual void Run(TaskSlot* slot) = 0;
 
  protected:
   ~Task() = default;

@@ -15,7 +15,7 @@ namespace {
 
 // Counts down when it runs, then waits for the gate when there is one.
 struct Job final : Task {
-  void Run(SlotHolder*) override {
+  void Run(TaskSlot*) override {
     started->CountDown();
     if (gate != nullptr) gate->WaitForNotification();
     ran.fetch_add(1);
@@ -71,7 +71,7 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
 
 // Says on which thread it ran.
 struct Here final : Task {
-  void Run(SlotHolder*) override { thread = std::this_thread::get_id(); }
+  void Run(TaskSlot*) override { thread = std::this_thread::get_id(); }
   std::thread::id thread;
 };
 
@@ -199,7 +199,7 @@ TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
 
 // Counts the tasks of its flow that run at once, and those of all.
 struct Counted final : Task {
-  void Run(SlotHolder*) override {
+  void Run(TaskSlot*) override {
     const int own = ++*own_running, all = ++*all_running;
     for (int seen = *most_own; own > seen && !most_own->compare_exchange_weak(seen, own);) {
     }

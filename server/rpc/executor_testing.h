@@ -41,7 +41,7 @@ class Countdown {
 
 // Keeps the order in which tasks run.
 struct Step final : Task {
-  void Run(SlotHolder*) override {
+  void Run(TaskSlot*) override {
     {
       std::lock_guard lock(*mutex);
       order->push_back(name);
@@ -56,7 +56,7 @@ struct Step final : Task {
 
 // Counts those who run, and runs until the gate opens.
 struct Blocker final : Task {
-  void Run(SlotHolder*) override {
+  void Run(TaskSlot*) override {
     running->fetch_add(1);
     gate->WaitForNotification();
   }

@@ -7,7 +7,10 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -46,11 +49,13 @@ absl::Time ToTime(gpr_timespec deadline) {
 class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public InlineCalls::Call {
  public:
   // `request` and `*response` live until the rpc is answered, as gRPC's callback API has it.
-  UnaryCall(const Runtime& runtime, const UnaryMethod& method, void* api,
+  // `waited` outlives the call.
+  UnaryCall(const Runtime& runtime, const UnaryMethod& method, std::atomic<bool>* waited, void* api,
             grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
             grpc::ByteBuffer* response)
       : runtime_(runtime),
         method_(method),
+        waited_(*waited),
         api_(api),
         grpc_context_(context),
         request_(request),
@@ -107,7 +112,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   // deleted before gRPC has been told of it.
   bool TryRunHere(std::shared_ptr<Flow> flow) {
     InlineCalls* const here = runtime_.inline_calls;
-    if (!method_.info->reads || !here->TryBegin(this)) return false;
+    if (!method_.info->reads || waited_.load(std::memory_order_relaxed) || !here->TryBegin(this)) {
+      return false;
+    }
     const bool done = runtime_.executor->TryRun(this, std::move(flow));
     here->End(this);
     return done;
@@ -115,10 +122,11 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   bool IsCancelled() const override { return grpc_context_->IsCancelled(); }
   void Cancel() override { cancelled_.Notify(); }
 
-  void Run(SlotHolder* slot) override {
+  void Run(TaskSlot* slot) override {
     const CallContext context(deadline_, &cancelled_, &peer(), method_.info->pipe, slot);
     absl::Status status = context.Check();
     if (status.ok()) status = Execute(context);
+    if (method_.info->reads) waited_.store(slot->has_waited(), std::memory_order_relaxed);
     Answer(status);
   }
 
@@ -180,6 +188,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
 
   const Runtime& runtime_;
   const UnaryMethod& method_;
+  // True if the last call of the method waited for WMI or a server. The next one is not made on a
+  // thread that reads, which the connections of all clients share.
+  std::atomic<bool>& waited_;
   void* const api_;
   grpc::CallbackServerContext* const grpc_context_;
   const grpc::ByteBuffer& request_;
@@ -196,7 +207,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
 class Service final : public grpc::Service {
  public:
   Service(absl::Span<const UnaryMethod> methods, std::shared_ptr<void> api, const Runtime* runtime)
-      : api_(std::move(api)) {
+      : api_(std::move(api)), waited_(methods.size()) {
     using Handler = grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
     for (size_t i = 0; i < methods.size(); ++i) {
       const UnaryMethod& method = methods[i];
@@ -204,10 +215,11 @@ class Service final : public grpc::Service {
           method.info->path, grpc::internal::RpcMethod::NORMAL_RPC, nullptr));
       MarkMethodRawCallback(
           static_cast<int>(i),
-          new Handler([runtime, &method, api = api_.get()](grpc::CallbackServerContext* context,
-                                                           const grpc::ByteBuffer* request,
-                                                           grpc::ByteBuffer* response) {
-            auto* const call = new UnaryCall(*runtime, method, api, context, *request, response);
+          new Handler([runtime, &method, waited = &waited_[i], api = api_.get()](
+                          grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                          grpc::ByteBuffer* response) {
+            auto* const call =
+                new UnaryCall(*runtime, method, waited, api, context, *request, response);
             call->Start();
             return call;
           }));
@@ -216,6 +228,7 @@ class Service final : public grpc::Service {
 
  private:
   const std::shared_ptr<void> api_;
+  std::vector<std::atomic<bool>> waited_;  // by method
 };
 
 }  // namespace
