@@ -166,8 +166,15 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 			}
 		}
 	}
-	if len(servers) == 1 {
+	compared := len(servers) > 1
+	if !compared {
 		servers = append(servers, figures.NewServer("-"))
+	}
+	target := func(wanted string) string {
+		if !compared {
+			return ""
+		}
+		return wanted
 	}
 	table := figures.Table{Servers: servers}
 	table.Head()
@@ -185,13 +192,13 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 					servers[1].Add(this, what, value)
 				}
 			}
-			table.Row(this, stormAll, way.target)
+			table.Row(this, stormAll, target(way.target))
 			if count > 1 {
 				table.Row(this, stormOfOne, "")
 			}
 			if count == way.counts[len(way.counts)-1] {
 				for _, what := range stormFigures[1:] {
-					table.Row(this, what, map[string]string{stormPeak: "<= 1.3"}[what])
+					table.Row(this, what, target(map[string]string{stormPeak: "<= 1.3"}[what]))
 				}
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	disk "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -310,6 +311,35 @@ var frameAttacks = []attack{
 				time.Sleep(time.Second)
 			}
 		})},
+	{name: "disk flood", about: "512 callers that list disks, rescan, bring a disk online and make calls that take 5 s",
+		fault: map[string]any{"operation": "disk.GetDiskStats", "latency_ms": 5000},
+		run: func(ctx context.Context, count *counters) {
+			var clients []disk.DiskClient
+			for i := 0; i < 16; i++ {
+				conn, err := connect("disk-v1")
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				count.connections.Add(1)
+				clients = append(clients, disk.NewDiskClient(conn))
+			}
+			each(ctx, 512, func(i int) {
+				client := clients[i%len(clients)]
+				for n := i; ctx.Err() == nil; n++ {
+					switch n % 4 {
+					case 0:
+						client.ListDiskIDs(ctx, &disk.ListDiskIDsRequest{})
+					case 1:
+						client.Rescan(ctx, &disk.RescanRequest{})
+					case 2:
+						client.SetDiskState(ctx, &disk.SetDiskStateRequest{DiskNumber: 0, IsOnline: true})
+					case 3:
+						client.GetDiskStats(ctx, &disk.GetDiskStatsRequest{DiskNumber: 0})
+					}
+				}
+			})
+		}},
 	// Under Wine the machine makes 2,200 calls a second in all, of which the honest clients make 1,500.
 	{name: "a hundred pods", about: "100 processes that make 5 calls a second each", processes: 100,
 		run: func(ctx context.Context, count *counters) {

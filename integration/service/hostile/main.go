@@ -21,7 +21,8 @@ type options struct {
 	short                           bool
 	seconds                         int
 	paths, crashes, stops, reparse  int
-	http                            int
+	http, storm                     int
+	scenario                        string
 	seed                            int64
 	raced, outside, volume, rights  string
 }
@@ -51,13 +52,15 @@ func main() {
 	flag.IntVar(&o.stops, "stops", 0, "instead: so many stops of the service while it is attacked")
 	flag.IntVar(&o.reparse, "reparse", 0, "instead: so often calls through a directory that becomes a link and back")
 	flag.IntVar(&o.http, "http", 0, "instead: so many connections a second to the metrics, on Linux")
+	flag.IntVar(&o.storm, "storm", 0, "instead: so many volumes that a driver stages at once, on Linux")
+	flag.StringVar(&o.scenario, "scenario", "", "with -storm: the node, without the raw disks")
 	flag.StringVar(&o.raced, "raced", "", "with -reparse: that directory, on the node this runs on, whose service is called")
 	flag.StringVar(&o.outside, "outside", "", "with -raced: the directory that the link leads to")
 	flag.StringVar(&o.volume, "volume", "", "with -raced: the id of a volume that may be mounted")
 	flag.StringVar(&o.rights, "rights", "", "instead: what this account may do to that pipe of this node, as filesystem-v1")
 	flag.Int64Var(&o.seed, "seed", time.Now().UnixNano(), "of the paths")
 	flag.Parse()
-	for _, path := range []*string{&o.service, &o.descriptors, &o.directory} {
+	for _, path := range []*string{&o.service, &o.descriptors, &o.directory, &o.scenario} {
 		*path, _ = filepath.Abs(*path)
 	}
 	if o.short {
@@ -95,6 +98,9 @@ func run(o options) (passed bool, err error) {
 	defer service.Kill()
 	if o.paths > 0 {
 		return hostilePaths(service, o)
+	}
+	if o.storm > 0 {
+		return storms(service, o)
 	}
 	if o.reparse > 0 {
 		return reparseRace(service, o)

@@ -9,7 +9,7 @@
 # With --short as the next option: a few attacks and 20 stops, less than two minutes each, independent of the
 # load of the machine.
 #
-# The options are the program's: -only=ATTACK, -seconds=N, -paths=N, -crashes=N, -stops=N, -reparse=N, -http=N.
+# The options are the program's: -only=ATTACK, -seconds=N, -paths=N, -crashes=N, -stops=N, -reparse=N, -http=N, -storm=N.
 # CSI_PROXY_HOSTILE_SERVICE names a program to attack instead of the built one.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -45,6 +45,9 @@ for platform in "${platforms[@]}"; do
   cd "$out/$platform"
   case $platform in
     linux)
+      for program in storm:storm load:third; do
+        (cd ../../../integration/peers/legacy_go && CGO_ENABLED=0 go build -o "$out/linux/${program#*:}.exe" "./${program%:*}")
+      done
       gcc -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -o hold.exe ../../../integration/service/hostile/hold/posix.c
       service=${CSI_PROXY_HOSTILE_SERVICE-}
       if [[ -z $service ]]; then
@@ -64,7 +67,7 @@ for platform in "${platforms[@]}"; do
       program=("$wine" ./hostile.exe -service=csi-proxy.exe)
       ;;
   esac
-  program+=(-descriptors=../admin.pb -directory=.)
+  program+=(-descriptors=../admin.pb -directory=. -scenario=../../../integration/bench/storm.textproto)
   if [[ $short == yes ]]; then
     "${program[@]}" -short || failed=1
     "${program[@]}" -short -stops=20 || failed=1
