@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures csi-proxy beside other servers, in turns in one run. Leave the machine alone meanwhile.
+# Compares csi-proxy with other servers, in turns in one run. The machine should be idle otherwise.
 #
 #   integration/bench/run.sh [SECONDS_PER_TURN [TURNS]]         a bare gRPC C++ echo server, with C++ clients; and
 #                                                               conversions, against protobuf copies
@@ -9,8 +9,8 @@
 #                                                               real latencies: alone on Linux, and beside the Go
 #                                                               service v1.3.0 under Wine
 #
-# build/peer/{linux,wine,storm_linux,storm_wine}.json keep the figures of every turn, and results.json here the medians, which
-# `figures.py copy` then copies to the pages.
+# build/peer/{linux,wine,storm_linux,storm_wine}.json keep the figures of every turn, results.json here the medians,
+# which `figures.py copy` copies to the pages.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 what='echo'
@@ -29,8 +29,8 @@ build() {
   [[ -f build/$1/build.ninja ]] || cmake --preset "$1" >/dev/null
   ninja -C "build/$1" "${@:2}" >/dev/null
 }
-# go_build FOLDER OUTPUT [FLAG...] [PACKAGE]: a client is in the module of the released clients, and the Go
-# service in one with the libraries that it asks for.
+# go_build FOLDER OUTPUT [FLAG...] [PACKAGE]: builds in the folder's module. The released clients' module builds
+# clients, the Go release's own module its service.
 go_build() { (cd "integration/$1" && CGO_ENABLED=0 go build -ldflags='-s -w' -o "$out/$2" "${@:3}"); }
 
 case $what in

@@ -21,20 +21,20 @@ import (
 const stormUsage = "peer storm linux OURS CLIENT SCENARIO RESULT [TURNS]\n" +
 	"       peer storm wine NODE_RUN OURS.exe THEIRS.exe CLIENT.exe SCENARIO RESULT [TURNS]"
 
-// A stormService is a service that stages volumes of a node of its own.
+// stormService is a service that stages volumes of its own node.
 type stormService struct {
 	name string
-	// Starts it on the node of a scenario.
+	// Returns the command that starts the service on a scenario's node.
 	start func(scenario string) *exec.Cmd
-	// Its process, once it has answered.
+	// Returns the process of the service, once it has answered.
 	process func(started *exec.Cmd) figures.Process
 	client  func(arguments ...string) *exec.Cmd
-	// The number of requests to WMI so far.
+	// Returns the number of requests to WMI so far.
 	requests func() float64
 	released bool // it has the released calls alone
 }
 
-// A stormWay is a way to stage things, compared with what the Go release needs by another one.
+// stormWay is a way to stage, which is compared with the way that the Go release has.
 type stormWay struct {
 	by       string
 	released bool // the Go release has it
@@ -55,7 +55,7 @@ var (
 	}
 )
 
-// Writes the scenario with what `count` stagings need.
+// writeStorm writes the scenario with the disks, shares and targets for count stagings.
 func writeStorm(base, path string, count int) {
 	text, err := os.ReadFile(base)
 	figures.Must(err)
@@ -89,7 +89,7 @@ const (
 
 var stormFigures = []string{stormAll, stormP50, stormP99, stormFailed, stormRequests, stormThreads, stormLeft, stormPeak, stormCPU}
 
-// blow measures one storm, on a service of its own.
+// blow measures one storm with a new service.
 func (s *stormService) blow(server *figures.Server, way stormWay, count int, base, directory string) {
 	scenario := filepath.Join(directory, "node.textproto")
 	writeStorm(base, scenario, count)
@@ -157,7 +157,7 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 		for _, way := range stormWays {
 			for _, count := range way.counts {
 				for i := range services {
-					// Each first in turn.
+					// Alternates the order.
 					at := (i + turn) % len(services)
 					if !services[at].released || way.released {
 						services[at].blow(servers[at], way, count, base, directory)
@@ -207,7 +207,7 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 	figures.WriteRun(run, servers, result+".json")
 }
 
-// countRecord counts the requests to WMI in the file of the double.
+// countRecord counts the requests to WMI in the double's record.
 func countRecord(path string) float64 {
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {

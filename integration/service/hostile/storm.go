@@ -12,7 +12,7 @@ import (
 	"csi-proxy.example/drivers/steps"
 )
 
-// What a storm may cost others, and an attack the storm.
+// The most that an attack may lengthen a storm, and multiply the p99 of a third tenant.
 const (
 	longerLimit = 1.25
 	thirdLimit  = 3
@@ -21,8 +21,9 @@ const (
 // The attacks during which a driver stages many volumes.
 var stormAttacks = []string{"disk flood", "a hundred pods", "idle after the preface", "readers that do not read"}
 
-// storms measures how long a driver takes to stage volumes, alone and beside attackers, and the time of the quick calls of
-// a third tenant, each a program of its own: bench/peer's storm and load. Linux only.
+// storms measures the time that a driver needs to stage volumes, alone and during attacks, and the times of a
+// third tenant's quick calls. Driver and tenant are programs of their own: bench/peer's storm and load. Linux
+// only.
 func storms(service *steps.Service, o options) (bool, error) {
 	latencies, err := os.ReadFile(o.scenario)
 	if err != nil {
@@ -72,14 +73,14 @@ func storms(service *steps.Service, o options) (bool, error) {
 	return passed, nil
 }
 
-// stormResult is what a storm and the third tenant saw.
+// stormResult is what the driver of a storm and the third tenant measured.
 type stormResult struct {
 	seconds, failed float64
 	// The third tenant's p99, in milliseconds, before and during the storm.
 	quiet, p99 float64
 }
 
-// beside runs a program that lies beside this one, and returns what it prints.
+// beside runs a program from this program's folder and returns the figures that it prints.
 func beside(name string, arguments ...string) (figures map[string]any, err error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -94,7 +95,7 @@ func beside(name string, arguments ...string) (figures map[string]any, err error
 	return figures, err
 }
 
-// third asks for the state of a disk for a while, and returns its p99 in milliseconds.
+// third asks for a disk's state repeatedly and returns the p99 in milliseconds.
 func third(length time.Duration) (float64, error) {
 	figures, err := beside("third.exe", "-rpc", "GetDiskState", "-socket", steps.PipePath("csi-proxy-disk-v1"), "-length", length.String())
 	if err != nil {
