@@ -185,7 +185,7 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
     return absl::UnavailableError(absl::StrCat("--endpoint: cannot listen on ", flags.endpoint));
   }
   std::cerr << absl::StrCat("sample_driver serves ", flags.endpoint, "\n");
-  // Set before the signal that ends the wait.
+  // `on_failed` sets it before it sends the signal that ends the wait.
   absl::Status failure;
   absl::StatusOr<std::unique_ptr<Sidecars>> sidecars =
       StartSidecars(flags.sidecars, flags.endpoint, [&failure](const absl::Status& why) {
