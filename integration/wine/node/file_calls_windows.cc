@@ -74,9 +74,9 @@ Access AccessOf(ACCESS_MASK rights, ULONG share) {
   return (share & FILE_SHARE_DELETE) != 0 ? Access::kPeek : Access::kRead;
 }
 
-// Returns true if the product opens files in this way: the entry itself, synchronous, shared except
-// for deletion (kPeek shares that too), and without links on the way to a directory's entry. The
-// double refuses other ways, because it would not test them.
+// Returns true if an open has the form that the product uses: synchronous, of the entry itself,
+// without following links, and shared except for deletion (kPeek shares deletion too). The double
+// refuses other forms, because it does not imitate them.
 bool IsKnown(const OBJECT_ATTRIBUTES& object, ACCESS_MASK access, ULONG share, ULONG options) {
   constexpr ACCESS_MASK kNeeded = SYNCHRONIZE | FILE_LIST_DIRECTORY;
   constexpr ACCESS_MASK kRights = kNeeded | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES | DELETE;
