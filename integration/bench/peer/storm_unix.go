@@ -55,6 +55,18 @@ var (
 	}
 )
 
+// ofOne is the wanted ratio of a storm to one staging.
+func (w stormWay) ofOne(count int) string {
+	switch {
+	case count == 1:
+		return ""
+	case count == w.counts[len(w.counts)-1]:
+		return "<= 1.6"
+	default:
+		return "<= 1.3"
+	}
+}
+
 // writeStorm writes the scenario with the disks, shares and targets for count stagings.
 func writeStorm(base, path string, count int) {
 	text, err := os.ReadFile(base)
@@ -166,15 +178,10 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 			}
 		}
 	}
+	// Without the Go release, each storm is compared with one staging.
 	compared := len(servers) > 1
 	if !compared {
-		servers = append(servers, figures.NewServer("-"))
-	}
-	target := func(wanted string) string {
-		if !compared {
-			return ""
-		}
-		return wanted
+		servers = append(servers, figures.NewServer("one alone"))
 	}
 	table := figures.Table{Servers: servers}
 	table.Head()
@@ -192,13 +199,18 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 					servers[1].Add(this, what, value)
 				}
 			}
-			table.Row(this, stormAll, target(way.target))
-			if count > 1 {
+			target, peak := way.target, "<= 1.3"
+			if !compared {
+				servers[1].Add(this, stormAll, servers[0].Median(label(way.by, 1), stormAll))
+				target, peak = way.ofOne(count), ""
+			}
+			table.Row(this, stormAll, target)
+			if compared && count > 1 {
 				table.Row(this, stormOfOne, "")
 			}
 			if count == way.counts[len(way.counts)-1] {
 				for _, what := range stormFigures[1:] {
-					table.Row(this, what, target(map[string]string{stormPeak: "<= 1.3"}[what]))
+					table.Row(this, what, map[string]string{stormPeak: peak}[what])
 				}
 			}
 		}
