@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The Go clients of three releases, unchanged, make every call of the table of cases on csi-proxy-simulated.exe
-# under Wine, 20 times in a row unless told otherwise.
+# The Go clients of three releases, unchanged, make every call of the table of cases that they have on
+# csi-proxy-simulated.exe under Wine, 20 times in a row unless told otherwise. v0.2.2 and v1.0.1 are the oldest that
+# differ, built with the grpc-go and go-winio that each asks for; the client is one Git tree from v1.1.2 to v1.3.0.
 #
 #   integration/peers/legacy_go/run.sh [ROUNDS]
 set -euo pipefail
@@ -42,18 +43,27 @@ serve() {
   done
 }
 
-# build RELEASE PACKAGE PROGRAM: with the clients of that release. All ask for the same modules.
+# build RELEASE PACKAGE PROGRAM: with the clients of that release and the modules that it asks for.
 build() {
   cp integration/peers/legacy_go/go.mod "$out/$1.mod"
   cp integration/peers/legacy_go/go.sum "$out/$1.sum"
   go mod edit "-require=github.com/kubernetes-csi/csi-proxy/client@$1" "$out/$1.mod"
+  case $1 in
+    v0.2.2) old=(grpc@v1.27.0 winio@v0.4.14 protobuf@v1.4.1) ;;
+    v1.0.1) old=(grpc@v1.27.0 winio@v0.4.16 protobuf@v1.4.1) ;;
+    *) old=() ;;
+  esac
+  local module
+  for module in "${old[@]}"; do
+    go mod edit "-require=$(sed 's|^grpc|google.golang.org/grpc|; s|^winio|github.com/Microsoft/go-winio|; s|^protobuf|github.com/golang/protobuf|' <<<"$module")" "$out/$1.mod"
+  done
   (cd integration/peers/legacy_go && CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
     go build "-modfile=$out/$1.mod" -mod=mod -tags "$1" -o "$out/$3.exe" "$2")
   go version -m "$out/$3.exe" | grep -qF "csi-proxy/client	$1" || { echo "$3 is not built with $1" >&2; exit 1; }
 }
 
 failed=0
-for release in v1.0.2 v1.1.3 v1.3.0; do
+for release in v0.2.2 v1.0.1 v1.3.0; do
   build "$release" ./clients "$release"
   # A new service each: the first call after its start is the release's own.
   serve "$release"

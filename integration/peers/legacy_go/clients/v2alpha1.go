@@ -1,4 +1,4 @@
-//go:build !v1.0.2
+//go:build !v0.2.2 && !v1.0.1
 
 package main
 

@@ -155,16 +155,20 @@ func firstVolumeID(response proto.Message) string {
 	return strings.ReplaceAll(id, `\`, `\\`)
 }
 
+// prepare makes the volume and the directory that the volume group's cases work on, by the newest version that the
+// release has.
 func (s *Suite) prepare() error {
-	for _, step := range []struct{ group, method, request string }{
-		{"disk", "PartitionDisk", "disk_number: 1"},
-		{"filesystem", "Mkdir", `path: "C:\\var\\lib\\kubelet\\plugins\\mnt"`},
+	for _, steps := range [][]struct{ group, version, method, request string }{
+		{{"disk", "v1", "PartitionDisk", "disk_number: 1"}, {"disk", "v1beta2", "PartitionDisk", `diskID: "1"`}},
+		{{"filesystem", "v1", "Mkdir", `path: "C:\\var\\lib\\kubelet\\plugins\\mnt"`},
+			{"filesystem", "v1beta1", "Mkdir", `path: "C:\\var\\lib\\kubelet\\plugins\\mnt"`}},
 	} {
-		for _, c := range s.Clients {
-			if c.Group != step.group || c.Version != "v1" {
+		for _, step := range steps {
+			c := s.find(step.group, step.version)
+			if c == nil {
 				continue
 			}
-			v, err := s.open(c)
+			v, err := s.open(*c)
 			if err != nil {
 				return err
 			}
@@ -173,6 +177,16 @@ func (s *Suite) prepare() error {
 			if err != nil {
 				return err
 			}
+			break
+		}
+	}
+	return nil
+}
+
+func (s *Suite) find(group, version string) *Client {
+	for i, c := range s.Clients {
+		if c.Group == group && c.Version == version {
+			return &s.Clients[i]
 		}
 	}
 	return nil
