@@ -4,8 +4,6 @@
   a console program. With -Native the service runs csi-proxy itself from then on, without nssm: the
   csi-proxy.exe beside this script, as csi-proxy-service.exe, which is there too, puts it into place.
 .EXAMPLE
-  .\aks.ps1
-.EXAMPLE
   .\aks.ps1 -Native
 #>
 [CmdletBinding()]

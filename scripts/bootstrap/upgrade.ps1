@@ -7,8 +7,6 @@
   script swap that program for the csi-proxy.exe beside this script. The service keeps its name, folder and flags.
   If the new program does not serve, the old one comes back, and the script fails. It may be run again.
 .EXAMPLE
-  .\upgrade.ps1
-.EXAMPLE
   .\upgrade.ps1 -ServiceName csiproxy
 #>
 [CmdletBinding()]

@@ -64,23 +64,6 @@ Test-Part "fresh-disk" "a new disk of the cloud reads as zero, and is staged" {
   }
 }
 
-Test-Part "offline-open-file" "Windows keeps a disk online while a file on it is open, and says so" {
-  Assert-Passed "selftest"
-  $number = New-Image "open"
-  Invoke-Stage $number "open" | Out-Null
-  $file = [System.IO.File]::Open("$base\open\file.txt", "Create", "ReadWrite", "None")
-  try {
-    $told = Get-CimOutcome { Invoke-CimMethod -InputObject (Get-CimDisk $number) -MethodName Offline }
-    $offline = (Get-CimDisk $number).IsOffline
-    if ($offline) { Set-Disk -Number $number -IsOffline $false }
-  } finally {
-    $file.Dispose()
-    Invoke-Unstage "open" | Out-Null
-  }
-  Assert-That ($told -match "^ReturnValue 6 " -and -not $offline) "Offline: $told, offline then: $offline"
-  $told
-}
-
 Test-Part "detach-while-mounted" "a disk that is detached while its volume is mounted leaves a mount that can be found and removed" {
   Assert-Passed "selftest"
   $number = New-Image "gone"

@@ -70,20 +70,6 @@ function Assert-Refused([string]$Code, [string[]]$Arguments) {
   $call.Err.Trim()
 }
 
-# What a method of WMI says: the id of its error, which names it, before the number and the error object; or ReturnValue.
-function Get-CimOutcome([scriptblock]$Body) {
-  try {
-    $answer = & $Body
-    if ($null -eq $answer -or $null -eq $answer.PSObject.Properties["ReturnValue"]) { return "no ReturnValue" }
-    "ReturnValue {0} (0x{0:x})" -f $answer.ReturnValue
-  } catch [Microsoft.Management.Infrastructure.CimException] {
-    $why = $_.Exception
-    $told = @("error $($why.MessageId)", ("status 0x{0:x8}" -f $why.StatusCode))
-    if ($null -ne $why.ErrorData) { foreach ($property in $why.ErrorData.CimInstanceProperties) { $told += "$($property.Name)=$($property.Value)" } }
-    $told -join ", "
-  }
-}
-
 # --- Parts and facts ---
 
 # Ends a part: FAILED is a finding, Windows or the service did otherwise than expected. All else that is thrown is an ERROR: a

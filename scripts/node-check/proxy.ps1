@@ -11,27 +11,15 @@ $ownName = "csi-proxy-node-check"
 # The service's name; empty when none is installed.
 function Find-ServiceName {
   if ($installed) { return $ownName }
-  foreach ($name in "csi-proxy", "csiproxy") {
-    if (Get-Service -Name $name -ErrorAction SilentlyContinue) { return $name }
-  }
-  ""
+  "$(Get-Service -Name "csi-proxy", "csiproxy" -ErrorAction SilentlyContinue | Select-Object -First 1 | ForEach-Object { $_.Name })"
 }
 
 # A service's values in the registry, which no language of Windows changes.
 function Get-ServiceValue([string]$Name, [string]$Value) { (Get-Item -LiteralPath "HKLM:\SYSTEM\CurrentControlSet\Services\$Name").GetValue($Value) }
 
-function Get-ServiceWords([string]$Name) {
-  [regex]::Matches((Get-ServiceValue $Name "ImagePath"), '(?:[^\s"]|"[^"]*")+') | ForEach-Object { $_.Value -replace '"', '' }
-}
-
 # The value of a flag of the service, with one dash or two; empty when it is not there.
 function Get-ServiceFlag([string]$Name, [string]$Flag) {
-  $words = @(Get-ServiceWords $Name)
-  for ($i = 1; $i -lt $words.Count; $i++) {
-    if ($words[$i] -match "^--?$Flag=(.*)$") { return $Matches[1] }
-    if ($words[$i] -match "^--?$Flag$" -and $i + 1 -lt $words.Count) { return $words[$i + 1] }
-  }
-  ""
+  if ((Get-ServiceValue $Name "ImagePath") -match "--?$Flag[= ]`"?([^`" ]+)") { $Matches[1] } else { "" }
 }
 
 function Test-Answering { (Invoke-Program $ctl "doctor").Code -eq 0 }
@@ -59,7 +47,7 @@ function Get-ProxyProcess {
 function Assert-NoGoRelease {
   $name = Find-ServiceName
   $found = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue | ForEach-Object { $_.Path })
-  if ($name -ne "") { $found += @(Get-ServiceWords $name)[0] }
+  if ($name -ne "") { $found += (Get-ServiceValue $name "ImagePath") -replace '^"?([^"]*?\.exe).*', '$1' }
   $others = @($found | Where-Object { $_ -and (Get-ProgramVersion $_) -eq "" })
   # A wrapper such as nssm runs the program that serves. Our clients refuse the pipes of the Go release.
   $serving = @([System.IO.Directory]::GetFiles("\\.\pipe\", $pipe)).Count -gt 0

@@ -1,5 +1,5 @@
 # Part of node-check.ps1: the service's pipe, process, settings and cost, and the container that all may run in.
-# Uses its $base, $work, $pipe, $disk and $KubeletMounted, and proxy.ps1.
+# Uses its $base, $work, $pipe, $disk and $KubeletMounted, node.ps1 and proxy.ps1.
 
 Test-Part "remote-client" "a client that comes over the network is refused" {
   Assert-Passed "answers"
@@ -76,7 +76,18 @@ Test-Part "fallbacks" "the service tells which ways around it has taken for what
   (@($told.fallbacks) | ForEach-Object { "$($_.fallback) $($_.times)" }) -join ", "
 }
 
-# After the fallbacks: a path that needs the verbatim form counts as one.
+# The next two come after the fallbacks, because each makes the service take one.
+Test-Part "offline-open-file" "a volume is unstaged while a file on it is open, and its disk stays online" {
+  Assert-Passed "selftest"
+  $number = New-Image "open"
+  Invoke-Stage $number "open" | Out-Null
+  $file = [System.IO.File]::Open("$base\open\file.txt", "Create", "ReadWrite", "None")
+  # UnstageVolume passes over one code of MSFT_Disk.Offline, that of a disk in use, and fails with any other.
+  try { $steps = (Invoke-Unstage "open").steps -join " " } finally { $file.Dispose() }
+  Assert-That (-not (Get-CimDisk $number).IsOffline) "$steps; the disk is offline"
+  $steps
+}
+
 Test-Part "long-path" "a volume is mounted at a path of more than 260 characters" {
   Assert-Passed "selftest"
   $long = Join-Path $base ("long\" + ("0123456789" * 20) + "\" + ("0123456789" * 10))
