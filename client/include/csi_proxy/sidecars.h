@@ -57,7 +57,7 @@ struct LivenessProbeOptions {
   // `HOST:PORT`, or `:PORT` for all addresses.
   std::string http_endpoint = "0.0.0.0:9808";
   // The time that a probe may take, the connection to the driver included.
-  absl::Duration probe_timeout = absl::Seconds(1);
+  absl::Duration probe_timeout = absl::Seconds(3);
   // The address and the path at which Prometheus finds metrics. If the address is empty and
   // `serve_metrics` is true, they are at the address of /healthz.
   std::string metrics_address = {};

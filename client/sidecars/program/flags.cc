@@ -69,8 +69,8 @@ constexpr FlagRow kTable[] = {
 
     {"health-port", Owner::kLivenessProbe, kString, "9808",
      "the port alone, of all addresses, in the place of --http-endpoint"},
-    {"probe-timeout", Owner::kLivenessProbe, kDuration, "1s",
-     "longest time of a probe of the driver; wins over --timeout"},
+    {"probe-timeout", Owner::kLivenessProbe, kDuration, "3s",
+     "longest time of a probe of the driver; wins over --timeout, and --timeout over the default"},
     {"metrics-address", Owner::kLivenessProbe, kString, "",
      "HOST:PORT, or :PORT, of metrics when --http-endpoint is not given"},
     {"metrics-path", Owner::kLivenessProbe, kString, "/metrics", "the path of the metrics"},
@@ -191,6 +191,10 @@ std::string ProgramName(absl::string_view path) {
 #else
   return std::string(path.substr(path.rfind('/') + 1));
 #endif
+}
+
+std::string DefaultText(const FlagRow& row) {
+  return row.default_value.empty() ? "" : absl::StrCat(" (default ", row.default_value, ")");
 }
 
 }  // namespace
@@ -351,8 +355,7 @@ std::string FlagsHelp() {
       if (row.owner != owner || row.meaning.empty()) continue;
       constexpr absl::string_view kKinds[] = {"", " N", " X", " TIME", " TEXT"};
       absl::StrAppend(&text, "  --", row.name, kKinds[static_cast<size_t>(row.kind)]);
-      if (!row.default_value.empty()) absl::StrAppend(&text, " (default ", row.default_value, ")");
-      absl::StrAppend(&text, "\n        ", row.meaning, "\n");
+      absl::StrAppend(&text, DefaultText(row), "\n        ", row.meaning, "\n");
     }
   }
   for (const bool controllers : {false, true}) {
@@ -360,7 +363,7 @@ std::string FlagsHelp() {
                                        : "\nAccepted and ignored:\n");
     for (const FlagRow& row : kTable) {
       if (row.meaning.empty() && (row.owner == Owner::kController) == controllers) {
-        absl::StrAppend(&text, "  --", row.name, "\n");
+        absl::StrAppend(&text, "  --", row.name, DefaultText(row), "\n");
       }
     }
   }

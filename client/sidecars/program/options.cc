@@ -135,8 +135,9 @@ absl::StatusOr<LivenessProbeOptions> LivenessProbe(const Flags& flags) {
   } else if (!probe.metrics_address.empty()) {
     return Contradiction(flags, "metrics-address", kLivenessProbe);
   }
-  const absl::string_view timeout =
-      flags.Given("probe-timeout", kLivenessProbe) ? "probe-timeout" : "timeout";
+  const bool has_common =
+      flags.Given("timeout", kLivenessProbe) && !flags.Given("probe-timeout", kLivenessProbe);
+  const absl::string_view timeout = has_common ? "timeout" : "probe-timeout";
   ABSL_RETURN_IF_ERROR(Positive(flags, timeout, kLivenessProbe, &probe.probe_timeout));
   return probe;
 }

@@ -79,7 +79,7 @@ TEST(ProgramOptionsTest, LivenessProbeUnderItsNameHasItsDefaults) {
   EXPECT_EQ(options.sidecars.csi_address, "/run/csi/socket");
   EXPECT_EQ(options.sidecars.connect_timeout, absl::InfiniteDuration());
   EXPECT_EQ(probe.http_endpoint, "0.0.0.0:9808");
-  EXPECT_EQ(probe.probe_timeout, absl::Seconds(1));
+  EXPECT_EQ(probe.probe_timeout, absl::Seconds(3));
   EXPECT_EQ(probe.metrics_address, "");
   EXPECT_EQ(probe.metrics_path, "/metrics");
   // Without --http-endpoint there are no metrics at the address of /healthz.

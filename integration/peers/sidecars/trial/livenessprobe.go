@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"regexp"
 	"sort"
 	"strings"
@@ -206,4 +207,58 @@ func livenessprobeFlags(p *place) {
 		"--metrics-address=:9809 --http-endpoint=:9810", "--probe-timeout=soon"} {
 		p.saw("flags "+flags, p.start("flags", append([]string{p.programs.livenessprobe}, strings.Fields(flags)...)...).exit(5*time.Second))
 	}
+}
+
+// A probe without --probe-timeout.
+func defaultTimeout(p *place) {
+	driver := newDriver(p.driverSocket(), driverName)
+	driver.serve(always(isReady))
+	defer driver.remove()
+	p.start("livenessprobe", p.programs.livenessprobe, "--csi-address="+p.driverSocket(), "--http-endpoint="+p.health)
+	served(p.health)
+	for name, b := range map[string]behaviour{"2 s": slow(2 * time.Second), "never": hangs} {
+		driver.set(always(b))
+		since := time.Now()
+		code := get(p.health, "/healthz")
+		p.saw("the driver answers after "+name, fmt.Sprintf("%s after %.0f s", code, time.Since(since).Seconds()))
+	}
+}
+
+// A flag in the help of Go's flag package, or in ours, where the default follows in the same line.
+var (
+	helpLine    = regexp.MustCompile(`^ +--?([a-z][a-zA-Z0-9_-]*)(?: [^ (]+)?(?: \(default (.*)\))?$`)
+	defaultText = regexp.MustCompile(`\(default "?(.*?)"?\)$`)
+	helpSection = regexp.MustCompile(`^Of (node-driver-registrar|livenessprobe);`)
+)
+
+// The flags of each program with their defaults, by its own help.
+func defaults(p *place) {
+	for name, program := range map[string]string{"node-driver-registrar": p.programs.registrar, "livenessprobe": p.programs.livenessprobe} {
+		help, _ := exec.Command(program, "--help").CombinedOutput()
+		flag, section := "", name
+		for _, line := range strings.Split(string(help), "\n") {
+			if part := helpSection.FindStringSubmatch(line); part != nil {
+				section = part[1]
+			} else if strings.HasSuffix(line, ":") {
+				section = name
+			}
+			part := helpLine.FindStringSubmatch(line)
+			if part != nil && section == name {
+				flag = name + " --" + part[1]
+				p.saw(flag, shown(part[2]))
+			} else if part != nil {
+				flag = ""
+			} else if part = defaultText.FindStringSubmatch(line); part != nil && flag != "" {
+				p.saw(flag, shown(part[1]))
+			}
+		}
+	}
+}
+
+// Go's flag package leaves the default away where it is the type's zero.
+func shown(value string) string {
+	if value == "" || value == "false" || value == "0s" {
+		return "0"
+	}
+	return value
 }

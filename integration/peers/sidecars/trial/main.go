@@ -56,6 +56,8 @@ var cases = []oneCase{
 	{"nameless probed driver", namelessProbed},
 	{"probed address taken", probedAddressTaken},
 	{"livenessprobe", livenessprobeFlags},
+	{"default timeout", defaultTimeout},
+	{"flags", defaults},
 }
 
 // play returns the observations of the programs in every case. A few cases run at once, because they mostly
