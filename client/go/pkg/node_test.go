@@ -73,8 +73,27 @@ func TestNilRequestsAreErrors(t *testing.T) {
 			methods++
 		}
 	}
-	if methods != 39 {
+	if methods != 41 {
 		t.Errorf("%d methods", methods)
+	}
+}
+
+func TestADiskIsReadOnlyAsItWasSet(t *testing.T) {
+	g := connect(t)
+	ctx := context.Background()
+	for _, want := range []bool{true, false} {
+		_, err := g.disks.SetDiskReadOnly(ctx, &disk.SetDiskReadOnlyRequest{DiskNumber: 1, IsReadOnly: want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := g.disks.GetDiskReadOnly(ctx, &disk.GetDiskReadOnlyRequest{DiskNumber: 1}); err != nil || got.IsReadOnly != want {
+			t.Errorf("read-only: %v, %v; set to %v", got, err, want)
+		}
+	}
+	_, set := g.disks.SetDiskReadOnly(ctx, &disk.SetDiskReadOnlyRequest{DiskNumber: 77})
+	_, get := g.disks.GetDiskReadOnly(ctx, &disk.GetDiskReadOnlyRequest{DiskNumber: 77})
+	if status.Code(set) != codes.NotFound || status.Code(get) != codes.NotFound {
+		t.Errorf("a disk that is not there: %v, %v", set, get)
 	}
 }
 

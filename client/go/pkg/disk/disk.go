@@ -16,6 +16,8 @@ type Disk struct {
 
 // Interface is implemented by Disk.
 type Interface interface {
+	// GetDiskReadOnly tells whether a disk has the read-only attribute.
+	GetDiskReadOnly(context.Context, *GetDiskReadOnlyRequest) (*GetDiskReadOnlyResponse, error)
 	// GetDiskState tells whether a disk is online.
 	GetDiskState(context.Context, *GetDiskStateRequest) (*GetDiskStateResponse, error)
 	// GetDiskStats returns a disk's size.
@@ -28,6 +30,8 @@ type Interface interface {
 	PartitionDisk(context.Context, *PartitionDiskRequest) (*PartitionDiskResponse, error)
 	// Rescan makes Windows look for new and changed disks.
 	Rescan(context.Context, *RescanRequest) (*RescanResponse, error)
+	// SetDiskReadOnly sets or clears a disk's read-only attribute.
+	SetDiskReadOnly(context.Context, *SetDiskReadOnlyRequest) (*SetDiskReadOnlyResponse, error)
 	// SetDiskState takes a disk online or offline.
 	SetDiskState(context.Context, *SetDiskStateRequest) (*SetDiskStateResponse, error)
 }
@@ -132,4 +136,25 @@ func (d *Disk) GetDiskState(ctx context.Context, request *GetDiskStateRequest) (
 		return nil, err
 	}
 	return &GetDiskStateResponse{IsOnline: online}, nil
+}
+
+func (d *Disk) SetDiskReadOnly(ctx context.Context, request *SetDiskReadOnlyRequest) (*SetDiskReadOnlyResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("SetDiskReadOnly")
+	}
+	if err := d.api(ctx).SetDiskReadOnly(request.DiskNumber, request.IsReadOnly); err != nil {
+		return nil, err
+	}
+	return &SetDiskReadOnlyResponse{}, nil
+}
+
+func (d *Disk) GetDiskReadOnly(ctx context.Context, request *GetDiskReadOnlyRequest) (*GetDiskReadOnlyResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("GetDiskReadOnly")
+	}
+	readOnly, err := d.api(ctx).GetDiskReadOnly(request.DiskNumber)
+	if err != nil {
+		return nil, err
+	}
+	return &GetDiskReadOnlyResponse{IsReadOnly: readOnly}, nil
 }

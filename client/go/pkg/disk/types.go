@@ -60,3 +60,18 @@ type GetDiskStateRequest struct{ DiskNumber uint32 }
 
 // GetDiskStateResponse answers GetDiskStateRequest.
 type GetDiskStateResponse struct{ IsOnline bool }
+
+// SetDiskReadOnlyRequest asks to set or clear a disk's read-only attribute.
+type SetDiskReadOnlyRequest struct {
+	DiskNumber uint32
+	IsReadOnly bool
+}
+
+// SetDiskReadOnlyResponse answers SetDiskReadOnlyRequest.
+type SetDiskReadOnlyResponse struct{}
+
+// GetDiskReadOnlyRequest asks for a disk's read-only attribute.
+type GetDiskReadOnlyRequest struct{ DiskNumber uint32 }
+
+// GetDiskReadOnlyResponse answers GetDiskReadOnlyRequest.
+type GetDiskReadOnlyResponse struct{ IsReadOnly bool }

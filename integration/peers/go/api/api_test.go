@@ -58,10 +58,26 @@ var wanted = []string{
 	"pkg/smb", "pkg/smb/hostapi", "pkg/system", "pkg/system/hostapi", "pkg/utils", "pkg/volume", "pkg/volume/hostapi",
 }
 
+// checkout is compared when CSI_PROXY_LIBRARY_SOURCE names a directory with a newer source of the Go library.
+const checkout = "checkout"
+
 // known are the expected differences from a version; each must still exist.
 var known = map[string][]string{
-	"v2.0.0-alpha.2": nil,
+	checkout: {
+		"pkg/system/hostapi: (*ServiceManagerImpl).GetDependentsForService: takes a scope of pkg/wmi",
+		"pkg/system/hostapi: (*ServiceManagerImpl).WaitUntilServiceState: takes a scope of pkg/wmi",
+		"pkg/system/hostapi: (ServiceManagerImpl).GetDependentsForService: takes a scope of pkg/wmi",
+		"pkg/system/hostapi: (ServiceManagerImpl).WaitUntilServiceState: takes a scope of pkg/wmi",
+		"pkg/system/hostapi: ServiceFactory: takes a scope of pkg/wmi",
+		"pkg/system/hostapi: ServiceManager: takes a scope of pkg/wmi",
+	},
+	"v2.0.0-alpha.2": {
+		"pkg/disk: Interface: has the read-only attribute, which came later",
+		"pkg/disk/hostapi: HostAPI: has the read-only attribute, which came later",
+	},
 	"v2.0.0-alpha.1": {
+		"pkg/disk: Interface: has the read-only attribute, which came later",
+		"pkg/disk/hostapi: HostAPI: has the read-only attribute, which came later",
 		"pkg/system: GetServiceResponse{}: Startype is an alias of StartType",
 		"pkg/system: START_TYPE_AUTOMATIC: Startype is an alias of StartType",
 		"pkg/system: START_TYPE_BOOT: Startype is an alias of StartType",
@@ -78,7 +94,13 @@ func TestExportsWhatTheGoLibraryExports(t *testing.T) {
 	ours := load(t, filepath.Join("..", "..", "..", "..", "client", "go"))
 	for version, expected := range known {
 		t.Run(version, func(t *testing.T) {
-			theirs := load(t, original(t, version))
+			directory := os.Getenv("CSI_PROXY_LIBRARY_SOURCE")
+			if version != checkout {
+				directory = original(t, version)
+			} else if directory == "" {
+				t.Skip("CSI_PROXY_LIBRARY_SOURCE is not set")
+			}
+			theirs := load(t, directory)
 			names := 0
 			var found []string
 			for _, path := range wanted {
@@ -98,7 +120,7 @@ func TestExportsWhatTheGoLibraryExports(t *testing.T) {
 			t.Logf("%s: %d lines compared, %d differences", strings.TrimPrefix(version, "v2.0.0-"), names, len(found))
 			// Every package of the library is compared.
 			for path := range theirs {
-				if path != "pkg/cim" && !strings.Contains(strings.Join(wanted, " ")+" ", path+" ") {
+				if path != "pkg/cim" && path != "pkg/wmi" && !strings.Contains(strings.Join(wanted, " ")+" ", path+" ") {
 					t.Errorf("%s is not compared", path)
 				}
 			}

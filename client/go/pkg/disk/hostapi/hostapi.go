@@ -5,6 +5,7 @@ import (
 	"context"
 
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
+	storagev1alpha1 "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
@@ -39,6 +40,10 @@ type HostAPI interface {
 	SetDiskState(diskNumber uint32, isOnline bool) error
 	// GetDiskState reports whether a disk is online.
 	GetDiskState(diskNumber uint32) (bool, error)
+	// SetDiskReadOnly sets or clears a disk's read-only attribute.
+	SetDiskReadOnly(diskNumber uint32, isReadOnly bool) error
+	// GetDiskReadOnly returns a disk's read-only attribute.
+	GetDiskReadOnly(diskNumber uint32) (bool, error)
 }
 
 // DiskAPI is the HostAPI of a node. Its zero value is for the node of this process.
@@ -163,4 +168,27 @@ func (imp DiskAPI) GetDiskState(diskNumber uint32) (bool, error) {
 		return false, host.Error(err)
 	}
 	return state.IsOnline, nil
+}
+
+func (imp DiskAPI) storage() storagev1alpha1.StorageClient {
+	return storagev1alpha1.NewStorageClient(imp.host.Conn())
+}
+
+func (imp DiskAPI) SetDiskReadOnly(diskNumber uint32, isReadOnly bool) error {
+	request := &storagev1alpha1.SetDiskReadOnlyRequest{DiskNumber: diskNumber, ReadOnly: isReadOnly}
+	_, err := imp.storage().SetDiskReadOnly(imp.host.Context(), request)
+	return host.Error(err)
+}
+
+func (imp DiskAPI) GetDiskReadOnly(diskNumber uint32) (bool, error) {
+	listed, err := imp.storage().ListDisks(imp.host.Context(), &storagev1alpha1.ListDisksRequest{})
+	if err != nil {
+		return false, host.Error(err)
+	}
+	for _, disk := range listed.Disks {
+		if disk.Number == diskNumber {
+			return disk.IsReadOnly, nil
+		}
+	}
+	return false, host.Errorf(codes.NotFound, "there is no disk %d", diskNumber)
 }
