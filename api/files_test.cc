@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -96,6 +98,21 @@ TEST(ReleasedVersions, HaveACommentForEverything) {
   }
   EXPECT_EQ(versions, std::size(kReleasedVersions));
   EXPECT_THAT(undocumented.names(), IsEmpty());
+}
+
+TEST(ReleasedVersions, HaveANamespaceOfTheirOwnInCSharpAndJava) {
+  absl::StatusOr<Sources> sources = ReadSources(CSI_PROXY_API_DIR);
+  ASSERT_TRUE(sources.ok()) << sources.status();
+  const absl::StatusOr<std::unique_ptr<Files>> files = Files::Parse(*std::move(sources));
+  ASSERT_TRUE(files.ok()) << files.status();
+  std::set<std::string> names = {""};
+  for (const Group& group : (*files)->groups()) {
+    for (const Version& version : group.versions) {
+      const pb::FileOptions& options = version.file->options();
+      EXPECT_TRUE(names.insert(options.csharp_namespace()).second) << version.file->name();
+      EXPECT_TRUE(names.insert(options.java_package()).second) << version.file->name();
+    }
+  }
 }
 
 // Table headers are `| disk | v1alpha1 | v1 |`, rows `| GetDiskStats | DiskStats | yes |`.
