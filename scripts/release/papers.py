@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""papers.py VERSION DIST PARTS: what accompanies a release's files: an SPDX list of what is in them, and notes.
+"""papers.py VERSION DIST PARTS: what accompanies a release's files: an SPDX list of what is in them,
+OpenVEX statements on the advisories of what is linked, and notes.
 
 DIST holds the files; PARTS what scripts/release.sh noted while it made them.
 """
+import datetime
 import hashlib
 import json
 import os
@@ -77,6 +79,7 @@ def notes(release):
 | `*.deb` | Debian 12: the service with a simulated node, the sidecars of drivers, the libraries, what is built against them |
 | `go/` | a module proxy in files |
 | `csi-proxy-{release.version}.spdx.json` | what is linked into what, in SPDX 2.3 |
+| `csi-proxy-{release.version}.openvex.json` | whether advisories of the linked libraries affect the Windows programs, in OpenVEX 0.2.0 |
 
 ## Go
 
@@ -91,6 +94,28 @@ From the files of this release, before the tag is published, or without a networ
 """
 
 
+# How SECURITY.md's cell on an advisory begins, and what OpenVEX has for it.
+VEX_STATUS = {
+    "Does not apply": {"status": "not_affected"},
+    "Fixed in": {"status": "fixed"},
+    "Stopped on Windows": {"status": "not_affected", "justification": "inline_mitigations_already_exist"},
+}
+
+
+def vex(release):
+    """Returns OpenVEX 0.2.0 (github.com/openvex/spec) for the Windows programs, from SECURITY.md's table of advisories."""
+    statements = []
+    for advisories, here in re.findall(r"^\| (CVE-[^|]*) \| ([^|]*) \|$", (ROOT / "SECURITY.md").read_text(), re.M):
+        [status] = [status for begin, status in VEX_STATUS.items() if here.startswith(begin)]
+        notes = "status_notes" if status["status"] == "fixed" else "impact_statement"
+        statements += [{"vulnerability": {"name": name}, "products": [{"@id": f"pkg:generic/csi-proxy@{release.version}"}],
+                        notes: re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", here)} | status
+                       for name in re.findall(r"CVE-\d+-\d+", advisories)]
+    when = datetime.datetime.fromtimestamp(release.epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"@context": "https://openvex.dev/ns/v0.2.0", "@id": f"{release.repository}/vex/{release.version}/{release.commit}",
+            "author": release.repository, "timestamp": when, "version": 1, "statements": statements}
+
+
 def write_json(path, value):
     path.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
 
@@ -100,6 +125,7 @@ def main(version, dist, parts):
     # Each lists what is there before it.
     (release.dist / "RELEASE_NOTES.md").write_text(notes(release))
     write_json(release.dist / f"csi-proxy-{version}.spdx.json", sbom.document(release, digest))
+    write_json(release.dist / f"csi-proxy-{version}.openvex.json", vex(release))
 
 
 if __name__ == "__main__":

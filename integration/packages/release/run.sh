@@ -134,6 +134,9 @@ papers() {
   jq -e '.spdxVersion == "SPDX-2.3" and ([.packages[] | select(.name == "grpc" and .versionInfo != "")] | length == 1)' "$list"
   diff <(jq -r '.packages[].packageFileName? // empty' "$list" | grep -E '\.(deb|tar|gz|zip)$' | grep -E '^(csi|lib)' | sort -u) \
     <(cd "$out/first" && ls ./*.{deb,tar,tar.gz,zip} | sed 's|^\./||' | sort)
+  # A statement for each advisory that SECURITY.md names.
+  diff <(grep -o 'CVE-[0-9]*-[0-9]*' SECURITY.md | sort -u) \
+    <(jq -r '.statements[] | select(.status == "fixed" or has("impact_statement")).vulnerability.name' "${list%.spdx.json}.openvex.json" | sort)
 }
 notes() {
   local notes=$out/first/RELEASE_NOTES.md
