@@ -61,7 +61,7 @@ TEST(CheckEnvRequestTest, TakesWhatItNeeds) {
   EXPECT_EQ(ProviderOf(request), "none") << "never the caller's text";
 }
 
-// The rows of README.md's table that need no file.
+// Requests that the rules refuse before any file is read.
 TEST(CheckEnvRequestTest, RefusalsNameTheFieldAndTheReason) {
   std::string keys65 = "a";
   for (int i = 0; i < 64; ++i) keys65 += ",a";
