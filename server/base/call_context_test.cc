@@ -42,7 +42,7 @@ TEST(CallContextTest, ASleepEndsWhenTheCallerGoes) {
 
 TEST(CallContextTest, TheOutermostWaitYieldsTheSlotOfTheCall) {
   struct Slot final : SlotHolder {
-    void Yield() override { ++yields; }
+    void Lend() override { ++yields; }
     void Reclaim() override { ++reclaims; }
     int yields = 0, reclaims = 0;
   } slot;

@@ -43,7 +43,7 @@ TEST_F(ProcessLocksTest, OneHoldsAndOthersWaitTheirTime) {
   auto held = one->Acquire(CallContext(), "disk/1");
   ASSERT_TRUE(held.ok()) << held.status();
   struct Slot final : SlotHolder {
-    void Yield() override { yielded = true; }
+    void Lend() override { yielded = true; }
     bool yielded = false;
   } slot, kept;
   absl::Status waited, other;

@@ -28,7 +28,7 @@ TEST(ResourceLocksTest, OneHolderANameAndAnyNumberOfNames) {
 
 TEST(ResourceLocksTest, ACallThatWaitsYieldsItsSlot) {
   struct Slot final : SlotHolder {
-    void Yield() override { ++yields; }
+    void Lend() override { ++yields; }
     int yields = 0;
   } slot;
   ResourceLocks locks;

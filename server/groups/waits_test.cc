@@ -91,7 +91,7 @@ class ShareWaitsTest : public HandlerTest {
 };
 
 struct WaitingSlot final : SlotHolder {
-  void Yield() override { waits = true; }
+  void Lend() override { waits = true; }
   void Reclaim() override { waits = false; }
   std::atomic<bool> waits = false;
 };

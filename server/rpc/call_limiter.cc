@@ -30,7 +30,7 @@ class CallLimiter::Slot final : public SlotHolder {
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
-  void Yield() override {
+  void Lend() override {
     const std::lock_guard lock(calls_->mutex_);
     --calls_->running_;
     calls_->PassOn();

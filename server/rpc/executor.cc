@@ -49,7 +49,7 @@ class Executor::Slot final : public TaskSlot {
   Slot(Executor* executor, std::shared_ptr<Flow> flow)
       : executor_(executor), flow_(std::move(flow)) {}
 
-  void Yield() override {
+  void Lend() override {
     has_waited_ = true;
     size_t started;
     {

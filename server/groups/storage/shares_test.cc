@@ -248,7 +248,7 @@ TEST_F(ShareStagingTest, AShareIsOneHoweverItIsSpelt) {
 // Runs a function at the waits of a call for a lock, WMI or a server, until it returns true.
 struct AtWaits final : SlotHolder {
   explicit AtWaits(std::function<bool()> function) : act(std::move(function)) {}
-  void Yield() override {
+  void Lend() override {
     if (act != nullptr && act()) act = nullptr;
   }
   std::function<bool()> act;

@@ -34,7 +34,7 @@ class SlotHolder {
   friend class YieldSlot;
 
   // Gives the slot to another call.
-  virtual void Yield() = 0;
+  virtual void Lend() = 0;
   // Waits until this call has a slot again. REQUIRES: no call that has a slot waits for this one.
   virtual void Reclaim() {}
 
@@ -112,7 +112,7 @@ class CallContext {
 class YieldSlot {
  public:
   explicit YieldSlot(const CallContext& context) : slot_(context.slot_) {
-    if (slot_ != nullptr && slot_->yields_++ == 0) slot_->Yield();
+    if (slot_ != nullptr && slot_->yields_++ == 0) slot_->Lend();
   }
   ~YieldSlot() {
     if (slot_ != nullptr && --slot_->yields_ == 0) slot_->Reclaim();
