@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/ctl/terminal.h"
+#include "server/base/byte_order_mark.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
@@ -58,7 +59,12 @@ absl::StatusOr<std::string> Input::ReadSecret(const std::string& path) {
   }
   absl::StatusOr<std::string> text = Read(path);
   if (!text.ok()) return text;
-  absl::string_view secret = *text;
+  const absl::StatusOr<absl::string_view> plain = WithoutByteOrderMark(*text);
+  if (!plain.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the file \"", path, "\" ", plain.status().message()));
+  }
+  absl::string_view secret = *plain;
   if (absl::ConsumeSuffix(&secret, "\n")) absl::ConsumeSuffix(&secret, "\r");
   return std::string(secret);
 }

@@ -35,6 +35,9 @@ TEST_F(InputTest, SecretsLoseTheirLastLineBreakAlone) {
   EXPECT_EQ(input_.ReadSecret(File("a\n\n")).value(), "a\n");
   EXPECT_EQ(input_.ReadSecret(File("a\r")).value(), "a\r");
   EXPECT_EQ(input_.ReadSecret(File("a")).value(), "a");
+  EXPECT_EQ(input_.ReadSecret(File("\xEF\xBB\xBFpw\r\n")).value(), "pw");
+  EXPECT_TRUE(absl::StrContains(input_.ReadSecret(File("\xFF\xFEp")).status().message(),
+                                "is UTF-16: save it as UTF-8"));
   EXPECT_EQ(input_.ReadSecret("-").value(), "typed\nmore");
 }
 

@@ -142,6 +142,15 @@ absl::StatusOr<LivenessProbeOptions> LivenessProbe(const Flags& flags) {
   return probe;
 }
 
+// The longest path of a socket: sun_path, with a NUL, has 108 bytes on Linux and on Windows.
+constexpr size_t kMaxSocketPath = 107;
+
+absl::Status CheckSocketLength(const std::string& flag, absl::string_view path) {
+  if (path.size() <= kMaxSocketPath) return absl::OkStatus();
+  return Refuse(flag, ": the path of a socket has at most ", kMaxSocketPath, " bytes, not ",
+                path.size(), ": ", path);
+}
+
 absl::StatusOr<std::string> CsiAddress(const Flags& flags) {
   std::string found;
   for (const Component component : kComponents) {
@@ -150,6 +159,7 @@ absl::StatusOr<std::string> CsiAddress(const Flags& flags) {
     if (!path.ok()) {
       return Refuse(flags.Spelling("csi-address", component), ": ", path.status().message());
     }
+    ABSL_RETURN_IF_ERROR(CheckSocketLength(flags.Spelling("csi-address", component), *path));
     if (!found.empty() && *path != found) {
       return Refuse(
           "--node-driver-registrar-csi-address and --livenessprobe-csi-address: one "
@@ -159,6 +169,26 @@ absl::StatusOr<std::string> CsiAddress(const Flags& flags) {
     found = *std::move(path);
   }
   return found;
+}
+
+// The kubelet opens the path as it is.
+absl::Status CheckKubeletPath(const std::string& path) {
+  constexpr absl::string_view kFlag = "--kubelet-registration-path";
+  if (path.empty()) {
+    return Refuse(kFlag, ": required, the path at which the kubelet finds the driver's socket");
+  }
+  const auto is_separator = [&](size_t at) {
+    return at < path.size() && (path[at] == '/' || path[at] == '\\');
+  };
+  if (is_separator(0) && is_separator(1)) {
+    return Refuse(kFlag, ": \"", path, "\" names a server; begin with one separator or a drive");
+  }
+  const bool has_drive =
+      path.size() > 1 && path[1] == ':' && absl::ascii_isalpha(static_cast<unsigned char>(path[0]));
+  if (!is_separator(has_drive ? 2 : 0)) {
+    return Refuse(kFlag, ": \"", path, "\" is relative, and the kubelet has another directory");
+  }
+  return CheckSocketLength(std::string(kFlag), path);
 }
 
 std::vector<std::string> Warnings(const Flags& flags) {
@@ -215,10 +245,7 @@ absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* 
   std::string kubelet_registration_path;
   if (flags.Runs(kRegistrar)) {
     kubelet_registration_path = std::string(flags.Text("kubelet-registration-path", kRegistrar));
-    if (kubelet_registration_path.empty()) {
-      return Refuse("--kubelet-registration-path: required, the path at which the kubelet finds ",
-                    "the driver's socket");
-    }
+    ABSL_RETURN_IF_ERROR(CheckKubeletPath(kubelet_registration_path));
     options.probe_registration = flags.Text("mode", kRegistrar) == "kubelet-registration-probe";
   }
   if (options.probe_registration) {

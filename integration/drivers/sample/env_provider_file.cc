@@ -6,6 +6,7 @@
 #include "integration/drivers/sample/env_file.pb.h"
 #include "integration/drivers/sample/env_provider.h"
 #include "integration/drivers/sample/protected_file.h"
+#include "server/base/byte_order_mark.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::sample_driver {
@@ -28,11 +29,17 @@ absl::StatusOr<std::vector<Secret>> FileEnvProvider::Get(const EnvRequest& reque
   }
   ABSL_ASSIGN_OR_RETURN(const Secret json,
                         ReadProtectedFile("--env-directory", directory_, request.file));
+  const absl::StatusOr<absl::string_view> text = WithoutByteOrderMark(json.Reveal());
+  if (!text.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("file ", request.file, ": ", text.status().message()));
+  }
   EnvFile file;
   const absl::Cleanup wipe = [&file] {
     for (auto& variable : *file.mutable_variables()) Wipe(variable.second);
   };
-  if (!google::protobuf::util::JsonStringToMessage(json.Reveal(), &file).ok()) {
+  // Not copied, because a copy would not be wiped.
+  if (!google::protobuf::util::JsonStringToMessage({text->data(), text->size()}, &file).ok()) {
     // Protobuf's own text quotes what it could not read, and that may be a secret.
     return absl::FailedPreconditionError(
         absl::StrCat("file ", request.file, ": is not JSON of `readers` and `variables`"));

@@ -181,6 +181,14 @@ TEST_F(EnvServiceTest, ABrokenFileIsNotQuoted) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr(kSecret)));
 }
 
+// Windows PowerShell 5.1 writes the mark of UTF-8, and UTF-16 where it is told nothing.
+TEST_F(EnvServiceTest, AByteOrderMarkIsSkippedAndUtf16IsNamed) {
+  Write(absl::StrCat("\xEF\xBB\xBF", GoodFile()));
+  EXPECT_TRUE(Call(GoodRequest()).ok());
+  Write("\xFF\xFE{");
+  ExpectRefused(GoodRequest(), absl::StatusCode::kFailedPrecondition, "is UTF-16: save it as UTF");
+}
+
 TEST_F(EnvServiceTest, MetricsCountRequestsByProviderAndCode) {
   const auto counted = [this](const char* code, const char* provider, int count) {
     const std::string line = absl::StrCat("csi_env_request_seconds_count{grpc_status_code=\"", code,
