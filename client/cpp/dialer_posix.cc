@@ -1,9 +1,11 @@
+#include <fcntl.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <mutex>
 #include <utility>
 
@@ -24,14 +26,21 @@ struct PipeIdentity {
 
 absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
   struct stat info;
-  if (stat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) {
-    return absl::UnavailableError("it is not there");
+  if (stat(path.c_str(), &info) != 0) {
+    return absl::UnavailableError(
+        errno == EACCES ? "access denied: only root and the user of the service may open its folder"
+                        : "it is not there");
   }
+  if (!S_ISSOCK(info.st_mode)) return absl::UnavailableError("it is not there");
   // The owner of a socket's file is the user of the process that bound it.
   const absl::Status ours = CheckPipeOwner(path, {.owner = absl::StrCat("user ", info.st_uid),
                                                   .owner_is_system = info.st_uid == 0,
                                                   .self = absl::StrCat("user ", geteuid())});
   if (!ours.ok()) return ours;
+  if (faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0 && errno == EACCES) {
+    return absl::UnavailableError(absl::StrCat("access denied: only root and user ", info.st_uid,
+                                               ", who runs the service, may open it"));
+  }
   return PipeIdentity{.device = info.st_dev,
                       .inode = info.st_ino,
                       .changed_seconds = info.st_ctim.tv_sec,

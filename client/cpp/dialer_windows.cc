@@ -7,6 +7,7 @@
 #include "client/cpp/pipe_owner.h"
 #include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
+#include "server/base/win32_error.h"
 #include "server/rpc/pipe/endpoint.h"
 #include "server/rpc/pipe/object_security.h"
 #include "server/rpc/pipe/pipe.h"
@@ -80,6 +81,11 @@ absl::StatusOr<PipeOwner> WhoseIs(HANDLE handle) {
 absl::StatusOr<Attempt> OpenLink(const std::string& path,
                                  std::function<void(const Progress*)> when_ended) {
   absl::StatusOr<win32::UniqueHandle> handle = pipe::Open(path, absl::InfinitePast());
+  if (HasWin32Code(handle.status(), win32_error::kAccessDenied)) {
+    return absl::UnavailableError(
+        "access denied: by default only SYSTEM and elevated administrators may open it; the "
+        "service's --pipe-sddl says who may");
+  }
   if (!handle.ok()) return absl::UnavailableError(handle.status().message());
   const absl::StatusOr<PipeOwner> who = WhoseIs(handle->get());
   if (!who.ok()) return absl::UnavailableError(who.status().message());

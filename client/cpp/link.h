@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 
 namespace csi_proxy::client {
@@ -30,6 +31,11 @@ class PendingCall {
 
   // The status of the call, and its answer if the status is OK. REQUIRES: Wait() has returned true.
   const grpc::Status& status() const { return status_; }
+  // True if the status of a call that has ended is the service's, and not gRPC's for a connection
+  // that was lost: gRPC tells only in this text.
+  bool IsAnswer() const {
+    return absl::StrContains(context_.debug_error_string(), "received from peer");
+  }
   google::protobuf::Message& answer() { return *answer_; }
 
  private:

@@ -1,5 +1,6 @@
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -23,7 +24,9 @@ std::string PipePath(const ClientOptions& options, absl::string_view name) {
 
 bool PipeIsThere(const std::string& path) {
   struct stat info;
-  return stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
+  // What a user may not look at may be there.
+  if (stat(path.c_str(), &info) != 0) return errno == EACCES;
+  return S_ISSOCK(info.st_mode);
 }
 
 }  // namespace csi_proxy::client

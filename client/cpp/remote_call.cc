@@ -59,6 +59,9 @@ absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
   if (status.error_code() == grpc::DEADLINE_EXCEEDED || status.error_code() == grpc::CANCELLED) {
     ABSL_RETURN_IF_ERROR(context.Check());
   }
+  if (status.error_code() == grpc::UNAVAILABLE && !call->IsAnswer()) {
+    return NotReached(status.error_message());
+  }
   if (status.ok()) response->GetReflection()->Swap(response, &call->answer());
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }

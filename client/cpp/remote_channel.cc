@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cpp/dialer.h"
@@ -17,13 +18,22 @@ namespace {
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
+constexpr char kNotReached[] = "csi-proxy/not-reached";
+
 }  // namespace
+
+absl::Status NotReached(absl::string_view message) {
+  absl::Status error = absl::UnavailableError(message);
+  error.SetPayload(kNotReached, absl::Cord());
+  return error;
+}
+
+bool WasNotReached(const absl::Status& error) { return error.GetPayload(kNotReached).has_value(); }
 
 absl::Status CheckPipe(const std::string& path) {
   if (PipeIsThere(path)) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("there is no pipe ", path,
-                                             ": is csi-proxy running, and does it serve this "
-                                             "version?"));
+  return NotReached(absl::StrCat("there is no pipe ", path,
+                                 ": is csi-proxy running, and does it serve this version?"));
 }
 
 absl::StatusOr<std::shared_ptr<RemoteChannel>> RemoteChannel::Open(const ClientOptions& options,
@@ -57,7 +67,7 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Connect(const CallContext& 
     if (absl::Now() >= give_up) {
       ABSL_RETURN_IF_ERROR(context.Check());
       ABSL_RETURN_IF_ERROR(CheckPipe(path_));
-      return absl::UnavailableError(
+      return NotReached(
           absl::StrCat("nobody answers on the pipe ", path_, ": ", link.status().message()));
     }
     absl::SleepFor(std::min(begin + pause, give_up) - absl::Now());

@@ -16,7 +16,12 @@ namespace csi_proxy::client {
 
 class Link;
 
-// Returns UNAVAILABLE naming the pipe if it does not exist.
+// Returns UNAVAILABLE for a service that could not be reached. WasNotReached() tells it from the
+// service's own UNAVAILABLE, and from every other status.
+absl::Status NotReached(absl::string_view message);
+bool WasNotReached(const absl::Status& error);
+
+// Returns NotReached() naming the pipe if it does not exist.
 absl::Status CheckPipe(const std::string& path);
 
 // Thread-safe.
@@ -35,7 +40,7 @@ class RemoteChannel final : public Channel {
   static absl::StatusOr<std::shared_ptr<RemoteChannel>> OpenPath(const ClientOptions& options,
                                                                  std::string path);
 
-  // Returns a connection to the running service. UNAVAILABLE after the connect timeout; the error
+  // Returns a connection to the running service. NotReached() after the connect timeout; the error
   // of context.Check() if the call ends earlier. PERMISSION_DENIED if the pipe does not belong to
   // the service.
   absl::StatusOr<std::shared_ptr<Link>> Connect(const CallContext& context);

@@ -1,12 +1,16 @@
 
 #include "client/cpp/remote_channel.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <fstream>
 #include <thread>
 
 #include "absl/strings/match.h"
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/testing_posix.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace csi_proxy::client {
@@ -111,6 +115,27 @@ TEST(RemoteChannelTest, ASocketNobodyListensOnIsUnavailable) {
   const absl::Status status = Ask(**channel);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "nobody answers on the pipe " + path)) << status;
+}
+
+TEST(RemoteChannelTest, ASocketThatMayNotBeOpenedSaysWhoMay) {
+  const TemporaryDirectory directory;
+  FakeServer server(directory.path());
+  ClientOptions options = OptionsFor(directory);
+  options.connect_timeout = absl::Milliseconds(1);
+  const auto ask = [&](mode_t of_directory, mode_t of_socket) {
+    EXPECT_EQ(chmod(server.path().c_str(), of_socket), 0);
+    EXPECT_EQ(chmod(directory.path().c_str(), of_directory), 0);
+    const uid_t self = geteuid();
+    if (self == 0) EXPECT_EQ(seteuid(65534), 0);
+    const auto channel = RemoteChannel::Open(options, "system", "v1alpha1");
+    const absl::Status status = channel.ok() ? Ask(**channel) : channel.status();
+    if (self == 0) EXPECT_EQ(seteuid(0), 0);
+    EXPECT_TRUE(WasNotReached(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(ask(0, 0600), testing::HasSubstr("access denied: only root and the user"));
+  EXPECT_THAT(ask(0755, 0), testing::HasSubstr("access denied: only root and user "));
+  chmod(directory.path().c_str(), 0700);
 }
 
 TEST(RemoteChannelTest, TheDeadlineAndTheCallerEndTheWaitToo) {

@@ -2,7 +2,9 @@
 
 #include <ostream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/remote_channel.h"
 #include "client/ctl/diagnose/diagnose.h"
 #include "client/ctl/doctor.h"
 #include "client/ctl/output.h"
@@ -20,10 +22,13 @@ namespace {
 std::string Hint(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      return "`csi-proxyctl doctor` shows which pipes answer.";
+      if (client::WasNotReached(status)) return "`csi-proxyctl doctor` shows which pipes answer.";
+      return "";
     case absl::StatusCode::kInvalidArgument:
       return "`csi-proxyctl help GROUP METHOD` explains the fields.";
     case absl::StatusCode::kPermissionDenied:
+      // Others are about credentials, services and pipes, and say what they need.
+      if (!absl::StrContains(status.message(), "outside")) return "";
       return "Paths must be inside the service's working directories (its --working-dir flags).";
     case absl::StatusCode::kDeadlineExceeded:
       return "A longer --timeout may help.";
@@ -70,7 +75,7 @@ int ComplainBriefly(const absl::Status& status, std::ostream& err) {
       << Printable(std::string(status.message())) << "\n";
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      return kUnreachable;
+      return client::WasNotReached(status) ? kUnreachable : kCallFailed;
     case absl::StatusCode::kDeadlineExceeded:
       return kDeadline;
     default:

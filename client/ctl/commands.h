@@ -19,7 +19,7 @@ enum ExitCode {
   kOk = 0,
   kCallFailed = 1,   // or doctor found no pipe that answers
   kUsage = 2,        // nothing was called
-  kUnreachable = 3,  // UNAVAILABLE
+  kUnreachable = 3,  // nothing answered
   kDeadline = 4,     // DEADLINE_EXCEEDED
   kFindings = 5,     // diagnose found something, or repair left something
 };

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cpp/remote_channel.h"
 #include "client/ctl/request.h"
 #include "server/base/status_macros.h"
 
@@ -109,7 +110,7 @@ absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& m
   if (!found.has_value()) {
     // If no version has the method, the error names the nearest one.
     if (const auto any = catalog_.Find(group, method, ""); !any.ok()) return any.status();
-    return absl::UnavailableError(absl::StrCat("there is no pipe that has ", group, ".", method));
+    return client::NotReached(absl::StrCat("there is no pipe that has ", group, ".", method));
   }
   std::vector<FieldArgument> arguments;
   for (const auto& [name, value] : fields) arguments.push_back({name, value, true});

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <ostream>
 
+#include "client/cpp/remote_channel.h"
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
 #include "server/base/status_macros.h"
@@ -49,7 +50,7 @@ int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& str
   if (!options.ok()) return WrongUsage(options.status().message(), streams.err);
   const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
   if (!AnyPipe(catalog, *pipes)) {
-    return Complain(absl::UnavailableError("there are no pipes: is csi-proxy running?"),
+    return Complain(client::NotReached("there are no pipes: is csi-proxy running?"),
                     streams.err);
   }
   Rpcs rpcs(catalog, *pipes);
