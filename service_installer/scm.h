@@ -25,7 +25,7 @@ struct ServiceStatus {
   uint32_t service_exit_code = 0;
 };
 
-// `name` is the service's. NOT_FOUND if it does not exist; PERMISSION_DENIED if the caller is not
+// `name` is the service's. NOT_FOUND if it does not exist; FAILED_PRECONDITION if the caller is not
 // an administrator. Not thread-safe.
 class ServiceManager {
  public:
@@ -65,7 +65,7 @@ class ServiceManager {
 // The settings that the system refused when a service was created or changed, several under Wine.
 using Refused = std::vector<std::string>;
 
-// Opens this machine's service manager. PERMISSION_DENIED if the caller is not an administrator.
+// Opens this machine's service manager. FAILED_PRECONDITION if the caller is not an administrator.
 absl::StatusOr<std::unique_ptr<ServiceManager>> OpenServiceManager(Refused* refused);
 
 }  // namespace csi_proxy::installer

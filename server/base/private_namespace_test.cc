@@ -55,10 +55,10 @@ TEST(PrivateNamespaceTest, OneThatGoesBetweenTheCallsIsMadeAnew) {
 
 TEST(PrivateNamespaceTest, DeniesOutsidersOfTheBoundaryAtOnce) {
   const Entered outside = Enter({win32_error::kAccessDenied}, {});
-  EXPECT_TRUE(absl::IsPermissionDenied(outside.handle.status())) << outside.handle.status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(outside.handle.status())) << outside.handle.status();
   EXPECT_EQ(outside.opened, 0);
   const Entered shut = Enter({win32_error::kAlreadyExists}, {win32_error::kAccessDenied});
-  EXPECT_TRUE(absl::IsPermissionDenied(shut.handle.status())) << shut.handle.status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(shut.handle.status())) << shut.handle.status();
   EXPECT_EQ(shut.created, 1);
 }
 

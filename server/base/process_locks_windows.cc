@@ -43,7 +43,7 @@ absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
                            IsWellKnownSid(owner, WinLocalSystemSid))) {
     return absl::OkStatus();
   }
-  return absl::PermissionDeniedError(absl::StrCat(
+  return absl::FailedPreconditionError(absl::StrCat(
       "the lock of ", name, " does not belong to an administrator: another program created it"));
 }
 

@@ -28,6 +28,7 @@ inline constexpr uint32_t kNotSupported = 50;
 inline constexpr uint32_t kFileCorrupt = 1392;
 inline constexpr uint32_t kBadNetPath = 53;
 inline constexpr uint32_t kDeviceNotExist = 55;
+inline constexpr uint32_t kNetworkAccessDenied = 65;
 inline constexpr uint32_t kBadNetName = 67;
 inline constexpr uint32_t kFileExists = 80;
 inline constexpr uint32_t kInvalidParameter = 87;
@@ -51,6 +52,7 @@ inline constexpr uint32_t kServiceCannotAcceptControl = 1061;
 inline constexpr uint32_t kServiceNotActive = 1062;
 inline constexpr uint32_t kServiceDependencyFailed = 1068;
 inline constexpr uint32_t kDeviceNotConnected = 1167;
+inline constexpr uint32_t kNetworkUnreachable = 1231;
 // A second user for a server: Windows connects to each server as one user only.
 inline constexpr uint32_t kSessionCredentialConflict = 1219;
 inline constexpr uint32_t kLogonFailure = 1326;
@@ -69,8 +71,8 @@ absl::string_view Win32Words(uint32_t code);
 // `code` is not in the table. For callers that cannot use win32::ErrorText().
 std::string Win32Text(uint32_t code);
 
-// Returns an error with the code that fits `code` (INTERNAL if none does) and `message`; OK for 0.
-// Win32CodeOf() of the status returns `code`.
+// Returns an error with `message`, the code's status code of refusals.h (INTERNAL if it has none) and
+// its advice; OK for 0. Win32CodeOf() of the status returns `code`.
 absl::Status Win32Status(uint32_t code, absl::string_view message);
 
 // Returns the Win32 code of a status that Win32Status() made, else nullopt.

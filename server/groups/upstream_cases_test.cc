@@ -126,10 +126,14 @@ TEST_F(UpstreamSmbCases, AMappedShareCanBeUsedUntilItIsUnmapped) {
   const auto mapping = host_->smb().GetMapping(context_, share);
   ASSERT_TRUE(mapping.ok() && mapping->has_value());
   EXPECT_TRUE((*mapping)->is_connected);
-  EXPECT_TRUE(host_->smb().IsHealthy(context_, **mapping).value_or(false));
+  const auto reaches = [&] {
+    const auto access = host_->smb().Reach(context_, *UncPath::Parse("path", share));
+    return access.ok() && access->kind == host::SmbAccess::Kind::kReached;
+  };
+  EXPECT_TRUE(reaches());
   ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = share}).ok());
   EXPECT_TRUE(Mapped().empty());
-  EXPECT_FALSE(host_->smb().IsHealthy(context_, **mapping).value_or(true));
+  EXPECT_FALSE(reaches());
   EXPECT_FALSE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = share}).ok());
 }
 

@@ -9,7 +9,6 @@
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
-#include "server/host/iscsi_errors.h"
 #include "server/host/parts.h"
 #include "server/machine/cim/errors.h"
 
@@ -168,8 +167,7 @@ class WindowsIscsi final : public IscsiHost {
       // Registered twice it returns twice
       // (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
       if (persistent) continue;
-      cim::Arguments arguments;
-      if (allow_multipath) arguments["IsMultipathEnabled"] = Value::Boolean(true);
+      cim::Arguments arguments = {{"IsMultipathEnabled", Value::Boolean(allow_multipath)}};
       AddCredentials(credentials, &arguments);
       ABSL_RETURN_IF_ERROR(
           Invoke(context, session.path(), "Register", arguments,
@@ -225,12 +223,9 @@ class WindowsIscsi final : public IscsiHost {
                       const std::string& method, const cim::Arguments& arguments,
                       const std::string& operation, cim::Object* out = nullptr) {
     auto result = wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
-    if (!result.ok()) {
-      return Interpret(Prefixed(operation, result.status()),
-                       cim::HresultOf(result.status()).value_or(0), operation);
-    }
+    if (!result.ok()) return Prefixed(operation, result.status());
     if (out != nullptr) *out = std::move(result->out);
-    return Interpret(cim::OpaqueStatus(operation, *result), result->return_value, operation);
+    return cim::OpaqueStatus(operation, *result);
   }
 
   absl::Status Update(const CallContext& context, const cim::Object& object,
@@ -250,8 +245,10 @@ class WindowsIscsi final : public IscsiHost {
     arguments["AuthenticationType"] =
         Value::String(std::string(kAuthenticationTypes[static_cast<size_t>(credentials.mode)]));
     AddCredentials(credentials, &arguments);
-    if (options.is_persistent) arguments["IsPersistent"] = Value::Boolean(true);
-    if (options.allow_multipath) arguments["IsMultipathEnabled"] = Value::Boolean(true);
+    // What is left out, digests and a report to Plug and Play, has the default of the cmdlet
+    // (learn.microsoft.com/powershell/module/iscsi/connect-iscsitarget).
+    arguments["IsPersistent"] = Value::Boolean(options.is_persistent);
+    arguments["IsMultipathEnabled"] = Value::Boolean(options.allow_multipath);
     cim::Object out;
     ABSL_RETURN_IF_ERROR(Invoke(context, "MSFT_iSCSITarget", "Connect", arguments,
                                 absl::StrCat("connecting target ", iqn), &out));

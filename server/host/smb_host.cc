@@ -4,14 +4,15 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "server/base/refusals.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
@@ -50,53 +51,6 @@ absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object) {
 // ERROR_NOT_CONNECTED: the mapping is gone.
 constexpr uint32_t kNotConnected = 2250;
 
-constexpr char kTellDriver[] = "correct the user or the password in the driver's secret";
-constexpr char kNetworkComesBack[] =
-    "repeat the call; if it goes on, look at the network and at the server's log";
-
-// The code and the advice for each error that Windows has for a share that it cannot map. Each is
-// in learn.microsoft.com/windows/win32/debug/system-error-codes, but 2138 in
-// learn.microsoft.com/windows/win32/netmgmt/network-management-error-codes.
-constexpr struct {
-  uint32_t error;
-  absl::StatusCode code;
-  const char* advice;
-} kErrorHints[] = {
-    // github.com/kubernetes-csi/csi-driver-smb/issues/1039
-    {8, absl::StatusCode::kResourceExhausted,
-     "the node may have too many mappings: see csi-proxyctl repair --what=leaked-mappings"},
-    {win32_error::kBadNetPath, absl::StatusCode::kNotFound,
-     "check the server's name, and that the node resolves it and reaches its TCP port 445"},
-    {59, absl::StatusCode::kUnavailable, kNetworkComesBack},
-    {64, absl::StatusCode::kUnavailable, kNetworkComesBack},
-    {win32_error::kBadNetName, absl::StatusCode::kNotFound,
-     "check the share's name: the server has no such share"},
-    {85, absl::StatusCode::kAlreadyExists,
-     "another program maps the share: Get-SmbGlobalMapping on the node shows it"},
-    {86, absl::StatusCode::kFailedPrecondition, kTellDriver},
-    {121, absl::StatusCode::kUnavailable,
-     "the server did not answer in time: check that the node reaches its TCP port 445"},
-    {1231, absl::StatusCode::kUnavailable,
-     "the node has no route to the server: check its network and that of the server"},
-    {win32_error::kLogonFailure, absl::StatusCode::kFailedPrecondition, kTellDriver},
-    {1327, absl::StatusCode::kFailedPrecondition,
-     "the account may have an empty password, or a policy forbids it to sign in"},
-    {1328, absl::StatusCode::kFailedPrecondition,
-     "give the driver an account that may sign in at any hour"},
-    {1330, absl::StatusCode::kFailedPrecondition, "set a new password, and tell the driver"},
-    {1331, absl::StatusCode::kFailedPrecondition, "enable the account"},
-    {1385, absl::StatusCode::kFailedPrecondition,
-     "grant the account the right to access the server from the network"},
-    {1907, absl::StatusCode::kFailedPrecondition, "set a new password, and tell the driver"},
-    {1909, absl::StatusCode::kFailedPrecondition,
-     "unlock the account, after the wrong password was corrected that locked it"},
-    // It has to be restarted at times though it runs
-    // (github.com/kubernetes-csi/csi-driver-smb/issues/844).
-    {2138, absl::StatusCode::kFailedPrecondition,
-     "start the node's service LanmanWorkstation; if it runs, restart it, which ends all "
-     "connections of the node to shares"},
-};
-
 // `\\host` of `\\host\share`.
 absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
 
@@ -108,24 +62,10 @@ std::string CredentialText(const SmbCredentials& credentials) {
                       ":", credentials.password.Reveal());
 }
 
-absl::Status WithHint(const absl::Status& error, absl::StatusCode code, absl::string_view advice) {
-  return Reworded(error, code, absl::StrCat(error.message(), " (", advice, ")"));
-}
-
 // Failures arrive as an HRESULT, with the error in an error object, or as a ReturnValue: no page
 // says which (doubt 18 of doubts.md). The interface's codes are made of the error they all name.
 absl::Status ClassifyStatus(const absl::Status& status, bool require_privacy = false) {
-  const uint32_t error = Win32CodeOf(status).value_or(0);
-  for (const auto& row : kErrorHints) {
-    if (error == row.error) return WithHint(status, row.code, row.advice);
-  }
-  // The answer of a server that cannot encrypt.
-  if (require_privacy &&
-      (error == win32_error::kAccessDenied || error == win32_error::kNotSupported)) {
-    return WithHint(status, absl::StatusCode::kFailedPrecondition,
-                    "encryption is required: see the option require_privacy");
-  }
-  return status;
+  return RefusedBy(require_privacy ? Refuser::kEncryptedMapping : Refuser::kMapping, status);
 }
 
 class WindowsSmb final : public SmbHost {
@@ -141,36 +81,57 @@ class WindowsSmb final : public SmbHost {
     }
     ABSL_ASSIGN_OR_RETURN(const auto mappings,
                           Find(context, absl::StrCat("finding the mapping of ", share), query));
+    std::optional<SmbMapping> found;
     for (const SmbMapping& mapping : mappings) {
-      if (mapping.remote_path == share) return mapping;
+      if (mapping.remote_path != share) continue;
+      if (!found.has_value() || mapping.local_path.empty()) found = mapping;
     }
-    return std::nullopt;
+    return found;
   }
 
   absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context) override {
     ABSL_ASSIGN_OR_RETURN(
         auto mappings, Find(context, "listing the mappings", cim::Query("MSFT_SmbGlobalMapping")));
     std::sort(mappings.begin(), mappings.end(), [](const SmbMapping& a, const SmbMapping& b) {
-      return a.remote_path < b.remote_path;
+      return std::tie(a.remote_path, a.local_path) < std::tie(b.remote_path, b.local_path);
     });
     return mappings;
   }
 
-  absl::StatusOr<bool> IsHealthy(const CallContext& context, const SmbMapping& mapping) override {
+  absl::StatusOr<SmbAccess> Reach(const CallContext& context, const UncPath& path) override {
+    using Kind = SmbAccess::Kind;
     ABSL_RETURN_IF_ERROR(context.Check());
     const YieldSlot yielded(context);
     // Not by `is_connected`: a mapping that is idle shows as disconnected and works, and one whose
     // password has changed shows as OK and does not
     // (github.com/kubernetes/kubernetes/issues/93805).
-    // A share whose root a user may not read is reached: his rights may begin further down, and to
-    // remove the mapping would take the share from all others.
-    const absl::Status reached = os_.Reach(mapping.remote_path);
-    return reached.ok() || HasWin32Code(reached, win32_error::kAccessDenied);
+    const std::string text = path.ToString();
+    const absl::Status reached = os_.Reach(text);
+    SmbAccess access;
+    access.error = ClassifyStatus(reached);
+    const bool is_share = path.components().empty();
+    if (reached.ok()) {
+      access.kind = Kind::kReached;
+    } else if (HasWin32Code(reached, win32_error::kAccessDenied)) {
+      access.kind = Kind::kDenied;
+    } else if (!is_share && IsNotThere(reached)) {
+      access.kind = Kind::kNoFolder;
+    } else if (!is_share && HasWin32Code(reached, win32_error::kNetworkUnreachable)) {
+      access.kind = Kind::kDfsLink;
+    }
+    if (!reached.ok())
+      warn_(absl::StrCat("the mapped ", PathsText({text}), ": ", reached.message()));
+    return access;
   }
 
   absl::Status CreateMapping(const CallContext& context, const std::string& share,
                              const SmbCredentials& credentials, bool require_privacy) override {
+    // Windows would make a persistent mapping again by saved credentials, for which it refuses the
+    // server's other mappings (github.com/kubernetes-csi/csi-driver-smb/issues/219). Left out,
+    // Persistent may be true (doubt 62 of doubts.md), and the others are false
+    // (learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping).
     cim::Arguments arguments = {{"RemotePath", Value::String(share)},
+                                {"Persistent", Value::Boolean(false)},
                                 {"RequirePrivacy", Value::Boolean(require_privacy)}};
     // Without a name the mapping is anonymous, which is not the same as an empty name.
     if (!credentials.username.empty()) {
@@ -181,14 +142,10 @@ class WindowsSmb final : public SmbHost {
         wmi_.Invoke(context, Namespace::kSmb, "MSFT_SmbGlobalMapping", "Create", arguments);
     const absl::Status created =
         result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
-    if (!HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
-      return ClassifyStatus(created, require_privacy);
+    if (HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
+      WarnOfHolders(context, share);
     }
-    WarnOfHolders(context, share);
-    return WithHint(created, absl::StatusCode::kFailedPrecondition,
-                    "use the credentials by which the node is connected to the server, or end that "
-                    "connection first: csi-proxyctl storage list-smb-mappings, or "
-                    "Get-SmbGlobalMapping and Get-SmbConnection on the node, show whose it is");
+    return ClassifyStatus(created, require_privacy);
   }
 
   absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) override {

@@ -1,3 +1,4 @@
+#include "absl/strings/match.h"
 #include "server/base/win32_error.h"
 #include "server/host/testing.h"
 
@@ -21,11 +22,12 @@ class SmbTest : public testing::Test {
                                       {std::string(user), Secret(std::string(password))}, privacy);
   }
   bool Healthy(const std::string& share = kShare) {
-    const auto mapping = host_->smb().GetMapping(context_, share);
-    if (!mapping.ok() || !mapping->has_value()) return false;
-    const auto healthy = host_->smb().IsHealthy(context_, **mapping);
-    EXPECT_THAT(healthy, IsOk());
-    return healthy.ok() && *healthy;
+    return Access(share).kind == SmbAccess::Kind::kReached;
+  }
+  SmbAccess Access(const std::string& path) {
+    const auto access = host_->smb().Reach(context_, *UncPath::Parse("path", path));
+    EXPECT_THAT(access, IsOk());
+    return access.value_or(SmbAccess());
   }
 
   // Lets the machine answer once with an error.
@@ -69,7 +71,7 @@ TEST_F(SmbTest, ACallThatWaitsForAServerYieldsItsSlot) {
   EXPECT_TRUE(slot.TakeYielded());
   const SmbMapping mapping = **host_->smb().GetMapping(context_, kShare);
   EXPECT_TRUE(slot.TakeYielded());
-  EXPECT_THAT(host_->smb().IsHealthy(context_, mapping), Yields(true));
+  EXPECT_TRUE(Healthy());
   EXPECT_TRUE(slot.TakeYielded());
 }
 
@@ -81,7 +83,7 @@ TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
   }
   EXPECT_THAT(Map("\\\\nowhere\\data", "EX\\u", "pw"), HasCode(kNotFound));
   EXPECT_THAT(Map("\\\\srv\\none", "EX\\u", "pw"), HasCode(kNotFound));
-  EXPECT_THAT(Map("\\\\old\\data", "u", "pw", true), FailsWith(kPrecondition, "encryption"));
+  EXPECT_THAT(Map("\\\\old\\data", "u", "pw", true), FailsWith(kPrecondition, "(65), 0x80041001"));
   EXPECT_THAT(Map("\\\\old\\data", "u", "pw", false), IsOk());
   ASSERT_THAT(node_->SetServerReachable("srv", false), IsOk());
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), FailsWith(kNotFound, "(53), 0x80041001"));
@@ -96,24 +98,35 @@ TEST_F(SmbTest, EveryErrorHasItsCodeAndAdvice) {
     const char* advice;
   };
   constexpr Row kRows[] = {
-      {8, absl::StatusCode::kResourceExhausted, "repair --what=leaked-mappings)"},
+      {8, absl::StatusCode::kUnavailable, "repair --what=leaked-mappings)"},
       {53, kNotFound, "TCP port 445)"},
       {59, absl::StatusCode::kUnavailable, "(repeat the call;"},
       {64, absl::StatusCode::kUnavailable, "(repeat the call;"},
+      {65, kPrecondition, "-require-privacy=false"},
       {67, kNotFound, "(check the share's name"},
       {85, kExists, "(another program maps the share"},
       {86, kPrecondition, "(correct the user or the password"},
       {121, absl::StatusCode::kUnavailable, "(the server did not answer in time"},
-      {1231, absl::StatusCode::kUnavailable, "(the node has no route to the server"},
+      {384, kPrecondition, "(turn on SMB 2 or 3"},
+      {1219, kPrecondition, "(use the credentials by which the node is connected"},
+      {1231, absl::StatusCode::kUnavailable, "cannot follow a DFS link: name the share"},
+      {1240, kPrecondition, "may not sign in from this node"},
+      {1265, absl::StatusCode::kUnavailable, "a domain controller"},
+      {1272, kPrecondition, "takes the user for a guest"},
+      {1311, absl::StatusCode::kUnavailable, "a domain controller"},
+      {1312, kPrecondition, "(name the user's domain"},
       {1326, kPrecondition, "(correct the user or the password"},
       {1327, kPrecondition, "empty password"},
       {1328, kPrecondition, "at any hour)"},
       {1330, kPrecondition, "(set a new password"},
       {1331, kPrecondition, "(enable the account)"},
       {1385, kPrecondition, "right to access the server from the network)"},
+      {1396, kPrecondition, "knows the server by another name"},
+      {1787, kPrecondition, "`Test-ComputerSecureChannel -Repair`"},
       {1907, kPrecondition, "(set a new password"},
       {1909, kPrecondition, "(unlock the account"},
       {2138, kPrecondition, "(start the node's service LanmanWorkstation; if it runs, restart it"},
+      {2202, kPrecondition, "spelling of the user"},
   };
   for (const Row& row : kRows) {
     Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Create", row.error);
@@ -138,16 +151,15 @@ TEST_F(SmbTest, ErrorsOfOtherCallsHaveTheirAdviceToo) {
 }
 
 TEST_F(SmbTest, AServerThatCannotEncryptIsToldFromOneThatRefuses) {
-  for (const auto& [error, code] : {std::pair{5, kDenied}, {50, kInternal}, {1117, kInternal}}) {
+  for (const auto& [error, code] :
+       {std::pair{5, kPrecondition}, {50, kInternal}, {65, kPrecondition}, {1117, kInternal}}) {
     for (const bool privacy : {false, true}) {
       Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Create", error);
       const absl::Status refused = Map(kShare, "EX\\u", "pw", privacy);
       const bool cannot_encrypt = privacy && error != 1117;
       EXPECT_EQ(refused.code(), cannot_encrypt ? kPrecondition : code) << error << refused;
-      EXPECT_EQ(
-          refused.message().find(" (encryption is required: see the option require_privacy)") !=
-              absl::string_view::npos,
-          cannot_encrypt)
+      EXPECT_EQ(absl::StrContains(refused.message(), "start csi-proxy with -require-privacy=false"),
+                cannot_encrypt)
           << refused;
     }
   }
@@ -168,7 +180,7 @@ TEST_F(SmbTest, ANewPasswordBreaksTheMappingUntilItIsMadeAnew) {
 }
 
 // The shown state of a mapping may be wrong: only reaching the share tells.
-TEST_F(SmbTest, IsHealthyWhileTheShareIsReached) {
+TEST_F(SmbTest, AMappingIsJudgedByWhatIsReached) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   const auto shows = [&] { return (*host_->smb().GetMapping(context_, kShare))->is_connected; };
   node_->core()->Change([](NodeState& state) { state.smb_mappings[0].idle = true; });
@@ -182,22 +194,43 @@ TEST_F(SmbTest, IsHealthyWhileTheShareIsReached) {
   EXPECT_FALSE(Healthy());
 }
 
-TEST_F(SmbTest, AShareWhoseRootMayNotBeReadIsReached) {
+TEST_F(SmbTest, WhatTheServerSaysOfAPath) {
+  using Kind = SmbAccess::Kind;
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
-  const auto reach_fails_with = [&](uint32_t error) {
-    node_->ClearFaults();
-    machine::simulated::FaultRule rule;
-    rule.operation = "win32.Reach";
-    rule.code = kInternal;
-    rule.error = KnownError(error);
-    ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  ASSERT_THAT(node_->MakeDirectory("\\\\srv\\data\\a"), IsOk());
+  EXPECT_EQ(Access("\\\\srv\\data\\a").kind, Kind::kReached);
+  EXPECT_EQ(Access("\\\\srv\\data\\b").kind, Kind::kNoFolder);
+  const struct {
+    uint32_t error;
+    Kind of_share;
+    Kind of_folder;
+  } rows[] = {
+      {2, Kind::kNotReached, Kind::kNoFolder},    {3, Kind::kNotReached, Kind::kNoFolder},
+      {5, Kind::kDenied, Kind::kDenied},          {1231, Kind::kNotReached, Kind::kDfsLink},
+      {53, Kind::kNotReached, Kind::kNotReached}, {67, Kind::kNotReached, Kind::kNotReached},
+      {86, Kind::kNotReached, Kind::kNotReached}, {1326, Kind::kNotReached, Kind::kNotReached},
   };
-  reach_fails_with(5);
-  EXPECT_TRUE(Healthy());
-  for (const uint32_t error : {53, 67, 86, 1326}) {
-    reach_fails_with(error);
-    EXPECT_FALSE(Healthy()) << error;
+  for (const auto& row : rows) {
+    Fail("win32.Reach", row.error);
+    EXPECT_EQ(Access(kShare).kind, row.of_share) << row.error;
+    Fail("win32.Reach", row.error);
+    EXPECT_EQ(Access("\\\\srv\\data\\a").kind, row.of_folder) << row.error;
   }
+}
+
+// An administrator may have mapped the share to a drive letter beside csi-proxy's mapping.
+TEST_F(SmbTest, AMappingWithADriveLetterComesSecond) {
+  node_->core()->Change([](NodeState& state) {
+    for (const char* letter : {"X:", ""}) {
+      state.smb_mappings.emplace_back().remote_path = kShare;
+      state.smb_mappings.back().username = "EX\\u";
+      state.smb_mappings.back().local_path = letter;
+    }
+  });
+  const auto mapping = host_->smb().GetMapping(context_, kShare);
+  EXPECT_EQ((*mapping)->local_path, "");
+  EXPECT_THAT(host_->smb().RemoveMapping(context_, **mapping), IsOk());
+  EXPECT_EQ((*host_->smb().GetMapping(context_, kShare))->local_path, "X:");
 }
 
 TEST_F(SmbTest, AServerGoesAndComesBack) {

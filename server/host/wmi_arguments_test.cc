@@ -104,10 +104,10 @@ TEST_F(WmiArgumentsTest, OfMappings) {
   SmbHost& smb = host_->smb();
   (void)smb.CreateMapping(context_, R"(\\srv\new)", {R"(EX\a:b)", Secret(R"(p:\w)")}, true);
   EXPECT_THAT(Called(), ElementsAre(R"(Create(Credential=string "EX\\a\:b:p:\w", )"
-                                    R"(RemotePath=string "\\srv\new", )"
+                                    R"(Persistent=boolean false, RemotePath=string "\\srv\new", )"
                                     R"(RequirePrivacy=boolean true))"));
   (void)smb.CreateMapping(context_, R"(\\srv\new)", {"", Secret("")}, false);
-  EXPECT_THAT(Called(), ElementsAre(R"(Create(RemotePath=string "\\srv\new", )"
+  EXPECT_THAT(Called(), ElementsAre(R"(Create(Persistent=boolean false, RemotePath=string "\\srv\new", )"
                                     R"(RequirePrivacy=boolean false))"));
   const auto mapping = smb.GetMapping(context_, kMapped);
   ASSERT_THAT(mapping, IsOk());
@@ -123,7 +123,8 @@ TEST_F(WmiArgumentsTest, OfTargets) {
                         "\", TargetPortalPortNumber=uint16 3260");
   };
   const std::string to_open =
-      absl::StrCat("NodeAddress=string \"iqn.x:open\", ", portal("10.0.0.5"), ")");
+      absl::StrCat("IsMultipathEnabled=boolean false, IsPersistent=boolean false, ",
+                   "NodeAddress=string \"iqn.x:open\", ", portal("10.0.0.5"), ")");
   ASSERT_THAT(iscsi.AddPortal(context_, {"10.0.0.6", 3260}), IsOk());
   EXPECT_THAT(Called(), ElementsAre(absl::StrCat("New(", portal("10.0.0.6"), ")")));
   ASSERT_THAT(iscsi.DiscoverTargets(context_, kPortal), IsOk());
@@ -181,7 +182,8 @@ TEST_F(WmiArgumentsTest, OfSessions) {
                                     testing::StartsWith("Disconnect(SessionIdentifier=string \"")));
   ASSERT_THAT(iscsi.OpenSession(context_, kPortal, "iqn.x:joined", {}, {}), IsOk());
   EXPECT_THAT(Called(), ElementsAre("Connect(AuthenticationType=string \"NONE\", "
-                                    "NodeAddress=string \"iqn.x:joined\", "
+                                    "IsMultipathEnabled=boolean false, "
+                                    "IsPersistent=boolean false, NodeAddress=string \"iqn.x:joined\", "
                                     "TargetPortalAddress=string \"10.0.0.5\", "
                                     "TargetPortalPortNumber=uint16 3260)"));
 }

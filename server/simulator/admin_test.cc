@@ -114,7 +114,8 @@ TEST_F(AdminTest, ServersChange) {
   EXPECT_EQ(Call(&proto::Admin::Stub::BreakMapping, breaking, &broken), grpc::OK);
   // It shows as OK all the same.
   const auto mapping = host_->smb().GetMapping(context_, remote);
-  EXPECT_THAT(host_->smb().IsHealthy(context_, **mapping), Yields(false));
+  EXPECT_EQ(host_->smb().Reach(context_, *UncPath::Parse("path", remote))->kind,
+            host::SmbAccess::Kind::kNotReached);
 
   proto::SetServerReachableRequest reach;
   proto::SetServerReachableResponse reached;

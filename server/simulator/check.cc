@@ -71,8 +71,8 @@ void CheckSmb(const NodeState& state, Problems* problems) {
     problems->Require(
         share.ok() && share->components().empty() && share->Share() == mapping.remote_path, at,
         "remote_path", "is not \\\\server\\share in lower case");
-    problems->Require(names.insert(mapping.remote_path).second, at, "remote_path",
-                      "is mapped twice");
+    problems->Require(names.insert(mapping.local_path + mapping.remote_path).second, at,
+                      "remote_path", "is mapped twice");
   }
 }
 

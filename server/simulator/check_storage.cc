@@ -206,9 +206,9 @@ void CheckDisks(NodeState& state, Problems* problems) {
 void CheckShareTree(const Tree& tree, const std::string& at, Problems* problems) {
   for (const Tree::Id id : tree.Walk()) {
     const Tree::Entry& entry = tree.at(id);
-    if (entry.kind == Tree::Kind::kLink || entry.mounted.has_value()) {
+    if (entry.mounted.has_value()) {
       problems->Require(false, at, absl::StrCat("file \"", tree.PathOf(id), "\""),
-                        "a share holds directories and files only");
+                        "a share holds no volume");
     }
     const absl::Status name = WindowsPath::Parse("path", absl::StrCat("C:\\", entry.name)).status();
     if (!name.ok()) problems->RequireOk(name, at, "file.path");

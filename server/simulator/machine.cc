@@ -327,7 +327,8 @@ void Machine::Reboot() {
   core_.Change([](NodeState& state) {
     const absl::Time now = absl::Now();
     state.other_opens.clear();
-    for (SmbMappingState& mapping : state.smb_mappings) mapping.broken = mapping.idle = true;
+    std::erase_if(state.smb_mappings, [](const auto& mapping) { return !mapping.persistent; });
+    for (SmbMappingState& mapping : state.smb_mappings) mapping.restored = true;
     RestartSessions(state);
     RestartServices(state, now);
     for (Disk* disk : AllDisks(state)) {

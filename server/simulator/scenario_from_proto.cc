@@ -51,7 +51,8 @@ class Reader {
     }
     for (const proto::SmbMapping& mapping : in.smb_mapping()) {
       state_.smb_mappings.push_back({mapping.remote_path(), mapping.username(), mapping.broken(),
-                                     mapping.idle(), mapping.local_path()});
+                                     mapping.idle(), mapping.local_path(), mapping.persistent(),
+                                     mapping.restored(), mapping.denied()});
     }
     for (int i = 0; i < in.iscsi_portal_size() && problems_.none(); ++i) {
       ReadPortal(in.iscsi_portal(i), Element("", "iscsi_portal", i));
@@ -278,6 +279,7 @@ class Reader {
     server.name = in.name();
     server.reachable = !in.unreachable();
     server.supports_privacy = !in.no_privacy();
+    server.anonymous = in.anonymous();
     for (const proto::SmbUser& user : in.user()) {
       server.users.push_back({user.name(), Secret(user.password())});
     }

@@ -116,6 +116,7 @@ void WriteSmb(const NodeState& state, proto::Node* node) {
     out->set_name(server.name);
     out->set_unreachable(!server.reachable);
     out->set_no_privacy(!server.supports_privacy);
+    out->set_anonymous(server.anonymous);
     for (const SmbUser& user : server.users) {
       proto::SmbUser* const u = out->add_user();
       u->set_name(user.name);
@@ -135,6 +136,9 @@ void WriteSmb(const NodeState& state, proto::Node* node) {
     out->set_broken(mapping.broken);
     out->set_idle(mapping.idle);
     out->set_local_path(mapping.local_path);
+    out->set_persistent(mapping.persistent);
+    out->set_restored(mapping.restored);
+    out->set_denied(mapping.denied);
   }
 }
 

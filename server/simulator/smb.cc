@@ -19,9 +19,10 @@ std::pair<absl::string_view, absl::string_view> SplitShare(absl::string_view sha
   return parts;
 }
 
-SmbMappingState* FindMapping(NodeState& state, absl::string_view share) {
+SmbMappingState* FindMapping(NodeState& state, absl::string_view share,
+                             absl::string_view local_path = "") {
   for (SmbMappingState& mapping : state.smb_mappings) {
-    if (EqualNames(mapping.remote_path, share)) return &mapping;
+    if (EqualNames(mapping.remote_path, share) && mapping.local_path == local_path) return &mapping;
   }
   return nullptr;
 }
@@ -59,9 +60,16 @@ SmbShare* FindShare(NodeState& state, absl::string_view share) {
 }
 
 SmbShare* FindReadableShare(NodeState& state, absl::string_view share) {
-  const SmbMappingState* mapping = FindMapping(state, share);
-  if (mapping == nullptr || !IsHealthy(state, *mapping)) return nullptr;
-  return FindShare(state, share);
+  for (const SmbMappingState& mapping : state.smb_mappings) {
+    if (!EqualNames(mapping.remote_path, share)) continue;
+    if (IsHealthy(state, mapping) && !mapping.denied) return FindShare(state, share);
+  }
+  return nullptr;
+}
+
+bool IsDenied(NodeState& state, absl::string_view share) {
+  const SmbMappingState* const mapping = FindMapping(state, share);
+  return mapping != nullptr && mapping->denied && IsHealthy(state, *mapping);
 }
 
 bool ShowsAsOk(NodeState& state, const SmbMappingState& mapping) {
@@ -70,7 +78,8 @@ bool ShowsAsOk(NodeState& state, const SmbMappingState& mapping) {
 }
 
 absl::Status CreateMapping(NodeState& state, absl::string_view share,
-                           const SmbCredentials& credentials, bool require_privacy) {
+                           const SmbCredentials& credentials, bool require_privacy,
+                           bool persistent) {
   const std::string operation = absl::StrCat("mapping ", share);
   if (FindMapping(state, share) != nullptr) {
     return absl::AlreadyExistsError(absl::StrCat(share, " is mapped"));
@@ -87,26 +96,31 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
   // (github.com/kubernetes-csi/csi-driver-smb/issues/219).
   for (const SmbMappingState& other : state.smb_mappings) {
     if (EqualNames(SplitShare(other.remote_path).first, server->name) &&
-        !EqualNames(other.username, credentials.username)) {
+        (!EqualNames(other.username, credentials.username) || other.broken || other.restored)) {
       return Failure(operation, win32_error::kSessionCredentialConflict,
                      absl::StatusCode::kFailedPrecondition);
     }
   }
   const SmbUser* user = FindUser(*server, credentials.username);
-  if (user == nullptr || user->password != credentials.password) {
+  const bool is_anonymous = credentials.username.empty() && server->anonymous;
+  if (!is_anonymous && (user == nullptr || user->password != credentials.password)) {
     return Failure(operation, win32_error::kLogonFailure, absl::StatusCode::kFailedPrecondition);
   }
   if (require_privacy && !server->supports_privacy) {
-    return Failure(operation,
-                   {win32_error::kAccessDenied, "The server does not support encryption."},
+    // github.com/kubernetes-csi/csi-driver-smb/issues/655
+    return Failure(operation, win32_error::kNetworkAccessDenied,
                    absl::StatusCode::kFailedPrecondition);
   }
-  state.smb_mappings.push_back({absl::AsciiStrToLower(share), user->name, false, false, ""});
+  SmbMappingState& made = state.smb_mappings.emplace_back();
+  made.remote_path = absl::AsciiStrToLower(share);
+  if (user != nullptr) made.username = user->name;
+  made.persistent = persistent;
   return absl::OkStatus();
 }
 
-absl::Status RemoveMapping(NodeState& state, absl::string_view share) {
-  const SmbMappingState* mapping = FindMapping(state, share);
+absl::Status RemoveMapping(NodeState& state, absl::string_view share,
+                           absl::string_view local_path) {
+  const SmbMappingState* mapping = FindMapping(state, share, local_path);
   if (mapping == nullptr) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
   state.smb_mappings.erase(state.smb_mappings.begin() + (mapping - state.smb_mappings.data()));
   return absl::OkStatus();

@@ -137,6 +137,7 @@ struct SmbServer {
   std::string name;
   bool reachable = true;
   bool supports_privacy = true;
+  bool anonymous = false;
   std::vector<SmbUser> users;
   std::vector<SmbShare> shares;
 };
@@ -153,6 +154,10 @@ struct SmbMappingState {
   bool idle = false;
   // `G:`; empty for none.
   std::string local_path;
+  // See node.proto.
+  bool persistent = false;
+  bool restored = false;
+  bool denied = false;
 };
 
 enum class ChapMode { kNone, kOneWay, kMutual };

@@ -167,7 +167,7 @@ TEST_F(NodeSmokeTest, WhatGoesWrongOnTheNodeIsTold) {
                                 "error { code: 2147749891 }")
                   .ok());
   const absl::Status denied = disks_->PartitionDisk(partition).status();
-  EXPECT_TRUE(absl::IsPermissionDenied(denied)) << denied;
+  EXPECT_TRUE(absl::IsFailedPrecondition(denied)) << denied;
   EXPECT_THAT(std::string(denied.message()), HasSubstr("WBEM_E_ACCESS_DENIED (0x80041003)"));
 }
 

@@ -33,6 +33,16 @@ std::optional<bool> KnownShares::Match(const std::string& share,
   return (found->second.password == given.password) && same_user;
 }
 
+void KnownShares::NoteMappedInVain(const std::string& share) {
+  const std::lock_guard<Mutex> lock(mutex_);
+  in_vain_.insert(share);
+}
+
+bool KnownShares::IsMappedInVain(const std::string& share) const {
+  const std::lock_guard<Mutex> lock(mutex_);
+  return in_vain_.contains(share);
+}
+
 void KnownShares::RecordRemoval(const std::string& share, RemovalOutcome fate,
                                 const ShareLinks& links) {
   const LinkCount left = LinkCountOf(links);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -47,6 +48,11 @@ class KnownShares {
   // Tells whether a mapping was made with these; nothing when it is not known.
   std::optional<bool> Match(const std::string& share, const host::SmbCredentials& given) const;
 
+  // Remembers that a server denied access through a mapping that was new, so that nobody maps the
+  // share again for that. Forgotten when the process ends.
+  void NoteMappedInVain(const std::string& share);
+  bool IsMappedInVain(const std::string& share) const;
+
   // Counts the fate of a mapping; the log gets a line when links still led to the share, or might.
   void RecordRemoval(const std::string& share, RemovalOutcome fate, const ShareLinks& links);
   using Counts = std::array<std::array<uint64_t, kLinkCounts.size()>, kRemovalOutcomes.size()>;
@@ -56,6 +62,7 @@ class KnownShares {
   const std::function<void(absl::string_view)> log_;
   mutable Mutex mutex_;
   std::unordered_map<std::string, host::SmbCredentials> kept_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> in_vain_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_) = {};
 };
 

@@ -2,10 +2,13 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
+#include "server/base/win32_error.h"
+#include "server/groups/locks.h"
 #include "server/groups/paths.h"
 
 namespace csi_proxy::smb {
@@ -16,20 +19,94 @@ namespace {
 constexpr size_t kMaxUsername = 512;
 constexpr size_t kMaxPassword = 1024;
 
+// At most this many links are asked whether a mapping works.
+constexpr size_t kMostLinks = 8;
+// The time that a call waits for the lock of another share. One whose lock is not free is in use.
+constexpr absl::Duration kOtherShare = absl::Seconds(1);
+
+absl::StatusOr<ShareLinks> LinksTo(const groups::Deps& deps, const CallContext& context,
+                                   const std::string& share, std::vector<UncPath>* targets) {
+  return FindLinks(deps, context, [&](const UncPath& target) {
+    if (target.Share() != share) return false;
+    if (targets->size() < kMostLinks) targets->push_back(target);
+    return true;
+  });
+}
+
+// Returns true if the mapping of a path's share works. Sets `access` to what the server says of
+// the path.
+absl::StatusOr<bool> Works(const groups::Deps& deps, const CallContext& context,
+                           const UncPath& remote, host::SmbAccess* access) {
+  using Kind = host::SmbAccess::Kind;
+  host::SmbHost& host = deps.host->smb();
+  const auto is_usable = [](Kind kind) {
+    return kind != Kind::kDenied && kind != Kind::kNotReached;
+  };
+  ABSL_ASSIGN_OR_RETURN(*access, host.Reach(context, remote));
+  if (is_usable(access->kind)) return true;
+  const std::string share = remote.Share();
+  Kind of_share = access->kind;
+  if (!remote.components().empty()) {
+    ABSL_ASSIGN_OR_RETURN(const UncPath root, UncPath::Parse("share", share));
+    ABSL_ASSIGN_OR_RETURN(const auto root_access, host.Reach(context, root));
+    of_share = root_access.kind;
+  }
+  if (of_share != Kind::kDenied) return is_usable(of_share);
+  if (deps.shares->IsMappedInVain(share)) return true;
+  std::vector<UncPath> targets;
+  ABSL_ASSIGN_OR_RETURN(const auto links, LinksTo(deps, context, share, &targets));
+  for (const UncPath& target : targets) {
+    ABSL_ASSIGN_OR_RETURN(const auto by_link, host.Reach(context, target));
+    if (is_usable(by_link.kind)) return true;
+  }
+  return links.incomplete;
+}
+
+absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
+
+// Removes the mappings of a server's other shares that do not work. Returns true if there was one.
+absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallContext& context,
+                                        const std::string& share) {
+  ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
+  bool removed = false;
+  for (const host::SmbMapping& mapping : mappings) {
+    const std::string& other = mapping.remote_path;
+    const absl::StatusOr<UncPath> path = UncPath::Parse("share", other);
+    if (other == share || ServerOf(other) != ServerOf(share)) continue;
+    if (!path.ok() || !path->components().empty() || !mapping.local_path.empty()) continue;
+    const auto lock =
+        groups::LockShare(*deps.locks, context.WithTimeout(kOtherShare), path->Share());
+    ABSL_RETURN_IF_ERROR(context.Check());
+    if (!lock.ok()) continue;
+    host::SmbAccess access;
+    ABSL_ASSIGN_OR_RETURN(const bool works, Works(deps, context, *path, &access));
+    if (works) continue;
+    deps.shares->Forget(other);
+    if (!deps.host->smb().RemoveMapping(context, mapping).ok()) continue;
+    removed = true;
+    std::vector<UncPath> targets;
+    ABSL_ASSIGN_OR_RETURN(const auto links, LinksTo(deps, context, other, &targets));
+    deps.shares->RecordRemoval(other, RemovalOutcome::kRemoved, links);
+  }
+  return removed;
+}
+
 }  // namespace
 
 absl::Status CheckCredentials(const std::string& username, const std::string& password) {
+  if (username.empty() && password.empty()) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(groups::CheckText("username", username, kMaxUsername));
   return groups::CheckText("password", password, kMaxPassword, true);
 }
 
 absl::StatusOr<Found> FindMapping(const groups::Deps& deps, const CallContext& context,
-                                  const std::string& share,
-                                  const host::SmbCredentials& credentials) {
+                                  const UncPath& remote, const host::SmbCredentials& credentials,
+                                  host::SmbAccess* access) {
+  const std::string share = remote.Share();
   host::SmbHost& host = deps.host->smb();
   ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
   if (!mapping.has_value()) return Found::kNone;
-  ABSL_ASSIGN_OR_RETURN(bool usable, host.IsHealthy(context, *mapping));
+  ABSL_ASSIGN_OR_RETURN(bool usable, Works(deps, context, remote, access));
   if (usable && deps.bind_smb_credentials) {
     const std::optional<bool> match = deps.shares->Match(share, credentials);
     if (match == false) {
@@ -52,11 +129,22 @@ absl::StatusOr<Found> FindMapping(const groups::Deps& deps, const CallContext& c
   return Found::kRemoved;
 }
 
-absl::Status Map(const groups::Deps& deps, const CallContext& context, const std::string& share,
-                 const host::SmbCredentials& credentials) {
-  ABSL_RETURN_IF_ERROR(
-      deps.host->smb().CreateMapping(context, share, credentials, deps.require_privacy));
+absl::Status Map(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
+                 const host::SmbCredentials& credentials, host::SmbAccess* access) {
+  const std::string share = remote.Share();
+  host::SmbHost& host = deps.host->smb();
+  const auto create = [&] {
+    return host.CreateMapping(context, share, credentials, deps.require_privacy);
+  };
+  absl::Status mapped = create();
+  if (HasWin32Code(mapped, win32_error::kSessionCredentialConflict)) {
+    ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveDeadMappings(deps, context, share));
+    if (removed) mapped = create();
+  }
+  if (!mapped.ok()) return mapped;
   if (deps.bind_smb_credentials) deps.shares->Keep(share, credentials);
+  ABSL_ASSIGN_OR_RETURN(*access, host.Reach(context, remote));
+  if (access->kind == host::SmbAccess::Kind::kDenied) deps.shares->NoteMappedInVain(share);
   return absl::OkStatus();
 }
 

@@ -14,7 +14,8 @@
 
 namespace csi_proxy::smb {
 
-// INVALID_ARGUMENT, naming the field, for what no user or password can be.
+// INVALID_ARGUMENT, naming the field, for what no user or password can be. Both may be empty, for a
+// share that takes anonymous clients.
 absl::Status CheckCredentials(const std::string& username, const std::string& password);
 
 enum class Found {
@@ -26,18 +27,23 @@ enum class Found {
   kRemoved,
 };
 
-// Looks for the mapping of a share. One through which the share can be reached is usable, whatever
-// its state; another is removed, and so is one that is not from this process where mappings are
-// bound to their credentials. PERMISSION_DENIED when they are and these are others.
+// Looks for the mapping of a path's share. One that works is usable, whatever its state; another is
+// removed, and so is one that is not from this process where mappings are bound to their
+// credentials. PERMISSION_DENIED when they are and these are others. A mapping that only denies
+// access works if a link to its share is reached, or if mapping the share anew has changed nothing
+// before. Sets `access` to what the server says of the path, if the mapping is usable.
 absl::StatusOr<Found> FindMapping(const groups::Deps& deps, const CallContext& context,
-                                  const std::string& share,
-                                  const host::SmbCredentials& credentials);
+                                  const UncPath& remote, const host::SmbCredentials& credentials,
+                                  host::SmbAccess* access);
 
-// Maps a share that is not mapped, as SmbHost::CreateMapping.
-absl::Status Map(const groups::Deps& deps, const CallContext& context, const std::string& share,
-                 const host::SmbCredentials& credentials);
+// Maps the share of a path, which is not mapped, as SmbHost::CreateMapping. Mappings of other
+// shares of the server that no longer work make way if Windows refuses this one for them. Sets
+// `access` to what the server says of the path.
+absl::Status Map(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
+                 const host::SmbCredentials& credentials, host::SmbAccess* access);
 
-// Removes the mapping of a share; false when there is none.
+// Removes the mapping of a share, and an administrator's with a drive letter only if there is no
+// other; false when there is none.
 absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
                            const std::string& share);
 

@@ -33,10 +33,14 @@ class SmbService final : public Service {
     const std::string share = remote.Share();
     const host::SmbCredentials credentials{request.username, Secret(request.password)};
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context, share));
-    ABSL_ASSIGN_OR_RETURN(const auto found, FindMapping(deps_, context, share, credentials));
+    // The answer does not depend on the folder that the path names, as with the Go release; the log
+    // has a line of it.
+    host::SmbAccess access;
+    ABSL_ASSIGN_OR_RETURN(const auto found,
+                          FindMapping(deps_, context, remote, credentials, &access));
     const bool makes = found != Found::kUsable;
     if (makes) {
-      ABSL_RETURN_IF_ERROR(Map(deps_, context, share, credentials));
+      ABSL_RETURN_IF_ERROR(Map(deps_, context, remote, credentials, &access));
     }
     if (!local.has_value()) return NewSmbGlobalMappingResponse{};
     const absl::Status linked = Link(context, remote, *local);

@@ -78,17 +78,50 @@ class ShareStager {
     ABSL_RETURN_IF_ERROR(CheckTarget(there));
     // Before the link is made: where mappings are bound to their credentials, it must not lead to
     // others' mapping even for a moment.
+    host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
-                          smb::FindMapping(deps_, context_, share_, credentials_));
+                          smb::FindMapping(deps_, context_, remote_, credentials_, &access));
     if (found == smb::Found::kRemoved) AddStep(StorageStep::kUnmapped);
-    ABSL_RETURN_IF_ERROR(LinkOnce());
-    if (found == smb::Found::kUsable) return absl::OkStatus();
-    const absl::Status mapped = smb::Map(deps_, context_, share_, credentials_);
-    if (mapped.ok()) {
-      AddStep(StorageStep::kMapped);
-      return mapped;
+    if (found == smb::Found::kUsable) {
+      ABSL_RETURN_IF_ERROR(CheckFolder(access));
+      return LinkOnce();
     }
-    return is_link_ours_ && !MayBeMapped() ? RemoveLinkAfter(mapped) : mapped;
+    ABSL_RETURN_IF_ERROR(LinkOnce());
+    const absl::Status mapped = smb::Map(deps_, context_, remote_, credentials_, &access);
+    if (!mapped.ok()) return is_link_ours_ && !MayBeMapped() ? RemoveLinkAfter(mapped) : mapped;
+    AddStep(StorageStep::kMapped);
+    const absl::Status checked = CheckFolder(access);
+    if (checked.ok() || !is_link_ours_) return checked;
+    // Under the lock of the share: nobody else has come to use the mapping.
+    if (found == smb::Found::kNone) smb::Unmap(deps_, context_, share_).IgnoreError();
+    return RemoveLinkAfter(checked);
+  }
+
+  // The error of a folder that cannot be opened. A share whose root the user may not read is none:
+  // his rights may begin further down.
+  absl::Status CheckFolder(const host::SmbAccess& access) {
+    const std::string path = remote_.ToString();
+    switch (access.kind) {
+      case host::SmbAccess::Kind::kReached:
+        return absl::OkStatus();
+      case host::SmbAccess::Kind::kDenied:
+        if (remote_.components().empty()) return absl::OkStatus();
+        return absl::FailedPreconditionError(absl::StrCat(
+            "remote_path: the server denies the user access to ", path,
+            ": check the permissions of the folder. If they are right, unstage what is staged of ",
+            share_, ", so that it is mapped anew"));
+      case host::SmbAccess::Kind::kNoFolder:
+        return absl::NotFoundError(
+            absl::StrCat("remote_path: ", share_, " is there, but not the folder ", path));
+      case host::SmbAccess::Kind::kDfsLink:
+        return absl::FailedPreconditionError(
+            absl::StrCat("remote_path: ", path,
+                         ": a global mapping cannot follow a DFS link: name the share that it "
+                         "leads to, which `Get-DfsnFolderTarget` shows"));
+      case host::SmbAccess::Kind::kNotReached:
+        return Prefixed("remote_path", access.error);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckTarget(const TargetEntry& there) {

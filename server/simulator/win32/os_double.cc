@@ -35,9 +35,13 @@ absl::Status ReachServer(NodeState& state, const UncPath& path, absl::string_vie
     return Failure(operation, win32_error::kBadNetName);
   }
   if (FindReadableShare(state, path.Share()) == nullptr) {
-    return Failure(operation, win32_error::kLogonFailure);
+    return Failure(operation, IsDenied(state, path.Share()) ? win32_error::kAccessDenied
+                                                            : win32_error::kLogonFailure);
   }
   const Resolved at = ResolveUnc(state, path);
+  if (at.at().kind == Tree::Kind::kLink) {
+    return Failure(operation, win32_error::kNetworkUnreachable);
+  }
   if (at.found()) return absl::OkStatus();
   const bool is_last = at.missing.size() == 1 && at.at().kind == Tree::Kind::kDirectory;
   return Failure(operation, is_last ? win32_error::kFileNotFound : win32_error::kPathNotFound);

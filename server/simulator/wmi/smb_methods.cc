@@ -78,7 +78,9 @@ Outcome Create(const Call& call) {
   }
   const std::string share = path->Share();
   const absl::Status made =
-      CreateMapping(call.state, share, credentials, call.Flag("RequirePrivacy"));
+      CreateMapping(call.state, share, credentials, call.Flag("RequirePrivacy"),
+                    // Left out, the mapping returns (doubts.md).
+                    !call.Has("Persistent") || call.Flag("Persistent"));
   if (!made.ok()) return AsWindowsSays(made, kWhat);
   for (const cim::Object& mapping : Mappings(call.state, {{"RemotePath", Value::String(share)}})) {
     if (*mapping.GetString("RemotePath") == share) {
@@ -89,7 +91,8 @@ Outcome Create(const Call& call) {
 }
 
 Outcome Remove(const Call& call) {
-  const absl::Status removed = RemoveMapping(call.state, *call.self.GetString("RemotePath"));
+  const absl::Status removed = RemoveMapping(call.state, *call.self.GetString("RemotePath"),
+                                             *call.self.GetString("LocalPath"));
   if (!removed.ok()) return AsWindowsSays(removed, "removing the mapping");
   return Done(call.method);
 }

@@ -1,0 +1,29 @@
+// The rows of refusals.h that have a source of their own, and the advice that several rows give.
+#pragma once
+
+#include "absl/types/span.h"
+#include "server/base/refusals.h"
+
+namespace csi_proxy {
+
+inline constexpr char kAdviceRights[] =
+    "csi-proxy needs the rights of SYSTEM or an administrator there; an access list or a virus "
+    "scanner can take them away";
+inline constexpr char kAdviceMemory[] =
+    "the node is short of memory: end programs or restart the node, then repeat the call";
+inline constexpr char kAdviceDisk[] =
+    "the disk or the way to it fails: look for its errors in the node's System log, and replace "
+    "the disk if they go on";
+inline constexpr char kAdviceInUse[] =
+    "a program on the node has it open: repeat the call, and end that program if it goes on";
+inline constexpr char kAdviceSlow[] =
+    "Windows has waited too long for a device or a server: repeat the call, and look for its "
+    "errors in the node's System log if it goes on";
+inline constexpr char kAdviceReport[] =
+    "no field of the request is known to cause this: report it with the version of Windows and the "
+    "node's System log";
+
+absl::Span<const Refusal> HresultRefusals();
+absl::Span<const Refusal> StorageRefusals();
+
+}  // namespace csi_proxy

@@ -1,0 +1,199 @@
+// The refusals of WMI, of the iSCSI initiator and of the storage classes.
+#include "server/base/refusal_rows.h"
+
+namespace csi_proxy {
+namespace {
+
+using enum absl::StatusCode;
+
+constexpr char kWmiService[] = "repeat the call; if it goes on, restart the node's service Winmgmt";
+constexpr char kWmiOwn[] =
+    "WMI does not take a question of csi-proxy: report it with the version of Windows";
+constexpr char kWmiMissing[] =
+    "this version of Windows lacks it, or WMI's repository is damaged: `winmgmt /verifyrepository` "
+    "on the node tells";
+constexpr char kSecret[] = "correct the CHAP user or secret in the request";
+constexpr char kPortal[] =
+    "check that the array serves the portal and that the node reaches its TCP port";
+constexpr char kOtherPortal[] = "name the portal that serves the target now";
+constexpr char kArray[] = "the array refuses: look at its log and its limits";
+constexpr char kService[] = "start the node's service MSiSCSI, then repeat the call";
+constexpr char kNewer[] =
+    "the node has seen the disk change: `Update-HostStorageCache` on the node, then repeat the "
+    "call";
+constexpr char kSmphost[] =
+    "is the node's service smphost disabled? Otherwise restart it, then repeat the call";
+constexpr char kFree[] = "grow the disk, or delete what lies behind the volume";
+
+// Numbers of learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants and of iscsierr.h
+// (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers). A mistake in a
+// question to WMI is ours, hence INTERNAL; a class that is not there is a feature that the node
+// does not have.
+constexpr Refusal kHresultRefusals[] = {
+    {0x80041001, kInternal, "WBEM_E_FAILED"},
+    {0x80041002, kNotFound, "WBEM_E_NOT_FOUND"},
+    {0x80041003, kFailedPrecondition, "WBEM_E_ACCESS_DENIED", kAdviceRights},
+    {0x80041004, kInternal, "WBEM_E_PROVIDER_FAILURE", kWmiService},
+    {0x80041005, kInternal, "WBEM_E_TYPE_MISMATCH", kWmiOwn},
+    {0x80041006, kUnavailable, "WBEM_E_OUT_OF_MEMORY", kAdviceMemory},
+    {0x80041008, kInternal, "WBEM_E_INVALID_PARAMETER", kWmiOwn},
+    {0x8004100C, kUnimplemented, "WBEM_E_NOT_SUPPORTED", kWmiMissing},
+    {0x8004100E, kUnimplemented, "WBEM_E_INVALID_NAMESPACE", kWmiMissing},
+    {0x80041010, kUnimplemented, "WBEM_E_INVALID_CLASS", kWmiMissing},
+    {0x80041013, kUnavailable, "WBEM_E_PROVIDER_LOAD_FAILURE", kWmiService},
+    {0x80041014, kUnavailable, "WBEM_E_INITIALIZATION_FAILURE", kWmiService},
+    {0x80041015, kUnavailable, "WBEM_E_TRANSPORT_FAILURE", kWmiService},
+    {0x80041017, kInternal, "WBEM_E_INVALID_QUERY", kWmiOwn},
+    {0x80041019, kAlreadyExists, "WBEM_E_ALREADY_EXISTS"},
+    {0x80041024, kUnimplemented, "WBEM_E_PROVIDER_NOT_CAPABLE", kWmiMissing},
+    {0x8004102E, kUnimplemented, "WBEM_E_INVALID_METHOD", kWmiMissing},
+    {0x8004102F, kInternal, "WBEM_E_INVALID_METHOD_PARAMETERS", kWmiOwn},
+    {0x80041033, kUnavailable, "WBEM_E_SHUTTING_DOWN", kWmiService},
+    {0x8004103A, kInternal, "WBEM_E_INVALID_OBJECT_PATH", kWmiOwn},
+    {0x80041055, kUnimplemented, "WBEM_E_METHOD_NOT_IMPLEMENTED", kWmiMissing},
+    {0x80041058, kInternal, "WBEM_E_UNPARSABLE_QUERY", kWmiOwn},
+    {0x80041069, kUnavailable, "WBEM_E_TIMED_OUT", kAdviceSlow},
+    {0x8004106C, kUnavailable, "WBEM_E_QUOTA_VIOLATION", kWmiService},
+    {0x80010001, kUnavailable, "RPC_E_CALL_REJECTED", kWmiService},
+    {0x80010108, kUnavailable, "RPC_E_DISCONNECTED", kWmiService},
+    {0x800706BA, kUnavailable, "RPC_S_SERVER_UNAVAILABLE", kWmiService},
+    {0x800706BE, kUnavailable, "RPC_S_CALL_FAILED", kWmiService},
+    {0x800706BF, kUnavailable, "RPC_S_CALL_FAILED_DNE", kWmiService},
+
+    {0xEFFF0001, kInternal, "Unspecified iSCSI error", kArray},
+    {0xEFFF0002, kFailedPrecondition, "Login failed", kArray},
+    {0xEFFF0003, kUnavailable, "Connection failed", kPortal},
+    {0xEFFF0006, kUnavailable, "Target moved temporarily", kOtherPortal},
+    {0xEFFF0007, kFailedPrecondition, "Target moved permanently", kOtherPortal},
+    {0xEFFF0009, kFailedPrecondition, "Authentication failed", kSecret},
+    {0xEFFF000A, kFailedPrecondition, "Authorization failed",
+     "let the array give the node's initiator name, which `Get-InitiatorPort` shows, access to the "
+     "target"},
+    {0xEFFF000B, kNotFound, "Not found", kArray},
+    {0xEFFF000C, kNotFound, "Target removed", kArray},
+    {0xEFFF000E, kFailedPrecondition, "Too many connections", kArray},
+    {0xEFFF0012, kUnavailable, "Target error", kArray},
+    {0xEFFF0013, kUnavailable, "Service unavailable", kArray},
+    {0xEFFF0014, kUnavailable, "Out of resources", kArray},
+    {0xEFFF0015, kAlreadyExists, "Connection exists already"},
+    {0xEFFF0016, kAlreadyExists, "Session exists already"},
+    {0xEFFF0018, kAlreadyExists, "Target exists already"},
+    {0xEFFF001C, kNotFound, "Session not found", "repeat the call: the session has ended"},
+    {0xEFFF001E, kFailedPrecondition, "Too many sessions", kArray},
+    {0xEFFF001F, kUnavailable, "Session busy", "repeat the call"},
+    {0xEFFF0022, kFailedPrecondition, "Logon failed", kSecret},
+    {0xEFFF0024, kUnavailable, "Transport error", kPortal},
+    {0xEFFF0028, kFailedPrecondition, "No authentication known for the target",
+     "give the request the target's CHAP user and secret"},
+    {0xEFFF0029, kNotFound, "Target not found", "check the IQN, and that the portal offers it"},
+    {0xEFFF002A, kFailedPrecondition, "Wrong user for the login", kSecret},
+    {0xEFFF0032, kAlreadyExists, "Portal exists already"},
+    {0xEFFF0038, kUnavailable, "Target out of resources", kArray},
+    {0xEFFF0039, kUnavailable, "The initiator service did not respond",
+     "restart the node's service MSiSCSI, which ends its sessions"},
+    {0xEFFF003E, kFailedPrecondition, "The initiator service is not running", kService},
+    {0xEFFF003F, kAlreadyExists, "Target already logged in"},
+    {0xEFFF0040, kFailedPrecondition, "A disk of the session is in use",
+     "unstage the volumes of the target's disks first; csi-proxyctl storage list-mounts shows "
+     "them"},
+    {0xEFFF0041, kInternal, "Persistent login could not be saved", kAdviceReport},
+    {0xEFFF0042, kInternal, "Persistent login could not be removed",
+     "`iscsicli ListPersistentTargets` and `RemovePersistentTarget` remove it by hand"},
+    {0xEFFF0043, kNotFound, "Portal not found", "register the portal first"},
+    {0xEFFF0044, kNotFound, "Initiator not found", kService},
+    {0xEFFF004A, kFailedPrecondition, "CHAP secret not valid", "a CHAP secret has 12 to 16 bytes"},
+    {0xEFFF004B, kFailedPrecondition, "CHAP secret of the target not valid",
+     "a CHAP secret has 12 to 16 bytes, and the target's differs from the initiator's"},
+    {0xEFFF004C, kFailedPrecondition, "CHAP secret of the initiator not valid",
+     "csi-proxyctl iscsi set-mutual-chap-secret sets it: 12 to 16 bytes, other than the target's"},
+    {0xEFFF004D, kFailedPrecondition, "CHAP user name not valid", kSecret},
+    {0xEFFF004E, kFailedPrecondition, "Kind of authentication not valid",
+     "ask for the kind of CHAP for which the array is set up"},
+    {0xEFFF0051, kFailedPrecondition, "Not an iSCSI name", "check the spelling of the IQN"},
+    {0xEFFF0056, kInternal, "Invalid parameter", kAdviceReport},
+    {0xEFFF005F, kNotFound, "The portal's DNS name does not resolve",
+     "check the name and the node's DNS servers, or name the portal by its IP address"},
+    {0xEFFF0060, kUnavailable, "No connection left", kPortal},
+    {0xEFFF0065, kFailedPrecondition, "Forbidden by group policy",
+     "the policy is in Administrative Templates, System, iSCSI"},
+};
+
+// learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes
+// and the page of each method.
+constexpr Refusal kStorageRefusals[] = {
+    {1, kUnimplemented, "Not supported", "the disk's driver or this version of Windows lacks it"},
+    {2, kInternal, "Unspecified error", kAdviceReport},
+    {3, kUnavailable, "Timed out", kAdviceSlow},
+    {4, kInternal, "Failed", kAdviceReport},
+    {5, kInternal, "Invalid parameter", kAdviceReport},
+    {6, kFailedPrecondition, "In use", kAdviceInUse},
+    {7, kInternal, "Not supported for a 32-bit process"},
+    {8, kInternal, "Object not found", kNewer},
+    {4096, kInternal, "A job was started, which was not asked for"},
+    {4097, kInternal, "Size not supported"},
+    {4098, kInternal, "Timeout not supported"},
+    {4099, kInternal, "Device is busy", kAdviceInUse},
+    {40000, kFailedPrecondition, "Not enough free capacity", kFree},
+    {40001, kFailedPrecondition, "Access denied", kAdviceRights},
+    {40002, kUnavailable, "Insufficient resources", kAdviceMemory},
+    {40003, kInternal, "The cache of the storage provider is out of date", kNewer},
+    {40004, kInternal, "Unexpected I/O error", kAdviceDisk},
+    {40005, kInternal, "Exactly one of Size and UseMaximumSize is required", kAdviceReport},
+    {40006, kInternal, "The object is not in the cache of the storage provider", kNewer},
+    {40007, kInternal, "Fatal device error", kAdviceDisk},
+    {40018, kFailedPrecondition, "The clustered object must be in maintenance mode"},
+    {41000, kFailedPrecondition, "The disk is not initialised"},
+    {41001, kFailedPrecondition, "The disk is initialised already"},
+    {41002, kFailedPrecondition, "The disk is read-only",
+     "csi-proxyctl repair --what=read-only-disks clears the flag"},
+    {41003, kFailedPrecondition, "The disk is offline",
+     "csi-proxyctl repair --what=offline-disks brings it online"},
+    {41004, kFailedPrecondition, "The disk holds as many partitions as it can"},
+    {41005, kInternal, "Bad alignment", kAdviceReport},
+    {41006, kInternal, "A parameter is not valid for this type of partition", kAdviceReport},
+    {41007, kInternal, "The disk holds OEM partitions"},
+    {41008, kInternal, "The disk holds data partitions"},
+    {41009, kFailedPrecondition, "Not on a critical disk"},
+    {41010, kInternal, "Bad partition type", kAdviceReport},
+    {41011, kInternal, "Only the first 2 TB of an MBR disk can be used"},
+    {41012, kInternal, "Bad offset", kAdviceReport},
+    {41013, kInternal, "The disk holds data and cannot be converted"},
+    {41014, kInternal, "The disk is too small for a GPT"},
+    {41015, kFailedPrecondition, "No medium in the device"},
+    {41016, kInternal, "Bad offset", kAdviceReport},
+    {41017, kInternal, "Bad partition layout", kAdviceReport},
+    {41018, kFailedPrecondition, "The clustered object must be in maintenance mode"},
+    {42000, kInternal, "The partition was deleted, its access paths were not"},
+    {42001, kInternal, "The extended partition is not empty"},
+    {42002, kInternal, "The access path is in use"},
+    {42004, kFailedPrecondition, "A hidden partition cannot have access paths"},
+    {42005, kInternal, "The path of a volume GUID cannot be removed"},
+    {42006, kInternal, "The drive letter of a boot or paging volume cannot be removed"},
+    {42007, kInternal, "Bad access path", kAdviceReport},
+    {42008, kFailedPrecondition, "The volume has errors and cannot shrink"},
+    {42009, kFailedPrecondition, "The file system is unknown, so it cannot be resized"},
+    {42010, kFailedPrecondition, "Not on a system or critical partition"},
+    {42011, kFailedPrecondition, "Only on a data partition"},
+    {42012, kInternal, "Several drive letters"},
+    {42013, kInternal, "A drive letter is not possible here"},
+    {43000, kFailedPrecondition, "Bad cluster size",
+     "this file system takes another allocation unit, or none that is given"},
+    {43001, kFailedPrecondition, "The file system is not supported",
+     "this version of Windows cannot make it on this volume: ask for another one, as NTFS"},
+    {43002, kFailedPrecondition, "The volume cannot be formatted quickly"},
+    {43003, kInternal, "There would be too many clusters"},
+    {43004, kInternal, "Bad UDF version"},
+    {43005, kFailedPrecondition, "The cluster size is not a multiple of the physical sector size",
+     "this disk takes a larger allocation unit, or none that is given"},
+    {43006, kFailedPrecondition, "The drive is read-only"},
+    {46000, kUnavailable, "The storage provider cannot be reached", kSmphost},
+    {46001, kUnavailable, "The storage subsystem cannot be reached", kSmphost},
+    {48007, kInternal, "The storage pool is read-only"},
+};
+
+}  // namespace
+
+absl::Span<const Refusal> HresultRefusals() { return kHresultRefusals; }
+absl::Span<const Refusal> StorageRefusals() { return kStorageRefusals; }
+
+}  // namespace csi_proxy
