@@ -9,6 +9,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
+#include "server/host/iscsi_authentication.h"
 #include "server/host/parts.h"
 #include "server/machine/cim/errors.h"
 
@@ -34,24 +35,6 @@ std::string PortalText(const IscsiPortal& portal) {
   return absl::StrCat(portal.address, ":", portal.port);
 }
 
-constexpr const char* kAuthenticationTypes[] = {"NONE", "ONEWAYCHAP", "MUTUALCHAP"};  // by ChapMode
-
-std::optional<ChapMode> ReadAuthenticationType(absl::string_view text) {
-  const auto found = std::ranges::find(kAuthenticationTypes, text);
-  if (found == std::end(kAuthenticationTypes)) return std::nullopt;
-  return static_cast<ChapMode>(found - std::begin(kAuthenticationTypes));
-}
-
-void AddCredentials(const ChapCredentials& credentials, cim::Arguments* arguments) {
-  // Credentials that are not given are left out, not sent as empty strings.
-  if (!credentials.username.empty()) {
-    (*arguments)["ChapUsername"] = Value::String(credentials.username);
-  }
-  if (!credentials.secret.empty()) {
-    (*arguments)["ChapSecret"] = Value::String(credentials.secret.Reveal());
-  }
-}
-
 cim::Arguments PortalArguments(const IscsiPortal& portal) {
   return {{"TargetPortalAddress", Value::String(portal.address)},
           {"TargetPortalPortNumber", Value::Uint16(portal.port)}};
@@ -74,13 +57,19 @@ class WindowsIscsi final : public IscsiHost {
     return portals;
   }
 
-  absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal) override {
+  absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal,
+                         const ChapCredentials& credentials) override {
     const absl::StatusOr<cim::Object> existing = FindPortal(context, portal);
     const std::string name = absl::StrCat("portal ", PortalText(portal));
     if (existing.ok()) return absl::AlreadyExistsError(absl::StrCat(name, " is registered"));
     if (!absl::IsNotFound(existing.status())) return existing.status();
-    return Invoke(context, "MSFT_iSCSITargetPortal", "New", PortalArguments(portal),
-                  absl::StrCat("registering ", name));
+    const std::string operation = absl::StrCat("registering ", name);
+    cim::Arguments arguments = PortalArguments(portal);
+    const absl::Status added =
+        Invoke(context, "MSFT_iSCSITargetPortal", "New", arguments, operation);
+    if (credentials.mode == ChapMode::kNone || !AsksForCredentials(added)) return added;
+    AddAuthentication(credentials, &arguments);
+    return Invoke(context, "MSFT_iSCSITargetPortal", "New", arguments, operation);
   }
 
   absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) override {
@@ -242,9 +231,7 @@ class WindowsIscsi final : public IscsiHost {
     // Spelled as the target does: the initiator compares case-sensitively.
     ABSL_ASSIGN_OR_RETURN(const auto iqn, target.GetString("NodeAddress"));
     arguments["NodeAddress"] = Value::String(iqn);
-    arguments["AuthenticationType"] =
-        Value::String(std::string(kAuthenticationTypes[static_cast<size_t>(credentials.mode)]));
-    AddCredentials(credentials, &arguments);
+    AddAuthentication(credentials, &arguments);
     // What is left out, digests and a report to Plug and Play, has the default of the cmdlet
     // (learn.microsoft.com/powershell/module/iscsi/connect-iscsitarget).
     arguments["IsPersistent"] = Value::Boolean(options.is_persistent);

@@ -70,8 +70,10 @@ class IscsiHost {
   virtual ~IscsiHost() = default;
 
   virtual absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context) = 0;
-  // ALREADY_EXISTS when registered; UNAVAILABLE when nothing answers there.
-  virtual absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal) = 0;
+  // ALREADY_EXISTS when registered; UNAVAILABLE when nothing answers there. The portal is given the
+  // credentials only if it asks for some.
+  virtual absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal,
+                                 const ChapCredentials& credentials = {}) = 0;
   // NOT_FOUND when not registered.
   virtual absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) = 0;
   // Asks a registered portal anew for the targets it offers. UNAVAILABLE when it does not answer;

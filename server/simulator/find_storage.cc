@@ -29,7 +29,7 @@ void VisitVisibleDisks(NodeState& state, Visit visit) {
     for (IscsiTarget& target : portal.targets) {
       if (!ShowsDisks(state, target)) continue;
       for (Disk& disk : target.disks) {
-        if (visit(disk)) return;
+        if (!disk.awaits_rescan && visit(disk)) return;
       }
     }
   }

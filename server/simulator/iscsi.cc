@@ -109,16 +109,22 @@ std::string PortalText(const IscsiPortal& portal) {
   return absl::StrCat(portal.address, ":", portal.port);
 }
 
-absl::Status AddPortal(NodeState& state, const IscsiPortal& portal) {
+absl::Status AddPortal(NodeState& state, const IscsiPortal& portal,
+                       const ChapCredentials& credentials) {
   IscsiPortalState* found = FindPortal(state, portal);
   if (found != nullptr && found->registered) {
     return absl::AlreadyExistsError(
         absl::StrCat("the target portal ", PortalText(portal), " is registered"));
   }
-  const absl::Status answers =
-      CheckAnswers(found, absl::StrCat("adding target portal ", PortalText(portal)));
-  if (answers.ok()) found->registered = true;
-  return answers;
+  const std::string operation = absl::StrCat("adding target portal ", PortalText(portal));
+  const absl::Status answers = CheckAnswers(found, operation);
+  if (!answers.ok()) return answers;
+  if (found->discovery_chap && !found->targets.empty() &&
+      !Authenticates(found->targets.front(), credentials, state.iscsi_mutual_chap_secret)) {
+    return Failure(operation, kAuthenticationFailed, absl::StatusCode::kFailedPrecondition);
+  }
+  found->registered = true;
+  return absl::OkStatus();
 }
 
 absl::Status RemovePortal(NodeState& state, const IscsiPortal& portal) {
@@ -168,11 +174,21 @@ std::vector<IscsiTarget*> PathsTo(NodeState& state, const IscsiTarget& target) {
   return paths;
 }
 
+bool IsLive(const NodeState& state, const IscsiTarget& target) {
+  for (const IscsiPortalState& portal : state.iscsi_portals) {
+    for (const IscsiTarget& one : portal.targets) {
+      if (&one == &target) return one.connected && portal.reachable;
+    }
+  }
+  return false;
+}
+
 bool ShowsDisks(NodeState& state, const IscsiTarget& target) {
-  if (target.connected || target.disks.empty()) return target.connected;
+  if (IsLive(state, target) || target.disks.empty()) return IsLive(state, target);
   const std::vector<IscsiTarget*> ways = PathsTo(state, target);
-  return ways.front() == &target &&
-         std::any_of(ways.begin(), ways.end(), [](const auto* way) { return way->connected; });
+  return ways.front() == &target && std::any_of(ways.begin(), ways.end(), [&](const auto* way) {
+           return IsLive(state, *way);
+         });
 }
 
 const std::vector<Disk>& DisksBy(NodeState& state, const IscsiTarget& target) {

@@ -20,7 +20,8 @@ struct ChapCredentials {
 // `address:port`, the resource a fault rule names.
 std::string PortalText(const IscsiPortal& portal);
 
-absl::Status AddPortal(NodeState& state, const IscsiPortal& portal);
+absl::Status AddPortal(NodeState& state, const IscsiPortal& portal,
+                       const ChapCredentials& credentials = {});
 absl::Status RemovePortal(NodeState& state, const IscsiPortal& portal);
 absl::StatusOr<std::vector<std::string>> DiscoverTargets(NodeState& state,
                                                          const IscsiPortal& portal);
@@ -32,6 +33,11 @@ absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& por
 std::vector<IscsiTarget*> TargetsNamed(NodeState& state, const std::string& iqn);
 // Returns the paths to one target, in the order of the portals: the first has its disks.
 std::vector<IscsiTarget*> PathsTo(NodeState& state, const IscsiTarget& target);
+// Returns true if the target has a session whose portal answers. Windows keeps a session whose
+// portal has gone, and removes its disks
+// (learn.microsoft.com/archive/blogs/san/microsoft-iscsi-software-initiator-and-isns-server-timers-quick-reference,
+// LinkDownTime).
+bool IsLive(const NodeState& state, const IscsiTarget& target);
 // Tells whether Windows sees the disks that this entry has.
 bool ShowsDisks(NodeState& state, const IscsiTarget& target);
 // The disks that the session of this entry shows.

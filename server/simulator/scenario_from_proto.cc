@@ -298,6 +298,7 @@ class Reader {
     if (in.port() != 0) portal.portal.port = static_cast<uint16_t>(in.port());
     portal.reachable = !in.unreachable();
     portal.registered = in.registered();
+    portal.discovery_chap = in.discovery_chap();
     for (int i = 0; i < in.target_size() && problems_.none(); ++i) {
       const proto::IscsiTarget& from = in.target(i);
       const std::string here = Element(at, "target", i);

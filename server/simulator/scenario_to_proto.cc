@@ -93,6 +93,7 @@ void WriteIscsi(const NodeState& state, absl::Time now, const std::set<VolumeId>
     out->set_port(portal.portal.port);
     out->set_unreachable(!portal.reachable);
     out->set_registered(portal.registered);
+    out->set_discovery_chap(portal.discovery_chap);
     for (const IscsiTarget& target : portal.targets) {
       proto::IscsiTarget* const t = out->add_target();
       t->set_iqn(target.iqn);

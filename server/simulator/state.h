@@ -192,6 +192,7 @@ struct IscsiPortalState {
   IscsiPortal portal;
   bool reachable = true;
   bool registered = false;
+  bool discovery_chap = false;
   std::vector<IscsiTarget> targets;
 };
 

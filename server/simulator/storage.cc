@@ -147,7 +147,7 @@ void UpdateSize(Disk& disk) {
 }
 
 void Rescan(NodeState& state) {
-  for (Disk& disk : state.disks) disk.awaits_rescan = false;
+  for (Disk* disk : AllDisks(state)) disk->awaits_rescan = false;
   for (Disk* disk : VisibleDisks(state)) {
     UpdateSize(*disk);
     RefreshVolumes(*disk);

@@ -4,14 +4,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/ctl/diagnose/fake_node.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/refusals.h"
 
 namespace csi_proxy::ctl::diagnose {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -43,6 +47,28 @@ class DiagnoseTest : public testing::Test {
   FakePipes pipes_;
   Rpcs rpcs_{catalog_, pipes_};
 };
+
+// What Windows' refusals advise can be done.
+TEST_F(DiagnoseTest, AdviceNamesCommandsThatThereAre) {
+  int named = 0;
+  for (const Refuser refuser : {Refuser::kWin32, Refuser::kMapping, Refuser::kEncryptedMapping,
+                                Refuser::kHresult, Refuser::kStorage}) {
+    for (const Refusal& row : AllRefusals(refuser)) {
+      const std::vector<std::string> parts = absl::StrSplit(row.advice, "csi-proxyctl ");
+      for (size_t i = 1; i < parts.size(); ++i) {
+        const std::vector<std::string> words = absl::StrSplit(parts[i], absl::ByAnyChar(" ,"));
+        ASSERT_GE(words.size(), 2u) << row.advice;
+        ++named;
+        if (words[0] == "repair") {
+          EXPECT_THAT(kKinds, Contains(absl::StripPrefix(words[1], "--what="))) << row.advice;
+        } else {
+          EXPECT_TRUE(catalog_.Find(words[0], words[1], "").ok()) << row.advice;
+        }
+      }
+    }
+  }
+  EXPECT_GT(named, 3);
+}
 
 TEST_F(DiagnoseTest, OneOfEachIsFoundInTheOrderOfRepair) {
   MakeIll(&pipes_);

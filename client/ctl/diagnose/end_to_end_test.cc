@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "client/ctl/end_to_end_testing.h"
 
@@ -228,6 +230,102 @@ TEST_F(DiagnoseTest, SevenHundredLeakedMappingsGoAndThoseInUseStay) {
   for (const auto& mapping : after.smb_mapping()) left.push_back(mapping.remote_path());
   EXPECT_THAT(left, ElementsAre(R"(\\many.example\s0)", R"(\\many.example\s1)",
                                 R"(\\many.example\s2)", R"(\\many.example\s3)"));
+}
+
+constexpr char kShare[] = R"(\\fileserver.example\data)";
+
+class AdviceTest : public DiagnoseTest {
+ protected:
+  void StageShare(const std::string& path) {
+    Do(absl::StrCat("storage stage-share --remote-path='", kShare, "' --target-path='", path,
+                    R"(' --username='EXAMPLE\storage' --password='correct horse')"));
+  }
+  // Runs the command that a finding names, with the node's own user and password.
+  void MapByHand() {
+    std::string text = Ctl("diagnose --output=table").output;
+    const size_t begin = text.find("csi-proxyctl smb new-smb-global-mapping");
+    ASSERT_NE(begin, std::string::npos) << text;
+    text = text.substr(begin, text.find("--password=-", begin) - begin);
+    Do(absl::StrCat(absl::StrReplaceAll(absl::StripPrefix(text, "csi-proxyctl "),
+                                        {{"--username=...", R"(--username='EXAMPLE\storage')"}}),
+                    " --password='correct horse'"));
+  }
+  void Reboot() { ASSERT_TRUE(Ctl("sim reboot").exit_code == 0); }
+  void ChangeMapping(const std::function<void(csi_proxy::simulated::SmbMapping&)>& change) {
+    csi_proxy::simulated::Node node = server_->Dump();
+    change(*node.mutable_smb_mapping(0));
+    std::string text;
+    ASSERT_TRUE(google::protobuf::TextFormat::PrintToString(node, &text));
+    const std::string scenario = testing::TempDir() + "advice.textproto";
+    std::ofstream(scenario) << absl::StrReplaceAll(text, {{"<secret>", "correct horse"}});
+    server_.reset();
+    auto server =
+        ServerProcess::Start({"--metrics-bind-address=" + metrics_, "--scenario=" + scenario});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+};
+
+// Those above are of findings that repair ends; these are for a person.
+TEST_F(AdviceTest, EndsWhatAPersonIsToMend) {
+  // "pull the other, or give one a new id"
+  Do(R"(sim attach-disk --json '{"disk": {"number": 7, "size_bytes": "1073741824",
+        "offline": true, "offline_reason": "OFFLINE_COLLISION"}}')");
+  ExpectIll("colliding-disks", "disk 7");
+  Do("sim detach-disk --disk-number=7");
+  ExpectWell();
+
+  // "check the file system (Repair-Volume) when no pod uses it, or replace the disk"
+  Do(R"(sim attach-disk --json '{"disk": {"number": 7, "size_bytes": "10737418240", "style": "GPT",
+        "partition": [{"size_bytes": "5368709120", "volume": {"file_system": "NTFS",
+        "dirty": true}}]}}')");
+  Mount(7, "dirty");
+  EXPECT_THAT(Ctl("diagnose").output, HasSubstr("unhealthy-volumes"));
+  Do("storage unstage-volume --target-path='" + Path("dirty") + "'");
+  Do("sim detach-disk --disk-number=7");
+  ExpectWell();
+}
+
+TEST_F(AdviceTest, EndsLinksThatCannotBeFollowed) {
+  // Without a mapping, as after a reboot: either by repair, so that the driver is asked, or by
+  // hand.
+  const std::string staged = Path(R"(pv\globalmount)");
+  StageShare(staged);
+  Reboot();
+  Mend("disconnected-links", staged);
+  Do("filesystem mkdir --path='" + staged + "'");  // as the kubelet
+  StageShare(staged);
+  Reboot();
+  ExpectIll("disconnected-links", staged);
+  MapByHand();
+  ExpectWell();
+
+  // A pod's link to it ends with it.
+  Do(R"(filesystem mkdir --path='C:\var\lib\kubelet\pods\p')");
+  Do("filesystem create-symlink --source-path='" + staged +
+     R"(' --target-path='C:\var\lib\kubelet\pods\p\mount')");
+  Reboot();
+  const Result both = Ctl("diagnose --output=table");
+  EXPECT_THAT(both.output,
+              AllOf(HasSubstr("\n2 findings\n"), HasSubstr("none: mend the link " + staged)));
+  MapByHand();
+  ExpectWell();
+  Do(R"(filesystem rmdir --path='C:\var\lib\kubelet\pods\p\mount')");
+
+  // "it works again when the server answers"
+  Do("sim set-server-reachable --server=fileserver.example --reachable=false");
+  EXPECT_THAT(Ctl("diagnose --output=table").output,
+              AllOf(HasSubstr("Windows shows the share's mapping as Disconnected"),
+                    HasSubstr("none: it works again when the server answers")));
+  Do("sim set-server-reachable --server=fileserver.example --reachable=true");
+  ExpectWell();
+
+  // A mapping that shows as OK.
+  ChangeMapping([](csi_proxy::simulated::SmbMapping& mapping) { mapping.set_denied(true); });
+  ExpectIll("disconnected-links", staged);
+  EXPECT_EQ(Ctl("repair --yes --what=disconnected-links").exit_code, kFindings);
+  MapByHand();
+  ExpectWell();
 }
 
 TEST_F(DiagnoseTest, ClientsOfOldVersionsAreFoundInTheMetrics) {

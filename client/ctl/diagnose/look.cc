@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "client/ctl/output.h"
 #include "client/ctl/top/numbers.h"
@@ -88,6 +90,73 @@ void LookAtVolume(Rpcs& rpcs, const std::string& volume, const std::string& path
            "none: check the file system (Repair-Volume) when no pod uses it, or replace the disk"));
 }
 
+// Returns `\\host\share` of a path on a server; empty for any other path.
+std::string ShareOf(absl::string_view path) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(path, '\\');
+  if (parts.size() < 4 || !parts[0].empty() || !parts[1].empty()) return "";
+  return absl::StrCat("\\\\", parts[2], "\\", parts[3]);
+}
+
+std::string MapByHand(absl::string_view share) {
+  return absl::StrCat("map the share by hand: csi-proxyctl smb new-smb-global-mapping ",
+                      "--remote-path='", share, "' --username=... --password=-");
+}
+
+// A link to a share, or to another link, that cannot be followed. `mappings` is the answer of
+// ListSmbMappings.
+Found MakeOfShareLink(const std::string& where, const std::string& target, std::string what,
+                      const Answer& mappings) {
+  const std::string share = ShareOf(target);
+  if (share.empty()) {
+    return Make(kDisconnectedLinks, where, std::move(what),
+                "it leads to a link that has no mapping",
+                absl::StrCat("none: mend the link ", target,
+                             "; when that is gone, a pod that is made anew gets a new link"));
+  }
+  for (const Answer& mapping : mappings.Each("mappings")) {
+    if (!absl::EqualsIgnoreCase(mapping.Text("remote_path"), share)) continue;
+    return Make(kDisconnectedLinks, where, std::move(what),
+                absl::StrCat("Windows shows the share's mapping as ", mapping.Text("status")),
+                absl::StrCat("none: it works again when the server answers; after a change of "
+                             "password, ",
+                             MapByHand(share)));
+  }
+  // The kubelet finds the link, takes the volume for staged, and asks no driver.
+  const bool is_staging = absl::StrContains(absl::AsciiStrToLower(where), "\\plugins\\");
+  Found found = Make(
+      kDisconnectedLinks, where, std::move(what), "the node has no mapping of the share",
+      absl::StrCat(is_staging ? "removes the link and nothing else, so that the driver stages the "
+                                "volume again when a pod needs it; or "
+                              : "none: ",
+                   MapByHand(share),
+                   is_staging ? ""
+                              : absl::StrCat(", or remove the link: csi-proxyctl filesystem ",
+                                             "rmdir --path='", where, "'")));
+  if (is_staging) {
+    RepairBy(&found, "filesystem", "Rmdir", {{"path", where}, {"force", "false"}});
+  }
+  return found;
+}
+
+// Looks whether the server lets a link be followed whose mapping shows as OK.
+void LookAtShareLink(Rpcs& rpcs, const std::string& where, const std::string& target,
+                     std::string what, Findings* findings) {
+  const absl::StatusOr<Answer> answer = rpcs.Call("filesystem", "IsSymlink", {{"path", where}});
+  if (!answer.ok()) {
+    findings->not_known.push_back(absl::StrCat(
+        "whether ", where, " can be followed: ", std::string(answer.status().message())));
+    return;
+  }
+  if (answer->Flag("is_symlink")) return;
+  findings->found.push_back(
+      Make(kDisconnectedLinks, where, std::move(what),
+           "the share's mapping shows as OK, but its server does not let the link be followed: it "
+           "denies access, the folder is not there, or it does not answer",
+           absl::StrCat("none: check the folder and its permissions on the server; if they are in "
+                        "order, ",
+                        MapByHand(ShareOf(target)))));
+}
+
 constexpr char kOfFolder[] =
     "none: csi-proxy maps shares and not folders, and can remove only those; on the node "
     "Remove-SmbGlobalMapping removes it";
@@ -146,6 +215,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
       Ask(rpcs, "ListMounts", {{"path", path}}, "mounted folders and links", findings);
   TellWhetherAll(answer, "mounted folders and links", findings);
   std::map<std::string, std::string> volumes;  // to a path where each is mounted
+  std::optional<Answer> mappings;
   int not_followed = 0;
   for (const Answer& mount : answer.Each("mounts")) {
     const std::string where = mount.Text("path");
@@ -165,10 +235,12 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
       RepairBy(&found, "filesystem", "Rmdir", {{"path", where}, {"force", "false"}});
       findings->found.push_back(std::move(found));
     } else if (state == "DISCONNECTED") {
-      findings->found.push_back(
-          Make(kDisconnectedLinks, where, what, "the node has no working mapping of the share",
-               "none: the driver maps the share again when it stages the volume; or use "
-               "`csi-proxyctl smb new-smb-global-mapping` with the password"));
+      if (!mappings.has_value()) {
+        mappings = Ask(rpcs, "ListSmbMappings", {}, "SMB mappings", findings);
+      }
+      findings->found.push_back(MakeOfShareLink(where, target, what, *mappings));
+    } else if (state == "ALIVE" && !ShareOf(target).empty()) {
+      LookAtShareLink(rpcs, where, target, what, findings);
     } else if (state == "UNDETERMINED") {
       ++not_followed;
     } else if (is_volume) {
@@ -265,7 +337,7 @@ Findings LookAtNode(Rpcs& rpcs) {
 Findings LookAgain(Rpcs& rpcs, const Finding& finding) {
   Findings findings;
   const std::string& kind = finding.kind();
-  if (kind == kDanglingMounts || kind == kDanglingLinks) {
+  if (kind == kDanglingMounts || kind == kDanglingLinks || kind == kDisconnectedLinks) {
     LookAtMounts(rpcs, finding.where(), &findings);
   } else if (kind == kDisconnectedMappings || kind == kLeakedMappings) {
     LookAtMappings(rpcs, &findings);

@@ -283,5 +283,49 @@ TEST_P(OtherSessionsTest, ADiskIsComparedWithTheConnectionThatShowsIt) {
   EXPECT_EQ(staged->disk_number, 20u);
 }
 
+// Targets as operators reported them.
+class TargetFaultsTest : public TargetTest {};
+
+// Windows keeps the session with the address that has gone, and its disks go.
+TEST_F(TargetFaultsTest, ATargetThatHasMovedIsStagedByItsNewPortal) {
+  ASSERT_TRUE(Stage(TargetRequest()).ok());
+  Change([](NodeState& state) {
+    state.iscsi_portals[0].reachable = false;
+    // The volume was not unmounted.
+    state.iscsi_portals[0].targets[0].persistent = true;
+  });
+  ExpectFailed(Stage(TargetRequest()), absl::StatusCode::kNotFound,
+               "by its sessions with 10.0.0.5:3260. Check that the array gives the node this LUN; "
+               "if the target has moved, name its portal");
+  StageTargetRequest moved = TargetRequest();
+  moved.portals = {"10.0.0.6"};
+  const auto staged = Stage(moved);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->disk_number, 10u);
+  EXPECT_FALSE(At(0).connected || At(0).persistent);
+  EXPECT_TRUE(At(1).connected && Writes());
+}
+
+TEST_F(TargetFaultsTest, APortalThatAsksForChapAtDiscoveryGetsTheRequests) {
+  Change([](NodeState& state) { state.iscsi_portals[0].discovery_chap = true; });
+  StageTargetRequest without = TargetRequest();
+  without.chap = ChapUse::kChapUnused;
+  without.chap_username.clear();
+  without.chap_secret.clear();
+  ExpectFailed(Stage(without), absl::StatusCode::kFailedPrecondition,
+               "Authentication failed (0xEFFF0009)");
+  const auto staged = Stage(TargetRequest());
+  ASSERT_TRUE(staged.ok()) << staged.status();
+}
+
+TEST_F(TargetFaultsTest, ALunThatCameToAConnectedTargetIsFoundByARescan) {
+  Change([](NodeState& state) { state.iscsi_portals[0].targets[0].disks[1].awaits_rescan = true; });
+  ASSERT_TRUE(Stage(TargetRequest()).ok());
+  Change([](NodeState& state) { state.iscsi_portals[0].targets[0].disks[1].awaits_rescan = true; });
+  const auto staged = StageLun("1", kOtherTarget);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_THAT(staged->steps, testing::Contains(StorageStep::kRescanned));
+}
+
 }  // namespace
 }  // namespace csi_proxy::storage

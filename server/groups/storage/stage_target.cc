@@ -158,7 +158,7 @@ class TargetStager {
     absl::Status added;
     {
       ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
-      added = host_.iscsi().AddPortal(context, portal);
+      added = host_.iscsi().AddPortal(context, portal, credentials_);
     }
     if (added.ok()) steps.push_back(StorageStep::kAddedPortal);
     if (!absl::IsAlreadyExists(added)) return added;
@@ -287,8 +287,21 @@ class TargetStager {
       ABSL_RETURN_IF_ERROR(context_.Check());
       if (!found.empty()) return found;
       return absl::NotFoundError(absl::StrCat("lun_id: target ", request_.iqn,
-                                              " shows no disk with LUN ", request_.lun_id));
+                                              " shows no disk with LUN ", request_.lun_id,
+                                              " by its sessions with ", PortalsOfSessions(),
+                                              ". Check that the array gives the node this LUN; if "
+                                              "the target has moved, name its portal"));
     }
+  }
+
+  std::string PortalsOfSessions() const {
+    std::set<std::string> portals;
+    for (const host::IscsiSession& session : own_) {
+      for (const host::IscsiConnection& connection : session.connections) {
+        portals.insert(absl::StrCat(connection.portal.address, ":", connection.portal.port));
+      }
+    }
+    return absl::StrJoin(portals, ", ");
   }
 
   // Without MPIO each session shows the LUN as a disk of its own, and all but one of these are kept

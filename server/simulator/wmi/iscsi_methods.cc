@@ -23,7 +23,6 @@ constexpr uint32_t kTargetNotFound = 0xEFFF000B;
 constexpr uint32_t kMissingParameter = 0xEFFF000F;
 constexpr uint32_t kInvalidSessionId = 0xEFFF001C;
 constexpr uint32_t kPortalAlreadyExists = 0xEFFF0032;
-constexpr uint32_t kRequestNotSupported = 0xEFFF0037;
 constexpr uint32_t kAlreadyLoggedIn = 0xEFFF003F;
 constexpr uint32_t kPortalNotFound = 0xEFFF0043;
 constexpr uint32_t kInvalidSecret = 0xEFFF004A;
@@ -86,10 +85,10 @@ Outcome NewPortal(const Call& call) {
   if (!call.Has("TargetPortalAddress")) return Fail(call, kMissingParameter);
   const std::optional<ChapMode> mode = ModeOf(call);
   if (!mode.has_value()) return Fail(call, kInvalidAuthType);
-  // Portals that want to know who asks are not simulated.
-  if (*mode != ChapMode::kNone) return Fail(call, kRequestNotSupported);
   const IscsiPortal portal = PortalOf(call);
-  return Answer(call, AddPortal(call.state, portal), kPortalAlreadyExists,
+  const ChapCredentials credentials = {*mode, call.Text("ChapUsername"),
+                                       Secret(call.Text("ChapSecret"))};
+  return Answer(call, AddPortal(call.state, portal, credentials), kPortalAlreadyExists,
                 {{"CreatedTargetPortal", Value::Embedded(PortalObject(portal))}});
 }
 

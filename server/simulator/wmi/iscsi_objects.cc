@@ -181,7 +181,9 @@ Objects SessionsToConnections(NodeState& state) {
 Objects ConnectionsToDisks(NodeState& state) {
   Objects objects;
   ForEachSession(state, [&](const IscsiPortalState& portal, const IscsiTarget& target) {
+    if (!IsLive(state, target)) return;
     for (const Disk& disk : DisksBy(state, target)) {
+      if (disk.awaits_rescan) continue;
       objects.push_back(Link("MSFT_iSCSIConnectionToDisk", "Disk", DiskObject(disk),
                              "iSCSIConnection", ConnectionObject(state, portal, target)));
     }
@@ -192,7 +194,9 @@ Objects ConnectionsToDisks(NodeState& state) {
 Objects SessionsToDisks(NodeState& state) {
   Objects objects;
   ForEachSession(state, [&](const IscsiPortalState&, const IscsiTarget& target) {
+    if (!IsLive(state, target)) return;
     for (const Disk& disk : DisksBy(state, target)) {
+      if (disk.awaits_rescan) continue;
       objects.push_back(Link("MSFT_iSCSISessionToDisk", "Disk", DiskObject(disk), "iSCSISession",
                              SessionObject(state, target)));
     }

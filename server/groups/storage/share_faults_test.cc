@@ -1,0 +1,238 @@
+// Shares as operators reported them: mappings that show as OK and do not work, servers that refuse,
+// folders that are not there. After StageShare has answered OK, the link can be followed.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "server/groups/testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr char kScenario[] = R"(
+  disk { number: 0 size_bytes: 68719476736 style: GPT
+    partition { size_bytes: 60000000000 volume { file_system: "NTFS" drive_letter: "C"
+      file { path: "var\\lib\\kubelet\\plugins" } } } }
+  smb_server { name: "files.corp.example" user { name: "CORP\\svc" password: "one" }
+    share { name: "a" file { path: "there" } file { path: "team" kind: LINK target: "\\\\other\\t" } }
+    share { name: "b" } }
+  smb_server { name: "nas.corp.example" no_privacy: true anonymous: true
+    user { name: "CORP\\svc" password: "one" } share { name: "a" } }
+)";
+constexpr char kA[] = R"(\\files.corp.example\a)";
+constexpr char kB[] = R"(\\files.corp.example\b)";
+
+class ShareFaultsTest : public groups::HandlerTest {
+ protected:
+  ShareFaultsTest() : groups::HandlerTest(groups::Files::kSimulated, kScenario) {}
+
+  absl::StatusOr<StageShareResponse> Stage(const std::string& name, const std::string& remote,
+                                           const std::string& password = "one") {
+    return storage_->StageShare(context_, {.remote_path = remote,
+                                           .target_path = Below(name),
+                                           .username = "CORP\\svc",
+                                           .password = password});
+  }
+  absl::Status Map(const std::string& remote, const std::string& local = "") {
+    return smb_
+        ->NewSmbGlobalMapping(context_, {.remote_path = remote,
+                                         .local_path = local,
+                                         .username = "CORP\\svc",
+                                         .password = "one"})
+        .status();
+  }
+  void ExpectStaged(const absl::StatusOr<StageShareResponse>& staged, const std::string& name,
+                    const std::vector<StorageStep>& steps) {
+    ASSERT_TRUE(staged.ok()) << staged.status();
+    EXPECT_EQ(staged->steps, steps);
+    EXPECT_TRUE(Follows(name));
+  }
+  bool Follows(const std::string& name) {
+    const auto link = filesystem_->IsSymlink(context_, {.path = Below(name)});
+    return link.ok() && link->is_symlink;
+  }
+  // OK calls must be mapped, and a refused one must leave neither link nor mapping.
+  void ExpectRefused(const absl::Status& refused, absl::StatusCode code, const char* words) {
+    EXPECT_EQ(refused.code(), code) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(words));
+  }
+  void ChangeMappings(const std::function<void(machine::simulated::SmbMappingState&)>& change) {
+    node_->core()->Change([&](machine::simulated::NodeState& state) {
+      for (auto& mapping : state.smb_mappings) change(mapping);
+    });
+  }
+  std::vector<std::string> Mapped() const {
+    std::vector<std::string> shares;
+    for (const auto& mapping : node_->Snapshot().smb_mappings) {
+      shares.push_back(absl::StrCat(mapping.local_path, mapping.remote_path));
+    }
+    return shares;
+  }
+};
+
+constexpr StorageStep kLinked = StorageStep::kLinked;
+constexpr StorageStep kMapped = StorageStep::kMapped;
+constexpr StorageStep kUnmapped = StorageStep::kUnmapped;
+
+TEST_F(ShareFaultsTest, AMappingThatDeniesEverythingIsMadeAnew) {
+  for (const char* remote : {kA, R"(\\files.corp.example\a\there)"}) {
+    ASSERT_TRUE(Map(kA).ok());
+    ChangeMappings([](auto& mapping) { mapping.denied = true; });
+    ExpectStaged(Stage("s", remote), "s", {kUnmapped, kLinked, kMapped});
+    // The links that lead there are as dead as the mapping.
+    ChangeMappings([](auto& mapping) { mapping.denied = true; });
+    ExpectStaged(Stage("t", remote), "t", {kUnmapped, kLinked, kMapped});
+    EXPECT_TRUE(Follows("s"));
+    ChangeMappings([](auto& mapping) { mapping.denied = true; });
+    ASSERT_TRUE(Map(kA, Below("u")).ok());
+    EXPECT_TRUE(Follows("u")) << "as the released call maps it";
+    for (const char* name : {"s", "t", "u"}) {
+      ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below(name)}).ok());
+    }
+  }
+  EXPECT_THAT(warnings_, Contains(HasSubstr(absl::StrCat("the mapped ", kA, ": "))));
+}
+
+// A user whose rights begin below the root of the share keeps the mapping that he has.
+TEST_F(ShareFaultsTest, AMappingThatWorksFurtherDownStays) {
+  ExpectStaged(Stage("s", R"(\\files.corp.example\a\there)"), "s", {kLinked, kMapped});
+  machine::simulated::FaultRule denied;
+  denied.operation = "win32.Reach";
+  denied.resource = kA;
+  denied.code = absl::StatusCode::kInternal;
+  denied.error.code = 5;
+  ASSERT_TRUE(node_->InjectFault(denied).ok());
+  const auto staged = Stage("t", kA);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_THAT(staged->steps, ElementsAre(kLinked));
+  // Nothing tells a mapping without working links from a dead one: it is made anew, once.
+  ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("s")}).ok());
+  EXPECT_THAT(Stage("s", kA)->steps, ElementsAre(kUnmapped, kLinked, kMapped));
+  EXPECT_THAT(Stage("s", kA)->steps, IsEmpty());
+}
+
+TEST_F(ShareFaultsTest, AFolderThatTheUserMayNotReadIsRefused) {
+  machine::simulated::FaultRule denied;
+  denied.operation = "win32.Reach";
+  denied.resource = R"(\\files.corp.example\a\there)";
+  denied.code = absl::StatusCode::kInternal;
+  denied.error.code = 5;
+  ASSERT_TRUE(node_->InjectFault(denied).ok());
+  ExpectRefused(Stage("s", denied.resource).status(), absl::StatusCode::kFailedPrecondition,
+                "remote_path: the server denies the user access to");
+  EXPECT_FALSE(Exists(Below("s")));
+  EXPECT_THAT(Mapped(), IsEmpty());
+}
+
+TEST_F(ShareFaultsTest, AFolderThatIsNotThereIsNotFound) {
+  const std::string none = R"(\\files.corp.example\a\none)";
+  ExpectRefused(Stage("s", none).status(), absl::StatusCode::kNotFound,
+                R"(remote_path: \\files.corp.example\a is there, but not the folder)");
+  EXPECT_FALSE(Exists(Below("s")));
+  EXPECT_THAT(Mapped(), IsEmpty());
+  ExpectStaged(Stage("t", kA), "t", {kLinked, kMapped});
+  ExpectRefused(Stage("s", none).status(), absl::StatusCode::kNotFound, "is there, but not");
+  EXPECT_FALSE(Exists(Below("s")));
+  EXPECT_THAT(Mapped(), ElementsAre(kA)) << "the other link's";
+  EXPECT_TRUE(Map(none).ok()) << "as the Go release";
+  EXPECT_THAT(warnings_.back(), HasSubstr(none));
+}
+
+TEST_F(ShareFaultsTest, ADfsLinkIsRefusedWithWhatToName) {
+  ExpectRefused(Stage("s", R"(\\files.corp.example\a\team)").status(),
+                absl::StatusCode::kFailedPrecondition, "cannot follow a DFS link: name the share");
+  ExpectRefused(Stage("s", R"(\\files.corp.example\a\team\x)").status(),
+                absl::StatusCode::kFailedPrecondition, "cannot follow a DFS link");
+  EXPECT_FALSE(Exists(Below("s")));
+}
+
+// Windows makes a persistent mapping again by saved credentials, and then refuses the server's
+// other shares.
+TEST_F(ShareFaultsTest, EveryShareOfAServerIsMappedAfterAReboot) {
+  ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
+  node_->Reboot();
+  EXPECT_FALSE(Follows("a"));
+  ExpectStaged(Stage("b", kB), "b", {kLinked, kMapped});
+  ExpectStaged(Stage("a", kA), "a", {kMapped});
+  // As another program, or an older release, made it.
+  ChangeMappings([](auto& mapping) { mapping.persistent = mapping.remote_path == kA; });
+  node_->Reboot();
+  EXPECT_TRUE(Follows("a"));
+  ExpectRefused(Stage("b", kB).status(), absl::StatusCode::kFailedPrecondition,
+                "csi-proxyctl storage list-smb-mappings");
+  ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("a")}).ok());
+  ExpectStaged(Stage("b", kB), "b", {kMapped});
+}
+
+TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
+  ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
+  ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\svc", Secret("two")).ok());
+  ExpectStaged(Stage("b", kB, "two"), "b", {kLinked, kMapped});
+  EXPECT_THAT(Mapped(), ElementsAre(kB));
+  EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("was removed though links lead there")));
+  ExpectStaged(Stage("a", kA, "two"), "a", {kMapped});
+  // One that works keeps the server.
+  ExpectRefused(storage_
+                    ->StageShare(context_, {.remote_path = R"(\\files.corp.example\c)",
+                                            .target_path = Below("c"),
+                                            .username = "CORP\\other",
+                                            .password = "x"})
+                    .status(),
+                absl::StatusCode::kNotFound, "check the share's name");
+  ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("b")}).ok());
+  ExpectRefused(storage_
+                    ->StageShare(context_, {.remote_path = kB,
+                                            .target_path = Below("b"),
+                                            .username = "CORP\\other",
+                                            .password = "x"})
+                    .status(),
+                absl::StatusCode::kFailedPrecondition, "Get-SmbConnection");
+  EXPECT_TRUE(Follows("a"));
+}
+
+TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterStays) {
+  node_->core()->Change([](machine::simulated::NodeState& state) {
+    auto& mapping = state.smb_mappings.emplace_back();
+    mapping.remote_path = kA;
+    mapping.username = "CORP\\svc";
+    mapping.local_path = "X:";
+    state.smb_mappings.push_back(mapping);
+    state.smb_mappings.back().local_path.clear();
+  });
+  ExpectStaged(Stage("s", kA), "s", {kLinked});
+  ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("s")}).ok());
+  EXPECT_THAT(Mapped(), ElementsAre(absl::StrCat("X:", kA)));
+}
+
+TEST_F(ShareFaultsTest, AServerThatCannotEncryptIsToldByTheFlag) {
+  const std::string remote = R"(\\nas.corp.example\a)";
+  const absl::Status refused = Stage("s", remote).status();
+  ExpectRefused(refused, absl::StatusCode::kFailedPrecondition, "Network access is denied (65)");
+  ExpectRefused(refused, absl::StatusCode::kFailedPrecondition, "-require-privacy=false");
+  deps_.require_privacy = false;
+  Remake();
+  ExpectStaged(Stage("s", remote), "s", {kLinked, kMapped});
+}
+
+TEST_F(ShareFaultsTest, AShareForAnyoneIsMappedWithoutAUser) {
+  deps_.require_privacy = false;
+  Remake();
+  const auto anonymous = [&](const std::string& remote, const std::string& password = "") {
+    return smb_->NewSmbGlobalMapping(context_, {.remote_path = remote, .password = password})
+        .status();
+  };
+  EXPECT_TRUE(anonymous(R"(\\nas.corp.example\a)").ok());
+  EXPECT_EQ(node_->Snapshot().smb_mappings[0].username, "");
+  ExpectRefused(anonymous(kA), absl::StatusCode::kFailedPrecondition, "(1326)");
+  ExpectRefused(anonymous(kB, "x"), absl::StatusCode::kInvalidArgument, "username: ");
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage
