@@ -126,10 +126,10 @@ TEST(RemoteChannelTest, ASocketThatMayNotBeOpenedSaysWhoMay) {
     EXPECT_EQ(chmod(server.path().c_str(), of_socket), 0);
     EXPECT_EQ(chmod(directory.path().c_str(), of_directory), 0);
     const uid_t self = geteuid();
-    if (self == 0) EXPECT_EQ(seteuid(65534), 0);
+    EXPECT_EQ(self == 0 ? seteuid(65534) : 0, 0);
     const auto channel = RemoteChannel::Open(options, "system", "v1alpha1");
     const absl::Status status = channel.ok() ? Ask(**channel) : channel.status();
-    if (self == 0) EXPECT_EQ(seteuid(0), 0);
+    EXPECT_EQ(self == 0 ? seteuid(0) : 0, 0);
     EXPECT_TRUE(WasNotReached(status)) << status;
     return std::string(status.message());
   };

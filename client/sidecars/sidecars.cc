@@ -35,6 +35,8 @@ constexpr absl::Duration kLongestAttempt = absl::Seconds(4);
 constexpr std::chrono::milliseconds kPause(200);
 // How long the first connection is kept after the start. The first calls come within this time.
 constexpr std::chrono::seconds kFirstCalls(1);
+// The pause before a component that could not start is started again.
+constexpr std::chrono::seconds kRetry(1);
 // How often the log says that the driver does not answer.
 constexpr absl::Duration kStillWaiting = absl::Seconds(30);
 
@@ -187,20 +189,57 @@ class Running final : public Sidecars {
   absl::Status StartAll(std::unique_ptr<SocketChannel>* driver) {
     ABSL_ASSIGN_OR_RETURN(const std::string name, DriverName(driver));
     metrics_ = std::make_unique<Metrics>(name);
-    if (options_.registrar) {
-      ABSL_ASSIGN_OR_RETURN(auto registrar,
-                            Registrar::Start(name, *options_.registrar, metrics_.get(),
-                                             options_.on_refused, options_.registrar->log));
-      const std::lock_guard lock(mutex_);
-      registrar_ = std::move(registrar);
-    }
+    // With one component its failure ends the sidecars. With two, each goes on without the other,
+    // as two containers do, and what failed is tried again.
+    const bool is_retried = options_.registrar && options_.livenessprobe;
     Endpoints endpoints = AllEndpoints();
-    for (auto& [endpoint, paths] : endpoints) {
-      ABSL_ASSIGN_OR_RETURN(auto server, HttpServer::Listen(endpoint, std::move(paths)));
-      options_.log(Severity::kInfo, absl::StrCat("HTTP is served on ", ToString(endpoint)));
-      servers_.push_back(std::move(server));
+    std::string said;
+    while (true) {
+      absl::Status failed = StartRegistrar(name);
+      failed.Update(Listen(&endpoints));
+      if (failed.ok() || !is_retried) return failed;
+      if (said != failed.message()) {
+        said = std::string(failed.message());
+        options_.log(Severity::kError, absl::StrCat(said, "; it is tried again"));
+      }
+      std::unique_lock lock(mutex_);
+      if (!stopping_) stop_.wait_for(lock, kRetry);
+      if (stopping_) return absl::CancelledError();
     }
+  }
+
+  absl::Status StartRegistrar(const std::string& name) {
+    if (!options_.registrar || registrar_ != nullptr) return absl::OkStatus();
+    ABSL_ASSIGN_OR_RETURN(auto registrar,
+                          Registrar::Start(name, *options_.registrar, metrics_.get(),
+                                           options_.on_refused, options_.registrar->log));
+    const std::lock_guard lock(mutex_);
+    registrar_ = std::move(registrar);
     return absl::OkStatus();
+  }
+
+  // Serves what is not served yet, and takes it out of `endpoints`. Returns the first error.
+  absl::Status Listen(Endpoints* endpoints) {
+    absl::Status failed;
+    std::erase_if(*endpoints, [&](const auto& one) {
+      auto server = HttpServer::Listen(one.first, one.second);
+      failed.Update(server.status());
+      if (!server.ok()) return false;
+      options_.log(Severity::kInfo, absl::StrCat("HTTP is served on ", ToString(one.first)));
+      servers_.push_back(*std::move(server));
+      return true;
+    });
+    return failed;
+  }
+
+  HttpAnswer RegistrarHealth() {
+    const Registrar* registrar;
+    {
+      const std::lock_guard lock(mutex_);
+      registrar = registrar_.get();
+    }
+    if (registrar != nullptr) return registrar->Health();
+    return {.code = 500, .body = "the registration socket cannot be made yet"};
   }
 
   // Asks the driver for its name. CANCELLED if the sidecars stop.
@@ -262,7 +301,7 @@ class Running final : public Sidecars {
     }
     if (options_.registrar && !options_.registrar->http_endpoint.empty()) {
       Paths& paths = paths_at(options_.registrar->http_endpoint);
-      const HttpHandler health = [this] { return registrar_->Health(); };
+      const HttpHandler health = [this] { return RegistrarHealth(); };
       paths.emplace(kHealthz, health);  // Does nothing if livenessprobe's is there.
       paths.emplace(kRegistrarsHealthz, health);
     }
@@ -289,11 +328,11 @@ class Running final : public Sidecars {
 
   const SidecarsOptions options_;
   const std::string socket_;
-  // Guards the next member and the assignment of registrar_.
+  // Guards the next member, and registrar_ outside the starter's thread.
   mutable Mutex mutex_;
   bool stopping_ = false;
   Condition stop_;
-  // Set once, by the starter's thread. Objects that are created later read them without the mutex.
+  // Set once, by the starter's thread.
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<Registrar> registrar_;
   std::vector<std::unique_ptr<HttpServer>> servers_;

@@ -82,7 +82,8 @@ struct SidecarsOptions {
   // kubelet and the destructor wait for it. Must not destroy the Sidecars. May be null.
   std::function<void(const std::string& reason)> on_refused = nullptr;
   // Called on a thread of the library, at most once, when the sidecars cannot continue: the driver
-  // did not answer in time, or listening failed. Must not destroy the Sidecars. May be null.
+  // did not answer in time, or the only component cannot listen. Of two components the other goes on,
+  // and the one that failed is started again. Must not destroy the Sidecars. May be null.
   std::function<void(const absl::Status& why)> on_failed = nullptr;
   // Receives all other log lines. Null: standard error.
   LogFunction log = nullptr;

@@ -62,10 +62,14 @@ int Serve(SidecarsOptions options, Supervisor& supervisor) {
   const LogFunction log = options.log;
   std::atomic<bool> failed = false;
   // Sidecars has logged the reason.
-  options.on_refused = [&](const std::string&) {
-    failed = true;
-    supervisor.RequestStop("the kubelet's refusal");
-  };
+  // The end of the process would end /healthz, and with it a healthy driver. The kubelet asks again
+  // as long as the registration socket exists.
+  if (!options.livenessprobe) {
+    options.on_refused = [&](const std::string&) {
+      failed = true;
+      supervisor.RequestStop("the kubelet's refusal");
+    };
+  }
   options.on_failed = [&](const absl::Status&) {
     failed = true;
     supervisor.RequestStop("failure");

@@ -128,13 +128,22 @@ TEST_F(ProgramPosixTest, EachAloneUnderItsName) {
   EXPECT_EQ(Get(port_, "/metrics").code, 404);
 }
 
-TEST_F(ProgramPosixTest, TheKubeletsRefusalEndsItWith1) {
+TEST_F(ProgramPosixTest, TheKubeletsRefusalEndsARegistrarThatIsAlone) {
   const TestingDriver driver(csi_);
-  LaunchBoth({"--http-endpoint=" + Endpoint()});
+  Launch(Registrar(Named("csi-node-driver-registrar")));
+  ASSERT_TRUE(Eventually([&] { return Exists(socket_); })) << Output();
   Kubelet(socket_).Notify(false, "no such driver here");
   EXPECT_EQ(child_->Wait(kLimit), 1);
   EXPECT_THAT(Output(), HasSubstr("no such driver here"));
   EXPECT_FALSE(Exists(socket_));
+  // With livenessprobe, whose end would have the kubelet end a healthy driver, it goes on.
+  LaunchBoth({"--http-endpoint=" + Endpoint()});
+  Kubelet(socket_).Notify(false, "no such driver here");
+  EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
+  Kubelet(socket_).Notify(true, "");
+  EXPECT_TRUE(Eventually([&] {
+    return absl::StrContains(Get(port_, "/metrics").body, "registered");
+  })) << Output();
 }
 
 TEST_F(ProgramPosixTest, AnAddressThatIsTakenEndsItWith1) {

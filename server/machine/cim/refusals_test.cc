@@ -86,7 +86,7 @@ TEST(RefusalsTest, NoneIsBlamedOnTheRequestOrTheCallersTime) {
       }
       EXPECT_THAT(text, HasSubstr(absl::StrCat("(", row.number >> 31 ? "0x" : "")));
       EXPECT_THAT(text, Not(HasSubstr("Windows error (")));
-      if (*row.advice != '\0') EXPECT_THAT(text, EndsWith(absl::StrCat(" (", row.advice, ")")));
+      EXPECT_THAT(text, EndsWith(*row.advice == '\0' ? "" : absl::StrCat(" (", row.advice, ")")));
       table << absl::StrCat(
           "| ", way.operation, " | ",
           row.number >> 31 ? absl::StrCat("0x", absl::Hex(row.number)) : absl::StrCat(row.number),
