@@ -23,7 +23,7 @@ constexpr char kNewer[] =
     "call";
 constexpr char kSmphost[] =
     "is the node's service smphost disabled? Otherwise restart it, then repeat the call";
-constexpr char kFree[] = "grow the disk, or delete what lies behind the volume";
+constexpr char kFree[] = "there is too little space for it: grow the disk at its storage";
 
 // Numbers of learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants and of iscsierr.h
 // (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers). A mistake in a

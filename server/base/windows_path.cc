@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
@@ -275,23 +274,6 @@ absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_vie
   if (IsDeviceForm(text)) return Refuse(field, text, "device paths are not allowed");
   if (text.size() < 3 || !IsSeparator(text[0]) || !IsSeparator(text[1]) || IsSeparator(text[2])) {
     return Refuse(field, text, "it is not a share: it must be \\\\host\\share");
-  }
-  const absl::string_view in_host = text.substr(2, text.find_first_of("/\\", 2) - 2);
-  // Windows would send WebDAV to such a host
-  // (learn.microsoft.com/windows/win32/api/davclnt/nf-davclnt-davgethttpfromuncpath).
-  if (absl::StrContains(in_host, '@')) {
-    return Refuse(field, text, "\"@\" is not allowed in the host name: Windows would speak HTTP");
-  }
-  // learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC)
-  if (in_host.find_first_of("[]") != absl::string_view::npos ||
-      std::count(in_host.begin(), in_host.end(), ':') > 1) {
-    return Refuse(field, text,
-                  absl::StrCat("an IPv6 address is written as ",
-                               absl::StrReplaceAll(in_host, {{"[", ""}, {"]", ""}, {":", "-"}}),
-                               ".ipv6-literal.net"));
-  }
-  if (absl::StrContains(in_host, ':')) {
-    return Refuse(field, text, "the host has no port: Windows reaches a share at TCP port 445");
   }
   ABSL_ASSIGN_OR_RETURN(std::vector<std::string> parts,
                         SplitComponents(field, text, text.substr(2)));

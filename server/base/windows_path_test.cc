@@ -187,22 +187,5 @@ TEST(UncPathTest, RefusesPathsThatAreNoShare) {
   EXPECT_FALSE(UncPath::Parse("remote_path", "\\\\h\\" + std::string(81, 's')).ok());
 }
 
-TEST(UncPathTest, AHostThatIsNoHostIsToldHowToSpellIt) {
-  const std::pair<const char*, const char*> rows[] = {
-      {R"(\\host:8445\s)", "the host has no port"},
-      {R"(//host:445/s)", "the host has no port"},
-      {R"(\\[fe80::1]\s)", "fe80--1.ipv6-literal.net"},
-      {R"(\\fe80::1\s)", "fe80--1.ipv6-literal.net"},
-      {R"(\\host@8445\s)", "\"@\" is not allowed"},
-      {R"(\\host@SSL\DavWWWRoot\s)", "\"@\" is not allowed"},
-  };
-  for (const auto& [text, words] : rows) {
-    const absl::Status refused = UncPath::Parse("remote_path", text).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
-    EXPECT_TRUE(absl::StrContains(refused.message(), words)) << refused;
-  }
-  EXPECT_TRUE(UncPath::Parse("remote_path", R"(\\fe80--1s4.ipv6-literal.net\s)").ok());
-}
-
 }  // namespace
 }  // namespace csi_proxy

@@ -177,8 +177,9 @@ TEST_F(DiskVolumeTest, Formats) {
   EXPECT_THAT(volume().GetFileSystem(context_, id), Yields(""));
   EXPECT_THAT(volume().GetStats(context_, id), HasCode(kPrecondition));
   EXPECT_THAT(volume().Mount(context_, id, Kubelet("pods\\p1")), HasCode(kPrecondition));
-  EXPECT_THAT(volume().Format(context_, id, {.file_system = "ext4"}), HasCode(kInvalid));
-  EXPECT_THAT(volume().Format(context_, id, {.allocation_unit_bytes = 3}), HasCode(kInvalid));
+  EXPECT_THAT(volume().Format(context_, id, {.file_system = "ext4"}),
+              FailsWith(kPrecondition, "ask for another one"));
+  EXPECT_THAT(volume().Format(context_, id, {.allocation_unit_bytes = 3}), HasCode(kPrecondition));
   EXPECT_THAT(volume().Format(context_, id, {.allocation_unit_bytes = 65536}), IsOk());
   EXPECT_THAT(volume().GetFileSystem(context_, id), Yields("NTFS"));
   EXPECT_THAT(volume().Flush(context_, id), IsOk());

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "server/host/testing.h"
 
 namespace csi_proxy::host {
@@ -104,9 +105,10 @@ TEST_F(IscsiTest, MutualChapNeedsBothSecrets) {
   };
   EXPECT_THAT(connect(ChapMode::kOneWay), HasCode(kPrecondition));
   EXPECT_THAT(connect(ChapMode::kMutual), HasCode(kPrecondition));
-  EXPECT_THAT(iscsi().SetMutualChapSecret(context_, Secret("short")), HasCode(kInternal));
+  EXPECT_THAT(iscsi().SetMutualChapSecret(context_, Secret("short")),
+              FailsWith(kPrecondition, "12 to 16 bytes"));
   EXPECT_THAT(iscsi().SetMutualChapSecret(context_, Secret("seventeen-bytes-!")),
-              HasCode(kInternal));
+              HasCode(kPrecondition));
   ASSERT_THAT(iscsi().SetMutualChapSecret(context_, Secret("not-the-same")), IsOk());
   EXPECT_THAT(connect(ChapMode::kMutual), HasCode(kPrecondition));
   ASSERT_THAT(iscsi().SetMutualChapSecret(context_, Secret("other-secret")), IsOk());
@@ -128,10 +130,12 @@ TEST_F(IscsiTest, GivesTheMeaningOfTheInitiatorsAnswers) {
       {0xEFFF0003, "Connection failed", absl::StatusCode::kUnavailable},
       {0xEFFF0009, "Authentication failed", absl::StatusCode::kFailedPrecondition},
       {0xEFFF000A, "Authorization failed", absl::StatusCode::kFailedPrecondition},
-      {0xEFFF000B, "Target not found", absl::StatusCode::kNotFound},
+      {0xEFFF000B, "Not found", absl::StatusCode::kNotFound},
       {0xEFFF000C, "Target removed", absl::StatusCode::kNotFound},
       {0xEFFF0013, "Service unavailable", absl::StatusCode::kUnavailable},
-      {0xEFFF0014, "Out of resources", absl::StatusCode::kResourceExhausted},
+      {0xEFFF0014, "Out of resources", absl::StatusCode::kUnavailable},
+      {0xEFFF0029, "Target not found", absl::StatusCode::kNotFound},
+      {0xEFFF003E, "The initiator service is not running", absl::StatusCode::kFailedPrecondition},
       {0xEFFF0015, "Connection exists already", absl::StatusCode::kAlreadyExists},
       {0xEFFF0016, "Session exists already", absl::StatusCode::kAlreadyExists},
       {0xEFFF001C, "Session not found", absl::StatusCode::kNotFound},
@@ -148,8 +152,7 @@ TEST_F(IscsiTest, GivesTheMeaningOfTheInitiatorsAnswers) {
     rule.error.code = row.code;
     ASSERT_THAT(node_->InjectFault(rule), IsOk());
     EXPECT_THAT(Connect("iqn.x:open"),
-                FailsWith(row.status, absl::StrCat("connecting target iqn.x:open failed: ",
-                                                   row.text, " (0x", absl::Hex(row.code), ")")));
+                FailsWith(row.status, absl::StrFormat("%s (0x%08X)", row.text, row.code)));
   }
 }
 

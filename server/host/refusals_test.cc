@@ -182,8 +182,9 @@ TEST_F(RefusalsTest, AHalfMadeLinkThatStays) {
     ASSERT_THAT(node_->InjectFault(rule), IsOk());
     const absl::Status failed =
         host_->filesystem().CreateLink(context_, Kubelet("pods"), Kubelet("new"));
-    EXPECT_THAT(failed, FailsWith(kPrecondition, absl::StrCat("creating link ", Below("new"),
-                                                        " (the directory made for it stays: ")));
+    EXPECT_THAT(failed,
+                FailsWith(kPrecondition, absl::StrCat("creating link ", Below("new"),
+                                                      " (the directory made for it stays: ")));
     EXPECT_THAT(failed, FailsWith(kPrecondition, "0x45d"));
     EXPECT_THAT(failed, FailsWith(kPrecondition, "0x522"));
     ASSERT_THAT(host_->filesystem().Remove(context_, Kubelet("new"), false), IsOk());

@@ -128,7 +128,7 @@ class WindowsSmb final : public SmbHost {
                              const SmbCredentials& credentials, bool require_privacy) override {
     // Windows would make a persistent mapping again by saved credentials, for which it refuses the
     // server's other mappings (github.com/kubernetes-csi/csi-driver-smb/issues/219). Left out,
-    // Persistent may be true (doubt 77 of doubts.md), and the others are false
+    // Persistent may be true (doubt 79 of doubts.md), and the others are false
     // (learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping).
     cim::Arguments arguments = {{"RemotePath", Value::String(share)},
                                 {"Persistent", Value::Boolean(false)},

@@ -107,8 +107,9 @@ TEST_F(WmiArgumentsTest, OfMappings) {
                                     R"(Persistent=boolean false, RemotePath=string "\\srv\new", )"
                                     R"(RequirePrivacy=boolean true))"));
   (void)smb.CreateMapping(context_, R"(\\srv\new)", {"", Secret("")}, false);
-  EXPECT_THAT(Called(), ElementsAre(R"(Create(Persistent=boolean false, RemotePath=string "\\srv\new", )"
-                                    R"(RequirePrivacy=boolean false))"));
+  EXPECT_THAT(Called(),
+              ElementsAre(R"(Create(Persistent=boolean false, RemotePath=string "\\srv\new", )"
+                          R"(RequirePrivacy=boolean false))"));
   const auto mapping = smb.GetMapping(context_, kMapped);
   ASSERT_THAT(mapping, IsOk());
   ASSERT_TRUE(mapping->has_value());
@@ -181,11 +182,12 @@ TEST_F(WmiArgumentsTest, OfSessions) {
   EXPECT_THAT(Called(), ElementsAre("Unregister()",
                                     testing::StartsWith("Disconnect(SessionIdentifier=string \"")));
   ASSERT_THAT(iscsi.OpenSession(context_, kPortal, "iqn.x:joined", {}, {}), IsOk());
-  EXPECT_THAT(Called(), ElementsAre("Connect(AuthenticationType=string \"NONE\", "
-                                    "IsMultipathEnabled=boolean false, "
-                                    "IsPersistent=boolean false, NodeAddress=string \"iqn.x:joined\", "
-                                    "TargetPortalAddress=string \"10.0.0.5\", "
-                                    "TargetPortalPortNumber=uint16 3260)"));
+  EXPECT_THAT(Called(),
+              ElementsAre("Connect(AuthenticationType=string \"NONE\", "
+                          "IsMultipathEnabled=boolean false, "
+                          "IsPersistent=boolean false, NodeAddress=string \"iqn.x:joined\", "
+                          "TargetPortalAddress=string \"10.0.0.5\", "
+                          "TargetPortalPortNumber=uint16 3260)"));
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 #include "server/groups/smb/mapping.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "server/base/refusals.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/groups/locks.h"
@@ -44,6 +48,10 @@ absl::StatusOr<bool> Works(const groups::Deps& deps, const CallContext& context,
   };
   ABSL_ASSIGN_OR_RETURN(*access, host.Reach(context, remote));
   if (is_usable(access->kind)) return true;
+  // What Windows says of a whole share is not asked twice: a dead server takes its time.
+  const uint32_t error = Win32CodeOf(access->error).value_or(0);
+  const bool is_of_share = FindRefusal(Refuser::kMapping, error) != nullptr;
+  if (access->kind == Kind::kNotReached && is_of_share) return false;
   const std::string share = remote.Share();
   Kind of_share = access->kind;
   if (!remote.components().empty()) {
@@ -92,6 +100,33 @@ absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallCont
 }
 
 }  // namespace
+
+absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
+  const auto refuse = [](const auto&... why) {
+    return absl::InvalidArgumentError(absl::StrCat("remote_path: ", why...));
+  };
+  const size_t begin = text.find_first_not_of("/\\");
+  const size_t end = std::min(text.find_first_of("/\\", begin), text.size());
+  if (begin == 2 && text[2] != '?' && text[2] != '.') {
+    const absl::string_view host = text.substr(2, end - 2);
+    // Windows would send WebDAV to such a host
+    // (learn.microsoft.com/windows/win32/api/davclnt/nf-davclnt-davgethttpfromuncpath).
+    if (absl::StrContains(host, '@')) {
+      return refuse("the host has a \"@\", by which Windows would speak HTTP to it");
+    }
+    // learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC)
+    if (host.find_first_of("[]") != absl::string_view::npos ||
+        std::count(host.begin(), host.end(), ':') > 1) {
+      return refuse("an IPv6 address is written as ",
+                    absl::StrReplaceAll(host, {{"[", ""}, {"]", ""}, {":", "-"}}),
+                    ".ipv6-literal.net");
+    }
+    if (absl::StrContains(host, ':')) {
+      return refuse("the host has no port: Windows reaches a share at TCP port 445");
+    }
+  }
+  return UncPath::Parse("remote_path", text);
+}
 
 absl::Status CheckCredentials(const std::string& username, const std::string& password) {
   if (username.empty() && password.empty()) return absl::OkStatus();

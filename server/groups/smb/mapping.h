@@ -14,6 +14,10 @@
 
 namespace csi_proxy::smb {
 
+// Parses the path of a share that a request names. INVALID_ARGUMENT for a host of another spelling
+// than Windows wants, with that spelling.
+absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text);
+
 // INVALID_ARGUMENT, naming the field, for what no user or password can be. Both may be empty, for a
 // share that takes anonymous clients.
 absl::Status CheckCredentials(const std::string& username, const std::string& password);

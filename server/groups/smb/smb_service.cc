@@ -22,7 +22,7 @@ class SmbService final : public Service {
 
   absl::StatusOr<NewSmbGlobalMappingResponse> NewSmbGlobalMapping(
       const CallContext& context, const NewSmbGlobalMappingRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto remote, UncPath::Parse("remote_path", request.remote_path));
+    ABSL_ASSIGN_OR_RETURN(const auto remote, ParseRemotePath(request.remote_path));
     ABSL_RETURN_IF_ERROR(CheckCredentials(request.username, request.password));
     std::optional<ConfinedPath> local;
     if (!request.local_path.empty()) {
@@ -62,7 +62,7 @@ class SmbService final : public Service {
     const std::string& path = request.remote_path;
     const bool one = path.size() > 1 && path[0] == '\\' && path[1] != '\\' && path[1] != '/';
     ABSL_ASSIGN_OR_RETURN(const auto remote,
-                          UncPath::Parse("remote_path", one ? absl::StrCat("\\", path) : path));
+                          ParseRemotePath(one ? absl::StrCat("\\", path) : path));
     const std::string share = remote.Share();
     {
       ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context, share));

@@ -221,6 +221,32 @@ TEST_F(ShareFaultsTest, AServerThatCannotEncryptIsToldByTheFlag) {
   ExpectStaged(Stage("s", remote), "s", {kLinked, kMapped});
 }
 
+TEST_F(ShareFaultsTest, AHostThatIsNoHostIsToldHowToSpellIt) {
+  const std::pair<const char*, const char*> rows[] = {
+      {R"(\\host:8445\s)", "the host has no port"},
+      {R"(//host:445/s)", "the host has no port"},
+      {R"(\\[fe80::1]\s)", "fe80--1.ipv6-literal.net"},
+      {R"(\\fe80::1\s)", "fe80--1.ipv6-literal.net"},
+      {R"(\\host@8445\s)", "speak HTTP"},
+      {R"(\\host@SSL\DavWWWRoot\s)", "speak HTTP"},
+  };
+  for (const auto& [remote, words] : rows) {
+    ExpectRefused(Map(remote), absl::StatusCode::kInvalidArgument, words);
+    ExpectRefused(Stage("s", remote).status(), absl::StatusCode::kInvalidArgument, words);
+  }
+  ExpectRefused(Map(R"(\\fe80--1s4.ipv6-literal.net\s)"), absl::StatusCode::kNotFound, "(53)");
+}
+
+TEST_F(ShareFaultsTest, AServiceThatIsStoppedIsNamed) {
+  node_->core()->Change([](machine::simulated::NodeState& state) {
+    state.services.emplace_back().name = "LanmanWorkstation";
+  });
+  ExpectRefused(Map(kA), absl::StatusCode::kFailedPrecondition,
+                "start the node's service LanmanWorkstation");
+  ASSERT_TRUE(system_->StartService(context_, {.name = "LanmanWorkstation"}).ok());
+  EXPECT_TRUE(Map(kA).ok());
+}
+
 TEST_F(ShareFaultsTest, AShareForAnyoneIsMappedWithoutAUser) {
   deps_.require_privacy = false;
   Remake();

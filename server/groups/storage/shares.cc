@@ -317,7 +317,7 @@ class ShareUnstager {
 
 absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallContext& context,
                                          const StageShareRequest& request) {
-  ABSL_ASSIGN_OR_RETURN(const auto remote, UncPath::Parse("remote_path", request.remote_path));
+  ABSL_ASSIGN_OR_RETURN(const auto remote, smb::ParseRemotePath(request.remote_path));
   ABSL_RETURN_IF_ERROR(smb::CheckCredentials(request.username, request.password));
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
                                                deps.roots, "target_path", request.target_path));
@@ -329,7 +329,7 @@ absl::StatusOr<UnstageShareResponse> Unstage(const groups::Deps& deps, const Cal
                                              const UnstageShareRequest& request) {
   std::optional<UncPath> remote;
   if (!request.remote_path.empty()) {
-    ABSL_ASSIGN_OR_RETURN(auto parsed, UncPath::Parse("remote_path", request.remote_path));
+    ABSL_ASSIGN_OR_RETURN(auto parsed, smb::ParseRemotePath(request.remote_path));
     remote = std::move(parsed);
     if (request.target_path.empty()) {
       const ConfinedPath none = groups::AllRoots(deps.roots).front();

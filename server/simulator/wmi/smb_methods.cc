@@ -8,6 +8,7 @@
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
+#include "server/simulator/services.h"
 #include "server/simulator/smb.h"
 #include "server/simulator/wmi/methods.h"
 #include "server/simulator/wmi/objects.h"
@@ -18,6 +19,7 @@ namespace {
 using cim::Value;
 
 constexpr uint32_t kAlreadyAssigned = 85;
+constexpr uint32_t kNoWorkstation = 2138;
 
 // `user:password`, in whose user `\` and `:` are escaped by `\`: what the classes take for a
 // PSCredential (github.com/PowerShell/PowerShell, cimConverter.cs). Nothing for other text.
@@ -60,6 +62,10 @@ absl::Status AsWindowsSays(const absl::Status& status, absl::string_view what) {
 
 Outcome Create(const Call& call) {
   constexpr absl::string_view kWhat = "creating the mapping";
+  const Service* const workstation = FindService(call.state, "LanmanWorkstation");
+  if (workstation != nullptr && workstation->state == ServiceState::kStopped) {
+    return Fail(kNoWorkstation, kWhat);
+  }
   const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", call.Text("RemotePath"));
   if (!path.ok() || !path->components().empty()) {
     return Fail(win32_error::kBadNetName, kWhat);
