@@ -146,6 +146,8 @@ TEST_F(FallbackTest, DisksThatGoOnlineAndOffline) {
   EXPECT_THAT(Taken([&] { return SetOnline(1, true); }),
               ElementsAre(Pair("read-only-after-online", 1)));
   Behave([](Behaviour& behaviour) { behaviour.online_makes_read_only = false; });
+  Refuse(machine::control::kDismountVolume, 19);
+  EXPECT_THAT(Taken([&] { return SetOnline(1, true); }), IsEmpty()) << "its volumes stay mounted";
   // A disk that others made read-only is made writable as asked.
   ChangeDisk(1, [](Disk& disk) {
     disk.read_only = true;
@@ -194,6 +196,13 @@ TEST_F(FallbackTest, GrowthThatWindowsRefuses) {
   Inject("wmi.Invoke/MSFT_Partition.Resize", 42008);
   EXPECT_THAT(Taken([&] { return Resize(volume, full + 2 * kGiB + 20 * kMiB); }),
               ElementsAre(Pair("growth-given-up", 1)));
+  // A growth by 100 MiB is one that may fail.
+  Inject("wmi.Invoke/MSFT_Partition.Resize", 42008);
+  EXPECT_THAT(Taken([&] {
+                EXPECT_FALSE(Resize(volume, full + 2 * kGiB + 100 * kMiB).ok());
+                return absl::OkStatus();
+              }),
+              IsEmpty());
   Behave([](Behaviour& behaviour) { behaviour.resize_reserve_bytes = 8 * kMiB; });
   EXPECT_THAT(Taken([&] { return Resize(volume, 0); }),
               ElementsAre(Pair("resize-repeated", 1), Pair("windows-own-maximum", 1)));
