@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The Go clients of three releases, unchanged, make every call of the table of cases that they have on
-# csi-proxy-simulated.exe under Wine, 20 times in a row unless told otherwise. v0.2.2 and v1.0.1 are the oldest that
-# differ, built with the grpc-go and go-winio that each asks for; the client is one Git tree from v1.1.2 to v1.3.0.
+# The unchanged Go clients of three releases make every call of the table of cases that they have to
+# csi-proxy-simulated.exe under Wine, in 20 rounds by default. v0.2.2 and v1.0.1 are the oldest that differ, and
+# are built with the grpc-go and go-winio that each requires. From v1.1.2 to v1.3.0 the client is one Git tree.
 #
 #   integration/peers/legacy_go/run.sh [ROUNDS]
 set -euo pipefail
@@ -14,7 +14,7 @@ ninja -C build/release dump_cases >/dev/null
 build/release/integration/dump_cases >"$out/cases.json"
 
 server=
-# The script that runs the program gives way to it, so the program has the id of the shell's child.
+# wine/run execs the program, so that the program has the id of the shell's child.
 stop() {
   [[ -z $server ]] || kill "$server" 2>/dev/null || true
   wait "$server" 2>/dev/null || true
@@ -28,10 +28,10 @@ finish() {
 }
 trap finish EXIT
 "$wine" --session-start >/dev/null
-# It has the same main and pipes as csi-proxy.exe.
+# The simulated program has the main and pipes of csi-proxy.exe.
 cp build/windows/server/csi-proxy-simulated.exe "$out/csi-proxy.exe"
 
-# serve NAME [FLAG...]: a new service, once its pipes are there.
+# serve NAME [FLAG...]: starts a new service and waits until its pipes are open.
 serve() {
   local name=$1
   shift
@@ -43,7 +43,7 @@ serve() {
   done
 }
 
-# build RELEASE PACKAGE PROGRAM: with the clients of that release and the modules that it asks for.
+# build RELEASE PACKAGE PROGRAM: builds with the clients of that release and the modules that it requires.
 build() {
   cp integration/peers/legacy_go/go.mod "$out/$1.mod"
   cp integration/peers/legacy_go/go.sum "$out/$1.sum"
@@ -65,7 +65,7 @@ build() {
 failed=0
 for release in v0.2.2 v1.0.1 v1.3.0; do
   build "$release" ./clients "$release"
-  # A new service each: the first call after its start is the release's own.
+  # Each release gets a new service, so that its first call is the service's first.
   serve "$release"
   if timeout 600 "$wine" "$out/$release.exe" -cases "Z:$out/cases.json" -rounds "$rounds" >"$out/$release.log" 2>&1; then
     echo "client $release: $(tail -1 "$out/$release.log")"

@@ -1,4 +1,4 @@
-// The clients of a release: every version it has. The files beside this one have what came after v0.2.2.
+// The clients of every version that a release has. The other files add the versions that came after v0.2.2.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package suite drives the released Go client through every call of a table of cases, the same
-// table the C++ client is tested with, and checks every answer.
+// Package suite makes every call of the table of cases, which the C++ client is tested with too, by the
+// released Go client, and checks every answer.
 package suite
 
 import (
@@ -23,20 +23,19 @@ import (
 // Client is one version's client of the release under test.
 type Client struct {
 	Group, Version string
-	// New is the package's NewClient, which opens its pipe, or the constructor of generated code, as
-	// NewVolumeClient, which is given the suite's connection.
+	// New is the package's NewClient, which opens its pipe, or a generated constructor such as NewVolumeClient,
+	// which receives the suite's connection.
 	New interface{}
 }
 
-// Suite is a node and what it is called with.
+// Suite is a node with its clients.
 type Suite struct {
 	Clients []Client
-	// Conn reaches the simulated node's administrator, and serves clients that have no pipe of their
-	// own.
+	// Conn reaches the simulated node's administrator, and serves clients without their own pipe.
 	Conn grpc.ClientConnInterface
-	// ClientConn is Conn for constructors that take this type only.
+	// ClientConn is Conn for constructors that accept only this type.
 	ClientConn *grpc.ClientConn
-	// Answered, unless nil, is told of every call of the table, in its order, and how it ended.
+	// Answered, if not nil, is called with the result of every call, in the table's order.
 	Answered func(c Client, method, request string, response proto.Message, err error)
 }
 
@@ -66,7 +65,7 @@ const (
 // node plays the administrator of the simulated node.
 type node struct{ conn grpc.ClientConnInterface }
 
-// call sends a request that consists of fields unknown to Empty, which it carries all the same.
+// call sends a request of fields that Empty does not know, but carries as unknown fields.
 func (n *node) call(method string, fields []byte) error {
 	request := &emptypb.Empty{}
 	if err := proto.Unmarshal(fields, request); err != nil {
@@ -77,7 +76,7 @@ func (n *node) call(method string, fields []byte) error {
 
 func (n *node) reset() error { return n.call("Reset", nil) }
 
-// fail makes the next such call of the machine fail with an error of Windows.
+// fail makes the next call of this machine operation fail with a Windows error.
 func (n *node) fail(operation string, windowsError uint32) error {
 	fault := appendText(nil, fieldOperation, operation)
 	fault = protowire.AppendTag(fault, fieldTimes, protowire.VarintType)
@@ -92,7 +91,7 @@ func appendText(b []byte, field protowire.Number, text string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), text)
 }
 
-// messageOf gives messages of old releases, which know no reflection, the present interface.
+// messageOf returns the current interface of a message of an old release.
 func messageOf(message interface{}) proto.Message { return protoimpl.X.ProtoMessageV2Of(message) }
 
 // version is an open client.
@@ -142,7 +141,7 @@ func (v *version) responseOf(method string) proto.Message {
 	return messageOf(reflect.New(v.client.MethodByName(method).Type().Out(0).Elem()).Interface())
 }
 
-// firstVolumeID finds the first volume id in a response, ready for textproto.
+// firstVolumeID returns the first volume id in a response, escaped for textproto.
 func firstVolumeID(response proto.Message) string {
 	message := response.ProtoReflect()
 	fields := message.Descriptor().Fields()
@@ -192,7 +191,7 @@ func (s *Suite) find(group, version string) *Client {
 	return nil
 }
 
-// run makes all calls of one version and returns how many.
+// run makes all calls of one version and returns their number.
 func (s *Suite) run(c Client, scripts []script) (int, error) {
 	n := &node{s.Conn}
 	v, err := s.open(c)
@@ -267,8 +266,7 @@ func contains(list []string, text string) bool {
 	return false
 }
 
-// Run makes every call of the table, a file as dump_cases writes it, with all clients, and returns
-// how many they were.
+// Run makes every call of the table (a file from dump_cases) with all clients. Returns the number of calls.
 func (s *Suite) Run(path string) (int, error) {
 	text, err := ioutil.ReadFile(path)
 	if err != nil {
