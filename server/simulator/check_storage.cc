@@ -206,9 +206,11 @@ void CheckDisks(NodeState& state, Problems* problems) {
 void CheckShareTree(const Tree& tree, const std::string& at, Problems* problems) {
   for (const Tree::Id id : tree.Walk()) {
     const Tree::Entry& entry = tree.at(id);
-    if (entry.mounted.has_value()) {
+    const bool is_dfs_link =
+        entry.kind == Tree::Kind::kLink && absl::StartsWith(entry.target, "\\\\");
+    if ((entry.kind == Tree::Kind::kLink && !is_dfs_link) || entry.mounted.has_value()) {
       problems->Require(false, at, absl::StrCat("file \"", tree.PathOf(id), "\""),
-                        "a share holds no volume");
+                        "a share holds directories, files and links to servers only");
     }
     const absl::Status name = WindowsPath::Parse("path", absl::StrCat("C:\\", entry.name)).status();
     if (!name.ok()) problems->RequireOk(name, at, "file.path");

@@ -2,6 +2,7 @@
 #include "server/simulator/machine.h"
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -217,7 +218,7 @@ TEST_F(MachineTest, ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory) {
   EXPECT_THAT(host_->volume().GetVolumeAtMountPoint(context_, Kubelet("pods\\p1")),
               Yields(TestVolume(2)));
   EXPECT_TRUE(host_->filesystem().ReadLink(context_, Kubelet("link"))->target_exists);
-  EXPECT_FALSE((*host_->smb().GetMapping(context_, "\\\\files\\data"))->is_connected);
+  EXPECT_THAT(host_->smb().GetMapping(context_, "\\\\files\\data"), Yields(std::nullopt));
   EXPECT_THAT(host_->disk().IsOnline(context_, 3), Yields(false));
   EXPECT_THAT(host_->disk().GetSize(context_, 1), Yields(2 * kGiB));
   EXPECT_THAT(host_->disk().GetSize(context_, 4), Yields(kGiB));

@@ -126,7 +126,7 @@ struct SmbUser {
 
 struct SmbShare {
   std::string name;
-  Tree tree;  // no links or mount points
+  Tree tree;  // no mount points; links are DFS links
   // The size of the file system on the server, which holds nothing else.
   uint64_t size_bytes = kDefaultBytes;
 

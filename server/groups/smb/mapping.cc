@@ -23,6 +23,8 @@ namespace {
 constexpr size_t kMaxUsername = 512;
 constexpr size_t kMaxPassword = 1024;
 
+// With brackets.
+constexpr size_t kLongestIpv6 = 41;
 // At most this many links are asked whether a mapping works.
 constexpr size_t kMostLinks = 8;
 // The time that a call waits for the lock of another share. One whose lock is not free is in use.
@@ -115,8 +117,10 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
       return refuse("the host has a \"@\", by which Windows would speak HTTP to it");
     }
     // learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC)
-    if (host.find_first_of("[]") != absl::string_view::npos ||
-        std::count(host.begin(), host.end(), ':') > 1) {
+    const bool is_address =
+        host.find_first_not_of("0123456789abcdefABCDEF:[]") == absl::string_view::npos &&
+        host.size() <= kLongestIpv6 && std::count(host.begin(), host.end(), ':') > 1;
+    if (is_address) {
       return refuse("an IPv6 address is written as ",
                     absl::StrReplaceAll(host, {{"[", ""}, {"]", ""}, {":", "-"}}),
                     ".ipv6-literal.net");
