@@ -93,7 +93,8 @@ void LookAtVolume(Rpcs& rpcs, const std::string& volume, const std::string& path
 // Returns `\\host\share` of a path on a server; empty for any other path.
 std::string ShareOf(absl::string_view path) {
   const std::vector<absl::string_view> parts = absl::StrSplit(path, '\\');
-  if (parts.size() < 4 || !parts[0].empty() || !parts[1].empty()) return "";
+  const bool is_unc = parts.size() >= 4 && parts[0].empty() && parts[1].empty();
+  if (!is_unc || parts[2] == "?" || parts[2] == ".") return "";
   return absl::StrCat("\\\\", parts[2], "\\", parts[3]);
 }
 
@@ -103,9 +104,9 @@ std::string MapByHand(absl::string_view share) {
 }
 
 // A link to a share, or to another link, that cannot be followed. `mappings` is the answer of
-// ListSmbMappings.
+// ListSmbMappings; without it nothing is repaired.
 Found MakeOfShareLink(const std::string& where, const std::string& target, std::string what,
-                      const Answer& mappings) {
+                      const absl::StatusOr<Answer>& mappings) {
   const std::string share = ShareOf(target);
   if (share.empty()) {
     return Make(kDisconnectedLinks, where, std::move(what),
@@ -113,7 +114,11 @@ Found MakeOfShareLink(const std::string& where, const std::string& target, std::
                 absl::StrCat("none: mend the link ", target,
                              "; when that is gone, a pod that is made anew gets a new link"));
   }
-  for (const Answer& mapping : mappings.Each("mappings")) {
+  if (!mappings.ok()) {
+    return Make(kDisconnectedLinks, where, std::move(what),
+                "the node has no working mapping of the share", "none: " + MapByHand(share));
+  }
+  for (const Answer& mapping : mappings->Each("mappings")) {
     if (!absl::EqualsIgnoreCase(mapping.Text("remote_path"), share)) continue;
     return Make(kDisconnectedLinks, where, std::move(what),
                 absl::StrCat("Windows shows the share's mapping as ", mapping.Text("status")),
@@ -215,7 +220,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
       Ask(rpcs, "ListMounts", {{"path", path}}, "mounted folders and links", findings);
   TellWhetherAll(answer, "mounted folders and links", findings);
   std::map<std::string, std::string> volumes;  // to a path where each is mounted
-  std::optional<Answer> mappings;
+  std::optional<absl::StatusOr<Answer>> mappings;
   int not_followed = 0;
   for (const Answer& mount : answer.Each("mounts")) {
     const std::string where = mount.Text("path");
@@ -236,10 +241,11 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
       findings->found.push_back(std::move(found));
     } else if (state == "DISCONNECTED") {
       if (!mappings.has_value()) {
-        mappings = Ask(rpcs, "ListSmbMappings", {}, "SMB mappings", findings);
+        // LookAtMappings() tells of an error.
+        mappings = rpcs.Call(kStorage, "ListSmbMappings", {});
       }
       findings->found.push_back(MakeOfShareLink(where, target, what, *mappings));
-    } else if (state == "ALIVE" && !ShareOf(target).empty()) {
+    } else if (state == "ALIVE" && !is_volume && !ShareOf(target).empty()) {
       LookAtShareLink(rpcs, where, target, what, findings);
     } else if (state == "UNDETERMINED") {
       ++not_followed;
