@@ -75,7 +75,7 @@ int ComplainBriefly(const absl::Status& status, std::ostream& err) {
       << Printable(std::string(status.message())) << "\n";
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      return client::WasNotReached(status) ? kUnreachable : kCallFailed;
+      return kUnreachable;
     case absl::StatusCode::kDeadlineExceeded:
       return kDeadline;
     default:
@@ -84,7 +84,9 @@ int ComplainBriefly(const absl::Status& status, std::ostream& err) {
 }
 
 int Complain(const absl::Status& status, std::ostream& err) {
-  const int code = ComplainBriefly(status, err);
+  int code = ComplainBriefly(status, err);
+  // The service's own answer.
+  if (absl::IsUnavailable(status) && !client::WasNotReached(status)) code = kCallFailed;
   if (const std::string hint = Hint(status); !hint.empty()) err << "hint: " << hint << "\n";
   return code;
 }
