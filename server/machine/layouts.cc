@@ -191,6 +191,12 @@ Bytes ClearReadOnlyRequest() {
   return request;
 }
 
+Bytes ExtendVolumeRequest(uint64_t sectors) {
+  Bytes request;
+  AppendLittleEndian(sectors, &request);
+  return request;
+}
+
 absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer) {
   constexpr absl::string_view kLayout = "DRIVE_LAYOUT_INFORMATION_EX";
   constexpr size_t kStyleDetails = 40;
@@ -202,6 +208,13 @@ absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer
   constexpr uint8_t kBasicData[] = {0xA2, 0xA0, 0xD0, 0xEB, 0xE5, 0xB9, 0x33, 0x44,
                                     0x87, 0xC0, 0x68, 0xB6, 0xB7, 0x26, 0x99, 0xC7};
   constexpr uint64_t kHidden = 0x4000000000000000;
+  constexpr uint64_t kReadOnly = 0x1000000000000000;
+  // PARTITION_LDM_METADATA_GUID and PARTITION_LDM_DATA_GUID of the same page, PARTITION_LDM.
+  constexpr uint8_t kLdm[2][16] = {{0xAA, 0xC8, 0x08, 0x58, 0x8F, 0x7E, 0xE0, 0x42, 0x85, 0xD2,
+                                    0xE1, 0xE9, 0x04, 0x34, 0xCF, 0xB3},
+                                   {0xA0, 0x60, 0x9B, 0xAF, 0x31, 0x14, 0x62, 0x4F, 0xBC, 0x68,
+                                    0x33, 0x11, 0x71, 0x4A, 0x69, 0xAD}};
+  constexpr uint8_t kMbrLdm = 0x42;
   // learn.microsoft.com/windows/win32/fileio/disk-partition-types
   constexpr uint8_t kUnused = 0;
   constexpr uint8_t kExtended[] = {0x05, 0x0F};
@@ -217,21 +230,29 @@ absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer
       return Malformed(kLayout, absl::StrCat("it holds ", i, " partitions instead of ", count));
     }
     const auto style = entry.Read<uint32_t>();
-    entry.Take(4 + 8 + 8);  // padding, StartingOffset, PartitionLength
+    entry.Take(4);  // padding
     PartitionEntry partition;
+    partition.offset = entry.Read<uint64_t>();
+    entry.Take(8);  // PartitionLength
     partition.number = entry.Read<uint32_t>();
     entry.Take(4);  // RewritePartition, IsServicePartition, padding
     if (style == kGpt) {
       const auto type = entry.Take(sizeof(kBasicData));
       entry.Take(16);  // PartitionId
-      const bool hidden = (entry.Read<uint64_t>() & kHidden) != 0;
+      const auto attributes = entry.Read<uint64_t>();
+      const bool hidden = (attributes & kHidden) != 0;
+      partition.is_read_only = (attributes & kReadOnly) != 0;
       partition.holds_volume =
           std::equal(type.begin(), type.end(), std::begin(kBasicData)) && !hidden;
+      partition.is_dynamic = std::any_of(std::begin(kLdm), std::end(kLdm), [&](const auto& ldm) {
+        return std::equal(type.begin(), type.end(), std::begin(ldm));
+      });
     } else if (style == kMbr) {
       const auto type = entry.Read<uint8_t>();
-      entry.Take(1);  // BootIndicator
+      partition.is_active = entry.Read<uint8_t>() != 0;  // BootIndicator
       const bool recognised = entry.Read<uint8_t>() != 0;
       if (type == kUnused) continue;
+      partition.is_dynamic = type == kMbrLdm;
       partition.holds_volume = recognised && type != kExtended[0] && type != kExtended[1];
     } else {
       continue;

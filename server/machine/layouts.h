@@ -25,6 +25,7 @@ inline constexpr uint32_t kSetDiskAttributes = 0x7C0F4;      // IOCTL_DISK_SET_D
 inline constexpr uint32_t kGetVolumeDiskExtents = 0x560000;  // IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS
 inline constexpr uint32_t kDismountVolume = 0x90020;         // FSCTL_DISMOUNT_VOLUME
 inline constexpr uint32_t kIsVolumeDirty = 0x90078;          // FSCTL_IS_VOLUME_DIRTY
+inline constexpr uint32_t kExtendVolume = 0x900F0;           // FSCTL_EXTEND_VOLUME
 }  // namespace control
 
 // The largest answers that are accepted, in bytes.
@@ -86,12 +87,23 @@ Bytes ClearReadOnlyRequest();
 struct PartitionEntry {
   // Counts from 1.
   uint32_t number = 0;
+  // In bytes.
+  uint64_t offset = 0;
+  // True for a partition of a dynamic disk.
+  bool is_dynamic = false;
+  // True if the volume of a GPT partition takes no writes, whatever the disk's flag says.
+  bool is_read_only = false;
+  // True for the partition of an MBR disk from which the firmware starts.
+  bool is_active = false;
   // True if the mount manager makes a volume of the partition: a basic data partition that is not
   // hidden, on an MBR disk one of a type that Windows recognises.
   bool holds_volume = false;
 };
 // The partitions that are in use, in the order of the disk's table; none on a raw disk.
 absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer);
+
+// The input of FSCTL_EXTEND_VOLUME: the new size of the file system in sectors.
+Bytes ExtendVolumeRequest(uint64_t sectors);
 
 // Returns true if the file system will be checked at the next start. Parses the answer of
 // FSCTL_IS_VOLUME_DIRTY.

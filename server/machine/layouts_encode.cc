@@ -122,7 +122,7 @@ Bytes MakeDriveLayout(LayoutStyle style, const std::vector<PartitionDescription>
       AppendLittleEndian(partition.gpt_attributes, &answer);
     } else {
       answer.push_back(partition.mbr_type);
-      answer.push_back(0);  // BootIndicator
+      answer.push_back(partition.mbr_active ? 1 : 0);
       answer.push_back(partition.mbr_recognised ? 1 : 0);
     }
     answer.resize(end);
@@ -174,6 +174,13 @@ absl::StatusOr<PropertyQuery> ParsePropertyQuery(const Bytes& request) {
   query.query_type = reader.Read<uint32_t>();
   if (!reader.ok()) return absl::InvalidArgumentError("STORAGE_PROPERTY_QUERY is cut short");
   return query;
+}
+
+absl::StatusOr<uint64_t> ParseExtendVolume(const Bytes& request) {
+  LittleEndianReader reader(request);
+  const auto sectors = reader.Read<uint64_t>();
+  if (!reader.ok()) return absl::InvalidArgumentError("the number of sectors is cut short");
+  return sectors;
 }
 
 absl::StatusOr<DiskAttributesChange> ParseSetDiskAttributes(const Bytes& request) {

@@ -55,12 +55,16 @@ struct PartitionDescription {
   // On an MBR disk.
   uint8_t mbr_type = 0;
   bool mbr_recognised = false;
+  bool mbr_active = false;
 };
 enum class LayoutStyle : uint32_t { kMbr = 0, kGpt = 1, kRaw = 2 };
 // DRIVE_LAYOUT_INFORMATION_EX.
 Bytes MakeDriveLayout(LayoutStyle style, const std::vector<PartitionDescription>& partitions);
 // VOLUME_DISK_EXTENTS.
 Bytes MakeDiskExtents(const std::vector<DiskExtent>& extents);
+
+// The sectors that an ExtendVolumeRequest() names. INVALID_ARGUMENT if it is too short.
+absl::StatusOr<uint64_t> ParseExtendVolume(const Bytes& request);
 
 // Returns the RawSMBIOSData of a machine with this serial number, "" for none: BIOS information,
 // system information, end of table.

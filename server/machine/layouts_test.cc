@@ -321,8 +321,8 @@ TEST(DriveLayoutTest, OfAGptDiskTheVisibleBasicDataPartitionsHoldVolumes) {
       {{.number = 1, .offset = 1 << 20, .length = 16 << 20, .gpt_type = kReservedType},
        {.number = 2, .offset = 17 << 20, .length = 1 << 30, .gpt_type = kBasicDataType},
        {.number = 3, .gpt_type = kBasicDataType, .gpt_attributes = 0x4000000000000000},
-       // Without a drive letter, which does not hide a volume.
-       {.number = 4, .gpt_type = kBasicDataType, .gpt_attributes = 0x8000000000000000}});
+       // Without a drive letter, which does not hide a volume, and read-only.
+       {.number = 4, .gpt_type = kBasicDataType, .gpt_attributes = 0x9000000000000000}});
   // sizeof(DRIVE_LAYOUT_INFORMATION_EX) is 192, with one entry of 144.
   EXPECT_EQ(answer.size(), 48u + 4 * 144u);
   const std::vector<PartitionEntry> partitions = ParseDriveLayout(answer).value();
@@ -331,7 +331,9 @@ TEST(DriveLayoutTest, OfAGptDiskTheVisibleBasicDataPartitionsHoldVolumes) {
   for (size_t i = 0; i < partitions.size(); ++i) {
     EXPECT_EQ(partitions[i].number, i + 1);
     EXPECT_EQ(partitions[i].holds_volume, expected[i]) << i;
+    EXPECT_EQ(partitions[i].is_read_only, i == 3);
   }
+  EXPECT_EQ(partitions[1].offset, uint64_t{17} << 20);
   for (size_t size = 0; size < answer.size(); ++size) {
     ExpectMalformed(ParseDriveLayout(Cut(answer, size)).status(), "DRIVE_LAYOUT_INFORMATION_EX");
   }

@@ -179,9 +179,9 @@ void CheckFaultRule(const FaultRule& rule, const std::string& at, Problems* prob
   const int code = static_cast<int>(rule.code);
   problems->Require(code >= 0 && code <= static_cast<int>(absl::StatusCode::kUnauthenticated), at,
                     "code", "is not a gRPC status code");
-  problems->Require(
-      rule.code != absl::StatusCode::kOk || rule.latency > absl::ZeroDuration() || rule.stuck, at,
-      "code", "a rule needs a code, a latency or to be stuck");
+  problems->Require(rule.code != absl::StatusCode::kOk || rule.latency > absl::ZeroDuration() ||
+                        rule.stuck || rule.objects != AnsweredObjects::kAll,
+                    at, "code", "a rule needs a code, a latency, objects or to be stuck");
   problems->Require(IsPlainText(rule.error.text), at, "error.text", kNotPlainText);
 }
 

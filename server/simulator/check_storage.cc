@@ -64,8 +64,11 @@ void CheckVolume(const DiskPartition& partition, const std::string& at, Problems
       "drive_letter", "is not one letter, A to Z");
   problems->Require(!volume.file_system.empty() || volume.tree.size() == 0, at, "file",
                     "an unformatted volume holds nothing");
-  problems->Require(volume.file_system.empty() || UsedBytes(partition) <= partition.size_bytes, at,
-                    "file", "the files need more space than the partition has");
+  problems->Require(volume.file_system_bytes <= partition.size_bytes, at, "file_system_bytes",
+                    "is more than the partition has");
+  problems->Require(
+      volume.file_system.empty() || UsedBytes(partition) <= FileSystemBytes(partition), at, "file",
+      "the files need more space than the file system has");
 }
 
 void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems) {
@@ -75,7 +78,8 @@ void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems
       disk.style != PartitionStyle::kMbr || disk.partitions.size() <= kMaxMbrPartitions, at,
       "partition", "an MBR disk has at most 4 partitions");
   std::set<uint32_t> numbers;
-  uint64_t free_from = kDiskMargin;
+  // The first sector behind the partition table, at which older installers and clouds began.
+  uint64_t free_from = disk.style == PartitionStyle::kGpt ? kGptBytes : disk.sector_bytes;
   for (size_t i = 0; i < disk.partitions.size() && problems->none(); ++i) {
     const DiskPartition& partition = disk.partitions[i];
     const std::string here = Element(at, "partition", i);
@@ -84,11 +88,11 @@ void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems
     problems->Require(numbers.insert(partition.number).second, here, "number",
                       "is another partition's");
     problems->Require(partition.offset_bytes >= free_from, here, "offset_bytes",
-                      "lies within the first MiB or the partition before");
-    problems->Require(partition.offset_bytes % kSectorBytes == 0, here, "offset_bytes",
-                      "is not a multiple of 512");
-    problems->Require(partition.size_bytes != 0 && partition.size_bytes % kSectorBytes == 0, here,
-                      "size_bytes", "is zero or no multiple of 512");
+                      "lies within the partition table or the partition before");
+    problems->Require(partition.offset_bytes % disk.sector_bytes == 0, here, "offset_bytes",
+                      "is not a multiple of the disk's sectors");
+    problems->Require(partition.size_bytes != 0 && partition.size_bytes % disk.sector_bytes == 0,
+                      here, "size_bytes", "is zero or no multiple of the disk's sectors");
     problems->Require(partition.offset_bytes <= disk.size_bytes &&
                           partition.size_bytes <= disk.size_bytes - partition.offset_bytes,
                       here, "size_bytes", "the partition ends behind the disk");
@@ -105,13 +109,16 @@ void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems
 void CheckDisk(const Disk& disk, const std::string& at, Problems* problems) {
   problems->Require(disk.size_bytes >= kMiB && disk.size_bytes <= kMaxDiskBytes, at, "size_bytes",
                     "is not 1 MiB to 1 PiB");
-  problems->Require(disk.size_bytes % kSectorBytes == 0, at, "size_bytes",
-                    "is not a multiple of 512");
+  problems->Require(disk.sector_bytes == 512 || disk.sector_bytes == 4096, at, "sector_bytes",
+                    "is neither 512 nor 4096");
+  if (!problems->none()) return;
+  problems->Require(disk.size_bytes % disk.sector_bytes == 0, at, "size_bytes",
+                    "is not a multiple of the disk's sectors");
   problems->Require(disk.grown_size_bytes == 0 || (disk.grown_size_bytes > disk.size_bytes &&
                                                    disk.grown_size_bytes <= kMaxDiskBytes &&
-                                                   disk.grown_size_bytes % kSectorBytes == 0),
+                                                   disk.grown_size_bytes % disk.sector_bytes == 0),
                     at, "grown_size_bytes",
-                    "is not larger than size_bytes, over 1 PiB or no multiple of 512");
+                    "is not larger than size_bytes, over 1 PiB or no multiple of the sectors");
   problems->Require(IsPlainText(disk.location), at, "location", kNotPlainText);
   problems->Require(IsPlainText(disk.page83), at, "page83", kNotPlainText);
   problems->Require(IsPlainText(disk.serial_number), at, "serial_number", kNotPlainText);

@@ -23,7 +23,7 @@
 namespace csi_proxy::machine::simulated {
 
 absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
-                        absl::Span<const std::string> resources) {
+                        absl::Span<const std::string> resources, FaultEffects* effects) {
   ABSL_RETURN_IF_ERROR(context.Check());
   std::optional<FaultRule> fault;
   {
@@ -31,6 +31,10 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
     fault = TakeFault(state_, operation, resources);
   }
   if (!fault.has_value()) return absl::OkStatus();
+  if (effects != nullptr) {
+    effects->objects = fault->objects;
+    if (fault->goes_on) effects->goes_on_at = absl::Now() + fault->latency;
+  }
   while (fault->stuck) absl::SleepFor(absl::Hours(1));
   if (fault->latency > absl::ZeroDuration()) {
     // The call that is slow decides whether it has a slot meanwhile.
@@ -74,6 +78,10 @@ bool Core::Count(absl::string_view operation) {
 }
 
 void Core::Settle() {
+  while (!later_.empty() && later_.begin()->first <= absl::Now()) {
+    const auto work = later_.extract(later_.begin());
+    work.mapped()(state_);
+  }
   if (AnyServicePending(state_)) SettleServices(state_, absl::Now());
 }
 

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -36,10 +38,17 @@ class Core {
  public:
   explicit Core(NodeState state) : state_(std::move(state)) {}
 
+  // The effects of a fault besides an error and a delay.
+  struct FaultEffects {
+    // The time at which an operation that its caller has left does its work.
+    absl::Time goes_on_at = absl::InfiniteFuture();
+    AnsweredObjects objects = AnsweredObjects::kAll;
+  };
+
   // Applies the fault table to `operation`, such as `volume.FormatVolume` or `win32.Flush`, on any
   // of `resources` (see FaultRule): OK if the operation may go on, possibly after a delay.
   absl::Status Pass(const CallContext& context, absl::string_view operation,
-                    absl::Span<const std::string> resources);
+                    absl::Span<const std::string> resources, FaultEffects* effects = nullptr);
 
   // Tells whether the fault table has a rule.
   bool HasFaults() const {
@@ -52,17 +61,24 @@ class Core {
   // Status or a StatusOr.
   template <typename Action>
   auto Run(const CallContext& context, absl::string_view operation, absl::string_view resource,
-           Action action) -> decltype(action(std::declval<NodeState&>())) {
+           Action action, FaultEffects* effects = nullptr)
+      -> decltype(action(std::declval<NodeState&>())) {
     ABSL_RETURN_IF_ERROR(context.Check());
     std::unique_lock lock(mutex_);
     const bool is_wmi = Count(operation);
     if (!state_.faults.empty()) {
       lock.unlock();
-      const absl::Status status = Pass(context, operation, {std::string(resource)});
+      const absl::Status status = Pass(context, operation, {std::string(resource)}, effects);
       if (!status.ok()) return status;
       lock.lock();
     }
     return Step(action, is_wmi);
+  }
+
+  // Does `work` under the lock at a later time.
+  void Later(absl::Time time, std::function<void(NodeState&)> work) {
+    const std::lock_guard lock(mutex_);
+    later_.emplace(time, std::move(work));
   }
 
   // The same for the administrator, to whom faults do not apply.
@@ -117,7 +133,7 @@ class Core {
   // Counts a call; returns whether it is one of WMI's.
   bool Count(absl::string_view operation);
 
-  // Ends the pending states that are due. Under the lock.
+  // Ends the pending states that are due, and does the work that is. Under the lock.
   void Settle();
 
   // Not an absl::Mutex: ThreadSanitizer cannot see into one that was built without it.
@@ -125,6 +141,7 @@ class Core {
   // All are guarded by mutex_.
   NodeState state_;
   CallCounts counts_;
+  std::multimap<absl::Time, std::function<void(NodeState&)>> later_;
   uint64_t random_ = 1;
 };
 

@@ -41,8 +41,8 @@ Bytes ReadBytes(const Disk& disk, uint64_t offset, size_t size) {
   }
   if (disk.style != PartitionStyle::kRaw) window.Write(kBootSignatureAt, kBootSignature);
   if (disk.style == PartitionStyle::kGpt) {
-    window.Write(kSectorBytes, kGptSignature);
-    window.Write(disk.size_bytes - kSectorBytes, kGptSignature);
+    window.Write(disk.sector_bytes, kGptSignature);
+    window.Write(disk.size_bytes - disk.sector_bytes, kGptSignature);
   }
   for (const DiskPartition& partition : disk.partitions) {
     if (!partition.volume.has_value() || partition.volume->file_system.empty()) continue;

@@ -22,9 +22,9 @@ void Add(FaultGate* faults, groups::Audited<Service>& group) {
 
 }  // namespace
 
-std::unique_ptr<host::Host> HostOver(machine::simulated::Machine& machine) {
+std::unique_ptr<host::Host> HostOver(machine::simulated::Machine& machine, WarnFunction warn) {
   return host::NewHost(machine::simulated::wmi::NewSimulatedSession(machine.core()),
-                       machine::simulated::NewSimulatedOs(machine.core()));
+                       machine::simulated::NewSimulatedOs(machine.core()), std::move(warn));
 }
 
 void AddFaults(FaultGate* faults, groups::NodeServices& services) {
@@ -37,9 +37,9 @@ void AddFaults(FaultGate* faults, groups::NodeServices& services) {
   Add<volume::Faulty>(faults, services.volume);
 }
 
-OpenedMachine Opened(std::shared_ptr<machine::simulated::Machine> machine) {
+OpenedMachine Opened(std::shared_ptr<machine::simulated::Machine> machine, WarnFunction warn) {
   OpenedMachine opened;
-  opened.host = HostOver(*machine);
+  opened.host = HostOver(*machine, std::move(warn));
   opened.add_faults = [machine = std::move(machine)](groups::NodeServices& services) {
     AddFaults(machine.get(), services);
   };

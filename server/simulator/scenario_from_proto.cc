@@ -124,6 +124,7 @@ class Reader {
     disk.serial_number = in.serial_number();
     disk.style =
         ReadEnum<PartitionStyle>(in.style(), proto::PartitionStyle_MAX, at, "style", &problems_);
+    disk.sector_bytes = in.sector_bytes() != 0 ? in.sector_bytes() : kSectorBytes;
     disk.online = !in.offline();
     disk.read_only = in.read_only();
     disk.awaits_rescan = in.awaits_rescan();
@@ -148,6 +149,9 @@ class Reader {
     rule.times = in.times();
     rule.latency = absl::Milliseconds(in.latency_ms());
     rule.stuck = in.stuck();
+    rule.goes_on = in.goes_on();
+    rule.objects = ReadEnum<AnsweredObjects>(in.objects(), proto::AnsweredObjects_MAX, at,
+                                             "objects", &problems_);
     rule.error = ReadError(in.error());
     for (int code = 1; code <= 16 && !in.code().empty(); ++code) {
       const auto candidate = static_cast<absl::StatusCode>(code);
@@ -174,6 +178,7 @@ class Reader {
     if (in.arriving()) partition.arrives_at = absl::InfiniteFuture();
     partition.awaits_online = in.awaits_online();
     partition.mounted_read_only = in.mounted_read_only();
+    partition.active = in.active();
     if (in.arriving() || in.uncached()) partition.cached_at = absl::InfiniteFuture();
     if (in.has_volume()) {
       partition.volume = ReadVolume(in.volume(), absl::StrCat(at, ".volume"), disk, partition);
@@ -193,6 +198,9 @@ class Reader {
     volume.health =
         ReadEnum<uint16_t>(in.health(), proto::VolumeHealth_MAX, at, "health", &problems_);
     volume.dirty = in.dirty();
+    volume.file_system_bytes = in.file_system_bytes();
+    volume.read_only = in.read_only();
+    volume.allocation_unit_bytes = in.allocation_unit_bytes();
     volume.stale_folders.assign(in.stale_folder().begin(), in.stale_folder().end());
     if (!in.drive_letter().empty()) {
       problems_.Require(in.drive_letter().size() == 1, at, "drive_letter", "is not one letter");

@@ -120,8 +120,13 @@ TEST(ScenarioTest, WhatWindowsSaysOfDisksAndVolumesIsLoadedAndDumped) {
   const auto node = LoadScenario(
       "disk { number: 1 size_bytes: 1073741824 style: GPT bus_type: BUS_NVME health: DISK_WARNING"
       "   offline_reason: OFFLINE_COLLISION unique_id: 'ID' is_boot: true is_system: true"
-      "   eui: '0025385b71b00a1c' nvme_namespace_id: 7 partition { size_bytes: 104857600 volume {"
-      "     file_system: 'NTFS' label: 'l' health: VOLUME_FULL_REPAIR_NEEDED dirty: true } } }",
+      "   eui: '0025385b71b00a1c' nvme_namespace_id: 7 sector_bytes: 4096"
+      "   partition { size_bytes: 104857600 active: true volume { file_system: 'NTFS' label: 'l'"
+      "     health: VOLUME_FULL_REPAIR_NEEDED dirty: true file_system_bytes: 52428800"
+      "     read_only: true allocation_unit_bytes: 65536 } }"
+      "   partition { type: RECOVERY size_bytes: 1048576 } }"
+      "fault { operation: 'wmi.Query/*' objects: EACH_TWICE }"
+      "fault { operation: 'wmi.Invoke/*' latency_ms: 5 goes_on: true }",
       "facts");
   ASSERT_THAT(node, IsOk());
   const Disk disk = (*node)->Snapshot().disks[0];
@@ -135,6 +140,10 @@ TEST(ScenarioTest, WhatWindowsSaysOfDisksAndVolumesIsLoadedAndDumped) {
   EXPECT_EQ(disk.partitions[0].volume->label, "l");
   EXPECT_EQ(disk.partitions[0].volume->health, 3);
   EXPECT_TRUE(disk.partitions[0].volume->dirty);
+  EXPECT_EQ(disk.sector_bytes, 4096u);
+  EXPECT_TRUE(disk.partitions[0].active && disk.partitions[0].volume->read_only);
+  EXPECT_EQ(disk.partitions[0].volume->file_system_bytes, 52428800u);
+  EXPECT_EQ(disk.partitions[1].type, PartitionType::kRecovery);
   ExpectStable(**node);
 
   const std::pair<const char*, const char*> wrong[] = {

@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "server/machine/access.h"
 #include "server/simulator/scenario.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
@@ -50,6 +51,7 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
   out->set_style(disk.style == PartitionStyle::kGpt   ? proto::GPT
                  : disk.style == PartitionStyle::kMbr ? proto::MBR
                                                       : proto::RAW);
+  if (disk.sector_bytes != kSectorBytes) out->set_sector_bytes(disk.sector_bytes);
   out->set_offline(!disk.online);
   out->set_read_only(disk.read_only);
   out->set_awaits_rescan(disk.awaits_rescan);
@@ -67,6 +69,7 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
     p->set_uncached(partition.cached_at > now);
     p->set_awaits_online(partition.awaits_online);
     p->set_mounted_read_only(partition.mounted_read_only);
+    p->set_active(partition.active);
     if (!partition.volume.has_value()) continue;
     proto::Volume* const volume = p->mutable_volume();
     volume->set_id(partition.volume->id.ToString());
@@ -74,6 +77,9 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
     volume->set_label(partition.volume->label);
     volume->set_health(static_cast<proto::VolumeHealth>(partition.volume->health));
     volume->set_dirty(partition.volume->dirty);
+    volume->set_file_system_bytes(partition.volume->file_system_bytes);
+    volume->set_read_only(partition.volume->read_only);
+    volume->set_allocation_unit_bytes(partition.volume->allocation_unit_bytes);
     for (const std::string& folder : partition.volume->stale_folders) {
       volume->add_stale_folder(folder);
     }
@@ -236,6 +242,8 @@ proto::Node StateToProto(const NodeState& state) {
     out->set_times(rule.times);
     out->set_latency_ms(Milliseconds(rule.latency));
     out->set_stuck(rule.stuck);
+    out->set_goes_on(rule.goes_on);
+    out->set_objects(static_cast<proto::AnsweredObjects>(rule.objects));
     if (rule.code != absl::StatusCode::kOk) out->set_code(absl::StatusCodeToString(rule.code));
     WriteError(rule.error, out->mutable_error());
   }

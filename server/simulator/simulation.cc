@@ -34,11 +34,12 @@ absl::StatusOr<std::unique_ptr<Machine>> Load(const std::string& scenario) {
 
 }  // namespace
 
-absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario) {
+absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario,
+                                          std::function<void(absl::string_view)> warn) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Machine> loaded, Load(scenario));
   const std::shared_ptr<Machine> machine = std::move(loaded);
   Simulation simulation;
-  simulation.machine = Opened(machine);
+  simulation.machine = Opened(machine, std::move(warn));
   simulation.services.push_back({.pipe_name = "csi-proxy-admin",
                                  .full_name = machine::simulated::kAdminServiceName,
                                  .service = machine::simulated::NewAdminService(machine)});

@@ -21,7 +21,15 @@ namespace csi_proxy::machine::simulated {
 
 enum class PartitionStyle { kRaw, kMbr, kGpt };
 
-enum class PartitionType { kBasic, kMicrosoftReserved, kEfiSystem, kLinux, kLdmMetadata, kLdmData };
+enum class PartitionType {
+  kBasic,
+  kMicrosoftReserved,
+  kEfiSystem,
+  kLinux,
+  kLdmMetadata,
+  kLdmData,
+  kRecovery
+};
 
 struct Volume {
   VolumeId id;
@@ -36,6 +44,12 @@ struct Volume {
   bool dirty = false;
   // The folders at which only the mount manager says that it is mounted.
   std::vector<std::string> stale_folders = {};
+  // The size of the file system; 0: that of the partition.
+  uint64_t file_system_bytes = 0;
+  // An attribute of the volume, whatever the disk's flag says.
+  bool read_only = false;
+  // 0: the default, 4096.
+  uint32_t allocation_unit_bytes = 0;
 };
 
 // The facts that MSFT_Disk tells of a disk and on which nothing else of the node depends, with its
@@ -77,6 +91,8 @@ struct DiskPartition {
   // The file system was mounted while the disk was read-only, and takes no writes until it is
   // mounted anew.
   bool mounted_read_only = false;
+  // The firmware starts Windows from it; of an MBR disk.
+  bool active = false;
 };
 
 // Bytes that lie on a disk, from its `offset_bytes` on, written by whoever used it before.
@@ -97,6 +113,8 @@ struct Disk {
   std::optional<WindowsError> page83_error;
   std::string serial_number;
   PartitionStyle style = PartitionStyle::kRaw;
+  // The size of a logical sector, 512 or 4096.
+  uint32_t sector_bytes = 512;
   bool online = true;
   bool read_only = false;
   // Attached, but not visible before the next rescan.
@@ -210,6 +228,9 @@ struct Service {
   absl::Time pending_until = absl::InfiniteFuture();
 };
 
+// The objects in the answer of a query of WMI.
+enum class AnsweredObjects { kAll, kNone, kEachTwice };
+
 // One entry of the table that each rpc and each call of the machine consults first.
 struct FaultRule {
   // `volume.FormatVolume`, `volume.*`, `*`, or as `win32.Flush` (see Operations()).
@@ -224,6 +245,9 @@ struct FaultRule {
   // The operation never returns, as one that waits in the kernel for a dead disk: neither the end
   // of the call nor that of the node does anything about it, only that of the process.
   bool stuck = false;
+  // A method of WMI does its work after the latency, though its caller has gone.
+  bool goes_on = false;
+  AnsweredObjects objects = AnsweredObjects::kAll;
   // OK: only the latency applies.
   absl::StatusCode code = absl::StatusCode::kOk;
   WindowsError error;

@@ -35,9 +35,15 @@ constexpr absl::string_view kDeviceSuffix = "#{53f56307-b6bf-11d0-94f2-00a0c91ef
 uint64_t AlignUp(uint64_t value) { return (value + kMiB - 1) / kMiB * kMiB; }
 uint64_t AlignDown(uint64_t value) { return value / kMiB * kMiB; }
 
-// The first byte no partition may use.
+// The first byte no partition may use. An MBR counts sectors in 32 bits, so the space behind the
+// first 2 TiB of 512-byte sectors is lost
+// (learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/support-for-hard-disks-exceeding-2-tb).
 uint64_t UsableEnd(const Disk& disk) {
-  return disk.size_bytes > kDiskMargin ? AlignDown(disk.size_bytes - kDiskMargin) : 0;
+  uint64_t size = disk.size_bytes;
+  if (disk.style == PartitionStyle::kMbr) {
+    size = std::min(size, (uint64_t{1} << 32) * disk.sector_bytes);
+  }
+  return size > kDiskMargin ? AlignDown(size - kDiskMargin) : 0;
 }
 
 // Returns the end of the space behind `offset` that no partition uses.
@@ -106,19 +112,24 @@ std::optional<uint32_t> DiskNumberIn(absl::string_view text) {
   return number;
 }
 
+uint64_t FileSystemBytes(const DiskPartition& partition) {
+  const uint64_t size = partition.volume->file_system_bytes;
+  return size != 0 ? size : partition.size_bytes;
+}
+
 uint64_t UsedBytes(const DiskPartition& partition) {
   const Tree& tree = partition.volume->tree;
-  return OwnBytes(partition.size_bytes) + tree.size() * kEntryBytes + tree.file_bytes();
+  return OwnBytes(FileSystemBytes(partition)) + tree.size() * kEntryBytes + tree.file_bytes();
 }
 
 bool IsWriteProtected(const VolumePlace& place) {
-  return place.disk->read_only || place.partition->mounted_read_only;
+  return place.disk->read_only || place.partition->mounted_read_only || place.volume->read_only;
 }
 
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation) {
   if (IsWriteProtected(place)) return Failure(operation, win32_error::kWriteProtect);
   const uint64_t used = UsedBytes(*place.partition) + kEntryBytes;
-  const uint64_t size = place.partition->size_bytes;
+  const uint64_t size = FileSystemBytes(*place.partition);
   if (used > size || bytes > size - used || Tree::RoundedSize(bytes) > size - used) {
     return Failure(operation, win32_error::kDiskFull);
   }
@@ -276,6 +287,8 @@ absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
   place.volume->label = options.label;
   place.volume->health = 0;
   place.volume->dirty = false;
+  place.volume->file_system_bytes = 0;
+  place.volume->allocation_unit_bytes = unit;
   EraseForeign(*place.disk, place.partition->offset_bytes, place.partition->size_bytes);
   return absl::OkStatus();
 }
@@ -290,6 +303,11 @@ SupportedSize GetSupportedSize(const NodeState& state, const VolumePlace& place)
                                   std::max(AlignUp(UsedBytes(partition)), kMinPartitionBytes));
   uint64_t end = FreeUntil(*place.disk, partition.offset_bytes + partition.size_bytes);
   end -= std::min(end, state.behaviour.resize_reserve_bytes);
+  // learn.microsoft.com/windows-server/storage/file-server/ntfs-overview
+  if (place.volume->file_system == "NTFS") {
+    const uint64_t unit = std::max<uint64_t>(place.volume->allocation_unit_bytes, 4096);
+    end = std::min(end, partition.offset_bytes + AlignDown(((uint64_t{1} << 32) - 1) * unit));
+  }
   size.max_bytes = std::max(partition.size_bytes,
                             end > partition.offset_bytes ? end - partition.offset_bytes : 0);
   return size;
@@ -298,8 +316,10 @@ SupportedSize GetSupportedSize(const NodeState& state, const VolumePlace& place)
 absl::Status Resize(const NodeState& state, const VolumePlace& place, uint64_t size_bytes) {
   const std::string operation = absl::StrCat("resizing volume ", place.volume->id.ToString());
   ABSL_RETURN_IF_ERROR(CheckDiskWritable(*place.disk, operation));
+  // "The resize operation is supported only on NTFS-formatted partitions and RAW partitions"
+  // (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize).
   const std::string& file_system = place.volume->file_system;
-  if (file_system == "FAT32" || file_system == "exFAT") {
+  if (!file_system.empty() && file_system != "NTFS") {
     return Failure(operation, kStorageUnknownFileSystem);
   }
   const SupportedSize supported = GetSupportedSize(state, place);
@@ -307,6 +327,20 @@ absl::Status Resize(const NodeState& state, const VolumePlace& place, uint64_t s
     return Failure(operation, kStorageSizeNotSupported);
   }
   place.partition->size_bytes = size_bytes;
+  place.volume->file_system_bytes = 0;
+  return absl::OkStatus();
+}
+
+absl::Status ExtendFileSystem(const VolumePlace& place, uint64_t size_bytes) {
+  const std::string operation = absl::StrCat("extending volume ", place.volume->id.ToString());
+  if (IsWriteProtected(place)) return Failure(operation, win32_error::kWriteProtect);
+  if (place.volume->file_system != "NTFS" && place.volume->file_system != "ReFS") {
+    return Failure(operation, win32_error::kInvalidFunction);
+  }
+  if (size_bytes <= FileSystemBytes(*place.partition) || size_bytes > place.partition->size_bytes) {
+    return Failure(operation, win32_error::kInvalidParameter);
+  }
+  place.volume->file_system_bytes = size_bytes == place.partition->size_bytes ? 0 : size_bytes;
   return absl::OkStatus();
 }
 

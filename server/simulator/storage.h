@@ -70,6 +70,9 @@ size_t CountDevices(NodeState& state);
 // The time at which the next one comes by itself; the infinite future when none will.
 absl::Time NextArrival(const NodeState& state);
 
+// The size of the file system of a formatted volume.
+uint64_t FileSystemBytes(const DiskPartition& partition);
+
 // The bytes that a formatted volume uses: its file system's own structures, 1 KiB for each entry,
 // and the files in whole clusters.
 uint64_t UsedBytes(const DiskPartition& partition);
@@ -137,6 +140,8 @@ struct SupportedSize {
 absl::Status Format(const VolumePlace& place, const FormatOptions& options);
 SupportedSize GetSupportedSize(const NodeState& state, const VolumePlace& place);
 absl::Status Resize(const NodeState& state, const VolumePlace& place, uint64_t size_bytes);
+// Extends a file system within its partition.
+absl::Status ExtendFileSystem(const VolumePlace& place, uint64_t size_bytes);
 
 // A volume id that is a function of where and as what number the volume is made.
 VolumeId MakeVolumeId(NodeState& state, const Disk& disk, uint32_t partition_number);

@@ -68,5 +68,6 @@ inline constexpr uint32_t kCacheOutOfDate = 40003;
 inline constexpr uint32_t kNotInCache = 40006;
 inline constexpr uint32_t kAlreadyInitialized = 41001;
 inline constexpr uint32_t kAccessPathInUse = 42002;
+inline constexpr uint32_t kUnknownFileSystem = 42009;
 
 }  // namespace csi_proxy::cim

@@ -136,22 +136,49 @@ Answer UpdateDriveSize(const Request& request) {
   return Bytes(24);  // DISK_GEOMETRY, which the product does not read
 }
 
+// GPT_BASIC_DATA_ATTRIBUTE_READ_ONLY
+// (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
+constexpr uint64_t kGptReadOnly = 0x1000000000000000;
+
+// The GUID of a partition's type in the order of its bytes; zero for one that the product does not
+// tell from others.
+std::array<uint8_t, 16> GptTypeBytes(PartitionType type) {
+  switch (type) {
+    case PartitionType::kBasic:
+      return {0xA2, 0xA0, 0xD0, 0xEB, 0xE5, 0xB9, 0x33, 0x44,
+              0x87, 0xC0, 0x68, 0xB6, 0xB7, 0x26, 0x99, 0xC7};
+    case PartitionType::kLdmMetadata:
+      return {0xAA, 0xC8, 0x08, 0x58, 0x8F, 0x7E, 0xE0, 0x42,
+              0x85, 0xD2, 0xE1, 0xE9, 0x04, 0x34, 0xCF, 0xB3};
+    case PartitionType::kLdmData:
+      return {0xA0, 0x60, 0x9B, 0xAF, 0x31, 0x14, 0x62, 0x4F,
+              0xBC, 0x68, 0x33, 0x11, 0x71, 0x4A, 0x69, 0xAD};
+    default:
+      return {};
+  }
+}
+
 Answer GetDriveLayout(const Request& request) {
-  constexpr std::array<uint8_t, 16> kBasicData = {0xA2, 0xA0, 0xD0, 0xEB, 0xE5, 0xB9, 0x33, 0x44,
-                                                  0x87, 0xC0, 0x68, 0xB6, 0xB7, 0x26, 0x99, 0xC7};
   constexpr uint8_t kMbrIfs = 7;
+  constexpr uint8_t kMbrLinux = 0x83;
+  constexpr uint8_t kMbrLdm = 0x42;
   const Disk& disk = *request.device.disk;
   std::vector<machine::PartitionDescription> partitions;
   for (const DiskPartition& partition : disk.partitions) {
     machine::PartitionDescription& description = partitions.emplace_back();
+    const bool is_basic = partition.type == PartitionType::kBasic;
+    const bool is_dynamic =
+        partition.type == PartitionType::kLdmMetadata || partition.type == PartitionType::kLdmData;
     description.number = partition.number;
     description.offset = partition.offset_bytes;
     description.length = partition.size_bytes;
-    if (partition.type == PartitionType::kBasic) {
-      description.gpt_type = kBasicData;
-      description.mbr_type = kMbrIfs;
-      description.mbr_recognised = true;
+    description.gpt_type = GptTypeBytes(partition.type);
+    if (partition.volume.has_value() && partition.volume->read_only) {
+      description.gpt_attributes = kGptReadOnly;
     }
+    description.mbr_type = is_basic ? kMbrIfs : is_dynamic ? kMbrLdm : kMbrLinux;
+    description.mbr_recognised = is_basic;
+    description.mbr_active = partition.active;
   }
   switch (disk.style) {
     case PartitionStyle::kRaw:
@@ -167,6 +194,16 @@ Answer GetDriveLayout(const Request& request) {
 // As the file systems of Windows do, at once and whoever has files open.
 Answer DismountVolume(const Request& request) {
   Remount(*request.device.place);
+  return Bytes();
+}
+
+// The new size is in sectors
+// (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_extend_volume).
+Answer ExtendVolume(const Request& request) {
+  const auto sectors = machine::ParseExtendVolume(request.input);
+  if (!sectors.ok()) return Failure(request.operation, win32_error::kInvalidParameter);
+  ABSL_RETURN_IF_ERROR(
+      ExtendFileSystem(*request.device.place, *sectors * request.device.disk->sector_bytes));
   return Bytes();
 }
 
@@ -221,6 +258,7 @@ constexpr ControlCode kControlCodes[] = {
     {machine::control::kGetDriveLayout, true, false, GetDriveLayout},
     {machine::control::kIsVolumeDirty, false, true, IsVolumeDirty},
     {machine::control::kDismountVolume, false, true, DismountVolume},
+    {machine::control::kExtendVolume, false, true, ExtendVolume},
     {machine::control::kGetDiskAttributes, true, false, GetDiskAttributes},
     {machine::control::kSetDiskAttributes, true, false, SetDiskAttributes},
     {machine::control::kGetVolumeDiskExtents, false, true, GetVolumeDiskExtents},
@@ -271,10 +309,10 @@ absl::StatusOr<Device> Open(NodeState& state, const std::string& device,
 
 absl::StatusOr<Bytes> ReadDevice(NodeState& state, const std::string& device, uint64_t offset,
                                  size_t size) {
-  constexpr uint64_t kSectorBytes = 512;
   const std::string operation = absl::StrCat("reading ", device);
   ABSL_ASSIGN_OR_RETURN(const Device opened, Open(state, device, operation));
-  if (offset % kSectorBytes != 0 || size % kSectorBytes != 0) {
+  const uint64_t sector = opened.disk->sector_bytes;
+  if (offset % sector != 0 || size % sector != 0) {
     return Failure(operation, win32_error::kInvalidParameter);
   }
   // Nobody has written down that an offline disk can be read.

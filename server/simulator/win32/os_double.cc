@@ -200,7 +200,8 @@ class OsDouble final : public machine::Os {
       ABSL_ASSIGN_OR_RETURN(
           const VolumePlace place,
           FindRoot(state, volume, absl::StrCat("asking for the file system of ", volume)));
-      return FileSystem{place.volume->file_system, place.partition->mounted_read_only};
+      return FileSystem{place.volume->file_system,
+                        place.partition->mounted_read_only || place.volume->read_only};
     });
   }
 
@@ -210,7 +211,7 @@ class OsDouble final : public machine::Os {
       const std::string operation = absl::StrCat("measuring ", volume);
       if (IsUnc(volume)) return GetServerSpace(state, volume, operation);
       ABSL_ASSIGN_OR_RETURN(const VolumePlace place, FindRoot(state, volume, operation));
-      const uint64_t total = place.partition->size_bytes;
+      const uint64_t total = FileSystemBytes(*place.partition);
       const uint64_t free = total - std::min(total, UsedBytes(*place.partition));
       return VolumeSpace{total, free, free};
     });

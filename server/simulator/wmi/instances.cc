@@ -106,17 +106,24 @@ Objects Bioses(NodeState& state) {
                                     {"Version", Value::String("SIM - 1")}})};
 }
 
-bool IsServed(NodeState& state, const Class& of) {
-  if (!absl::StartsWith(of.name, "MSFT_iSCSI")) return true;
-  const Service* const initiator = FindService(state, "MSiSCSI");
-  return initiator == nullptr || initiator->state == ServiceState::kRunning;
+const char* StoppedService(NodeState& state, const Class& of) {
+  if (absl::StartsWith(of.name, "MSFT_iSCSI")) {
+    const Service* const initiator = FindService(state, "MSiSCSI");
+    return initiator == nullptr || initiator->state == ServiceState::kRunning ? nullptr : "MSiSCSI";
+  }
+  // WMI starts this one when it is asked, unless it may not.
+  if (of.space != cim::Namespace::kStorage) return nullptr;
+  const Service* const provider = FindService(state, "smphost");
+  const bool is_disabled = provider != nullptr && provider->state != ServiceState::kRunning &&
+                           provider->start_type == ServiceStartType::kDisabled;
+  return is_disabled ? "smphost" : nullptr;
 }
 
 Objects Instances(NodeState& state, const Class& of, const Wanted& wanted) {
   const auto* const source =
       std::find_if(std::begin(kSources), std::end(kSources),
                    [&](const Source& one) { return one.class_name == absl::string_view(of.name); });
-  if (source == std::end(kSources) || !IsServed(state, of)) return {};
+  if (source == std::end(kSources) || StoppedService(state, of) != nullptr) return {};
   return source->list != nullptr ? source->list(state) : source->list_wanted(state, wanted);
 }
 

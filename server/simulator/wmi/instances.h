@@ -12,10 +12,10 @@
 
 namespace csi_proxy::machine::simulated::wmi {
 
-// Returns whether a class answers for what the node has: those of iSCSI do so while the service
-// MSiSCSI runs, or on a node whose scenario has no such service. Else they have no instances, and
-// their methods fail.
-bool IsServed(NodeState& state, const Class& of);
+// Returns the service without which a class has no instances and its methods fail, if the node has
+// that service and it does not run: MSiSCSI for the classes of iSCSI, for the other classes of
+// storage smphost, which WMI starts unless it is disabled. Null if the class answers.
+const char* StoppedService(NodeState& state, const Class& of);
 
 // The instances of a class or association that there are now: disks that Windows sees, volumes that
 // have arrived and whose disk is online, portals that are registered. Those that are not equal to

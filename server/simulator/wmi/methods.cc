@@ -60,10 +60,10 @@ absl::Status CheckArguments(const Method& method, const cim::Arguments& in,
 }
 
 Outcome CallMethod(const Call& call) {
-  if (!IsServed(call.state, call.of)) {
+  if (const char* const service = StoppedService(call.state, call.of); service != nullptr) {
     return Win32Failure(win32_error::kServiceNotActive,
                         absl::StrCat(call.of.name, ".", call.method.name),
-                        "the service MSiSCSI does not run");
+                        absl::StrCat("the service ", service, " does not run"));
   }
   for (const auto methods : {StorageMethods(), SmbMethods(), IscsiMethods(), ServiceMethods()}) {
     for (const Implementation& one : methods) {

@@ -85,6 +85,7 @@ std::vector<Class> StorageClasses() {
         Instance("Offline", {ExtendedStatus()}),
         Instance("SetAttributes", {In("IsReadOnly", kBoolean), In("Signature", kUint32),
                                    In("Guid", kString), ExtendedStatus()}),
+        // As the layer above the providers shows it; their own MOF has Sanitize for RunAsJob.
         Instance("Clear", {In("RemoveData", kBoolean), In("RemoveOEM", kBoolean),
                            In("ZeroOutEntireDisk", kBoolean), In("RunAsJob", kBoolean),
                            StorageJob(), ExtendedStatus()})},
@@ -106,7 +107,8 @@ std::vector<Class> StorageClasses() {
         {"IsOffline", kBoolean},
         {"IsSystem", kBoolean},
         {"IsBoot", kBoolean},
-        {"IsHidden", kBoolean}},
+        {"IsHidden", kBoolean},
+        {"IsActive", kBoolean}},
        {Instance("Online", {ExtendedStatus()}), Instance("Offline", {ExtendedStatus()}),
         Instance("GetSupportedSize",
                  {Out("SizeMin", kUint64), Out("SizeMax", kUint64), ExtendedStatus()}),

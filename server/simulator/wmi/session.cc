@@ -115,7 +115,8 @@ absl::StatusOr<std::vector<cim::Object>> SimulatedSession::DoQuery(const CallCon
 
 SimulatedSession::Found SimulatedSession::Run(const CallContext& context, const Select& select) {
   const std::string operation = QueryOperation(*select.of);
-  Found found = core_.Run(context, operation, ResourceOf(select), [&](NodeState& state) -> Found {
+  Core::FaultEffects effects;
+  const auto list = [&](NodeState& state) -> Found {
     std::vector<cim::Object> objects;
     for (cim::Object& object : Instances(state, *select.of, WantedBy(select))) {
       const bool matches =
@@ -124,7 +125,13 @@ SimulatedSession::Found SimulatedSession::Run(const CallContext& context, const 
       if (matches) objects.push_back(Projected(std::move(object), select));
     }
     return objects;
-  });
+  };
+  Found found = core_.Run(context, operation, ResourceOf(select), list, &effects);
+  if (found.ok() && effects.objects == AnsweredObjects::kNone) found->clear();
+  if (found.ok() && effects.objects == AnsweredObjects::kEachTwice) {
+    const std::vector<cim::Object> others = *found;
+    found->insert(found->end(), others.begin(), others.end());
+  }
   return Counted(operation, std::move(found));
 }
 
@@ -179,16 +186,32 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
   const absl::Status valid = CheckArguments(*method, arguments, operation);
   if (!valid.ok()) return valid;
   bool ran = false;
-  const Result result =
-      core_.Run(context, operation, on_class ? ResourceOf(*path.of, arguments) : ResourceAt(path),
-                [&](NodeState& state) -> Result {
-                  ran = true;
-                  ABSL_ASSIGN_OR_RETURN(const cim::Object self,
-                                        on_class ? cim::Object() : FindInstance(state, path));
-                  Result answer = CallMethod({state, *path.of, *method, self, arguments});
-                  if (answer.ok()) Spoil(state.behaviour.out_parameters, *method, &*answer);
-                  return answer;
-                });
+  // Holds copies, as it may run when the caller has gone.
+  const auto run = [path, method, on_class, arguments](NodeState& state) -> Result {
+    ABSL_ASSIGN_OR_RETURN(const cim::Object self,
+                          on_class ? cim::Object() : FindInstance(state, path));
+    Result answer = CallMethod({state, *path.of, *method, self, arguments});
+    if (answer.ok()) Spoil(state.behaviour.out_parameters, *method, &*answer);
+    return answer;
+  };
+  Core::FaultEffects effects;
+  const Result result = core_.Run(
+      context, operation, on_class ? ResourceOf(*path.of, arguments) : ResourceAt(path),
+      [&](NodeState& state) {
+        ran = true;
+        return run(state);
+      },
+      &effects);
+  if (!ran && !context.Check().ok() && effects.goes_on_at != absl::InfiniteFuture()) {
+    // Windows locks the object from the beginning: what another call did to it meanwhile, it would
+    // not have done.
+    const auto self = core_.Change([&](NodeState& state) { return FindInstance(state, path); });
+    core_.Later(effects.goes_on_at, [run, path, self](NodeState& state) {
+      const auto now = FindInstance(state, path);
+      const bool is_same = self.ok() && now.ok() && self->properties() == now->properties();
+      if (is_same) (void)run(state);
+    });
+  }
   if (result.ok()) return result;
   // A fault may make the method return an error.
   const uint32_t error = Win32CodeOf(result.status()).value_or(0);

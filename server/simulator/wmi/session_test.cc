@@ -221,6 +221,40 @@ TEST_F(SessionTest, LatencyEndsWithTheCall) {
   EXPECT_THAT(Disk(1).GetUint32("PartitionStyle"), Yields(0U));
 }
 
+TEST_F(SessionTest, AMethodMayGoOnWithoutItsCaller) {
+  for (const bool changed : {false, true}) {
+    node_->Reset();
+    FaultRule rule;
+    rule.operation = "wmi.Invoke/MSFT_Disk.Initialize";
+    rule.times = 1;
+    rule.latency = absl::Milliseconds(60);
+    rule.goes_on = true;
+    ASSERT_THAT(node_->InjectFault(rule), IsOk());
+    const CallContext hurried(absl::Now() + absl::Milliseconds(20), nullptr, nullptr);
+    EXPECT_THAT(session_->Invoke(hurried, kStorage, Disk(1).path(), "Initialize"),
+                HasCode(absl::StatusCode::kDeadlineExceeded));
+    EXPECT_THAT(Disk(1).GetUint32("PartitionStyle"), Yields(0U));
+    if (changed) node_->core()->Change([](NodeState& state) { state.disks[1].read_only = true; });
+    absl::SleepFor(absl::Milliseconds(100));
+    EXPECT_THAT(Disk(1).GetUint32("PartitionStyle"), Yields(changed ? 0U : 2U));
+  }
+}
+
+TEST_F(SessionTest, AQueryMayAnswerWithNothingOrEachTwice) {
+  for (const auto& [objects, count] :
+       {std::pair(AnsweredObjects::kNone, 0u), std::pair(AnsweredObjects::kEachTwice, 2u)}) {
+    FaultRule rule;
+    rule.operation = "wmi.Query/MSFT_Disk";
+    rule.times = 1;
+    rule.objects = objects;
+    ASSERT_THAT(node_->InjectFault(rule), IsOk());
+    const auto found = session_->Query(CallContext(), kStorage,
+                                       Query("MSFT_Disk").Where("Number", Value::Uint32(1)));
+    ASSERT_THAT(found, IsOk());
+    EXPECT_EQ(found->size(), count);
+  }
+}
+
 TEST_F(SessionTest, ACallThatHasEndedDoesNothing) {
   absl::Notification cancelled;
   cancelled.Notify();

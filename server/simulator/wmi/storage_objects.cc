@@ -20,7 +20,10 @@ constexpr char kLinuxData[] = "{0fc63daf-8483-4772-8e79-3d69d8477de4}";
 // (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
 constexpr char kLdmMetadata[] = "{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}";
 constexpr char kLdmData[] = "{af9b60a0-1431-4f62-bc68-3311714a69ad}";
+constexpr char kRecovery[] = "{de94bba4-06d1-4d40-a16a-bfd50179d6ac}";
 constexpr uint16_t kMbrLinux = 0x83;
+// learn.microsoft.com/windows-hardware/manufacture/desktop/configure-biosmbr-based-hard-drive-partitions
+constexpr uint16_t kMbrRecovery = 0x27;
 constexpr uint16_t kMbrLdm = 0x42;
 
 // UniqueIdFormat of MSFT_Disk.
@@ -64,12 +67,15 @@ const char* GptType(PartitionType type) {
       return kLdmMetadata;
     case PartitionType::kLdmData:
       return kLdmData;
+    case PartitionType::kRecovery:
+      return kRecovery;
   }
   return kBasicData;
 }
 
 uint16_t MbrType(PartitionType type) {
   if (type == PartitionType::kLinux) return kMbrLinux;
+  if (type == PartitionType::kRecovery) return kMbrRecovery;
   return type == PartitionType::kLdmMetadata || type == PartitionType::kLdmData ? kMbrLdm : kMbrIfs;
 }
 
@@ -174,7 +180,7 @@ cim::Object DiskObject(const Disk& disk) {
       {"SerialNumber", TextOrNull(disk.serial_number)},
       {"Size", Value::Uint64(disk.size_bytes)},
       {"AllocatedSize", Value::Uint64(allocated)},
-      {"LogicalSectorSize", Value::Uint32(kSectorBytes)},
+      {"LogicalSectorSize", Value::Uint32(disk.sector_bytes)},
       {"NumberOfPartitions", Value::Uint32(static_cast<uint32_t>(disk.partitions.size()))},
       {"HealthStatus", Value::Uint16(disk.facts.health)},
       {"BusType", Value::Uint16(disk.facts.bus_type)},
@@ -230,11 +236,13 @@ cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartit
       {"OperationalStatus", Value::Uint16(is_online ? kPartitionOnline : kPartitionOffline)},
       {"Offset", Value::Uint64(partition.offset_bytes)},
       {"Size", Value::Uint64(partition.size_bytes)},
-      {"IsReadOnly", Value::Boolean(disk.read_only)},
+      {"IsReadOnly", Value::Boolean(disk.read_only ||
+                                    (partition.volume.has_value() && partition.volume->read_only))},
       {"IsOffline", Value::Boolean(!is_online)},
-      {"IsSystem", Value::Boolean(partition.type == PartitionType::kEfiSystem)},
+      {"IsSystem", Value::Boolean(partition.type == PartitionType::kEfiSystem && IsSystem(disk))},
       {"IsBoot", Value::Boolean(is_system)},
       {"IsHidden", Value::Boolean(false)},
+      {"IsActive", Value::Boolean(partition.active)},
       {is_gpt ? "GptType" : "MbrType",
        is_gpt ? Value::String(GptType(partition.type)) : Value::Uint16(MbrType(partition.type))},
   };
@@ -250,7 +258,7 @@ cim::Object VolumeObject(const VolumePlace& place) {
   const std::string id = volume.id.ToString();
   const bool formatted = !volume.file_system.empty();
   // This is the size of the file system, so 0 if there is none.
-  const uint64_t size = formatted ? place.partition->size_bytes : 0;
+  const uint64_t size = formatted ? FileSystemBytes(*place.partition) : 0;
   return MakeObject(
       "MSFT_Volume",
       {
@@ -265,7 +273,8 @@ cim::Object VolumeObject(const VolumePlace& place) {
           {"FileSystemLabel", Value::String(volume.label)},
           {"Size", Value::Uint64(size)},
           {"SizeRemaining", Value::Uint64(formatted ? size - UsedBytes(*place.partition) : 0)},
-          {"AllocationUnitSize", Value::Uint32(formatted ? kClusterBytes : 0)},
+          {"AllocationUnitSize",
+           Value::Uint32(formatted ? std::max(volume.allocation_unit_bytes, kClusterBytes) : 0)},
           {"DriveType", Value::Uint32(kFixedDrive)},
       });
 }
