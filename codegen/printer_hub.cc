@@ -170,17 +170,21 @@ void PrintAudited(const Group& group, pb::io::Printer& printer) {
       "  Audited(Service* service, AuditLog* log) : service_(service), log_(log) {}\n");
   for (int i = 0; i < group.service->method_count(); ++i) {
     const pb::MethodDescriptor& method = *group.service->method(i);
-    const Vars vars = {{"method", method.name()},
+    const Vars vars = {{"group", group.name},
+                       {"method", method.name()},
                        {"request", method.input_type()->name()},
                        {"response", method.output_type()->name()}};
     printer.Print(vars,
                   "\n  absl::StatusOr<$response$> $method$(\n"
                   "      const CallContext& context, const $request$& request) override {\n");
     printer.Print(vars, Reads(method)
-                            ? "    return service_->$method$(context, request);\n  }\n"
+                            ? "    const RunningCall running(\"$group$.$method$\");\n"
+                              "    return service_->$method$(context, request);\n  }\n"
                             : "    const absl::Time start = absl::Now();\n"
+                              "    std::string subject = Describe(request);\n"
+                              "    const RunningCall running(\"$group$.$method$\", subject);\n"
                               "    auto response = service_->$method$(context, request);\n"
-                              "    log_->Record({\"$method$\", Describe(request), context,\n"
+                              "    log_->Record({\"$method$\", std::move(subject), context,\n"
                               "                  response.status(), absl::Now() - start});\n"
                               "    return response;\n  }\n");
   }
@@ -319,7 +323,8 @@ void PrintHubSource(const Group& group, pb::io::Printer& printer) {
                 "#include \"csi_proxy/$group$/hub.h\"\n\n"
                 "#include \"csi_proxy/$group$/audited.h\"\n"
                 "#include \"absl/strings/str_cat.h\"\n#include \"absl/time/clock.h\"\n"
-                "#include \"codegen/runtime/convert_runtime.h\"\n");
+                "#include \"codegen/runtime/convert_runtime.h\"\n"
+                "#include \"server/base/running_calls.h\"\n");
   const std::vector<const pb::Descriptor*> messages = InDependencyOrder(*group.hub);
   if (std::any_of(messages.begin(), messages.end(),
                   [](const pb::Descriptor* message) { return HoldsSecrets(*message); })) {

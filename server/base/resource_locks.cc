@@ -1,25 +1,55 @@
 #include "server/base/resource_locks.h"
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
 #include "server/base/turn_queue.h"
 
 namespace csi_proxy {
+namespace {
+
+// The same call with time left to send the answer, which names the holder: a client whose deadline
+// has passed does not read it.
+CallContext LeavingTime(const CallContext& context) {
+  constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
+  const absl::Duration left = context.deadline() - absl::Now();
+  return context.NoLaterThan(context.deadline() - std::min(left / 10, kForTheAnswer));
+}
+
+std::string Age(absl::Time since) {
+  return absl::FormatDuration(absl::Trunc(absl::Now() - since, absl::Milliseconds(100)));
+}
+
+}  // namespace
 
 struct ResourceLocks::State {
   mutable std::mutex mutex;
-  // The held names, each with its waiters. Guarded by `mutex`.
-  std::unordered_map<std::string, TurnQueue> held;
+  struct Held {
+    TurnQueue waiters;
+    // The rpc that holds the name, "" for none, and since when.
+    const char* rpc = "";
+    absl::Time since;
+
+    void Take() {
+      rpc = RunningCall::OfThisThread();
+      since = absl::Now();
+    }
+  };
+  // By name. Guarded by `mutex`.
+  std::unordered_map<std::string, Held> held;
 
   // Passes `name` to its first waiter, or erases it if there is none.
   void Release(const std::string& name) {
     std::lock_guard lock(mutex);
     const auto entry = held.find(name);
-    if (!entry->second.Pass()) held.erase(entry);
+    if (!entry->second.waiters.Pass()) held.erase(entry);
   }
 };
 
@@ -42,16 +72,25 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireHere(const CallContext
   std::string key(name);
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->held.try_emplace(key).second) return Lock(state_.get(), std::move(key));
+    if (const auto [entry, is_free] = state_->held.try_emplace(key); is_free) {
+      entry->second.Take();
+      return Lock(state_.get(), std::move(key));
+    }
   }
   const YieldSlot yielded(context);
   std::unique_lock lock(state_->mutex);
   const auto [entry, is_free] = state_->held.try_emplace(key);
-  if (is_free) return Lock(state_.get(), std::move(key));
-  if (absl::Status status = entry->second.Wait(context, lock); !status.ok()) {
-    return absl::Status(status.code(),
-                        absl::StrCat(status.message(), " while another call holds ", name));
+  if (!is_free) {
+    const absl::Status status = entry->second.waiters.Wait(LeavingTime(context), lock);
+    if (!status.ok()) {
+      const State::Held& held = entry->second;
+      const std::string holder =
+          *held.rpc == 0 ? "" : absl::StrCat(": ", held.rpc, ", for ", Age(held.since));
+      return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                      " while another call holds ", name, holder));
+    }
   }
+  entry->second.Take();
   return Lock(state_.get(), std::move(key));
 }
 

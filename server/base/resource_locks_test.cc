@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/running_calls.h"
 
 namespace csi_proxy {
 namespace {
@@ -24,6 +26,22 @@ TEST(ResourceLocksTest, OneHolderANameAndAnyNumberOfNames) {
   const auto again = locks.Acquire(soon, "disk/1");
   EXPECT_EQ(again.status(), absl::DeadlineExceededError(
                                 "the call's deadline has passed while another call holds disk/1"));
+}
+
+TEST(ResourceLocksTest, ACallThatWaitsInVainLearnsOfTheHolder) {
+  ResourceLocks locks;
+  const RunningCall running("volume.UnmountVolume", "volume_id=1");
+  const auto held = locks.Acquire(CallContext(), "disk/1");
+  ASSERT_TRUE(held.ok());
+  // The answer comes while the client still reads it.
+  const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(200));
+  const absl::Status late = locks.Acquire(soon, "disk/1").status();
+  EXPECT_TRUE(soon.Check().ok());
+  EXPECT_THAT(std::string(late.message()),
+              testing::HasSubstr("another call holds disk/1: volume.UnmountVolume, for "));
+  ASSERT_EQ(RunningCall::OlderThan(absl::Milliseconds(100)).size(), 1u);
+  EXPECT_EQ(RunningCall::OlderThan(absl::Milliseconds(100))[0].subject, "volume_id=1");
+  EXPECT_TRUE(RunningCall::OlderThan(absl::Minutes(1)).empty());
 }
 
 TEST(ResourceLocksTest, ACallThatWaitsYieldsItsSlot) {

@@ -61,6 +61,8 @@ inline constexpr uint32_t kNotAReparsePoint = 4390;
 inline constexpr uint32_t kInvalidReparseData = 4392;
 inline constexpr uint32_t kReparseTagMismatch = 4394;
 inline constexpr uint32_t kReparsePointEncountered = 4395;
+// FVE_E_LOCKED_VOLUME.
+inline constexpr uint32_t kBitLockerLocked = 0x80310000;
 }  // namespace win32_error
 
 // Returns Windows' English text for `code` without the period, `The network name cannot be found`,
@@ -71,8 +73,8 @@ absl::string_view Win32Words(uint32_t code);
 // `code` is not in the table. For callers that cannot use win32::ErrorText().
 std::string Win32Text(uint32_t code);
 
-// Returns an error with `message`, the code's status code of refusals.h (INTERNAL if it has none) and
-// its advice; OK for 0. Win32CodeOf() of the status returns `code`.
+// Returns an error with `message`, the code's status code of refusals.h (INTERNAL if it has none)
+// and its advice; OK for 0. Win32CodeOf() of the status returns `code`.
 absl::Status Win32Status(uint32_t code, absl::string_view message);
 
 // Returns the Win32 code of a status that Win32Status() made, else nullopt.

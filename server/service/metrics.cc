@@ -29,6 +29,7 @@
 #include "server/http/http_server.h"
 #include "server/rpc/request_fields.h"
 #include "server/rpc/share.h"
+#include "server/service/long_calls.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::observability {
@@ -197,13 +198,14 @@ class Metrics::Impl {
         }
       }
       if (gauges.formats) {
-        const Formats formats = gauges.formats();
+        const auto formats = gauges.formats();
         add("csi_proxy_formats_running", "Volumes that are being formatted.",
             prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(formats.count));
         add("csi_proxy_format_oldest_seconds",
             "For how long the oldest of the running formats has run; 0 when none runs.",
             prometheus::MetricType::Gauge, nullptr)("", absl::ToDoubleSeconds(formats.oldest));
       }
+      families.push_back(LongCalls());
       const std::optional<Shares> shares = gauges.shares ? gauges.shares() : std::nullopt;
       if (shares.has_value()) {
         const auto mappings =

@@ -12,11 +12,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "server/base/released_names.h"
+#include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
 #include "server/groups/smb/known_shares.h"
 #include "server/rpc/pipe_server.h"
 #include "server/rpc/share.h"
 #include "server/service/call_log.h"
+#include "server/service/long_calls.h"
 #include "server/service/metrics.h"
 
 namespace csi_proxy {
@@ -202,6 +204,8 @@ class Server::Impl {
  private:
   // Destroyed in reverse order: pipes before what their calls use.
   observability::CallLog call_log_{spdlog::get(observability::kCallLogger)};
+  observability::LongCallLog long_calls_{
+      [](absl::string_view line) { spdlog::warn("{}", std::string(line)); }, kLongCall};
   std::unique_ptr<observability::UnknownFieldAudit> unknown_fields_;
   std::unique_ptr<observability::Metrics> metrics_;
   rpc::CallGate gate_;

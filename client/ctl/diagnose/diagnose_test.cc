@@ -218,6 +218,18 @@ TEST_F(DiagnoseTest, FallbacksThatWereTakenAreShownAndAreNoFindings) {
             "nothing found\n");
 }
 
+TEST_F(DiagnoseTest, ACallThatHangsIsFound) {
+  const Diagnosis diagnosis = Look([] {
+    return std::string(
+        "csi_proxy_long_call_seconds{rpc=\"volume.UnmountVolume\",object=\"volume_id=1\"} 75.4\n");
+  });
+  ASSERT_EQ(diagnosis.findings_size(), 1);
+  EXPECT_EQ(diagnosis.findings(0).kind(), "long-calls");
+  EXPECT_EQ(diagnosis.findings(0).where(), "volume.UnmountVolume");
+  EXPECT_EQ(diagnosis.findings(0).what(), "volume_id=1");
+  EXPECT_THAT(diagnosis.findings(0).why(), HasSubstr("75 s"));
+}
+
 TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
   for (const absl::StatusOr<std::string>& answer : std::vector<absl::StatusOr<std::string>>{
            absl::UnavailableError("nobody there"), std::string("<html>")}) {

@@ -1,6 +1,7 @@
 #include "client/ctl/diagnose/look.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -176,6 +177,20 @@ bool IsOfFolder(const std::string& remote_path) {
 
 void LookAtDisks(Rpcs& rpcs, Findings* findings) {
   const Answer answer = Ask(rpcs, "ListDisks", {}, "disks", findings);
+  std::map<std::string, std::vector<std::string>> by_id;
+  for (const Answer& disk : answer.Each("disks")) {
+    if (const std::string id = disk.Text("page83"); !id.empty()) {
+      by_id[id].push_back(absl::StrCat(disk.Number("number")));
+    }
+  }
+  for (const auto& [id, numbers] : by_id) {
+    if (numbers.size() < 2) continue;
+    findings->found.push_back(Make(
+        kDuplicateIds, absl::StrCat("disks ", absl::StrJoin(numbers, ", ")),
+        absl::StrCat("page 83 ", id), "drivers find disks by this identifier",
+        "none: give each LUN an identifier of its own where it is exported; if they are paths to "
+        "one LUN, let MPIO claim it"));
+  }
   for (const Answer& disk : answer.Each("disks")) {
     const std::string number = absl::StrCat(disk.Number("number"));
     const std::string reason = disk.Text("offline_reason");
@@ -314,6 +329,13 @@ void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* 
                                 : absl::StrCat(" at ", UtcText(numbers->started));
   for (const auto& [name, times] : numbers->fallbacks) {
     if (times >= 1) findings->fallbacks[name] = static_cast<uint64_t>(times);
+  }
+  for (const auto& [call, seconds] : numbers->long_calls) {
+    findings->found.push_back(Make(
+        kLongCalls, call.first, call.second,
+        absl::StrCat("has run for ", std::llround(seconds), " s; calls for the same object wait"),
+        "none: what the call waits for (a disk, a server, WMI) must answer; the service's restart "
+        "ends the call"));
   }
   for (const auto& [caller, calls] : numbers->callers) {
     const auto& [image, group, version] = caller;

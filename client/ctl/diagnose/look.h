@@ -25,10 +25,13 @@ inline constexpr char kDanglingLinks[] = "dangling-links";
 inline constexpr char kDisconnectedMappings[] = "disconnected-mappings";
 inline constexpr char kLeakedMappings[] = "leaked-mappings";
 inline constexpr char kDisconnectedLinks[] = "disconnected-links";
+inline constexpr char kDuplicateIds[] = "duplicate-ids";
+inline constexpr char kLongCalls[] = "long-calls";
 inline constexpr char kOldClients[] = "old-clients";
 inline constexpr const char* kKinds[] = {
-    kOfflineDisks,  kReadOnlyDisks,        kCollidingDisks, kUnhealthyVolumes,  kDanglingMounts,
-    kDanglingLinks, kDisconnectedMappings, kLeakedMappings, kDisconnectedLinks, kOldClients};
+    kOfflineDisks,     kReadOnlyDisks,     kCollidingDisks, kDuplicateIds,
+    kUnhealthyVolumes, kDanglingMounts,    kDanglingLinks,  kDisconnectedMappings,
+    kLeakedMappings,   kDisconnectedLinks, kLongCalls,      kOldClients};
 
 // A finding and the call that repairs it. `group` is empty if no call does.
 struct Found {

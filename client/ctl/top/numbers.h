@@ -34,6 +34,8 @@ struct Numbers {
   std::map<std::string, double> in_flight, queued;
   // Keyed by state.
   std::map<std::string, double> connections;
+  // The seconds for which calls have run that hang, by rpc and object.
+  std::map<std::pair<std::string, std::string>, double> long_calls;
   // How often Windows did not do what the service expects, by the name of the fallback.
   std::map<std::string, double> fallbacks;
   // The start time of the service; InfinitePast if the metrics do not contain it.

@@ -86,6 +86,12 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
     // Clamped, because the two numbers are not read at the same moment.
     row->set_running(std::max(0.0, Find(counted.in_flight, group) - row->queued()));
   }
+  for (const auto& [call, seconds] : counted.long_calls) {
+    LongCall* const row = report.add_long_calls();
+    row->set_rpc(call.first);
+    row->set_object(call.second);
+    row->set_seconds(seconds);
+  }
   for (const auto& [client_and_limit, times] : counted.limited) {
     if (!(times > 0)) continue;
     Limit* const row = report.add_limits();
@@ -124,6 +130,12 @@ std::string ToText(const Report& report, int rows) {
     table.push_back({Printable(client.client()), Printable(client.group()),
                      Printable(client.version()), absl::StrCat(client.calls()),
                      Rate(report, client.calls_per_second())});
+  }
+  text += Table(table, rows);
+  table = {{"LONG CALL", "RUNNING FOR", "OBJECT"}};
+  for (const LongCall& call : report.long_calls()) {
+    table.push_back({Printable(call.rpc()), absl::StrFormat("%.0f s", call.seconds()),
+                     Printable(call.object())});
   }
   text += Table(table, rows);
   table = {{"CLIENT", "LIMIT", "TIMES MET"}};

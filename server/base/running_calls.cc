@@ -1,0 +1,66 @@
+#include "server/base/running_calls.h"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace csi_proxy {
+namespace {
+
+constexpr size_t kMaxSubject = 200;
+
+thread_local const char* rpc_of_this_thread = "";
+
+}  // namespace
+
+struct RunningCall::Entry {
+  // In the order of their start. Never destroyed, because calls may outlive the program's statics.
+  struct All {
+    std::mutex mutex;
+    std::list<Entry> entries;
+  };
+  static All& Everything() {
+    static auto* const all = new All;
+    return *all;
+  }
+
+  RunningCallInfo info;
+  std::list<Entry>::iterator place;
+};
+
+RunningCall::RunningCall(const char* rpc, std::string subject)
+    : entry_([&] {
+        subject.resize(std::min(subject.size(), kMaxSubject));
+        Entry::All& all = Entry::Everything();
+        const std::lock_guard lock(all.mutex);
+        Entry& entry = all.entries.emplace_back(Entry{{rpc, std::move(subject), absl::Now()}, {}});
+        entry.place = std::prev(all.entries.end());
+        return &entry;
+      }()),
+      outer_(std::exchange(rpc_of_this_thread, rpc)) {}
+
+RunningCall::~RunningCall() {
+  rpc_of_this_thread = outer_;
+  Entry::All& all = Entry::Everything();
+  const std::lock_guard lock(all.mutex);
+  all.entries.erase(entry_->place);
+}
+
+const char* RunningCall::OfThisThread() { return rpc_of_this_thread; }
+
+std::vector<RunningCallInfo> RunningCall::OlderThan(absl::Duration age) {
+  const absl::Time until = absl::Now() - age;
+  std::vector<RunningCallInfo> calls;
+  Entry::All& all = Entry::Everything();
+  const std::lock_guard lock(all.mutex);
+  for (const Entry& entry : all.entries) {
+    if (entry.info.start > until) break;
+    calls.push_back(entry.info);
+  }
+  return calls;
+}
+
+}  // namespace csi_proxy

@@ -1,0 +1,57 @@
+#include "server/service/long_calls.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/base/running_calls.h"
+
+namespace csi_proxy::observability {
+
+LongCallLog::LongCallLog(std::function<void(absl::string_view)> log, absl::Duration age) {
+  thread_ = std::thread([this, log = std::move(log), age] {
+    // The age at which the log hears of a call again, by the time at which it started.
+    std::map<absl::Time, absl::Duration> next;
+    while (!over_.WaitForNotificationWithTimeout(age / 4)) {
+      std::map<absl::Time, absl::Duration> still;
+      for (const RunningCallInfo& call : RunningCall::OlderThan(age)) {
+        const absl::Duration now = absl::Now() - call.start;
+        absl::Duration due = next.contains(call.start) ? next[call.start] : age;
+        if (now >= due) {
+          log(absl::StrCat(call.rpc, " has run for ",
+                           absl::FormatDuration(absl::Trunc(now, absl::Milliseconds(100))),
+                           call.subject.empty() ? "" : ": ", call.subject));
+          due = 2 * now;
+        }
+        still.emplace(call.start, due);
+      }
+      next = std::move(still);
+    }
+  });
+}
+
+prometheus::MetricFamily LongCalls() {
+  prometheus::MetricFamily family{"csi_proxy_long_call_seconds",
+                                  "The age of calls that have run for a minute, by rpc and object.",
+                                  prometheus::MetricType::Gauge,
+                                  {}};
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const RunningCallInfo& call : RunningCall::OlderThan(kLongCall)) {
+    if (!seen.emplace(call.rpc, call.subject).second) continue;
+    prometheus::ClientMetric metric;
+    metric.label = {{"rpc", call.rpc}, {"object", call.subject}};
+    metric.gauge.value = absl::ToDoubleSeconds(absl::Now() - call.start);
+    family.metric.push_back(std::move(metric));
+  }
+  return family;
+}
+
+LongCallLog::~LongCallLog() {
+  over_.Notify();
+  thread_.join();
+}
+
+}  // namespace csi_proxy::observability
