@@ -16,8 +16,9 @@ namespace client {
 namespace {
 
 absl::StatusOr<OpenedMachine> Open(std::shared_ptr<machine::simulated::Machine> machine,
-                                   const std::string& lock_directory) {
-  OpenedMachine opened = Opened(std::move(machine));
+                                   const std::string& lock_directory, const LogFunction& log) {
+  OpenedMachine opened =
+      Opened(std::move(machine), [log](absl::string_view line) { log(Severity::kWarning, line); });
   if (lock_directory.empty()) return opened;
   absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks(lock_directory);
   if (!locks.ok()) {
@@ -35,13 +36,14 @@ absl::StatusOr<NodeAndMachine> OpenSimulatedNode(NodeOptions options, absl::stri
   NodeAndMachine opened;
   ABSL_ASSIGN_OR_RETURN(
       std::shared_ptr<Node> node,
-      OwnNode::Create(std::move(options), [&](const LogFunction&) -> absl::StatusOr<OpenedMachine> {
-        ABSL_ASSIGN_OR_RETURN(
-            auto machine,
-            machine::simulated::LoadScenario(scenario.empty() ? "default" : scenario, "scenario"));
-        opened.machine = std::move(machine);
-        return Open(opened.machine, lock_directory);
-      }));
+      OwnNode::Create(std::move(options),
+                      [&](const LogFunction& log) -> absl::StatusOr<OpenedMachine> {
+                        ABSL_ASSIGN_OR_RETURN(
+                            auto machine, machine::simulated::LoadScenario(
+                                              scenario.empty() ? "default" : scenario, "scenario"));
+                        opened.machine = std::move(machine);
+                        return Open(opened.machine, lock_directory, log);
+                      }));
   opened.node = std::move(node);
   return opened;
 }

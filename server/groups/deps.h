@@ -28,6 +28,9 @@ struct Deps {
   bool require_privacy = true;
   // Only calls with the credentials of a mapping may use it.
   bool bind_smb_credentials = false;
+  // Calls of the released versions refuse disks and volumes with data that Windows does not
+  // recognise, as the calls of the storage group always do.
+  bool keep_foreign_data = false;
   // The same for all handlers of a node, whose dependencies are copies.
   std::shared_ptr<smb::KnownShares> shares = std::make_shared<smb::KnownShares>();
 };

@@ -160,6 +160,33 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     // A mount that cannot be ended as such is ended by its reparse point.
     {"storage.UnstageTarget", "win32.DeleteMountPoint"},
     {"storage.UnstageVolume", "win32.DeleteMountPoint"},
+    {"volume.UnmountVolume", "win32.DeleteMountPoint"},
+    // A volume is unmounted though it cannot be flushed, or its disk does not go offline.
+    {"storage.UnstageTarget", "win32.Flush"},
+    {"storage.UnstageTarget", "win32.ListMountPoints"},
+    {"storage.UnstageTarget", "win32.ListVolumes"},
+    {"storage.UnstageTarget", "wmi.Associators/*"},
+    {"storage.UnstageTarget", "wmi.Invoke/*"},
+    {"storage.UnstageTarget", "wmi.Query/*"},
+    {"storage.UnstageVolume", "win32.Flush"},
+    {"storage.UnstageVolume", "win32.ListMountPoints"},
+    {"storage.UnstageVolume", "win32.ListVolumes"},
+    {"storage.UnstageVolume", "wmi.Invoke/*"},
+    {"storage.UnstageVolume", "wmi.Query/*"},
+    {"volume.UnmountVolume", "win32.Flush"},
+    // A volume that cannot grow is staged, and a file system need not be extended.
+    {"storage.StageTarget", "win32.GetSpace"},
+    {"storage.StageTarget of a connected one", "win32.GetSpace"},
+    {"storage.StageTarget of a connected one", "wmi.Query/*"},
+    {"storage.StageVolume", "win32.GetSpace"},
+    {"storage.StageVolume", "wmi.Query/*"},
+    {"volume.ResizeVolume", "win32.GetFileSystem"},
+    {"volume.ResizeVolume", "win32.GetSpace"},
+    {"volume.ResizeVolume to the maximum", "win32.GetFileSystem"},
+    {"volume.ResizeVolume to the maximum", "win32.GetSpace"},
+    // A mapping that cannot be removed at once is tried again.
+    {"storage.UnstageShare", "wmi.Invoke/*"},
+    {"storage.UnstageShare", "wmi.Query/*"},
     // A portal that cannot be asked anew may have told of the target before.
     {"storage.StageTarget", "wmi.Invoke/*"},
     {"storage.StageTarget", "wmi.Query/*"},

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
+#include "server/base/win32_error.h"
 #include "server/groups/format_watch.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
@@ -62,7 +63,33 @@ absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const
   return absl::OkStatus();
 }
 
+// A volume whose file system is damaged, or whose decryption has not begun yet, looks like this too
+// (learn.microsoft.com/windows-server/administration/windows-commands/clean).
+absl::Status HoldsData(absl::string_view what, uint32_t disk_number) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      what,
+      " holds data that Windows does not recognise, and is not formatted. It may be a file system "
+      "that Windows cannot read: see the System log of the node, then take disk ",
+      disk_number,
+      " offline and online again. Only if nobody needs the data, wipe the disk: `select disk ",
+      disk_number, "`, `clean all` of diskpart"));
+}
+
 }  // namespace
+
+absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume) {
+  ABSL_ASSIGN_OR_RETURN(const bool blank, deps.host->volume().IsBlank(context, volume));
+  if (blank) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const auto number, deps.host->volume().GetDiskNumber(context, volume));
+  return HoldsData(absl::StrCat("volume ", volume.ToString()), number);
+}
+
+absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number) {
+  ABSL_ASSIGN_OR_RETURN(const auto size, deps.host->disk().GetSize(context, disk_number));
+  ABSL_ASSIGN_OR_RETURN(const auto blank, deps.host->disk().IsBlank(context, disk_number, 0, size));
+  if (blank) return absl::OkStatus();
+  return HoldsData(absl::StrCat("disk ", disk_number), disk_number);
+}
 
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
@@ -120,6 +147,11 @@ absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const V
     return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume.ToString(),
                                                       " has a file system, ", now,
                                                       ", and overwrite is not set"));
+  }
+  if (now.empty() && (erase == Erase::kNothing || deps.keep_foreign_data)) {
+    const absl::Status blank = CheckBlank(deps, context, volume);
+    if (absl::IsFailedPrecondition(blank)) return Prefixed("volume_id", blank);
+    if (!blank.ok()) return blank;
   }
   return Format(deps, context, volume, options);
 }

@@ -22,6 +22,13 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");
 
+// FAILED_PRECONDITION, with the way to get the data back and the way to wipe it, unless the volume
+// reads as zero where file systems, volume managers and encryption write. A volume that was just
+// partitioned does, so no other mark is needed to recognise it after a crash.
+absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume);
+// The same for a whole disk that is online.
+absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number);
+
 // Formats a volume and reports the format to the node's watch. REQUIRES: the caller holds the
 // volume's lock.
 absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
@@ -29,7 +36,7 @@ absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId
 
 // The volumes whose content a format may erase.
 enum class Erase {
-  // None that has a file system.
+  // None that has a file system or other data.
   kNothing,
   // Those that no folder mounts.
   kUnmounted,

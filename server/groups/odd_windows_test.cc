@@ -173,5 +173,18 @@ TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
   EXPECT_FALSE(Mkdir(made).ok());
 }
 
+// MSFT_SoftError_*: what a query could not look at, it does not report as absent.
+TEST_F(OddWindowsTest, AQueryThatCouldNotLookIsNoEmptyAnswer) {
+  for (const uint32_t error : {40001, 40003, 40006}) {
+    Inject("wmi.Query/*", error, 0);
+    EXPECT_FALSE(storage_->ListDisks(context_, {}).ok());
+    EXPECT_FALSE(disk_->ListDiskIDs(context_, {}).ok());
+    EXPECT_FALSE(Partition(1).ok());
+    EXPECT_FALSE(
+        volume_->ListVolumesOnDisk(context_, {.disk_number = 1, .partition_number = 1}).ok());
+    node_->ClearFaults();
+  }
+}
+
 }  // namespace
 }  // namespace csi_proxy::groups

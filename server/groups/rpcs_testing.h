@@ -23,7 +23,8 @@ struct NoAudit final : AuditLog {
 // The services of a node that is as PreparedNode().
 struct Node {
   explicit Node(const machine::simulated::NodeState& state)
-      : machine(*Machine::Create(state)), host(HostOver(*machine)) {
+      : machine(*Machine::Create(state)),
+        host(HostOver(*machine, [this](absl::string_view line) { warnings.emplace_back(line); })) {
     deps.host = host.get();
     deps.locks = &locks;
     deps.roots = machine::simulated::Kubelet("").roots;
@@ -31,6 +32,8 @@ struct Node {
     AddFaults(machine.get(), *services);
   }
 
+  // The lines that the host logs.
+  std::vector<std::string> warnings;
   std::unique_ptr<Machine> machine;
   std::unique_ptr<host::Host> host;
   ResourceLocks locks;

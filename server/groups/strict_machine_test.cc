@@ -168,15 +168,6 @@ TEST_F(StrictMachineTest, AMountIsEndedBeforeItsFolderIsDeleted) {
     ASSERT_TRUE(Mkdir(Below("a\\m")).ok());
     ASSERT_TRUE(Mount(volume, Below("a\\m")).ok());
     ASSERT_TRUE(Mkdir(Below("a\\m\\kept")).ok());
-    // The error of the mount manager is passed on.
-    machine::simulated::FaultRule rule;
-    rule.operation = "win32.DeleteMountPoint";
-    rule.times = 1;
-    rule.code = absl::StatusCode::kInternal;
-    rule.error = machine::simulated::KnownError(1117);
-    ASSERT_TRUE(node_->InjectFault(rule).ok());
-    EXPECT_TRUE(absl::IsInternal(Rmdir(Below("a"), true)));
-    EXPECT_TRUE(Exists(Below("a\\m\\kept")));
     const absl::Status removed = Rmdir(Below("a"), true);
     EXPECT_TRUE(removed.ok()) << removed;
     EXPECT_FALSE(Exists(Below("a")));

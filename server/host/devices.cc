@@ -34,8 +34,9 @@ std::string Device(const std::string& volume) {
   return std::string(absl::StripSuffix(volume, "\\"));
 }
 
-// Checks that the disk at a device path still has this number.
-absl::Status CheckPath(machine::Os& os, uint32_t disk_number, const std::string& path) {
+}  // namespace
+
+absl::Status CheckDevice(machine::Os& os, uint32_t disk_number, const std::string& path) {
   if (path.empty()) return absl::InternalError("WMI gives no device path");
   ABSL_ASSIGN_OR_RETURN(const machine::Bytes number,
                         os.Control(path, machine::DeviceAccess::kNone,
@@ -47,6 +48,8 @@ absl::Status CheckPath(machine::Os& os, uint32_t disk_number, const std::string&
   }
   return absl::OkStatus();
 }
+
+namespace {
 
 // Visits the volumes that lie on a disk, until one fails.
 absl::Status ForEachVolume(machine::Os& os, const CallContext& context, uint32_t disk_number,
@@ -103,20 +106,36 @@ void UpdateDiskLength(machine::Os& os, uint32_t disk_number) {
   if (!updated.ok()) RecordFallback(Fallback::kSizeNotUpdated, updated.message());
 }
 
-absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number) {
+absl::StatusOr<std::vector<machine::PartitionEntry>> GetDriveLayout(machine::Os& os,
+                                                                    uint32_t disk_number) {
   ABSL_ASSIGN_OR_RETURN(
       const machine::Bytes answer,
       AskDisk(os, disk_number, machine::DeviceAccess::kRead, machine::control::kGetDriveLayout, {},
               "asking for the partitions", machine::kMaxDriveLayout));
-  ABSL_ASSIGN_OR_RETURN(const std::vector<machine::PartitionEntry> partitions,
-                        machine::ParseDriveLayout(answer));
+  return machine::ParseDriveLayout(answer);
+}
+
+absl::Status CheckNotDynamic(machine::Os& os, const std::string& volume, uint32_t disk_number) {
+  const auto partitions = GetDriveLayout(os, disk_number);
+  if (!partitions.ok() ||
+      std::none_of(partitions->begin(), partitions->end(),
+                   [](const machine::PartitionEntry& entry) { return entry.is_dynamic; })) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("volume ", volume, " lies on disk ", disk_number,
+                   ", a dynamic disk, whose volumes WMI does not manage: use a basic disk"));
+}
+
+absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number) {
+  ABSL_ASSIGN_OR_RETURN(const auto partitions, GetDriveLayout(os, disk_number));
   return std::count_if(partitions.begin(), partitions.end(),
                        [](const machine::PartitionEntry& entry) { return entry.holds_volume; });
 }
 
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
                                                    const std::string& path) {
-  ABSL_RETURN_IF_ERROR(CheckPath(os, disk_number, path));
+  ABSL_RETURN_IF_ERROR(CheckDevice(os, disk_number, path));
   ABSL_ASSIGN_OR_RETURN(
       const machine::Bytes ids,
       os.Control(path, machine::DeviceAccess::kNone, machine::control::kQueryProperty,
@@ -126,7 +145,7 @@ absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t dis
 
 absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
                                        const std::string& path) {
-  ABSL_RETURN_IF_ERROR(CheckPath(os, disk_number, path));
+  ABSL_RETURN_IF_ERROR(CheckDevice(os, disk_number, path));
   ABSL_ASSIGN_OR_RETURN(const machine::Bytes answer,
                         os.Control(path, machine::DeviceAccess::kNone,
                                    machine::control::kGetScsiAddress, {}, kSmallAnswer));
@@ -211,6 +230,13 @@ absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32
     // It went by itself.
     return HasWin32Code(dismounted, win32_error::kFileNotFound) ? absl::OkStatus() : dismounted;
   });
+}
+
+absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors) {
+  return os
+      .Control(Device(volume), machine::DeviceAccess::kReadWrite, machine::control::kExtendVolume,
+               machine::ExtendVolumeRequest(sectors), 0)
+      .status();
 }
 
 // FSCTL_DISMOUNT_VOLUME itself wants no right to write, which a protected volume may refuse

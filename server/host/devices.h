@@ -24,6 +24,16 @@ absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number);
 // Makes Windows read the disk's size from the device again, since the disk may have grown. When
 // that fails, the size is the one that Windows knows.
 void UpdateDiskLength(machine::Os& os, uint32_t disk_number);
+// UNAVAILABLE if the disk at a device path has another number by now; INTERNAL if it cannot be
+// asked.
+absl::Status CheckDevice(machine::Os& os, uint32_t disk_number, const std::string& path);
+// Asks the disk for its partitions.
+absl::StatusOr<std::vector<machine::PartitionEntry>> GetDriveLayout(machine::Os& os,
+                                                                    uint32_t disk_number);
+// FAILED_PRECONDITION if the disk of a volume is dynamic: the mount manager has its volumes, and
+// WMI has not
+// (learn.microsoft.com/windows-server/storage/disk-management/change-a-dynamic-disk-back-to-a-basic-disk).
+absl::Status CheckNotDynamic(machine::Os& os, const std::string& volume, uint32_t disk_number);
 // Counts the volumes that the partitions of a disk promise, whether they are there yet or not.
 absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number);
 // Asks the disk at a device path for its names of itself. The device is asked for its number as
@@ -68,6 +78,8 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
 absl::Status Flush(machine::Os& os, const CallContext& context, const std::string& volume);
 // Flushes the pending writes of all volumes of a disk.
 absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
+// Extends the file system of a volume to so many sectors of its partition.
+absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors);
 // Remounts the file systems of a disk: see Dismount().
 absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
 // Makes Windows remount the file system of a volume at the next access. Its open files are lost.

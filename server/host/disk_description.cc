@@ -1,5 +1,8 @@
 #include "server/host/disk_description.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -60,6 +63,16 @@ std::string TextOf(const cim::Object& disk, const char* property) {
 bool IsHexadecimal(absl::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
 }
+
+// The types of a GPT disk's partitions that hold no user's volume: reserved, EFI system, recovery,
+// LDM.
+constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
+constexpr const char* kLdm[] = {"{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}",
+                                "{af9b60a0-1431-4f62-bc68-3311714a69ad}"};
+constexpr const char* kNoData[] = {kReserved, "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}",
+                                   "{de94bba4-06d1-4d40-a16a-bfd50179d6ac}", kLdm[0], kLdm[1]};
+// PARTITION_LDM.
+constexpr uint16_t kMbrLdm = 0x42;
 
 }  // namespace
 
@@ -145,6 +158,25 @@ void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description) {
   if ((eui.size() == 16 || eui.size() == 32) && IsHexadecimal(eui)) {
     description->eui = std::string(eui);
   }
+}
+
+absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
+  // On a disk without GPT there is no such type, and its partitions hold data.
+  ABSL_ASSIGN_OR_RETURN(const auto type, partition.GetStringOr("GptType", kBasicData));
+  return std::none_of(std::begin(kNoData), std::end(kNoData),
+                      [&](const char* other) { return absl::EqualsIgnoreCase(type, other); });
+}
+
+PartitionKind KindOf(const cim::Object& partition) {
+  const std::string type = partition.GetStringOr("GptType", "").value_or("");
+  const uint32_t mbr_type = type.empty() ? partition.GetUint32("MbrType").value_or(0) : 0;
+  if (absl::EqualsIgnoreCase(type, kReserved)) return PartitionKind::kReserved;
+  const bool is_dynamic = std::any_of(std::begin(kLdm), std::end(kLdm), [&](const char* ldm) {
+    return absl::EqualsIgnoreCase(type, ldm);
+  });
+  if (is_dynamic || mbr_type == kMbrLdm) return PartitionKind::kDynamic;
+  const bool is_data = mbr_type == kMbrIfs || absl::EqualsIgnoreCase(type, kBasicData);
+  return is_data ? PartitionKind::kData : PartitionKind::kOther;
 }
 
 }  // namespace csi_proxy::host

@@ -2,6 +2,7 @@
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -31,5 +32,14 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 void AddIds(const machine::DeviceIds& ids, DiskDescription* description);
 // Adds the fields of MSFT_Disk, for a disk that did not answer.
 void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description);
+
+// The types of basic data partitions, as MSFT_Partition spells them: of a GPT disk, and of an MBR
+// disk (NTFS and its like).
+inline constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
+inline constexpr uint16_t kMbrIfs = 7;
+
+// Returns true if the type of an MSFT_Partition can hold a volume.
+absl::StatusOr<bool> IsBasic(const cim::Object& partition);
+PartitionKind KindOf(const cim::Object& partition);
 
 }  // namespace csi_proxy::host

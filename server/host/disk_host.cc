@@ -27,35 +27,9 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
-// Partition types, as MSFT_Partition spells them.
-constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
-// Those of a GPT disk that hold no user's volume: reserved, EFI system, recovery, LDM.
-constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
-constexpr const char* kNoData[] = {
-    kReserved, "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}", "{de94bba4-06d1-4d40-a16a-bfd50179d6ac}",
-    "{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}", "{af9b60a0-1431-4f62-bc68-3311714a69ad}"};
 constexpr uint16_t kStyleGpt = 2;
-// NTFS and its like, on an MBR disk.
-constexpr uint16_t kMbrIfs = 7;
-
 // Keeps a node on which disks come and go from filling the log.
 constexpr size_t kMaxWarnings = 100;
-
-// True if the type of a partition can hold a volume.
-absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
-  // On a disk without GPT there is no such type, and its partitions hold data.
-  ABSL_ASSIGN_OR_RETURN(const auto type, partition.GetStringOr("GptType", kBasicData));
-  return std::none_of(std::begin(kNoData), std::end(kNoData),
-                      [&](const char* other) { return absl::EqualsIgnoreCase(type, other); });
-}
-
-PartitionKind KindOf(const cim::Object& partition) {
-  const std::string type = partition.GetStringOr("GptType", "").value_or("");
-  if (absl::EqualsIgnoreCase(type, kReserved)) return PartitionKind::kReserved;
-  const bool is_data = type.empty() ? partition.GetUint32("MbrType").value_or(0) == kMbrIfs
-                                    : absl::EqualsIgnoreCase(type, kBasicData);
-  return is_data ? PartitionKind::kData : PartitionKind::kOther;
-}
 
 class WindowsDisk final : public DiskHost {
  public:
@@ -92,6 +66,7 @@ class WindowsDisk final : public DiskHost {
 
   absl::StatusOr<DiskLayout> GetLayout(const CallContext& context, uint32_t disk_number) override {
     ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+    ABSL_RETURN_IF_ERROR(CheckLocal(disk_number, disk));
     const auto offline = disk.GetBoolean("IsOffline");
     const auto style = StyleOf(disk);
     if (!offline.ok()) return offline.status();
@@ -102,8 +77,16 @@ class WindowsDisk final : public DiskHost {
     layout.style = *style;
     layout.is_boot = disk.GetBoolean("IsBoot").value_or(false);
     layout.is_system = disk.GetBoolean("IsSystem").value_or(false);
+    layout.offline_reason = DescribeDisk(disk_number, disk).offline_reason;
     layout.object = disk.path();
     ABSL_ASSIGN_OR_RETURN(const auto partitions, ListPartitions(context, disk_number));
+    // A provider that does not work answers with nothing, and a caller would add a partition.
+    if (partitions.empty() && !GetDriveLayout(os_, disk_number)
+                                   .value_or(std::vector<machine::PartitionEntry>())
+                                   .empty()) {
+      return NotShown(
+          absl::StrCat("WMI shows no partition of disk ", disk_number, ", which has partitions"));
+    }
     for (const cim::Object& partition : partitions) {
       ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
       layout.partitions.push_back({partition.GetUint32("PartitionNumber").value_or(0), basic,
@@ -193,8 +176,8 @@ class WindowsDisk final : public DiskHost {
     if (online && change.changed && before.is_read_only) (void)ClearReadOnly(os_, disk_number);
     if (change.changed) {
       const absl::Status s = InvokeState(context, disk_number, online);
-      // For good, so that a caller may go on without.
-      if (!online && absl::IsFailedPrecondition(s)) {
+      // A caller may go on without.
+      if (!online && !s.ok() && context.Check().ok()) {
         warn_(absl::StrCat("disk ", disk_number, " stays online: ", s.message()));
       }
       if (!s.ok()) return s;
@@ -264,6 +247,8 @@ class WindowsDisk final : public DiskHost {
                            absl::FunctionRef<void(uint32_t, const cim::Object&)> visit) {
     const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
     if (!disks.ok()) return Prefixed("listing disks", disks.status());
+    // Every node has the disk that Windows runs on.
+    if (disks->empty()) return NotShown("WMI shows no disk");
     for (const cim::Object& disk : *disks) {
       ABSL_RETURN_IF_ERROR(context.Check());
       const absl::StatusOr<uint32_t> number = NumberOf(disk);
@@ -316,6 +301,9 @@ class WindowsDisk final : public DiskHost {
                                                disk_number, online ? " online" : " offline");
     const absl::Status own = online ? absl::OkStatus() : CheckNotWindows(disk_number, disk);
     if (!own.ok()) return Prefixed(operation, own);
+    if (!online) {
+      ABSL_RETURN_IF_ERROR(CheckLocal(disk_number, disk));
+    }
     const auto result = storage_.Invoke(context, disk.path(), online ? "Online" : "Offline");
     if (!result.ok()) return Prefixed(operation, result.status());
     const absl::Status changed = cim::StorageStatus(operation, *result);
@@ -326,18 +314,40 @@ class WindowsDisk final : public DiskHost {
     return changed;
   }
 
+  static absl::Status NotShown(absl::string_view what) {
+    return absl::UnavailableError(
+        absl::StrCat(what, "; is the service smphost of the node disabled?"));
+  }
+
+  // UNAVAILABLE if the device of an MSFT_Disk has another number by now, or is another node's of a
+  // failover cluster. A device that does not say so is believed.
+  absl::Status CheckLocal(uint32_t disk_number, const cim::Object& disk) {
+    const absl::Status local =
+        CheckDevice(os_, disk_number, disk.GetStringOr("Path", "").value_or(""));
+    return absl::IsUnavailable(local) ? Prefixed(absl::StrCat("disk ", disk_number), local)
+                                      : absl::OkStatus();
+  }
+
   absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
                                        bool is_fresh = false) {
     auto disks = wmi_.Query(context, Namespace::kStorage,
                             cim::Query("MSFT_Disk").Where("Number", Value::Uint32(disk_number)));
     if (!disks.ok()) return Prefixed(absl::StrCat("finding disk ", disk_number), disks.status());
+    ABSL_RETURN_IF_ERROR(CheckOne(absl::StrCat("disk ", disk_number), disks->size()));
     if (!disks->empty()) return std::move(disks->front());
     // The provider may not know yet of a disk that is there, a snapshot's copy for one
     // (github.com/kubernetes-csi/csi-proxy/issues/287).
-    if (is_fresh) return NoDisk(disk_number);
+    if (is_fresh) {
+      return NotShown(absl::StrCat("disk ", disk_number, " is there, and WMI does not show it"));
+    }
     ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
     RecordFallback(Fallback::kDiskUnknownToWmi);
-    ABSL_RETURN_IF_ERROR(storage_.UpdateCache(context));
+    const absl::Status updated = storage_.UpdateCache(context);
+    ABSL_RETURN_IF_ERROR(context.Check());
+    if (!updated.ok()) {
+      return NotShown(
+          absl::StrCat("WMI does not show disk ", disk_number, ": ", updated.message()));
+    }
     return FindDisk(context, disk_number, /*is_fresh=*/true);
   }
 

@@ -71,7 +71,9 @@ enum class PartitionKind {
   kData,
   // Microsoft's reserved partition, which Windows gives every GPT disk.
   kReserved,
-  // Any other: an EFI system's, a recovery's, a dynamic disk's, another system's.
+  // A partition of a dynamic disk.
+  kDynamic,
+  // Any other: an EFI system's, a recovery's, another system's.
   kOther,
 };
 
@@ -92,6 +94,8 @@ struct DiskLayout {
   // As DiskDescription has them.
   bool is_boot = false;
   bool is_system = false;
+  // As DiskDescription has it.
+  std::string offline_reason;
   std::vector<Partition> partitions;
   // The path of its MSFT_Disk.
   std::string object;

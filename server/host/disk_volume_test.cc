@@ -164,7 +164,7 @@ TEST_F(DiskVolumeTest, NoSuchVolume) {
   EXPECT_THAT(volume().GetFileSystem(context_, none), HasCode(kNotFound));
   EXPECT_THAT(volume().Format(context_, none, {}), HasCode(kNotFound));
   EXPECT_THAT(volume().GetSize(context_, none), HasCode(kNotFound));
-  EXPECT_THAT(volume().GetSupportedSize(context_, none), HasCode(kNotFound));
+  EXPECT_THAT(volume().GetGrowthRoom(context_, none), HasCode(kNotFound));
   EXPECT_THAT(volume().Resize(context_, none, kGiB, ResizeTo::kExactly), HasCode(kNotFound));
   EXPECT_THAT(volume().GetStats(context_, none), HasCode(kNotFound));
   EXPECT_THAT(volume().GetDiskNumber(context_, none), HasCode(kNotFound));
@@ -205,7 +205,7 @@ TEST_F(DiskVolumeTest, UsageFollowsTheFiles) {
 
 TEST_F(DiskVolumeTest, ResizesWithinItsLimits) {
   const VolumeId id = TestVolume(2);
-  const uint64_t most = *volume().GetSupportedSize(context_, id);
+  const uint64_t most = volume().GetGrowthRoom(context_, id)->size_bytes;
   EXPECT_EQ(most, kGiB - 2 * kMiB);
   EXPECT_THAT(volume().Resize(context_, id, most + 1, ResizeTo::kExactly),
               FailsWith(kInternal, "0x1001"));
@@ -225,7 +225,7 @@ TEST_F(DiskVolumeTest, GrowthIsNoticedAtTheNextRescan) {
   EXPECT_THAT(disk().GetSize(context_, 2), Yields(kGiB));
   ASSERT_THAT(disk().Rescan(context_), IsOk());
   EXPECT_THAT(disk().GetSize(context_, 2), Yields(2 * kGiB));
-  EXPECT_EQ(*volume().GetSupportedSize(context_, TestVolume(2)), 2 * kGiB - 2 * kMiB);
+  EXPECT_EQ(volume().GetGrowthRoom(context_, TestVolume(2))->size_bytes, 2 * kGiB - 2 * kMiB);
 }
 
 TEST_F(DiskVolumeTest, ADiskMayAwaitARescan) {

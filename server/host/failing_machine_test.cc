@@ -41,6 +41,12 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"supported", "win32.Control"},
     // A volume that cannot be flushed is unmounted all the same.
     {"remove mounted", "win32.Flush"},
+    // The reparse point goes though the mount manager refuses.
+    {"remove mounted", "win32.DeleteMountPoint"},
+    {"unmount", "win32.DeleteMountPoint"},
+    // A device that does not tell its number is believed to be the disk's.
+    {"layout", "win32.Control"},
+    {"offline", "win32.Control"},
     // A portal that does not answer is listed with the targets it is known to offer.
     {"discover", "wmi.Invoke/*"},
     // A link's target cannot be seen.
@@ -111,6 +117,7 @@ const std::set<std::string> kDoing = {
     "measuring volume VOLUME: ",
     R"(mounting volume VOLUME at C:\var\lib\kubelet\empty: )",
     "reading disk 1: ",
+    "reading disk 2: ",
     "reading the SMBIOS table: ",
     "reading volume VOLUME: ",
     "registering portal 10.0.0.6:3260: ",
@@ -125,7 +132,6 @@ const std::set<std::string> kDoing = {
     "starting service Idle: ",
     "stopping service Upper: ",
     "taking disk 1 offline: ",
-    R"(unmounting volume VOLUME from C:\var\lib\kubelet\mounted: )",
 };
 
 // Lets the call of this kind fail that comes after `others` earlier ones.

@@ -207,13 +207,7 @@ class WindowsFilesystem final : public FilesystemHost {
   // Ends the mount of a volume where `walked` ends. The content of the volume is not touched.
   absl::Status EndMount(const CallContext& context, ResolvedPath* walked) {
     const std::string path = walked->Path();
-    const std::string volume = walked->link->volume->ToString();
-    // A volume that is gone, or cannot be written, does not keep its folder.
-    const absl::Status flushed = host::Flush(os_, context, volume);
-    if (!flushed.ok()) {
-      warn_(absl::StrCat("flushing volume ", volume, " before its folder ", path,
-                         " is removed: ", flushed.message()));
-    }
+    (void)FlushBeforeUnmount(os_, context, warn_, *walked->link->volume, path);
     ABSL_RETURN_IF_ERROR(context.Check());
     machine::File& directory = *walked->held[walked->held.size() - 2];
     return EndMountBeforeDeletion(os_, context, directory, walked->names.back(), path,

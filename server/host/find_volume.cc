@@ -42,6 +42,13 @@ absl::Status NoVolume(const VolumeId& volume) {
 
 absl::Status About(const VolumeId& volume, absl::string_view what, const absl::Status& status) {
   if (IsNotThere(status)) return NoVolume(volume);
+  // learn.microsoft.com/windows-server/administration/windows-commands/manage-bde-unlock
+  if (HasWin32Code(status, win32_error::kBitLockerLocked)) {
+    return Reworded(status, absl::StatusCode::kFailedPrecondition,
+                    absl::StrCat(what, " volume ", volume.ToString(),
+                                 ": it is locked by BitLocker; `manage-bde -unlock` on the node "
+                                 "unlocks it"));
+  }
   return Prefixed(absl::StrCat(what, " volume ", volume.ToString()), status);
 }
 
@@ -52,6 +59,7 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
   const CallContext waiting = context.WithTimeout(kCachePatience);
   for (bool refreshed = false;; refreshed = true) {
     ABSL_ASSIGN_OR_RETURN(auto found, wmi.Query(context, Namespace::kStorage, query));
+    ABSL_RETURN_IF_ERROR(CheckOne(absl::StrCat("volume ", volume.ToString()), found.size()));
     if (!found.empty()) return std::move(found.front());
     const auto extents = GetVolumeExtents(os, volume.ToString());
     if (!extents.ok()) return About(volume, "locating", extents.status());
@@ -59,7 +67,10 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
       const absl::Status over = context.Check();
       return over.ok() ? absl::UnavailableError("WMI does not show the volume yet") : over;
     }
-    if (!refreshed) RecordFallback(Fallback::kVolumeUnknownToWmi);
+    if (!refreshed) {
+      ABSL_RETURN_IF_ERROR(CheckNotDynamic(os, volume.ToString(), extents->front().disk_number));
+      RecordFallback(Fallback::kVolumeUnknownToWmi);
+    }
     ABSL_RETURN_IF_ERROR(RefreshDisk(wmi, context, extents->front().disk_number));
   }
 }

@@ -13,6 +13,7 @@
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
+#include "server/host/devices.h"
 #include "server/host/patient_open.h"
 #include "server/machine/reparse_point.h"
 
@@ -128,17 +129,34 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
   return absl::UnavailableError("something else took the directory's place meanwhile");
 }
 
+absl::Status FlushBeforeUnmount(machine::Os& os, const CallContext& context,
+                                const std::function<void(absl::string_view)>& warn,
+                                const VolumeId& volume, absl::string_view path) {
+  const absl::Status flushed = Flush(os, context, volume.ToString());
+  if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
+  if (IsVolumeGone(os, volume)) {
+    return absl::NotFoundError(absl::StrCat("there is no volume ", volume.ToString()));
+  }
+  const absl::Status failed = absl::InternalError(
+      absl::StrCat("volume ", volume.ToString(), " was not flushed: ", flushed.message()));
+  RecordFallback(Fallback::kUnmountedUnflushed, flushed.message());
+  warn(absl::StrCat(failed.message(), "; its mount at ", path, " ends all the same"));
+  return failed;
+}
+
 absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at) {
   const std::string name = NameForCall(at->Path());
   const absl::Status deleted =
       CallOnHeld(context, &at->held.back(), [&] { return os.DeleteMountPoint(name); });
   if (at->held.back() == nullptr) at->held.pop_back();
-  // The mount manager may have forgotten a volume that is gone; the directory still leads to it.
-  if (deleted.ok() || !IsVolumeGone(os, volume)) return deleted;
+  // The mount manager may have forgotten a volume that is gone, or may not work; the directory
+  // still leads to the volume.
+  if (deleted.ok()) return deleted;
   RecordFallback(Fallback::kMountForgotten, deleted.message());
   if (at->held.size() >= at->names.size() + 1) at->held.pop_back();
-  return MakePlain(context, at->at(), at->names.back(), volume);
+  const absl::Status made_plain = MakePlain(context, at->at(), at->names.back(), volume);
+  return made_plain.ok() || IsVolumeGone(os, volume) ? made_plain : deleted;
 }
 
 absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context, File& directory,
@@ -153,11 +171,8 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
     const std::string mount_point = NameForCall(path);
     const absl::Status deleted =
         CallOnHeld(context, &held, [&] { return os.DeleteMountPoint(mount_point); });
-    // The mount manager may have forgotten a volume that is gone.
-    if (!deleted.ok()) {
-      if (!IsVolumeGone(os, *volume)) return Prefixed("deleting the mount point", deleted);
-      RecordFallback(Fallback::kMountForgotten, deleted.message());
-    }
+    // As in DeleteMountPoint(): the reparse point goes with the entry.
+    if (!deleted.ok()) RecordFallback(Fallback::kMountForgotten, deleted.message());
   }
   held.reset();
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> again,

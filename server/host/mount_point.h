@@ -5,6 +5,7 @@
 // looked at again.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +25,16 @@ namespace csi_proxy::host {
 absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                            ResolvedPath* at);
 
-// Ends the mount of `volume`, which may be gone, where `at` ends. The directory stays.
+// Flushes a volume before a mount of it at `path` ends. A write-protected volume has nothing to
+// flush. Returns NOT_FOUND for a volume that is gone. Any other failure is logged and counted, and
+// is for the caller's answer: the mount is to end all the same, because one that stays keeps a
+// cloud from detaching a disk that is broken.
+absl::Status FlushBeforeUnmount(machine::Os& os, const CallContext& context,
+                                const std::function<void(absl::string_view)>& warn,
+                                const VolumeId& volume, absl::string_view path);
+
+// Ends the mount of `volume`, which may be gone, where `at` ends. The directory stays. When the
+// mount manager refuses, the directory's reparse point is deleted without it.
 absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at);
 

@@ -79,9 +79,9 @@ TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
 // Bytes that are none of what was asked for: the operation fails, or does without.
 TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
   const std::set<std::string> without = {
-      "identities",      "disks",         "read-only",    "read-write",
-      "no volumes of 1", "make writable", "online",       "promised volumes",
-      "supported",       "volumes",       "volumes of 1", "writable"};
+      "identities",    "disks",    "read-only",        "read-write", "no volumes of 1",
+      "make writable", "online",   "promised volumes", "supported",  "volumes",
+      "volumes of 1",  "writable", "layout",           "offline"};
   const NodeState prepared = PreparedNode();
   for (const Operation& operation : HostOperations()) {
     for (const machine::Bytes& odd : {machine::Bytes(), machine::Bytes(3, 0xFF)}) {

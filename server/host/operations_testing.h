@@ -91,10 +91,11 @@ inline const std::vector<Operation>& HostOperations() {
       {"no volumes of 1",
        [](H& h, C c) { return h.volume().ListVolumes(c, 7, 1).status(); }},
       {"file system", [](H& h, C c) { return h.volume().GetFileSystem(c, kVolume).status(); }},
+      {"is blank volume", [](H& h, C c) { return h.volume().IsBlank(c, kVolume).status(); }},
       {"format", [](H& h, C c) { return h.volume().Format(c, kVolume, {}); }},
       {"volume health", [](H& h, C c) { return h.volume().GetHealth(c, kVolume).status(); }},
       {"volume size", [](H& h, C c) { return h.volume().GetSize(c, kVolume).status(); }},
-      {"supported", [](H& h, C c) { return h.volume().GetSupportedSize(c, kVolume).status(); }},
+      {"supported", [](H& h, C c) { return h.volume().GetGrowthRoom(c, kVolume).status(); }},
       {"resize",
        [](H& h, C c) {
          return h.volume().Resize(c, kVolume, uint64_t{600} << 20, ResizeTo::kExactly);

@@ -56,7 +56,7 @@ TEST_F(RefusalsTest, VolumesThatAreNotThere) {
   const std::string text = absl::StrCat("there is no volume ", none.ToString());
   for (const absl::Status& status :
        {volume.GetFileSystem(context_, none).status(), volume.GetSize(context_, none).status(),
-        volume.GetSupportedSize(context_, none).status(),
+        volume.GetGrowthRoom(context_, none).status(),
         volume.Resize(context_, none, 1, ResizeTo::kExactly),
         volume.GetStats(context_, none).status(), volume.GetDiskNumber(context_, none).status(),
         volume.Mount(context_, none, Kubelet("empty")), volume.Flush(context_, none)}) {

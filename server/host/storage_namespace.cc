@@ -35,4 +35,11 @@ absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(const CallContext& co
   return wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
 }
 
+absl::Status CheckOne(absl::string_view what, size_t found) {
+  if (found <= 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("WMI shows ", found, " objects for ", what,
+                   ", as on a node of a failover cluster, and does not say which is this node's"));
+}
+
 }  // namespace csi_proxy::host

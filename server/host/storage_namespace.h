@@ -48,4 +48,9 @@ std::string NameOf(const cim::Object& object, const char* property,
   return *number < kSize ? names[*number] : absl::StrCat(*number);
 }
 
+// FAILED_PRECONDITION if a query by a key found several objects: on a node of a failover cluster
+// WMI shows those of other nodes as well
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-storageobject).
+absl::Status CheckOne(absl::string_view what, size_t found);
+
 }  // namespace csi_proxy::host

@@ -1,6 +1,7 @@
 // Volumes: found and asked through Win32, formatted and resized through WMI, mounted by the volume
 // mount point calls on directories that ResolvePath() holds.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "server/host/find_volume.h"
 #include "server/host/mount_point.h"
 #include "server/host/parts.h"
+#include "server/host/resize_volume.h"
 #include "server/host/resolve_path.h"
 #include "server/host/storage_namespace.h"
 #include "server/host/windows_use.h"
@@ -24,16 +26,10 @@ using cim::Value;
 
 constexpr int kMaxClimbingSteps = 256;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-// The copy of the GPT at the end of a disk: 32 sectors of table, one of header, of at most 4 KiB
-// each
-// (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-uefigpt-based-hard-drive-partitions).
-constexpr uint64_t kGptCopy = 33 * 4096;
-
 class WindowsVolume final : public VolumeHost {
  public:
   explicit WindowsVolume(const Parts& parts)
-      : wmi_(*parts.wmi), storage_(*parts.storage), os_(*parts.os) {}
+      : wmi_(*parts.wmi), storage_(*parts.storage), os_(*parts.os), warn_(parts.warn) {}
 
   absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
                                                     uint32_t disk_number,
@@ -54,6 +50,7 @@ class WindowsVolume final : public VolumeHost {
       found.emplace_back(volume.offset, std::move(id));
     }
     std::sort(found.begin(), found.end());
+    if (found.size() > 1) DataFirst(disk_number, &found);
     std::vector<VolumeId> volumes;
     for (auto& [offset, id] : found) volumes.push_back(std::move(id));
     if (!volumes.empty() || partition_number == 0) return volumes;
@@ -84,6 +81,11 @@ class WindowsVolume final : public VolumeHost {
     return std::string();
   }
 
+  absl::StatusOr<bool> IsBlank(const CallContext& context, const VolumeId& volume) override {
+    ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
+    return host::IsBlank(os_, context, extent.disk_number, extent.offset, extent.length);
+  }
+
   absl::Status Format(const CallContext& context, const VolumeId& volume,
                       const FormatOptions& options) override {
     const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
@@ -103,14 +105,20 @@ class WindowsVolume final : public VolumeHost {
 
   absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context,
                                          const VolumeId& volume) override {
-    ABSL_ASSIGN_OR_RETURN(const std::string file_system, GetFileSystem(context, volume));
+    const auto file_system = GetFileSystem(context, volume);
+    const bool is_locked = HasWin32Code(file_system.status(), win32_error::kBitLockerLocked);
+    if (!file_system.ok() && !is_locked) return file_system.status();
     const auto extents = GetVolumeExtents(os_, volume.ToString());
     if (!extents.ok()) return About(volume, "locating", extents.status());
     VolumeHealth health;
-    health.file_system = file_system;
     health.disk_number = extents->front().disk_number;
+    if (is_locked) {
+      health.health = "Locked by BitLocker";
+      return health;
+    }
+    health.file_system = *file_system;
     // A volume without a file system has no health.
-    if (file_system.empty()) return health;
+    if (file_system->empty()) return health;
     const absl::StatusOr<bool> is_dirty = IsDirty(os_, volume.ToString());
     if (!is_dirty.ok()) return About(volume, "asking for the dirty bit of", is_dirty.status());
     health.is_dirty = *is_dirty;
@@ -124,55 +132,20 @@ class WindowsVolume final : public VolumeHost {
   }
 
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) override {
-    ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(context, volume));
+    ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
     return extent.length;
   }
-
-  // Does not call MSFT_Partition.GetSupportedSize, which also measures how far the volume could
-  // shrink, and for that needs the service that optimises drives. If that service is disabled, or
-  // busy, the method fails (kubernetes-sigs/aws-ebs-csi-driver issue 2877). The partitions tell how
-  // far a volume can grow.
-  absl::StatusOr<uint64_t> GetSupportedSize(const CallContext& context,
-                                            const VolumeId& volume) override {
-    ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(context, volume));
-    UpdateDiskLength(os_, extent.disk_number);
-    ABSL_ASSIGN_OR_RETURN(const uint64_t disk_bytes, GetDiskLength(os_, extent.disk_number));
-    ABSL_ASSIGN_OR_RETURN(const auto partitions, Partitions(context, extent));
-    uint64_t end = disk_bytes > kGptCopy ? disk_bytes - kGptCopy : 0;
-    for (const cim::Object& partition : partitions) {
-      ABSL_ASSIGN_OR_RETURN(const auto offset, partition.GetUint64("Offset"));
-      if (offset > extent.offset) end = std::min(end, offset);
-    }
-    // Windows does not add less than 1 MiB.
-    const uint64_t room = end > extent.offset ? (end - extent.offset) / kMiB * kMiB : 0;
-    return std::max(room, extent.length);
+  absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context,
+                                           const VolumeId& volume) override {
+    return host::GetGrowthRoom(wmi_, os_, context, volume);
   }
-
   absl::Status Resize(const CallContext& context, const VolumeId& volume, uint64_t size_bytes,
                       ResizeTo how) override {
-    const std::string operation = absl::StrCat("resizing volume ", volume.ToString());
-    ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(context, volume));
-    const auto partition = PartitionAt(context, extent);
-    if (!partition.ok()) return Prefixed(operation, partition.status());
-    const auto resize = [&](uint64_t bytes) {
-      return storage_.Invoke(context, partition->path(), "Resize",
-                             {{"Size", Value::Uint64(bytes)}});
-    };
-    absl::StatusOr<cim::MethodResult> result = resize(size_bytes);
-    // The provider may not know yet that the disk has grown.
-    if (IsSizeNotSupported(result) && storage_.UpdateCache(context).ok()) {
-      RecordFallback(Fallback::kResizeRepeated);
-      result = resize(size_bytes);
-    }
-    // Windows may keep more for itself than was computed.
-    if (IsSizeNotSupported(result) && how == ResizeTo::kAtMost) {
-      RecordFallback(Fallback::kWindowsOwnMaximum);
-      const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(context, *partition);
-      if (most.ok() && *most <= extent.length) return absl::OkStatus();
-      if (most.ok() && *most < size_bytes) result = resize(*most);
-    }
-    if (!result.ok()) return Prefixed(operation, result.status());
-    return cim::StorageStatus(operation, *result);
+    return host::Resize(wmi_, storage_, os_, context, volume, size_bytes, how);
+  }
+  absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeId& volume,
+                                        uint64_t size_bytes) override {
+    return host::ExtendFileSystem(wmi_, os_, context, volume, size_bytes);
   }
 
   absl::StatusOr<VolumeStats> GetStats(const CallContext& context,
@@ -212,8 +185,17 @@ class WindowsVolume final : public VolumeHost {
     if (!walked.found()) return MissingError(target.path);
     if (walked.link.has_value() && walked.link->volume == volume) return absl::OkStatus();
     if (walked.link.has_value() && walked.link->volume.has_value()) {
-      return absl::AlreadyExistsError(absl::StrCat("another volume is mounted at ", path, ": ",
-                                                   walked.link->volume->ToString()));
+      const VolumeId mounted = *walked.link->volume;
+      if (!IsVolumeGone(os_, mounted)) {
+        return absl::AlreadyExistsError(
+            absl::StrCat("another volume is mounted at ", path, ": ", mounted.ToString()));
+      }
+      // A disk that was replaced left its mount, which nobody would ever remove: the driver takes
+      // the folder for that of the new disk.
+      const absl::Status ended = DeleteMountPoint(os_, context, mounted, &walked);
+      if (!ended.ok()) return Prefixed(absl::StrCat("ending the stale mount at ", path), ended);
+      ABSL_ASSIGN_OR_RETURN(walked, ResolvePath(os_, context, target));
+      if (!walked.found()) return MissingError(target.path);
     }
     if (!walked.is_directory()) {
       return absl::FailedPreconditionError(absl::StrCat(path, " is not a directory"));
@@ -295,12 +277,29 @@ class WindowsVolume final : public VolumeHost {
     return points;
   }
 
+  absl::Status FlushBeforeUnmount(const CallContext& context, const VolumeId& volume,
+                                  const ConfinedPath& target) override {
+    ABSL_RETURN_IF_ERROR(context.Check());
+    const absl::Status flushed =
+        host::FlushBeforeUnmount(os_, context, warn_, volume, target.path.ToString());
+    const absl::Status over = context.Check();
+    return over.ok() ? flushed : over;
+  }
+
   absl::Status Flush(const CallContext& context, const VolumeId& volume) override {
     ABSL_RETURN_IF_ERROR(context.Check());
     const absl::Status flushed = host::Flush(os_, context, volume.ToString());
     // A write-protected volume holds no pending writes.
     if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
     return IsVolumeGone(os_, volume) ? NoVolume(volume) : About(volume, "flushing", flushed);
+  }
+
+  absl::StatusOr<bool> IsReadOnly(const CallContext& context, const VolumeId& volume) override {
+    ABSL_RETURN_IF_ERROR(context.Check());
+    const auto file_system = os_.GetFileSystem(volume.ToString());
+    if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return false;
+    if (!file_system.ok()) return About(volume, "reading", file_system.status());
+    return file_system->read_only;
   }
 
   // A file system finds out when it is mounted whether it can write. Windows mounts it at the first
@@ -313,7 +312,7 @@ class WindowsVolume final : public VolumeHost {
       ABSL_RETURN_IF_ERROR(context.Check());
       const std::string& name = volume.ToString();
       const auto file_system = os_.GetFileSystem(name);
-      if (!file_system.ok() || !file_system->read_only) continue;
+      if (!file_system.ok() || !file_system->read_only || IsMarkedReadOnly(name)) continue;
       const absl::Status dismounted = Dismount(os_, name);
       // The device itself cannot be written, whatever the disk's flag says.
       if (HasWin32Code(dismounted, win32_error::kWriteProtect)) continue;
@@ -323,67 +322,37 @@ class WindowsVolume final : public VolumeHost {
   }
 
  private:
-  // The one place where a volume of a basic disk lies.
-  absl::StatusOr<machine::DiskExtent> ExtentOf(const CallContext& context, const VolumeId& volume) {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const auto extents = GetVolumeExtents(os_, volume.ToString());
-    if (!extents.ok()) return About(volume, "locating", extents.status());
-    if (extents->size() == 1) return extents->front();
-    return absl::FailedPreconditionError(absl::StrCat(
-        "volume ", volume.ToString(), " spans several disks or partitions of a dynamic disk"));
+  // Returns true if the volume itself, rather than its disk, is read-only: dismounting it would
+  // only cost its users their open files.
+  bool IsMarkedReadOnly(const std::string& volume) {
+    const auto extents = GetVolumeExtents(os_, volume);
+    if (!extents.ok()) return false;
+    const auto layout = GetDriveLayout(os_, extents->front().disk_number);
+    return layout.ok() &&
+           std::any_of(layout->begin(), layout->end(), [&](const machine::PartitionEntry& entry) {
+             return entry.is_read_only && entry.offset == extents->front().offset;
+           });
   }
 
-  // The MSFT_Partition that a volume fills.
-  absl::StatusOr<cim::Object> PartitionAt(const CallContext& context,
-                                          const machine::DiskExtent& extent) {
-    ABSL_ASSIGN_OR_RETURN(auto partitions, Partitions(context, extent));
-    for (cim::Object& partition : partitions) {
-      ABSL_ASSIGN_OR_RETURN(const auto offset, partition.GetUint64("Offset"));
-      if (offset == extent.offset) return std::move(partition);
-    }
-    return absl::InternalError("WMI does not know a partition at its place");
-  }
-
-  static bool IsSizeNotSupported(const absl::StatusOr<cim::MethodResult>& result) {
-    return result.ok() && result->return_value == cim::kSizeNotSupported;
-  }
-
-  // The largest size of a partition, as MSFT_Partition.GetSupportedSize has it.
-  absl::StatusOr<uint64_t> WindowsOwnMaximum(const CallContext& context,
-                                             const cim::Object& partition) {
-    ABSL_ASSIGN_OR_RETURN(const auto supported,
-                          storage_.Invoke(context, partition.path(), "GetSupportedSize"));
-    const absl::Status status = cim::StorageStatus("measuring the partition", supported);
-    if (!status.ok()) return status;
-    return supported.out.GetUint64("SizeMax");
-  }
-
-  // The partitions of a disk that is to be changed. FAILED_PRECONDITION when it is Windows' own.
-  absl::StatusOr<std::vector<cim::Object>> Partitions(const CallContext& context,
-                                                      const machine::DiskExtent& extent) {
-    auto partitions = wmi_.Query(
-        context, Namespace::kStorage,
-        cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(extent.disk_number)));
-    if (!partitions.ok()) {
-      return Prefixed(absl::StrCat("listing partitions of disk ", extent.disk_number),
-                      partitions.status());
-    }
-    // A disk is Windows' own when one of its partitions is.
-    bool is_boot = false;
-    bool is_system = false;
-    for (const cim::Object& partition : *partitions) {
-      is_boot |= partition.GetBoolean("IsBoot").value_or(false);
-      is_system |= partition.GetBoolean("IsSystem").value_or(false);
-    }
-    const absl::Status own = CheckNotWindows(extent.disk_number, is_boot, is_system);
-    if (!own.ok()) return own;
-    return partitions;
+  // Puts the volumes of partitions that hold no user's data last: drivers take the first volume. An
+  // active partition of an MBR disk is the one that Windows starts from
+  // (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-biosmbr-based-hard-drive-partitions).
+  void DataFirst(uint32_t disk_number, std::vector<std::pair<uint64_t, VolumeId>>* volumes) {
+    const auto layout = GetDriveLayout(os_, disk_number);
+    if (!layout.ok()) return;
+    std::stable_partition(volumes->begin(), volumes->end(), [&](const auto& volume) {
+      return std::none_of(
+          layout->begin(), layout->end(), [&](const machine::PartitionEntry& entry) {
+            return entry.offset == volume.first && (!entry.holds_volume || entry.is_active);
+          });
+    });
   }
 
   cim::Session& wmi_;
   StorageNamespace& storage_;
   machine::Os& os_;
   SharedRun<absl::StatusOr<std::vector<LocatedVolume>>> volumes_;
+  const std::function<void(absl::string_view)> warn_;
 };
 
 }  // namespace

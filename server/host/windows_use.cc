@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
@@ -11,6 +12,14 @@
 #include "server/host/find_volume.h"
 
 namespace csi_proxy::host {
+namespace {
+
+absl::Status MountedAt(uint32_t disk_number, absl::string_view folder) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("a volume of disk ", disk_number, " is mounted at ", folder));
+}
+
+}  // namespace
 
 absl::Status CheckNotWindows(uint32_t disk_number, bool is_boot, bool is_system) {
   if (!is_boot && !is_system) return absl::OkStatus();
@@ -45,9 +54,36 @@ absl::Status CheckNotMounted(Host& host, const CallContext& context, const PathR
     for (const MountPoint& point : *points) {
       if (point.is_drivers) continue;
       const absl::string_view path = absl::StripSuffix(point.path, "\\");
-      return absl::FailedPreconditionError(
-          point.is_drive() ? absl::StrCat("disk ", number, " holds ", path)
-                           : absl::StrCat("a volume of disk ", number, " is mounted at ", path));
+      if (!point.is_drive()) return MountedAt(number, path);
+      return absl::FailedPreconditionError(absl::StrCat("disk ", number, " holds ", path));
+    }
+  }
+  return context.Check();
+}
+
+absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const PathRoots* roots,
+                              uint32_t number) {
+  ABSL_ASSIGN_OR_RETURN(const auto volumes, host.volume().ListVolumes(context, number, 0));
+  for (const VolumeId& volume : volumes) {
+    ABSL_ASSIGN_OR_RETURN(const auto points, host.volume().ListMountPoints(context, volume, roots));
+    for (const MountPoint& point : points) {
+      if (point.is_drivers) continue;
+      const std::string path(absl::StripSuffix(point.path, "\\"));
+      const auto in_use = [&](absl::string_view use) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("disk ", number, " holds ", path, ", with ", use));
+      };
+      if (!point.is_drive()) return MountedAt(number, path);
+      for (const WindowsPath& root : roots->roots()) {
+        if (absl::StartsWithIgnoreCase(root.ToString(), path)) return in_use("a working directory");
+      }
+      // Page files lie in the root directory under this name
+      // (learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting).
+      ABSL_ASSIGN_OR_RETURN(const WindowsPath page_file,
+                            WindowsPath::Parse("page file", absl::StrCat(path, "\\pagefile.sys")));
+      ABSL_ASSIGN_OR_RETURN(const bool has_page_file,
+                            host.filesystem().Exists(context, {page_file, nullptr}));
+      if (has_page_file) return in_use("a page file");
     }
   }
   return context.Check();

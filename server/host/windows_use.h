@@ -37,6 +37,12 @@ absl::Status CheckNotWindows(cim::Session& wmi, machine::Os& os, const CallConte
 absl::Status CheckNotMounted(Host& host, const CallContext& context, const PathRoots* roots,
                              uint32_t disk_number);
 
+// FAILED_PRECONDITION for a disk of which a volume has more than drive letters that Windows may
+// have given it when it arrived: a mount at a folder that no driver may touch, a page file, or a
+// working directory.
+absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const PathRoots* roots,
+                              uint32_t disk_number);
+
 // FAILED_PRECONDITION for a disk that is Windows' own or in use by the node: both of the above.
 absl::Status CheckUnused(Host& host, const CallContext& context, const PathRoots* roots,
                          const DiskDescription& disk);

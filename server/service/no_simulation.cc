@@ -12,7 +12,8 @@ absl::Status HoldsNone(absl::string_view flag) {
 
 }  // namespace
 
-absl::StatusOr<Simulation> OpenSimulation(const std::string&) {
+absl::StatusOr<Simulation> OpenSimulation(const std::string&,
+                                          std::function<void(absl::string_view)>) {
   return HoldsNone("--host=simulated");
 }
 

@@ -14,16 +14,17 @@
 namespace csi_proxy {
 namespace {
 
+void Warn(absl::string_view line) { spdlog::warn("{}", std::string(line)); }
+
 absl::StatusOr<OpenedMachine> Simulated(const Options& options,
                                         std::vector<ExtraService>* services) {
-  ABSL_ASSIGN_OR_RETURN(Simulation simulation, OpenSimulation(options.scenario));
+  ABSL_ASSIGN_OR_RETURN(Simulation simulation, OpenSimulation(options.scenario, Warn));
   *services = std::move(simulation.services);
   return std::move(simulation.machine);
 }
 
 absl::StatusOr<OpenedMachine> ThisMachine() {
-  absl::StatusOr<OpenedMachine> machine =
-      OpenThisMachine([](absl::string_view line) { spdlog::warn("{}", std::string(line)); });
+  absl::StatusOr<OpenedMachine> machine = OpenThisMachine(Warn);
   if (machine.ok()) return machine;
   return absl::Status(machine.status().code(),
                       absl::StrCat("--host=windows: ", machine.status().message()));
@@ -37,6 +38,7 @@ absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
                         NodeRules::Parse("--working-dir", options.working_dirs,
                                          options.allowed_services, options.require_privacy));
   rules.bind_smb_credentials = options.bind_smb_credentials;
+  rules.keep_foreign_data = options.keep_foreign_data;
   return std::make_unique<ManagedNode>(
       std::move(machine), std::move(rules),
       std::make_unique<observability::SpdlogAuditSink>(spdlog::get(observability::kAuditLogger),

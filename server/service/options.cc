@@ -80,7 +80,9 @@ po::options_description Describe(Options* options, Raw* raw) {
       "require-privacy", Boolean(&options->require_privacy, true),
       "ask for encryption on SMB mappings")(
       "smb-bind-credentials", Boolean(&options->bind_smb_credentials, false),
-      "refuse a mapped share to calls that do not give the credentials it was mapped with");
+      "refuse a mapped share to calls that do not give the credentials it was mapped with")(
+      "keep-foreign-data", Boolean(&options->keep_foreign_data, false),
+      "refuse to initialise or format a disk or volume with data that Windows does not recognise");
   limits.add_options()("preface-timeout",
                        po::value(&raw->preface_timeout)->value_name("TIME")->default_value("10s"),
                        "time that a connection may stay silent before HTTP/2 begins")(

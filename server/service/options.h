@@ -32,6 +32,8 @@ struct Options {
   bool require_privacy = true;
   // Lets a call use a mapping only with the credentials with which it was made.
   bool bind_smb_credentials = false;
+  // If true, no call initialises or formats what holds data that Windows does not recognise.
+  bool keep_foreign_data = false;
 
   // The percentage that one tenant may take of what others leave of a pipe's connections and of a
   // group's workers and queue; each of several processes of a tenant may take this percentage of

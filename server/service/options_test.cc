@@ -46,6 +46,8 @@ TEST(OptionsTest, BooleansStandAloneOrTakeAValue) {
   EXPECT_TRUE(MustParse({"-require-privacy=true"}).require_privacy);
   EXPECT_FALSE(MustParse({}).bind_smb_credentials) << "as the Go release has it";
   EXPECT_TRUE(MustParse({"-smb-bind-credentials"}).bind_smb_credentials);
+  EXPECT_FALSE(MustParse({}).keep_foreign_data) << "as the Go release has it";
+  EXPECT_TRUE(MustParse({"-keep-foreign-data"}).keep_foreign_data);
   EXPECT_FALSE(MustParse({"-logtostderr=false"}).log.to_stderr);
   // Go would end the flags at `false`; the product reads it as the value.
   EXPECT_FALSE(MustParse({"-require-privacy", "false"}).require_privacy);

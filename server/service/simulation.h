@@ -2,10 +2,12 @@
 // Windows nodes, csi_proxy_no_simulation, whose functions fail.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/node/opened_machine.h"
 #include "server/service/versioned_services.h"
 
@@ -18,8 +20,9 @@ struct Simulation {
 };
 
 // Opens the simulated node for the value of --scenario, a name or a file; "" for the default.
-// Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
-absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario);
+// `warn` hears of what the host only logs. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
+absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario,
+                                          std::function<void(absl::string_view)> warn);
 
 // Returns the text of --list-scenarios, or INVALID_ARGUMENT, naming the flag.
 absl::StatusOr<std::string> ListScenarios();

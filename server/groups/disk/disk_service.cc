@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/disk/location.h"
+#include "server/groups/format.h"
 #include "server/groups/handlers.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
@@ -51,17 +54,23 @@ class DiskService final : public Service {
       const absl::Status own = host::CheckNotWindows(number, layout->is_boot, layout->is_system);
       if (!own.ok()) return Prefixed("disk_number", own);
     }
-    if (!has_partition() && (!layout->is_online || layout->is_read_only)) {
-      // Windows leaves new disks of a SAN offline and read-only. The layout is read again because
-      // it is certain only while the disk is online.
+    const bool was_offline = !layout->is_online;
+    if (was_offline || (layout->is_read_only && !has_partition())) {
+      // Windows leaves disks of a SAN, and copies of disks, offline and read-only. A disk that has
+      // its partition comes online too, because azuredisk lists its volumes next. The layout is
+      // read again because it is certain only while the disk is online.
+      ABSL_RETURN_IF_ERROR(CheckMayComeOnline(number, *layout));
       ABSL_RETURN_IF_ERROR(BringOnline(context, number));
       layout = host().GetLayout(context, number);
       if (!layout.ok()) return layout.status();
     }
-    // It is partitioned already. Drivers bring it online next, and then list its volumes.
-    if (!layout->is_online && has_partition()) return PartitionDiskResponse{};
     const host::KnownDisk disk(number, *layout);
     if (layout->style == host::PartitionStyle::kRaw) {
+      if (deps_.keep_foreign_data) {
+        const absl::Status blank = groups::CheckBlank(deps_, context, number);
+        if (absl::IsFailedPrecondition(blank)) return Prefixed("disk_number", blank);
+        if (!blank.ok()) return blank;
+      }
       ABSL_RETURN_IF_ERROR(host().InitializeGpt(context, disk));
     }
     size_t wanted = 1;
@@ -73,6 +82,16 @@ class DiskService final : public Service {
       ABSL_RETURN_IF_ERROR(host().CreateBasicPartition(context, disk));
     }
     ABSL_RETURN_IF_ERROR(AwaitVolumes(*deps_.host, context, number, wanted, "partitioned"));
+    if (wanted == 0) {
+      ABSL_ASSIGN_OR_RETURN(const auto volumes,
+                            deps_.host->volume().ListVolumes(context, number, 0));
+      if (volumes.empty()) {
+        if (was_offline) (void)host().SetOnline(context, number, false);
+        return absl::FailedPreconditionError(
+            absl::StrCat("disk_number: the partitions of disk ", number,
+                         " are another system's: they bring no volume that Windows could mount"));
+      }
+    }
     return PartitionDiskResponse{};
   }
 
@@ -85,12 +104,18 @@ class DiskService final : public Service {
       const CallContext& context, const GetDiskNumberByNameRequest& request) override {
     ABSL_RETURN_IF_ERROR(groups::CheckText("disk_name", request.disk_name, kMaxName));
     ABSL_ASSIGN_OR_RETURN(const auto disks, host().ListDiskIdentities(context));
+    std::vector<uint32_t> numbers;
     for (const host::DiskIdentity& disk : disks) {
-      if (disk.page83 == request.disk_name) {
-        return GetDiskNumberByNameResponse{.disk_number = disk.disk_number};
-      }
+      if (disk.page83 == request.disk_name) numbers.push_back(disk.disk_number);
     }
-    return absl::NotFoundError("disk_name: no disk has that page 83 identifier");
+    if (numbers.empty()) {
+      return absl::NotFoundError("disk_name: no disk has that page 83 identifier");
+    }
+    if (numbers.size() > 1) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "disk_name: several disks have that page 83 identifier: ", absl::StrJoin(numbers, ", ")));
+    }
+    return GetDiskNumberByNameResponse{.disk_number = numbers.front()};
   }
 
   absl::StatusOr<ListDiskIDsResponse> ListDiskIDs(const CallContext& context,
@@ -133,6 +158,19 @@ class DiskService final : public Service {
   }
 
  private:
+  // FAILED_PRECONDITION for a disk that Windows keeps offline for another reason than that it is
+  // new to the node or a copy of another: a second path to a disk, for example, on which two file
+  // systems would write.
+  static absl::Status CheckMayComeOnline(uint32_t number, const host::DiskLayout& layout) {
+    const std::string& reason = layout.offline_reason;
+    if (layout.is_online || reason.empty() || reason == "Policy" || reason == "Collision") {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "disk_number: Windows keeps disk ", number, " offline (", reason,
+        "); `Get-Disk` on the node shows it, and SetDiskState brings it online all the same"));
+  }
+
   host::DiskHost& host() { return deps_.host->disk(); }
 
   absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, uint32_t number) {

@@ -115,6 +115,13 @@ absl::StatusOr<GetVolumeHealthResponse> Health(const groups::Deps& deps, const C
   ABSL_ASSIGN_OR_RETURN(auto health, deps.host->volume().GetHealth(context, volume));
   ABSL_ASSIGN_OR_RETURN(auto disk, deps.host->disk().Describe(context, health.disk_number));
   std::vector<std::string> wrong;
+  if (health.file_system.empty() && health.health.empty()) {
+    const auto blank = deps.host->volume().IsBlank(context, volume);
+    if (!blank.ok()) wrong.emplace_back(blank.status().message());
+    if (blank.ok() && !*blank) {
+      wrong.emplace_back("the volume holds data that Windows does not recognise");
+    }
+  }
   if (health.is_dirty) wrong.push_back("the file system is marked dirty");
   if (!health.health.empty() && health.health != kHealthy) {
     wrong.push_back(absl::StrCat("health of the volume: ", health.health));

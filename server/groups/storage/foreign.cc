@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/status_macros.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -21,6 +20,11 @@ const host::Partition* DataPartition(const host::DiskLayout& layout) {
 
 absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout) {
   for (const host::Partition& partition : layout.partitions) {
+    if (partition.kind == host::PartitionKind::kDynamic) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("disk: disk ", number,
+                       " is a dynamic disk, whose volumes WMI does not manage: use a basic disk"));
+    }
     if (partition.kind != host::PartitionKind::kOther) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("disk: partition ", partition.partition_number, " of disk ", number,
@@ -31,18 +35,6 @@ absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout) {
         absl::StrCat("disk: disk ", number, " has several data partitions"));
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckBlank(host::DiskHost& host, const CallContext& context, uint32_t number,
-                        uint64_t offset_bytes, uint64_t size_bytes) {
-  ABSL_ASSIGN_OR_RETURN(const auto blank, host.IsBlank(context, number, offset_bytes, size_bytes));
-  if (blank) return absl::OkStatus();
-  // learn.microsoft.com/windows-server/administration/windows-commands/clean
-  return absl::FailedPreconditionError(absl::StrCat(
-      "disk: disk ", number,
-      " holds data that Windows does not know, and is not formatted. If nobody needs that, wipe "
-      "the disk first: `select disk ",
-      number, "`, `clean all` of diskpart"));
 }
 
 }  // namespace csi_proxy::storage

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "csi_proxy/call_context.h"
 #include "server/host/disk_host.h"
 
 namespace csi_proxy::storage {
@@ -17,11 +16,5 @@ const host::Partition* DataPartition(const host::DiskLayout& layout);
 // than StageVolume makes. An MBR disk may have its one data partition: volumes that Kubernetes made
 // before it had CSI drivers are such (github.com/kubernetes/kubernetes issue 64082).
 absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout);
-
-// FAILED_PRECONDITION if somebody has written to a part of an online disk. A partition that
-// StageVolume has made counts as unwritten until it is formatted, so no other mark is needed to
-// recognise it after a crash.
-absl::Status CheckBlank(host::DiskHost& host, const CallContext& context, uint32_t number,
-                        uint64_t offset_bytes, uint64_t size_bytes);
 
 }  // namespace csi_proxy::storage

@@ -44,6 +44,8 @@ struct Call {
   int64_t size = 0;
   // Online, read only, force, overwrite, keep online.
   bool flag = false;
+  // The time after which the caller goes.
+  absl::Duration limit = absl::InfiniteDuration();
   // The tenant that calls; -1 for none.
   int caller = -1;
   std::string remote = {};
@@ -64,9 +66,9 @@ struct Call {
                         " serial=", selector.serial_number, " page83=", selector.page83,
                         " lun=", selector.lun_id, "@", selector.adapter, " number=", number,
                         " volume=", volume, " target=", target, " fs=", file_system, " size=", size,
-                        " flag=", flag, " caller=", caller, " remote=", remote, " user=", username,
-                        " password=", password, " iqn=", iqn,
-                        " portals=", absl::StrJoin(portals, " "));
+                        " flag=", flag, " limit=", absl::FormatDuration(limit), " caller=", caller,
+                        " remote=", remote, " user=", username, " password=", password,
+                        " iqn=", iqn, " portals=", absl::StrJoin(portals, " "));
   }
 };
 
@@ -130,7 +132,7 @@ struct NodeProcess {
 
   // Returns the outcome, and in `text` what the answer says besides.
   absl::Status Answer(const Call& c, std::string* text = nullptr) {
-    const CallContext context;
+    const CallContext context = CallContext().WithTimeout(c.limit);
     switch (c.api) {
       case Api::kStage:
         return storage->StageVolume(context, {c.selector, c.target, c.file_system, 0, ""}).status();

@@ -85,6 +85,40 @@ class RandomNode {
     return disk;
   }
 
+  // Lets a call of the machine fail, answer with too little or too much, or end when its caller has
+  // gone.
+  proto::Fault Fault(std::string* what) {
+    using Names = std::vector<std::string>;
+    proto::Fault fault;
+    fault.set_times(static_cast<uint32_t>(1 + random_.Below(3)));
+    switch (random_.Below(4)) {
+      case 0:
+        fault.set_operation(random_.Of(Names{"win32.Flush", "win32.ListMountPoints",
+                                             "win32.DeleteMountPoint", "win32.Control"}));
+        fault.mutable_error()->set_code(random_.Of<uint32_t>({5, 21, 1117}));
+        break;
+      case 1:
+        fault.set_operation(
+            random_.Of(Names{"wmi.Invoke/MSFT_Disk.Offline", "wmi.Invoke/MSFT_Partition.Resize"}));
+        fault.mutable_error()->set_code(random_.Of<uint32_t>({2, 4, 40001, 0x80041001}));
+        break;
+      case 2:
+        fault.set_operation(random_.Of(
+            Names{"wmi.Query/MSFT_Disk", "wmi.Query/MSFT_Partition", "wmi.Query/MSFT_Volume"}));
+        fault.set_objects(random_.OneIn(2) ? proto::NO_OBJECTS : proto::EACH_TWICE);
+        break;
+      default:
+        fault.set_operation(random_.Of(
+            Names{"wmi.Invoke/MSFT_Volume.Format", "wmi.Invoke/MSFT_Disk.CreatePartition",
+                  "wmi.Invoke/MSFT_Disk.Initialize", "wmi.Invoke/MSFT_Partition.Resize"}));
+        fault.set_latency_ms(60'000);
+        fault.set_goes_on(true);
+    }
+    if (fault.has_error()) fault.set_code("INTERNAL");
+    *what = absl::StrCat("break: ", fault.ShortDebugString());
+    return fault;
+  }
+
  private:
   proto::Behaviour MakeBehaviour() {
     proto::Behaviour behaviour;
@@ -181,9 +215,14 @@ class RandomNode {
       return;
     }
     disk->set_style(random_.OneIn(4) ? proto::MBR : proto::GPT);
+    if (random_.OneIn(8)) disk->set_sector_bytes(4096);
     const bool is_gpt = disk->style() == proto::GPT;
     if (is_gpt && (kind == 2 || !random_.OneIn(4))) {
       AddPartition(disk, proto::MICROSOFT_RESERVED, 16 * kMiB);
+      // As on EC2.
+      if (disk->sector_bytes() == 0 && random_.OneIn(4)) {
+        disk->mutable_partition(0)->set_offset_bytes(17408);
+      }
     }
     switch (kind) {
       case 2:  // initialised and nothing else
@@ -210,6 +249,12 @@ class RandomNode {
         proto::Volume* const volume =
             AddVolume(disk, size, random_.Of<std::string>({"NTFS", "NTFS", "ReFS", "exFAT"}));
         if (kind == 9) GiveLetter(volume);
+        if (size > 512 * kMiB && random_.OneIn(4)) volume->set_file_system_bytes(256 * kMiB);
+        volume->set_read_only(random_.OneIn(10));
+        if (is_gpt && size <= space / 2 && random_.OneIn(2)) {
+          AddPartition(disk, proto::RECOVERY, 8 * kMiB);
+        }
+        disk->mutable_partition(0)->set_active(!is_gpt && random_.OneIn(4));
       }
     }
   }

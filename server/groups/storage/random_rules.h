@@ -216,6 +216,11 @@ inline void AllowGrowth(const VolumeId* id, const Disk& is, Disk* was) {
     auto& before = was->partitions[i];
     if (!before.volume.has_value() || (id != nullptr && before.volume->id != *id)) continue;
     before.size_bytes = std::max(before.size_bytes, is.partitions[i].size_bytes);
+    if (!is.partitions[i].volume.has_value()) continue;
+    const uint64_t extended = is.partitions[i].volume->file_system_bytes;
+    if (extended == 0 || extended > before.volume->file_system_bytes) {
+      before.volume->file_system_bytes = extended;
+    }
   }
 }
 
@@ -290,14 +295,15 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
     }
     case Api::kFormat:
       if (!is_used && holds && !IsMounted(state, *id, false))
-        AllowFormat(*id, is, was, call.flag, true);
+        AllowFormat(*id, is, was, call.flag, call.flag);
       return;
     case Api::kSetReadOnly:
       if (is_named && (!call.flag || !is_used)) was->read_only = is.read_only;
       return;
     case Api::kPartition:
-      if (is_windows || !is_named || !HasOnlyReserved(*was)) return;
+      if (is_windows || !is_named) return;
       AllowOnline(state, is, was);
+      if (!HasOnlyReserved(*was)) return;
       AllowPartitioning(is, was);
       was->foreign = is.foreign;
       return;

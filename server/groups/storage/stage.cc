@@ -66,7 +66,12 @@ class Staging {
     ABSL_ASSIGN_OR_RETURN(const auto volume_lock, groups::LockVolume(locks_, context_, volume));
     ABSL_RETURN_IF_ERROR(LeftAsFound(FormatOnce(volume)));
     ABSL_RETURN_IF_ERROR(MountAtTarget(volume));
-    ABSL_RETURN_IF_ERROR(use_.ok() ? GrowToDisk(volume) : absl::OkStatus());
+    if (use_.ok()) {
+      ABSL_RETURN_IF_ERROR(GrowToDisk(volume));
+    } else {
+      response_.warnings.push_back(absl::StrCat("the volume is not grown: ", use_.message()));
+    }
+    ABSL_RETURN_IF_ERROR(CheckWritable(volume));
 
     ABSL_ASSIGN_OR_RETURN(const auto stats, host_.volume().GetStats(context_, volume));
     ABSL_ASSIGN_OR_RETURN(const auto size, groups::SignedBytes("size_bytes", stats.total_bytes));
@@ -92,7 +97,21 @@ class Staging {
     // The staged volume has got a letter since: this is a repeated call, which finds all steps
     // done.
     if (is_staged_ && !now.has_windows()) return absl::OkStatus();
-    return Prefixed("disk", use_);
+    // Windows gives letters to disks that arrive online, unless its SAN policy keeps them offline:
+    // a disk that the request names by its own name, or as a LUN of a target, is the driver's.
+    const bool is_named = request_.disk.number.empty() && request_.disk.lun_id.empty();
+    if (!now.has_windows() && is_named) {
+      const absl::Status only_letters =
+          host::CheckOnlyLetters(host_, context_, deps_.roots.get(), number_);
+      if (only_letters.ok() || !absl::IsFailedPrecondition(only_letters)) return only_letters;
+      return Prefixed("disk", only_letters);
+    }
+    if (now.has_windows()) return Prefixed("disk", use_);
+    return Prefixed("disk", absl::FailedPreconditionError(
+                                absl::StrCat(use_.message(),
+                                             "; if nobody uses it, remove a letter by `mountvol "
+                                             "X: /D` and repeat the call, or name the disk by "
+                                             "page 83 or serial number")));
   }
 
   // The letters and mounts of a volume show when it is there, and so only now if the disk was
@@ -164,8 +183,7 @@ class Staging {
     ABSL_RETURN_IF_ERROR(CheckPartitions(number_, layout));
     const host::KnownDisk disk(number_, layout);
     if (layout.style == host::PartitionStyle::kRaw) {
-      ABSL_ASSIGN_OR_RETURN(const auto size, host_.disk().GetSize(context_, number_));
-      ABSL_RETURN_IF_ERROR(CheckBlank(host_.disk(), context_, number_, 0, size));
+      ABSL_RETURN_IF_ERROR(OfDisk(groups::CheckBlank(deps_, context_, number_)));
       ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, disk));
       Did(StorageStep::kInitialized);
     }
@@ -180,14 +198,7 @@ class Staging {
     ABSL_ASSIGN_OR_RETURN(const auto file_system, host_.volume().GetFileSystem(context_, volume));
     if (file_system.empty()) {
       if (!use_.ok()) return Prefixed("disk", use_);
-      ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context_, number_));
-      const host::Partition* const partition = DataPartition(layout);
-      if (partition == nullptr) {
-        return absl::UnavailableError(
-            absl::StrCat("the partition of disk ", number_, " went away"));
-      }
-      ABSL_RETURN_IF_ERROR(CheckBlank(host_.disk(), context_, number_, partition->offset_bytes,
-                                      partition->size_bytes));
+      ABSL_RETURN_IF_ERROR(OfDisk(groups::CheckBlank(deps_, context_, volume)));
       ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume, options_));
       Did(StorageStep::kFormatted);
       return absl::OkStatus();
@@ -198,6 +209,11 @@ class Staging {
     return absl::FailedPreconditionError(absl::StrCat("file_system: disk ", number_, " has ",
                                                       file_system, " already, not ",
                                                       request_.file_system));
+  }
+
+  // Names the field of the request that a refusal is about.
+  static absl::Status OfDisk(const absl::Status& status) {
+    return absl::IsFailedPrecondition(status) ? Prefixed("disk", status) : status;
   }
 
   absl::Status MountAtTarget(const VolumeId& volume) {
@@ -236,11 +252,26 @@ class Staging {
     return host_.volume().MakeWritable(context_, number_);
   }
 
+  // A volume that cannot grow is staged all the same, because its data is there.
   absl::Status GrowToDisk(const VolumeId& volume) {
-    ABSL_ASSIGN_OR_RETURN(const auto before, host_.volume().GetSize(context_, volume));
-    ABSL_RETURN_IF_ERROR(volume::Grow(host_.volume(), context_, volume, before, 0));
-    ABSL_ASSIGN_OR_RETURN(const auto after, host_.volume().GetSize(context_, volume));
-    if (after > before) Did(StorageStep::kGrew);
+    const auto growth = volume::Grow(host_.volume(), context_, volume, 0);
+    ABSL_RETURN_IF_ERROR(context_.Check());
+    if (growth.ok() && growth->grew) Did(StorageStep::kGrew);
+    const std::string why = growth.ok() ? growth->obstacle : std::string(growth.status().message());
+    if (!why.empty()) {
+      response_.warnings.push_back(absl::StrCat("the volume does not fill its disk: ", why));
+    }
+    return absl::OkStatus();
+  }
+
+  // Tells of a volume that takes no writes, though its disk does.
+  absl::Status CheckWritable(const VolumeId& volume) {
+    ABSL_ASSIGN_OR_RETURN(const bool is_read_only, host_.volume().IsReadOnly(context_, volume));
+    if (is_read_only) {
+      response_.warnings.push_back(absl::StrCat(
+          "volume ", volume.ToString(),
+          " is read-only: `attributes volume clear readonly` of diskpart makes it writable"));
+    }
     return absl::OkStatus();
   }
 

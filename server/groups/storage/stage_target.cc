@@ -381,6 +381,7 @@ absl::StatusOr<StageTargetResponse> StageLun(const groups::Deps& deps, const Cal
   response.steps = std::move(stager.steps);
   response.steps.insert(response.steps.end(), staged.steps.begin(), staged.steps.end());
   response.failed_portals = std::move(stager.failures);
+  response.warnings = std::move(staged.warnings);
   return response;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/base/status_macros.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
@@ -12,13 +13,20 @@
 namespace csi_proxy::storage {
 namespace {
 
+// The times that a step is tried whose failure may pass, and the pause between two.
+constexpr int kTries = 3;
+constexpr absl::Duration kPause = absl::Milliseconds(100);
+// The part of the caller's time that is kept for the removal of the mount.
+constexpr absl::Duration kTimeToUnmount = absl::Seconds(5);
+
 // The state of the target.
 struct There {
   bool exists = false;
   // The volume that is mounted there.
   std::optional<VolumeId> volume;
-  // Its disk, unless the volume is gone.
+  // Its disk, unless the volume is gone, or `is_unknown`.
   std::optional<uint32_t> disk;
+  bool is_unknown = false;
 
   friend bool operator==(const There&, const There&) = default;
 };
@@ -52,6 +60,12 @@ class Unstaging {
  private:
   void Did(StorageStep step) { response_.steps.push_back(step); }
 
+  // Puts what could not be done into the answer, unless that is because the call has ended.
+  absl::Status Warn(absl::string_view warning) {
+    response_.warnings.emplace_back(warning);
+    return context_.Check();
+  }
+
   absl::StatusOr<There> Look() {
     const auto link = host_.filesystem().ReadLink(context_, target_);
     if (absl::IsNotFound(link.status())) return There{};
@@ -69,9 +83,15 @@ class Unstaging {
           "target_path: ", target_.path.ToString(), " is a link, and no volume is mounted there"));
     }
     there.volume = *volume;
-    const auto disk = host_.volume().GetDiskNumber(context_, *volume);
+    auto disk = host_.volume().GetDiskNumber(context_, *volume);
+    for (int tries = 1; tries < kTries && !disk.ok() && !absl::IsNotFound(disk.status()); ++tries) {
+      ABSL_RETURN_IF_ERROR(context_.SleepFor(kPause));
+      disk = host_.volume().GetDiskNumber(context_, *volume);
+    }
     if (disk.ok()) there.disk = *disk;
-    if (!disk.ok() && !absl::IsNotFound(disk.status())) return disk.status();
+    // A volume that does not say which disk it is on is unmounted all the same.
+    there.is_unknown = !disk.ok() && !absl::IsNotFound(disk.status());
+    ABSL_RETURN_IF_ERROR(context_.Check());
     return there;
   }
 
@@ -98,8 +118,8 @@ class Unstaging {
     if (!there.exists) return absl::OkStatus();
     if (there.volume.has_value()) {
       response_.volume_id = there.volume->ToString();
-      if (there.disk.has_value()) {
-        ABSL_RETURN_IF_ERROR(FlushAndTakeOffline(*there.volume, *there.disk));
+      if (there.disk.has_value() || there.is_unknown) {
+        ABSL_RETURN_IF_ERROR(FlushAndTakeOffline(*there.volume, there.disk));
       }
       ABSL_RETURN_IF_ERROR(host_.volume().Unmount(context_, *there.volume, target_));
       Did(StorageStep::kUnmounted);
@@ -109,42 +129,70 @@ class Unstaging {
     return absl::OkStatus();
   }
 
-  absl::Status FlushAndTakeOffline(const VolumeId& volume, uint32_t disk) {
-    const absl::Status flushed = host_.volume().Flush(context_, volume);
+  // Fails only when the call has ended: whatever else fails is told in the answer, because a mount
+  // that stayed would keep the cloud from detaching a broken disk.
+  absl::Status FlushAndTakeOffline(const VolumeId& volume, std::optional<uint32_t> disk) {
+    const absl::Status flushed = host_.volume().FlushBeforeUnmount(context_, volume, target_);
     // Its disk may be pulled at any time.
     if (absl::IsNotFound(flushed)) return context_.Check();
-    if (!flushed.ok()) return flushed;
-    Did(StorageStep::kFlushed);
+    Did(flushed.ok() ? StorageStep::kFlushed : StorageStep::kNotFlushed);
+    if (!flushed.ok()) {
+      ABSL_RETURN_IF_ERROR(Warn(flushed.message()));
+    }
     if (request_.keep_online) return absl::OkStatus();
-    ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(volume, disk));
-    if (used) return absl::OkStatus();
-    const auto change = host_.disk().SetOnline(context_, disk, false);
-    // In use or critical, as Windows sees it, and so for good: a mount that stayed would keep the
-    // cloud from detaching the disk.
-    if (absl::IsFailedPrecondition(change.status())) return absl::OkStatus();
-    if (!change.ok()) return change.status();
-    if (change->changed) Did(StorageStep::kTakenOffline);
-    return absl::OkStatus();
+    if (!disk.has_value()) {
+      return Warn("the disk stays online: the volume does not say which disk it is on");
+    }
+    const CallContext limited = LeavingTime();
+    const absl::Status stays = TakeOffline(limited, volume, *disk);
+    return stays.ok() ? stays
+                      : Warn(absl::StrCat("disk ", *disk, " stays online: ", stays.message()));
+  }
+
+  // The same call with time left to remove the mount, even if WMI does not answer.
+  CallContext LeavingTime() const {
+    const absl::Duration left = context_.deadline() - absl::Now();
+    return context_.NoLaterThan(context_.deadline() - std::min(left / 2, kTimeToUnmount));
+  }
+
+  // Returns why the disk stays online, if it does. Windows refuses for good as FAILED_PRECONDITION;
+  // any other failure may pass.
+  absl::Status TakeOffline(const CallContext& context, const VolumeId& volume, uint32_t disk) {
+    for (int tries = 1;; ++tries) {
+      const absl::Status failed = TryTakeOffline(context, volume, disk);
+      const bool is_last = failed.ok() || absl::IsFailedPrecondition(failed) || tries == kTries;
+      if (is_last || !context.SleepFor(kPause).ok()) return failed;
+    }
+  }
+
+  absl::Status TryTakeOffline(const CallContext& context, const VolumeId& volume, uint32_t disk) {
+    ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(context, volume, disk));
+    if (used)
+      return absl::FailedPreconditionError("a volume of it is, or may be, in use elsewhere");
+    const auto change = host_.disk().SetOnline(context, disk, false);
+    if (change.ok() && change->changed) Did(StorageStep::kTakenOffline);
+    return change.status();
   }
 
   // Tells whether a volume of the disk is, or may be, mounted anywhere besides the target. The host
   // itself refuses to take a disk offline that Windows runs on or boots from.
-  absl::StatusOr<bool> IsUsedElsewhere(const VolumeId& volume, uint32_t disk) {
+  absl::StatusOr<bool> IsUsedElsewhere(const CallContext& context, const VolumeId& volume,
+                                       uint32_t disk) {
     // Its own folders are asked for by its name: a listing leaves out volumes that do not answer.
     ABSL_ASSIGN_OR_RETURN(const auto points,
-                          host_.volume().ListMountPoints(context_, volume, roots_));
+                          host_.volume().ListMountPoints(context, volume, roots_));
     if (points.size() > 1) return true;
-    ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context_, disk));
+    ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context, disk));
     const auto partitions =
         std::count_if(layout.partitions.begin(), layout.partitions.end(),
                       [](const host::Partition& partition) { return partition.is_basic; });
-    ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context_, disk, 0));
+    ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context, disk, 0));
     // A volume that cannot be seen may be in use.
     if (partitions > 1 && static_cast<int64_t>(volumes.size()) < partitions) return true;
     for (const VolumeId& other : volumes) {
       if (other == volume) continue;
       ABSL_ASSIGN_OR_RETURN(const auto others,
-                            host_.volume().ListMountPoints(context_, other, roots_));
+                            host_.volume().ListMountPoints(context, other, roots_));
       if (!others.empty()) return true;
     }
     return false;

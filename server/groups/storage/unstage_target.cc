@@ -42,6 +42,7 @@ class TargetUnstager {
         Unstage(deps_, context_, UnstageVolumeRequest{.target_path = request_.target_path}));
     response_.volume_id = std::move(unstaged.volume_id);
     response_.steps = std::move(unstaged.steps);
+    response_.warnings = std::move(unstaged.warnings);
     const bool is_unstaged =
         mounted.has_value() && mounted->volume.ToString() == response_.volume_id;
     ABSL_ASSIGN_OR_RETURN(
@@ -58,15 +59,18 @@ class TargetUnstager {
   }
 
  private:
-  // The caller means another volume if that of another LUN is mounted.
+  // The caller means another volume if that of another LUN is mounted. An initiator or a disk that
+  // does not answer does not keep the volume mounted.
   absl::Status CheckMounted(uint32_t number) {
     if (request_.lun_id.empty()) return absl::OkStatus();
-    ABSL_ASSIGN_OR_RETURN(const auto sessions, host_.iscsi().GetSessions(context_, request_.iqn));
-    for (const host::IscsiSession& session : sessions) {
+    const auto sessions = host_.iscsi().GetSessions(context_, request_.iqn);
+    if (!sessions.ok()) return context_.Check();
+    for (const host::IscsiSession& session : *sessions) {
       for (const host::IscsiConnection& connection : session.connections) {
         if (!connection.Shows(number)) continue;
-        ABSL_ASSIGN_OR_RETURN(const auto disk, host_.disk().Describe(context_, number));
-        if (HasLun(disk, request_.lun_id, connection)) return absl::OkStatus();
+        const auto disk = host_.disk().Describe(context_, number);
+        if (!disk.ok()) return context_.Check();
+        if (HasLun(*disk, request_.lun_id, connection)) return absl::OkStatus();
         return absl::FailedPreconditionError(
             absl::StrCat("lun_id: at ", target_.path.ToString(), " a volume of disk ", number,
                          " is mounted, which is another LUN of the target"));

@@ -43,7 +43,7 @@ constexpr char kAzure[] = R"(
       size_bytes: 17179869184
       volume {
         id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000002}\\" file_system: "NTFS"
-        drive_letter: "D"
+        drive_letter: "D" file { path: "pagefile.sys" kind: FILE size_bytes: 1073741824 }
       }
     }
   }

@@ -1,9 +1,11 @@
 #include "server/groups/volume/grow.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::volume {
 namespace {
@@ -12,32 +14,66 @@ namespace {
 constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
 // Takes growth that failed for done, unless the call has ended.
-absl::Status GiveUp(const CallContext& context, const absl::Status& failed) {
+absl::Status GiveUp(const CallContext& context, absl::string_view why) {
   const absl::Status over = context.Check();
-  if (over.ok()) RecordFallback(Fallback::kGrowthGivenUp, failed.message());
+  if (over.ok()) RecordFallback(Fallback::kGrowthGivenUp, why);
   return over;
+}
+
+absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& context,
+                                     const VolumeId& volume, uint64_t current, uint64_t asked) {
+  Growth growth;
+  bool is_little = asked != 0 && asked < current + kMinGrowth;
+  auto room = host.GetGrowthRoom(context, volume);
+  if (!room.ok()) {
+    if (!is_little) return room.status();
+    ABSL_RETURN_IF_ERROR(GiveUp(context, room.status().message()));
+    return growth;
+  }
+  const uint64_t most = room->size_bytes;
+  if (asked > most && !is_little) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("size_bytes: ", asked, " is more than the disk has room for (", most, "); ",
+                     room->obstacle.empty() ? "rescan if the disk has grown" : room->obstacle));
+  }
+  if (asked == 0) growth.obstacle = std::move(room->obstacle);
+  const uint64_t wanted = asked != 0 ? std::min(asked, most) : most;
+  if (wanted > current) {
+    is_little = wanted < current + kMinGrowth;
+    const absl::Status resized = host.Resize(
+        context, volume, wanted, asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
+    if (!resized.ok() && !is_little) return resized;
+    if (!resized.ok()) growth.obstacle = std::string(resized.message());
+    ABSL_ASSIGN_OR_RETURN(const uint64_t now, host.GetSize(context, volume));
+    growth.grew = now > current;
+    if (resized.ok() && growth.obstacle.empty() && now + kMinGrowth <= wanted) {
+      growth.obstacle =
+          absl::StrCat("Windows leaves it at ", now, " of ", wanted,
+                       " bytes, which is all that its file system or the disk allows");
+    }
+  }
+  if (!growth.obstacle.empty()) {
+    ABSL_RETURN_IF_ERROR(GiveUp(context, growth.obstacle));
+  }
+  return growth;
 }
 
 }  // namespace
 
-absl::Status Grow(host::VolumeHost& host, const CallContext& context, const VolumeId& volume,
-                  uint64_t current, uint64_t asked) {
-  if (asked != 0 && asked <= current) return absl::OkStatus();
-  bool is_little = asked != 0 && asked < current + kMinGrowth;
-  const auto supported = host.GetSupportedSize(context, volume);
-  if (!supported.ok()) return is_little ? GiveUp(context, supported.status()) : supported.status();
-  const uint64_t most = *supported;
-  if (asked > most && !is_little) {
-    return absl::FailedPreconditionError(absl::StrCat("size_bytes: ", asked,
-                                                      " is more than the disk has room for (", most,
-                                                      "); rescan if the disk has grown"));
+absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
+                            const VolumeId& volume, uint64_t asked) {
+  ABSL_ASSIGN_OR_RETURN(const uint64_t current, host.GetSize(context, volume));
+  Growth growth;
+  if (asked == 0 || asked > current) {
+    ABSL_ASSIGN_OR_RETURN(growth, GrowPartition(host, context, volume, current, asked));
   }
-  const uint64_t wanted = asked != 0 ? std::min(asked, most) : most;
-  if (wanted <= current) return absl::OkStatus();
-  is_little = wanted < current + kMinGrowth;
-  const absl::Status resized = host.Resize(
-      context, volume, wanted, asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
-  return is_little && !resized.ok() ? GiveUp(context, resized) : resized;
+  const auto extended = host.ExtendFileSystem(context, volume, asked);
+  growth.grew |= extended.value_or(false);
+  if (!extended.ok()) {
+    growth.obstacle = std::string(extended.status().message());
+    ABSL_RETURN_IF_ERROR(GiveUp(context, growth.obstacle));
+  }
+  return growth;
 }
 
 }  // namespace csi_proxy::volume

@@ -2,16 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
 #include "server/host/volume_host.h"
 
 namespace csi_proxy::volume {
 
-// Grows a volume of `current` bytes to `asked`, or as far as possible when that is 0. Growth below
-// 100 MiB, which drivers ask for at every mount, is done if it can be, and never fails.
-absl::Status Grow(host::VolumeHost& host, const CallContext& context, const VolumeId& volume,
-                  uint64_t current, uint64_t asked);
+struct Growth {
+  bool grew = false;
+  // Why the volume does not reach the end of its disk, in words; empty if it does, or was not asked
+  // to.
+  std::string obstacle;
+};
+
+// Grows a volume to `asked` bytes, or as far as possible when that is 0, and a file system that is
+// smaller than its partition. Growth below 100 MiB, which drivers ask for at every mount, is done
+// if it can be, and never fails. With `asked` 0, a file system that Windows cannot resize is as
+// large as possible.
+absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
+                            const VolumeId& volume, uint64_t asked);
 
 }  // namespace csi_proxy::volume

@@ -43,9 +43,8 @@ class VolumeService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
                                                  deps_.roots, "target_path", request.target_path));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
-    // A volume that is gone has nothing to flush, but its mount has yet to go.
-    absl::Status flushed = host().Flush(context, volume);
-    if (!flushed.ok() && !absl::IsNotFound(flushed)) return flushed;
+    // Only logged by the host: a mount that stayed would keep the cloud from detaching the disk.
+    (void)host().FlushBeforeUnmount(context, volume, target);
     ABSL_RETURN_IF_ERROR(host().Unmount(context, volume, target));
     return UnmountVolumeResponse{};
   }
@@ -80,9 +79,8 @@ class VolumeService final : public Service {
           absl::StrCat("size_bytes: ", request.size_bytes, " is negative"));
     }
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
-    ABSL_ASSIGN_OR_RETURN(const auto current, host().GetSize(context, volume));
     ABSL_RETURN_IF_ERROR(
-        Grow(host(), context, volume, current, static_cast<uint64_t>(request.size_bytes)));
+        Grow(host(), context, volume, static_cast<uint64_t>(request.size_bytes)).status());
     return ResizeVolumeResponse{};
   }
 

@@ -1,0 +1,196 @@
+// No call destroys what it was not told to destroy: each call that partitions, formats or changes a
+// disk, on a disk in each state in which the call may find one.
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/groups/storage/stage_testing.h"
+#include "server/simulator/storage.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using groups::kGiB;
+using groups::kMiB;
+using machine::simulated::DiskBytes;
+using machine::simulated::DiskPartition;
+using machine::simulated::PartitionStyle;
+using machine::simulated::PartitionType;
+
+constexpr char kVolume[] = R"(\\?\Volume{11111111-c511-4c0d-9000-000000000001}\)";
+constexpr uint64_t kDisk = 8 * kGiB;
+constexpr uint64_t kData = 17 * kMiB;
+constexpr uint64_t kDataEnd = kDisk - kMiB;
+constexpr char kExt4[] = "\x53\xEF";
+
+// The content of disk 1 when a call comes.
+struct State {
+  const char* name;
+  // One letter for each of Calls(): `.` succeeds and changes nothing, `x` is refused and changes
+  // nothing, `w` writes to the disk.
+  const char* expected;
+  PartitionStyle style = PartitionStyle::kRaw;
+  std::vector<DiskBytes> foreign = {};
+  const char* file_system = "";
+  PartitionType type = PartitionType::kBasic;
+  // A call of the machine that fails for good, and its error.
+  std::pair<const char*, uint32_t> fault = {"", 0};
+};
+
+const State kStates[] = {
+    {"raw, blank", "wwwxxxxx..", PartitionStyle::kRaw},
+    {"raw, ext4", "wxxxxxxx..", PartitionStyle::kRaw, {{0x438, kExt4}}},
+    {"raw, data at the end", "wxxxxxxx..", PartitionStyle::kRaw, {{kDisk - 512, "x"}}},
+    {.name = "raw, sectors that cannot be read",
+     .expected = "wxxxxxxx..",
+     .fault = {"win32.Read", 1117}},
+    {"blank volume", "..wwwww...", PartitionStyle::kGpt},
+    {"blank volume on MBR", "..wwwww...", PartitionStyle::kMbr},
+    {"BitLocker", "..xxwwx...", PartitionStyle::kGpt, {{kData, "\353X\220-FVE-FS-"}}},
+    {"old data at the end", "..xxwwx...", PartitionStyle::kGpt, {{kDataEnd - 512, "x"}}},
+    {.name = "volume with sectors that cannot be read",
+     .expected = "..xxwwx...",
+     .style = PartitionStyle::kGpt,
+     .fault = {"win32.Read", 23}},
+    {"NTFS", "...xwww...", PartitionStyle::kGpt, {}, "NTFS"},
+    {.name = "NTFS that Windows does not recognise",
+     .expected = "..xxwwx...",
+     .style = PartitionStyle::kGpt,
+     .file_system = "NTFS",
+     .fault = {"win32.GetFileSystem", 1005}},
+    {.name = "NTFS that Windows cannot read",
+     .expected = "..xxxxx...",
+     .style = PartitionStyle::kGpt,
+     .file_system = "NTFS",
+     .fault = {"win32.GetFileSystem", 1392}},
+    {"a partition of Linux",
+     "xxxxxxxx..",
+     PartitionStyle::kGpt,
+     {{kData + 0x438, kExt4}},
+     "",
+     PartitionType::kLinux},
+};
+
+class DestroyingCallsTest : public StageTest {
+ protected:
+  void Prepare(const State& state) {
+    node_->Reset();
+    deps_.keep_foreign_data = false;
+    Remake();
+    ChangeDisk(1, [&](Disk& disk) {
+      disk.size_bytes = kDisk;
+      disk.style = state.style;
+      disk.foreign = state.foreign;
+      if (state.style == PartitionStyle::kRaw) return;
+      DiskPartition& data = disk.partitions.emplace_back();
+      data.number = 1;
+      data.type = state.type;
+      data.offset_bytes = kData;
+      data.size_bytes = kDataEnd - kData;
+      if (state.type != PartitionType::kBasic) return;
+      data.volume = machine::simulated::Volume{*VolumeId::Parse(kVolume), state.file_system, 0, {}};
+      if (*state.file_system == 0) return;
+      ASSERT_TRUE(data.volume->tree
+                      .Add(machine::simulated::Tree::kRoot,
+                           machine::simulated::Tree::File("kept", 1, false))
+                      .ok());
+    });
+    if (state.fault.second != 0) Inject(state.fault.first, state.fault.second, 0);
+  }
+
+  absl::Status Format(bool overwrite) {
+    return storage_->FormatVolume(context_, {.volume_id = kVolume, .overwrite = overwrite})
+        .status();
+  }
+  absl::Status FormatAsReleased() {
+    return volume_->FormatVolume(context_, {.volume_id = kVolume}).status();
+  }
+  absl::Status SetReadOnly() {
+    const auto set = [this](bool read_only) {
+      return storage_->SetDiskReadOnly(context_, {.disk_number = 1, .read_only = read_only})
+          .status();
+    };
+    const absl::Status made = set(true);
+    return made.ok() ? set(false) : made;
+  }
+  void Keep() {
+    deps_.keep_foreign_data = true;
+    Remake();
+  }
+  std::vector<std::pair<const char*, std::function<absl::Status()>>> Calls() {
+    return {{"PartitionDisk", [this] { return Partition(1); }},
+            {"PartitionDisk with keep-foreign-data",
+             [this] {
+               Keep();
+               return Partition(1);
+             }},
+            {"StageVolume", [this] { return StageDisk(1).status(); }},
+            {"FormatVolume of storage", [this] { return Format(false); }},
+            {"FormatVolume with overwrite", [this] { return Format(true); }},
+            {"FormatVolume as released", [this] { return FormatAsReleased(); }},
+            {"FormatVolume as released, with keep-foreign-data",
+             [this] {
+               Keep();
+               return FormatAsReleased();
+             }},
+            {"ResizeVolume", [this] { return Resize(kVolume, 0); }},
+            {"SetDiskState",
+             [this] {
+               const absl::Status off = SetOnline(1, false);
+               return off.ok() ? SetOnline(1, true) : off;
+             }},
+            {"SetDiskReadOnly", [this] { return SetReadOnly(); }}};
+  }
+
+  // All that lies on the disk.
+  std::string Content() {
+    const Disk disk = DiskNow(1);
+    std::string content;
+    for (const uint64_t at : {uint64_t{0}, kData, kDataEnd - kMiB, kDisk - kMiB}) {
+      const machine::Bytes bytes = machine::simulated::ReadBytes(disk, at, kMiB);
+      content.append(bytes.begin(), bytes.end());
+    }
+    for (const DiskPartition& partition : disk.partitions) {
+      absl::StrAppend(&content, partition.offset_bytes, "+", partition.size_bytes, ";");
+      if (partition.volume.has_value()) {
+        absl::StrAppend(&content, partition.volume->file_system, partition.volume->tree.size());
+      }
+    }
+    return content;
+  }
+};
+
+TEST_F(DestroyingCallsTest, EachCallOnEachContent) {
+  for (const State& state : kStates) {
+    std::string outcomes;
+    for (const auto& [name, call] : Calls()) {
+      SCOPED_TRACE(absl::StrCat(name, " on ", state.name));
+      Prepare(state);
+      const std::string before = Content();
+      const absl::Status status = call();
+      const bool is_same = Content() == before;
+      EXPECT_TRUE(status.ok() || is_same) << status;
+      outcomes += status.ok() ? (is_same ? '.' : 'w') : 'x';
+      EXPECT_EQ(locks_.size(), 0u);
+    }
+    EXPECT_EQ(outcomes, state.expected) << state.name;
+  }
+}
+
+TEST_F(DestroyingCallsTest, ARefusalNamesTheWayToTheDataBeforeTheWayToWipeIt) {
+  Prepare(kStates[6]);
+  const auto health = storage_->GetVolumeHealth(context_, {.volume_id = kVolume});
+  ASSERT_TRUE(health.ok()) << health.status();
+  EXPECT_TRUE(health->abnormal);
+  EXPECT_EQ(health->message, "the volume holds data that Windows does not recognise");
+  for (const absl::Status& refused : {StageDisk(1).status(), Format(false)}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()),
+                testing::ContainsRegex("System log.*offline and online.*clean all"));
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage

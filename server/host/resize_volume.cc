@@ -1,0 +1,186 @@
+#include "server/host/resize_volume.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
+#include "server/base/status_macros.h"
+#include "server/base/win32_error.h"
+#include "server/host/devices.h"
+#include "server/host/find_volume.h"
+#include "server/host/storage_namespace.h"
+#include "server/host/windows_use.h"
+#include "server/machine/cim/errors.h"
+
+namespace csi_proxy::host {
+namespace {
+
+using cim::Namespace;
+using cim::Value;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+// The copy of the GPT at the end of a disk: 32 sectors of table, one of header, of at most 4 KiB
+// each
+// (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-uefigpt-based-hard-drive-partitions).
+constexpr uint64_t kGptCopy = 33 * 4096;
+// An MBR counts sectors in 32 bits, of 512 bytes on every disk of that size that Windows
+// initialises so
+// (learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/support-for-hard-disks-exceeding-2-tb).
+constexpr uint64_t kMbrEnd = (uint64_t{512} << 32) - kMiB;
+// Space of a disk that is worth a word, and the least by which a file system is smaller than its
+// partition when it was not extended with it: more than a cluster and the copy of the boot sector.
+constexpr uint64_t kGap = 100 * kMiB;
+
+// The partitions of a disk that is to be changed. FAILED_PRECONDITION when it is Windows' own.
+absl::StatusOr<std::vector<cim::Object>> Partitions(cim::Session& wmi, const CallContext& context,
+                                                    const machine::DiskExtent& extent) {
+  auto partitions = wmi.Query(
+      context, Namespace::kStorage,
+      cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(extent.disk_number)));
+  if (!partitions.ok()) {
+    return Prefixed(absl::StrCat("listing partitions of disk ", extent.disk_number),
+                    partitions.status());
+  }
+  // A disk is Windows' own when one of its partitions is.
+  bool is_boot = false;
+  bool is_system = false;
+  for (const cim::Object& partition : *partitions) {
+    is_boot |= partition.GetBoolean("IsBoot").value_or(false);
+    is_system |= partition.GetBoolean("IsSystem").value_or(false);
+  }
+  const absl::Status own = CheckNotWindows(extent.disk_number, is_boot, is_system);
+  if (!own.ok()) return own;
+  return partitions;
+}
+
+// The MSFT_Partition that a volume fills.
+absl::StatusOr<cim::Object> PartitionAt(cim::Session& wmi, const CallContext& context,
+                                        const machine::DiskExtent& extent) {
+  ABSL_ASSIGN_OR_RETURN(auto partitions, Partitions(wmi, context, extent));
+  for (cim::Object& partition : partitions) {
+    ABSL_ASSIGN_OR_RETURN(const auto offset, partition.GetUint64("Offset"));
+    if (offset == extent.offset) return std::move(partition);
+  }
+  return absl::InternalError("WMI does not know a partition at its place");
+}
+
+bool IsSizeNotSupported(const absl::StatusOr<cim::MethodResult>& result) {
+  return result.ok() && result->return_value == cim::kSizeNotSupported;
+}
+
+// The largest size of a partition, as MSFT_Partition.GetSupportedSize has it.
+absl::StatusOr<uint64_t> WindowsOwnMaximum(StorageNamespace& storage, const CallContext& context,
+                                           const cim::Object& partition) {
+  ABSL_ASSIGN_OR_RETURN(const auto supported,
+                        storage.Invoke(context, partition.path(), "GetSupportedSize"));
+  const absl::Status status = cim::StorageStatus("measuring the partition", supported);
+  if (!status.ok()) return status;
+  return supported.out.GetUint64("SizeMax");
+}
+
+}  // namespace
+
+absl::StatusOr<machine::DiskExtent> ExtentOf(machine::Os& os, const CallContext& context,
+                                             const VolumeId& volume) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const auto extents = GetVolumeExtents(os, volume.ToString());
+  if (!extents.ok()) return About(volume, "locating", extents.status());
+  if (extents->size() == 1) return extents->front();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "volume ", volume.ToString(), " spans several disks or partitions of a dynamic disk"));
+}
+
+// Does not call MSFT_Partition.GetSupportedSize, which also measures how far the volume could
+// shrink, and for that needs the service that optimises drives. If that service is disabled, or
+// busy, the method fails (kubernetes-sigs/aws-ebs-csi-driver issue 2877). The partitions tell how
+// far a volume can grow.
+absl::StatusOr<GrowthRoom> GetGrowthRoom(cim::Session& wmi, machine::Os& os,
+                                         const CallContext& context, const VolumeId& volume) {
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os, context, volume));
+  ABSL_RETURN_IF_ERROR(CheckNotDynamic(os, volume.ToString(), extent.disk_number));
+  UpdateDiskLength(os, extent.disk_number);
+  ABSL_ASSIGN_OR_RETURN(const uint64_t disk_bytes, GetDiskLength(os, extent.disk_number));
+  ABSL_ASSIGN_OR_RETURN(const auto partitions, Partitions(wmi, context, extent));
+  uint64_t end = disk_bytes > kGptCopy ? disk_bytes - kGptCopy : 0;
+  uint64_t last_used = 0;
+  GrowthRoom room;
+  for (const cim::Object& partition : partitions) {
+    ABSL_ASSIGN_OR_RETURN(const auto offset, partition.GetUint64("Offset"));
+    last_used = std::max(last_used, offset + partition.GetUint64("Size").value_or(0));
+    if (partition.GetUint32("MbrType").value_or(0) != 0 && end > kMbrEnd) {
+      end = kMbrEnd;
+      room.obstacle = absl::StrCat("disk ", extent.disk_number,
+                                   " has an MBR, of which Windows uses 2 TiB at most");
+    }
+    if (offset <= extent.offset || offset >= end) continue;
+    end = offset;
+    room.obstacle = absl::StrCat("partition ", partition.GetUint32("PartitionNumber").value_or(0),
+                                 " of disk ", extent.disk_number, " lies behind the volume's");
+  }
+  if (disk_bytes < last_used + kGap) room.obstacle.clear();
+  // Windows does not add less than 1 MiB.
+  const uint64_t bytes = end > extent.offset ? (end - extent.offset) / kMiB * kMiB : 0;
+  room.size_bytes = std::max(bytes, extent.length);
+  return room;
+}
+
+absl::Status Resize(cim::Session& wmi, StorageNamespace& storage, machine::Os& os,
+                    const CallContext& context, const VolumeId& volume, uint64_t size_bytes,
+                    ResizeTo how) {
+  const std::string operation = absl::StrCat("resizing volume ", volume.ToString());
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os, context, volume));
+  const auto partition = PartitionAt(wmi, context, extent);
+  if (!partition.ok()) return Prefixed(operation, partition.status());
+  const auto resize = [&](uint64_t bytes) {
+    return storage.Invoke(context, partition->path(), "Resize", {{"Size", Value::Uint64(bytes)}});
+  };
+  absl::StatusOr<cim::MethodResult> result = resize(size_bytes);
+  // The provider may not know yet that the disk has grown.
+  if (IsSizeNotSupported(result) && storage.UpdateCache(context).ok()) {
+    RecordFallback(Fallback::kResizeRepeated);
+    result = resize(size_bytes);
+  }
+  // Windows may keep more for itself than was computed.
+  if (IsSizeNotSupported(result) && how == ResizeTo::kAtMost) {
+    RecordFallback(Fallback::kWindowsOwnMaximum);
+    const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(storage, context, *partition);
+    if (most.ok() && *most <= extent.length) return absl::OkStatus();
+    if (most.ok() && *most < size_bytes) result = resize(*most);
+  }
+  if (!result.ok()) return Prefixed(operation, result.status());
+  // A file system of another kind than NTFS, which old drivers made, is as large as it can be
+  // (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize).
+  if (result->return_value == cim::kUnknownFileSystem && how == ResizeTo::kAtMost) {
+    return absl::OkStatus();
+  }
+  return cim::StorageStatus(operation, *result);
+}
+
+absl::StatusOr<bool> ExtendFileSystem(cim::Session& wmi, machine::Os& os,
+                                      const CallContext& context, const VolumeId& volume,
+                                      uint64_t size_bytes) {
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os, context, volume));
+  const std::string& name = volume.ToString();
+  const auto file_system = os.GetFileSystem(name);
+  if (!file_system.ok() || file_system->name != "NTFS") return false;
+  const absl::StatusOr<machine::VolumeSpace> space = os.GetSpace(name);
+  if (!space.ok()) return About(volume, "measuring", space.status());
+  const uint64_t total = space->total_bytes;
+  if (total + kGap > extent.length || (size_bytes != 0 && size_bytes <= total)) return false;
+  const auto disks =
+      wmi.Query(context, Namespace::kStorage,
+                cim::Query("MSFT_Disk").Where("Number", Value::Uint32(extent.disk_number)));
+  if (!disks.ok()) return About(volume, "extending the file system of", disks.status());
+  const uint32_t sector =
+      disks->empty() ? 0 : disks->front().GetUint32("LogicalSectorSize").value_or(0);
+  if (sector == 0) return false;
+  const absl::Status extended = ExtendVolume(os, name, extent.length / sector);
+  RecordFallback(Fallback::kFileSystemExtended, extended.message());
+  if (!extended.ok()) return About(volume, "extending the file system of", extended);
+  return true;
+}
+
+}  // namespace csi_proxy::host
