@@ -2,10 +2,10 @@
 
 #include "csi_proxy/garden/hub.h"
 
+#include "csi_proxy/garden/audited.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "codegen/runtime/convert_runtime.h"
-#include "csi_proxy/garden/audited.h"
 #include "server/base/running_calls.h"
 #include "server/base/secret.h"
 
@@ -18,7 +18,9 @@ std::string Describe([[maybe_unused]] const Place& message) {
   return text;
 }
 
-PlantRequest::~PlantRequest() { Wipe(shed_key); }
+PlantRequest::~PlantRequest() {
+  Wipe(shed_key);
+}
 
 std::string Describe([[maybe_unused]] const PlantRequest& message) {
   std::string text;
@@ -90,24 +92,25 @@ class Audited final : public Service {
  public:
   Audited(Service* service, AuditLog* log) : service_(service), log_(log) {}
 
-  absl::StatusOr<PlantResponse> Plant(const CallContext& context,
-                                      const PlantRequest& request) override {
+  absl::StatusOr<PlantResponse> Plant(
+      const CallContext& context, const PlantRequest& request) override {
     const absl::Time start = absl::Now();
     std::string subject = Describe(request);
     const RunningCall running("garden.Plant", subject);
     auto response = service_->Plant(context, request);
-    log_->Record({"Plant", std::move(subject), context, response.status(), absl::Now() - start});
+    log_->Record({"Plant", std::move(subject), context,
+                  response.status(), absl::Now() - start});
     return response;
   }
 
-  absl::StatusOr<ListPlantsResponse> ListPlants(const CallContext& context,
-                                                const ListPlantsRequest& request) override {
+  absl::StatusOr<ListPlantsResponse> ListPlants(
+      const CallContext& context, const ListPlantsRequest& request) override {
     const absl::Time start = absl::Now();
     std::string subject = Describe(request);
     const RunningCall running("garden.ListPlants", subject);
     auto response = service_->ListPlants(context, request);
-    log_->Record(
-        {"ListPlants", std::move(subject), context, response.status(), absl::Now() - start});
+    log_->Record({"ListPlants", std::move(subject), context,
+                  response.status(), absl::Now() - start});
     return response;
   }
 
