@@ -15,8 +15,8 @@
 namespace csi_proxy {
 namespace {
 
-// The same call with time left to send the answer, which names the holder: a client whose deadline
-// has passed does not read it.
+// Returns the call with an earlier deadline: the answer, which names the holder, must reach the
+// client before the client's own deadline passes.
 CallContext LeavingTime(const CallContext& context) {
   constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
   const absl::Duration left = context.deadline() - absl::Now();

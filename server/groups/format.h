@@ -26,7 +26,7 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
 // reads as zero where file systems, volume managers and encryption write. A volume that was just
 // partitioned does, so no other mark is needed to recognise it after a crash.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume);
-// The same for a whole disk that is online.
+// Checks a whole disk, which is online, likewise.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number);
 
 // Formats a volume and reports the format to the node's watch. REQUIRES: the caller holds the

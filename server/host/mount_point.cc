@@ -171,7 +171,7 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
     const std::string mount_point = NameForCall(path);
     const absl::Status deleted =
         CallOnHeld(context, &held, [&] { return os.DeleteMountPoint(mount_point); });
-    // As in DeleteMountPoint(): the reparse point goes with the entry.
+    // The reparse point goes with the entry, and with it the mount.
     if (!deleted.ok()) RecordFallback(Fallback::kMountForgotten, deleted.message());
   }
   held.reset();

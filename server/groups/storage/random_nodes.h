@@ -219,7 +219,7 @@ class RandomNode {
     const bool is_gpt = disk->style() == proto::GPT;
     if (is_gpt && (kind == 2 || !random_.OneIn(4))) {
       AddPartition(disk, proto::MICROSOFT_RESERVED, 16 * kMiB);
-      // As on EC2.
+      // EC2 has such disks.
       if (disk->sector_bytes() == 0 && random_.OneIn(4)) {
         disk->mutable_partition(0)->set_offset_bytes(17408);
       }

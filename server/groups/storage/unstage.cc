@@ -149,7 +149,7 @@ class Unstaging {
                       : Warn(absl::StrCat("disk ", *disk, " stays online: ", stays.message()));
   }
 
-  // The same call with time left to remove the mount, even if WMI does not answer.
+  // Returns the call with an earlier deadline: time is left to remove the mount if WMI hangs.
   CallContext LeavingTime() const {
     const absl::Duration left = context_.deadline() - absl::Now();
     return context_.NoLaterThan(context_.deadline() - std::min(left / 2, kTimeToUnmount));

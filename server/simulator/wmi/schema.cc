@@ -85,7 +85,7 @@ std::vector<Class> StorageClasses() {
         Instance("Offline", {ExtendedStatus()}),
         Instance("SetAttributes", {In("IsReadOnly", kBoolean), In("Signature", kUint32),
                                    In("Guid", kString), ExtendedStatus()}),
-        // As the layer above the providers shows it; their own MOF has Sanitize for RunAsJob.
+        // The layer above the providers shows it so; their own MOF has Sanitize for RunAsJob.
         Instance("Clear", {In("RemoveData", kBoolean), In("RemoveOEM", kBoolean),
                            In("ZeroOutEntireDisk", kBoolean), In("RunAsJob", kBoolean),
                            StorageJob(), ExtendedStatus()})},

@@ -203,8 +203,8 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
       },
       &effects);
   if (!ran && !context.Check().ok() && effects.goes_on_at != absl::InfiniteFuture()) {
-    // Windows locks the object from the beginning: what another call did to it meanwhile, it would
-    // not have done.
+    // Windows locks the object when the method starts. The double does not: it drops the method if
+    // another call has changed the object by then.
     const auto self = core_.Change([&](NodeState& state) { return FindInstance(state, path); });
     core_.Later(effects.goes_on_at, [run, path, self](NodeState& state) {
       const auto now = FindInstance(state, path);
