@@ -194,7 +194,8 @@ constexpr Refusal kMappingRefusals[] = {
 // The answers of a server that cannot encrypt (github.com/kubernetes-csi/csi-proxy/issues/311).
 constexpr char kEncrypt[] =
     "csi-proxy asks for encryption, which the server may not have: turn it on there, or start "
-    "csi-proxy with -require-privacy=false. If the server has it, check the permissions of the "
+    "csi-proxy with -require-privacy=false (embedded: require_privacy in C++, allowPlainSmb in C, "
+    "WithPlainSMB in Go). If the server has it, check the permissions of the "
     "share";
 constexpr Refusal kEncryptedMappingRefusals[] = {
     {5, kFailedPrecondition, "", kEncrypt},

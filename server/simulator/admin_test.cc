@@ -148,7 +148,7 @@ TEST_F(AdminTest, CountsWhatTheMachineWasAsked) {
   refused.code = absl::StatusCode::kInternal;
   refused.error = KnownError(5);
   ASSERT_THAT(node_->InjectFault(refused), IsOk());
-  EXPECT_THAT(host_->disk().GetSize(context_, 0), HasCode(kDenied));
+  EXPECT_THAT(host_->disk().GetSize(context_, 0), HasCode(kPrecondition));
   EXPECT_EQ(counts().win32_calls() - listed.win32_calls(), 1);
   node_->ClearFaults();
   for (int i = 0; i < 100; ++i) EXPECT_THAT(host_->disk().GetSize(context_, 0), IsOk());

@@ -138,7 +138,7 @@ TEST_F(SessionTest, FaultsAreHresults) {
   Inject("wmi.Invoke/MSFT_Volume.Format", "", cim::hresult::kProviderFailure);
   const auto volume = Volume(TestVolume(2));
   EXPECT_THAT(All(Query("MSFT_Disk")), FailsWithHresult(cim::hresult::kAccessDenied));
-  EXPECT_THAT(All(Query("MSFT_Disk")), HasCode(kDenied));
+  EXPECT_THAT(All(Query("MSFT_Disk")), HasCode(kPrecondition));
   EXPECT_THAT(session_->Get(context_, kStorage, volume.path()),
               FailsWithHresult(cim::hresult::kShuttingDown));
   EXPECT_THAT(Invoke(volume, "Format"), FailsWithHresult(cim::hresult::kProviderFailure));
