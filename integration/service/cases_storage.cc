@@ -114,7 +114,8 @@ std::vector<Script> StorageScripts() {
       {"v1alpha1"},
       {
           {"StageShare", "target_path: " TARGET " username: 'u'", kInvalid, "remote_path: "},
-          {"StageShare", "remote_path: " SHARE " target_path: " TARGET, kInvalid, "username: "},
+          {"StageShare", "remote_path: " SHARE " target_path: " TARGET " password: 'p'", kInvalid,
+           "username: "},
           {"StageShare", "remote_path: " SHARE R"( target_path: "C:\\Windows\\Temp" username: 'u')",
            kDenied, "target_path: "},
           {"StageShare", STAGE_SHARE "password: 'wrong'", kPrecondition, "mapping "},
