@@ -300,10 +300,6 @@ try { & $run[$Part] } catch {
 }
 foreach ($log in Get-ChildItem "$serviceLogs\*" -ErrorAction SilentlyContinue) { Copy-Item $log.FullName $logs }
 Add-Fact "programs" { Get-ChildItem "$programs\*" | Get-FileHash | Format-Table -AutoSize -Property "Hash", "Path" }
-Add-Fact "events" {
-  $since = @{ LogName = "System", "Application"; Level = 1, 2, 3; StartTime = (Get-Date).AddHours(-3) }
-  Get-WinEvent -FilterHashtable $since -MaxEvents 50 | Format-Table -Wrap -Property "TimeCreated", "ProviderName", "Id", "Message"
-}
 
 $summary = "${Part}: $(Get-Count "OK") passed, $(Get-Count "FAILED") failed, $(Get-Count "ERROR") did not come to their end, $(Get-Count "SKIPPED") skipped"
 $whole = [pscustomobject]@{ schema = 1; about = $about; summary = $summary; parts = $parts; facts = $facts }

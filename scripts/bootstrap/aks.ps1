@@ -3,8 +3,6 @@
   The CSI Proxy step of a node bootstrap in the style of AKS: a service `csi-proxy` that nssm runs as
   a console program. With -Native the service runs csi-proxy itself from then on, without nssm: the
   csi-proxy.exe beside this script, as csi-proxy-service.exe, which is there too, puts it into place.
-.EXAMPLE
-  .\aks.ps1 -Native
 #>
 [CmdletBinding()]
 param(

@@ -10,8 +10,6 @@
 
   Only administrators may be able to change the folders of program and log: others are refused, or
   with -RepairFolders get an access list of their own.
-.EXAMPLE
-  .\install.ps1 -KubeletPath D:\kubelet -LogFile D:\logs\csi-proxy\csi-proxy.log -RepairFolders
 #>
 [CmdletBinding()]
 param(

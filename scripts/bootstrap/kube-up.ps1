@@ -2,8 +2,6 @@
 .SYNOPSIS
   The CSI Proxy step of a node bootstrap in the style of kube-up and GKE: a service `csiproxy`, made
   by hand, that logs to a file and restarts 10 s after a failure.
-.EXAMPLE
-  .\kube-up.ps1 -NodeDirectory C:\etc\kubernetes\node\bin -LogsDirectory C:\etc\kubernetes\logs
 #>
 [CmdletBinding()]
 param(

@@ -132,17 +132,15 @@ foreach ($form in @("mbr", 512, 512, "NTFS"), @("refs", 8192, 512, "ReFS"), @("s
 Test-Part "four-stages" "four disks are staged at once, and unstaged at once" {
   Assert-Passed "selftest"
   $numbers = @(1..4 | ForEach-Object { New-Image "four-$_" })
-  foreach ($how in "stage-volume", "unstage-volume") {
+  $stages = foreach ($i in 0..3) { , @("storage", "stage-volume", "--target-path=$base\four-$i", "--disk.number=$($numbers[$i])") }
+  $unstages = foreach ($i in 0..3) { , @("storage", "unstage-volume", "--target-path=$base\four-$i") }
+  foreach ($all in $stages, $unstages) {
     $watch = [System.Diagnostics.Stopwatch]::StartNew()
-    $calls = foreach ($i in 0..3) {
-      $words = @("storage", $how, "--target-path=$base\four-$i")
-      if ($how -eq "stage-volume") { $words += "--disk.number=$($numbers[$i])" }
-      Start-Child $ctl $words
-    }
+    $calls = foreach ($words in $all) { Start-Child $ctl $words }
     foreach ($call in $calls) {
       $ended = Wait-Child $call 330
-      Assert-That ($ended.Code -eq 0) "${how}: exit code $($ended.Code): $($ended.Err.Trim())"
+      Assert-That ($ended.Code -eq 0) "$($all[0][1]): exit code $($ended.Code): $($ended.Err.Trim())"
     }
-    "$how $($watch.ElapsedMilliseconds) ms"
+    "$($all[0][1]) $($watch.ElapsedMilliseconds) ms"
   }
 }

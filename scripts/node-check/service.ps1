@@ -30,9 +30,6 @@ Test-Part "service-settings" "the service restarts after failures, has a SID, an
   $actions = Get-ServiceValue $name "FailureActions"
   $privileges = @(Get-ServiceValue $name "RequiredPrivileges" | Where-Object { $_ })
   $sid = Get-ServiceValue $name "ServiceSidType"
-  Add-Fact "service $name" {
-    foreach ($value in "ImagePath", "ObjectName", "Start", "DelayedAutostart", "Type", "FailureActionsOnNonCrashFailures") { "${value}: $(Get-ServiceValue $name $value)" }
-  }
   # SERVICE_FAILURE_ACTIONS with 32-bit words: the first action follows five of them, and SC_ACTION_RESTART is 1.
   Assert-That ($null -ne $actions -and $actions.Length -ge 28 -and [BitConverter]::ToInt32($actions, 20) -eq 1) "no restart after a failure"
   # SERVICE_SID_TYPE_UNRESTRICTED is 1, SERVICE_SID_TYPE_RESTRICTED 3.
@@ -51,7 +48,9 @@ Test-Part "event-log" "the service has written to the event log" {
 
 Test-Part "cost" "after a thousand calls the process has neither grown nor kept handles" {
   Assert-Passed "answers"
-  $reads = @("disk", "list-disk-ids"), @("system", "get-service", "--name=EventLog"), @("volume", "get-closest-volume-id-from-target-path", "--target-path=$base")
+  $reads = @("disk", "list-disk-ids"),
+    @("system", "get-service", "--name=EventLog"),
+    @("volume", "get-closest-volume-id-from-target-path", "--target-path=$base")
   # Objects that are made once, at the first calls, do not count as growth.
   $seen = foreach ($calls in 60, 1000) {
     for ($i = 0; $i -lt $calls; $i++) { Get-Answer $reads[$i % $reads.Count] | Out-Null }
