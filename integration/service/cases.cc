@@ -102,7 +102,7 @@ std::vector<Script> DiskScripts() {
           {"GetDiskState", "disk_number: 3", kOk, "is_online: true"},
           {"SetDiskState", "disk_number: 3 is_online: false"},
           {"PartitionDisk", "disk_number: 3"},
-          {"GetDiskState", "disk_number: 3", kOk, "is_online: false"},
+          {"GetDiskState", "disk_number: 3", kOk, "is_online: true"},
           {"PartitionDisk", "disk_number: 2", kInternal, kMethodFailed,
            "wmi.Invoke/MSFT_Disk.CreatePartition"},
           {"PartitionDisk", "disk_number: 2"},

@@ -124,7 +124,13 @@ class SelftestTest : public testing::Test {
     ASSERT_TRUE(injected.ok()) << injected;
   }
   void FailMounts() { Fail("win32.SetMountPoint", 0); }
-  void FailUnmounts(int times) { Fail("win32.DeleteMountPoint", times); }
+  // Makes calls on the folder of the mount fail.
+  void FailAtMount(const char* rpc, int times) {
+    const absl::Status injected = server_->InjectFault(absl::StrCat(
+        "operation: '", rpc, "' times: ", times,
+        " code: 'INTERNAL' resource: ", R"('C:\\var\\lib\\kubelet\\csi-proxy-selftest\\mount')"));
+    ASSERT_TRUE(injected.ok()) << injected;
+  }
 
   std::unique_ptr<ServerProcess> server_;
   int runs_ = 0;
@@ -244,7 +250,7 @@ TEST_F(SelftestTest, AfterAFailureWhatDependsOnItIsSkippedAndTheRestGoesOn) {
 
 TEST_F(SelftestTest, WhatAFailedStepLeftIsTakenBackAtTheEnd) {
   const std::string before = NodeBeside(1);
-  FailUnmounts(1);
+  FailAtMount("volume.UnmountVolume", 1);
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_EQ(ResultOf("unmount"), ctl::selftest::FAILED);
   EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::OK) << DetailOf("clean-up");
@@ -252,7 +258,8 @@ TEST_F(SelftestTest, WhatAFailedStepLeftIsTakenBackAtTheEnd) {
 }
 
 TEST_F(SelftestTest, WhatCannotBeTakenBackIsTold) {
-  FailUnmounts(0);
+  FailAtMount("volume.UnmountVolume", 0);
+  FailAtMount("filesystem.Rmdir", 0);
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::FAILED);
   EXPECT_THAT(DetailOf("clean-up"), HasSubstr("left behind: mount: volume.UnmountVolume"));

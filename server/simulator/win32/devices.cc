@@ -158,17 +158,26 @@ std::array<uint8_t, 16> GptTypeBytes(PartitionType type) {
   }
 }
 
+// The type of a partition of an MBR disk.
+uint8_t MbrTypeOf(PartitionType type) {
+  switch (type) {
+    case PartitionType::kBasic:
+      return 7;
+    case PartitionType::kLdmMetadata:
+    case PartitionType::kLdmData:
+      return 0x42;
+    case PartitionType::kMicrosoftReserved:
+      return 0;  // MBR has no such partition
+    default:
+      return 0x83;
+  }
+}
+
 Answer GetDriveLayout(const Request& request) {
-  constexpr uint8_t kMbrIfs = 7;
-  constexpr uint8_t kMbrLinux = 0x83;
-  constexpr uint8_t kMbrLdm = 0x42;
   const Disk& disk = *request.device.disk;
   std::vector<machine::PartitionDescription> partitions;
   for (const DiskPartition& partition : disk.partitions) {
     machine::PartitionDescription& description = partitions.emplace_back();
-    const bool is_basic = partition.type == PartitionType::kBasic;
-    const bool is_dynamic =
-        partition.type == PartitionType::kLdmMetadata || partition.type == PartitionType::kLdmData;
     description.number = partition.number;
     description.offset = partition.offset_bytes;
     description.length = partition.size_bytes;
@@ -176,8 +185,8 @@ Answer GetDriveLayout(const Request& request) {
     if (partition.volume.has_value() && partition.volume->read_only) {
       description.gpt_attributes = kGptReadOnly;
     }
-    description.mbr_type = is_basic ? kMbrIfs : is_dynamic ? kMbrLdm : kMbrLinux;
-    description.mbr_recognised = is_basic;
+    description.mbr_type = MbrTypeOf(partition.type);
+    description.mbr_recognised = partition.type == PartitionType::kBasic;
     description.mbr_active = partition.active;
   }
   switch (disk.style) {
