@@ -189,15 +189,12 @@ class Running final : public Sidecars {
   absl::Status StartAll(std::unique_ptr<SocketChannel>* driver) {
     ABSL_ASSIGN_OR_RETURN(const std::string name, DriverName(driver));
     metrics_ = std::make_unique<Metrics>(name);
-    // With one component its failure ends the sidecars. With two, each goes on without the other,
-    // as two containers do, and what failed is tried again.
-    const bool is_retried = options_.registrar && options_.livenessprobe;
     Endpoints endpoints = AllEndpoints();
     std::string said;
     while (true) {
       absl::Status failed = StartRegistrar(name);
       failed.Update(Listen(&endpoints));
-      if (failed.ok() || !is_retried) return failed;
+      if (failed.ok() || !options_.independent) return failed;
       if (said != failed.message()) {
         said = std::string(failed.message());
         options_.log(Severity::kError, absl::StrCat(said, "; it is tried again"));

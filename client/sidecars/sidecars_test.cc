@@ -200,13 +200,12 @@ TEST_F(SidecarsTest, AStaleSocketIsReplaced) {
 TEST_F(SidecarsTest, AFileInTheSocketsPlaceIsNotTouched) {
   std::ofstream(registration_) << "mine";
   TestingDriver driver(csi_);
-  SidecarsOptions options = Options();
-  options.livenessprobe.reset();
-  auto sidecars = Start(options);
+  auto sidecars = Start(Options());
   EXPECT_EQ(Failure().code(), absl::StatusCode::kFailedPrecondition);
   sidecars.reset();
   // The probe goes on without the registrar, which comes when it can.
-  options = Options();
+  SidecarsOptions options = Options();
+  options.independent = true;
   options.registrar->http_endpoint = options.livenessprobe->http_endpoint;
   sidecars = Start(options);
   ASSERT_TRUE(Served());

@@ -77,13 +77,15 @@ struct SidecarsOptions {
   // At least one of the two must be set.
   std::optional<RegistrarOptions> registrar = std::nullopt;
   std::optional<LivenessProbeOptions> livenessprobe = std::nullopt;
+  // If true, a component that cannot listen is started again once a second, and the other goes on;
+  // `on_failed` is not called for that.
+  bool independent = false;
   // Called on a thread of the library when the kubelet refuses the driver, with the kubelet's
   // reason. The kubelet tries again as long as the socket exists. Must return soon, because the
   // kubelet and the destructor wait for it. Must not destroy the Sidecars. May be null.
   std::function<void(const std::string& reason)> on_refused = nullptr;
   // Called on a thread of the library, at most once, when the sidecars cannot continue: the driver
-  // did not answer in time, or the only component cannot listen. Of two components the other goes on,
-  // and the one that failed is started again. Must not destroy the Sidecars. May be null.
+  // did not answer in time, or listening failed. Must not destroy the Sidecars. May be null.
   std::function<void(const absl::Status& why)> on_failed = nullptr;
   // Receives all other log lines. Null: standard error.
   LogFunction log = nullptr;

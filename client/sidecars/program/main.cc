@@ -61,9 +61,9 @@ absl::Duration StopLimit(const SidecarsOptions& options) {
 int Serve(SidecarsOptions options, Supervisor& supervisor) {
   const LogFunction log = options.log;
   std::atomic<bool> failed = false;
-  // Sidecars has logged the reason.
   // The end of the process would end /healthz, and with it a healthy driver. The kubelet asks again
   // as long as the registration socket exists.
+  options.independent = options.registrar && options.livenessprobe;
   if (!options.livenessprobe) {
     options.on_refused = [&](const std::string&) {
       failed = true;
