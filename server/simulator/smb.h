@@ -33,8 +33,7 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
                            const SmbCredentials& credentials, bool require_privacy,
                            bool persistent);
 // NOT_FOUND when the share is not mapped to the drive letter, or without one if that is empty.
-absl::Status RemoveMapping(NodeState& state, absl::string_view share,
-                           absl::string_view local_path);
+absl::Status RemoveMapping(NodeState& state, absl::string_view share, absl::string_view local_path);
 
 // Adds a user or changes the password, which breaks the mappings made with the old one. NOT_FOUND
 // when there is no such server.
