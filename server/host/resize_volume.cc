@@ -21,7 +21,7 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kBytesPerMiB = uint64_t{1} << 20;
 // The copy of the GPT at the end of a disk: 32 sectors of table, one of header, of at most 4 KiB
 // each
 // (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-uefigpt-based-hard-drive-partitions).
@@ -29,10 +29,10 @@ constexpr uint64_t kGptCopy = 33 * 4096;
 // An MBR counts sectors in 32 bits, of 512 bytes on every disk of that size that Windows
 // initialises so
 // (learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/support-for-hard-disks-exceeding-2-tb).
-constexpr uint64_t kMbrEnd = (uint64_t{512} << 32) - kMiB;
+constexpr uint64_t kMbrEnd = (uint64_t{512} << 32) - kBytesPerMiB;
 // Space of a disk that is worth a word, and the least by which a file system is smaller than its
 // partition when it was not extended with it: more than a cluster and the copy of the boot sector.
-constexpr uint64_t kGap = 100 * kMiB;
+constexpr uint64_t kGap = 100 * kBytesPerMiB;
 
 // The partitions of a disk that is to be changed. FAILED_PRECONDITION when it is Windows' own.
 absl::StatusOr<std::vector<cim::Object>> Partitions(cim::Session& wmi, const CallContext& context,
@@ -122,7 +122,8 @@ absl::StatusOr<GrowthRoom> GetGrowthRoom(cim::Session& wmi, machine::Os& os,
   }
   if (disk_bytes < last_used + kGap) room.obstacle.clear();
   // Windows does not add less than 1 MiB.
-  const uint64_t bytes = end > extent.offset ? (end - extent.offset) / kMiB * kMiB : 0;
+  const uint64_t bytes =
+      end > extent.offset ? (end - extent.offset) / kBytesPerMiB * kBytesPerMiB : 0;
   room.size_bytes = std::max(bytes, extent.length);
   return room;
 }
