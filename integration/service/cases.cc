@@ -205,7 +205,7 @@ std::vector<Script> IscsiScripts() {
       {"ConnectTarget", PORTAL CHAP " auth_type: ONE_WAY_CHAP chap_secret: 'one-way-secret'"},
       {"GetTargetDisks", PORTAL "iqn: 'iqn.2026-01.example.storage:chap'", kOk, "diskIDs: '12'"},
       {"ConnectTarget", PORTAL MUTUAL " auth_type: ONE_WAY_CHAP chap_secret: 'one-way-secret'",
-       kPrecondition, "Authentication failed (0xefff0009)"},
+       kPrecondition, "Authentication failed (0xEFFF0009)"},
       {"ConnectTarget", PORTAL CHAP " auth_type: ONE_WAY_CHAP chap_secret: 'short'", kInvalid,
        "chap_secret: must have 12 to 16 bytes"},
       {"ConnectTarget", PORTAL OPEN " auth_type: 7", kInvalid,
@@ -225,7 +225,7 @@ std::vector<Script> IscsiScripts() {
       {
           {"AddTargetPortal", PORTAL},
           {"ConnectTarget", PORTAL MUTUAL " auth_type: MUTUAL_CHAP chap_secret: 'one-way-secret'",
-           kPrecondition, "Authentication failed (0xefff0009)"},
+           kPrecondition, "Authentication failed (0xEFFF0009)"},
           {"SetMutualChapSecret", "MutualChapSecret: 'short'", kInvalid,
            "mutual_chap_secret: must have 12 to 16 bytes"},
           {"SetMutualChapSecret", "MutualChapSecret: 'mutual-secret1'"},
