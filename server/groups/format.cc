@@ -8,7 +8,6 @@
 #include "absl/strings/str_split.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
-#include "server/base/win32_error.h"
 #include "server/groups/format_watch.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
@@ -149,9 +148,7 @@ absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const V
                                                       ", and overwrite is not set"));
   }
   if (now.empty() && (erase == Erase::kNothing || deps.keep_foreign_data)) {
-    const absl::Status blank = CheckBlank(deps, context, volume);
-    if (absl::IsFailedPrecondition(blank)) return Prefixed("volume_id", blank);
-    if (!blank.ok()) return blank;
+    ABSL_RETURN_IF_ERROR(AboutField("volume_id", CheckBlank(deps, context, volume)));
   }
   return Format(deps, context, volume, options);
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/base/win32_error.h"
 
 namespace csi_proxy::groups {
 namespace {
@@ -62,6 +63,10 @@ std::vector<ConfinedPath> AllRoots(const std::shared_ptr<const PathRoots>& roots
   std::vector<ConfinedPath> all;
   for (const WindowsPath& root : roots->roots()) all.push_back({root, roots});
   return all;
+}
+
+absl::Status AboutField(absl::string_view field, const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) ? Prefixed(field, status) : status;
 }
 
 absl::Status CheckText(absl::string_view field, absl::string_view text, size_t max_bytes,

@@ -33,6 +33,10 @@ absl::StatusOr<ConfinedPath> ParseConfinedPathBelowLeniently(
 // The working directories themselves.
 std::vector<ConfinedPath> AllRoots(const std::shared_ptr<const PathRoots>& roots);
 
+// Returns a refusal (FAILED_PRECONDITION) with the name of the field that it is about, and any
+// other status unchanged.
+absl::Status AboutField(absl::string_view field, const absl::Status& status);
+
 // INVALID_ARGUMENT, naming `field`, for text that is empty (unless it may be), longer than
 // `max_bytes`, or holds control characters. Never repeats the text.
 absl::Status CheckText(absl::string_view field, absl::string_view text, size_t max_bytes,

@@ -67,9 +67,8 @@ class DiskService final : public Service {
     const host::KnownDisk disk(number, *layout);
     if (layout->style == host::PartitionStyle::kRaw) {
       if (deps_.keep_foreign_data) {
-        const absl::Status blank = groups::CheckBlank(deps_, context, number);
-        if (absl::IsFailedPrecondition(blank)) return Prefixed("disk_number", blank);
-        if (!blank.ok()) return blank;
+        ABSL_RETURN_IF_ERROR(
+            groups::AboutField("disk_number", groups::CheckBlank(deps_, context, number)));
       }
       ABSL_RETURN_IF_ERROR(host().InitializeGpt(context, disk));
     }

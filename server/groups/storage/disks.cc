@@ -7,10 +7,10 @@
 #include "absl/strings/str_join.h"
 #include "server/base/status_macros.h"
 #include "server/base/volume_id.h"
-#include "server/base/win32_error.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
+#include "server/groups/paths.h"
 #include "server/groups/storage/calls.h"
 #include "server/host/windows_use.h"
 
@@ -75,10 +75,9 @@ absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
   ABSL_ASSIGN_OR_RETURN(const auto lock,
                         groups::LockDisk(*deps.locks, context, request.disk_number));
   if (request.read_only) {
-    const absl::Status free =
-        host::CheckNotMounted(*deps.host, context, deps.roots.get(), request.disk_number);
-    if (absl::IsFailedPrecondition(free)) return Prefixed("disk_number", free);
-    if (!free.ok()) return free;
+    ABSL_RETURN_IF_ERROR(groups::AboutField(
+        "disk_number",
+        host::CheckNotMounted(*deps.host, context, deps.roots.get(), request.disk_number)));
   }
   const absl::Status set =
       deps.host->disk().SetReadOnly(context, request.disk_number, request.read_only);
@@ -100,8 +99,8 @@ absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const Call
   const auto check = [&]() -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(const auto number, deps.host->volume().GetDiskNumber(context, volume));
     ABSL_ASSIGN_OR_RETURN(const auto disk, deps.host->disk().Describe(context, number));
-    const absl::Status free = host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
-    return absl::IsFailedPrecondition(free) ? Prefixed("volume_id", free) : free;
+    return groups::AboutField("volume_id",
+                              host::CheckUnused(*deps.host, context, deps.roots.get(), disk));
   };
   ABSL_RETURN_IF_ERROR(groups::LockAndFormat(
       deps, context, volume, options,

@@ -101,10 +101,8 @@ class Staging {
     // a disk that the request names by its own name, or as a LUN of a target, is the driver's.
     const bool is_named = request_.disk.number.empty() && request_.disk.lun_id.empty();
     if (!now.has_windows() && is_named) {
-      const absl::Status only_letters =
-          host::CheckOnlyLetters(host_, context_, deps_.roots.get(), number_);
-      if (only_letters.ok() || !absl::IsFailedPrecondition(only_letters)) return only_letters;
-      return Prefixed("disk", only_letters);
+      return groups::AboutField(
+          "disk", host::CheckOnlyLetters(host_, context_, deps_.roots.get(), number_));
     }
     if (now.has_windows()) return Prefixed("disk", use_);
     return Prefixed("disk", absl::FailedPreconditionError(
@@ -183,7 +181,8 @@ class Staging {
     ABSL_RETURN_IF_ERROR(CheckPartitions(number_, layout));
     const host::KnownDisk disk(number_, layout);
     if (layout.style == host::PartitionStyle::kRaw) {
-      ABSL_RETURN_IF_ERROR(OfDisk(groups::CheckBlank(deps_, context_, number_)));
+      ABSL_RETURN_IF_ERROR(
+          groups::AboutField("disk", groups::CheckBlank(deps_, context_, number_)));
       ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, disk));
       Did(StorageStep::kInitialized);
     }
@@ -198,7 +197,7 @@ class Staging {
     ABSL_ASSIGN_OR_RETURN(const auto file_system, host_.volume().GetFileSystem(context_, volume));
     if (file_system.empty()) {
       if (!use_.ok()) return Prefixed("disk", use_);
-      ABSL_RETURN_IF_ERROR(OfDisk(groups::CheckBlank(deps_, context_, volume)));
+      ABSL_RETURN_IF_ERROR(groups::AboutField("disk", groups::CheckBlank(deps_, context_, volume)));
       ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume, options_));
       Did(StorageStep::kFormatted);
       return absl::OkStatus();
@@ -209,11 +208,6 @@ class Staging {
     return absl::FailedPreconditionError(absl::StrCat("file_system: disk ", number_, " has ",
                                                       file_system, " already, not ",
                                                       request_.file_system));
-  }
-
-  // Names the field of the request that a refusal is about.
-  static absl::Status OfDisk(const absl::Status& status) {
-    return absl::IsFailedPrecondition(status) ? Prefixed("disk", status) : status;
   }
 
   absl::Status MountAtTarget(const VolumeId& volume) {
