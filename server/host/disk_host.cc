@@ -79,7 +79,7 @@ class WindowsDisk final : public DiskHost {
     layout.is_system = disk.GetBoolean("IsSystem").value_or(false);
     layout.offline_reason = DescribeDisk(disk_number, disk).offline_reason;
     layout.object = disk.path();
-    ABSL_ASSIGN_OR_RETURN(const auto partitions, ListPartitions(context, disk_number));
+    ABSL_ASSIGN_OR_RETURN(const auto partitions, ListMsftPartitions(wmi_, context, disk_number));
     // A provider that does not work answers with nothing, and a caller would add a partition.
     if (partitions.empty() && !GetDriveLayout(os_, disk_number)
                                    .value_or(std::vector<machine::PartitionEntry>())
@@ -137,7 +137,7 @@ class WindowsDisk final : public DiskHost {
   absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number) override {
     const std::string operation =
         absl::StrCat("bringing the partitions of disk ", disk_number, " online");
-    ABSL_ASSIGN_OR_RETURN(const auto partitions, ListPartitions(context, disk_number));
+    ABSL_ASSIGN_OR_RETURN(const auto partitions, ListMsftPartitions(wmi_, context, disk_number));
     for (const cim::Object& partition : partitions) {
       ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
       if (!basic) continue;
@@ -330,11 +330,8 @@ class WindowsDisk final : public DiskHost {
 
   absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
                                        bool is_fresh = false) {
-    auto disks = wmi_.Query(context, Namespace::kStorage,
-                            cim::Query("MSFT_Disk").Where("Number", Value::Uint32(disk_number)));
-    if (!disks.ok()) return Prefixed(absl::StrCat("finding disk ", disk_number), disks.status());
-    ABSL_RETURN_IF_ERROR(CheckOne(absl::StrCat("disk ", disk_number), disks->size()));
-    if (!disks->empty()) return std::move(disks->front());
+    ABSL_ASSIGN_OR_RETURN(auto disk, FindMsftDisk(wmi_, context, disk_number));
+    if (disk.has_value()) return *std::move(disk);
     // The provider may not know yet of a disk that is there, a snapshot's copy for one
     // (github.com/kubernetes-csi/csi-proxy/issues/287).
     if (is_fresh) {
@@ -360,15 +357,6 @@ class WindowsDisk final : public DiskHost {
     known.object = found.path();
     known.style = style;
     return known;
-  }
-
-  absl::StatusOr<std::vector<cim::Object>> ListPartitions(const CallContext& context,
-                                                          uint32_t disk_number) {
-    auto partitions =
-        wmi_.Query(context, Namespace::kStorage,
-                   cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(disk_number)));
-    if (partitions.ok()) return partitions;
-    return Prefixed(absl::StrCat("listing partitions of disk ", disk_number), partitions.status());
   }
 
   // Reads page 83 from the disk itself.

@@ -26,10 +26,9 @@ constexpr const char* kVolumeHealth[] = {"Healthy", "Scan needed", "Spot fix nee
 // Makes WMI read a disk's partitions and volumes again. If that fails, the caller looks all the
 // same.
 absl::Status RefreshDisk(cim::Session& wmi, const CallContext& context, uint32_t disk_number) {
-  const auto disks = wmi.Query(context, Namespace::kStorage,
-                               cim::Query("MSFT_Disk").Where("Number", Value::Uint32(disk_number)));
-  if (disks.ok() && !disks->empty()) {
-    (void)wmi.Invoke(context, Namespace::kStorage, disks->front().path(), "Refresh");
+  const auto disk = FindMsftDisk(wmi, context, disk_number);
+  if (disk.ok() && disk->has_value()) {
+    (void)wmi.Invoke(context, Namespace::kStorage, (*disk)->path(), "Refresh");
   }
   return context.Check();
 }

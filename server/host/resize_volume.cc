@@ -18,7 +18,6 @@
 namespace csi_proxy::host {
 namespace {
 
-using cim::Namespace;
 using cim::Value;
 
 constexpr uint64_t kBytesPerMiB = uint64_t{1} << 20;
@@ -37,17 +36,11 @@ constexpr uint64_t kGap = 100 * kBytesPerMiB;
 // The partitions of a disk that is to be changed. FAILED_PRECONDITION when it is Windows' own.
 absl::StatusOr<std::vector<cim::Object>> Partitions(cim::Session& wmi, const CallContext& context,
                                                     const machine::DiskExtent& extent) {
-  auto partitions = wmi.Query(
-      context, Namespace::kStorage,
-      cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(extent.disk_number)));
-  if (!partitions.ok()) {
-    return Prefixed(absl::StrCat("listing partitions of disk ", extent.disk_number),
-                    partitions.status());
-  }
+  ABSL_ASSIGN_OR_RETURN(auto partitions, ListMsftPartitions(wmi, context, extent.disk_number));
   // A disk is Windows' own when one of its partitions is.
   bool is_boot = false;
   bool is_system = false;
-  for (const cim::Object& partition : *partitions) {
+  for (const cim::Object& partition : partitions) {
     is_boot |= partition.GetBoolean("IsBoot").value_or(false);
     is_system |= partition.GetBoolean("IsSystem").value_or(false);
   }
@@ -171,12 +164,10 @@ absl::StatusOr<bool> ExtendFileSystem(cim::Session& wmi, machine::Os& os,
   if (!space.ok()) return About(volume, "measuring", space.status());
   const uint64_t total = space->total_bytes;
   if (total + kGap > extent.length || (size_bytes != 0 && size_bytes <= total)) return false;
-  const auto disks =
-      wmi.Query(context, Namespace::kStorage,
-                cim::Query("MSFT_Disk").Where("Number", Value::Uint32(extent.disk_number)));
-  if (!disks.ok()) return About(volume, "extending the file system of", disks.status());
+  const auto disk = FindMsftDisk(wmi, context, extent.disk_number);
+  if (!disk.ok()) return About(volume, "extending the file system of", disk.status());
   const uint32_t sector =
-      disks->empty() ? 0 : disks->front().GetUint32("LogicalSectorSize").value_or(0);
+      disk->has_value() ? (*disk)->GetUint32("LogicalSectorSize").value_or(0) : 0;
   if (sector == 0) return false;
   const absl::Status extended = ExtendVolume(os, name, extent.length / sector);
   RecordFallback(Fallback::kFileSystemExtended, extended.message());

@@ -1,13 +1,17 @@
 #include "server/host/storage_namespace.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 
 namespace csi_proxy::host {
 
 using cim::Namespace;
+using cim::Value;
 
 absl::Status StorageNamespace::UpdateCache(const CallContext& context) {
   return update_.Get(context, [&]() -> absl::Status {
@@ -33,6 +37,27 @@ absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(const CallContext& co
   RecordFallback(Fallback::kMethodRepeated,
                  absl::StrCat(method, " returned ", result->return_value));
   return wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
+}
+
+absl::StatusOr<std::optional<cim::Object>> FindMsftDisk(cim::Session& wmi,
+                                                        const CallContext& context,
+                                                        uint32_t disk_number) {
+  auto disks = wmi.Query(context, Namespace::kStorage,
+                         cim::Query("MSFT_Disk").Where("Number", Value::Uint32(disk_number)));
+  if (!disks.ok()) return Prefixed(absl::StrCat("finding disk ", disk_number), disks.status());
+  ABSL_RETURN_IF_ERROR(CheckOne(absl::StrCat("disk ", disk_number), disks->size()));
+  if (disks->empty()) return std::nullopt;
+  return std::move(disks->front());
+}
+
+absl::StatusOr<std::vector<cim::Object>> ListMsftPartitions(cim::Session& wmi,
+                                                            const CallContext& context,
+                                                            uint32_t disk_number) {
+  auto partitions =
+      wmi.Query(context, Namespace::kStorage,
+                cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(disk_number)));
+  if (partitions.ok()) return partitions;
+  return Prefixed(absl::StrCat("listing partitions of disk ", disk_number), partitions.status());
 }
 
 absl::Status CheckOne(absl::string_view what, size_t found) {

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -47,6 +49,16 @@ std::string NameOf(const cim::Object& object, const char* property,
   if (!number.ok()) return "";
   return *number < kSize ? names[*number] : absl::StrCat(*number);
 }
+
+// Returns the MSFT_Disk with a number, or nothing if WMI shows none. Fails as CheckOne().
+absl::StatusOr<std::optional<cim::Object>> FindMsftDisk(cim::Session& wmi,
+                                                        const CallContext& context,
+                                                        uint32_t disk_number);
+
+// Returns the MSFT_Partition objects of a disk.
+absl::StatusOr<std::vector<cim::Object>> ListMsftPartitions(cim::Session& wmi,
+                                                            const CallContext& context,
+                                                            uint32_t disk_number);
 
 // FAILED_PRECONDITION if a query by a key found several objects: on a node of a failover cluster
 // WMI shows those of other nodes as well

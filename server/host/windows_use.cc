@@ -10,6 +10,7 @@
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
 #include "server/host/find_volume.h"
+#include "server/host/storage_namespace.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -37,10 +38,8 @@ absl::Status CheckNotWindows(cim::Session& wmi, machine::Os& os, const CallConte
   const auto extents = GetVolumeExtents(os, volume.ToString());
   if (!extents.ok()) return About(volume, "locating", extents.status());
   const uint32_t number = extents->front().disk_number;
-  const auto disks = wmi.Query(context, cim::Namespace::kStorage,
-                               cim::Query("MSFT_Disk").Where("Number", cim::Value::Uint32(number)));
-  if (!disks.ok()) return Prefixed(absl::StrCat("finding disk ", number), disks.status());
-  return disks->empty() ? NoDisk(number) : CheckNotWindows(number, disks->front());
+  ABSL_ASSIGN_OR_RETURN(const auto disk, FindMsftDisk(wmi, context, number));
+  return disk.has_value() ? CheckNotWindows(number, *disk) : NoDisk(number);
 }
 
 absl::Status CheckNotMounted(Host& host, const CallContext& context, const PathRoots* roots,
