@@ -35,6 +35,10 @@ CallContext CallContext::NoLaterThan(absl::Time time) const {
   return CallContext(std::min(deadline_, time), cancelled_, peer_, pipe_, slot_);
 }
 
+CallContext CallContext::Leaving(int part, absl::Duration most) const {
+  return NoLaterThan(deadline_ - std::min((deadline_ - absl::Now()) / part, most));
+}
+
 CallContext CallContext::WithTimeout(absl::Duration limit) const {
   return NoLaterThan(absl::Now() + limit);
 }

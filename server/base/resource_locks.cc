@@ -15,13 +15,9 @@
 namespace csi_proxy {
 namespace {
 
-// Returns the call with an earlier deadline: the answer, which names the holder, must reach the
-// client before the client's own deadline passes.
-CallContext LeavingTime(const CallContext& context) {
-  constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
-  const absl::Duration left = context.deadline() - absl::Now();
-  return context.NoLaterThan(context.deadline() - std::min(left / 10, kForTheAnswer));
-}
+// The time in which the answer, which names the holder, reaches the client before the client's own
+// deadline passes.
+constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
 
 std::string Age(absl::Time since) {
   return absl::FormatDuration(absl::Trunc(absl::Now() - since, absl::Milliseconds(100)));
@@ -81,7 +77,8 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireHere(const CallContext
   std::unique_lock lock(state_->mutex);
   const auto [entry, is_free] = state_->held.try_emplace(key);
   if (!is_free) {
-    const absl::Status status = entry->second.waiters.Wait(LeavingTime(context), lock);
+    const absl::Status status =
+        entry->second.waiters.Wait(context.Leaving(10, kForTheAnswer), lock);
     if (!status.ok()) {
       const State::Held& held = entry->second;
       const std::string holder =

@@ -18,6 +18,17 @@ inline constexpr int kAttempts = 8;
 inline constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 inline constexpr absl::Duration kLastPoll = absl::Seconds(1);
 
+// Runs a step of a teardown, whose failure may pass, up to three times with pauses, until
+// `is_final` returns true for its result. Returns the last result; earlier if the call ends.
+template <typename Step, typename IsFinal>
+auto TryThrice(const CallContext& context, Step step, IsFinal is_final) {
+  constexpr absl::Duration kPause = absl::Milliseconds(100);
+  for (int tries = 1;; ++tries) {
+    auto result = step();
+    if (is_final(result) || tries == 3 || !context.SleepFor(kPause).ok()) return result;
+  }
+}
+
 // Disks and volumes as a whole: disks.cc.
 absl::StatusOr<ListDisksResponse> Disks(const groups::Deps& deps, const CallContext& context);
 absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,

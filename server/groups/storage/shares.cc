@@ -24,9 +24,6 @@ constexpr absl::Duration kAfterwards = absl::Seconds(2);
 // A look at all links that took longer is not repeated.
 constexpr absl::Duration kShortLook = absl::Seconds(1);
 constexpr size_t kMaxOtherLinks = 16;
-// The times that UnstageShare tries to remove a mapping, and the pause between two.
-constexpr int kUnmapTries = 3;
-constexpr absl::Duration kUnmapPause = absl::Milliseconds(100);
 
 // The entry at the target, read without asking a server. Nothing is set when there is none.
 struct TargetEntry {
@@ -260,18 +257,14 @@ class ShareUnstager {
   // Does as UnmapIfLast(). When that fails for good, the mapping stays, the answer says so, and the
   // link goes all the same: a broken mapping must not keep a volume from being unstaged.
   absl::StatusOr<bool> UnmapOrWarn(const TargetEntry& there, const std::string& share) {
-    for (int tries = 1;; ++tries) {
-      auto done = UnmapIfLast(there, share);
-      if (done.ok()) return done;
-      if (tries < kUnmapTries) {
-        ABSL_RETURN_IF_ERROR(context_.SleepFor(kUnmapPause));
-        continue;
-      }
-      ABSL_RETURN_IF_ERROR(context_.Check());
-      response_.warnings.push_back(absl::StrCat("the mapping stays: ", done.status().message()));
-      deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {});
-      return true;
-    }
+    const auto done = TryThrice(
+        context_, [&] { return UnmapIfLast(there, share); },
+        [](const auto& unmapped) { return unmapped.ok(); });
+    if (done.ok()) return done;
+    ABSL_RETURN_IF_ERROR(context_.Check());
+    response_.warnings.push_back(absl::StrCat("the mapping stays: ", done.status().message()));
+    deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {});
+    return true;
   }
 
   // Removes the mapping unless other links need it. Returns false when the link at the target was

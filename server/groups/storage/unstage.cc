@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/base/status_macros.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
@@ -13,10 +12,7 @@
 namespace csi_proxy::storage {
 namespace {
 
-// The times that a step is tried whose failure may pass, and the pause between two.
-constexpr int kTries = 3;
-constexpr absl::Duration kPause = absl::Milliseconds(100);
-// The part of the caller's time that is kept for the removal of the mount.
+// The part of the caller's time that is kept for the removal of the mount, if WMI hangs.
 constexpr absl::Duration kTimeToUnmount = absl::Seconds(5);
 
 // The state of the target.
@@ -83,11 +79,9 @@ class Unstaging {
           "target_path: ", target_.path.ToString(), " is a link, and no volume is mounted there"));
     }
     there.volume = *volume;
-    auto disk = host_.volume().GetDiskNumber(context_, *volume);
-    for (int tries = 1; tries < kTries && !disk.ok() && !absl::IsNotFound(disk.status()); ++tries) {
-      ABSL_RETURN_IF_ERROR(context_.SleepFor(kPause));
-      disk = host_.volume().GetDiskNumber(context_, *volume);
-    }
+    const auto disk = TryThrice(
+        context_, [&] { return host_.volume().GetDiskNumber(context_, *volume); },
+        [](const auto& number) { return number.ok() || absl::IsNotFound(number.status()); });
     if (disk.ok()) there.disk = *disk;
     // A volume that does not say which disk it is on is unmounted all the same.
     there.is_unknown = !disk.ok() && !absl::IsNotFound(disk.status());
@@ -143,29 +137,17 @@ class Unstaging {
     if (!disk.has_value()) {
       return Warn("the disk stays online: the volume does not say which disk it is on");
     }
-    const CallContext limited = LeavingTime();
-    const absl::Status stays = TakeOffline(limited, volume, *disk);
+    // Windows refuses for good as FAILED_PRECONDITION; any other failure may pass.
+    const CallContext limited = context_.Leaving(2, kTimeToUnmount);
+    const absl::Status stays = TryThrice(
+        limited, [&] { return TakeOffline(limited, volume, *disk); },
+        [](const absl::Status& done) { return done.ok() || absl::IsFailedPrecondition(done); });
     return stays.ok() ? stays
                       : Warn(absl::StrCat("disk ", *disk, " stays online: ", stays.message()));
   }
 
-  // Returns the call with an earlier deadline: time is left to remove the mount if WMI hangs.
-  CallContext LeavingTime() const {
-    const absl::Duration left = context_.deadline() - absl::Now();
-    return context_.NoLaterThan(context_.deadline() - std::min(left / 2, kTimeToUnmount));
-  }
-
-  // Returns why the disk stays online, if it does. Windows refuses for good as FAILED_PRECONDITION;
-  // any other failure may pass.
+  // Returns why the disk stays online, if it does.
   absl::Status TakeOffline(const CallContext& context, const VolumeId& volume, uint32_t disk) {
-    for (int tries = 1;; ++tries) {
-      const absl::Status failed = TryTakeOffline(context, volume, disk);
-      const bool is_last = failed.ok() || absl::IsFailedPrecondition(failed) || tries == kTries;
-      if (is_last || !context.SleepFor(kPause).ok()) return failed;
-    }
-  }
-
-  absl::Status TryTakeOffline(const CallContext& context, const VolumeId& volume, uint32_t disk) {
     ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(context, volume, disk));
     if (used)
       return absl::FailedPreconditionError("a volume of it is, or may be, in use elsewhere");

@@ -90,6 +90,10 @@ class CallContext {
   // Returns a copy whose deadline is at most `time`.
   CallContext NoLaterThan(absl::Time time) const;
 
+  // Returns a copy whose deadline leaves time for what must follow: one `part`th of the time left,
+  // at most `most`. REQUIRES: part > 0.
+  CallContext Leaving(int part, absl::Duration most) const;
+
   // Returns a copy whose deadline is at most `limit` from now.
   CallContext WithTimeout(absl::Duration limit) const;
 
