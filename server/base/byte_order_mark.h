@@ -1,4 +1,4 @@
-// The mark with which editors and PowerShell begin a text file.
+// The byte order mark that editors and PowerShell write at the start of a text file.
 #pragma once
 
 #include "absl/status/status.h"
@@ -8,8 +8,8 @@
 
 namespace csi_proxy {
 
-// Returns the text behind the mark of UTF-8, which Windows PowerShell 5.1 writes. INVALID_ARGUMENT
-// for the marks of UTF-16, whose text no program here can read.
+// Returns the text after the mark of UTF-8, which Windows PowerShell 5.1 writes. INVALID_ARGUMENT
+// for a mark of UTF-16, because no program here reads that.
 inline absl::StatusOr<absl::string_view> WithoutByteOrderMark(absl::string_view text) {
   if (text.substr(0, 2) == "\xFF\xFE" || text.substr(0, 2) == "\xFE\xFF") {
     return absl::InvalidArgumentError("is UTF-16: save it as UTF-8");

@@ -15,8 +15,8 @@ using enum absl::StatusCode;
 
 constexpr char kAdvicePayload[] = "csi-proxy/advice";
 
-// Numbers and words of learn.microsoft.com/windows/win32/debug/system-error-codes and, from 2100
-// on, of learn.microsoft.com/windows/win32/netmgmt/network-management-error-codes.
+// Numbers and words from learn.microsoft.com/windows/win32/debug/system-error-codes and, from 2100
+// on, from learn.microsoft.com/windows/win32/netmgmt/network-management-error-codes.
 constexpr Refusal kWin32Refusals[] = {
     {1, kInternal, "Incorrect function"},
     {2, kNotFound, "The system cannot find the file specified"},
@@ -183,7 +183,7 @@ constexpr Refusal kMappingRefusals[] = {
     {1907, kFailedPrecondition, "", "set a new password, and tell the driver"},
     {1909, kFailedPrecondition, "",
      "unlock the account, after the wrong password was corrected that locked it"},
-    // It has to be restarted at times though it runs
+    // The service sometimes needs a restart although it runs
     // (github.com/kubernetes-csi/csi-driver-smb/issues/844).
     {2138, kFailedPrecondition, "",
      "start the node's service LanmanWorkstation; if it runs, restart it, which ends all "

@@ -1,5 +1,5 @@
-// What becomes of a refusal by Windows. One row for each number that the product knows says whose
-// fault it is, what Windows means, and what a person can do.
+// How a refusal by Windows is reported. Each number that the product knows has one row: whose fault
+// it is, what Windows means, and what an operator can do.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace csi_proxy {
 
-// The lists of numbers.
+// The tables of numbers.
 enum class Refuser {
   kWin32,             // of a system call
   kMapping,           // of a system call, as the answer to mapping a share; no words of its own
@@ -21,25 +21,25 @@ enum class Refuser {
 
 struct Refusal {
   uint32_t number;
-  // Never INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED: these are
-  // the product's own answers on fields, paths, its limits and the caller's time.
+  // Never INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED, which the
+  // product returns itself for fields, paths, its limits and the caller's time.
   absl::StatusCode code;
-  // In English, without the period.
+  // In English, without a period.
   const char* words;
-  // Empty where the words say it all.
+  // Empty if the words say it all.
   const char* advice = "";
 };
 
-// Returns null for a number that is not known.
+// Returns the row of a number, or null if it is unknown.
 const Refusal* FindRefusal(Refuser refuser, uint32_t number);
 absl::Span<const Refusal> AllRefusals(Refuser refuser);
 
-// Returns `error` with ` (advice)` behind its message. Advice that the message ends with makes way,
-// so that the caller that knows the operation has the last word.
+// Returns `error` with ` (advice)` after its message. Replaces advice at the message's end, because
+// the caller that knows the operation has the last word.
 absl::Status Advise(const absl::Status& error, absl::string_view advice);
 
-// Returns `error`, which has a Win32 code, with code and advice of that number's row; as it is if
-// there is none.
+// Returns `error` with the code and advice of its Win32 code's row; unchanged if there is no row.
+// REQUIRES: `error` has a Win32 code.
 absl::Status RefusedBy(Refuser refuser, const absl::Status& error);
 
 }  // namespace csi_proxy

@@ -15,8 +15,8 @@
 namespace csi_proxy {
 namespace {
 
-// The time in which the answer, which names the holder, reaches the client before the client's own
-// deadline passes.
+// Returns the context with an earlier deadline, so that the answer, which names the holder, reaches
+// the client before the client's own deadline.
 constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
 
 std::string Age(absl::Time since) {
@@ -29,7 +29,7 @@ struct ResourceLocks::State {
   mutable std::mutex mutex;
   struct Held {
     TurnQueue waiters;
-    // The rpc that holds the name, "" for none, and since when.
+    // The rpc that holds the name ("" for none), and the time since when.
     const char* rpc = "";
     absl::Time since;
 
@@ -38,7 +38,7 @@ struct ResourceLocks::State {
       since = absl::Now();
     }
   };
-  // By name. Guarded by `mutex`.
+  // Keyed by name. Guarded by `mutex`.
   std::unordered_map<std::string, Held> held;
 
   // Passes `name` to its first waiter, or erases it if there is none.

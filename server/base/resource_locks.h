@@ -13,12 +13,12 @@
 
 namespace csi_proxy {
 
-// Thread-safe. Serves waiters in the order of their calls. Uses memory only for names that are held
-// or waited for.
+// Thread-safe. Serves waiters in order of arrival. Uses memory only for names that are held or
+// waited for.
 class ResourceLocks {
  public:
-  // Releases the name on destruction. Movable. Must not outlive the ResourceLocks, and must be
-  // destroyed by the thread that acquired it.
+  // Releases the name on destruction. Movable. REQUIRES: the ResourceLocks outlives it, and the
+  // thread that acquired it destroys it.
   class Lock;
 
   // With `processes`, a lock also excludes the node's other processes that use the same
@@ -28,9 +28,9 @@ class ResourceLocks {
   ResourceLocks(const ResourceLocks&) = delete;
   ResourceLocks& operator=(const ResourceLocks&) = delete;
 
-  // Waits until `name` (by convention `kind/identity`, `disk/3`) is free and takes it. Returns
+  // Waits until `name` (by convention `kind/identity`, as `disk/3`) is free and locks it. Returns
   // CANCELLED or DEADLINE_EXCEEDED, holding nothing, if the call ends first. REQUIRES: the caller
-  // does not hold `name` yet, and takes several names in their order.
+  // does not hold `name`; all callers acquire several names in one order.
   absl::StatusOr<Lock> Acquire(const CallContext& context, absl::string_view name);
 
   // Returns the number of names that are held or waited for.

@@ -17,7 +17,7 @@ thread_local const char* rpc_of_this_thread = "";
 }  // namespace
 
 struct RunningCall::Entry {
-  // In the order of their start. Never destroyed, because calls may outlive the program's statics.
+  // Sorted by start. Never destroyed, because calls may outlive static objects.
   struct All {
     std::mutex mutex;
     std::list<Entry> entries;

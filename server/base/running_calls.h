@@ -1,5 +1,5 @@
-// The rpcs that this process runs, so that a call that waits for another learns for which one, and
-// a call that hangs is seen.
+// The rpcs that run in this process, so that a waiting call can name the rpc that it waits for, and
+// a hanging call is reported.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace csi_proxy {
 
-// The age from which a call is reported as one that hangs.
+// The age from which a call is reported as hanging.
 inline constexpr absl::Duration kLongCall = absl::Minutes(1);
 
 struct RunningCallInfo {
   // `volume.UnmountVolume`.
   std::string rpc;
-  // The request as the audit log has it, at most 200 bytes; empty for an rpc that only reads.
+  // The request as in the audit log, at most 200 bytes; empty for a read-only rpc.
   std::string subject;
   absl::Time start;
 };
 
-// An rpc of the hub, from its begin to its end on one thread. Thread-safe.
+// Registers an rpc of the hub on its thread while this object lives. Thread-safe.
 class RunningCall {
  public:
   explicit RunningCall(const char* rpc, std::string subject = "");
@@ -37,7 +37,7 @@ class RunningCall {
  private:
   struct Entry;
   Entry* const entry_;
-  // An rpc may call another.
+  // The rpc that called this one on the same thread, if any.
   const char* const outer_;
 };
 

@@ -1,5 +1,5 @@
-// The context of a call: its deadline, its cancellation and its caller. Passed by const reference
-// from the shim through the handler to the host; every wait on that way uses it.
+// The context of a call: deadline, cancellation and caller. It is passed by const reference from
+// the shim through the handler to the host, and every wait on the way must use it.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace csi_proxy {
 
 // The process at the other end of a call.
 struct Peer {
-  // The process id; 0 when unknown. An embedded call has its own process's.
+  // The process id; 0 if unknown. An embedded call has the id of its own process.
   int64_t process_id = 0;
-  // The path of the process's image, empty when unknown.
+  // The path of the process's image; empty if unknown.
   std::string image_path;
   // Identifies the tenant whose limits the client shares (TenantOf() of base/peer_process.h). Only
-  // good for comparison. Empty when unknown.
+  // for comparison. Empty if unknown.
   std::string tenant = {};
 };
 
-// Holds the worker slot of a call. A server runs as many calls at once as it has slots. For the
-// thread of the call alone, which uses it through YieldSlot.
+// Holds the worker slot of a call; a server runs at most as many calls as it has slots. Used only
+// by the call's own thread, through YieldSlot.
 class SlotHolder {
  protected:
   ~SlotHolder() = default;
@@ -33,23 +33,23 @@ class SlotHolder {
  private:
   friend class YieldSlot;
 
-  // Gives the slot to another call.
+  // Lends the slot to another call.
   virtual void Lend() = 0;
-  // Waits until this call has a slot again. REQUIRES: no call that has a slot waits for this one.
+  // Waits until this call has a slot again. REQUIRES: no call that holds a slot waits for this one.
   virtual void Reclaim() {}
 
-  // The number of YieldSlots that live.
+  // The number of live YieldSlot objects.
   int yields_ = 0;
 };
 
-// Immutable, hence thread-safe. Refers to the objects that it was made from, which must outlive it.
+// Immutable, hence thread-safe. The objects passed to the constructor must outlive it.
 class CallContext {
  public:
   // Creates a context without deadline, cancellation or known peer.
   CallContext() = default;
 
   // `cancelled`, if not null, is notified when the caller goes away. `peer` and `slot` may be null.
-  // `pipe` must be a constant.
+  // REQUIRES: `pipe` is a string constant.
   explicit CallContext(absl::Time deadline, const absl::Notification* cancelled = nullptr,
                        const Peer* peer = nullptr, const char* pipe = "",
                        SlotHolder* slot = nullptr)
@@ -58,7 +58,7 @@ class CallContext {
   // Returns the time by which the answer is due; absl::InfiniteFuture() for none.
   absl::Time deadline() const { return deadline_; }
 
-  // Returns the caller, a default Peer when unknown.
+  // Returns the caller, or a default Peer if unknown.
   const Peer& peer() const;
 
   // Returns the pipe through which the call came, `csi-proxy-volume-v1`; empty for none.
@@ -107,12 +107,12 @@ class CallContext {
   SlotHolder* slot_ = nullptr;
 };
 
-// Lends the worker slot of a call to other calls while this object lives. The destructor waits for
-// a slot. Put one around every wait for Windows, a server or a lock. They nest: the outermost
-// counts.
+// Lends the worker slot of a call to other calls while this object lives; the destructor waits for
+// a slot. Must surround every wait for Windows, a server or a lock. May be nested: only the
+// outermost has an effect.
 //
-// REQUIRES: the thread holds no mutex when the object is destroyed. A ResourceLocks::Lock is none,
-// because a call that waits for one has no slot.
+// REQUIRES: the thread holds no mutex when the object is destroyed. A ResourceLocks::Lock is
+// allowed, because a call that waits for one has no slot.
 class YieldSlot {
  public:
   explicit YieldSlot(const CallContext& context) : slot_(context.slot_) {
