@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kHead = 2 * kMiB;
 constexpr uint64_t kTail = kMiB;
-// Read at once: a hundred calls may do so at the same time.
+// Bytes of one read; small, because a hundred calls may read at the same time.
 constexpr uint64_t kPiece = kMiB / 8;
 
 }  // namespace
@@ -36,7 +36,7 @@ absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32
       return false;
     }
     at += wanted;
-    // The look goes from the head straight to the tail.
+    // Skip from the head straight to the tail.
     if (at - offset_bytes == kHead && end - at > kTail) at = end - kTail;
   }
   return true;

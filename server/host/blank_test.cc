@@ -43,7 +43,7 @@ TEST_F(BlankTest, TheHeadAndTheTailAreLookedAt) {
     Write(at, "x");
     EXPECT_FALSE(*IsBlank(0, kGiB)) << at;
   }
-  // The bytes between are not read: reading a whole disk takes too long.
+  // The bytes in between are not read, because reading a whole disk takes too long.
   for (const uint64_t at : {2 * kMiB, kGiB / 2, kGiB - kMiB - 1}) {
     Write(at, "x");
     EXPECT_TRUE(*IsBlank(0, kGiB)) << at;
@@ -73,7 +73,7 @@ TEST_F(BlankTest, ASmallPartIsReadWhole) {
 TEST_F(BlankTest, AnUnreadableDiskIsNotBlank) {
   EXPECT_TRUE(absl::IsNotFound(IsBlank(0, kGiB, 7).status()));
   EXPECT_TRUE(HasWin32Code(IsBlank(0, kGiB, 2).status(), win32_error::kNotReady));
-  // A disk that is smaller than somebody said.
+  // The disk is smaller than the given range.
   const absl::Status cut = IsBlank(0, 2 * kGiB).status();
   EXPECT_TRUE(absl::IsInternal(cut)) << cut;
   const absl::Status over =

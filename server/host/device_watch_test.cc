@@ -14,7 +14,7 @@ namespace {
 using absl::Milliseconds;
 using testing::SizeIs;
 
-// A machine whose devices come when the test says, and which passes the time itself.
+// A machine whose devices arrive when the test says, and whose clock the test moves.
 class ToldOs final : public OddOs {
  public:
   explicit ToldOs(Machine& node) : OddOs(node, machine::Bytes()) {}
@@ -33,7 +33,7 @@ class ToldOs final : public OddOs {
 
 class DeviceWatchTest : public testing::Test {
  protected:
-  // One look and the wait behind it. Returns how long the machine was asked to wait, in all.
+  // Looks once and waits. Returns how long the machine was asked to wait.
   absl::Duration Pause() {
     os_.waits.clear();
     watch_.Watch();

@@ -12,7 +12,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// More than any answer of fixed size has.
+// More than any answer of fixed size takes.
 constexpr size_t kSmallAnswer = 64;
 
 absl::StatusOr<machine::Bytes> AskDisk(machine::Os& os, uint32_t disk_number,
@@ -28,8 +28,8 @@ absl::StatusOr<machine::Bytes> AskDisk(machine::Os& os, uint32_t disk_number,
   return answer;
 }
 
-// With the backslash a volume's name is that of its root directory, without it that of the volume
-// (learn.microsoft.com/windows/win32/fileio/naming-a-volume).
+// Returns the name of the volume's device; with a backslash at the end it would name the root
+// directory (learn.microsoft.com/windows/win32/fileio/naming-a-volume).
 std::string Device(const std::string& volume) {
   return std::string(absl::StripSuffix(volume, "\\"));
 }
@@ -51,14 +51,14 @@ absl::Status CheckDevice(machine::Os& os, uint32_t disk_number, const std::strin
 
 namespace {
 
-// Visits the volumes that lie on a disk, until one fails.
+// Calls `visit` for each volume on a disk, until one call fails.
 absl::Status ForEachVolume(machine::Os& os, const CallContext& context, uint32_t disk_number,
                            absl::FunctionRef<absl::Status(const std::string&)> visit) {
   const absl::StatusOr<std::vector<std::string>> volumes = os.ListVolumes();
   if (!volumes.ok()) return Prefixed("listing volumes", volumes.status());
   for (const std::string& volume : *volumes) {
     ABSL_RETURN_IF_ERROR(context.Check());
-    // A volume that is going, or does not lie on a disk (a CD), is not one of this disk's.
+    // Skip volumes that are disappearing or do not lie on a disk (a CD).
     const auto extents = GetVolumeExtents(os, volume);
     if (!extents.ok()) continue;
     const bool is_on_disk = std::any_of(
@@ -196,11 +196,11 @@ absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& 
 }
 
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
-  // A handle that may do nothing reaches the device, and not its file system.
+  // A handle without access rights reaches the device, not its file system.
   const absl::StatusOr<machine::Bytes> answer =
       os.Control(Device(volume), machine::DeviceAccess::kRead, machine::control::kIsVolumeDirty, {},
                  kSmallAnswer);
-  // NTFS gives this error when it cannot even read its mark
+  // NTFS returns this error if even the mark cannot be read
   // (learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-is-volume-dirty).
   if (HasWin32Code(answer.status(), win32_error::kFileCorrupt)) return true;
   if (HasWin32Code(answer.status(), {win32_error::kInvalidFunction, win32_error::kNotSupported})) {
@@ -227,7 +227,7 @@ absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t 
 absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number) {
   return ForEachVolume(os, context, disk_number, [&](const std::string& volume) {
     const absl::Status dismounted = Dismount(os, volume);
-    // It went by itself.
+    // The volume has disappeared.
     return HasWin32Code(dismounted, win32_error::kFileNotFound) ? absl::OkStatus() : dismounted;
   });
 }
@@ -239,7 +239,7 @@ absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t s
       .status();
 }
 
-// FSCTL_DISMOUNT_VOLUME itself wants no right to write, which a protected volume may refuse
+// FSCTL_DISMOUNT_VOLUME needs no write access, which a protected volume may refuse
 // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
 absl::Status Dismount(machine::Os& os, const std::string& volume) {
   const auto dismount = [&](machine::DeviceAccess access) {

@@ -15,7 +15,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// UniqueIdFormat of MSFT_Disk: how a UniqueId that was made of page 83 is to be read
+// MSFT_Disk.UniqueIdFormat: how to read a UniqueId that was made from page 83
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
 constexpr uint32_t kFormatVendorId = 1;
 constexpr uint32_t kFormatEui64 = 2;
@@ -64,8 +64,7 @@ bool IsHexadecimal(absl::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
 }
 
-// The types of a GPT disk's partitions that hold no user's volume: reserved, EFI system, recovery,
-// LDM.
+// The GPT types of partitions that hold no user's volume: reserved, EFI system, recovery, LDM.
 constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
 constexpr const char* kLdm[] = {"{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}",
                                 "{af9b60a0-1431-4f62-bc68-3311714a69ad}"};
@@ -161,7 +160,7 @@ void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description) {
 }
 
 absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
-  // On a disk without GPT there is no such type, and its partitions hold data.
+  // A partition without a GPT type lies on an MBR disk and counts as data.
   ABSL_ASSIGN_OR_RETURN(const auto type, partition.GetStringOr("GptType", kBasicData));
   return std::none_of(std::begin(kNoData), std::end(kNoData),
                       [&](const char* other) { return absl::EqualsIgnoreCase(type, other); });

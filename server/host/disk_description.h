@@ -15,26 +15,26 @@ namespace csi_proxy::host {
 
 absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk);
 
-// The page 83 id in MSFT_Disk, for a disk that cannot be asked itself; else empty.
+// Returns the page 83 id in MSFT_Disk, for a disk that does not answer; "" if there is none.
 std::string UniqueIdOf(const cim::Object& disk);
 
-// Returns the place at which a disk hangs. Azure's NVMe disks all have the same Location, without a
-// LUN. Azure makes its LUN + 2 the id of a namespace, and 1 that of the disk of Windows
+// Returns the location of a disk. Azure's NVMe disks all have the same Location without a LUN, so
+// the LUN is computed: Azure numbers the namespace of Windows' disk 1 and of a data disk LUN + 2
 // (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a namespace by its id - 1
 // (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk reads LUN 0 from a device path with
 // `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
 std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object& disk);
 
-// Reads all properties of an MSFT_Disk. A property that is null, missing or odd says nothing.
+// Reads all properties of an MSFT_Disk. Ignores one that is null, missing or of another type.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
-// Adds the disk's own answers.
+// Sets the fields from the disk's own answer.
 void AddIds(const machine::DeviceIds& ids, DiskDescription* description);
-// Adds the fields of MSFT_Disk, for a disk that did not answer.
+// Sets these fields from MSFT_Disk, for a disk that did not answer.
 void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description);
 
-// The types of basic data partitions, as MSFT_Partition spells them: of a GPT disk, and of an MBR
-// disk (NTFS and its like).
+// The types of basic data partitions as MSFT_Partition spells them: GPT, and MBR (NTFS and
+// similar).
 inline constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
 inline constexpr uint16_t kMbrIfs = 7;
 

@@ -112,7 +112,7 @@ TEST_F(DiskDescriptionTest, OneDiskIsDescribedAsWmiKnowsIt) {
   EXPECT_THAT(disk().Describe(context_, 77), FailsWith(kNotFound, "there is no disk 77"));
 }
 
-// A property that Windows leaves out hides no disk.
+// A missing property hides no disk.
 TEST_F(DiskDescriptionTest, AMissingPropertyIsEmpty) {
   const char* const properties[] = {
       "BusType",   "Path",       "SerialNumber",   "UniqueId",    "UniqueIdFormat",
@@ -147,7 +147,7 @@ TEST_F(DiskDescriptionTest, AMissingPropertyIsEmpty) {
   }
 }
 
-// The LUN of a disk that Azure has not made means something else.
+// The LUN of a disk that is not Azure's has another meaning.
 TEST_F(DiskDescriptionTest, OnlyAzuresDisksGetALunFromTheirAddress) {
   const std::unique_ptr<Machine> node = TestNode(
       "disk { number: 9 size_bytes: 1048576 bus_type: BUS_NVME location: 'Adapter 4' lun: 3 }");
@@ -160,7 +160,7 @@ TEST_F(DiskDescriptionTest, OnlyAzuresDisksGetALunFromTheirAddress) {
   EXPECT_EQ(host->disk().ListDisks(context_)->at(4).location, "Adapter 4");
 }
 
-// Newer Windows may have values that the page does not name.
+// Newer Windows may use values that the page does not list.
 TEST_F(DiskDescriptionTest, AnUnknownNumberIsShownAsItIs) {
   std::set<OddSession::Property> given;
   const auto host =
@@ -181,7 +181,7 @@ TEST_F(DiskDescriptionTest, ADiskIsMadeReadOnlyAndWritable) {
   ASSERT_THAT(disk().SetReadOnly(context_, 2, true), IsOk()) << "it is already";
   ASSERT_THAT(disk().SetReadOnly(context_, 2, false), IsOk());
   EXPECT_FALSE(is_read_only(2));
-  // One that is raw and offline, as a SAN leaves it.
+  // A SAN leaves disks like this one: raw and offline.
   ASSERT_THAT(disk().SetReadOnly(context_, 7, false), IsOk());
   EXPECT_FALSE(is_read_only(7));
   EXPECT_THAT(disk().SetReadOnly(context_, 77, true), FailsWith(kNotFound, "there is no disk 77"));
@@ -199,8 +199,8 @@ TEST_F(DiskDescriptionTest, WindowsDiskIsNotMadeReadOnly) {
   }
 }
 
-// Windows itself keeps the flag of its disk even if it does not say that it is its disk, and that
-// of a disk that is offline.
+// Windows keeps the flag of its own disk, even if WMI does not show that it is, and of an offline
+// disk.
 TEST_F(DiskDescriptionTest, ARefusalOfWindowsIsReported) {
   ASSERT_THAT(disk().SetReadOnly(context_, 7, false), IsOk());
   EXPECT_THAT(disk().SetReadOnly(context_, 7, true),

@@ -1,4 +1,4 @@
-// Disks: WMI lists and changes them, and each device answers the questions that it can.
+// Disks: listed and changed through WMI, queried for details on the device itself.
 #include <algorithm>
 #include <functional>
 #include <mutex>
@@ -28,7 +28,7 @@ using cim::Namespace;
 using cim::Value;
 
 constexpr uint16_t kStyleGpt = 2;
-// Keeps a node on which disks come and go from filling the log.
+// Keeps the log from filling on a node whose disks come and go.
 constexpr size_t kMaxWarnings = 100;
 
 class WindowsDisk final : public DiskHost {
@@ -80,7 +80,7 @@ class WindowsDisk final : public DiskHost {
     layout.offline_reason = DescribeDisk(disk_number, disk).offline_reason;
     layout.object = disk.path();
     ABSL_ASSIGN_OR_RETURN(const auto partitions, ListMsftPartitions(wmi_, context, disk_number));
-    // A provider that does not work answers with nothing, and a caller would add a partition.
+    // A broken provider may report no partitions, and the caller would then add one.
     if (partitions.empty() && !GetDriveLayout(os_, disk_number)
                                    .value_or(std::vector<machine::PartitionEntry>())
                                    .empty()) {
@@ -108,9 +108,9 @@ class WindowsDisk final : public DiskHost {
   absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk) override {
     ABSL_ASSIGN_OR_RETURN(const KnownDisk known, Know(context, disk));
     const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
-    // For GPT, the type that the Go release gives: Windows is known to take it (upstream's
-    // pkg/os/disk/api.go, CreateBasicPartition). A type is given as the disk's style spells it;
-    // that of the other style would be refused.
+    // The GPT type is the one of the Go release, which Windows accepts (upstream's
+    // pkg/os/disk/api.go, CreateBasicPartition). The type must be of the disk's style; Windows
+    // refuses the other's.
     cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
                                 {"AssignDriveLetter", Value::Boolean(false)}};
     if (known.style == PartitionStyle::kMbr) {
@@ -122,7 +122,7 @@ class WindowsDisk final : public DiskHost {
     }
     const auto result = storage_.Invoke(context, known.object, "CreatePartition", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
-    // The partition is there, only a drive letter is not; none was wanted.
+    // The partition exists and only lacks a drive letter, which was not requested.
     if (result->return_value == cim::kAccessPathInUse) {
       RecordFallback(Fallback::kPartitionWithoutLetter);
       return absl::OkStatus();
@@ -171,19 +171,19 @@ class WindowsDisk final : public DiskHost {
     ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes before,
                           GetDiskAttributes(os_, disk_number));
     StateChange change{.changed = before.is_offline == online};
-    // A disk that was attached elsewhere comes read-only. The flag is cleared now, while its
-    // volumes cannot be mounted; if that fails, it is cleared again below.
+    // A disk that was attached elsewhere comes read-only. The flag is cleared here, before its
+    // volumes can be mounted; if that fails, it is cleared again below.
     if (online && change.changed && before.is_read_only) (void)ClearReadOnly(os_, disk_number);
     if (change.changed) {
       const absl::Status s = InvokeState(context, disk_number, online);
-      // A caller may go on without.
+      // Logged, because a caller may continue.
       if (!online && !s.ok() && context.Check().ok()) {
         warn_(absl::StrCat("disk ", disk_number, " stays online: ", s.message()));
       }
       if (!s.ok()) return s;
     }
     if (!online) return change;
-    // Bringing it online may make it read-only, and somebody else may have brought it online.
+    // Windows may set the flag when the disk comes online, or another program brought it online.
     ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
     change.was_online_read_only = now.is_read_only;
     if (!now.is_read_only) return change;
@@ -195,17 +195,17 @@ class WindowsDisk final : public DiskHost {
   absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number,
                            bool read_only) override {
     ABSL_RETURN_IF_ERROR(context.Check());
-    // From the device: the provider may be behind.
+    // Asks the device, because the provider's cache may be old.
     ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
     if (now.is_read_only == read_only) return absl::OkStatus();
-    // As SetOnline() does: a disk that is offline or raw can be made writable so, too.
+    // Cleared on the device, which works for an offline or raw disk too.
     if (!read_only) return ClearReadOnly(os_, disk_number);
     ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
     const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
     if (absl::Status s = CheckNotWindows(disk_number, disk); !s.ok()) {
       return Prefixed(operation, s);
     }
-    // Pending writes could not be written once the disk is read-only.
+    // Pending writes would fail once the disk is read-only.
     if (absl::Status status = FlushVolumes(os_, context, disk_number); !status.ok()) {
       return Prefixed(operation, status);
     }
@@ -213,7 +213,7 @@ class WindowsDisk final : public DiskHost {
                                         {{"IsReadOnly", Value::Boolean(true)}});
     if (!result.ok()) return Prefixed(operation, result.status());
     ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
-    // A file system that was mounted before would go on writing. Windows mounts it anew
+    // A mounted file system would continue to write. Windows mounts it again, read-only
     // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
     return Prefixed(operation, DismountVolumes(os_, context, disk_number));
   }
@@ -222,15 +222,15 @@ class WindowsDisk final : public DiskHost {
                                               uint32_t disk_number) override {
     ABSL_RETURN_IF_ERROR(context.Check());
     const absl::StatusOr<size_t> count = host::CountPromisedVolumes(os_, disk_number);
-    // A disk whose layout cannot be read promises nothing.
+    // Returns 0 for a disk whose layout cannot be read.
     if (count.ok() || absl::IsNotFound(count.status())) return count;
     RecordFallback(Fallback::kLayoutNotRead, count.status().message());
     return size_t{0};
   }
 
  private:
-  // The number of an MSFT_Disk. A disk without a number cannot be named in any call; the log tells
-  // of it, once.
+  // Returns the number of an MSFT_Disk. A disk without a number, which no call can name, is logged
+  // once.
   absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk) {
     const absl::StatusOr<uint32_t> number = disk.GetUint32("Number");
     if (number.ok()) return number;
@@ -242,12 +242,12 @@ class WindowsDisk final : public DiskHost {
     return number;
   }
 
-  // Visits every disk that has a number.
+  // Calls `visit` for every disk that has a number.
   absl::Status ForEachDisk(const CallContext& context,
                            absl::FunctionRef<void(uint32_t, const cim::Object&)> visit) {
     const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
     if (!disks.ok()) return Prefixed("listing disks", disks.status());
-    // Every node has the disk that Windows runs on.
+    // Every node has at least the disk that Windows runs on.
     if (disks->empty()) return NotShown("WMI shows no disk");
     for (const cim::Object& disk : *disks) {
       ABSL_RETURN_IF_ERROR(context.Check());
@@ -265,7 +265,7 @@ class WindowsDisk final : public DiskHost {
       identity.serial_number = disk.GetStringOr("SerialNumber", "").value_or("");
       const absl::StatusOr<machine::DeviceIds> ids =
           ReadIds(number, disk.GetStringOr("Path", "").value_or(""));
-      // One disk that cannot be read does not hide the others.
+      // A disk that cannot be read must not hide the others.
       identity.page83 = ids.ok() ? ids->page83 : UniqueIdOf(disk);
       identity.status = ids.status();
     });
@@ -294,7 +294,7 @@ class WindowsDisk final : public DiskHost {
     return descriptions;
   }
 
-  // Runs MSFT_Disk.Online or Offline.
+  // Calls MSFT_Disk.Online or Offline.
   absl::Status InvokeState(const CallContext& context, uint32_t disk_number, bool online) {
     ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
     const std::string operation = absl::StrCat(online ? "bringing disk " : "taking disk ",
@@ -307,7 +307,7 @@ class WindowsDisk final : public DiskHost {
     const auto result = storage_.Invoke(context, disk.path(), online ? "Online" : "Offline");
     if (!result.ok()) return Prefixed(operation, result.status());
     const absl::Status changed = cim::StorageStatus(operation, *result);
-    // A caller may go on without.
+    // Counted, because a caller may continue.
     if (!online && absl::IsFailedPrecondition(changed)) {
       RecordFallback(Fallback::kDiskStaysOnline, changed.message());
     }
@@ -319,8 +319,8 @@ class WindowsDisk final : public DiskHost {
         absl::StrCat(what, "; is the service smphost of the node disabled?"));
   }
 
-  // UNAVAILABLE if the device of an MSFT_Disk has another number by now, or is another node's of a
-  // failover cluster. A device that does not say so is believed.
+  // Returns UNAVAILABLE if the device of an MSFT_Disk has another number now or belongs to another
+  // node of a failover cluster; OK if the device does not answer.
   absl::Status CheckLocal(uint32_t disk_number, const cim::Object& disk) {
     const absl::Status local =
         CheckDevice(os_, disk_number, disk.GetStringOr("Path", "").value_or(""));
@@ -332,7 +332,7 @@ class WindowsDisk final : public DiskHost {
                                        bool is_fresh = false) {
     ABSL_ASSIGN_OR_RETURN(auto disk, FindMsftDisk(wmi_, context, disk_number));
     if (disk.has_value()) return *std::move(disk);
-    // The provider may not know yet of a disk that is there, a snapshot's copy for one
+    // The provider may not show an existing disk yet, a snapshot's copy for example
     // (github.com/kubernetes-csi/csi-proxy/issues/287).
     if (is_fresh) {
       return NotShown(absl::StrCat("disk ", disk_number, " is there, and WMI does not show it"));
@@ -348,7 +348,7 @@ class WindowsDisk final : public DiskHost {
     return FindDisk(context, disk_number, /*is_fresh=*/true);
   }
 
-  // Finds the object of a disk, which its MSFT_Disk's methods need.
+  // Fills in the object and style of a disk, which the methods of MSFT_Disk need.
   absl::StatusOr<KnownDisk> Know(const CallContext& context, const KnownDisk& disk) {
     if (!disk.object.empty()) return disk;
     ABSL_ASSIGN_OR_RETURN(const cim::Object found, FindDisk(context, disk.number));
@@ -375,7 +375,7 @@ class WindowsDisk final : public DiskHost {
   SharedRun<absl::StatusOr<std::vector<DiskIdentity>>> identities_;
   SharedRun<absl::StatusOr<std::vector<DiskDescription>>> descriptions_;
   std::mutex mutex_;
-  // The paths of the disks that were told of. Guarded by mutex_.
+  // The paths of the disks that were logged. Guarded by mutex_.
   std::set<std::string> warned_;
 };
 

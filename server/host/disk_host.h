@@ -11,15 +11,15 @@
 
 namespace csi_proxy::host {
 
-// A disk and where it hangs, as MSFT_Disk.Location spells it; empty when that says nothing:
-// `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`. A LUN that only Azure knows is added.
+// The location of a disk as in MSFT_Disk.Location, empty if that says nothing: `Integrated :
+// Adapter 0 : Port 0 : Target 1 : LUN 0`. Adds a LUN that only Azure shows.
 struct DiskLocationText {
   uint32_t disk_number = 0;
   std::string location;
 };
 
-// The names that a disk has for itself. `status` tells why an identifier is missing when the disk
-// could not be asked; the other fields hold the facts that are known all the same.
+// The identifiers of a disk. If the disk did not answer, `status` is the reason and the other
+// fields hold WMI's values.
 struct DiskIdentity {
   uint32_t disk_number = 0;
   // First page 83 identifier associated with the device: ASCII as text, binary as lower-case hex.
@@ -30,57 +30,56 @@ struct DiskIdentity {
 
 enum class PartitionStyle { kRaw, kMbr, kGpt };
 
-// All that Windows says of a disk. A text is empty, a number 0 and a flag false where it says
-// nothing.
+// All that Windows reports of a disk. Fields that it does not report are empty, 0 or false.
 struct DiskDescription {
   uint32_t disk_number = 0;
-  // As MSFT_Disk's page names it: `SAS`, `NVMe`, `iSCSI`, `Fibre Channel`.
+  // MSFT_Disk's name: `SAS`, `NVMe`, `iSCSI`, `Fibre Channel`.
   std::string bus_type;
-  // The path of its device.
+  // The device path.
   std::string path;
-  // Trimmed.
+  // Without surrounding spaces.
   std::string serial_number;
   std::string unique_id;
-  // As DiskLocationText has it.
+  // See DiskLocationText.
   std::string location;
-  // As DiskIdentity has it; `status` tells why it is missing when the disk could not be asked.
+  // See DiskIdentity; `status` is the reason if the disk could not be asked.
   std::string page83;
   absl::Status status;
-  // For an NVMe disk: its EUI-64 or NGUID in lower-case hexadecimal, and the number of its
-  // namespace, which Windows gives for old devices only.
+  // Of an NVMe disk: EUI-64 or NGUID in lower-case hexadecimal, and the namespace id, which Windows
+  // reports for old devices only.
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   uint64_t size_bytes = 0;
   PartitionStyle style = PartitionStyle::kRaw;
-  // Windows runs on it.
+  // True if Windows runs on the disk.
   bool is_boot = false;
-  // The firmware starts Windows from it.
+  // True if the firmware starts Windows from the disk.
   bool is_system = false;
-  // Either: see windows_use.h.
+  // Returns true for either: see windows_use.h.
   bool has_windows() const { return is_boot || is_system; }
   bool is_online = true;
   bool is_read_only = false;
-  // `Policy`, `Collision`; of an offline disk.
+  // `Policy` or `Collision`; empty unless offline.
   std::string offline_reason;
   // `Healthy`, `Warning` or `Unhealthy`.
   std::string health;
 };
 
 enum class PartitionKind {
-  // A partition of the basic data type of its disk's style.
+  // The basic data type of the disk's style.
   kData,
-  // Microsoft's reserved partition, which Windows gives every GPT disk.
+  // Microsoft's reserved partition, which Windows creates on every GPT disk.
   kReserved,
   // A partition of a dynamic disk.
   kDynamic,
-  // Any other: an EFI system's, a recovery's, another system's.
+  // Any other type: EFI system, recovery, another system's.
   kOther,
 };
 
 struct Partition {
-  // From 1.
+  // Counted from 1.
   uint32_t partition_number = 0;
-  // May hold a volume: of the basic data type, or of one that is not known to hold none.
+  // True for basic data, and for any type that is not known to hold no volume.
   bool is_basic = false;
   PartitionKind kind = PartitionKind::kOther;
   uint64_t offset_bytes = 0;
@@ -91,39 +90,39 @@ struct DiskLayout {
   bool is_online = false;
   bool is_read_only = false;
   PartitionStyle style = PartitionStyle::kRaw;
-  // As DiskDescription has them.
+  // See DiskDescription.
   bool is_boot = false;
   bool is_system = false;
-  // As DiskDescription has it.
+  // See DiskDescription.
   std::string offline_reason;
   std::vector<Partition> partitions;
-  // The path of its MSFT_Disk.
+  // The path of the disk's MSFT_Disk.
   std::string object;
 };
 
-// A disk, by its number alone or with the result of GetLayout(), which then is not asked for again.
+// A disk by its number, optionally with the result of GetLayout(), which then is not read again.
 struct KnownDisk {
   KnownDisk(uint32_t disk_number) : number(disk_number) {}  // NOLINT(google-explicit-constructor)
   KnownDisk(uint32_t disk_number, const DiskLayout& layout)
       : number(disk_number), object(layout.object), style(layout.style) {}
 
   uint32_t number;
-  // Empty: unknown, as is the style.
+  // Empty if unknown, in which case `style` is unknown too.
   std::string object;
   PartitionStyle style = PartitionStyle::kRaw;
 };
 
 // The result of bringing a disk online or taking it offline.
 struct StateChange {
-  // It was in the other state before.
+  // True if the disk was in the other state before.
   bool changed = false;
-  // It was online and read-only at the same time, so that a file system may have been mounted
+  // True if the disk was online and read-only at the same time: a file system may have been mounted
   // read-only.
   bool was_online_read_only = false;
 };
 
-// Thread-safe. Every method fails with NOT_FOUND for a disk number that no disk has, and INTERNAL
-// (operation, Windows error code and text) when the node refuses.
+// Thread-safe. Every method returns NOT_FOUND for a disk number that no disk has, and INTERNAL
+// (operation, Windows error code and text) if Windows refuses.
 class DiskHost {
  public:
   virtual ~DiskHost() = default;
@@ -131,15 +130,15 @@ class DiskHost {
   virtual absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(
       const CallContext& context) = 0;
 
-  // One entry per disk, readable or not.
+  // Returns one entry per disk, readable or not.
   virtual absl::StatusOr<std::vector<DiskIdentity>> ListDiskIdentities(
       const CallContext& context) = 0;
 
-  // Every disk, readable or not, by number.
+  // Lists every disk, readable or not, by number.
   virtual absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context) = 0;
 
-  // WMI's description of one disk, without the parts that only the disk itself knows (page 83, EUI,
-  // namespace).
+  // Returns WMI's description of one disk, without the identifiers that only the disk itself
+  // reports (page 83, EUI, namespace).
   virtual absl::StatusOr<DiskDescription> Describe(const CallContext& context,
                                                    uint32_t disk_number) = 0;
 
@@ -148,41 +147,40 @@ class DiskHost {
   virtual absl::StatusOr<DiskLayout> GetLayout(const CallContext& context,
                                                uint32_t disk_number) = 0;
 
-  // Writes an empty GPT to a raw, online disk.
+  // Writes an empty GPT. REQUIRES: the disk is raw and online.
   virtual absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk) = 0;
 
-  // Creates a basic partition over all free space. Its volume may take a moment to arrive.
-  // FAILED_PRECONDITION when no space is free.
+  // Creates a basic partition over all free space. Its volume may arrive later. FAILED_PRECONDITION
+  // if no space is free.
   virtual absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk) = 0;
 
-  // Mounts the volumes of the basic partitions, which Windows does by itself unless automount is
-  // disabled (mountvol /N). No change for one that is mounted.
+  // Mounts the volumes of the basic partitions, as Windows does unless automount is disabled
+  // (mountvol /N). Leaves mounted ones alone.
   virtual absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number) = 0;
 
-  // In bytes.
+  // Returns the size in bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) = 0;
 
-  // True if nobody seems to have written to a part of an online disk. Not all of it is read: see
+  // Returns true if a part of an online disk seems never written. Reads only parts of it: see
   // IsBlank() in devices.h.
   virtual absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
                                        uint64_t offset_bytes, uint64_t size_bytes) = 0;
 
   virtual absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number) = 0;
 
-  // Bringing a disk online clears its read-only flag too. No change when in that state already. Its
-  // volumes may take a moment to arrive. FAILED_PRECONDITION when Windows refuses to take it
-  // offline because it is critical or in use, and for the disk that Windows boots from or runs on.
+  // Brings a disk online and clears its read-only flag, or takes it offline. No change if it is in
+  // that state. Volumes may arrive later. FAILED_PRECONDITION if Windows refuses to take the disk
+  // offline (critical or in use), and for the disk that Windows boots from or runs on.
   virtual absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online) = 0;
 
-  // Sets or clears the disk's read-only flag, for good. No change when in that state already.
-  // FAILED_PRECONDITION to set it of a disk that Windows boots from or runs on, and of one that is
-  // offline.
+  // Sets or clears the disk's persistent read-only flag. No change if it is so already. Setting it
+  // is FAILED_PRECONDITION for a disk that Windows boots from or runs on, or that is offline.
   virtual absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number,
                                    bool read_only) = 0;
 
-  // Counts the volumes that the disk will have when all have arrived: its basic data partitions,
-  // but those that are hidden. 0 when its layout cannot be read.
+  // Counts the volumes that the disk will have once all have arrived: its basic data partitions
+  // that are not hidden. 0 if its layout cannot be read.
   virtual absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
                                                       uint32_t disk_number) = 0;
 };

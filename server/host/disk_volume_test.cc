@@ -13,7 +13,7 @@ class DiskVolumeTest : public testing::Test {
   DiskHost& disk() { return host_->disk(); }
   VolumeHost& volume() { return host_->volume(); }
 
-  // Disk 1, initialised and partitioned: its volume.
+  // Initialises and partitions disk 1, and returns its volume.
   VolumeId Partitioned() {
     EXPECT_THAT(disk().InitializeGpt(context_, 1), IsOk());
     EXPECT_THAT(disk().CreateBasicPartition(context_, 1), IsOk());
@@ -43,7 +43,7 @@ TEST_F(DiskVolumeTest, ListsDisksByNumberReadableOrNot) {
   EXPECT_THAT(identities[5].status, FailsWith(kInternal, "The device is not ready. (error 0x15)"));
 }
 
-// One that cannot be opened is known by the page 83 that WMI has read.
+// A disk that cannot be opened is known by the page 83 that WMI has read.
 TEST_F(DiskVolumeTest, KnowsDisksThatCannotBeAskedByTheirUniqueId) {
   node_ = TestNode(R"(
       disk { number: 5 size_bytes: 1048576 page83: "60022480a1b2c3d4e5f60718293a4b5c" }
@@ -269,14 +269,14 @@ TEST_F(DiskVolumeTest, MountsAtAnEmptyDirectory) {
   EXPECT_THAT(volume().GetVolumeHolding(context_, Kubelet("absent")), HasCode(kNotFound));
 }
 
-// Windows reads a plain path as it is only when each of its names is an ordinary one.
+// Windows reads a plain path literally only if each of its names is an ordinary one.
 TEST(MountPointNameTest, IsPlainWhereItCanBe) {
   EXPECT_EQ(MountPointName("C:\\a"), "C:\\a\\");
   EXPECT_EQ(MountPointName("C:\\a b\\c.d\\"), "C:\\a b\\c.d\\");
   EXPECT_EQ(MountPointName("C:\\a\\con"), "\\\\?\\C:\\a\\con\\");
   EXPECT_EQ(MountPointName("C:\\a\\b."), "\\\\?\\C:\\a\\b.\\");
   EXPECT_EQ(MountPointName("\\\\?\\Volume{x}\\a"), "\\\\?\\Volume{x}\\a\\");
-  // 260 with the NUL, in UTF-16.
+  // 260 UTF-16 units, including the NUL.
   const auto path = [](size_t length) {
     return "C:\\" + std::string(200, 'a') + "\\" + std::string(length - 205, 'b') + "\\";
   };

@@ -1,4 +1,4 @@
-// A call that has ended, for its caller went away or its time is over, does nothing more.
+// A call that has ended, because its caller is gone or its time is over, changes nothing more.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -18,7 +18,7 @@ class EndedCallsTest : public testing::Test {
   std::string Everything() const {
     return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
   }
-  // The first such call of the machine takes until the caller's time is over.
+  // Slows the first such call of the machine beyond the caller's time.
   void SlowDown(const std::string& call) {
     FaultRule rule;
     rule.operation = call;
@@ -29,7 +29,7 @@ class EndedCallsTest : public testing::Test {
   static CallContext Hurried() { return CallContext().WithTimeout(absl::Milliseconds(150)); }
 
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
-  // Without the fault table of the host's operations, which looks at the call as well.
+  // Bypasses the fault table of the host's operations, which also checks the call.
   const std::unique_ptr<Host> host_ =
       NewHost(machine::simulated::wmi::NewSimulatedSession(node_->core()),
               machine::simulated::NewSimulatedOs(node_->core()));
@@ -90,7 +90,7 @@ TEST_F(EndedCallsTest, TheRestOfATreeStays) {
   EXPECT_EQ(left, 2);
 }
 
-// A look-up that ends early does not report the target as gone.
+// A look-up that ends early does not report the target as missing.
 TEST_F(EndedCallsTest, WhereALinkLeadsIsNotGuessed) {
   SlowDown("win32.ReadReparsePoint");
   EXPECT_THAT(host_->filesystem().ReadLink(Hurried(), Kubelet("link")), HasCode(kLate));

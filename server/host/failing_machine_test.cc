@@ -1,4 +1,4 @@
-// When a call of the machine fails, the operation that made it says so, and what it was doing.
+// An operation reports the failure of any call of the machine, and names what it was doing.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -15,45 +15,45 @@
 namespace csi_proxy::host {
 namespace {
 
-// Fails in no operation: what it is for is done all the same.
+// The failures that no operation reports, because it succeeds without the call.
 const std::set<std::pair<std::string, std::string>> kTolerated = {
-    // A disk that cannot be asked is listed with what WMI knows of it.
+    // A disk that does not answer is listed with WMI's values.
     {"identities", "win32.Control"},
     {"disks", "win32.Control"},
-    // A volume that cannot be asked, because it is going away, does not show its disk.
+    // A volume that does not answer, because it is disappearing, does not show its disk.
     {"read-only", "win32.Control"},
-    // A volume that cannot be asked does not lie on any disk.
+    // A volume that does not answer counts as lying on no disk.
     {"volumes", "win32.Control"},
     {"volumes of 1", "win32.Control"},
     {"no volumes of 1", "win32.Control"},
     {"make writable", "win32.Control"},
-    // A folder that cannot be looked at counts as the volume's.
+    // A folder that cannot be checked counts as the volume's.
     {"mount points", "win32.Open"},
     {"mount points", "win32.GetAttributes"},
     {"mount points", "win32.ReadReparsePoint"},
-    // A volume that does not say if it takes writes is left alone.
+    // A volume that does not report whether it takes writes is left alone.
     {"make writable", "win32.GetFileSystem"},
-    // The read-only flag is cleared once more when the disk is online.
+    // The read-only flag is cleared again once the disk is online.
     {"online", "win32.Control"},
     // A disk whose layout cannot be read promises nothing.
     {"promised volumes", "win32.Control"},
-    // A disk that does not tell its size anew is as large as it was.
+    // A disk that does not report its new size keeps the old one.
     {"supported", "win32.Control"},
-    // A volume that cannot be flushed is unmounted all the same.
+    // A volume that cannot be flushed is unmounted nevertheless.
     {"remove mounted", "win32.Flush"},
-    // The reparse point goes though the mount manager refuses.
+    // The reparse point is removed even if the mount manager refuses.
     {"remove mounted", "win32.DeleteMountPoint"},
     {"unmount", "win32.DeleteMountPoint"},
-    // A device that does not tell its number is believed to be the disk's.
+    // A device that does not report its number is taken for the disk's.
     {"layout", "win32.Control"},
     {"offline", "win32.Control"},
-    // A portal that does not answer is listed with the targets it is known to offer.
+    // A portal that does not answer is listed with the targets known from before.
     {"discover", "wmi.Invoke/*"},
-    // A link's target cannot be seen.
+    // The link's target cannot be checked.
     {"read link", "win32.Open"},
     {"read link", "win32.GetAttributes"},
     {"read link", "win32.ReadReparsePoint"},
-    // An entry that cannot be looked at is passed over, and the answer says that it is incomplete.
+    // An entry that cannot be read is skipped, and the answer is marked incomplete.
     {"links", "win32.Open"},
     {"links", "win32.List"},
     {"links", "win32.GetAttributes"},
@@ -61,8 +61,8 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"links", "win32.GetFileSystem"},
 };
 
-// The operations that errors name, with VOLUME for a volume's name. An error on the way along a
-// path names the path.
+// The operations in errors, with VOLUME for a volume's name. An error on the way along a path names
+// the path instead.
 const std::set<std::string> kDoing = {
     R"(C:\)",
     "asking for service Base: ",
@@ -134,7 +134,7 @@ const std::set<std::string> kDoing = {
     "taking disk 1 offline: ",
 };
 
-// Lets the call of this kind fail that comes after `others` earlier ones.
+// Lets a call of this kind fail after `others` earlier ones.
 void FailAt(Machine& node, const std::string& calls, uint32_t others) {
   FaultRule rule;
   rule.operation = calls;
@@ -199,7 +199,7 @@ TEST(FailingMachineTest, EveryFailureIsTold) {
   EXPECT_EQ(said, kDoing);
 }
 
-// A method that runs may still fail, which only its return value tells.
+// A method may run and still fail; only its return value shows that.
 TEST(FailingMachineTest, EveryReturnValueIsTold) {
   const NodeState prepared = PreparedNode();
   int struck = 0;

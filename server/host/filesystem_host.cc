@@ -1,4 +1,4 @@
-// Directories and links: every act is on a handle that ResolvePath() found.
+// Directories and links. Every operation works on a handle that ResolvePath() found.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -17,7 +17,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// The number of attempts to make a directory while somebody else creates or removes it.
+// The most attempts to make a directory that another program creates or removes.
 constexpr int kAttempts = 16;
 
 class WindowsFilesystem final : public FilesystemHost {
@@ -49,7 +49,7 @@ class WindowsFilesystem final : public FilesystemHost {
                           ResolvePath(os_, context, path, {.access = machine::Access::kDelete}));
     if (!walked.found()) {
       if (recursive) return absl::OkStatus();
-      // The Go release's text, in which democratic-csi recognises that nothing is left to remove.
+      // The Go release's text, by which democratic-csi recognises that nothing is left to remove.
       return absl::NotFoundError(absl::StrCat(MissingError(path.path).message(),
                                               ": The system cannot find the file specified."));
     }
@@ -59,12 +59,12 @@ class WindowsFilesystem final : public FilesystemHost {
     if (walked.link.has_value() && walked.link->volume.has_value()) {
       const absl::Status ended = EndMount(context, &walked);
       if (!ended.ok()) {
-        // Somebody else may have removed it meanwhile.
+        // Another program may have removed the entry.
         const absl::StatusOr<ResolvedPath> left = ResolvePath(os_, context, path);
         if (left.ok() && !left->found()) return absl::OkStatus();
         return Prefixed(absl::StrCat("removing ", text), ended);
       }
-      // Somebody may have put another entry there meanwhile: that one is not emptied.
+      // Not recursive, because another entry may have taken the directory's place.
       recursive = false;
     }
     if (recursive && walked.is_directory()) {
@@ -95,8 +95,7 @@ class WindowsFilesystem final : public FilesystemHost {
                           const ConfinedPath& link) override {
     ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
                           ResolvePath(os_, context, source, {.follow_last = true}));
-    // A server is not asked, as the Go release asks none: one that is away would keep a pod's link
-    // from being made for minutes.
+    // Asks no server, as the Go release asks none: a dead one would block a pod's link for minutes.
     if (!walked.found() && walked.on_server.empty()) return MissingError(source.path);
     if (walked.found() && !walked.attributes.is_directory) {
       return absl::FailedPreconditionError(
@@ -121,11 +120,11 @@ class WindowsFilesystem final : public FilesystemHost {
       return info;
     }
     const absl::StatusOr<ResolvedPath> end = LookAt(context, path, true);
-    // A caller may not learn which paths exist outside the roots, and a call that has ended has not
+    // Callers must not learn which paths exist outside the roots. A call that has ended has not
     // found out whether the target exists.
     if (absl::IsPermissionDenied(end.status())) return end.status();
     ABSL_RETURN_IF_ERROR(context.Check());
-    // A link that leads into a loop leads nowhere.
+    // A link into a loop of links has no target.
     if (!end.ok()) return info;
     ABSL_ASSIGN_OR_RETURN(const bool reached, Reaches(context, *end));
     info.target_exists = end->found() || reached;
@@ -188,14 +187,14 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
  private:
-  // Finds where a path leads just now.
+  // Resolves a path without holding its entries.
   absl::StatusOr<ResolvedPath> LookAt(const CallContext& context, const ConfinedPath& path,
                                       bool follow_last) {
     return ResolvePath(os_, context, path,
                        {.follow_last = follow_last, .access = machine::Access::kPeek});
   }
 
-  // Without `target_exists`.
+  // Leaves `target_exists` unset.
   static LinkInfo InfoOf(const ResolvedPath& walked) {
     LinkInfo info;
     info.is_directory = walked.is_directory();
@@ -204,7 +203,7 @@ class WindowsFilesystem final : public FilesystemHost {
     return info;
   }
 
-  // Ends the mount of a volume where `walked` ends. The content of the volume is not touched.
+  // Removes the mount where `walked` ends. Leaves the content of the volume alone.
   absl::Status EndMount(const CallContext& context, ResolvedPath* walked) {
     const std::string path = walked->Path();
     (void)FlushBeforeUnmount(os_, context, warn_, *walked->link->volume, path);
@@ -214,8 +213,8 @@ class WindowsFilesystem final : public FilesystemHost {
                                   &walked->held.back());
   }
 
-  // Returns true if a global mapping leads to a path on a server. No other server is asked, because
-  // a pod's link may name any, and SYSTEM would sign in there as the node
+  // Returns true if a global mapping covers a path on a server. Other servers are not asked,
+  // because a pod's link may name any, and SYSTEM would sign in there as the node
   // (learn.microsoft.com/entra/architecture/service-accounts-computer).
   absl::StatusOr<bool> IsMapped(const CallContext& context, absl::string_view on_server) {
     const std::string path = CanonicalUnc(on_server);
@@ -225,7 +224,7 @@ class WindowsFilesystem final : public FilesystemHost {
     });
   }
 
-  // Returns true if a walk ended at an entry on a server that is mapped and answers.
+  // Returns true if a walk ended at a path on a server that is mapped and answers.
   absl::StatusOr<bool> Reaches(const CallContext& context, const ResolvedPath& walked) {
     if (walked.on_server.empty()) return false;
     ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, walked.on_server));
@@ -265,7 +264,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (!data.ok()) return data.status();
     const std::string text = link.path.ToString();
     const std::string operation = absl::StrCat("creating link ", text);
-    // Links at the roots are trusted (see ResolvePath), so no caller may place one there.
+    // Links at the roots are trusted (see ResolvePath()), so no caller may create one there.
     if (link.roots != nullptr && !IsBelow(*link.roots, link.path)) {
       return absl::PermissionDeniedError(
           absl::StrCat("a link cannot take the place of ", text, ", a root itself"));
@@ -282,7 +281,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (!made.ok()) return Prefixed(operation, made.status());
     const absl::Status written = (*made)->WriteReparsePoint(*data);
     if (written.ok()) return written;
-    // Leave nothing half done: remove the directory again.
+    // Removes the directory again, so that no half-made link stays.
     made->reset();
     absl::StatusOr<std::unique_ptr<machine::File>> again =
         walked.at().Open(name, machine::Access::kDelete);

@@ -1,5 +1,5 @@
-// The operations of a node on directories and links. The last component of a path is never followed
-// when it is a link; those before it are, within the path's roots.
+// The operations of a node on directories and links. A link at the end of a path is never followed;
+// links before the end are, within the path's roots.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct LinkInfo {
   // A symbolic link, junction or volume mount point.
   bool is_link = false;
   bool is_directory = false;
-  // The target of the link, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a\`, or
-  // `\\?\Volume{guid}\` for a mount point.
+  // The target as os.Readlink of Go returns it: `C:\a\b`, `\\host\share\a\`, or `\\?\Volume{guid}\`
+  // for a mount point.
   std::string target;
   // True if the target exists.
   bool target_exists = false;
@@ -30,61 +30,61 @@ struct LinkInfo {
 // The file system that holds a path.
 struct PathStats {
   uint64_t total_bytes = 0;
-  // The bytes that may still be written: less than the free bytes where there are quotas.
+  // The bytes that may still be written; with quotas fewer than the free bytes.
   uint64_t available_bytes = 0;
-  // One of both: the volume, or the share as UncPath::Share() has it.
+  // One of the two is set: the volume, or the share as UncPath::Share() returns it.
   std::optional<VolumeId> volume;
   std::string share;
 };
 
-// Thread-safe. Checking a path and acting on it are one step: a link swapped in between cannot
-// lead the action elsewhere. PERMISSION_DENIED when a link leads out of the path's roots. A server
-// is asked only for a share that is mapped; what is on any other does not exist.
+// Thread-safe. Checks a path and acts on it in one step, so that a link swapped in cannot redirect
+// the action. PERMISSION_DENIED if a link leads out of the path's roots. Asks a server only for
+// mapped shares; entries on other shares count as absent.
 class FilesystemHost {
  public:
   virtual ~FilesystemHost() = default;
 
-  // True if an entry is at the path, even a dangling link. False, not an error, when a directory on
-  // the way is missing.
+  // Returns true if an entry is at the path, even a dangling link; false if a directory on the way
+  // is missing.
   virtual absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) = 0;
 
-  // Creates the directory and the missing ones above it. ALREADY_EXISTS when a file or a link that
-  // leads nowhere is in the way; no change when the directory is there.
+  // Creates the directory and its missing parents; no change if it exists. ALREADY_EXISTS if a file
+  // or a dangling link is in the way.
   virtual absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path) = 0;
 
-  // Removes a file, a directory, or a link itself. Not `recursive`: FAILED_PRECONDITION when a
-  // directory is not empty, NOT_FOUND when nothing is there. `recursive`: with all below, links and
-  // mount points inside removed and not followed; no change when nothing is there. Either way a
-  // directory at which a volume is mounted goes with the mount, after a flush whose failure is only
-  // logged; the content of the volume stays, and the volume may be gone.
+  // Removes a file, a directory, or a link itself. With `recursive`, removes all entries below too,
+  // and links and mount points without following them; no change if nothing is there. Without it,
+  // FAILED_PRECONDITION if a directory is not empty and NOT_FOUND if nothing is there. A mount at
+  // the directory is removed with it, after a flush whose failure is only logged; the content of
+  // the volume, which may be gone, stays.
   virtual absl::Status Remove(const CallContext& context, const ConfinedPath& path,
                               bool recursive) = 0;
 
-  // Empties the directory, as Remove does, and keeps it. NOT_FOUND when absent, FAILED_PRECONDITION
-  // when the path is not a directory. A link is refused, not followed.
+  // Empties the directory like Remove() and keeps it. NOT_FOUND if it is absent,
+  // FAILED_PRECONDITION if the path is not a directory. Refuses a link.
   virtual absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path) = 0;
 
-  // Makes a directory link at `link` to `source`, which must exist (NOT_FOUND) and whose own links
-  // stay within its roots. ALREADY_EXISTS when something is at `link`; NOT_FOUND when the
-  // directory to hold it is missing.
+  // Creates a directory link at `link` to `source`, whose links must stay within its roots.
+  // NOT_FOUND if `source` or the directory for the link is missing, ALREADY_EXISTS if an entry is
+  // at `link`.
   virtual absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
                                   const ConfinedPath& link) = 0;
 
-  // The same to a server's directory; the target reads back as `\\host\share\a\`.
+  // Creates a link to a server's directory likewise; its target reads as `\\host\share\a\`.
   virtual absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
                                          const ConfinedPath& link) = 0;
 
-  // Describes the entry at the path. NOT_FOUND when there is none.
+  // Describes the entry at the path. NOT_FOUND if there is none.
   virtual absl::StatusOr<LinkInfo> ReadLink(const CallContext& context,
                                             const ConfinedPath& path) = 0;
 
-  // The same, but for `target_exists`, which stays false: no server is asked.
+  // Describes the entry likewise, but asks no server and leaves `target_exists` false.
   virtual absl::StatusOr<LinkInfo> PeekLink(const CallContext& context,
                                             const ConfinedPath& path) = 0;
 
-  // Measures the file system that holds the path. Follows links and a mount point at the end, and a
-  // link to a share only at the end. NOT_FOUND when nothing is there or the share is not mapped,
-  // FAILED_PRECONDITION when the volume has no file system. It may take as long as a server takes.
+  // Measures the file system that holds the path. Follows links, a mount point at the end, and a
+  // link to a share only at the end. NOT_FOUND if nothing is there or the share is not mapped,
+  // FAILED_PRECONDITION if the volume has no file system. Blocks as long as a server does.
   virtual absl::StatusOr<PathStats> GetStats(const CallContext& context,
                                              const ConfinedPath& path) = 0;
 

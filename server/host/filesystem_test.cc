@@ -85,7 +85,7 @@ TEST_F(FilesystemTest, RemovalFollowsNeitherLinksNorMounts) {
   EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1")), Yields(false));
   EXPECT_THAT(files().Exists(context_, Kubelet("pods")), Yields(true));
   EXPECT_THAT(files().Exists(context_, Anywhere("C:\\Windows\\secret.txt")), Yields(true));
-  // The content of the volume is still there when it is mounted anew.
+  // The content of the volume is still there when it is mounted again.
   ASSERT_THAT(files().MakeDirectories(context_, Kubelet("again")), IsOk());
   ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("again")), IsOk());
   EXPECT_THAT(files().Exists(context_, Kubelet("again\\data")), Yields(true));
@@ -149,7 +149,7 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
   EXPECT_EQ(Read("share").target, "\\\\Srv\\Data\\dir\\");
   EXPECT_TRUE(Read("share").target_exists);
   EXPECT_FALSE(Read("gone").target_exists);
-  // As a driver publishes it: a link to the staged link.
+  // Drivers publish a share like this: as a link to the staged link.
   ASSERT_THAT(files().CreateLink(context_, Kubelet("share"), Kubelet("pods\\p1\\mount")), IsOk());
   EXPECT_TRUE(Read("pods\\p1\\mount").target_exists);
   EXPECT_THAT(files().Exists(context_, Kubelet("share\\sub")), HasCode(kDenied));
@@ -157,7 +157,7 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
 
   ASSERT_THAT(node_->SetServerReachable("srv", false), IsOk());
   EXPECT_FALSE(Read("pods\\p1\\mount").target_exists);
-  // It is published all the same: no server is asked.
+  // The link is made nevertheless, because no server is asked.
   ASSERT_THAT(files().CreateLink(context_, Kubelet("share"), Kubelet("pods\\p1\\late")), IsOk());
   ASSERT_THAT(node_->SetServerReachable("SRV", true), IsOk());
   EXPECT_TRUE(Read("share").target_exists);
@@ -203,7 +203,7 @@ TEST_F(FilesystemTest, NoServerIsAskedButByAMapping) {
   EXPECT_THAT(node_->Snapshot().faults, testing::IsEmpty()) << "asked";
 }
 
-// It may be dead, and what stays on the node must not wait for it.
+// The server may be dead, and operations that stay on the node must not wait for it.
 TEST_F(FilesystemTest, ACallThatWaitsForAServerYieldsItsSlot) {
   const UncPath share = *UncPath::Parse("path", "\\\\srv\\data\\dir");
   ASSERT_THAT(files().CreateLinkToShare(context_, share, Kubelet("share")), IsOk());

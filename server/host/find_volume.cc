@@ -15,16 +15,15 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
-// The time for which, and the interval at which, WMI is asked for a volume that the mount manager
-// has.
+// How long, and how often, WMI is asked for a volume that the mount manager has.
 constexpr absl::Duration kCachePatience = absl::Seconds(10);
 constexpr absl::Duration kCachePoll = absl::Milliseconds(200);
 
 constexpr const char* kVolumeHealth[] = {"Healthy", "Scan needed", "Spot fix needed",
                                          "Full repair needed"};
 
-// Makes WMI read a disk's partitions and volumes again. If that fails, the caller looks all the
-// same.
+// Makes WMI read a disk's partitions and volumes again. Ignores failure, because the caller queries
+// WMI afterwards in any case.
 absl::Status RefreshDisk(cim::Session& wmi, const CallContext& context, uint32_t disk_number) {
   const auto disk = FindMsftDisk(wmi, context, disk_number);
   if (disk.ok() && disk->has_value()) {

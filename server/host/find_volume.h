@@ -15,16 +15,16 @@ namespace csi_proxy::host {
 
 absl::Status NoVolume(const VolumeId& volume);
 
-// The error of a question to a volume; a volume that is not there is named so.
+// Returns the error of an operation on a volume; NOT_FOUND if the volume is not there.
 absl::Status About(const VolumeId& volume, absl::string_view what, const absl::Status& status);
 
-// The MSFT_Volume. The caller has the volume from the mount manager, and WMI may learn of a new
-// one later, so it is looked for again for some seconds.
+// Finds the MSFT_Volume. Retries for some seconds, because the caller has the volume from the mount
+// manager and WMI may not show it yet.
 absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
                                        const CallContext& context, const VolumeId& volume);
 
-// Its HealthStatus: `Healthy`, `Scan needed`, `Spot fix needed` or `Full repair needed`; a number
-// that its page does not name as it is; empty when Windows does not say.
+// Returns the HealthStatus: `Healthy`, `Scan needed`, `Spot fix needed`, `Full repair needed`, or a
+// number that its page does not list; empty if Windows does not report it.
 std::string VolumeHealthName(const cim::Object& volume);
 
 }  // namespace csi_proxy::host

@@ -45,7 +45,7 @@ class MachineHost final : public Host {
 
 absl::Status DeviceWatch::Wait(const CallContext& context) {
   const YieldSlot yielded(context);
-  // A caller that goes away must be noticed meanwhile.
+  // How often a wait checks whether its caller has gone away.
   constexpr absl::Duration kLook = absl::Milliseconds(50);
   pause_ = std::clamp(2 * pause_, first_, longest_);
   const absl::Time until = std::min(absl::Now() + pause_, context.deadline());

@@ -20,19 +20,18 @@
 
 namespace csi_proxy::host {
 
-// Looks for a thing that comes with a disk or volume, again and again: Watch(), look, Wait(), and
-// so on. Between two looks the machine is asked to tell when a disk or volume comes or goes, and as
-// it may not tell, nor show at once what has come, the next look is due after a while in any case.
-// For one thread.
+// Polls for a thing that comes with a disk or volume: Watch(), look, Wait(), repeated. Wait()
+// returns early when the machine reports that a disk or volume came or went; because it may miss
+// one, or report it too early, the next look is due after a pause in any case. For one thread.
 class DeviceWatch {
  public:
-  // `first` and `longest`: the while between two looks, which doubles until a device comes or goes.
+  // The pause between two looks doubles from `first` to `longest` until a device comes or goes.
   DeviceWatch(machine::Os* os, absl::Duration first, absl::Duration longest)
       : os_(*os), first_(first), longest_(longest) {}
 
-  // To be called before each look.
+  // Must be called before each look.
   void Watch() { seen_ = os_.DeviceChanges(); }
-  // Returns when the next look is due. An error once the call has ended, as CallContext::Check().
+  // Waits until the next look is due. Returns CallContext::Check() once the call has ended.
   absl::Status Wait(const CallContext& context);
 
  private:
@@ -55,8 +54,8 @@ class Host {
   virtual DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) = 0;
 };
 
-// The rules of a Windows node over a machine: reads through Win32, management through WMI, never a
-// child process. `warn`, if any, gets messages for the operator that fail no call.
+// Creates the host over a machine: reads through Win32, manages through WMI, starts no child
+// process. `warn`, if set, receives messages for the operator that fail no call.
 std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
                               std::function<void(absl::string_view)> warn = nullptr);
 

@@ -23,7 +23,7 @@ inline std::optional<ChapMode> ReadAuthenticationType(absl::string_view text) {
 }
 
 inline void AddCredentials(const ChapCredentials& credentials, cim::Arguments* arguments) {
-  // Credentials that are not given are left out, not sent as empty strings.
+  // Empty credentials are left out, not sent as empty strings.
   if (!credentials.username.empty()) {
     (*arguments)["ChapUsername"] = cim::Value::String(credentials.username);
   }
@@ -38,8 +38,8 @@ inline void AddAuthentication(const ChapCredentials& credentials, cim::Arguments
   AddCredentials(credentials, arguments);
 }
 
-// Returns true for the answers of a portal that wants CHAP: authentication or authorization failed,
-// logon failed, no authentication known.
+// Returns true if a portal's answer asks for CHAP: authentication or authorization failed, logon
+// failed, or no known authentication.
 inline bool AsksForCredentials(const absl::Status& status) {
   const uint32_t code = cim::HresultOf(status).value_or(0);
   return code == 0xEFFF0009 || code == 0xEFFF000A || code == 0xEFFF0022 || code == 0xEFFF0028;

@@ -1,4 +1,4 @@
-// The iSCSI initiator, by the MSFT_iSCSI* classes.
+// The iSCSI initiator, through the MSFT_iSCSI* classes.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -74,7 +74,7 @@ class WindowsIscsi final : public IscsiHost {
 
   absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) override {
     ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
-    // The port is not a part of the object's path, so it is given.
+    // The port must be an argument, because the object's path does not contain it.
     return Invoke(context, object.path(), "Remove", PortalArguments(portal),
                   absl::StrCat("removing portal ", PortalText(portal)));
   }
@@ -89,7 +89,7 @@ class WindowsIscsi final : public IscsiHost {
   absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
                                                            const IscsiPortal& portal) override {
     ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
-    // Best effort: the targets that the initiator knows already may be enough.
+    // Continues on failure: the targets that the initiator lists already may be enough.
     const absl::Status updated = Update(context, object, portal);
     ABSL_RETURN_IF_ERROR(context.Check());
     if (!updated.ok()) {
@@ -153,7 +153,7 @@ class WindowsIscsi final : public IscsiHost {
     ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn, ids));
     for (const cim::Object& session : sessions) {
       ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
-      // Registered twice it returns twice
+      // A session that is registered twice returns twice
       // (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
       if (persistent) continue;
       cim::Arguments arguments = {{"IsMultipathEnabled", Value::Boolean(allow_multipath)}};
@@ -195,7 +195,7 @@ class WindowsIscsi final : public IscsiHost {
     for (const IscsiConnection& connection : connections) {
       numbers.insert(numbers.end(), connection.disks.begin(), connection.disks.end());
     }
-    // Several connections of a session lead to the same disks.
+    // Several connections of a session show the same disks.
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     return numbers;
@@ -223,16 +223,16 @@ class WindowsIscsi final : public IscsiHost {
                   absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
   }
 
-  // Returns the id of the session, or nothing if the method does not name it.
+  // Returns the session's id; empty if the method does not name it.
   absl::StatusOr<std::string> LogIn(const CallContext& context, const IscsiPortal& portal,
                                     const cim::Object& target, const ChapCredentials& credentials,
                                     const SessionOptions& options) {
     cim::Arguments arguments = PortalArguments(portal);
-    // Spelled as the target does: the initiator compares case-sensitively.
+    // Uses the target's own spelling, because the initiator compares case-sensitively.
     ABSL_ASSIGN_OR_RETURN(const auto iqn, target.GetString("NodeAddress"));
     arguments["NodeAddress"] = Value::String(iqn);
     AddAuthentication(credentials, &arguments);
-    // What is left out, digests and a report to Plug and Play, has the default of the cmdlet
+    // Digests and the report to Plug and Play are left out and get the cmdlet's defaults
     // (learn.microsoft.com/powershell/module/iscsi/connect-iscsitarget).
     arguments["IsPersistent"] = Value::Boolean(options.is_persistent);
     arguments["IsMultipathEnabled"] = Value::Boolean(options.allow_multipath);
@@ -253,7 +253,7 @@ class WindowsIscsi final : public IscsiHost {
     return Prefixed(absl::StrCat("listing the sessions of target ", iqn), sessions.status());
   }
 
-  // Returns those of the sessions that have these ids.
+  // Returns the sessions with these ids.
   absl::StatusOr<std::vector<cim::Object>> SessionsOf(const CallContext& context,
                                                       const cim::Object& target,
                                                       const std::string& iqn,
@@ -271,14 +271,14 @@ class WindowsIscsi final : public IscsiHost {
     for (const cim::Object& session : sessions) {
       ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
       ABSL_ASSIGN_OR_RETURN(const auto identifier, session.Get("SessionIdentifier"));
-      // Else the initiator would log in again at the next start.
+      // Otherwise the initiator would log in again at the next start.
       if (persistent) {
         ABSL_RETURN_IF_ERROR(Invoke(context, session.path(), "Unregister", {}, operation));
       }
       absl::Status status = Invoke(context, target.path(), "Disconnect",
                                    {{"SessionIdentifier", identifier}}, operation);
       if (status.ok()) continue;
-      // The session stays, and so it is to return at the next start.
+      // The session stays, so it must return at the next start.
       if (persistent && !Invoke(context, session.path(), "Register", {}, operation).ok()) {
         warn_(absl::StrCat("the session with target ", iqn, " will not return at the next start"));
       }

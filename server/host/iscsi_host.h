@@ -30,11 +30,11 @@ struct ChapCredentials {
   Secret secret;
 };
 
-// A connection of a session, which is a way to the target's disks.
+// A connection of a session: one path to the target's disks.
 struct IscsiConnection {
-  // Windows' spelling of its address.
+  // The portal's address as Windows spells it.
   IscsiPortal portal;
-  // Ascending.
+  // Sorted.
   std::vector<uint32_t> disks;
 
   // Returns true if the connection shows the disk.
@@ -45,8 +45,8 @@ struct IscsiConnection {
 struct IscsiSession {
   // Windows' identifier of the session.
   std::string id;
-  // The authentication by which it logged in. Unset if Windows names none that is known here.
-  // Windows shows neither the user name nor the secret
+  // The authentication of its login; unset if Windows reports an unknown one. Windows shows neither
+  // the user name nor the secret
   // (learn.microsoft.com/previous-versions/windows/desktop/iscsidisc/msft-iscsisession).
   std::optional<ChapMode> chap;
   // Windows opens the session again at its next start.
@@ -60,70 +60,69 @@ struct IscsiSession {
 struct SessionOptions {
   // Windows opens the session again at its next start.
   bool is_persistent = false;
-  // It is opened although there is another (MPIO is to show one disk for both).
+  // Opens the session even if there is another, so that MPIO can use both as paths to one disk.
   bool allow_multipath = false;
 };
 
-// Thread-safe. An IQN is compared without case. INTERNAL with Windows' error when the node refuses.
+// Thread-safe. IQNs are compared without case. INTERNAL with Windows' error on a refusal.
 class IscsiHost {
  public:
   virtual ~IscsiHost() = default;
 
   virtual absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context) = 0;
-  // ALREADY_EXISTS when registered; UNAVAILABLE when nothing answers there. The portal is given the
-  // credentials only if it asks for some.
+  // Registers a portal, with the credentials only if it asks for them. ALREADY_EXISTS if
+  // registered, UNAVAILABLE if nothing answers there.
   virtual absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal,
                                  const ChapCredentials& credentials = {}) = 0;
-  // NOT_FOUND when not registered.
+  // Removes a portal. NOT_FOUND if it is not registered.
   virtual absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) = 0;
-  // Asks a registered portal anew for the targets it offers. UNAVAILABLE when it does not answer;
-  // NOT_FOUND when not registered.
+  // Asks a registered portal again for its targets. UNAVAILABLE if it does not answer, NOT_FOUND if
+  // it is not registered.
   virtual absl::Status RefreshPortal(const CallContext& context, const IscsiPortal& portal) = 0;
-  // The IQNs a registered portal offers, after asking it anew; those it is known to offer when it
-  // does not answer. NOT_FOUND when not registered.
+  // Returns the IQNs that a portal offers, after asking it again, or those known from before if it
+  // does not answer. NOT_FOUND if it is not registered.
   virtual absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
                                                                    const IscsiPortal& portal) = 0;
 
-  // NOT_FOUND when the portal does not offer the target.
+  // Returns true if the target is connected. NOT_FOUND if the portal does not offer it.
   virtual absl::StatusOr<bool> IsConnected(const CallContext& context, const IscsiPortal& portal,
                                            const std::string& iqn) = 0;
-  // FAILED_PRECONDITION when authentication fails; ALREADY_EXISTS when connected.
+  // Connects. FAILED_PRECONDITION if authentication fails, ALREADY_EXISTS if connected.
   virtual absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
                                const std::string& iqn, const ChapCredentials& credentials) = 0;
-  // NOT_FOUND when not connected.
+  // Disconnects. NOT_FOUND if the target is not connected.
   virtual absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
                                   const std::string& iqn) = 0;
-  // The disk numbers of a target, ascending; none while it is not connected.
+  // Returns the disk numbers of a target, sorted; none while it is not connected.
   virtual absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(const CallContext& context,
                                                                const IscsiPortal& portal,
                                                                const std::string& iqn) = 0;
 
-  // Of the next four only OpenSession() needs a registered portal.
+  // Of the next four methods only OpenSession() needs a registered portal.
   //
-  // Returns the sessions with all targets of a name, by whichever portals. Empty for an unknown
-  // target.
+  // Returns the sessions with all targets of this name, over any portal. Empty if it is unknown.
   virtual absl::StatusOr<std::vector<IscsiSession>> GetSessions(const CallContext& context,
                                                                 const std::string& iqn) = 0;
-  // As Connect(); ALREADY_EXISTS when there is a session, unless `allow_multipath`. Returns the id
-  // of the session; empty if Windows does not name it.
+  // Connects like Connect() and returns the session's id, empty if Windows does not name it.
+  // ALREADY_EXISTS if there is a session, unless `allow_multipath` is set.
   virtual absl::StatusOr<std::string> OpenSession(const CallContext& context,
                                                   const IscsiPortal& portal, const std::string& iqn,
                                                   const ChapCredentials& credentials,
                                                   const SessionOptions& options) = 0;
-  // Makes those of the target's sessions that have these ids return at the next start, with these
-  // credentials and option. Skips persistent sessions and sessions that have ended.
+  // Makes the target's sessions with these ids persistent, with these credentials and this option.
+  // Skips persistent sessions and sessions that have ended.
   virtual absl::Status MakePersistent(const CallContext& context, const std::string& iqn,
                                       const std::set<std::string>& ids,
                                       const ChapCredentials& credentials, bool allow_multipath) = 0;
-  // Ends those of the target's sessions that have these ids for good. Skips sessions that have
-  // ended. FAILED_PRECONDITION when a disk of one is in use.
+  // Ends the target's sessions with these ids and makes them non-persistent. Skips sessions that
+  // have ended. FAILED_PRECONDITION if a disk of one is in use.
   virtual absl::Status EndSessions(const CallContext& context, const std::string& iqn,
                                    const std::set<std::string>& ids) = 0;
-  // The IQNs of the connected targets that a portal offers; NOT_FOUND when not registered.
+  // Lists the connected targets that a portal offers. NOT_FOUND if it is not registered.
   virtual absl::StatusOr<std::vector<std::string>> ListConnected(const CallContext& context,
                                                                  const IscsiPortal& portal) = 0;
 
-  // The secret targets must know for ChapMode::kMutual; of 12 to 16 bytes.
+  // Sets the secret of 12 to 16 bytes that targets must present for ChapMode::kMutual.
   virtual absl::Status SetMutualChapSecret(const CallContext& context, const Secret& secret) = 0;
 };
 

@@ -47,7 +47,7 @@ TEST_F(IscsiTest, RegistersPortalsThatAnswer) {
   EXPECT_THAT(iscsi().ListPortals(context_), Yields(std::vector<IscsiPortal>{kPortal}));
   EXPECT_THAT(iscsi().DiscoverTargets(context_, kPortal),
               Yields(std::vector<std::string>{"iqn.x:open", "iqn.x:chap", "iqn.x:mutual"}));
-  // It does not answer: then what is known of it.
+  // The portal does not answer: the targets known from before are returned.
   ASSERT_THAT(node_->SetServerReachable("10.0.0.5", false), IsOk());
   EXPECT_THAT(iscsi().DiscoverTargets(context_, kPortal),
               Yields(std::vector<std::string>{"iqn.x:open", "iqn.x:chap", "iqn.x:mutual"}));
@@ -76,7 +76,7 @@ TEST_F(IscsiTest, AConnectedTargetBringsItsDisks) {
   const std::vector<VolumeId> volumes = *host_->volume().ListVolumes(context_, 20, 0);
   ASSERT_EQ(volumes.size(), 1u);
 
-  // The session outlives its portal. The disk goes with it and comes back as it was.
+  // The session outlives its portal. The disk disappears with it and comes back unchanged.
   ASSERT_THAT(iscsi().RemovePortal(context_, kPortal), IsOk());
   EXPECT_THAT(iscsi().Disconnect(context_, kPortal, "iqn.x:open"), HasCode(kNotFound));
   EXPECT_THAT(host_->volume().GetDiskNumber(context_, volumes[0]), Yields(20u));
@@ -118,8 +118,7 @@ TEST_F(IscsiTest, MutualChapNeedsBothSecrets) {
               HasCode(kPrecondition));
 }
 
-// The values are those of
-// learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers.
+// The values are from learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers.
 TEST_F(IscsiTest, GivesTheMeaningOfTheInitiatorsAnswers) {
   const struct {
     uint32_t code;
@@ -175,7 +174,7 @@ TEST_F(IscsiTest, ASessionThatCannotEndStaysPersistent) {
   EXPECT_FALSE(persistent());
 }
 
-// One target by two portals, which need not be registered once the sessions are there.
+// One target by two portals. Once the sessions exist, the portals need not be registered.
 TEST_F(IscsiTest, SessionsByTwoPortals) {
   node_->core()->Change([](NodeState& state) {
     state.behaviour.mpio = true;
@@ -219,7 +218,7 @@ TEST_F(IscsiTest, SessionsByTwoPortals) {
     EXPECT_TRUE(session.Shows(21));
     EXPECT_FALSE(session.Shows(22));
   }
-  // Only the sessions that are named change.
+  // Only the sessions with these ids change.
   ASSERT_THAT(iscsi().MakePersistent(context_, "iqn.x:open", {"x"}, {}, true), IsOk());
   EXPECT_FALSE(iscsi().GetSessions(context_, "iqn.x:open")->at(0).is_persistent);
   ASSERT_THAT(iscsi().MakePersistent(context_, "iqn.x:open", {first.id}, {}, true), IsOk());

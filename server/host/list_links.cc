@@ -46,8 +46,8 @@ bool IsRoot(const ConfinedPath& path) {
   return std::find(roots.begin(), roots.end(), path.path) != roots.end();
 }
 
-// Returns the names of a path below the working directory that contains it, the outermost if there
-// are several.
+// Returns the names of a path below the working directory that contains it; below the outermost if
+// several do.
 std::vector<std::string> NamesBelowRoot(const ConfinedPath& path) {
   std::vector<std::string> names = path.path.components();
   if (path.roots == nullptr) return names;
@@ -59,7 +59,7 @@ std::vector<std::string> NamesBelowRoot(const ConfinedPath& path) {
   return names;
 }
 
-// True if a pod may write to the directory with these names below a working directory: see
+// Returns true if a pod may write to the directory with these names below a working directory; see
 // ListLinks().
 bool IsPods(std::vector<std::string> names, absl::string_view below) {
   if (!below.empty()) {
@@ -67,31 +67,31 @@ bool IsPods(std::vector<std::string> names, absl::string_view below) {
   }
   const auto pods =
       absl::c_find_if(names, [](const std::string& name) { return EqualNames(name, "pods"); });
-  // The count of names from the pod's own directory down.
+  // The number of names from the pod's own directory down.
   const auto size = names.end() - pods - 1;
   if (size <= 1) return false;
   if (!EqualNames(pods[2], "volumes")) return true;
   return size > (size > 2 && EqualNames(pods[3], "kubernetes.io~csi") ? 4 : 3);
 }
 
-// The beginning of the walk.
+// A start of the walk.
 struct Start {
   ConfinedPath path;
   std::vector<std::string> names_below_root;
   std::unique_ptr<File> directory;
 };
 
-// A directory that waits to be looked at.
+// A directory that is still to be read.
 struct Pending {
   size_t start = 0;
-  // From the start down, joined by `\`; empty for the start itself.
+  // The path from the start down, joined by `\`; empty for the start itself.
   std::string below;
   size_t depth = 0;
-  // Entries that have been looked at before.
+  // The number of its entries that were read before.
   size_t seen = 0;
 };
 
-// A link, and the path to follow to find out where it leads.
+// A link, and the path to follow to its end.
 struct Found {
   FoundLink link;
   ConfinedPath path;
@@ -139,8 +139,7 @@ class LinkWalker {
                                                             .access = machine::Access::kPeek}));
     if (!walked.found()) return IsRoot(path) ? absl::OkStatus() : MissingError(path.path);
     if (walked.link.has_value()) {
-      // A volume that is mounted at a root belongs to the tree, since calls may touch its own tree
-      // at any depth.
+      // A volume mounted at a root belongs to the tree, since calls may work in it at any depth.
       if (!IsRoot(path) || !walked.link->volume.has_value()) {
         Note(*walked.link, path);
         return absl::OkStatus();
@@ -151,13 +150,13 @@ class LinkWalker {
     } else if (!walked.is_directory()) {
       return absl::OkStatus();
     }
-    // The handles of the directories above are closed.
+    // Keeps only the handle of the start itself.
     starts_.push_back({path, NamesBelowRoot(path), std::move(walked.held.back())});
     Push({.start = starts_.size() - 1, .below = "", .depth = 0, .seen = 0});
     return absl::OkStatus();
   }
 
-  // Notes that links may be missing.
+  // Records that links may be missing.
   void Miss() {
     list_.incomplete = true;
     if (!in_pods_) list_.incomplete_outside_pods = true;
@@ -176,7 +175,7 @@ class LinkWalker {
     part.pending.push_back(std::move(pending));
   }
 
-  // Ends the walk when it has cost enough; an error when the call has ended.
+  // Ends the walk if it has reached a limit. Returns an error if the call has ended.
   absl::Status CheckLimits() {
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (entries_ > limits_.entries || found_bytes_ > limits_.found_bytes || absl::Now() > until_) {
@@ -186,18 +185,18 @@ class LinkWalker {
     return absl::OkStatus();
   }
 
-  // Opens `name` in `directory`; null when the entry is passed over.
+  // Opens `name` in `directory`. Returns null if the entry is skipped.
   std::unique_ptr<File> Open(File& directory, const std::string& name) {
     absl::StatusOr<std::unique_ptr<File>> file =
         TwiceIfInvalid([&] { return directory.Open(name, machine::Access::kPeek); });
     if (file.ok()) return *std::move(file);
-    // Another process may keep the entry open exclusively for a long time.
+    // Recorded, because another process may hold the entry exclusively for a long time.
     if (!IsGone(file.status())) Miss();
     return nullptr;
   }
 
-  // The directory, opened below the one before as far as both have the same way; null when it is
-  // passed over: gone, or a link by now.
+  // Opens the directory, reusing the open directories that its path shares with the previous one.
+  // Returns null if it is skipped: gone, or a link now.
   File* OpenDirectory(const Pending& at) {
     std::vector<std::string> names;
     if (!at.below.empty()) names = absl::StrSplit(at.below, '\\');
@@ -233,7 +232,7 @@ class LinkWalker {
       const absl::StatusOr<std::vector<machine::DirectoryEntry>> entries =
           directory->ListNext(restart);
       if (!entries.ok()) {
-        // It may have gone, too.
+        // The directory may be gone.
         if (!IsGone(entries.status())) Miss();
         return absl::OkStatus();
       }
@@ -242,7 +241,7 @@ class LinkWalker {
       if (absl::Status status = CheckLimits(); !status.ok() || is_over_) return status;
       for (const machine::DirectoryEntry& entry : *entries) {
         if (seen++ < at.seen) continue;
-        // The second time it has waited for all others.
+        // A directory's second turn comes after all others and has no limit.
         if (at.seen == 0 && (seen > limits_.entries_at_once || links >= limits_.links_at_once)) {
           Push({at.start, at.below, at.depth, seen - 1});
           return absl::OkStatus();
@@ -253,12 +252,12 @@ class LinkWalker {
     }
   }
 
-  // True if the entry is a link.
+  // Returns true if the entry is a link.
   bool LookAtEntry(const Pending& at, File& directory, const machine::DirectoryEntry& entry) {
     std::string below = absl::StrCat(at.below, at.below.empty() ? "" : "\\", entry.name);
     const absl::StatusOr<WindowsPath> path = WindowsPath::Parse(
         "path", absl::StrCat(starts_[at.start].path.path.ToString(), "\\", below));
-    // It is too long.
+    // The path is too long.
     if (!path.ok()) return false;
     const ConfinedPath confined{*path, starts_[at.start].path.roots};
     if (entry.is_reparse_point) {
@@ -269,7 +268,7 @@ class LinkWalker {
       if (!attributes.ok() || !attributes->is_directory) return false;
       if (machine::IsNameSurrogate(*attributes)) return NoteLink(*file, *attributes, confined);
     }
-    // A root is a start of its own.
+    // Skip roots that are starts of their own.
     const bool is_start = IsRoot(confined) &&
                           std::any_of(starts_.begin(), starts_.end(),
                                       [&](const Start& start) { return start.path.path == *path; });
@@ -280,7 +279,7 @@ class LinkWalker {
   bool NoteLink(File& file, const machine::FileAttributes& attributes, const ConfinedPath& path) {
     const bool is_link = attributes.reparse_tag == machine::kReparseTagSymlink ||
                          attributes.reparse_tag == machine::kReparseTagMountPoint;
-    // Another program's kind of link, which nothing here follows.
+    // Skip another program's kind of link, which no call follows.
     if (!is_link) return false;
     const absl::StatusOr<machine::Bytes> data = file.ReadReparsePoint();
     if (!data.ok()) {
@@ -289,7 +288,7 @@ class LinkWalker {
     }
     absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
     if (!point.ok()) {
-      // Malformed, but there.
+      // The link is malformed but exists.
       point = machine::ReparsePoint();
       point->tag = attributes.reparse_tag;
     }
@@ -317,7 +316,7 @@ class LinkWalker {
     const auto by_path = [](const FoundLink& a, const FoundLink& b) { return a.path < b.path; };
     const auto same = [](const FoundLink& a, const FoundLink& b) { return a.path == b.path; };
     std::stable_sort(list_.links.begin(), list_.links.end(), by_path);
-    // A directory that is looked at twice may have changed meanwhile.
+    // Drop duplicates of a directory that was read twice.
     list_.links.erase(std::unique(list_.links.begin(), list_.links.end(), same), list_.links.end());
     return std::move(list_);
   }
@@ -338,7 +337,7 @@ class LinkWalker {
                     {.follow_last = true, .access = machine::Access::kPeek, .is_patient = false});
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (!end.ok()) {
-      // There are too many links on the way.
+      // The path has too many links.
       if (absl::IsFailedPrecondition(end.status())) found->link.end = LinkEnd::kNowhere;
       return absl::OkStatus();
     }
@@ -357,7 +356,7 @@ class LinkWalker {
     return absl::OkStatus();
   }
 
-  // Looks up once if the node has a volume.
+  // Returns the end of a link to a volume. Checks each volume once.
   LinkEnd EndAt(const VolumeId& volume) {
     const auto [known, is_new] = volumes_.try_emplace(volume, LinkEnd::kThere);
     if (is_new && IsVolumeGone(os_, volume)) known->second = LinkEnd::kNowhere;
@@ -369,18 +368,18 @@ class LinkWalker {
   const LinkWalkLimits limits_;
   absl::Time until_;
   std::vector<Start> starts_;
-  // The directories that wait: those where no pod can write, and those of pods.
+  // The directories still to read: index 0 where no pod can write, index 1 of pods.
   struct Part {
     std::deque<Pending> pending;
     size_t pending_bytes = 0;
   };
   Part parts_[2];
   bool in_pods_ = false;
-  // The way to the directory that was looked at last, open, and the start below which it is.
+  // The open directories from a start to the one that was read last, and that start.
   std::vector<std::pair<std::string, std::unique_ptr<File>>> chain_;
   size_t chain_start_ = 0;
   std::vector<Found> found_;
-  // The first links of `found_` that have been followed.
+  // The number of links at the front of `found_` that have been followed.
   size_t followed_ = 0;
   LinkList list_;
   std::map<VolumeId, LinkEnd> volumes_;

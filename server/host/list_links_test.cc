@@ -1,4 +1,4 @@
-// Tests the walk for links: its finds, the entries that it passes over, and its limits.
+// Tests the walk for links: the links found, the entries skipped, and the limits.
 #include "server/host/list_links.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr char kRoot[] = R"(C:\var\lib\kubelet)";
 
 std::string Below(absl::string_view rest) { return absl::StrCat(kRoot, "\\", rest); }
 
-// A directory of the simulated machine, but something happens after each listing of it.
+// A directory of the simulated machine, with a callback after each listing.
 class WatchedFile final : public File {
  public:
   using Listed = std::function<void(const std::string& name)>;
@@ -83,7 +83,7 @@ class WatchedOs final : public OddOs {
 
 class ListLinksTest : public testing::Test {
  protected:
-  // The walk of the working directory; no time but a test's own limits bounds it.
+  // Walks the working directory without a time limit, unless the test sets one.
   LinkList Walk(LinkWalkLimits limits = {}, machine::Os* os = nullptr) {
     if (limits.time == LinkWalkLimits().time) limits.time = absl::InfiniteDuration();
     auto list = ListLinks(os != nullptr ? *os : *os_, context_, {In(kRoot)}, limits);
@@ -101,7 +101,7 @@ class ListLinksTest : public testing::Test {
   void Hold(absl::string_view path) {
     ASSERT_THAT(node_->SetOtherOpens({{.path = Below(path), .access = 1, .share = 0}}), IsOk());
   }
-  // Opens what is below the working directory, held from there on.
+  // Opens `names` below the working directory, and holds the directories from there on.
   std::unique_ptr<File> Open(std::vector<std::string> names, Access access,
                              machine::Os* os = nullptr) {
     std::vector<std::unique_ptr<File>> held;
@@ -114,7 +114,7 @@ class ListLinksTest : public testing::Test {
     }
     return std::move(held.back());
   }
-  // Lets the kubelet's tree hold more, each line a path below it.
+  // Adds entries to the kubelet's tree, by their paths below it.
   void Fill(const std::vector<std::string>& directories, const std::vector<std::string>& links) {
     NodeState state = node_->Snapshot();
     Tree& tree = state.disks[0].partitions[2].volume->tree;
@@ -165,7 +165,7 @@ TEST_F(ListLinksTest, AreInTheOrderOfTheirPathsWhereverTheyAre) {
 }
 
 TEST_F(ListLinksTest, APodsEntriesDoNotHideOthersMounts) {
-  // As the kubelet lays them out: what is a pod's own begins as deep as the others' mounts.
+  // The kubelet's layout: a pod's own entries begin as deep as the mounts of others.
   constexpr char kPod[] = R"(pods\a\volumes\kubernetes.io~empty-dir\)";
   constexpr char kMount[] = R"(pods\z\volumes\kubernetes.io~csi\pv\mount)";
   std::vector<std::string> directories, links;
@@ -176,7 +176,7 @@ TEST_F(ListLinksTest, APodsEntriesDoNotHideOthersMounts) {
   const LinkList all = Walk();
   EXPECT_EQ(all.links.size(), 301u) << "large directories have their turn";
   EXPECT_FALSE(all.incomplete);
-  // Not enough to see all of the first pod's.
+  // Too few entries for all of the first pod's.
   const LinkList some = Walk({.entries = 3500});
   EXPECT_TRUE(some.incomplete);
   ASSERT_FALSE(some.links.empty());
@@ -203,7 +203,7 @@ TEST_F(ListLinksTest, IsBoundedInEachWay) {
   EXPECT_THAT(Walk({.time = absl::ZeroDuration()}).links, IsEmpty());
 }
 
-// The links that the kubelet and drivers made are found, and known to be all.
+// All links of the kubelet and of drivers are found, and the answer says so.
 TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoOtherLinks) {
   const std::vector<std::string> placed = {R"(plugins\kubernetes.io\csi\smb\1\globalmount)",
                                            R"(pods\a\volumes\kubernetes.io~csi\pv\mount)",
@@ -255,11 +255,11 @@ TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoOtherLinks) {
 TEST_F(ListLinksTest, EndsWithTheCall) {
   const CallContext over(absl::Now() - absl::Seconds(1));
   EXPECT_THAT(ListLinks(*os_, over, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
-  // A call whose time is over while it looks says so, too.
+  // A call whose time ends during the walk fails too.
   const CallContext soon(absl::Now() + absl::Milliseconds(200));
   WatchedOs slow(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(300)); });
   EXPECT_THAT(ListLinks(slow, soon, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
-  // A walk whose time is short answers with the links that it has found.
+  // A walk whose time ends returns the links found so far.
   const CallContext shortly(absl::Now() + absl::Seconds(60));
   MakeLink("first", kRoot);
   WatchedOs late(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(100)); });
@@ -274,7 +274,7 @@ TEST_F(ListLinksTest, KeepsNobodyFromDeleting) {
   machine::Os* walked = nullptr;
   WatchedOs watched(*node_, [&](const std::string& name) {
     if (name != "p1") return;
-    // The walk has both open.
+    // The walk holds both directories open.
     const auto pods = Open({"pods"}, Access::kRead, walked);
     const auto file = pods->Open("p1", Access::kDelete);
     ASSERT_THAT(file, IsOk());
@@ -293,7 +293,7 @@ TEST_F(ListLinksTest, EntriesThatChangeMeanwhileAreNotFollowed) {
   ASSERT_THAT(node_->MakeDirectory(Below(R"(pods\p2)")), IsOk());
   WatchedOs watched(*node_, [&, done = false](const std::string& name) mutable {
     if (name != "pods" || std::exchange(done, true)) return;
-    // One directory goes, another becomes a link that leads out.
+    // One directory disappears, another becomes a link that leads out.
     EXPECT_THAT(node_->RemoveFolder(Below(R"(pods\p1)")), IsOk());
     EXPECT_THAT(node_->RemoveFolder(Below(R"(pods\p2)")), IsOk());
     EXPECT_THAT(node_->MakeLink(Below(R"(pods\p2)"), R"(C:\outside)"), IsOk());
@@ -336,7 +336,7 @@ TEST_F(ListLinksTest, AMalformedReparsePointIsListedAndNotFollowed) {
   ASSERT_EQ(list.links.size(), 1u);
   EXPECT_EQ(list.links[0].target, "");
   EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
-  // A target that would write to the reader's terminal is not shown either.
+  // A target with control characters, which a terminal would execute, is not shown either.
   machine::Bytes escape = *machine::MakeSymlink(Path("C:\\~"));
   std::replace(escape.begin(), escape.end(), uint8_t{'~'}, uint8_t{0x1b});
   OddOs rude(*node_, escape);
@@ -360,7 +360,7 @@ TEST_F(ListLinksTest, ARootBelowAnotherIsWalkedOnce) {
   EXPECT_EQ(listed.count("p1"), 1u);
 }
 
-// Counted in calls of Win32, not timed.
+// Counts calls of Win32, not time.
 TEST_F(ListLinksTest, CostsALineForAFileAndAFewCallsForADirectory) {
   const auto calls_for = [&](int directories, int files) {
     node_ = TestNode();

@@ -23,7 +23,7 @@ namespace {
 using machine::Access;
 using machine::File;
 
-// Calls `call`, which opens the entry that `held` holds; lets that go when it is in the way.
+// Calls `call`, which opens the entry of `held`. Closes `held` after a sharing violation.
 template <typename Call>
 absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held, Call call) {
   absl::Status status = call();
@@ -33,7 +33,7 @@ absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held,
   return Patiently(context, call);
 }
 
-// Makes `name` in `directory` a plain directory again when it is the mount point of `volume`.
+// Makes `name` in `directory` a plain directory again if it is the mount point of `volume`.
 absl::Status MakePlain(const CallContext& context, File& directory, const std::string& name,
                        const VolumeId& volume) {
   ABSL_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
@@ -43,7 +43,7 @@ absl::Status MakePlain(const CallContext& context, File& directory, const std::s
   return file->DeleteReparsePoint(machine::kReparseTagMountPoint);
 }
 
-// MountPointName() for a call, which is counted if the path is not plain.
+// Returns MountPointName() for a call; counts a path that is not plain.
 std::string NameForCall(absl::string_view directory) {
   std::string name = MountPointName(directory);
   if (absl::StartsWith(name, "\\\\?\\")) RecordFallback(Fallback::kVerbatimMountPath);
@@ -54,7 +54,7 @@ std::string NameForCall(absl::string_view directory) {
 
 bool IsVolumeGone(machine::Os& os, const VolumeId& volume) {
   const absl::Status asked = os.GetFileSystem(volume.ToString()).status();
-  // The errors of a device that has just gone away.
+  // The errors of a device that has just been removed.
   constexpr uint32_t kGoing[] = {win32_error::kNotReady, win32_error::kDeviceNotExist,
                                  win32_error::kNoSuchDevice, win32_error::kDeviceNotConnected};
   return IsNotThere(asked) || std::any_of(std::begin(kGoing), std::end(kGoing),
@@ -62,7 +62,7 @@ bool IsVolumeGone(machine::Os& os, const VolumeId& volume) {
 }
 
 std::string MountPointName(absl::string_view directory) {
-  // With the NUL at the end
+  // Includes the NUL at the end
   // (learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation).
   constexpr int64_t kMaxPath = 260;
   std::string name = absl::StrCat(absl::StripSuffix(directory, "\\"), "\\");
@@ -78,7 +78,7 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(File& file) {
   }
   ABSL_ASSIGN_OR_RETURN(const machine::Bytes data, file.ReadReparsePoint());
   absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(data);
-  // A junction that is malformed is not a volume's mount point.
+  // A malformed junction is not a volume's mount point.
   if (!point.ok()) return std::nullopt;
   return std::move(point->volume);
 }
@@ -150,8 +150,8 @@ absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const
   const absl::Status deleted =
       CallOnHeld(context, &at->held.back(), [&] { return os.DeleteMountPoint(name); });
   if (at->held.back() == nullptr) at->held.pop_back();
-  // The mount manager may have forgotten a volume that is gone, or may not work; the directory
-  // still leads to the volume.
+  // The directory still leads to the volume if the mount manager has forgotten a volume that is
+  // gone, or fails.
   if (deleted.ok()) return deleted;
   RecordFallback(Fallback::kMountForgotten, deleted.message());
   if (at->held.size() >= at->names.size() + 1) at->held.pop_back();
@@ -162,7 +162,7 @@ absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const
 absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context, File& directory,
                                     const std::string& name, const std::string& path,
                                     std::unique_ptr<File>* file) {
-  // Opened for deletion it is in the way for sure: nobody shares that.
+  // Other opens do not share deletion, so this handle would make the call fail.
   file->reset();
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> held,
                         OpenPatiently(context, directory, name, Access::kRead));
@@ -171,7 +171,7 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
     const std::string mount_point = NameForCall(path);
     const absl::Status deleted =
         CallOnHeld(context, &held, [&] { return os.DeleteMountPoint(mount_point); });
-    // The reparse point goes with the entry, and with it the mount.
+    // Deleting the entry also deletes the reparse point, and so the mount.
     if (!deleted.ok()) RecordFallback(Fallback::kMountForgotten, deleted.message());
   }
   held.reset();

@@ -1,4 +1,4 @@
-// Tests where a volume is mounted, and whose each mount is.
+// Tests where a volume is mounted, and which mounts are drivers'.
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-// The simulated Win32, but the mount manager also names these for each volume.
+// The simulated Win32, whose mount manager names extra paths for each volume.
 class RememberingOs final : public OddOs {
  public:
   RememberingOs(Machine& node, std::vector<std::string> also)
@@ -30,7 +30,7 @@ class RememberingOs final : public OddOs {
 
 class MountPointsTest : public testing::Test {
  protected:
-  // The paths of the volume's mount points, those of drivers or the others.
+  // Returns the volume's mount points: those of drivers, or the others.
   std::vector<std::string> Paths(bool of_drivers, std::vector<std::string> also,
                                  const PathRoots* roots) {
     const auto host =
@@ -57,7 +57,7 @@ TEST_F(MountPointsTest, AFolderThatLeadsElsewhereByNowIsLeftOut) {
       R"(C:\gone\)", R"(C:\Windows\)"};
   EXPECT_THAT(Paths(true, stale, &roots_), UnorderedElementsAre(mounted));
   EXPECT_THAT(Paths(false, stale, &roots_), IsEmpty());
-  // A path that cannot be looked at may lead there.
+  // A path that cannot be checked may lead there.
   const std::string odd = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\odd\)";
   EXPECT_THAT(Paths(false, {odd, R"(Z:\)"}, &roots_), UnorderedElementsAre(odd, R"(Z:\)"));
   FaultRule rule;

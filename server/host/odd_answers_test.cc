@@ -1,4 +1,4 @@
-// An answer of a machine against its own rules makes an operation fail, and never ends the process.
+// An answer that breaks the machine's own rules makes an operation fail and never ends the process.
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +24,7 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
       cim::Value::Uint32(4711),
       cim::Value::Boolean(true),
       cim::Value::Array(cim::Type::kUint32, {cim::Value::Uint32(7)})};
-  // Runs an operation with this value in the property's place.
+  // Runs an operation with this value of the property.
   const auto run = [&](const Operation& operation, const OddSession::Property& property,
                        const std::optional<cim::Value>& value,
                        std::set<OddSession::Property>* given) {
@@ -52,7 +52,7 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
   EXPECT_GT(failures, 50);
 }
 
-// No partition of these kinds holds a volume that anybody mounts
+// No partition of these types holds a volume that is ever mounted
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition, GptType).
 TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
   std::set<OddSession::Property> given;
@@ -76,7 +76,7 @@ TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
   }
 }
 
-// Bytes that are none of what was asked for: the operation fails, or does without.
+// Bytes that do not fit the query: the operation fails, or does without the answer.
 TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
   const std::set<std::string> without = {
       "identities",    "disks",    "read-only",        "read-write", "no volumes of 1",
@@ -104,7 +104,7 @@ TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
   }
 }
 
-// Neither a path of a drive nor one of a server: nobody follows it, on either side of the roots.
+// A target that is neither a drive's nor a server's path is never followed.
 TEST(OddAnswersTest, LinksToDevicesLeadNowhere) {
   const NodeState prepared = PreparedNode();
   for (const auto& [target, shown] : std::vector<std::pair<const char*, std::string>>{
@@ -152,7 +152,7 @@ TEST(OddAnswersTest, RelativeLinksLeadFromWhereTheyAre) {
   EXPECT_THAT(exists("p:ods", "p1"), HasCode(kDenied));
 }
 
-// The simulated Win32, but some answers are what a test says.
+// The simulated Win32 with some answers set by the test.
 class ToldOs final : public OddOs {
  public:
   explicit ToldOs(Machine& node) : OddOs(node, -1, {}) {}
@@ -169,7 +169,7 @@ class ToldOs final : public OddOs {
     return OddOs::GetSpace(volume);
   }
 
-  // By control code.
+  // Answers by control code.
   std::map<uint32_t, machine::Bytes> controls;
   std::optional<machine::VolumeSpace> space;
 };
@@ -214,7 +214,7 @@ TEST(OddAnswersTest, ImpossibleAnswersAreReported) {
   }
 }
 
-// learn.microsoft.com/windows-hardware/drivers/storage/msft-disk, UniqueIdFormat: those made of
+// learn.microsoft.com/windows-hardware/drivers/storage/msft-disk, UniqueIdFormat: formats made from
 // page 83, and others.
 TEST(OddAnswersTest, AUniqueIdIsReadByItsFormat) {
   const std::pair<uint32_t, const char*> formats[] = {

@@ -1,4 +1,4 @@
-// A machine that answers against its own rules, to test the host over it.
+// A machine that breaks its own rules, to test the host over it.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,13 @@
 
 namespace csi_proxy::host {
 
-// The simulated WMI, but one property of one class, or out-parameter of a method, has another
-// value, or is not there.
+// The simulated WMI with another value, or none, for one property of a class or one out-parameter
+// of a method.
 class OddSession final : public machine::simulated::wmi::SimulatedSession {
  public:
   using Property = std::pair<std::string, std::string>;
 
-  // Notes the properties that it gives.
+  // Adds each odd property that it returns to `given`.
   OddSession(Machine& node, Property odd, std::optional<cim::Value> value,
              std::set<Property>* given)
       : SimulatedSession(node.core()),
@@ -65,7 +65,7 @@ class OddSession final : public machine::simulated::wmi::SimulatedSession {
   std::set<Property>& given_;
 };
 
-// A file of the simulated Win32, but every reparse point below it has other bytes.
+// A file of the simulated Win32 with other bytes in every reparse point below it.
 class OddFile final : public machine::File {
  public:
   OddFile(std::unique_ptr<machine::File> file, machine::Bytes link)
@@ -108,15 +108,15 @@ class OddFile final : public machine::File {
   const machine::Bytes link_;
 };
 
-// The simulated Win32, but one answer of a device, or the table of the firmware, has other bytes.
+// The simulated Win32 with other bytes in one answer of a device or in the firmware's table.
 class OddOs : public machine::Os {
  public:
-  // It is the answer after so many others.
+  // Changes the answer after `others` other ones.
   OddOs(Machine& node, int others, machine::Bytes odd)
       : os_(machine::simulated::NewSimulatedOs(node.core())),
         others_(others),
         odd_(std::move(odd)) {}
-  // All reparse points have these bytes.
+  // Gives all reparse points these bytes.
   OddOs(Machine& node, machine::Bytes link) : OddOs(node, -1, {}) { link_ = std::move(link); }
   bool answered() const { return others_ < 0; }
 
@@ -183,7 +183,7 @@ class OddOs : public machine::Os {
   machine::Bytes link_;
 };
 
-// A symbolic link as others may have made it, of any text.
+// Returns a symbolic link with any text, as another program may have made it.
 inline machine::Bytes SymlinkTo(absl::string_view target, bool is_relative = false) {
   const std::vector<uint8_t> name = ToUtf16Le(target);
   const auto size = static_cast<uint16_t>(name.size());

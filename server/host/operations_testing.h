@@ -1,5 +1,5 @@
-// Every operation of the host, once, and a node on which each succeeds: to test the fate of a
-// machine that does not.
+// Every operation of the host once, and a node on which each succeeds, to test a machine that
+// fails.
 #pragma once
 
 #include <functional>
@@ -185,7 +185,7 @@ inline const std::vector<Operation>& HostOperations() {
   return *kOperations;
 }
 
-// A node on which each of HostOperations() succeeds.
+// Returns a node on which each of HostOperations() succeeds.
 inline NodeState PreparedNode() {
   const std::unique_ptr<Machine> node = TestNode(kMoreOfTheNode);
   const std::unique_ptr<Host> host = HostOver(*node);

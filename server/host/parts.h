@@ -1,4 +1,4 @@
-// The parts that the six hosts are made from.
+// The dependencies that the six hosts share.
 #pragma once
 
 #include <functional>
@@ -17,12 +17,12 @@
 
 namespace csi_proxy::host {
 
-// The parts that the six hosts share. Owns nothing.
+// The dependencies of the six hosts. REQUIRES: the objects outlive the hosts.
 struct Parts {
   cim::Session* wmi = nullptr;
   StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
-  // Gets messages for the operator that fail no call; never null.
+  // Receives messages for the operator that fail no call. Must not be null.
   std::function<void(absl::string_view)> warn;
 };
 

@@ -16,17 +16,17 @@
 
 namespace csi_proxy::host {
 
-// The time for which, and the interval at which, an entry that others hold is tried again.
+// How long, and how often, the open of an entry that other programs hold is repeated.
 inline constexpr absl::Duration kPatience = absl::Seconds(2);
 inline constexpr absl::Duration kPatienceRetry = absl::Milliseconds(5);
 
-// True if an open failed because of a user that goes away soon: another call that deletes the
-// entry, or a virus scanner.
+// Returns true if an open failed because of a program that lets go of the entry soon: another call
+// that deletes it, or a virus scanner.
 inline bool IsHeldByOthers(const absl::Status& status) {
   return HasWin32Code(status, {win32_error::kSharingViolation, win32_error::kDeletePending});
 }
 
-// Repeats `call` while others hold its entry, but not after the call has ended.
+// Repeats `call` for kPatience while others hold its entry, or until the call has ended.
 template <typename Call>
 auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
   std::optional<CallContext> waiting;
@@ -37,15 +37,15 @@ auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
     } else {
       if (!IsHeldByOthers(result.status())) return result;
     }
-    // Only now, since hardly any call needs the time.
+    // Computed only here, because hardly any call needs it.
     if (!waiting.has_value()) waiting = context.WithTimeout(kPatience);
     if (!waiting->SleepFor(kPatienceRetry).ok()) return result;
   }
 }
 
 // Calls `call`, which opens or makes an entry of a directory, and repeats it once after
-// ERROR_INVALID_PARAMETER, as it may at random where the directory is mounted into a HostProcess
-// container (github.com/microsoft/Windows-Containers/issues/635).
+// ERROR_INVALID_PARAMETER, which is returned at random where the directory is mounted into a
+// HostProcess container (github.com/microsoft/Windows-Containers/issues/635).
 template <typename Call>
 auto TwiceIfInvalid(Call call) -> decltype(call()) {
   auto opened = call();
@@ -54,7 +54,7 @@ auto TwiceIfInvalid(Call call) -> decltype(call()) {
   return call();
 }
 
-// Opens `name` in `directory`, patiently, and twice if need be.
+// Opens `name` in `directory`; retries as Patiently() and TwiceIfInvalid() do.
 inline absl::StatusOr<std::unique_ptr<machine::File>> OpenPatiently(const CallContext& context,
                                                                     machine::File& directory,
                                                                     const std::string& name,

@@ -1,5 +1,4 @@
-// Tests the calls that the host refuses though the machine works, and the words that an operator
-// reads.
+// Tests the calls that the host refuses although the machine works, and the texts for the operator.
 #include <functional>
 #include <memory>
 #include <string>
@@ -160,7 +159,7 @@ TEST_F(RefusalsTest, DirectoriesAndLinks) {
             PermissionDeniedError("a link cannot take the place of C:\\other, a root itself"));
 }
 
-// The directory that was made for a link is taken away again; if that fails too, both are told.
+// The directory made for a link is removed again; if that fails too, both errors are reported.
 TEST_F(RefusalsTest, AHalfMadeLinkThatStays) {
   for (const char* second : {"win32.Open", "win32.Delete"}) {
     FaultRule rule;
@@ -172,7 +171,7 @@ TEST_F(RefusalsTest, AHalfMadeLinkThatStays) {
     rule.operation = second;
     rule.resource = Below("new");
     if (rule.operation == "win32.Open") {
-      // It is looked whether it is there already.
+      // The first open checks whether the link exists.
       FaultRule none = rule;
       none.latency = absl::Nanoseconds(1);
       none.code = absl::StatusCode::kOk;

@@ -15,21 +15,20 @@
 namespace csi_proxy::host {
 namespace {
 
-// The number of times that a directory is listed again when others add entries while it is being
-// emptied.
+// The most times that a directory is listed again because others add entries to it.
 constexpr int kRounds = 8;
 
 std::string Join(const std::string& path, const std::string& name) {
   return absl::StrCat(path, absl::EndsWith(path, "\\") ? "" : "\\", name);
 }
 
-// True if the entry is gone, or goes as soon as its last handle is closed.
+// Returns true if the entry is gone or will be once its last handle is closed.
 bool IsGoing(const absl::Status& status) {
   return IsNotThere(status) || HasWin32Code(status, win32_error::kDeletePending);
 }
 
-// A directory that is being emptied. These are kept in a vector, because a deep hostile tree could
-// exhaust the call stack.
+// A directory that is being emptied. Levels are kept in a vector, not on the call stack, which a
+// deep hostile tree could exhaust.
 struct Level {
   machine::File* directory;
   std::unique_ptr<machine::File> owned;
@@ -64,7 +63,7 @@ class Remover {
     return absl::OkStatus();
   }
 
-  // Deletes the directory whose entries are gone; the first is the caller's and stays.
+  // Deletes the current directory, which is empty. The first level is the caller's and stays.
   absl::Status LeaveLevel() {
     Level& level = levels_.back();
     if (level.owned == nullptr) {

@@ -9,10 +9,10 @@
 
 namespace csi_proxy::host {
 
-// Removes everything in `directory`, which stays, as deep as it goes. Links and the mount points of
-// volumes are removed themselves; their targets are not touched. Entries that others remove
-// meanwhile are no error; entries that others add meanwhile are removed too, within limits:
-// FAILED_PRECONDITION when they go on adding. `path` names the directory while it is open.
+// Removes everything in `directory`, which stays, at any depth. Removes links and mount points
+// themselves and leaves their targets alone. Ignores entries that other programs remove, and
+// removes those that they add; FAILED_PRECONDITION if they keep adding. REQUIRES: `path` names the
+// directory while it is open.
 absl::Status RemoveBelow(machine::Os& os, const CallContext& context, machine::File& directory,
                          const std::string& path);
 

@@ -21,23 +21,23 @@ namespace {
 using cim::Value;
 
 constexpr uint64_t kBytesPerMiB = uint64_t{1} << 20;
-// The copy of the GPT at the end of a disk: 32 sectors of table, one of header, of at most 4 KiB
+// The copy of the GPT at the end of a disk: 32 sectors of table and one of header, of at most 4 KiB
 // each
 // (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-uefigpt-based-hard-drive-partitions).
 constexpr uint64_t kGptCopy = 33 * 4096;
-// An MBR counts sectors in 32 bits, of 512 bytes on every disk of that size that Windows
-// initialises so
+// An MBR counts sectors in 32 bits. Windows initialises a disk of this size as MBR only if its
+// sectors have 512 bytes
 // (learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/support-for-hard-disks-exceeding-2-tb).
 constexpr uint64_t kMbrEnd = (uint64_t{512} << 32) - kBytesPerMiB;
-// Space of a disk that is worth a word, and the least by which a file system is smaller than its
-// partition when it was not extended with it: more than a cluster and the copy of the boot sector.
+// The least unused space that is reported, and the least by which a file system must be smaller
+// than its partition to be extended: more than a cluster and the copy of the boot sector.
 constexpr uint64_t kGap = 100 * kBytesPerMiB;
 
-// The partitions of a disk that is to be changed. FAILED_PRECONDITION when it is Windows' own.
+// Returns the partitions of a disk. FAILED_PRECONDITION if the disk is Windows' own.
 absl::StatusOr<std::vector<cim::Object>> Partitions(cim::Session& wmi, const CallContext& context,
                                                     const machine::DiskExtent& extent) {
   ABSL_ASSIGN_OR_RETURN(auto partitions, ListMsftPartitions(wmi, context, extent.disk_number));
-  // A disk is Windows' own when one of its partitions is.
+  // A disk is Windows' own if one of its partitions is.
   bool is_boot = false;
   bool is_system = false;
   for (const cim::Object& partition : partitions) {
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<cim::Object>> Partitions(cim::Session& wmi, const Cal
   return partitions;
 }
 
-// The MSFT_Partition that a volume fills.
+// Returns the MSFT_Partition that a volume fills.
 absl::StatusOr<cim::Object> PartitionAt(cim::Session& wmi, const CallContext& context,
                                         const machine::DiskExtent& extent) {
   ABSL_ASSIGN_OR_RETURN(auto partitions, Partitions(wmi, context, extent));
@@ -64,7 +64,7 @@ bool IsSizeNotSupported(const absl::StatusOr<cim::MethodResult>& result) {
   return result.ok() && result->return_value == cim::kSizeNotSupported;
 }
 
-// The largest size of a partition, as MSFT_Partition.GetSupportedSize has it.
+// Returns the largest size that MSFT_Partition.GetSupportedSize reports for a partition.
 absl::StatusOr<uint64_t> WindowsOwnMaximum(StorageNamespace& storage, const CallContext& context,
                                            const cim::Object& partition) {
   ABSL_ASSIGN_OR_RETURN(const auto supported,
@@ -86,10 +86,9 @@ absl::StatusOr<machine::DiskExtent> ExtentOf(machine::Os& os, const CallContext&
       "volume ", volume.ToString(), " spans several disks or partitions of a dynamic disk"));
 }
 
-// Does not call MSFT_Partition.GetSupportedSize, which also measures how far the volume could
-// shrink, and for that needs the service that optimises drives. If that service is disabled, or
-// busy, the method fails (kubernetes-sigs/aws-ebs-csi-driver issue 2877). The partitions tell how
-// far a volume can grow.
+// Computes the room from the partitions. Does not call MSFT_Partition.GetSupportedSize, which also
+// measures how far the volume could shrink and fails if the service that optimises drives is
+// disabled or busy (kubernetes-sigs/aws-ebs-csi-driver issue 2877).
 absl::StatusOr<GrowthRoom> GetGrowthRoom(cim::Session& wmi, machine::Os& os,
                                          const CallContext& context, const VolumeId& volume) {
   ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os, context, volume));
@@ -114,7 +113,7 @@ absl::StatusOr<GrowthRoom> GetGrowthRoom(cim::Session& wmi, machine::Os& os,
                                  " of disk ", extent.disk_number, " lies behind the volume's");
   }
   if (disk_bytes < last_used + kGap) room.obstacle.clear();
-  // Windows does not add less than 1 MiB.
+  // Windows adds at least 1 MiB.
   const uint64_t bytes =
       end > extent.offset ? (end - extent.offset) / kBytesPerMiB * kBytesPerMiB : 0;
   room.size_bytes = std::max(bytes, extent.length);
@@ -132,12 +131,12 @@ absl::Status Resize(cim::Session& wmi, StorageNamespace& storage, machine::Os& o
     return storage.Invoke(context, partition->path(), "Resize", {{"Size", Value::Uint64(bytes)}});
   };
   absl::StatusOr<cim::MethodResult> result = resize(size_bytes);
-  // The provider may not know yet that the disk has grown.
+  // The provider may still have the disk's old size.
   if (IsSizeNotSupported(result) && storage.UpdateCache(context).ok()) {
     RecordFallback(Fallback::kResizeRepeated);
     result = resize(size_bytes);
   }
-  // Windows may keep more for itself than was computed.
+  // Windows may reserve more than was computed.
   if (IsSizeNotSupported(result) && how == ResizeTo::kAtMost) {
     RecordFallback(Fallback::kWindowsOwnMaximum);
     const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(storage, context, *partition);
@@ -145,7 +144,7 @@ absl::Status Resize(cim::Session& wmi, StorageNamespace& storage, machine::Os& o
     if (most.ok() && *most < size_bytes) result = resize(*most);
   }
   if (!result.ok()) return Prefixed(operation, result.status());
-  // A file system of another kind than NTFS, which old drivers made, is as large as it can be
+  // A file system other than NTFS, made by old drivers, is as large as it can be
   // (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize).
   if (result->return_value == cim::kUnknownFileSystem && how == ResizeTo::kAtMost) {
     return absl::OkStatus();

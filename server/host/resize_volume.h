@@ -15,8 +15,7 @@
 
 namespace csi_proxy::host {
 
-// Returns the one place where a volume of a basic disk lies. FAILED_PRECONDITION for a volume that
-// has several.
+// Returns the extent of a volume of a basic disk. FAILED_PRECONDITION if it has several.
 absl::StatusOr<machine::DiskExtent> ExtentOf(machine::Os& os, const CallContext& context,
                                              const VolumeId& volume);
 

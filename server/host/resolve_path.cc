@@ -21,14 +21,14 @@ std::string RootsText(const PathRoots& roots) {
   });
 }
 
-// True if the entry does not exist; false if it exists and could not be opened.
+// Returns true if the entry does not exist, false if it exists but could not be opened.
 bool IsAbsent(const absl::Status& status) {
   return IsNotThere(status) ||
          HasWin32Code(status, {win32_error::kInvalidDrive, win32_error::kNotReady,
                                win32_error::kDeletePending, win32_error::kUnrecognizedVolume});
 }
 
-// One walk along a path; links above the roots are walked by nested ones that share the steps.
+// One walk along a path. Links above the roots are walked by nested Walkers that share the steps.
 class Walker {
  public:
   Walker(machine::Os& os, const CallContext& context, const PathRoots* roots,
@@ -61,7 +61,7 @@ class Walker {
         if (from_link_ > 0) --from_link_;
       }
       ABSL_RETURN_IF_ERROR(Hold(*std::move(child)));
-      // A volume's mount point at the end is not followed.
+      // A volume mounted at the end is not entered.
       if (pending_.empty() && options_.follow_last && at_.link.has_value() &&
           !at_.link->volume.has_value()) {
         ABSL_RETURN_IF_ERROR(FollowHere());
@@ -73,9 +73,9 @@ class Walker {
   }
 
  private:
-  // Returns the place of the walk, as the caller would name it.
+  // Returns the current path as the caller would name it.
   WindowsPath Here() const {
-    // Made of checked components, so it parses.
+    // Parses, because every component was checked.
     return *WindowsPath::Parse(
         "path", absl::StrCat(absl::string_view(&drive_, 1), ":\\", absl::StrJoin(names_, "\\")));
   }
@@ -85,8 +85,8 @@ class Walker {
     pending_.insert(pending_.end(), components.rbegin(), components.rend());
   }
 
-  // Opens the entry that the next `*steps` components lead to. A snapshot tries all at once, which
-  // Windows does when none but the last is a link, as most often; Go's os.Root is to do the same
+  // Opens the entry at the next `*steps` components. A snapshot tries all at once, which succeeds
+  // if none but the last is a link, the usual case; Go's os.Root plans the same
   // (github.com/golang/go/issues/73080).
   absl::StatusOr<std::unique_ptr<machine::File>> OpenNext(size_t* steps) {
     const bool is_snapshot = options_.access == machine::Access::kPeek;
@@ -95,7 +95,7 @@ class Walker {
       auto end = TwiceIfInvalid([&] { return at_.at().OpenBelow(names, options_.access); });
       *steps = pending_.size();
       if (end.ok() || IsNotThere(end.status())) return end;
-      // A link is on the way, or something that only a walk can name or wait for.
+      // A link is on the way, or a component that only a walk can name or wait for.
     }
     *steps = 1;
     return Open(pending_.back(),
@@ -108,7 +108,7 @@ class Walker {
                                : TwiceIfInvalid([&] { return at_.at().Open(name, access); });
   }
 
-  // Takes an entry as the last one.
+  // Appends an entry to the held ones.
   absl::Status Hold(std::unique_ptr<machine::File> file) {
     at_.held.push_back(std::move(file));
     const absl::StatusOr<machine::FileAttributes> attributes = at_.at().GetAttributes();
@@ -124,7 +124,7 @@ class Walker {
     return absl::OkStatus();
   }
 
-  // Goes to a root directory; to nothing when it is not there.
+  // Enters a root directory; holds nothing if it does not exist.
   absl::Status EnterRoot(const std::string& root) {
     at_ = ResolvedPath();
     absl::StatusOr<std::unique_ptr<machine::File>> file = os_.OpenRoot(root);
@@ -134,7 +134,7 @@ class Walker {
     return Hold(*std::move(file));
   }
 
-  // Goes to the root of the path's drive, and puts the path before the pending components.
+  // Enters the root of the path's drive and prepends the path's components to the pending ones.
   absl::Status EnterDrive(const WindowsPath& path) {
     drive_ = path.drive();
     names_.clear();
@@ -149,13 +149,13 @@ class Walker {
         absl::StrCat(where.ToString(), ": there are too many links on the way"));
   }
 
-  // True if a link or mount point here must stay within the roots. The administrator's own links
+  // Returns true if a link or mount point at `where` must stay within the roots. An administrator's
   // need not.
   bool Confines(const WindowsPath& where) const {
     return roots_ != nullptr && IsBelow(*roots_, where);
   }
 
-  // Goes where the link that was reached last leads.
+  // Follows the link or mount point at the end of the held entries.
   absl::Status FollowHere() {
     const machine::ReparsePoint link = *at_.link;
     const WindowsPath here = Here();
@@ -184,7 +184,7 @@ class Walker {
                                                       link.target, ", outside ",
                                                       RootsText(*roots_)));
     };
-    // A server's path, and not one of the device or volume forms that begin alike.
+    // A server's path, but not a device or volume path, which begins alike.
     if (absl::StartsWith(link.target, "\\\\") && !absl::StartsWith(link.target, "\\\\?\\")) {
       if (confined && !pending_.empty()) return leads_out();
       at_ = ResolvedPath();
@@ -204,7 +204,7 @@ class Walker {
     return EnterDrive(*target);
   }
 
-  // The drive path to which a link leads.
+  // Returns the drive path of a link's target.
   static absl::StatusOr<WindowsPath> TargetOf(const machine::ReparsePoint& link,
                                               const WindowsPath& here) {
     if (!link.is_relative) return WindowsPath::Parse("link target", link.target);
@@ -215,7 +215,7 @@ class Walker {
       if (part == "..") {
         path = path.Parent();
       } else if (part != ".") {
-        // Checked as a whole: a component may be anything.
+        // Parsed as a whole, because the component is unchecked.
         absl::StatusOr<WindowsPath> child =
             WindowsPath::Parse("link target", absl::StrCat(path.ToString(), "\\", part));
         if (!child.ok()) return child;
@@ -225,7 +225,7 @@ class Walker {
     return path;
   }
 
-  // Goes where an administrator's link leads, still under the name of the link.
+  // Follows an administrator's link; the path keeps the link's name.
   absl::Status FollowAbove(const WindowsPath& target) {
     ResolveOptions options = options_;
     options.follow_last = true;
@@ -239,14 +239,14 @@ class Walker {
     return absl::OkStatus();
   }
 
-  // The server follows the rest of the path.
+  // Appends the pending components, which the server resolves.
   void AppendPendingToServer() {
     for (; !pending_.empty(); pending_.pop_back()) {
       absl::StrAppend(&at_.on_server, "\\", pending_.back());
     }
   }
 
-  // The volume in whose tree a path's last entry lies; nothing when the path leads nowhere.
+  // Returns the volume that holds a path's last entry; nothing if the path leads nowhere.
   std::optional<VolumeId> HoldingVolume(const WindowsPath& path) {
     int steps = 0;
     const absl::StatusOr<ResolvedPath> walked =
@@ -266,13 +266,13 @@ class Walker {
   int* const steps_;
   ResolvedPath at_;
   char drive_ = 0;
-  // The way so far, as the caller would name it.
+  // The names walked so far, as the caller would name them.
   std::vector<std::string> names_;
-  // The components still to walk, the next one last.
+  // The components still to walk, in reverse.
   std::vector<std::string> pending_;
   // The number of pending components that come from a link's target.
   int from_link_ = 0;
-  // True if the tree was entered by a link rather than a mount point or the caller's drive.
+  // True if the walk entered this tree by a link, not by a mount point or the caller's drive.
   bool entered_by_link_ = false;
 };
 

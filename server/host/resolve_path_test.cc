@@ -1,4 +1,4 @@
-// Tests where links and mount points may lead, seen through the filesystem and volume hosts.
+// Tests where links and mount points may lead, through the filesystem and volume hosts.
 #include "server/host/resolve_path.h"
 
 #include <random>
@@ -70,7 +70,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
   EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet)"), roots}), Yields(true));
   EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet\pods)"), roots}), Yields(true));
   EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet\none)"), roots}), Yields(false));
-  // All of what is left is the server's.
+  // The server resolves the rest of the path.
   const std::unique_ptr<machine::Os> os = machine::simulated::NewSimulatedOs(node_->core());
   for (const char* link : {"C:\\server", "C:\\alias"}) {
     const std::string text = absl::StrCat(link, R"(\kubelet\pods)");
@@ -87,7 +87,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
   }
 }
 
-// Entries made through such a link would come to lie elsewhere when the target is there again.
+// Entries made through such a link would be elsewhere once the target is back.
 TEST_F(ResolverTest, LinksAboveTheRootsThatLeadNowhereAreInTheWay) {
   ASSERT_THAT(node_->MakeLink(R"(C:\alias)", R"(C:\gone)"), IsOk());
   ASSERT_THAT(node_->MakeLink(R"(C:\drive)", R"(Q:\)"), IsOk());
@@ -105,7 +105,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsThatLeadNowhereAreInTheWay) {
   EXPECT_THAT(Exists(Anywhere("C:\\gone")), Yields(false));
 }
 
-// As Windows says it of a drive, a directory, a medium that is not there, or an entry that is going
+// Windows' errors for a missing drive, directory or medium, and for an entry being deleted
 // (learn.microsoft.com/windows/win32/debug/system-error-codes).
 TEST_F(ResolverTest, AnAbsentEntryIsNoError) {
   const auto exists_when_open_says = [&](uint32_t code) {
@@ -125,7 +125,7 @@ TEST_F(ResolverTest, AnAbsentEntryIsNoError) {
   }
 }
 
-// The look-ups for volumes follow more links than Windows does, and are as confined.
+// The look-ups for volumes follow more links than Windows does, and are confined likewise.
 TEST_F(ResolverTest, TheVolumeOfARootBehindManyLinksIsNotEntered) {
   ASSERT_THAT(node_->MakeLink("C:\\k0", "C:\\var\\lib\\kubelet"), IsOk());
   for (int i = 1; i < 100; ++i) {
@@ -145,7 +145,7 @@ TEST_F(ResolverTest, TheVolumeOfARootBehindManyLinksIsNotEntered) {
       FailsWith(kDenied, "mount point"));
 }
 
-// Every method refuses a link that leads out, however deep it lies and whatever is below it.
+// Every method refuses a link that leads out, at any depth and with anything below it.
 TEST_F(ResolverTest, NoMethodFollowsALinkOutOfTheRootsAtAnyDepth) {
   const std::string targets[] = {"C:\\",
                                  "C:\\Windows",
@@ -182,7 +182,7 @@ TEST_F(ResolverTest, NoMethodFollowsALinkOutOfTheRootsAtAnyDepth) {
       EXPECT_THAT(volumes.Unmount(context_, TestVolume(2), below), denied) << targets[t];
       EXPECT_THAT(volumes.GetVolumeAtMountPoint(context_, below), denied) << targets[t];
       EXPECT_THAT(volumes.GetVolumeHolding(context_, below), denied) << targets[t];
-      // The link itself can be emptied of nothing, and removed.
+      // The link itself cannot be emptied but can be removed.
       EXPECT_THAT(files.RemoveContents(context_, Kubelet(trap)), HasCode(kPrecondition));
       EXPECT_THAT(files.Remove(context_, Kubelet(trap), true), IsOk());
     }
@@ -198,7 +198,7 @@ TEST_F(ResolverTest, AChainOfLinksThatEndsOutsideIsRefusedAtItsLastLink) {
   EXPECT_THAT(host_->filesystem().ReadLink(context_, Kubelet("a")), HasCode(kDenied));
 }
 
-// C:\var\lib leads back in by `kubelet`, and is outside all the same.
+// C:\var\lib leads back in by `kubelet`, but is outside nevertheless.
 TEST_F(ResolverTest, ALinkAboveTheRootsIsOutside) {
   ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\up", "C:\\var\\lib"), IsOk());
   EXPECT_THAT(Exists(Kubelet("up\\kubelet\\pods")), HasCode(kDenied));
@@ -307,11 +307,11 @@ TEST_F(ResolverTest, ALookOpensAWayWithoutLinksAtOnce) {
   EXPECT_EQ(calls(R"(a\b\c\none\e)", false), 3);
   ASSERT_THAT(node_->MakeLink(R"(C:\var\lib\kubelet\link)", R"(C:\var\lib\kubelet\a\b)"), IsOk());
   EXPECT_EQ(calls("link", true), 5);
-  // The root and an attempt, a walk to the link, the root again and the rest at once.
+  // The root and an attempt, a walk to the link, then the root again and the rest at once.
   EXPECT_EQ(calls(R"(link\c\d\e)", true), 2 + 1 + 9 + 4);
 }
 
-// A look at a path finds the same as a walk, on nodes with links of every kind.
+// A read-only look at a path finds the same as a walk, on nodes with links of every kind.
 TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
   std::mt19937 random(20261125);
   const auto one_of = [&](size_t count) { return random() % count; };
@@ -328,7 +328,7 @@ TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
     host_ = HostOver(*node_);
     for (int i = 0; i < 12; ++i) {
       const std::string at = random_path(kRoot, 3);
-      // Some fail, since something else is there.
+      // Some fail, because another entry is there.
       switch (one_of(6)) {
         case 0:
           node_->WriteFile(at, 1, false).IgnoreError();

@@ -1,4 +1,4 @@
-// Answers a question that many calls ask at the same time with few runs.
+// Shares the result of one run among the calls that ask for it at the same time.
 #pragma once
 
 #include <chrono>
@@ -16,17 +16,17 @@
 
 namespace csi_proxy::host {
 
-// Runs a function for all calls that ask for it at the same time. `T` is an absl::Status or
-// StatusOr, which each call gets a copy of. Thread-safe.
+// Runs a function once for all calls that ask for it at the same time. `T` is an absl::Status or
+// StatusOr, of which each call gets a copy. Thread-safe.
 //
-// A run serves the calls that asked before it began, because a caller may have changed what the run
-// reads. One run is under way at a time; the calls that ask meanwhile share the next one.
+// A run serves only calls that asked before it began, because a caller may have changed what the
+// run reads. Runs do not overlap: calls that ask during a run share the next one.
 template <typename T>
 class SharedRun {
  public:
-  // Returns the result of a run of `function` that began after this call asked. A thread of one of
-  // the calls makes the run. When that call ends before the run, another one repeats it.
-  // CANCELLED or DEADLINE_EXCEEDED when `context` ends first. Yields the slot of the call.
+  // Returns the result of a run of `function` that began after this call asked. The run uses the
+  // thread of one of its calls; if that call ends early, another one repeats the run. CANCELLED or
+  // DEADLINE_EXCEEDED if `context` ends first. Yields the slot of the call.
   T Get(const CallContext& context, absl::FunctionRef<T()> function) {
     const YieldSlot yielded(context);
     std::unique_lock<Mutex> lock(mutex_);
@@ -57,18 +57,18 @@ class SharedRun {
   }
 
  private:
-  // The longest time until a waiting call notices that it has ended.
+  // The interval at which a waiting call checks whether it has ended.
   static constexpr std::chrono::milliseconds kLook{20};
 
   struct Run {
     std::optional<T> result;
-    // The call that made it ended first, so that its result means nothing.
+    // True if the call that ran the function ended first, so that `result` means nothing.
     bool given_up = false;
   };
 
   Mutex mutex_;
   Condition changed_;
-  // All are guarded by mutex_.
+  // All three are guarded by mutex_.
   bool is_running_ = false;
   std::shared_ptr<Run> next_;
 };
@@ -77,7 +77,7 @@ class SharedRun {
 template <typename T>
 class SharedRuns {
  public:
-  // As SharedRun::Get() among the calls with this key.
+  // Calls SharedRun::Get() among the calls with this key.
   T Get(const std::string& key, const CallContext& context, absl::FunctionRef<T()> function) {
     return RunOf(key)->Get(context, function);
   }

@@ -17,7 +17,7 @@ using Answer = absl::StatusOr<int>;
 
 class SharedRunTest : public testing::Test {
  protected:
-  // Begins a run, which goes on until the gate opens or its call ends.
+  // Starts a run, which ends when the gate opens or its call ends.
   std::thread BeginFirst(const CallContext& context) {
     std::thread first([this, context] {
       first_ = shared_.Get(context, [&]() -> Answer {
@@ -35,7 +35,7 @@ class SharedRunTest : public testing::Test {
     ++asking_;
     return shared_.Get(context, [this]() -> Answer { return ++runs_; });
   }
-  // Calls Ask() on `count` threads, which wait.
+  // Calls Ask() on `count` threads, all of which wait.
   void AskFromOthers(int count) {
     answers_.assign(count, absl::UnknownError("none"));
     for (Answer& answer : answers_) {
@@ -70,7 +70,7 @@ TEST_F(SharedRunTest, CallsThatAskDuringARunShareTheNext) {
   EXPECT_EQ(Ask(), Answer(3));
 }
 
-// Two calls share a run, and the one that makes it ends first.
+// Two calls share a run; the one whose thread runs it ends first.
 TEST_F(SharedRunTest, ARunWhoseCallEndsFailsNoOther) {
   std::thread first = BeginFirst(CallContext());
   absl::Notification gone[2];

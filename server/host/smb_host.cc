@@ -1,4 +1,4 @@
-// Global SMB mappings, by MSFT_SmbGlobalMapping: there is no documented Win32 call for them.
+// Global SMB mappings through MSFT_SmbGlobalMapping, because no Win32 call is documented for them.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -25,10 +25,10 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
-// Status of a mapping: 0 is OK, the others name the problem.
+// The status of a mapping: 0 is OK, any other value names the problem.
 constexpr uint32_t kStatusOk = 0;
 
-// The states of MSFT_SmbMapping, whose sibling MSFT_SmbGlobalMapping has no page
+// The states of MSFT_SmbMapping; the page of MSFT_SmbGlobalMapping does not exist
 // (learn.microsoft.com/previous-versions/windows/desktop/smb/msft-smbmapping).
 constexpr const char* kStatusNames[] = {
     "OK", "Paused", "Disconnected", "NetworkError", "Connecting", "Reconnecting", "Unavailable"};
@@ -42,7 +42,7 @@ absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object) {
   ABSL_ASSIGN_OR_RETURN(const auto remote, object.GetString("RemotePath"));
   ABSL_ASSIGN_OR_RETURN(const auto status, object.GetUint32Or("Status", kStatusOk));
   ABSL_ASSIGN_OR_RETURN(std::string local_path, object.GetStringOr("LocalPath", ""));
-  // Another program may have spelt it otherwise, with a backslash at the end for example.
+  // Another program may have used another spelling, for example a backslash at the end.
   const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", remote);
   return SmbMapping{CanonicalUnc(path.ok() ? path->ToString() : remote), status == kStatusOk,
                     object.path(), StatusName(status), std::move(local_path)};
@@ -51,19 +51,19 @@ absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object) {
 // ERROR_NOT_CONNECTED: the mapping is gone.
 constexpr uint32_t kNotConnected = 2250;
 
-// `\\host` of `\\host\share`.
+// Returns `\\host` of `\\host\share`.
 absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
 
 // Encodes credentials as PowerShell encodes a PSCredential for these classes
-// (github.com/PowerShell/PowerShell, cimConverter.cs): in the user's name `\` and then `:` are
-// escaped by `\`; the password follows a colon as it is.
+// (github.com/PowerShell/PowerShell, cimConverter.cs): `\` and `:` in the user's name are escaped
+// by `\`; the password follows a colon unescaped.
 std::string CredentialText(const SmbCredentials& credentials) {
   return absl::StrCat(absl::StrReplaceAll(credentials.username, {{"\\", "\\\\"}, {":", "\\:"}}),
                       ":", credentials.password.Reveal());
 }
 
-// Failures arrive as an HRESULT, with the error in an error object, or as a ReturnValue: no page
-// says which (doubt 18 of doubts.md). The interface's codes are made of the error they all name.
+// Converts a failure by the Win32 error that it contains. Windows reports it as HRESULT, error
+// object or ReturnValue; which one is not documented (doubt 18 of doubts.md).
 absl::Status ClassifyStatus(const absl::Status& status, bool require_privacy = false) {
   return RefusedBy(require_privacy ? Refuser::kEncryptedMapping : Refuser::kMapping, status);
 }
@@ -75,7 +75,7 @@ class WindowsSmb final : public SmbHost {
   absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                        const std::string& share) override {
     cim::Query query("MSFT_SmbGlobalMapping");
-    // No page says whether WQL ignores case beyond ASCII, so such names are compared here alone.
+    // Names beyond ASCII are compared below only, because no page says how WQL folds their case.
     if (std::all_of(share.begin(), share.end(), absl::ascii_isascii)) {
       query.Where("RemotePath", Value::String(share));
     }
@@ -102,9 +102,8 @@ class WindowsSmb final : public SmbHost {
     using Kind = SmbAccess::Kind;
     ABSL_RETURN_IF_ERROR(context.Check());
     const YieldSlot yielded(context);
-    // Not by `is_connected`: a mapping that is idle shows as disconnected and works, and one whose
-    // password has changed shows as OK and does not
-    // (github.com/kubernetes/kubernetes/issues/93805).
+    // `is_connected` proves nothing: an idle mapping shows as disconnected but works, and one whose
+    // password has changed shows as OK but fails (github.com/kubernetes/kubernetes/issues/93805).
     const std::string text = path.ToString();
     const absl::Status reached = os_.Reach(text);
     SmbAccess access;
@@ -126,14 +125,14 @@ class WindowsSmb final : public SmbHost {
 
   absl::Status CreateMapping(const CallContext& context, const std::string& share,
                              const SmbCredentials& credentials, bool require_privacy) override {
-    // Windows would make a persistent mapping again by saved credentials, for which it refuses the
-    // server's other mappings (github.com/kubernetes-csi/csi-driver-smb/issues/219). Left out,
-    // Persistent may be true (doubt 79 of doubts.md), and the others are false
-    // (learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping).
+    // Windows would restore a persistent mapping with saved credentials and then refuse the
+    // server's other mappings (github.com/kubernetes-csi/csi-driver-smb/issues/219). Persistent is
+    // passed because its default may be true (doubt 79 of doubts.md); all other parameters default
+    // to false (learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping).
     cim::Arguments arguments = {{"RemotePath", Value::String(share)},
                                 {"Persistent", Value::Boolean(false)},
                                 {"RequirePrivacy", Value::Boolean(require_privacy)}};
-    // Without a name the mapping is anonymous, which is not the same as an empty name.
+    // Without a name the mapping is anonymous, which an empty name would not be.
     if (!credentials.username.empty()) {
       arguments["Credential"] = Value::String(CredentialText(credentials));
     }
@@ -171,8 +170,8 @@ class WindowsSmb final : public SmbHost {
     return mappings;
   }
 
-  // Names the mappings that keep the node's session with a share's server. The caller does not
-  // learn them, because they are other tenants'.
+  // Logs the mappings that keep the node's session with a share's server. The caller must not learn
+  // them, because they may be other tenants'.
   void WarnOfHolders(const CallContext& context, const std::string& share) {
     std::vector<std::string> holders;
     const auto mappings = ListMappings(context);

@@ -30,7 +30,7 @@ class SmbTest : public testing::Test {
     return access.value_or(SmbAccess());
   }
 
-  // Lets the machine answer once with an error.
+  // Lets the machine fail once with an error.
   void Fail(const std::string& operation, uint32_t error) {
     FaultRule rule;
     rule.operation = operation;
@@ -89,8 +89,8 @@ TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), FailsWith(kNotFound, "(53), 0x80041001"));
 }
 
-// learn.microsoft.com/windows/win32/debug/system-error-codes: what a server answers that refuses,
-// and what Windows does where there is a mapping. Each is told with what to do about it.
+// learn.microsoft.com/windows/win32/debug/system-error-codes: the answers of a server that refuses,
+// and of Windows where there is a mapping. Each comes with advice.
 TEST_F(SmbTest, EveryErrorHasItsCodeAndAdvice) {
   struct Row {
     uint32_t error;
@@ -179,7 +179,7 @@ TEST_F(SmbTest, ANewPasswordBreaksTheMappingUntilItIsMadeAnew) {
   EXPECT_TRUE(Healthy());
 }
 
-// The shown state of a mapping may be wrong: only reaching the share tells.
+// The state that Windows shows may be wrong, so a mapping is judged by reaching the share.
 TEST_F(SmbTest, AMappingIsJudgedByWhatIsReached) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   const auto shows = [&] { return (*host_->smb().GetMapping(context_, kShare))->is_connected; };

@@ -32,7 +32,7 @@ absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(const CallContext& co
       (result->return_value != cim::kCacheOutOfDate && result->return_value != cim::kNotInCache)) {
     return result;
   }
-  // The first refusal says more than the failure of an update.
+  // Returns the first refusal, which says more than the failure of an update.
   if (!UpdateCache(context).ok()) return result;
   RecordFallback(Fallback::kMethodRepeated,
                  absl::StrCat(method, " returned ", result->return_value));

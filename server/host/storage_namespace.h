@@ -1,5 +1,5 @@
-// WMI's Storage namespace: methods, whose provider works on a cache of disks and volumes, and names
-// for the numbers that its objects have.
+// WMI's Storage namespace: its methods, whose provider works on a cache of disks and volumes, and
+// the names of the numbers in its objects.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,14 @@ class StorageNamespace {
  public:
   explicit StorageNamespace(cim::Session* wmi) : wmi_(*wmi) {}
 
-  // Makes the provider look for disks that came, went or changed size, and for their volumes. The
-  // provider does so once for all calls that ask while it does (SharedRun).
+  // Makes the provider look for disks that came, went or changed size, and for their volumes. Calls
+  // that ask at the same time share one update (SharedRun).
   absl::Status UpdateCache(const CallContext& context);
 
-  // Runs a method. When it refuses because the provider's cache is out of date (40003), or does not
-  // hold the object (40006), the cache is updated and the method run once more, as the page of
-  // return codes says
+  // Calls a method. If it returns that the provider's cache is out of date (40003) or lacks the
+  // object (40006), updates the cache and calls it once more, as the page of return codes demands
   // (learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes).
-  // The caller judges all other return values.
+  // The caller must check all other return values.
   absl::StatusOr<cim::MethodResult> Invoke(const CallContext& context, const std::string& path,
                                            const std::string& method,
                                            const cim::Arguments& arguments = {});
@@ -40,8 +39,8 @@ class StorageNamespace {
   SharedRun<absl::Status> update_;
 };
 
-// The name of a property's number in a list that begins with 0. A number beyond the list is newer
-// than Microsoft's page and is shown as a number. Empty when the property is empty.
+// Returns the name of a property's number in a list that begins at 0, the number itself beyond the
+// list (newer than Microsoft's page), and "" if the property is empty.
 template <size_t kSize>
 std::string NameOf(const cim::Object& object, const char* property,
                    const char* const (&names)[kSize]) {
@@ -60,8 +59,8 @@ absl::StatusOr<std::vector<cim::Object>> ListMsftPartitions(cim::Session& wmi,
                                                             const CallContext& context,
                                                             uint32_t disk_number);
 
-// FAILED_PRECONDITION if a query by a key found several objects: on a node of a failover cluster
-// WMI shows those of other nodes as well
+// Returns FAILED_PRECONDITION if a query by a key found several objects: on a node of a failover
+// cluster WMI also shows those of other nodes
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-storageobject).
 absl::Status CheckOne(absl::string_view what, size_t found);
 

@@ -1,4 +1,4 @@
-// The machine and its services: the service control manager and the firmware, no WMI.
+// The machine and its services, through the service control manager and the firmware, not WMI.
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
@@ -53,7 +53,7 @@ class WindowsSystem final : public SystemHost {
           absl::StrCat(dependents->front(), " is running and depends on ", name));
     }
     if (!HasWin32Code(stopped, win32_error::kServiceCannotAcceptControl)) return stopped;
-    // Windows answers the same for a service that is already stopping.
+    // Windows returns the same error for a service that is already stopping.
     const absl::StatusOr<ServiceInfo> service = os_.GetService(name);
     if (service.ok() && (service->state == ServiceState::kStopPending ||
                          service->state == ServiceState::kStopped)) {

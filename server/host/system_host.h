@@ -15,7 +15,7 @@ using machine::ServiceInfo;
 using machine::ServiceStartType;
 using machine::ServiceState;
 
-// Thread-safe. A service name is compared without case; one the node does not have is NOT_FOUND.
+// Thread-safe. Service names are compared without case. NOT_FOUND for a service that is not there.
 class SystemHost {
  public:
   virtual ~SystemHost() = default;
@@ -25,17 +25,17 @@ class SystemHost {
   virtual absl::StatusOr<ServiceInfo> GetService(const CallContext& context,
                                                  const std::string& name) = 0;
 
-  // The names of services that depend on this one, directly or not, and are not stopped; in the
-  // order in which they can be stopped.
+  // Returns the names of the services that depend on this one, directly or not, and are not
+  // stopped, in the order in which they can be stopped.
   virtual absl::StatusOr<std::vector<std::string>> ListActiveDependents(
       const CallContext& context, const std::string& name) = 0;
 
-  // Asks it to start and does not wait. ALREADY_EXISTS when it is running or about to;
-  // FAILED_PRECONDITION when it is disabled.
+  // Starts a service without waiting for it. ALREADY_EXISTS if the service is running or starting,
+  // FAILED_PRECONDITION if it is disabled.
   virtual absl::Status RequestStart(const CallContext& context, const std::string& name) = 0;
 
-  // Asks it to stop and does not wait. FAILED_PRECONDITION when active services depend on it or it
-  // does not take a stop now; NOT_FOUND as above; no change when stopped.
+  // Stops a service without waiting for it. OK if the service is stopped already.
+  // FAILED_PRECONDITION if active services depend on it or if it takes no stop now.
   virtual absl::Status RequestStop(const CallContext& context, const std::string& name) = 0;
 };
 

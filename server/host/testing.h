@@ -14,7 +14,7 @@ using namespace machine::simulated;  // NOLINT: for tests alone
 // Records whether calls yield their slot.
 struct TestSlot final : SlotHolder {
   void Lend() override { yielded = true; }
-  // True if the slot has been yielded since the last call.
+  // Returns true if the slot has been yielded since the last call.
   bool TakeYielded() { return std::exchange(yielded, false); }
   bool yielded = false;
 };

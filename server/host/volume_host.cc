@@ -1,5 +1,5 @@
-// Volumes: found and asked through Win32, formatted and resized through WMI, mounted by the volume
-// mount point calls on directories that ResolvePath() holds.
+// Volumes: found and queried through Win32, formatted and resized through WMI, mounted by the
+// volume mount point calls on directories that ResolvePath() holds.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -35,7 +35,7 @@ class WindowsVolume final : public VolumeHost {
                                                     uint32_t disk_number,
                                                     uint32_t partition_number) override {
     ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
-    // It takes no longer than many calls that keep their slots.
+    // Keeps the slot, because the look-up is as short as calls that keep theirs.
     const CallContext quick = context.With(nullptr);
     ABSL_ASSIGN_OR_RETURN(const auto all,
                           volumes_.Get(quick, [&] { return LocateVolumes(os_, quick); }));
@@ -54,7 +54,7 @@ class WindowsVolume final : public VolumeHost {
     std::vector<VolumeId> volumes;
     for (auto& [offset, id] : found) volumes.push_back(std::move(id));
     if (!volumes.empty() || partition_number == 0) return volumes;
-    // No volume yet, or no such partition?
+    // Either no volume has arrived yet, or there is no such partition.
     const auto partitions =
         wmi_.Query(context, Namespace::kStorage,
                    cim::Query("MSFT_Partition")
@@ -75,7 +75,7 @@ class WindowsVolume final : public VolumeHost {
     const auto file_system = os_.GetFileSystem(volume.ToString());
     if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return std::string();
     if (!file_system.ok()) return About(volume, "reading", file_system.status());
-    // Windows calls a volume whose content it does not know RAW.
+    // Windows reports a volume whose content it does not recognise as RAW.
     if (file_system->name != "RAW") return file_system->name;
     RecordFallback(Fallback::kFileSystemRaw);
     return std::string();
@@ -190,8 +190,8 @@ class WindowsVolume final : public VolumeHost {
         return absl::AlreadyExistsError(
             absl::StrCat("another volume is mounted at ", path, ": ", mounted.ToString()));
       }
-      // A disk that was replaced left its mount, which nobody would ever remove: the driver takes
-      // the folder for that of the new disk.
+      // A replaced disk left its mount behind. Nothing else would remove the mount, and the driver
+      // would take the folder for the new disk's.
       const absl::Status ended = DeleteMountPoint(os_, context, mounted, &walked);
       if (!ended.ok()) return Prefixed(absl::StrCat("ending the stale mount at ", path), ended);
       ABSL_ASSIGN_OR_RETURN(walked, ResolvePath(os_, context, target));
@@ -210,7 +210,7 @@ class WindowsVolume final : public VolumeHost {
       return absl::FailedPreconditionError(
           absl::StrCat("volume ", volume.ToString(), " holds ", path, " itself"));
     }
-    // Below a working directory, Windows' own volume would lead calls out of there.
+    // A mount of Windows' own volume below a working directory would let calls leave it.
     absl::Status mounted = CheckNotWindows(wmi_, os_, context, volume);
     if (mounted.ok()) mounted = SetMountPoint(os_, context, volume, &walked);
     return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path), mounted);
@@ -302,7 +302,7 @@ class WindowsVolume final : public VolumeHost {
     return file_system->read_only;
   }
 
-  // A file system finds out when it is mounted whether it can write. Windows mounts it at the first
+  // A file system checks when it is mounted whether it can write. Windows mounts it at the first
   // access after a dismount
   // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
   absl::Status MakeWritable(const CallContext& context, uint32_t disk_number) override {
@@ -314,7 +314,7 @@ class WindowsVolume final : public VolumeHost {
       const auto file_system = os_.GetFileSystem(name);
       if (!file_system.ok() || !file_system->read_only || IsMarkedReadOnly(name)) continue;
       const absl::Status dismounted = Dismount(os_, name);
-      // The device itself cannot be written, whatever the disk's flag says.
+      // The device itself is write-protected, regardless of the disk's flag.
       if (HasWin32Code(dismounted, win32_error::kWriteProtect)) continue;
       if (!dismounted.ok()) return dismounted;
     }
@@ -322,8 +322,8 @@ class WindowsVolume final : public VolumeHost {
   }
 
  private:
-  // Returns true if the volume itself, rather than its disk, is read-only: dismounting it would
-  // only cost its users their open files.
+  // Returns true if the volume itself, rather than its disk, is read-only. A dismount would only
+  // close its users' files.
   bool IsMarkedReadOnly(const std::string& volume) {
     const auto extents = GetVolumeExtents(os_, volume);
     if (!extents.ok()) return false;
@@ -334,7 +334,7 @@ class WindowsVolume final : public VolumeHost {
            });
   }
 
-  // Puts the volumes of partitions that hold no user's data last: drivers take the first volume. An
+  // Moves the volumes of system partitions to the end, because drivers take the first volume. The
   // active partition of an MBR disk is the one that Windows starts from
   // (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-biosmbr-based-hard-drive-partitions).
   void DataFirst(uint32_t disk_number, std::vector<std::pair<uint64_t, VolumeId>>* volumes) {

@@ -18,34 +18,34 @@ struct VolumeStats {
   uint64_t used_bytes = 0;
 };
 
-// kExactly makes a volume as large as asked or fails; kAtMost makes it as large as Windows can, up
-// to that size.
+// kExactly: the volume gets the given size, or the call fails. kAtMost: it gets the largest size up
+// to that which Windows allows.
 enum class ResizeTo { kExactly, kAtMost };
 
-// The room that a partition has to grow.
+// How far a partition can grow.
 struct GrowthRoom {
   // The largest size that the partition may have, in bytes; not below its present size.
   uint64_t size_bytes = 0;
-  // What keeps the partition from the end of the disk, in words; empty if nothing does.
+  // The reason why the partition cannot reach the end of the disk, in words; empty if it can.
   std::string obstacle;
 };
 
 struct FormatOptions {
   std::string file_system = "NTFS";
-  // 0: the file system's default.
+  // 0 for the file system's default.
   uint32_t allocation_unit_bytes = 0;
-  // At most 32 UTF-16 units
-  // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw); empty: none.
+  // At most 32 UTF-16 units, empty for none
+  // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw).
   std::string label = "";
 };
 
 struct VolumeHealth {
-  // As GetFileSystem() gives it.
+  // See GetFileSystem().
   std::string file_system;
-  // The file system will be checked at the next start.
+  // True if Windows will check the file system at the next start.
   bool is_dirty = false;
   // `Healthy`, `Scan needed`, `Spot fix needed`, `Full repair needed` or `Locked by BitLocker`;
-  // empty when Windows does not say, as of a volume without a file system.
+  // empty if Windows reports nothing, as for a volume without a file system.
   std::string health;
   uint32_t disk_number = 0;
 };
@@ -54,106 +54,106 @@ struct VolumeHealth {
 struct MountPoint {
   // `D:\`, `C:\a\b\`.
   std::string path;
-  // A folder below a working directory: a driver has mounted the volume there.
+  // True for a folder below a working directory: a driver has mounted the volume there.
   bool is_drivers = false;
   bool is_drive() const { return path.size() <= 3; }
 };
 
-// Thread-safe. Every method fails with NOT_FOUND for a volume or disk the node does not have, and
-// INTERNAL (operation, Windows error code and text) when the node refuses.
+// Thread-safe. Every method returns NOT_FOUND for a volume or disk that the node does not have, and
+// INTERNAL (operation, Windows error code and text) if Windows refuses.
 class VolumeHost {
  public:
   virtual ~VolumeHost() = default;
 
-  // In partition order, but those of EFI system, recovery and active partitions last; of all
-  // partitions when `partition_number` is 0. NOT_FOUND for a partition
-  // that is not there; an empty list when there are partitions but no volumes yet.
+  // Lists the volumes of a partition, or of all if `partition_number` is 0: by partition, but EFI
+  // system, recovery and active partitions last. NOT_FOUND if there is no such partition; empty if
+  // no volume has arrived yet.
   virtual absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
                                                             uint32_t disk_number,
                                                             uint32_t partition_number) = 0;
 
-  // The name of the volume's file system, as `NTFS`; empty when it has none Windows knows.
+  // Returns the file system's name, as `NTFS`; empty if Windows recognises none.
   virtual absl::StatusOr<std::string> GetFileSystem(const CallContext& context,
                                                     const VolumeId& volume) = 0;
 
-  // Returns true if nobody seems to have written to the volume; see IsBlank() in devices.h.
-  // FAILED_PRECONDITION for a volume of several parts of a dynamic disk.
+  // Returns true if the volume seems never written; see IsBlank() in devices.h. FAILED_PRECONDITION
+  // for a volume of several parts of a dynamic disk.
   virtual absl::StatusOr<bool> IsBlank(const CallContext& context, const VolumeId& volume) = 0;
 
-  // Quickly: Windows does not look for bad sectors. All content is lost.
+  // Formats without a search for bad sectors. All content is lost.
   virtual absl::Status Format(const CallContext& context, const VolumeId& volume,
                               const FormatOptions& options) = 0;
 
   virtual absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context,
                                                  const VolumeId& volume) = 0;
 
-  // The size of the partition, in bytes.
+  // Returns the size of the partition in bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) = 0;
 
-  // Asks the disk for its size again, because the disk may have grown.
+  // Reads the disk's size from the device again first, because the disk may have grown.
   virtual absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context,
                                                    const VolumeId& volume) = 0;
 
-  // Resizes partition and file system. A file system of a kind that Windows cannot resize (FAT32
-  // for one) is FAILED_PRECONDITION with kExactly, and no change with kAtMost.
+  // Resizes partition and file system. If Windows cannot resize this kind of file system (FAT32):
+  // FAILED_PRECONDITION with kExactly, no change with kAtMost.
   virtual absl::Status Resize(const CallContext& context, const VolumeId& volume,
                               uint64_t size_bytes, ResizeTo how) = 0;
 
-  // Extends an NTFS file system that is smaller than its partition by 100 MiB or more, as an image
-  // written to the volume is, or one whose growth was cut short. Returns false, having done
-  // nothing, for any other, and for one that has `size_bytes` already, unless that is 0.
+  // Extends an NTFS file system that is at least 100 MiB smaller than its partition, as an image
+  // written to the volume is, or a volume whose growth was interrupted. Returns false and does
+  // nothing for any other, and if the file system has `size_bytes` already (unless that is 0).
   virtual absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeId& volume,
                                                 uint64_t size_bytes) = 0;
 
-  // FAILED_PRECONDITION when the volume has no file system.
+  // Returns the sizes. FAILED_PRECONDITION if the volume has no file system.
   virtual absl::StatusOr<VolumeStats> GetStats(const CallContext& context,
                                                const VolumeId& volume) = 0;
 
   virtual absl::StatusOr<uint32_t> GetDiskNumber(const CallContext& context,
                                                  const VolumeId& volume) = 0;
 
-  // Mounts at an existing empty directory. No change when that volume is mounted there already. The
-  // mount of a volume that is gone is replaced. ALREADY_EXISTS when another volume is mounted
-  // there; NOT_FOUND when there is no such directory; FAILED_PRECONDITION when it is not empty or
-  // the volume has no file system.
+  // Mounts the volume at an existing empty directory; no change if it is mounted there. Replaces
+  // the mount of a volume that is gone. ALREADY_EXISTS if another volume is mounted there,
+  // NOT_FOUND if there is no such directory, FAILED_PRECONDITION if it is not empty or the volume
+  // has no file system.
   virtual absl::Status Mount(const CallContext& context, const VolumeId& volume,
                              const ConfinedPath& target) = 0;
 
   // Removes the mount of `volume`, which may be gone, at `target`; the directory stays. NOT_FOUND
-  // when nothing is mounted there, FAILED_PRECONDITION when another volume is.
+  // if nothing is mounted there, FAILED_PRECONDITION if another volume is.
   virtual absl::Status Unmount(const CallContext& context, const VolumeId& volume,
                                const ConfinedPath& target) = 0;
 
-  // The volume mounted at exactly this path once links are followed (a drive's root is the mount
-  // point of the drive's volume). NOT_FOUND when the path is absent or is not a mount point.
+  // Returns the volume mounted at exactly this path after links are followed; a drive's root is the
+  // mount point of its volume. NOT_FOUND if the path is absent or no mount point.
   virtual absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
                                                          const ConfinedPath& path) = 0;
 
-  // The volume that holds the path: links and mount points followed, at most 256 steps, then
-  // upwards to the first mount point or the drive. NOT_FOUND when the path is absent.
+  // Returns the volume that holds the path: follows links and mount points, at most 256, then goes
+  // up to the first mount point or the drive. NOT_FOUND if the path is absent.
   virtual absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context,
                                                     const ConfinedPath& path) = 0;
 
-  // Lists where the volume is mounted. Folders that the mount manager remembers, but that lead to
-  // the volume no more, are left out. `roots` are the working directories; null: all folders are.
+  // Lists where the volume is mounted. Leaves out folders in the mount manager's table that no
+  // longer lead to it. `roots` are the working directories; null means every folder.
   virtual absl::StatusOr<std::vector<MountPoint>> ListMountPoints(const CallContext& context,
                                                                   const VolumeId& volume,
                                                                   const PathRoots* roots) = 0;
 
-  // Flushes the volume before its mount at `target` ends; see mount_point.h. NOT_FOUND for a volume
-  // that is gone; any other error is logged, and the mount should end all the same.
+  // Flushes the volume before its mount at `target` is removed; see mount_point.h. NOT_FOUND if it
+  // is gone. Other errors are logged, and the caller must unmount nevertheless.
   virtual absl::Status FlushBeforeUnmount(const CallContext& context, const VolumeId& volume,
                                           const ConfinedPath& target) = 0;
 
-  // Flushes the file system's cache to the disk.
+  // Writes the file system's cache to the disk.
   virtual absl::Status Flush(const CallContext& context, const VolumeId& volume) = 0;
 
-  // Returns true if the volume refuses writes. OK and false for one without a file system.
+  // Returns true if the volume refuses writes; false if it has no file system.
   virtual absl::StatusOr<bool> IsReadOnly(const CallContext& context, const VolumeId& volume) = 0;
 
-  // Remounts the file systems of a disk that refuse writes because they were mounted while the disk
-  // was read-only, but not those of volumes that are marked read-only themselves. Only for a disk
-  // that nobody uses yet.
+  // Remounts the file systems of a disk that are read-only because the disk was so when they were
+  // mounted. Skips volumes that are marked read-only themselves. REQUIRES: no program uses the disk
+  // yet.
   virtual absl::Status MakeWritable(const CallContext& context, uint32_t disk_number) = 0;
 };
 

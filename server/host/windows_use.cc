@@ -47,7 +47,7 @@ absl::Status CheckNotMounted(Host& host, const CallContext& context, const PathR
   ABSL_ASSIGN_OR_RETURN(const auto volumes, host.volume().ListVolumes(context, number, 0));
   for (const VolumeId& volume : volumes) {
     const auto points = host.volume().ListMountPoints(context, volume, roots);
-    // It went away meanwhile.
+    // The volume has disappeared.
     if (absl::IsNotFound(points.status())) continue;
     if (!points.ok()) return points.status();
     for (const MountPoint& point : *points) {

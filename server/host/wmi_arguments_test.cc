@@ -1,5 +1,5 @@
-// Tests the parameters that the host sends with each method of WMI: Windows has another default for
-// each that is left out.
+// Tests the parameters that the host passes to each method of WMI, because Windows may have another
+// default for one that is left out.
 #include <memory>
 #include <set>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Notes the methods and their arguments.
+// Records the methods and their arguments.
 class NotingSession final : public machine::simulated::wmi::SimulatedSession {
  public:
   using SimulatedSession::SimulatedSession;
@@ -40,7 +40,7 @@ class NotingSession final : public machine::simulated::wmi::SimulatedSession {
 
 class WmiArgumentsTest : public testing::Test {
  protected:
-  // The methods that were called since this was asked last.
+  // Returns the methods called since the last Called().
   std::vector<std::string> Called() { return std::exchange(session_->calls, {}); }
 
   const CallContext context_{};
@@ -50,7 +50,7 @@ class WmiArgumentsTest : public testing::Test {
                                               machine::simulated::NewSimulatedOs(node_->core()));
 };
 
-// As the Go release partitions (kubernetes-csi/csi-proxy, pkg/os/disk: CreateBasicPartition).
+// The arguments of the Go release (kubernetes-csi/csi-proxy, pkg/os/disk: CreateBasicPartition).
 TEST_F(WmiArgumentsTest, OfDisks) {
   DiskHost& disk = host_->disk();
   ASSERT_THAT(disk.InitializeGpt(context_, 1), IsOk());
@@ -74,7 +74,7 @@ TEST_F(WmiArgumentsTest, OfDisks) {
   EXPECT_THAT(Called(), ElementsAre()) << "the device is told itself";
   ASSERT_THAT(disk.Rescan(context_), IsOk());
   EXPECT_THAT(Called(), ElementsAre("UpdateHostStorageCache()"));
-  // 7: IFS, for NTFS and its like
+  // 7: IFS, for NTFS and similar
   // (learn.microsoft.com/windows-hardware/drivers/storage/createpartition-msft-disk, MbrType).
   node_->core()->Change(
       [](NodeState& state) { state.disks[5].style = machine::simulated::PartitionStyle::kMbr; });
@@ -170,7 +170,7 @@ TEST_F(WmiArgumentsTest, OfSessions) {
   const auto ids = [&](const char* iqn) {
     return std::set<std::string>{iscsi.GetSessions(context_, iqn)->at(0).id};
   };
-  // It is persistent already: registered twice it would return as two sessions.
+  // The session is persistent already; registered again it would return twice.
   ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:open", ids("iqn.x:open"), chap, true), IsOk());
   EXPECT_THAT(Called(), ElementsAre());
   ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:joined", ids("iqn.x:joined"), chap, true),
