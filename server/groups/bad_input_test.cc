@@ -1,5 +1,5 @@
-// Bad input is refused: each field of each request, with the field and the rule in the error, and
-// nothing touched.
+// Bad input is refused: for each field of each request, the error names the field and the rule, and
+// the node stays unchanged.
 #include <functional>
 #include <string>
 #include <utility>
@@ -53,7 +53,7 @@ class BadInputTest : public HandlerTest {
         .status();
   }
 
-  // Paths that are taken as they are.
+  // Paths that are accepted as they are.
   const std::vector<Field> paths_ = {
       {"path",
        [&](auto& text) { return filesystem_->PathExists(context_, {.path = text}).status(); }},
@@ -73,7 +73,7 @@ class BadInputTest : public HandlerTest {
        [&](auto& text) { return storage_->GetPathStats(context_, {.path = text}).status(); }},
       {"path", [&](auto& text) { return storage_->ListMounts(context_, {.path = text}).status(); }},
   };
-  // Paths of which no working directory may be one.
+  // Paths that must lie strictly below a working directory.
   const std::vector<Field> paths_below_ = {
       {"path", [&](auto& text) { return Rmdir(text); }},
       {"path",
@@ -201,7 +201,7 @@ TEST_F(BadInputTest, TextsHaveTheirLengthsAndLetters) {
   };
   const struct {
     Field field;
-    // 0 when any length will do.
+    // 0 if any length is allowed.
     size_t longest;
     bool may_be_empty = false;
   } rows[] = {

@@ -1,5 +1,5 @@
-// No path, link or race leads a call out of the working directories. A sentinel outside must stay
-// untouched whatever is tried.
+// No path, link or race lets a call leave the working directories. A sentinel outside must stay
+// untouched.
 #include <atomic>
 #include <thread>
 
@@ -20,7 +20,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
 
   using Answers = std::vector<std::pair<const char*, absl::Status>>;
 
-  // Every call that takes a path, with what it answers.
+  // Makes every call that takes a path, and returns the answers.
   Answers TryAll(const std::string& path) {
     Answers answers = TryStrict(path);
     for (auto& answer : TryLenient(path)) answers.push_back(std::move(answer));
@@ -28,12 +28,12 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
     return answers;
   }
 
-  // Those that take a path in any spelling and change something or tell of links.
+  // Makes the calls that take a path in any spelling and change something or return links.
   Answers TryLenient(const std::string& path) {
     const std::string volume = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
     return {
         {"GetPathStats", storage_->GetPathStats(context_, {.path = path}).status()},
-        // All mounts, when it is given no path.
+        // An empty path would list all mounts.
         {"ListMounts", path.empty() ? absl::InvalidArgumentError("path: the path is empty")
                                     : storage_->ListMounts(context_, {.path = path}).status()},
         {"IsSymlink", filesystem_->IsSymlink(context_, {.path = path}).status()},
@@ -44,7 +44,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
     };
   }
 
-  // Those that make what is missing, or find nothing to do.
+  // Makes the calls that create missing entries, or have nothing to do.
   Answers TryShares(const std::string& path) {
     return {
         {"StageShare", storage_
@@ -77,7 +77,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
     };
   }
 
-  // Everything on C: but the working directory.
+  // Returns everything on C: outside the working directory.
   std::string Outside() {
     if (real_files_ != nullptr) return real_files_->ListOutside();
     std::string all;
@@ -139,7 +139,7 @@ TEST_P(ConfinementTest, HarmlessOnesOfTheTableWork) {
   }
 }
 
-// Links that others made, to everywhere, met at every depth of a path.
+// Links that others made, to every kind of place, at every depth of a path.
 TEST_P(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
   const char* const targets[] = {R"(C:\outside)",
                                  R"(C:\)",
@@ -161,7 +161,7 @@ TEST_P(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
       ASSERT_TRUE(PlantLink(link, target).ok());
       for (const char* rest : {"\\sentinel", "\\sentinel\\file", "\\new", "\\new\\deeper"}) {
         for (const auto& [call, status] : TryAll(link + rest)) {
-          // A drive that is not there is refused or not found: nothing is behind it.
+          // A path on an absent drive is refused or not found.
           EXPECT_FALSE(status.ok()) << call << " " << link << rest << " -> " << target;
           EXPECT_TRUE(absl::IsPermissionDenied(status))
               << call << " " << link << rest << " -> " << target << ": " << status;
@@ -196,8 +196,8 @@ TEST_P(ConfinementTest, ALoopOfLinksEnds) {
   for (const auto& [call, status] : TryAll(Below("a\\x"))) EXPECT_FALSE(status.ok()) << call;
 }
 
-// An attacker swaps a directory for a link while calls go through it: each call sees one or the
-// other, and none reaches what the link points to.
+// An attacker swaps a directory for a link while calls pass through it: each call meets one or the
+// other, and no call reaches the link's target.
 TEST_P(ConfinementTest, ALinkSwappedBetweenCheckAndUseGainsNothing) {
   const std::string before = Outside();
   std::atomic<bool> stop = false;

@@ -11,7 +11,7 @@ namespace {
 
 class MountedFolderContract : public HandlerTest {
  protected:
-  // A volume with the directory `kept` in it, mounted at a new directory.
+  // Mounts a volume with a directory `kept` at a new directory and returns the volume.
   std::string MountedAt(const std::string& path) {
     const std::string volume = Volume(1);
     EXPECT_TRUE(Mkdir(path).ok());
@@ -35,7 +35,7 @@ class MountedFolderContract : public HandlerTest {
 
 class SpellingContract : public HandlerTest {};
 
-// A driver that never calls UnmountVolume unmounts in this way.
+// This is how a driver that never calls UnmountVolume unmounts.
 TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsTheVolumesContent) {
   for (const bool share : {false, true}) {
     for (const bool force : {false, true}) {
@@ -68,7 +68,7 @@ TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
     node_->Reset();
     MountedAt(Below("m"));
     ASSERT_TRUE(node_->DetachDisk(1).ok());
-    // The mount manager does not know the volume any more.
+    // The mount manager has forgotten the volume.
     Fail("win32.DeleteMountPoint", 0, 2);
     const absl::Status removed = Rmdir(Below("m"), force);
     EXPECT_TRUE(removed.ok()) << removed;
@@ -76,7 +76,7 @@ TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
   }
 }
 
-// The folder goes with its reparse point, and the mount manager is asked first.
+// The mount manager is asked first; the folder goes with its reparse point even if it refuses.
 TEST_F(MountedFolderContract, RmdirEndsTheMountThoughTheMountManagerRefuses) {
   for (const uint32_t error : {2u, 3u, 5u, 1117u}) {
     node_->Reset();
@@ -116,7 +116,7 @@ TEST_F(MountedFolderContract, IsSymlinkIsTrueWhileTheVolumeIsThere) {
   EXPECT_EQ(IsLink(Below("m")).value_or(true), false) << "pulled, without an error";
 }
 
-// A volume without a file system is there all the same: a driver formats it and goes on.
+// A volume without a file system exists nevertheless: a driver formats it and goes on.
 TEST_F(MountedFolderContract, IsSymlinkOfAMountWithoutAFileSystemIsTrue) {
   MountedAt(Below("m"));
   node_->core()->Change([](machine::simulated::NodeState& state) {
@@ -140,7 +140,7 @@ TEST_F(MountedFolderContract, IsSymlinkOfADanglingLinkIsFalseAndOfAnAbsentPathAn
   }
 }
 
-// Else a pod could ask what exists on its node.
+// Otherwise a pod could find out which paths exist on its node.
 TEST_F(MountedFolderContract, IsSymlinkHidesWhichPathsExistOutside) {
   ASSERT_TRUE(node_->MakeDirectory(R"(C:\secret\there)").ok());
   for (const bool there : {false, true}) {
@@ -155,7 +155,7 @@ TEST_F(MountedFolderContract, IsSymlinkHidesWhichPathsExistOutside) {
   }
 }
 
-// Links at a working directory are trusted, so no call may put one there, nor anything else.
+// Links at a working directory are trusted, so no call may put a link or another entry there.
 TEST_F(MountedFolderContract, NothingTakesTheRootsPlace) {
   const std::string inner = Below("pods\\inner");
   ASSERT_TRUE(Mkdir(inner).ok());
@@ -195,7 +195,7 @@ TEST_F(MountedFolderContract, NothingTakesTheRootsPlace) {
   EXPECT_FALSE(Exists(R"(C:\later)"));
 }
 
-// As gcp-pd has it: what the kubelet sent goes to MountVolume, IsSymlink and the look-ups as it is.
+// gcp-pd passes the kubelet's path unchanged to MountVolume, IsSymlink and the look-ups.
 TEST_F(SpellingContract, AVolumeIsMountedAndUnmountedInAnySpelling) {
   const std::string volume = Volume(1);
   for (const char* path : {R"(\var\lib\kubelet\m)", "/var/lib/kubelet/m", R"(/var\lib/kubelet\m\)",

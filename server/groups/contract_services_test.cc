@@ -115,7 +115,7 @@ TEST_F(SmbContract, ABrokenMappingIsReplacedAfterAChangeOfPassword) {
   EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
 }
 
-// Removing it would take the share from other pods for a moment
+// A removal would take the share from other pods for a moment
 // (github.com/kubernetes/kubernetes/issues/93805).
 TEST_F(SmbContract, AMappingThatWorksIsNeverRemovedWhateverItsStateSays) {
   const auto request = Mapping(R"(\\fileserver.example\data)", "");
@@ -148,7 +148,7 @@ TEST_F(SmbContract, ARefusalNamesItsReason) {
   EXPECT_EQ(code(request), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(code(Mapping(R"(\\fileserver.example\none)", "")), absl::StatusCode::kNotFound);
   EXPECT_EQ(code(Mapping(R"(\\nowhere.example\data)", "")), absl::StatusCode::kNotFound);
-  // By the other channel too, which is what the method returns.
+  // The error also comes by the other channel, the method's return value.
   const struct {
     uint32_t error;
     absl::StatusCode code;
@@ -163,7 +163,7 @@ TEST_F(SmbContract, ARefusalNamesItsReason) {
   }
 }
 
-// They are other tenants'.
+// The holders are other tenants'.
 TEST_F(SmbContract, TheLogAloneNamesTheHoldersOfOtherCredentials) {
   deps_.require_privacy = false;
   Remake();
@@ -325,7 +325,7 @@ TEST_F(IscsiContract, DiscoveryListsKnownTargetsWhenAskingAnewFails) {
   EXPECT_EQ(found->iqns.size(), 3u);
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_TRUE(absl::StrContains(warnings_[0], "10.0.0.5:3260")) << warnings_[0];
-  // But a call that has ended tells nothing.
+  // A call that has ended returns no answer.
   machine::simulated::FaultRule slow;
   slow.operation = "wmi.Invoke/MSFT_iSCSITargetPortal.Update";
   slow.latency = absl::Hours(1);
@@ -374,7 +374,7 @@ TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
                            "allowed_services)")));
     EXPECT_TRUE(absl::IsPermissionDenied(system_->StopService(context_, {.name = other}).status()));
   }
-  // Listing a service does not list its dependents, and nothing is stopped.
+  // Permission for a service does not include its dependents, and nothing is stopped.
   EXPECT_TRUE(absl::IsPermissionDenied(
       system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).status()));
   EXPECT_EQ(system_->GetService(context_, {.name = "SessionEnv"})->status,
@@ -382,7 +382,7 @@ TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
 }
 
 TEST_F(SystemContract, AWaitThatRunsOutTellsTheState) {
-  // However late the last look at the state is, the service has not started by then.
+  // The service does not start before the last look at its state.
   node_->core()->Change([](machine::simulated::NodeState& state) {
     for (auto& service : state.services) {
       service.start_latency = absl::Hours(1);

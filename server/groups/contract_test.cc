@@ -16,7 +16,7 @@ class DiskContract : public HandlerTest {};
 class VolumeContract : public HandlerTest {};
 
 TEST_F(DiskContract, PartitionDiskReturnsOnlyWhenTheVolumeCanBeListed) {
-  // The default scenario lets a new volume arrive 150 ms late.
+  // In the default scenario a new volume arrives after 150 ms.
   const absl::Time start = absl::Now();
   ASSERT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 1}).ok());
   EXPECT_GE(absl::Now() - start, absl::Milliseconds(150));

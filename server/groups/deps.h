@@ -15,23 +15,23 @@ namespace csi_proxy::groups {
 class FormatWatch;
 
 struct Deps {
-  // Not owned; outlive the handlers. All handlers of a node share the locks.
+  // Not owned; must outlive the handlers. All handlers of a node must share the locks.
   host::Host* host = nullptr;
   ResourceLocks* locks = nullptr;
-  // Not owned, may be null: hears of formats that run.
+  // Not owned, may be null: is told of running formats.
   FormatWatch* formats = nullptr;
-  // The working directories, which calls may touch.
+  // The working directories: the only ones that calls may touch.
   std::shared_ptr<const PathRoots> roots;
   // The services that calls may start and stop; empty for all.
   std::vector<std::string> allowed_services;
-  // SMB mappings must be encrypted.
+  // True if SMB mappings must be encrypted.
   bool require_privacy = true;
-  // Only calls with the credentials of a mapping may use it.
+  // True if only calls with the credentials of a mapping may use it.
   bool bind_smb_credentials = false;
-  // Calls of the released versions refuse disks and volumes with data that Windows does not
-  // recognise, as the calls of the storage group always do.
+  // True if calls of the released versions must refuse disks and volumes with data that Windows
+  // does not recognise, as calls of the storage group always do.
   bool keep_foreign_data = false;
-  // The same for all handlers of a node, whose dependencies are copies.
+  // Shared by all handlers of a node, whose Deps are copies.
   std::shared_ptr<smb::KnownShares> shares = std::make_shared<smb::KnownShares>();
 };
 

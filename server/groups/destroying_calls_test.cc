@@ -1,5 +1,5 @@
-// No call destroys what it was not told to destroy: each call that partitions, formats or changes a
-// disk, on a disk in each state in which the call may find one.
+// No call destroys data without being told to: each call that partitions, formats or changes a disk
+// meets a disk in each possible state.
 #include <functional>
 #include <string>
 #include <utility>
@@ -25,7 +25,7 @@ constexpr uint64_t kData = 17 * kMiB;
 constexpr uint64_t kDataEnd = kDisk - kMiB;
 constexpr char kExt4[] = "\x53\xEF";
 
-// The content of disk 1 when a call comes.
+// The content of disk 1 before a call.
 struct State {
   const char* name;
   // One letter for each of Calls(): `.` succeeds and changes nothing, `x` is refused and changes
@@ -35,7 +35,7 @@ struct State {
   std::vector<DiskBytes> foreign = {};
   const char* file_system = "";
   PartitionType type = PartitionType::kBasic;
-  // A call of the machine that fails for good, and its error.
+  // A call of the machine that always fails, and its error.
   std::pair<const char*, uint32_t> fault = {"", 0};
 };
 
@@ -144,7 +144,7 @@ class DestroyingCallsTest : public StageTest {
             {"SetDiskReadOnly", [this] { return SetReadOnly(); }}};
   }
 
-  // All that lies on the disk.
+  // Returns all content of the disk.
   std::string Content() {
     const Disk disk = DiskNow(1);
     std::string content;

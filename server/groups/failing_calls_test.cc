@@ -1,5 +1,5 @@
-// Each rpc fails as a fault of its name says, and as whichever call of the machine fails that it
-// needs.
+// Each rpc fails with the error of an injected fault, and with that of any call of the machine that
+// it needs.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -20,7 +20,7 @@ namespace {
 using machine::simulated::FaultRule;
 using machine::simulated::StateToProto;
 
-// The rpc that a row of Rpcs() calls.
+// Returns the rpc that a row of Rpcs() calls.
 std::string MethodOf(const Rpc& rpc) {
   return std::string(absl::string_view(rpc.name).substr(0, absl::string_view(rpc.name).find(' ')));
 }
@@ -34,7 +34,7 @@ FaultRule Injected(const std::string& operation, uint32_t times) {
   return rule;
 }
 
-// Tells whether a rule of Injected() was applied to a call.
+// Returns true if a rule of Injected() was applied to a call.
 bool Struck(const absl::Status& status) {
   return absl::IsDataLoss(status) && absl::StrContains(status.message(), "as injected");
 }
@@ -110,7 +110,7 @@ TEST(FailingCallsTest, AResourceIsAnyFieldOfTheRequest) {
     EXPECT_FALSE(Struck(rpc->call(node, CallContext())));
     node.machine->Reset();
   }
-  // A secret is none.
+  // The secret is no resource.
   FaultRule rule = Injected("iscsi.SetMutualChapSecret", 1);
   rule.resource = "twelve-bytes";
   ASSERT_TRUE(node.machine->InjectFault(rule).ok());
@@ -118,8 +118,8 @@ TEST(FailingCallsTest, AResourceIsAnyFieldOfTheRequest) {
       node.services->iscsi.service->SetMutualChapSecret(CallContext(), {"twelve-bytes"}).ok());
 }
 
-// The rpcs that succeed though a call of the machine fails, and that call. failing_machine_test.cc
-// in host/ says the same of the host's operations.
+// The rpcs that succeed although this call of the machine fails. failing_machine_test.cc in host/
+// has the list for the host's operations.
 const std::set<std::pair<std::string, std::string>> kTolerated = {
     // A disk or volume that cannot be asked is listed without the answer, or counts as going away.
     {"disk.GetDiskNumberByName", "win32.Control"},
@@ -139,29 +139,29 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"volume.ListVolumesOnDisk", "win32.Control"},
     {"volume.ResizeVolume", "win32.Control"},
     {"volume.ResizeVolume to the maximum", "win32.Control"},
-    // A volume that does not say if it takes writes, or if it has a file system, is asked again.
+    // A volume that does not report whether it takes writes or has a file system is asked again.
     {"disk.SetDiskState of a read-only disk", "win32.GetFileSystem"},
     {"storage.StageTarget", "win32.GetFileSystem"},
     {"storage.StageTarget of a connected one", "win32.GetFileSystem"},
     {"storage.StageVolume", "win32.GetFileSystem"},
     {"storage.UnstageTarget", "win32.GetFileSystem"},
     {"storage.UnstageVolume", "win32.GetFileSystem"},
-    // A link is one wherever it leads.
+    // A link counts as one wherever its target is.
     {"filesystem.IsSymlink", "win32.GetAttributes"},
     {"filesystem.IsSymlink", "win32.Open"},
     {"filesystem.IsSymlink", "win32.ReadReparsePoint"},
-    // A folder that cannot be looked at counts as one at which the volume is mounted.
+    // A folder that cannot be read counts as a mount of the volume.
     {"storage.UnstageTarget", "win32.GetAttributes"},
     {"storage.UnstageTarget", "win32.Open"},
     {"storage.UnstageTarget", "win32.ReadReparsePoint"},
     {"storage.UnstageVolume", "win32.GetAttributes"},
     {"storage.UnstageVolume", "win32.Open"},
     {"storage.UnstageVolume", "win32.ReadReparsePoint"},
-    // A mount that cannot be ended as such is ended by its reparse point.
+    // If the mount manager cannot end a mount, the removal of its reparse point does.
     {"storage.UnstageTarget", "win32.DeleteMountPoint"},
     {"storage.UnstageVolume", "win32.DeleteMountPoint"},
     {"volume.UnmountVolume", "win32.DeleteMountPoint"},
-    // A volume is unmounted though it cannot be flushed, or its disk does not go offline.
+    // A volume is unmounted even if it cannot be flushed or its disk stays online.
     {"storage.UnstageTarget", "win32.Flush"},
     {"storage.UnstageTarget", "win32.ListMountPoints"},
     {"storage.UnstageTarget", "win32.ListVolumes"},
@@ -174,7 +174,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.UnstageVolume", "wmi.Invoke/*"},
     {"storage.UnstageVolume", "wmi.Query/*"},
     {"volume.UnmountVolume", "win32.Flush"},
-    // A volume that cannot grow is staged, and a file system need not be extended.
+    // A volume that cannot grow is staged, and its file system need not be extended.
     {"storage.StageTarget", "win32.GetSpace"},
     {"storage.StageTarget of a connected one", "win32.GetSpace"},
     {"storage.StageTarget of a connected one", "wmi.Query/*"},
@@ -184,13 +184,13 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"volume.ResizeVolume", "win32.GetSpace"},
     {"volume.ResizeVolume to the maximum", "win32.GetFileSystem"},
     {"volume.ResizeVolume to the maximum", "win32.GetSpace"},
-    // A mapping that cannot be removed at once is tried again.
+    // The removal of a mapping is tried twice.
     {"storage.UnstageShare", "wmi.Invoke/*"},
     {"storage.UnstageShare", "wmi.Query/*"},
-    // A portal that cannot be asked anew may have told of the target before.
+    // A portal that does not answer again may have reported the target before.
     {"storage.StageTarget", "wmi.Invoke/*"},
     {"storage.StageTarget", "wmi.Query/*"},
-    // A listing says that it is incomplete.
+    // The listing is marked incomplete.
     {"storage.ListMounts", "win32.GetAttributes"},
     {"storage.ListMounts", "win32.GetFileSystem"},
     {"storage.ListMounts", "win32.List"},
@@ -201,7 +201,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.ListSmbMappings", "win32.List"},
     {"storage.ListSmbMappings", "win32.Open"},
     {"storage.ListSmbMappings", "win32.ReadReparsePoint"},
-    // The mapping is gone already, or stays if a second look fails as well.
+    // The mapping is gone already, or stays if the second look fails too.
     {"smb.RemoveSmbGlobalMapping", "win32.GetAttributes"},
     {"smb.RemoveSmbGlobalMapping", "win32.GetFileSystem"},
     {"smb.RemoveSmbGlobalMapping", "win32.List"},
@@ -212,7 +212,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.UnstageShare", "win32.List"},
     {"storage.UnstageShare", "win32.Open"},
     {"storage.UnstageShare", "win32.ReadReparsePoint"},
-    // A portal that does not answer offers the targets that it is known to offer.
+    // A portal that does not answer offers the targets known from before.
     {"iscsi.DiscoverTargetPortal", "wmi.Invoke/*"},
     // The folder behind a new mapping is only for the log; a share that is not reached is mapped
     // again.

@@ -1,4 +1,4 @@
-// Each fallback is counted when it is taken, once, and no other with it.
+// Each fallback is counted once when it is taken, and no other one is.
 #include "server/base/fallbacks.h"
 
 #include <map>
@@ -24,7 +24,7 @@ using testing::Pair;
 class FallbackTest : public StrictDiskTest {
  protected:
   FallbackTest() {
-    // This machine does all that is expected of Windows.
+    // This machine behaves as Windows is expected to.
     Behave([](Behaviour& behaviour) { behaviour.mount_calls_share = true; });
     Change([](NodeState& state) {
       state.volume_arrival_delay = absl::ZeroDuration();
@@ -39,7 +39,7 @@ class FallbackTest : public StrictDiskTest {
     deps_.host = host_.get();
     Remake();
   }
-  // The next question of this kind to a device fails.
+  // Lets the next control call of this kind to a device fail.
   void Refuse(uint32_t code, uint32_t error) {
     os_->before_control = [code, error, refused = false](uint32_t asked, DeviceAccess) mutable {
       if (asked != code || std::exchange(refused, true)) return uint32_t{0};
@@ -50,7 +50,7 @@ class FallbackTest : public StrictDiskTest {
     Change([&](NodeState& state) { change(state.disks[number]); });
   }
 
-  // Returns how often each fallback was taken by the call, without those that were not.
+  // Returns the fallbacks that the call took, each with its count.
   static std::map<std::string, uint64_t> Taken(absl::FunctionRef<absl::Status()> call) {
     std::map<std::string, uint64_t> before;
     for (const FallbackFacts& facts : kFallbacks) {
@@ -133,7 +133,7 @@ TEST_F(FallbackTest, DisksThatGoOnlineAndOffline) {
                 return absl::OkStatus();
               }),
               ElementsAre(Pair("disk-stays-online", 1)));
-  // Windows' own disk stays online by our own rule.
+  // csi-proxy's own rule keeps Windows' disk online.
   EXPECT_THAT(Taken([&] {
                 EXPECT_TRUE(absl::IsFailedPrecondition(SetOnline(0, false)));
                 return absl::OkStatus();
@@ -148,7 +148,7 @@ TEST_F(FallbackTest, DisksThatGoOnlineAndOffline) {
   Behave([](Behaviour& behaviour) { behaviour.online_makes_read_only = false; });
   Refuse(machine::control::kDismountVolume, 19);
   EXPECT_THAT(Taken([&] { return SetOnline(1, true); }), IsEmpty()) << "its volumes stay mounted";
-  // A disk that others made read-only is made writable as asked.
+  // A disk that another program made read-only is made writable on request.
   ChangeDisk(1, [](Disk& disk) {
     disk.read_only = true;
     disk.partitions[1].mounted_read_only = true;
@@ -162,7 +162,7 @@ TEST_F(FallbackTest, VolumesThatDoNotArriveByThemselves) {
   Behave([](Behaviour& behaviour) { behaviour.automount_disabled = true; });
   EXPECT_THAT(Taken([&] { return Partition(1); }),
               ElementsAre(Pair("partitions-brought-online", 1)));
-  // This waits for ten seconds.
+  // This call waits for ten seconds.
   EXPECT_THAT(Taken([&] { return disk::AwaitVolumes(*host_, context_, 1, 2, "online"); }),
               ElementsAre(Pair("fewer-volumes", 1), Pair("partitions-brought-online", 1)));
 }
@@ -196,7 +196,7 @@ TEST_F(FallbackTest, GrowthThatWindowsRefuses) {
   Inject("wmi.Invoke/MSFT_Partition.Resize", 42008);
   EXPECT_THAT(Taken([&] { return Resize(volume, full + 2 * kGiB + 20 * kMiB); }),
               ElementsAre(Pair("growth-given-up", 1)));
-  // A growth by 100 MiB is one that may fail.
+  // Growth by 100 MiB may fail.
   Inject("wmi.Invoke/MSFT_Partition.Resize", 42008);
   EXPECT_THAT(Taken([&] {
                 EXPECT_FALSE(Resize(volume, full + 2 * kGiB + 100 * kMiB).ok());
@@ -215,7 +215,7 @@ TEST_F(FallbackTest, MountsOnHeldAndDeepDirectories) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(Taken([&] { return Mount(volume, Below("m")); }),
                 ElementsAre(Pair("mount-directory-let-go", 1)));
-    // By UnmountVolume, and by the removal of the folder.
+    // The mount ends by UnmountVolume, then by the removal of the folder.
     EXPECT_THAT(Taken([&] { return i == 0 ? Unmount(volume, Below("m")) : Rmdir(Below("m")); }),
                 ElementsAre(Pair("mount-directory-let-go", 1)));
   }

@@ -15,25 +15,25 @@
 namespace csi_proxy::groups {
 namespace {
 
-// File systems that volumes are formatted with, and their allocation units in bytes
+// The file systems that volumes are formatted with, and their allocation units in bytes
 // (learn.microsoft.com/windows-server/storage/file-server/ntfs-overview,
 // learn.microsoft.com/windows-server/storage/refs/refs-overview).
 struct FileSystem {
   const char* name;
   uint32_t min_unit;
   uint32_t max_unit;
-  // All powers of two between the two are units as well.
+  // True if all powers of two in between are units as well.
   bool all_between;
 };
 constexpr FileSystem kFileSystems[] = {{"NTFS", 512, 2097152, true}, {"ReFS", 4096, 65536, false}};
 
-// learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw, and no more bytes than
-// so many units can be.
+// learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw; a UTF-16 unit takes at
+// most 3 bytes of UTF-8.
 constexpr int64_t kMaxLabelUnits = 32;
 constexpr size_t kMaxLabelBytes = 3 * kMaxLabelUnits;
 
-// True if the kubelet chose a folder for a mount: it stages volumes below `plugins` and publishes
-// them below `pods` of its own directory.
+// Returns true if the kubelet chose the folder of a mount: it stages volumes below `plugins` and
+// publishes them below `pods` of its own directory.
 bool IsKubelets(const host::MountPoint& point) {
   const std::vector<absl::string_view> names = absl::StrSplit(point.path, '\\');
   return absl::c_any_of(names, [](absl::string_view name) {
@@ -41,8 +41,8 @@ bool IsKubelets(const host::MountPoint& point) {
   });
 }
 
-// Drivers mount a volume after they have formatted it, so a folder that mounts it is in use. A
-// drive letter is not, because Windows gives letters to new volumes by itself.
+// Returns FAILED_PRECONDITION if a folder mounts the volume: drivers mount a volume after its
+// format. Ignores drive letters, because Windows assigns them to new volumes by itself.
 absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const VolumeId& volume,
                              Erase erase) {
   ABSL_ASSIGN_OR_RETURN(const auto points,
@@ -62,7 +62,7 @@ absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const
   return absl::OkStatus();
 }
 
-// A volume whose file system is damaged, or whose decryption has not begun yet, looks like this too
+// Also the error of a volume whose file system is damaged or whose decryption has not begun yet
 // (learn.microsoft.com/windows-server/administration/windows-commands/clean).
 absl::Status HoldsData(absl::string_view what, uint32_t disk_number) {
   return absl::FailedPreconditionError(absl::StrCat(

@@ -1,4 +1,4 @@
-// Formats volumes, whichever group the call comes by.
+// Formats volumes for all groups.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace csi_proxy::groups {
 
-// Reads the format that a request asks for. `file_system` is in any case, NTFS when empty; for an
-// allocation unit of 0 Windows chooses. INVALID_ARGUMENT naming `file_system`,
-// `allocation_unit_bytes` or `label`.
+// Parses the format of a request. `file_system` is case-insensitive, NTFS if empty; Windows chooses
+// an allocation unit of 0. INVALID_ARGUMENT naming `file_system`, `allocation_unit_bytes` or
+// `label`.
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");
 
-// FAILED_PRECONDITION, with the way to get the data back and the way to wipe it, unless the volume
-// reads as zero where file systems, volume managers and encryption write. A volume that was just
-// partitioned does, so no other mark is needed to recognise it after a crash.
+// Returns FAILED_PRECONDITION, with how to save the data and how to wipe it, unless the volume
+// reads as zero where file systems, volume managers and encryption write. A freshly partitioned
+// volume does so, and is recognised after a crash without another mark.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume);
-// Checks a whole disk, which is online, likewise.
+// Checks a whole disk likewise. REQUIRES: the disk is online.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number);
 
 // Formats a volume and reports the format to the node's watch. REQUIRES: the caller holds the
@@ -36,21 +36,20 @@ absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId
 
 // The volumes whose content a format may erase.
 enum class Erase {
-  // None that has a file system or other data.
+  // Only volumes without a file system or other data.
   kNothing,
-  // Those that no folder mounts.
+  // Volumes that no folder mounts.
   kUnmounted,
-  // Also those mounted at folders below a working directory that are not the kubelet's:
-  // sig-storage-local-static-provisioner deletes a volume by FormatVolume and keeps it mounted.
+  // Also volumes mounted only at folders below a working directory that are not the kubelet's:
+  // sig-storage-local-static-provisioner erases a mounted volume with FormatVolume.
   kStatic,
 };
 
-// Locks a volume and formats it. Drivers format what an earlier call reported as not formatted, so
-// this looks again under the lock. Returns OK without formatting if another call formatted the
-// volume as requested while this call waited for the lock; FAILED_PRECONDITION if that call chose
-// another format, or if the volume has content that `erase` does not cover (only the log names the
-// folder of a mount, because it may be another tenant's); the error of `check`, which runs first
-// under the lock.
+// Locks a volume, looks at it again (drivers format what an earlier call reported as unformatted),
+// and formats it. Runs `check` first under the lock and returns its error. OK without formatting if
+// another call has formatted the volume as requested in the meantime; FAILED_PRECONDITION if that
+// call chose another format, or if the volume has content that `erase` does not cover. Only the log
+// names the folder of a mount, because it may be another tenant's.
 absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
                            const host::FormatOptions& options, Erase erase,
                            absl::FunctionRef<absl::Status()> check);

@@ -1,4 +1,4 @@
-// Formats: what the log says of them, and drivers that format one volume at once.
+// Formats: their log lines, and drivers that format one volume at the same time.
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -96,7 +96,7 @@ TEST_F(FormatWatchTest, CountsThoseThatRun) {
   EXPECT_EQ(watch.running().count, 0u);
 }
 
-// Windows' disk and a new one, of which no driver has formatted the volume yet.
+// Windows' disk, and a new disk whose volume no driver has formatted yet.
 constexpr char kNewVolume[] = R"(\\?\Volume{55555555-0000-4000-8000-000000000001}\)";
 constexpr char kNewDisk[] = R"(
   disk {
@@ -115,8 +115,8 @@ constexpr char kNewDisk[] = R"(
   }
 )";
 
-// Drivers that stage the new volume at once, each at a folder of its own. The order of their calls
-// is drawn, and what others do while a call waits for a lock.
+// Drivers that stage the new volume at the same time, each at its own folder. The order of their
+// calls is drawn, and so is what other programs do while a call waits for a lock.
 class FormatRace {
  public:
   FormatRace(const machine::simulated::NodeState& node, uint64_t seed)
@@ -132,7 +132,7 @@ class FormatRace {
     while (Step(nullptr)) {
     }
     if (testing::Test::HasFailure()) return;
-    // Every driver that was refused repeats its calls, and then has its volume.
+    // Every refused driver repeats its calls and then has its volume.
     for (const auto& driver : drivers_) {
       if (driver->kind == Kind::kWiper) continue;
       const Kind as_it_is = driver->kind;
@@ -145,8 +145,8 @@ class FormatRace {
   }
 
  private:
-  // The drivers call the older group, the storage group, StageVolume; a wiper formats whatever the
-  // volume holds, and mounts nothing.
+  // The drivers use the older group, the storage group, or StageVolume; a wiper formats whatever
+  // the volume contains, and mounts nothing.
   enum class Kind { kOlder, kStorage, kStager, kWiper };
   // IsVolumeFormatted, FormatVolume, MountVolume and a write.
   static constexpr int kCalls = 4;
@@ -173,7 +173,7 @@ class FormatRace {
     ADD_FAILURE() << what << "\nseed: " << seed_ << "\n" << absl::StrJoin(log_, "\n");
   }
 
-  // Lets a driver that is not calling make its next call. Returns false when none has one.
+  // Runs the next call of a driver that is not calling. Returns false if no driver has one.
   bool Step(const Driver* waiting) {
     std::vector<Driver*> ready;
     for (const auto& driver : drivers_) {
@@ -187,7 +187,7 @@ class FormatRace {
     return true;
   }
 
-  // Happens when a call has asked for a lock and has not got it yet.
+  // Runs while a call waits for a lock.
   void Meanwhile(Driver* driver) {
     for (uint64_t left = random_.Below(9); left > 0 && Step(driver); --left) {
     }
@@ -275,7 +275,7 @@ class FormatRace {
   std::vector<std::string> log_;
 };
 
-// No order of calls loses what was written after a mount. CSI_PROXY_TEST_CALLS sets the number of
+// No order of calls loses data written after a mount. CSI_PROXY_TEST_CALLS sets the number of
 // orders.
 TEST(FormatRaceTest, NoOrderOfCallsLosesWhatWasWritten) {
   const char* const text = std::getenv("CSI_PROXY_TEST_CALLS");
@@ -287,7 +287,7 @@ TEST(FormatRaceTest, NoOrderOfCallsLosesWhatWasWritten) {
   for (uint64_t seed = 1; seed <= orders && !HasFailure(); ++seed) FormatRace(state, seed).Run();
 }
 
-// A format waits for the volume's lock, while another driver does what each row says.
+// A format waits for the volume's lock while another driver makes the change of each row.
 TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
   using storage::Api;
   const std::string staged = absl::StrCat(storage::kRoot, R"(\plugins\1)");
@@ -302,9 +302,9 @@ TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
   const std::string other = "another call has formatted volume";
   const struct {
     std::vector<storage::Call> before, meanwhile;
-    // In the answer of the older group and that of the storage group; OK when empty.
+    // The errors of the older group and of the storage group; OK if empty.
     std::string older, newer;
-    // The call formats in either group.
+    // True if the call formats in either group.
     bool formats = false;
   } rows[] = {
       {{}, {}, "", "", true},

@@ -17,7 +17,7 @@ std::string Text(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(1)));
 }
 
-// True if the caller gave up, which does not end the format in Windows.
+// Returns true if the caller gave up, which does not stop Windows' format.
 bool WasGivenUp(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) || absl::IsCancelled(status);
 }
@@ -41,7 +41,7 @@ absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::S
   const auto entry = [&] {
     const std::lock_guard<Mutex> lock(mutex_);
     if (!watcher_.joinable()) {
-      // Without the thread the log has no lines in between; the format matters more.
+      // Formats without a thread too: the log then lacks the lines in between.
       absl::StatusOr<std::thread> watcher = StartThread([this] { Watch(); });
       if (watcher.ok()) watcher_ = *std::move(watcher);
     }

@@ -1,4 +1,4 @@
-// Makes long formats visible.
+// Logs and counts formats that take long.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,12 @@
 
 namespace csi_proxy::groups {
 
-// Logs the begin, each half minute and the end of a format, and counts running formats for a
-// metric. Windows does not report the progress of a format: MSFT_Volume.Format has no documented
-// way to run as a job (learn.microsoft.com/windows-hardware/drivers/storage/format-msft-volume).
-// Thread-safe.
+// Logs the start, each half minute and the end of a format, and counts running formats for a
+// metric. Windows does not report progress: MSFT_Volume.Format has no documented way to run as a
+// job (learn.microsoft.com/windows-hardware/drivers/storage/format-msft-volume). Thread-safe.
 class FormatWatch {
  public:
-  // The interval at which the log hears of a format that still runs.
+  // The interval of log lines about a running format.
   static constexpr absl::Duration kEvery = absl::Seconds(30);
 
   explicit FormatWatch(std::function<void(absl::string_view)> log, absl::Duration every = kEvery)
@@ -36,7 +35,7 @@ class FormatWatch {
 
   struct Running {
     size_t count = 0;
-    // For how long the oldest has run; 0 when none runs.
+    // The run time of the oldest format; 0 if none runs.
     absl::Duration oldest;
   };
   Running running() const;
@@ -47,17 +46,17 @@ class FormatWatch {
     absl::Time next_line;
   };
 
-  // Writes a line for each format that is due, until the end.
+  // Logs each format that is due, until the destructor stops it.
   void Watch();
 
   const std::function<void(absl::string_view)> log_;
   const absl::Duration every_;
   mutable Mutex mutex_;
   Condition changed_;
-  // By their begin.
+  // Keyed by start.
   std::multimap<absl::Time, Format> running_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Watches all formats, from the first one on.
+  // Watches all formats; started with the first one.
   std::thread watcher_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
-// Each call that changes something waits for the lock of what it changes. The names of the locks
-// are the ones in README.md: another process of the node, of another release, takes the same.
+// Each call that changes a resource waits for its lock. The names of the locks are those of
+// README.md, because processes of other releases on the node use the same ones.
 #include <functional>
 #include <string>
 
@@ -17,7 +17,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
   using C = CallContext;
   const std::string listed = Volume(1);
   ASSERT_TRUE(Mkdir(Below("Émpty-σ")).ok());
-  // No lock has this spelling: the case of letters makes no other resource.
+  // No lock is named in this spelling: names that differ only in case are one resource.
   const std::string id = absl::AsciiStrToUpper(listed);
   const std::string path = R"(c:\Var\lib\kubelet\émpTY-Σ)";
   const std::string share = "//FileServer.example/Dätǎ/reports";
@@ -155,7 +155,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
     const absl::Status late = call(context_.WithTimeout(absl::Milliseconds(10)));
     const std::string waited =
         absl::StrCat("the call's deadline has passed while another call holds ", lock);
-    // StageTarget adds the portals that it has tried.
+    // StageTarget returns the portals that it has tried.
     if (absl::string_view(rpc) == "StageTarget") {
       EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
       EXPECT_TRUE(absl::StrContains(late.message(), waited)) << late;

@@ -1,5 +1,5 @@
-// Names and ids from hostile hands: no query to WMI becomes another one, no other object is met,
-// and the node stays as it is.
+// Names and ids from an attacker: they turn no WMI query into another one, address no other object,
+// and leave the node unchanged.
 #include <string>
 #include <vector>
 
@@ -67,7 +67,7 @@ std::vector<std::string> HostileTexts() {
 
 class HostileIdsTest : public HandlerTest {
  protected:
-  // Every field that holds a name or id, with `text` in it.
+  // Calls with `text` in every field that holds a name or id.
   std::vector<std::pair<const char*, absl::Status>> TryAll(const std::string& text) {
     const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
     const iscsi::TargetPortal hostile{.target_address = text, .target_port = 3260};
@@ -130,7 +130,7 @@ TEST_F(HostileIdsTest, ReachNothingAndChangeNothing) {
     for (const auto& [call, status] : TryAll(text)) {
       const std::string shown =
           absl::StrCat(call, " ", absl::CHexEscape(text.substr(0, 60)), ": ", status.ToString());
-      // The last is the answer where a word could be a host's name, and no such host is there.
+      // NOT_FOUND is right if a word could be the name of a host that does not exist.
       EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
                   absl::IsUnavailable(status))
           << shown;
@@ -142,7 +142,7 @@ TEST_F(HostileIdsTest, ReachNothingAndChangeNothing) {
   }
 }
 
-// A user's name may hold anything but control characters, and reaches the server as it is.
+// A user name may contain anything but control characters, and reaches the server unchanged.
 TEST_F(HostileIdsTest, AUserNameWithQuotesColonsAndBackslashesIsTheUsersName) {
   for (const char* name : {R"(a'b"c)", R"(DOMAIN\user:with:colons)", R"(back\\slash\:)", "100%"}) {
     ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", name, Secret(R"(p:a\s"s'w)")).ok());

@@ -1,7 +1,7 @@
 // The locks of calls on sessions, targets, portals, disks, shares, paths and volumes. A call that
-// needs several takes them in the order in which they stand here, and disks by their numbers, so
-// that no two calls wait for each other. The group system locks services for itself; no call takes
-// one of those beside another lock.
+// needs several must take them in the order of this file, and disks by number, so that no two calls
+// wait for each other. The system group locks services itself; no call takes another lock beside
+// one of those.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 namespace csi_proxy::groups {
 
-// Each as ResourceLocks::Acquire().
+// Return the errors of ResourceLocks::Acquire().
 //
-// The lock for logging in to a target by a portal.
+// Locks the login to a target by a portal.
 inline absl::StatusOr<ResourceLocks::Lock> LockSession(ResourceLocks& locks,
                                                        const CallContext& context,
                                                        const std::string& iqn,
@@ -28,7 +28,7 @@ inline absl::StatusOr<ResourceLocks::Lock> LockSession(ResourceLocks& locks,
                                              FoldName(portal.address), ":", portal.port));
 }
 
-// The lock for ending sessions of a target and making them persistent.
+// Locks the sessions of a target against being ended or made persistent by another call.
 inline absl::StatusOr<ResourceLocks::Lock> LockTarget(ResourceLocks& locks,
                                                       const CallContext& context,
                                                       const std::string& iqn) {
@@ -47,7 +47,7 @@ inline absl::StatusOr<ResourceLocks::Lock> LockDisk(ResourceLocks& locks,
   return locks.Acquire(context, absl::StrCat("disk/", number));
 }
 
-// `share` is as UncPath::Share() has it.
+// Locks a share. REQUIRES: `share` is a UncPath::Share().
 inline absl::StatusOr<ResourceLocks::Lock> LockShare(ResourceLocks& locks,
                                                      const CallContext& context,
                                                      const std::string& share) {

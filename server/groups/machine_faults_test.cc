@@ -63,7 +63,7 @@ TEST_F(MachineFaultsTest, ErrorsOfWmiHaveTheirCodes) {
 TEST_F(MachineFaultsTest, EveryReturnValueHasItsCode) {
   const std::string volume = Volume(1, false);
   for (const Refusal& row : AllRefusals(Refuser::kStorage)) {
-    // When the cache is out of date, the second refusal counts.
+    // If the cache is out of date, the second refusal counts.
     Inject("wmi.Invoke/MSFT_Volume.Format", row.number,
            row.number == 40003 || row.number == 40006 ? 2 : 1);
     const absl::Status failed = volume_->FormatVolume(context_, {.volume_id = volume}).status();
@@ -75,7 +75,7 @@ TEST_F(MachineFaultsTest, EveryReturnValueHasItsCode) {
 }
 
 TEST_F(MachineFaultsTest, APartitionWithoutItsDriveLetterIsAPartition) {
-  // 42002: the partition was made all the same, so its volume is awaited; the double makes none.
+  // 42002: the partition exists, so its volume is awaited; the simulator creates none.
   Inject("wmi.Invoke/MSFT_Disk.CreatePartition", 42002);
   const absl::Status failed =
       disk_->PartitionDisk(context_.WithTimeout(absl::Milliseconds(300)), {.disk_number = 1})
@@ -91,7 +91,7 @@ TEST_F(MachineFaultsTest, ADiskThatGoesBetweenListAndQuestionHidesNoOther) {
   ASSERT_TRUE(during.ok()) << during.status();
   EXPECT_EQ(during->disk_ids.size(), before->disk_ids.size());
   for (const auto& [number, ids] : before->disk_ids) {
-    // The one that could not be asked is known by what WMI has of its page 83.
+    // The disk that does not answer is known by WMI's copy of its page 83.
     EXPECT_EQ(during->disk_ids.at(number).page83, ids.page83) << number;
     EXPECT_EQ(during->disk_ids.at(number).serial_number, ids.serial_number) << number;
   }
@@ -165,7 +165,7 @@ TEST_F(MachineFaultsTest, AnEntryThatIsHeldForAMomentIsWaitedFor) {
   EXPECT_TRUE(Exists(Below("held\\inner")));
   Inject("win32.Open", 32, 3, absl::ZeroDuration(), Below("held"));
   EXPECT_TRUE(Rmdir(Below("held"), true).ok());
-  // And not beyond the call's own time.
+  // The retries end with the call's own time.
   ASSERT_TRUE(Mkdir(Below("held")).ok());
   Inject("win32.Open", 32, 0, absl::ZeroDuration(), Below("held"));
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
@@ -173,7 +173,7 @@ TEST_F(MachineFaultsTest, AnEntryThatIsHeldForAMomentIsWaitedFor) {
   EXPECT_TRUE(absl::IsUnavailable(held)) << held;
 }
 
-// A link is made of two steps: nothing stays when the second fails.
+// A link is made in two steps: nothing stays if the second one fails.
 TEST_F(MachineFaultsTest, AHalfMadeLinkIsTakenBack) {
   ASSERT_TRUE(Mkdir(Below("source")).ok());
   Inject("win32.WriteReparsePoint", 1314);

@@ -16,7 +16,7 @@ namespace {
 
 template <typename Service>
 Audited<Service> Audit(std::unique_ptr<Service> handler, AuditLog* audit) {
-  // The compiler finds the function by the handler's type, in its group's namespace.
+  // Argument-dependent lookup finds NewAudited() in the namespace of the handler's group.
   auto service = NewAudited(handler.get(), audit);
   return {std::move(handler), std::move(service)};
 }

@@ -1,4 +1,4 @@
-// The handlers of a node, whose calls are recorded.
+// The handlers of a node, wrapped by the audit log.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace csi_proxy::groups {
 
-// A hub's service and, over it, its audit.
+// A handler and the audited service over it.
 template <typename Service>
 struct Audited {
   std::unique_ptr<Service> handler;
@@ -24,7 +24,7 @@ struct Audited {
 
 // Thread-safe.
 struct NodeServices {
-  // `audit` is not owned and outlives the services, as do the objects in `deps`.
+  // `audit` is not owned; it and the objects in `deps` must outlive the services.
   NodeServices(const Deps& deps, AuditLog* audit);
 
   Audited<disk::Service> disk;

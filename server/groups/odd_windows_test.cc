@@ -1,4 +1,4 @@
-// Undocumented behaviour of Windows that happens now and then must not reach drivers.
+// Undocumented, occasional behaviour of Windows must not reach drivers.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,7 +32,7 @@ class OddWindowsTest : public StrictDiskTest {
     Remake();
   }
 
-  // Disk 1 has a volume, mounted at `m`, and came online read-only.
+  // Returns the volume of disk 1, mounted at `m`; the disk came online read-only.
   std::string ReadOnlyVolume() {
     const std::string volume = Volume(1);
     EXPECT_TRUE(Mkdir(Below("m")).ok());
@@ -44,7 +44,7 @@ class OddWindowsTest : public StrictDiskTest {
     EXPECT_FALSE(WriteAt(Below("m")).ok());
     return volume;
   }
-  // The volumes of disk 1 go when they have been listed once since its flag was cleared, and come
+  // Makes the volumes of disk 1 disappear after one listing since its flag was cleared, and come
   // back later.
   void GoAfterOneLook() {
     os_->before_control = [this](uint32_t code, DeviceAccess) {
@@ -106,7 +106,7 @@ TEST_F(OddWindowsTest, AProtectedVolumeIsDismountedByAHandleThatOnlyReads) {
   }
 }
 
-// A read-only file system has nothing to flush, so that a flush which succeeds says nothing of it.
+// A read-only file system has nothing to flush, so a successful flush proves nothing.
 TEST_F(OddWindowsTest, AReadOnlyFileSystemIsMountedAnewThoughItCanBeFlushed) {
   ReadOnlyVolume();
   os_->flushes_anything = true;
@@ -114,7 +114,7 @@ TEST_F(OddWindowsTest, AReadOnlyFileSystemIsMountedAnewThoughItCanBeFlushed) {
   EXPECT_TRUE(WriteAt(Below("m")).ok());
 }
 
-// Otherwise the file system would go on writing, and every write would fail.
+// Otherwise the file system would continue to write, and every write would fail.
 TEST_F(OddWindowsTest, AFileSystemIsMountedAnewAfterItsDiskWasMadeReadOnly) {
   Volume(1);
   const auto set = [&] {
@@ -122,7 +122,7 @@ TEST_F(OddWindowsTest, AFileSystemIsMountedAnewAfterItsDiskWasMadeReadOnly) {
   };
   ASSERT_TRUE(set().ok());
   EXPECT_TRUE(DiskNow(1).partitions[1].mounted_read_only);
-  // The flag is set by then.
+  // The dismount fails after the flag was set.
   node_->Reset();
   Volume(1);
   os_->before_control = [](uint32_t code, DeviceAccess) -> uint32_t {
@@ -133,19 +133,19 @@ TEST_F(OddWindowsTest, AFileSystemIsMountedAnewAfterItsDiskWasMadeReadOnly) {
   EXPECT_TRUE(DiskNow(1).read_only);
 }
 
-// As a copy of a snapshot that has just come.
+// The disk is like a snapshot's copy that has just arrived.
 TEST_F(OddWindowsTest, ADiskThatWmiDoesNotKnowYetIsLookedForOnceMore) {
   Use(std::make_unique<ForgetfulSession>(node_->core()),
       machine::simulated::NewSimulatedOs(node_->core()));
   const absl::Status partitioned = Partition(1);
   EXPECT_TRUE(partitioned.ok()) << partitioned;
-  // One that is not there at all costs no rescan.
+  // A disk that does not exist costs no rescan.
   const auto asked = node_->CountCalls().wmi_calls;
   EXPECT_TRUE(absl::IsNotFound(Partition(77)));
   EXPECT_EQ(node_->CountCalls().wmi_calls - asked, 1);
 }
 
-// As bindflt may, at random: github.com/microsoft/Windows-Containers/issues/635.
+// bindflt does so at random: github.com/microsoft/Windows-Containers/issues/635.
 TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
   const auto refuse = [&](const std::string& operation, const std::string& path, uint32_t times) {
     machine::simulated::FaultRule rule;
@@ -168,12 +168,12 @@ TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
   refuse("win32.Open", Below("plugins"), 1);
   EXPECT_TRUE(storage_->ListMounts(context_, {}).ok());
   EXPECT_TRUE(node_->Snapshot().faults.empty()) << "all struck";
-  // But not for ever.
+  // The retries end.
   refuse("win32.Open", R"(C:\var)", 0);
   EXPECT_FALSE(Mkdir(made).ok());
 }
 
-// MSFT_SoftError_*: what a query could not look at, it does not report as absent.
+// MSFT_SoftError_*: a query does not report objects that it could not read as absent.
 TEST_F(OddWindowsTest, AQueryThatCouldNotLookIsNoEmptyAnswer) {
   for (const uint32_t error : {40001, 40003, 40006}) {
     Inject("wmi.Query/*", error, 0);

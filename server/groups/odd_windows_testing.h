@@ -1,4 +1,4 @@
-// Machines that behave as Windows may now and then, for tests.
+// Simulated machines that behave as Windows occasionally does, for tests.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@
 
 namespace csi_proxy::groups {
 
-// The simulated Win32, but a test comes before some of its calls.
+// The simulated Win32, with a callback of the test before some calls.
 class InterruptedOs final : public host::OddOs {
  public:
   explicit InterruptedOs(machine::simulated::Machine& node) : OddOs(node, -1, {}) {}
 
-  // The error of a control code; 0 for none.
+  // Returns the error for a control code; 0 for none.
   std::function<uint32_t(uint32_t code, machine::DeviceAccess access)> before_control;
   std::function<void()> before_list;
-  // Flushing succeeds, whatever the file system can write.
+  // True if every flush succeeds, even of a read-only file system.
   bool flushes_anything = false;
 
   absl::Status Flush(const std::string& volume) override {
@@ -39,7 +39,7 @@ class InterruptedOs final : public host::OddOs {
   }
 };
 
-// The simulated WMI, but it does not know of disk 1 before a rescan.
+// The simulated WMI without disk 1 before the first rescan.
 class ForgetfulSession final : public machine::simulated::wmi::SimulatedSession {
  public:
   using SimulatedSession::SimulatedSession;

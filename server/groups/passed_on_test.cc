@@ -1,4 +1,4 @@
-// Tests what handlers make of sizes, formats and credentials before the host gets them.
+// Tests how handlers convert sizes, formats and credentials for the host.
 #include <cstdint>
 #include <string>
 

@@ -38,7 +38,7 @@ absl::StatusOr<ConfinedPath> ParseConfinedPath(const std::shared_ptr<const PathR
 absl::StatusOr<ConfinedPath> ParseConfinedPathLeniently(
     const std::shared_ptr<const PathRoots>& roots, absl::string_view field,
     absl::string_view text) {
-  // The drive matters only when `text` has none.
+  // The root's drive matters only if `text` has none.
   for (const WindowsPath& root : roots->roots()) {
     absl::StatusOr<WindowsPath> path = WindowsPath::ParseLenient(field, text, root.drive());
     if (path.ok() && roots->Contains(*path)) return ConfinedPath{*std::move(path), roots};

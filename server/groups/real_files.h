@@ -1,5 +1,5 @@
-// Real directories under the Windows host, for tests on Windows. Wine can make no links, so those
-// are kept beside the directories that stand for them; everything else is the file system's own.
+// Real directories under the Windows host, for tests on Windows. Wine cannot create links, so links
+// are recorded beside placeholder directories; all else is the file system's own.
 #pragma once
 
 #include <memory>
@@ -15,21 +15,21 @@ class RealFiles {
  public:
   virtual ~RealFiles() = default;
 
-  // Files are real ones, with links; all else is `rest`. Must not outlive this.
+  // Returns an Os with real files and links; `rest` is all else. Must not outlive this object.
   virtual std::unique_ptr<machine::Os> NewOs(std::unique_ptr<machine::Os> rest) = 0;
 
-  // Actions of an attacker or an administrator. They make missing parent directories.
+  // Act as an attacker or an administrator. Create missing parent directories.
   virtual absl::Status MakeLink(const std::string& path, const std::string& target) = 0;
   virtual absl::Status WriteFile(const std::string& path, uint64_t size_bytes) = 0;
 
-  // Every entry of the tests' part of C:, a line each, but those below the kubelet's directory.
+  // Lists the entries of the tests' part of C: outside the kubelet's directory, one a line.
   virtual std::string ListOutside() = 0;
 };
 
-// With an empty kubelet's directory on C:. Null unless HaveRealFiles().
+// Creates an empty kubelet's directory on C:. Returns null unless HaveRealFiles().
 std::unique_ptr<RealFiles> NewRealFiles();
 
-// True if there is a C:.
+// Returns true if there is a C:.
 bool HaveRealFiles();
 
 }  // namespace csi_proxy::groups

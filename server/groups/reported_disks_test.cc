@@ -1,5 +1,5 @@
-// Nodes on which operators met faults of CSI drivers for Windows, as scenarios under names that say
-// the situation. Each report's thread is cited.
+// Nodes on which operators met faults of CSI drivers for Windows, as scenarios named after the
+// situation. Each cites its report.
 #include <string>
 #include <vector>
 
@@ -40,7 +40,7 @@ constexpr char kWindows[] = R"(
 constexpr char kVolume[] = R"(\\?\Volume{11111111-0000-4000-8000-000000000001}\)";
 constexpr char kOther[] = R"(\\?\Volume{11111111-0000-4000-8000-000000000002}\)";
 
-// A node with Windows' disk and what a report adds.
+// A node with Windows' disk and the disks of a report.
 class Reported : public StageTest {
  public:
   explicit Reported(absl::string_view more) : StageTest(absl::StrCat(kWindows, more)) {}
@@ -77,14 +77,14 @@ class Reported : public StageTest {
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-// One of the volumes that disk 1 of a report has.
+// Returns one volume of a report's disk 1.
 std::string DataVolume(absl::string_view id, absl::string_view more) {
   return absl::StrCat("volume { id: '\\\\\\\\?\\\\Volume{11111111-0000-4000-8000-00000000000", id,
                       "}\\\\' file_system: 'NTFS' ", more, " }");
 }
 
-// github.com/kubernetes-sigs/alibaba-cloud-csi-driver/issues/795: a volume made of the snapshot of
-// another machine's Windows disk, whose first partition holds no data.
+// github.com/kubernetes-sigs/alibaba-cloud-csi-driver/issues/795: a snapshot of another machine's
+// Windows disk, whose first partition holds no data.
 TEST(ReportedDisksTest, BootPartitionBeforeData) {
   for (const std::string& style :
        {absl::StrCat("MBR partition { size_bytes: 524288000 active: true ", DataVolume("2", "")),
@@ -115,7 +115,7 @@ TEST(ReportedDisksTest, UsedDiskComesBackOffline) {
 }
 
 // github.com/kubernetes/kubernetes/issues/121937: the staging folder is the mount of a volume that
-// is gone, and the disk of that name has another volume by now.
+// is gone, and the disk of that name now has another volume.
 TEST(ReportedDisksTest, FolderOfAReplacedDisk) {
   Reported node(absl::StrCat(
       "disk { number: 1 size_bytes: 10737418240 style: GPT partition { size_bytes: 5000000000 ",
@@ -180,11 +180,10 @@ struct Growth {
   const char* warning;  // empty: none
 };
 
-// Growth is no condition of staging:
-// learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize has the file systems;
-// github.com/MicrosoftDocs/azure-docs/issues/101839 and 70029 an MBR beyond 2 TiB and a recovery
-// partition behind the data; diskpart's `extend filesystem` the file system that is smaller than
-// its partition.
+// A volume that cannot grow is staged. File systems:
+// learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize; MBR beyond 2 TiB and
+// a recovery partition behind the data: github.com/MicrosoftDocs/azure-docs/issues/101839 and
+// 70029; a file system smaller than its partition: diskpart's `extend filesystem`.
 TEST(ReportedDisksTest, VolumesThatCannotGrowAreStaged) {
   const auto smaller = [](absl::string_view file_system) {
     return absl::StrCat(
@@ -245,7 +244,7 @@ TEST(ReportedDisksTest, WhatLiesBehindAVolumeIsNamed) {
   EXPECT_THAT(Text(refused), HasSubstr("partition 2 of disk 1 lies behind the volume's"));
 }
 
-// EC2 shows such layouts.
+// EC2 has such layouts.
 TEST(ReportedDisksTest, ReservedPartitionAt17408) {
   Reported node(
       absl::StrCat("disk { number: 1 size_bytes: 1073741824 style: GPT partition { type: "
@@ -256,7 +255,7 @@ TEST(ReportedDisksTest, ReservedPartitionAt17408) {
 }
 
 // github.com/aws-quickstart/quickstart-microsoft-sql/issues/56: a disk that arrives online gets a
-// letter; with another SAN policy the same disk arrives offline.
+// letter; under another SAN policy it arrives offline.
 TEST(ReportedDisksTest, DiskThatArrivesWithALetter) {
   const auto disk = [](absl::string_view more) {
     return absl::StrCat(
@@ -272,7 +271,7 @@ TEST(ReportedDisksTest, DiskThatArrivesWithALetter) {
     EXPECT_THAT(staged->warnings, ElementsAre(HasSubstr("disk 1 holds E:")));
     EXPECT_TRUE(node.Stage(named).ok());
   }
-  // A number or a place may be another disk's.
+  // A disk number or location may be another disk's.
   Reported node(disk(""));
   const DiskSelector place = {.lun_id = "1", .adapter = "3"};
   for (const DiskSelector& selector : {place, DiskSelector{.number = "1"}}) {
@@ -342,7 +341,7 @@ TEST(ReportedDisksTest, FileHeldOpenAtUnstage) {
               ElementsAre(AllOf(HasSubstr("disk 1 stays online"), HasSubstr("In use (6)"))));
 }
 
-// github.com/balena-io-modules/drivelist/issues/240: the volume is read-only, and not its disk.
+// github.com/balena-io-modules/drivelist/issues/240: the volume is read-only but its disk is not.
 TEST(ReportedDisksTest, ReadOnlyVolume) {
   Reported node(absl::StrCat(
       "disk { number: 1 size_bytes: 10002366464 style: GPT partition { size_bytes: 10000269312 ",

@@ -1,4 +1,4 @@
-// Tests how far a volume grows, and what becomes of growth that Windows refuses.
+// Tests how far a volume grows, and the result of growth that Windows refuses.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/groups/strict_disk_testing.h"
@@ -17,7 +17,7 @@ TEST_F(ResizeTest, AResizeToTheMaximumTakesWindowsMaximum) {
   EXPECT_TRUE(resized.ok()) << resized;
   const uint64_t largest = Size(volume);
   EXPECT_EQ(largest, before + 10 * kGiB - 8 * kMiB);
-  // There is no more, however often it is asked for.
+  // No more room remains, even for a repeated call.
   EXPECT_TRUE(Resize(volume, 0).ok());
   EXPECT_EQ(Size(volume), largest);
 }
@@ -30,14 +30,14 @@ TEST_F(ResizeTest, AResizeToASizeIsToThatSizeOrFails) {
   const absl::Status refused = Resize(volume, before + 10 * kGiB - kMiB);
   EXPECT_TRUE(absl::StrContains(refused.message(), "(4097)")) << refused;
   EXPECT_EQ(Size(volume), before);
-  // One that the provider refuses because it does not know of the growth yet.
+  // The provider refuses a size because it has not noticed the growth yet.
   Inject("wmi.Invoke/MSFT_Partition.Resize", 4097);
   const absl::Status resized = Resize(volume, before + kGiB);
   EXPECT_TRUE(resized.ok()) << resized;
   EXPECT_EQ(Size(volume), before + kGiB);
 }
 
-// GetSupportedSize fails where the service is disabled that optimises drives, and is not needed.
+// GetSupportedSize fails if the service that optimises drives is disabled, and is not needed.
 TEST_F(ResizeTest, AResizeEndsWhereTheNextPartitionBegins) {
   const std::vector<std::string> volumes = TwoVolumes();
   Inject("wmi.Invoke/MSFT_Partition.GetSupportedSize", 2, 0);
@@ -69,7 +69,7 @@ TEST_F(ResizeTest, GrowthBelowAHundredMebibytesNeverFails) {
   EXPECT_TRUE(Resize(volume, full + 99 * kMiB).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Resize(volume, full + 100 * kMiB)));
   EXPECT_EQ(Size(volume), full);
-  // Windows refuses, or does not answer.
+  // Windows refuses or does not answer.
   ASSERT_TRUE(node_->GrowDisk(1, 10 * kGiB + 50 * kMiB).ok());
   for (const uint32_t code : {2, 4097, 4099, 40003, 42008, 42009}) {
     for (const uint64_t asked : {uint64_t{0}, full + 20 * kMiB, full + 99 * kMiB}) {
@@ -83,7 +83,7 @@ TEST_F(ResizeTest, GrowthBelowAHundredMebibytesNeverFails) {
   }
   Inject("wmi.Query/MSFT_Partition", 0x80041001, 1);
   EXPECT_TRUE(Resize(volume, full + 20 * kMiB).ok());
-  // It can.
+  // The provider now supports the size.
   EXPECT_TRUE(Resize(volume, full + 20 * kMiB).ok());
   EXPECT_EQ(Size(volume), full + 20 * kMiB);
   EXPECT_TRUE(Resize(volume, 0).ok());

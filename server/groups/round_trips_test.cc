@@ -1,4 +1,4 @@
-// Counts how often each rpc asks WMI, where every question takes milliseconds.
+// Counts the WMI queries of each rpc, because each takes milliseconds.
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -27,10 +27,10 @@ TEST_F(RoundTripsTest, AreFew) {
   std::string volume;
   struct Row {
     const char* rpc;
-    // The most round trips allowed.
+    // The most round trips that are allowed.
     int64_t target;
-    // The round trips of csi-proxy v1.3.0, counted in its pkg/os and pkg/cim, each on its own
-    // connection; for a disk with two partitions.
+    // The round trips of csi-proxy v1.3.0 for a disk with two partitions, counted in its pkg/os and
+    // pkg/cim, one connection each.
     int go;
     std::function<absl::Status()> call;
   };
@@ -108,7 +108,7 @@ TEST_F(RoundTripsTest, AreFew) {
        }},
       {"RemoveSmbGlobalMapping", 2, 2,
        [&] { return smb_->RemoveSmbGlobalMapping(context_, {.remote_path = share}).status(); }},
-      // No release has the next two; a driver of the smb group makes the calls above instead.
+      // No release has these two rpcs; drivers of the smb group make the calls above instead.
       {"StageShare", 2, 2,
        [&] {
          return storage_
@@ -131,7 +131,7 @@ TEST_F(RoundTripsTest, AreFew) {
   std::printf("%-34s %5s %7s %10s\n", "rpc", "here", "at most", "Go v1.3.0");
   for (const Row& row : rows) {
     if (absl::StrContains(row.rpc, "ResizeVolume")) {
-      // So that there is room to grow.
+      // Leave room to grow.
       ASSERT_TRUE(node_->GrowDisk(1, static_cast<uint64_t>(row.go) * 4 << 30).ok());
       ASSERT_TRUE(disk_->Rescan(context_, {}).ok());
     }

@@ -1,4 +1,4 @@
-// Every rpc of the services, called once on a node where each succeeds.
+// Calls every rpc of the services once, on a node where each succeeds.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct NoAudit final : AuditLog {
   void Record(const AuditRecord&) override {}
 };
 
-// The services of a node that is as PreparedNode().
+// The services of a PreparedNode().
 struct Node {
   explicit Node(const machine::simulated::NodeState& state)
       : machine(*Machine::Create(state)),
@@ -32,7 +32,7 @@ struct Node {
     AddFaults(machine.get(), *services);
   }
 
-  // The lines that the host logs.
+  // The host's log lines.
   std::vector<std::string> warnings;
   std::unique_ptr<Machine> machine;
   std::unique_ptr<host::Host> host;

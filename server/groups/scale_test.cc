@@ -1,5 +1,5 @@
-// Counts the calls of Windows as the node grows: a look-up makes the same number on any node, a
-// listing a fixed number for each disk. Counted, not timed.
+// Counts calls of Windows as the node grows, not time: a look-up makes the same number on any node,
+// a listing a fixed number per disk.
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -21,7 +21,7 @@ std::string VolumeOf(int n) {
 }
 std::string ShareOf(int n) { return absl::StrCat(R"(\\files\share)", n); }
 
-// C: and disks 1 to `size`, each with a volume that is mounted and linked to, and mappings.
+// C: and disks 1 to `size`, each with a mounted and linked volume, and mappings.
 std::string Scenario(int size) {
   const auto quoted = [](const std::string& text) {
     return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}}), "\"");
@@ -155,7 +155,7 @@ TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
   enum Cost { kFlat, kLinear };
   struct Row {
     const char* rpc;
-    // Those that look for the volumes of a disk ask every volume of the node where it lies.
+    // Calls that search the volumes of a disk ask every volume of the node for its location.
     Cost win32, wmi_objects;
     absl::Status (ScaledNode::*call)();
   };
@@ -188,7 +188,7 @@ TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
       {"WriteVolumeCache", kFlat, kFlat, &ScaledNode::WriteCache},
       {"NewSmbGlobalMapping of a mapped share", kFlat, kFlat, &ScaledNode::MapAgain},
       {"NewSmbGlobalMapping", kFlat, kFlat, &ScaledNode::MapNew},
-      // It tells of the links that led to the share, and so looks at all.
+      // It logs the links to the share, so it reads all links.
       {"RemoveSmbGlobalMapping", kLinear, kFlat, &ScaledNode::Unmap},
   };
   std::printf("%-38s %20s %20s %20s\n", "on 10 and on 100 disks", "Win32 calls", "WMI calls",
@@ -214,13 +214,13 @@ TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
   }
 }
 
-// A disk that comes online waits for its volumes, which costs one look at the node's volumes each.
+// A disk that comes online waits for its volumes with one listing of the node's volumes each.
 TEST(ScaleTest, ADiskThatComesOnlineLooksOnceForItsVolumes) {
   for (const int size : {10, 100}) {
     ScaledNode node(size);
     ASSERT_TRUE(node.SetState(false).ok());
     const CallCounts counts = node.CountsOf(&ScaledNode::Online, "SetDiskState");
-    // Each volume is asked where it lies, and three more questions or so go to the disk.
+    // One query per volume for its location, and a few to the disk.
     EXPECT_LE(counts.win32_calls, size + 12);
     EXPECT_LE(counts.wmi_calls, 2);
   }

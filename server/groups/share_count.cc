@@ -34,7 +34,7 @@ ShareCount::~ShareCount() {
 std::optional<ShareCounts> ShareCount::Get() {
   const std::lock_guard<Mutex> lock(mutex_);
   if (!counting_ && absl::Now() >= due_) {
-    // It has done its work.
+    // The thread of the last count has ended.
     if (thread_.joinable()) thread_.join();
     absl::StatusOr<std::thread> thread = StartThread([this] { Run(); });
     counting_ = thread.ok();

@@ -1,4 +1,4 @@
-// Counts the node's SMB mappings and the links that lead to them, for metrics.
+// Counts the node's SMB mappings and the links to them, for metrics.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@
 namespace csi_proxy::groups {
 
 struct ShareCounts {
-  // Mappings to which a link leads, to which none does, and of which it is not known because not
-  // all directories could be looked at.
+  // Mappings with a link, without one, and those for which this is unknown because some directories
+  // could not be read.
   size_t linked = 0;
   size_t unlinked = 0;
   size_t unknown = 0;
@@ -30,26 +30,26 @@ struct ShareCounts {
 
 ShareCounts CountShares(const storage::ListSmbMappingsResponse& response);
 
-// Counts on a thread of its own and hands out the last counts: a count asks WMI and walks the
-// working directories, and whoever scrapes metrics does not wait for either. Thread-safe.
+// Counts on its own thread and returns the last counts, because a count queries WMI and walks the
+// working directories, and a metrics scrape must not wait for either. Thread-safe.
 class ShareCount {
  public:
-  // No count begins sooner after another, nor before this many times the time that the other took:
-  // a pod can make the walk slow.
+  // The least time between the starts of two counts; also kRest times the duration of the last one,
+  // because a pod can make the walk slow.
   static constexpr absl::Duration kEvery = absl::Minutes(1);
   static constexpr int kRest = 20;
-  // Each is given up then.
+  // The time limit of a count.
   static constexpr absl::Duration kLongest = absl::Seconds(20);
 
   using List =
       std::function<absl::StatusOr<storage::ListSmbMappingsResponse>(const CallContext& context)>;
   explicit ShareCount(List list, absl::Duration every = kEvery)
       : list_(std::move(list)), every_(every) {}
-  // Gives up a count that is under way.
+  // Cancels a running count.
   ~ShareCount();
 
-  // The last counts; nothing before the first and after one that failed. Begins a count that is
-  // due.
+  // Returns the last counts; nothing before the first and after a failed one. Starts a count that
+  // is due.
   std::optional<ShareCounts> Get();
 
  private:

@@ -19,7 +19,7 @@ const ListSmbMappingsResponse kListed = {
                  {R"(\\h\b)", "OK", {R"(C:\k\3)"}},
                  {R"(\\h\c)", "OK", {}}}};
 
-// Asks until the counts are these.
+// Polls until the counts are `expected`.
 bool Becomes(ShareCount& count, const std::optional<ShareCounts>& expected) {
   const absl::Time end = absl::Now() + absl::Seconds(60);
   while (absl::Now() < end) {
@@ -37,7 +37,7 @@ TEST(CountSharesTest, WithoutAllDirectoriesNoMappingIsKnownToHaveNoLink) {
   EXPECT_EQ(CountShares({}), ShareCounts());
 }
 
-// A dead server, or a WMI that hangs, keeps nobody from the other metrics.
+// A dead server or a hanging WMI must not delay the other metrics.
 TEST(ShareCountTest, NobodyWaitsForACountAndAStopEndsIt) {
   std::atomic<int> begun = 0, given_up = 0;
   {
@@ -84,8 +84,7 @@ TEST(ShareCountTest, CountsNoMoreOftenThanEveryMinute) {
   EXPECT_EQ(begun, 1);
 }
 
-// A tree that takes long to walk, as a pod may have made it, takes no more than a twentieth of a
-// processor.
+// A tree that takes long to walk, as a pod may make it, uses at most a twentieth of a processor.
 TEST(ShareCountTest, RestsLongerThanItWorks) {
   std::atomic<int> begun = 0;
   ShareCount count(

@@ -1,4 +1,4 @@
-// Sizes as the API has them.
+// Converts sizes for the API.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace csi_proxy::groups {
 
-// INTERNAL, naming `what`, for a size that no disk and no file system can have.
+// Returns INTERNAL, naming `what`, for a size that no disk or file system can have.
 inline absl::StatusOr<int64_t> SignedBytes(absl::string_view what, uint64_t bytes) {
   if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     return absl::InternalError(absl::StrCat(what, ": ", bytes, " bytes, which cannot be"));

@@ -1,5 +1,5 @@
-// Disks and volumes on a machine that is as strict as Windows: disks that come offline, volumes
-// that arrive late, disks that are pulled, a provider whose cache is out of date.
+// Disks and volumes on a machine as strict as Windows: disks that come offline, volumes that arrive
+// late, disks that are pulled, a provider whose cache is out of date.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -8,9 +8,9 @@
 namespace csi_proxy::groups {
 namespace {
 
-// After an unstage, which took it offline, drivers stage again: PartitionDisk first.
-// Nothing is added to it, and no volume is waited for, as none will come.
-// Drivers index the list of volumes next, without a look at its length.
+// Drivers stage again, beginning with PartitionDisk, after an unstage that took the disk offline.
+// The call must add nothing and wait for no volume, as none will arrive. Drivers index the list of
+// volumes next without a check of its length.
 TEST_F(StrictDiskTest, PartitionDiskOfADiskThatBringsNoVolumeIsRefused) {
   for (const auto type :
        {machine::simulated::PartitionType::kLinux, machine::simulated::PartitionType::kEfiSystem}) {
@@ -47,7 +47,7 @@ TEST_F(StrictDiskTest, PartitionDiskOfAnOfflineDiskWithItsPartitionBringsItsVolu
     EXPECT_EQ(Volumes(1), std::vector<std::string>{volume});
     EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = volume})->formatted);
   }
-  // A second path to a disk stays offline, and so do disks that fail.
+  // A second path to a disk stays offline, and so does a failing disk.
   for (const uint16_t reason : {2, 5, 6}) {
     ASSERT_TRUE(SetOnline(1, false).ok());
     Change([&](NodeState& state) { state.disks[1].facts.offline_reason = reason; });
@@ -96,7 +96,7 @@ TEST_F(StrictDiskTest, TheVolumesOfADiskAreThereWhenItIsOnline) {
 TEST_F(StrictDiskTest, AllVolumesOfADiskAreAwaited) {
   const std::vector<std::string> volumes = TwoVolumes();
   ASSERT_TRUE(SetOnline(9, false).ok());
-  // This one comes later than the other: automount leaves it alone.
+  // This volume arrives after the other: automount ignores it.
   Change([](NodeState& state) { state.disks.back().partitions[1].awaits_online = true; });
   ASSERT_TRUE(SetOnline(9, true).ok());
   EXPECT_EQ(Volumes(9), volumes);
@@ -135,7 +135,7 @@ TEST_F(StrictDiskTest, ADiskIsWritableBeforeItsVolumesCanBeMounted) {
   ASSERT_TRUE(Mount(volume, Below("m")).ok());
   ASSERT_TRUE(SetOnline(1, false).ok());
   Change([](NodeState& state) { state.disks[1].read_only = true; });
-  // The file system is not even asked.
+  // The file system is never flushed.
   Inject("win32.Flush", 5, 0);
   ASSERT_TRUE(SetOnline(1, true).ok());
   EXPECT_FALSE(DiskNow(1).read_only);
@@ -151,7 +151,7 @@ TEST_F(StrictDiskTest, AVolumeThatWasMountedReadOnlyIsMountedAnew) {
   Behave([](Behaviour& behaviour) { behaviour.online_makes_read_only = true; });
   ASSERT_TRUE(SetOnline(1, true).ok());
   EXPECT_TRUE(WriteAt(Below("m")).ok());
-  // And after a call that ended when the disk was online and not writable yet.
+  // A call that ended between online and writable leaves such a disk.
   Change([](NodeState& state) {
     state.disks[1].read_only = true;
     state.disks[1].partitions[1].mounted_read_only = true;
@@ -162,7 +162,7 @@ TEST_F(StrictDiskTest, AVolumeThatWasMountedReadOnlyIsMountedAnew) {
 }
 
 TEST_F(StrictDiskTest, AMountWhoseDiskWasPulledIsUnmounted) {
-  // The mount manager may know the volume still, or not.
+  // The mount manager may have forgotten the volume, or not.
   for (const uint32_t error : {0, 2, 1117}) {
     for (const bool share : {false, true}) {
       node_->Reset();
@@ -184,7 +184,7 @@ TEST_F(StrictDiskTest, AMountWhoseDiskWasPulledIsUnmounted) {
   }
 }
 
-// The volume is still listed, but what it lay on answers no more.
+// The volume is still listed, but its disk answers no more.
 TEST_F(StrictDiskTest, AMountWhoseDiskIsGoingIsUnmounted) {
   for (const uint32_t error : {21, 55, 433, 1167}) {
     node_->Reset();
@@ -210,7 +210,7 @@ TEST_F(StrictDiskTest, AMountEndsThoughTheMountManagerRefuses) {
   EXPECT_FALSE(filesystem_->IsSymlink(context_, {.path = Below("m")})->is_symlink);
 }
 
-// The machine refuses either form where the other belongs.
+// The machine refuses each form where the other is required.
 TEST_F(StrictDiskTest, MountPointsAreNamedPlainlyAsLongAsTheyCanBe) {
   const std::string volume = Volume(1);
   const std::string prefix = Below("");
@@ -247,7 +247,7 @@ TEST_F(StrictDiskTest, AProviderWhoseCacheIsOutOfDateIsAskedAgainOnce) {
   };
   for (const uint32_t code : {40003, 40006}) {
     for (const auto& row : rows) {
-      // Disk 2 raw again, for the first rows.
+      // Disk 2 is raw again for the first rows.
       Change([](NodeState& state) {
         state.disks[2].style = machine::simulated::PartitionStyle::kRaw;
         state.disks[2].partitions.clear();
@@ -288,7 +288,7 @@ TEST_F(StrictDiskTest, ADiskWithoutANumberIsToldToTheLogOnce) {
   Remake();
 }
 
-// As an NVMe disk of Azure.
+// Azure's NVMe disks are like this.
 TEST_F(StrictDiskTest, ADiskWithoutALunKeepsItsPlace) {
   Change([](NodeState& state) {
     state.disks[1].location = "PCI Slot 2 : Bus 1 : Device 0 : Function 0 : Adapter 4 : Port 7";

@@ -54,10 +54,10 @@ class StrictDiskTest : public HandlerTest {
     EXPECT_TRUE(stats.ok()) << stats.status();
     return stats.ok() ? static_cast<uint64_t>(stats->total_bytes) : 0;
   }
-  // OK if the volume mounted at a path takes writes.
+  // Returns OK if the volume mounted at a path takes writes.
   absl::Status WriteAt(const std::string& path) { return Mkdir(absl::StrCat(path, "\\written")); }
 
-  // Lets the machine fail at a call with this error.
+  // Lets the machine fail with this error at `times` calls.
   void Inject(const std::string& operation, uint32_t error, uint32_t times = 1) {
     machine::simulated::FaultRule rule;
     rule.operation = operation;
@@ -67,7 +67,7 @@ class StrictDiskTest : public HandlerTest {
     ASSERT_TRUE(node_->InjectFault(rule).ok()) << operation;
   }
 
-  // A disk, 9, of `size` with two formatted volumes of 1 GiB: at 17 MiB and at 3 GiB.
+  // Attaches disk 9 of `size` with two formatted volumes of 1 GiB, at 17 MiB and at 3 GiB.
   std::vector<std::string> TwoVolumes(uint64_t size = 8 * kGiB) {
     machine::simulated::Disk disk;
     disk.size_bytes = size;

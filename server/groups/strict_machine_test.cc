@@ -1,4 +1,4 @@
-// Tests the rules over a machine that is as strict as Windows, or stricter.
+// Tests the rules over a machine that is at least as strict as Windows.
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "server/groups/testing.h"
@@ -69,7 +69,7 @@ TEST_F(StrictMachineTest, APartitionIsMadeWhateverTheOutParametersSay) {
     const auto volumes = volume_->ListVolumesOnDisk(context_, {.disk_number = 1});
     ASSERT_EQ(volumes->volume_ids.size(), 1u);
     EXPECT_TRUE(Format(context_, volumes->volume_ids[0]).ok());
-    // A refusal is told, without the words that did not come.
+    // The refusal is reported without the missing words.
     const absl::Status refused = host_->disk().InitializeGpt(context_, 1);
     EXPECT_TRUE(absl::StrContains(refused.message(), "41001")) << refused;
   }
@@ -143,7 +143,7 @@ TEST_F(StrictMachineTest, AJunctionLetsNobodyOut) {
   EXPECT_TRUE(there);
 }
 
-// The mount calls of Windows, which open the directory that the rules hold: either way they may.
+// Windows' mount calls open the directory that the rules hold. They may allow that or not.
 TEST_F(StrictMachineTest, MountsThoughTheDirectoryIsHeld) {
   for (const bool share : {false, true}) {
     node_->Reset();
@@ -203,7 +203,7 @@ TEST_F(StrictMachineTest, AnEntryThatAPodHoldsIsNotRemoved) {
   EXPECT_TRUE(Rmdir(Below("pod"), true).ok());
 }
 
-// Deleted, but somebody still has it open: for drivers it is not there.
+// The entry is deleted but still open elsewhere: for drivers it is absent.
 TEST_F(StrictMachineTest, AnEntryBeingDeletedIsAbsent) {
   Behave([](Behaviour& behaviour) { behaviour.plain_deletion = true; });
   ASSERT_TRUE(Mkdir(Below("d\\e")).ok());

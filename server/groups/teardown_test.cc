@@ -1,5 +1,5 @@
-// Teardown always ends: whichever call of the machine fails for good, nothing is mounted or linked
-// at the target after three repeats, and nothing of others has changed.
+// Teardown always ends: whichever call of the machine always fails, nothing is mounted or linked at
+// the target after three repeats, and no other object has changed.
 #include <functional>
 #include <set>
 #include <string>
@@ -26,7 +26,7 @@ constexpr char kMounted[] = "var\\lib\\kubelet\\mounted";
 constexpr char kLinked[] = "var\\lib\\kubelet\\share";
 constexpr uint32_t kDisk = 2;
 
-// An answer's account of what was not done.
+// An answer's list of steps that were not done.
 using Warnings = std::vector<std::string>;
 
 struct Teardown {
@@ -94,7 +94,7 @@ bool IsThere(NodeState state, const std::string& target) {
          (tree.at(*entry).mounted.has_value() || tree.at(*entry).kind == Tree::Kind::kLink);
 }
 
-// The node without what the teardown of `target` may change.
+// Returns the node without the parts that the teardown of `target` may change.
 std::string Others(NodeState state, const std::string& target) {
   state.faults.clear();
   Tree& tree = SystemTree(state);
@@ -113,7 +113,7 @@ std::string Others(NodeState state, const std::string& target) {
   return StateToProto(state).DebugString();
 }
 
-// Calls without which the entry at a target can be neither seen nor removed, whatever else works.
+// Calls without which the entry at a target can be neither seen nor removed.
 const std::set<std::string> kOfTheEntry = {"win32.Open", "win32.OpenBelow", "win32.GetAttributes",
                                            "win32.ReadReparsePoint", "win32.Delete"};
 
@@ -164,7 +164,7 @@ TEST(TeardownTest, EndsWhicheverCallOfTheMachineFailsForGood) {
         if (kOfTheEntry.contains(operation)) continue;
         EXPECT_FALSE(IsThere(after, teardown.target)) << answer.status();
         ++faults;
-        // 2 and its like: the volume is gone.
+        // 2 and similar errors: the volume is gone.
         if (operation != "win32.Flush" || teardown.target == std::string(kLinked)) continue;
         EXPECT_TRUE(answer.ok()) << answer.status();
         EXPECT_THAT(node.warnings, Contains(HasSubstr("was not flushed")));
@@ -177,7 +177,7 @@ TEST(TeardownTest, EndsWhicheverCallOfTheMachineFailsForGood) {
   EXPECT_GT(faults, 1000);
 }
 
-// WMI that never answers leaves time to remove the mount.
+// A WMI that never answers leaves time to remove the mount.
 TEST(TeardownTest, EndsWhenWmiHangs) {
   Node node(Prepared());
   FaultRule rule;

@@ -16,10 +16,10 @@
 
 namespace csi_proxy::groups {
 
-// The place of a test's files.
+// Where a test's files are.
 enum class Files {
   kSimulated,
-  // Real ones; see RealFiles. All else is simulated.
+  // Real files; see RealFiles. All else is simulated.
   kReal,
 };
 
@@ -27,14 +27,14 @@ inline std::string FilesName(const testing::TestParamInfo<Files>& info) {
   return info.param == Files::kReal ? "RealFiles" : "SimulatedFiles";
 }
 
-// With real files where there are any.
+// Includes real files where there are any.
 inline auto AllFiles() {
   std::vector<Files> all = {Files::kSimulated};
   if (HaveRealFiles()) all.push_back(Files::kReal);
   return testing::ValuesIn(all);
 }
 
-// The default scenario, or another one, and handlers confined to the kubelet's directory.
+// Handlers confined to the kubelet's directory, over the default scenario or another one.
 class HandlerTest : public testing::Test {
  protected:
   explicit HandlerTest(Files files = Files::kSimulated,
@@ -57,7 +57,7 @@ class HandlerTest : public testing::Test {
     Remake();
   }
 
-  // Makes the handlers anew, as a restart of the service does, after a change of `deps_`.
+  // Creates the handlers again after a change of `deps_`, as a restart of the service does.
   void Remake() {
     deps_.shares = std::make_shared<smb::KnownShares>(
         [this](absl::string_view line) { share_lines_.emplace_back(line); });
@@ -70,7 +70,7 @@ class HandlerTest : public testing::Test {
     volume_ = volume::NewVolumeService(deps_);
   }
 
-  // `a\b` below the working directory.
+  // Returns `rest` below the working directory.
   static std::string Below(const std::string& rest) { return R"(C:\var\lib\kubelet\)" + rest; }
 
   absl::Status Mkdir(const std::string& path) {
@@ -89,7 +89,7 @@ class HandlerTest : public testing::Test {
         .status();
   }
 
-  // The volume of a disk, partitioned and, when `format` says so, formatted.
+  // Partitions a disk, formats its volume if `format` is set, and returns the volume.
   std::string Volume(uint32_t disk_number, bool format = true) {
     EXPECT_TRUE(disk_->PartitionDisk(context_, {.disk_number = disk_number}).ok());
     const auto volumes = volume_->ListVolumesOnDisk(context_, {.disk_number = disk_number});
@@ -101,7 +101,7 @@ class HandlerTest : public testing::Test {
     return volumes->volume_ids[0];
   }
 
-  // Put entries of others on the node, for calls to meet.
+  // Add entries of others to the node.
   absl::Status PlantLink(const std::string& path, const std::string& target) {
     return real_files_ != nullptr ? real_files_->MakeLink(path, target)
                                   : node_->MakeLink(path, target);
@@ -111,7 +111,7 @@ class HandlerTest : public testing::Test {
                                   : node_->WriteFile(path, size_bytes, false);
   }
 
-  // Lets the machine fail at a call, as `win32.Flush`, with an error; always when `times` is 0.
+  // Lets the machine fail at a call, as `win32.Flush`, with an error; always if `times` is 0.
   void Fail(const std::string& call, uint32_t times = 1, uint32_t error = 5) {
     machine::simulated::FaultRule rule;
     rule.operation = call;
@@ -122,9 +122,9 @@ class HandlerTest : public testing::Test {
   }
 
   const CallContext context_{};
-  // The host's warnings. Not for tests with concurrent calls.
+  // The host's warnings. REQUIRES: no concurrent calls.
   std::vector<std::string> warnings_;
-  // The log's lines about mappings; likewise.
+  // Log lines about mappings. REQUIRES: no concurrent calls.
   std::vector<std::string> share_lines_;
   std::unique_ptr<machine::simulated::Machine> node_;
   std::unique_ptr<RealFiles> real_files_;

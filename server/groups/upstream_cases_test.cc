@@ -1,5 +1,5 @@
-// The cases that the Go release's own tests check, in our words: integrationtests/ and the unit
-// tests below pkg/ of github.com/kubernetes-csi/csi-proxy. Here are all groups but disk and volume.
+// The cases of the Go release's own tests, in our words: integrationtests/ and the unit tests below
+// pkg/ of github.com/kubernetes-csi/csi-proxy, for all groups but disk and volume.
 #include <string>
 #include <vector>
 
@@ -21,7 +21,7 @@ class UpstreamFilesystemCases : public HandlerTest {
   }
 };
 
-// `filesystem_test.go`: what a driver does with a volume's directories.
+// `filesystem_test.go`: a driver's sequence of calls on a volume's directories.
 TEST_F(UpstreamFilesystemCases, DirectoriesAndALinkBetweenThemComeAndGo) {
   const std::string staged = Below(R"(plugins\testplugin-1\stage\deep)");
   const std::string published = Below(R"(pods\1234\volumes)");
@@ -151,8 +151,8 @@ TEST_F(UpstreamSmbCases, TheShareIsTheRootOfThePath) {
   }
 }
 
-// `getRootMappingPath` does not count the backslashes before the host; NetApp Trident removes the
-// mapping of a path with one.
+// `getRootMappingPath` accepts any number of backslashes before the host; NetApp Trident removes a
+// mapping by a path with one.
 TEST_F(UpstreamSmbCases, AMappingIsRemovedByAPathWithOneBackslash) {
   ASSERT_TRUE(Map(R"(\\fileserver.example\data)").ok());
   ASSERT_TRUE(
@@ -167,7 +167,7 @@ TEST_F(UpstreamSmbCases, AMappingIsRemovedByAPathWithOneBackslash) {
 
 class UpstreamSystemCases : public HandlerTest {
  protected:
-  // Adds a service that runs and stops at once.
+  // Adds a service that starts and stops at once.
   void AddService(const std::string& name, const std::vector<std::string>& depends_on,
                   host::ServiceState state = host::ServiceState::kRunning) {
     machine::simulated::Service service;
@@ -213,7 +213,7 @@ TEST_F(UpstreamSystemCases, DependentsStopFirstAndStoppedOnesAreLeftAlone) {
   EXPECT_EQ(*order, (std::vector<std::string>{"C", "B"}));
   EXPECT_FALSE(system_->StopService(context_, {.name = "A"}).ok());
   EXPECT_EQ(StatusOf("C"), system::ServiceStatus::kRunning);
-  // A stop of the idle one would fail.
+  // A stop of the stopped service would fail.
   machine::simulated::FaultRule rule;
   rule.operation = "win32.StopService";
   rule.resource = "Idle";
@@ -240,7 +240,7 @@ TEST_F(UpstreamSystemCases, AServiceThatDoesNotGetThereIsAnErrorInTime) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
   EXPECT_TRUE(absl::StrContains(late.message(), "still starting")) << late;
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
-  // And one that Windows refuses to start is told at once.
+  // A service that Windows refuses to start fails at once.
   EXPECT_TRUE(
       absl::IsFailedPrecondition(system_->StartService(context_, {.name = "defragsvc"}).status()));
 }
@@ -259,7 +259,7 @@ class UpstreamIscsiCases : public HandlerTest {
     return iscsi_->ConnectTarget(context_, request).status();
   }
   static std::string Iqn(const std::string& name) { return "iqn.2026-01.example.storage:" + name; }
-  // The portals that are listed, as `address:port`.
+  // Returns the listed portals as `address:port`.
   std::vector<std::string> Portals() {
     std::vector<std::string> all;
     const auto listed = iscsi_->ListTargetPortals(context_, {});
@@ -269,7 +269,7 @@ class UpstreamIscsiCases : public HandlerTest {
     }
     return all;
   }
-  // The one disk of a target comes online, is partitioned and goes offline.
+  // Brings the single disk of a target online, partitions it and takes it offline.
   void UseTheOneDiskOf(const std::string& name) {
     const auto disks =
         iscsi_->GetTargetDisks(context_, {.target_portal = portal_, .iqn = Iqn(name)});
@@ -291,7 +291,7 @@ TEST_F(UpstreamIscsiCases, PortalsAreAddedListedAndRemoved) {
   EXPECT_TRUE(Portals().empty());
   ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal_}).ok());
   EXPECT_EQ(Portals(), std::vector<std::string>{"10.0.0.5:3260"});
-  // Two, as `pkg/server/iscsi` has it.
+  // Two targets, as in `pkg/server/iscsi`.
   node_->core()->Change([](NodeState& state) {
     auto second = state.iscsi_portals[0];
     second.portal.address = "10.0.0.6";

@@ -1,5 +1,5 @@
-// The checks of disks and volumes in the Go release's integration tests, written anew: a driver
-// that passed there finds the same here. They ran on a virtual disk of 1 GiB.
+// The disk and volume cases of the Go release's integration tests, rewritten: a driver that passed
+// there gets the same results here. They ran on a virtual disk of 1 GiB.
 #include <algorithm>
 #include <string>
 
@@ -18,7 +18,7 @@ constexpr uint32_t kDisk = 20;
 class UpstreamVolumeCases : public HandlerTest {
  protected:
   UpstreamVolumeCases() {
-    // A new disk, raw and online, and none that answers no question.
+    // Provides a new raw, online disk, and removes the disk that answers no query.
     EXPECT_TRUE(node_->DetachDisk(4).ok());
     machine::simulated::Disk disk;
     disk.size_bytes = kGiB;
@@ -27,7 +27,7 @@ class UpstreamVolumeCases : public HandlerTest {
     EXPECT_TRUE(node_->AttachDisk(disk, kDisk).ok());
   }
 
-  // Less than `expected` by no more than a file system's own needs.
+  // Expects at most `expected`, less only by a file system's own needs.
   static void ExpectAbout(int64_t expected, int64_t actual) {
     EXPECT_GE(actual, expected - 20 * kMiB);
     EXPECT_LE(actual, expected);
@@ -76,7 +76,7 @@ TEST_F(UpstreamVolumeCases, ADiskHasItsSize) {
 }
 
 TEST_F(UpstreamVolumeCases, TheStateOfADiskIsSeenAndSet) {
-  // Taken offline by somebody else.
+  // Another program took the disk offline.
   node_->core()->Change(
       [](machine::simulated::NodeState& state) { state.disks.back().online = false; });
   EXPECT_FALSE(IsOnline());
@@ -90,7 +90,7 @@ TEST_F(UpstreamVolumeCases, AFreshDiskIsPartitioned) {
   EXPECT_TRUE(disk_->PartitionDisk(context_, {.disk_number = kDisk}).ok());
 }
 
-// The order of the test of iSCSI targets.
+// The calls are in the order of the test of iSCSI targets.
 TEST_F(UpstreamVolumeCases, ADiskIsBroughtOnlineThenPartitionedThenTakenOffline) {
   ASSERT_TRUE(SetOnline(false).ok());
   EXPECT_TRUE(SetOnline(true).ok());
@@ -109,14 +109,14 @@ TEST_F(UpstreamVolumeCases, AVolumeIsFormattedMeasuredGrownAndMounted) {
   EXPECT_TRUE(IsFormatted(volume));
   ExpectAbout(kGiB, TotalBytes(volume));
 
-  // The disk is doubled, and no Rescan follows.
+  // The disk's size is doubled without a Rescan.
   ASSERT_TRUE(node_->GrowDisk(kDisk, 2 * kGiB).ok());
   const int64_t half_more = kGiB + kGiB / 2;
   const absl::Status resized =
       volume_->ResizeVolume(context_, {.volume_id = volume, .size_bytes = half_more}).status();
   ASSERT_TRUE(resized.ok()) << resized;
   ExpectAbout(half_more, TotalBytes(volume));
-  // The volume may be resized to the size that it has.
+  // A volume may be resized to its present size.
   EXPECT_TRUE(volume_->ResizeVolume(context_, {.volume_id = volume, .size_bytes = half_more}).ok());
   ExpectAbout(half_more, TotalBytes(volume));
 
@@ -176,7 +176,7 @@ TEST_F(UpstreamVolumeCases, TheTextOfAFailureIsPassedOn) {
   EXPECT_TRUE(absl::StrContains(failed.message(), "Access is denied")) << failed;
 }
 
-// Unlike in the Go release, where the root of a drive is not asked for its link either.
+// The Go release differs: it does not query the link of a drive's root either.
 TEST_F(UpstreamVolumeCases, TheRootOfADriveIsNotToldOf) {
   EXPECT_FALSE(volume_->GetVolumeIDFromTargetPath(context_, {.target_path = "c:\\"}).ok());
 }

@@ -11,16 +11,15 @@
 namespace csi_proxy::disk {
 namespace {
 
-// The times that a call waits for the first volume of a disk and for the others, and the intervals
-// at which it looks.
+// How long, and how often, a call looks for the first volume of a disk and for the others.
 constexpr absl::Duration kVolumeArrival = absl::Seconds(60);
 constexpr absl::Duration kFurtherVolumes = absl::Seconds(10);
 constexpr absl::Duration kAutomount = absl::Milliseconds(500);
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
 // The time for which volumes must not change after the read-only flag of their disk was cleared.
-// Windows may take them away and bring them back then
-// (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631), and nothing tells when it is done.
+// Windows may remove them and bring them back
+// (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631) without reporting when it is done.
 constexpr absl::Duration kSettled = absl::Milliseconds(200);
 
 }  // namespace
@@ -30,7 +29,7 @@ absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContex
   const auto change = host.disk().SetOnline(context, number, true);
   if (!change.ok()) return change.status();
   ABSL_ASSIGN_OR_RETURN(const auto promised, host.disk().CountPromisedVolumes(context, number));
-  // If the disk was online before, a volume that it still lacks will most likely not come.
+  // If the disk was online before, a volume that it still lacks is unlikely to arrive.
   const bool may_all_arrive = change->changed || change->was_online_read_only;
   const size_t wanted = may_all_arrive ? promised : std::min<size_t>(promised, 1);
   const absl::Duration unchanged_for =
@@ -65,7 +64,7 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
       if (last.size() < wanted) RecordFallback(Fallback::kFewerVolumes);
       return absl::OkStatus();
     }
-    // If automount is disabled, a new volume does not arrive by itself. Otherwise it does, so this
+    // Without automount a new volume does not arrive by itself. With automount it does, so this
     // waits a moment first.
     if (!asked && now >= mount_at && !are_enough) {
       asked = true;

@@ -1,4 +1,4 @@
-// Brings disks and their volumes online, for the calls of several groups. Callers hold the disk's
+// Brings disks and their volumes online, for several groups. REQUIRES: the caller holds the disk's
 // lock.
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace csi_proxy::disk {
 
-// Brings a disk online, writable, with the volumes that its partitions promise.
+// Brings a disk online, makes it writable and waits for the volumes of its partitions.
 absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContext& context,
                                               uint32_t number);
 
-// Waits until so many volumes of a disk can be listed: drivers take the first one right after
-// PartitionDisk or SetDiskState, without a check. In the end one is enough. They must have been the
-// same ones for `unchanged_for`. `state` is the word for the disk's present state, for the error.
+// Waits until `wanted` volumes of a disk can be listed and have been the same for `unchanged_for`,
+// because drivers take the first volume right after PartitionDisk or SetDiskState, unchecked. At
+// the end of the wait one volume suffices. `state` names the disk's state in the error.
 absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t number,
                           size_t wanted, absl::string_view state,
                           absl::Duration unchanged_for = absl::ZeroDuration());

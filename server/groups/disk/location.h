@@ -1,4 +1,4 @@
-// The place at which a disk hangs, read from the text that Windows has for it.
+// Parses the location of a disk from Windows' text.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace csi_proxy::disk {
 
-// Reads MSFT_Disk.Location, as
-// `Integrated : Bus 0 : Device 30 : Function 0 : Adapter 0 : Port 1 : Target 2 : LUN 3`: the
-// numbers after Adapter, Bus (or Port where there is no Bus), Target and LUN. A part that is
-// missing or is not a number is empty: most NVMe disks have no LUN. Nothing when all four are.
+// Parses MSFT_Disk.Location, as `Integrated : Bus 0 : Device 30 : Function 0 : Adapter 0 : Port 1 :
+// Target 2 : LUN 3`: the numbers after Adapter, Bus (or Port where there is no Bus), Target and
+// LUN. A part that is missing or not a number is empty: most NVMe disks have no LUN. Returns
+// nothing if all four are.
 std::optional<DiskLocation> ParseLocation(absl::string_view text);
 
 }  // namespace csi_proxy::disk

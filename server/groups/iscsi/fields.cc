@@ -25,7 +25,7 @@ absl::StatusOr<host::IscsiPortal> ReadPortal(absl::string_view address_field,
                                              const std::string& address, uint32_t port) {
   ABSL_RETURN_IF_ERROR(groups::CheckText(address_field, address, kMaxAddress));
   for (const char c : address) {
-    // A DNS name, an IPv4 or an IPv6 address with an optional zone.
+    // Allows a DNS name, an IPv4 address, or an IPv6 address with an optional zone.
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && !absl::StrContains(".-_:%[]", c)) {
       return absl::InvalidArgumentError(
           absl::StrCat(address_field, ": is neither a host name nor an IP address"));

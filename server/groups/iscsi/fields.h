@@ -1,4 +1,4 @@
-// Reads the fields of requests that name portals and targets and how to log in.
+// Parses the fields of requests about portals, targets and credentials.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace csi_proxy::iscsi {
 
-// Each is INVALID_ARGUMENT, naming the field, when it is malformed.
+// Return INVALID_ARGUMENT, naming the field, if it is malformed.
 //
 // Port 0 means 3260.
 absl::StatusOr<host::IscsiPortal> ReadPortal(absl::string_view address_field,
@@ -19,8 +19,8 @@ absl::StatusOr<host::IscsiPortal> ReadPortal(absl::string_view address_field,
                                              const std::string& address, uint32_t port);
 absl::Status CheckIqn(const std::string& iqn);
 absl::Status CheckSecret(absl::string_view field, const std::string& secret);
-// The name and the secret are fields `chap_username` and `chap_secret`; `none` is the field of the
-// mode with its value for no CHAP.
+// Reads `chap_username` and `chap_secret`. `none` names the field of the mode, with its value for
+// no CHAP.
 absl::StatusOr<host::ChapCredentials> ReadChap(absl::string_view none, host::ChapMode mode,
                                                const std::string& username,
                                                const std::string& secret);

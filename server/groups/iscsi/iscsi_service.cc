@@ -68,8 +68,8 @@ class IscsiService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
     ABSL_RETURN_IF_ERROR(CheckIqn(request.iqn));
     ABSL_ASSIGN_OR_RETURN(const auto credentials, ReadCredentials(request));
-    // Not the lock of the target: a portal that does not answer would hold up calls that disconnect
-    // the target.
+    // Does not take the target's lock, because a portal that does not answer would delay calls that
+    // disconnect the target.
     ABSL_ASSIGN_OR_RETURN(const auto lock,
                           groups::LockSession(*deps_.locks, context, request.iqn, portal));
     if (absl::Status s = host().Connect(context, portal, request.iqn, credentials);
@@ -84,7 +84,7 @@ class IscsiService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
     ABSL_RETURN_IF_ERROR(CheckIqn(request.iqn));
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockTarget(*deps_.locks, context, request.iqn));
-    // Asked first: an unknown target is an error, one that is not connected is not.
+    // Asked first, because an unknown target is an error but a disconnected one is not.
     ABSL_ASSIGN_OR_RETURN(const auto connected, host().IsConnected(context, portal, request.iqn));
     if (connected) {
       if (absl::Status s = host().Disconnect(context, portal, request.iqn);

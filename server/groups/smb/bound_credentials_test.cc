@@ -1,4 +1,4 @@
-// With bound credentials only callers who know the credentials of a mapping may use it.
+// With bound credentials, only callers with the credentials of a mapping may use it.
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "server/groups/testing.h"
@@ -60,7 +60,7 @@ TEST_F(BoundCredentialsTest, OnceItIsRemovedTheServerDecides) {
   EXPECT_TRUE(absl::IsPermissionDenied(Map("correct horse")));
 }
 
-// Its password is the other process's, and no longer the one that was kept.
+// The mapping has the other process's password, not the remembered one.
 TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessMadeMeanwhileIsMadeAnew) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
@@ -70,7 +70,7 @@ TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessMadeMeanwhileIsMadeAnew) 
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
-// The server refuses the call, whose password is not the one that was kept.
+// The server refuses the call, whose password is not the remembered one.
 TEST_F(BoundCredentialsTest, TheCredentialsOfAMappingThatWasRemovedAreForgotten) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());
@@ -81,7 +81,7 @@ TEST_F(BoundCredentialsTest, TheCredentialsOfAMappingThatWasRemovedAreForgotten)
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
-// As after a restart of the service.
+// The state is that after a restart of the service.
 TEST_F(BoundCredentialsTest, AnEarlierMappingIsMadeAnewWithThePassword) {
   ASSERT_TRUE(Map("correct horse").ok());
   Remake();

@@ -1,4 +1,4 @@
-// All that this process remembers of the node's mappings. The groups smb and storage share it.
+// What this process remembers of the node's mappings; shared by the groups smb and storage.
 #pragma once
 
 #include <array>
@@ -18,42 +18,42 @@
 
 namespace csi_proxy::smb {
 
-// The links below the working directories that lead to a share, or below it.
+// The links below the working directories to a share or a folder in it.
 struct ShareLinks {
-  // In their order.
+  // Sorted.
   std::vector<std::string> paths;
-  // Some may be missing.
+  // True if some may be missing.
   bool incomplete = false;
 };
 
-// The fate of a mapping that a call was to remove.
+// The result of a call that was to remove a mapping.
 enum class RemovalOutcome { kRemoved, kKept };
-// How many links led to the share then.
+// The number of links to the share at that time.
 enum class LinkCount { kNone, kOne, kSeveral, kUnknown };
 
 inline constexpr std::array kRemovalOutcomes = {"removed", "kept"};
 inline constexpr std::array kLinkCounts = {"none", "one", "several", "unknown"};
 
-// Thread-safe. A share is as UncPath::Share() has it.
+// Thread-safe. REQUIRES: every `share` is a UncPath::Share().
 class KnownShares {
  public:
   explicit KnownShares(std::function<void(absl::string_view)> log = [](absl::string_view) {})
       : log_(std::move(log)) {}
 
-  // The credentials with which this process has made a mapping. It keeps the credentials and not a
-  // hash of them: Windows has them in memory too, as long as the mapping exists, and an attacker
-  // who can read this process's memory can also read a hash's key and guess.
+  // Remembers the credentials with which this process made a mapping: themselves, not a hash,
+  // because Windows also holds them in memory as long as the mapping exists, and an attacker who
+  // can read this process's memory can also read a hash's key and guess.
   void Keep(const std::string& share, const host::SmbCredentials& credentials);
   void Forget(const std::string& share);
-  // Tells whether a mapping was made with these; nothing when it is not known.
+  // Returns whether the mapping was made with these credentials; nothing if unknown.
   std::optional<bool> Match(const std::string& share, const host::SmbCredentials& given) const;
 
-  // Remembers that a server denied access through a mapping that was new, so that nobody maps the
-  // share again for that. Forgotten when the process ends.
+  // Records that the server denied access through a new mapping too, so that no call maps the share
+  // again for that reason. Lost when the process ends.
   void NoteMappedInVain(const std::string& share);
   bool IsMappedInVain(const std::string& share) const;
 
-  // Counts the fate of a mapping; the log gets a line when links still led to the share, or might.
+  // Counts the removal of a mapping. Logs it if links to the share exist or may exist.
   void RecordRemoval(const std::string& share, RemovalOutcome fate, const ShareLinks& links);
   using Counts = std::array<std::array<uint64_t, kLinkCounts.size()>, kRemovalOutcomes.size()>;
   Counts counts() const;

@@ -18,16 +18,16 @@
 namespace csi_proxy::smb {
 namespace {
 
-// `domain\user` or `user@domain`, of 256 characters at most each, and a password of at most 256
-// UTF-16 units: learn.microsoft.com/windows/win32/api/lmcons (UNLEN, DNLEN, PWLEN).
+// `domain\user` or `user@domain`, at most 256 characters each, and a password of at most 256 UTF-16
+// units: learn.microsoft.com/windows/win32/api/lmcons (UNLEN, DNLEN, PWLEN).
 constexpr size_t kMaxUsername = 512;
 constexpr size_t kMaxPassword = 1024;
 
-// With brackets.
+// Includes the brackets.
 constexpr size_t kLongestIpv6 = 41;
-// At most this many links are asked whether a mapping works.
+// The most links through which a mapping is tried.
 constexpr size_t kMostLinks = 8;
-// The time that a call waits for the lock of another share. One whose lock is not free is in use.
+// How long a call waits for the lock of another share, which counts as in use after that.
 constexpr absl::Duration kOtherShare = absl::Seconds(1);
 
 absl::StatusOr<ShareLinks> LinksTo(const groups::Deps& deps, const CallContext& context,
@@ -39,8 +39,8 @@ absl::StatusOr<ShareLinks> LinksTo(const groups::Deps& deps, const CallContext& 
   });
 }
 
-// Returns true if the mapping of a path's share works. Sets `access` to what the server says of
-// the path.
+// Returns true if the mapping of a path's share works. Sets `access` to the server's answer for the
+// path.
 absl::StatusOr<bool> Works(const groups::Deps& deps, const CallContext& context,
                            const UncPath& remote, host::SmbAccess* access) {
   using Kind = host::SmbAccess::Kind;
@@ -50,7 +50,7 @@ absl::StatusOr<bool> Works(const groups::Deps& deps, const CallContext& context,
   };
   ABSL_ASSIGN_OR_RETURN(*access, host.Reach(context, remote));
   if (is_usable(access->kind)) return true;
-  // What Windows says of a whole share is not asked twice: a dead server takes its time.
+  // An error of the whole share is final: a second request to a dead server would take long.
   const uint32_t error = Win32CodeOf(access->error).value_or(0);
   const bool is_of_share = FindRefusal(Refuser::kMapping, error) != nullptr;
   if (access->kind == Kind::kNotReached && is_of_share) return false;
@@ -74,7 +74,7 @@ absl::StatusOr<bool> Works(const groups::Deps& deps, const CallContext& context,
 
 absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
 
-// Removes the mappings of a server's other shares that do not work. Returns true if there was one.
+// Removes the broken mappings of a server's other shares. Returns true if there was one.
 absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallContext& context,
                                         const std::string& share) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
@@ -111,7 +111,7 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
   const size_t end = std::min(text.find_first_of("/\\", begin), text.size());
   if (begin == 2 && text[2] != '?' && text[2] != '.') {
     const absl::string_view host = text.substr(2, end - 2);
-    // Windows would send WebDAV to such a host
+    // Windows would use WebDAV for this host
     // (learn.microsoft.com/windows/win32/api/davclnt/nf-davclnt-davgethttpfromuncpath).
     if (absl::StrContains(host, '@')) {
       return refuse("the host has a \"@\", by which Windows would speak HTTP to it");
@@ -154,13 +154,13 @@ absl::StatusOr<Found> FindMapping(const groups::Deps& deps, const CallContext& c
                        " is mapped with other credentials (csi-proxyctl "
                        "storage list-smb-mappings shows the links that lead there)"));
     }
-    // Nobody knows the owner of a mapping from before the start. Mapping it anew lets the server
-    // check the caller's credentials.
+    // The owner of a mapping from before the start is unknown. A new mapping makes the server check
+    // the caller's credentials.
     usable = match.has_value();
   }
   if (usable) return Found::kUsable;
-  // It does not work, for example after a change of password. The credentials of a mapping cannot
-  // be changed in place.
+  // The mapping is broken, for example after a change of password, and Windows cannot change the
+  // credentials of a mapping in place.
   deps.shares->Forget(share);
   if (absl::Status s = host.RemoveMapping(context, *mapping); !s.ok() && !absl::IsNotFound(s)) {
     return s;

@@ -13,7 +13,7 @@
 namespace csi_proxy::smb {
 namespace {
 
-// For how long a call looks for links, to which its answer does not owe anything.
+// How long a call searches for links, which do not change its answer.
 constexpr absl::Duration kLookForLinks = absl::Seconds(2);
 
 class SmbService final : public Service {
@@ -33,8 +33,7 @@ class SmbService final : public Service {
     const std::string share = remote.Share();
     const host::SmbCredentials credentials{request.username, Secret(request.password)};
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context, share));
-    // The answer does not depend on the folder that the path names, as with the Go release; the log
-    // has a line of it.
+    // The answer does not depend on the path's folder, as in the Go release; the log names it.
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           FindMapping(deps_, context, remote, credentials, &access));
@@ -45,7 +44,7 @@ class SmbService final : public Service {
     if (!local.has_value()) return NewSmbGlobalMappingResponse{};
     const absl::Status linked = Link(context, remote, *local);
     if (linked.ok()) return NewSmbGlobalMappingResponse{};
-    // Leave nothing half done: remove the mapping that this call made, even if its caller has gone.
+    // Removes the mapping that this call made, even if its caller has gone.
     if (makes) {
       if (absl::Status undone = Unmap(deps_, CallContext(), share).status(); !undone.ok()) {
         return absl::Status(linked.code(),
@@ -58,7 +57,7 @@ class SmbService final : public Service {
 
   absl::StatusOr<RemoveSmbGlobalMappingResponse> RemoveSmbGlobalMapping(
       const CallContext& context, const RemoveSmbGlobalMappingRequest& request) override {
-    // The Go release does not count the backslashes before the host, and NetApp Trident gives one.
+    // The Go release accepts any number of backslashes before the host; NetApp Trident sends one.
     const std::string& path = request.remote_path;
     const bool one = path.size() > 1 && path[0] == '\\' && path[1] != '\\' && path[1] != '/';
     ABSL_ASSIGN_OR_RETURN(const auto remote,
@@ -74,7 +73,7 @@ class SmbService final : public Service {
   }
 
  private:
-  // The mapping is gone, so the links change nothing about the answer: they are for the log alone.
+  // Logs the links to a removed mapping. Ignores failure: the answer does not need them.
   void TellOfLinks(const CallContext& context, const std::string& share) {
     ShareLinks unknown;
     unknown.incomplete = true;
@@ -83,7 +82,7 @@ class SmbService final : public Service {
     deps_.shares->RecordRemoval(share, RemovalOutcome::kRemoved, links.value_or(unknown));
   }
 
-  // Makes the link, or finds that it is there.
+  // Creates the link, or returns OK if it exists.
   absl::Status Link(const CallContext& context, const UncPath& remote, const ConfinedPath& local) {
     host::FilesystemHost& filesystem = deps_.host->filesystem();
     const absl::Status made = filesystem.CreateLinkToShare(context, remote, local);

@@ -1,5 +1,5 @@
-// The calls of the storage group, which storage_service.cc puts behind its rpcs, and how they find
-// a disk. The hub says what each call promises.
+// The calls of the storage group, which storage_service.cc exposes as rpcs, and the search for a
+// disk. The hub documents what each call promises.
 #pragma once
 
 #include "absl/status/status.h"
@@ -12,9 +12,9 @@
 
 namespace csi_proxy::storage {
 
-// The number of times that a call begins anew when something else has come to its target.
+// How often a call starts over because another program has changed its target.
 inline constexpr int kAttempts = 8;
-// The pauses between two looks for a disk that is to come.
+// The pauses between two looks for a disk that has not appeared yet.
 inline constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 inline constexpr absl::Duration kLastPoll = absl::Seconds(1);
 
@@ -29,7 +29,7 @@ auto TryThrice(const CallContext& context, Step step, IsFinal is_final) {
   }
 }
 
-// Disks and volumes as a whole: disks.cc.
+// Calls on disks and volumes: disks.cc.
 absl::StatusOr<ListDisksResponse> Disks(const groups::Deps& deps, const CallContext& context);
 absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
                                                     const CallContext& context,
@@ -39,7 +39,7 @@ absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const Call
 absl::StatusOr<GetVolumeHealthResponse> Health(const groups::Deps& deps, const CallContext& context,
                                                const GetVolumeHealthRequest& request);
 
-// Mounts, links, and the space below the working directories: mounts.cc. These take no locks.
+// Lists mounts and links, and measures the space at a path: mounts.cc. Takes no locks.
 absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const CallContext& context,
                                                const GetPathStatsRequest& request);
 absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallContext& context,
@@ -47,27 +47,27 @@ absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallCo
 absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
                                                     const CallContext& context);
 
-// A disk's volume made usable at a directory, and taken back: stage.cc and unstage.cc. Either call
-// can be repeated after any crash.
+// Stages a disk's volume at a directory and unstages it: stage.cc and unstage.cc. Either call can
+// be repeated after any crash.
 absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
                                           const StageVolumeRequest& request);
 absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,
                                               const UnstageVolumeRequest& request);
 
-// A share made usable at a link, and taken back: shares.cc. Likewise.
+// Stages a share at a link and unstages it likewise: shares.cc.
 absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallContext& context,
                                          const StageShareRequest& request);
 absl::StatusOr<UnstageShareResponse> Unstage(const groups::Deps& deps, const CallContext& context,
                                              const UnstageShareRequest& request);
 
-// Checks all of a request but its disk.
+// Checks all fields of a request except its disk.
 absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request);
-// As Stage(), with a disk that was found already: `request.disk` is ignored.
+// Stages a disk that was found already, like Stage(). Ignores `request.disk`.
 absl::StatusOr<StageVolumeResponse> StageFound(const groups::Deps& deps, const CallContext& context,
                                                const StageVolumeRequest& request,
                                                const host::DiskDescription& disk);
 
-// The same for a LUN of an iSCSI target, with the sessions: stage_target.cc and
+// Stage and unstage a LUN of an iSCSI target likewise, with its sessions: stage_target.cc and
 // unstage_target.cc.
 absl::StatusOr<StageTargetResponse> StageLun(const groups::Deps& deps, const CallContext& context,
                                              const StageTargetRequest& request);
@@ -77,18 +77,17 @@ absl::StatusOr<UnstageTargetResponse> UnstageLun(const groups::Deps& deps,
 
 // The disk that a request means: find.cc.
 
-// Tells whether a text is a number in decimal, below 2^32.
+// Returns true if a text is a decimal number below 2^32.
 bool IsDecimal(absl::string_view text);
 
-// INVALID_ARGUMENT, naming the field, unless it names one disk in one way.
+// Returns INVALID_ARGUMENT, naming the field, unless the selector names one disk in one way.
 absl::Status CheckSelector(const DiskSelector& selector);
 
-// The disk that a checked selector means. A LUN without adapter and bus never means a disk that
-// Windows lives on, nor another one on the adapter of Windows' own disk: that is where clouds put
-// the node's temporary disk, whose LUN a data disk on the next adapter may have as well. When there
-// is none, the disks are scanned anew, which sets `rescanned`, and looked for again for some
-// seconds, because a cloud may have attached one just now. NOT_FOUND after that;
-// FAILED_PRECONDITION, naming them, when several fit.
+// Returns the disk of a selector. REQUIRES: CheckSelector() accepts it. A LUN without adapter and
+// bus never selects a disk of Windows, or another one on the adapter of Windows' own disk: clouds
+// put the temporary disk there, and a data disk on the next adapter may have its LUN. If no disk
+// fits, rescans, sets `rescanned` and retries for some seconds, because a cloud may have just
+// attached one; then NOT_FOUND. FAILED_PRECONDITION, naming the disks, if several fit.
 absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
                                                const DiskSelector& selector, bool* rescanned);
 

@@ -1,5 +1,5 @@
-// Nodes as clouds make them, with a data disk as the cloud attaches it, and a process of the
-// service over one, for tests.
+// Nodes of each cloud, with a data disk as the cloud attaches it, and a process of the service, for
+// tests.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using machine::simulated::NodeState;
 
 inline constexpr char kTarget[] = R"(C:\var\lib\kubelet\plugins\pv\globalmount)";
 
-// One life of the service: a host and handlers of their own over the node.
+// One life of the service: its own host and handlers over the node.
 struct Process {
   explicit Process(Machine* node, Death death = Death::kNone, int at = 0)
       : life(death, at),
@@ -61,7 +61,7 @@ struct Process {
   std::unique_ptr<volume::Service> volume;
 };
 
-// The named scenarios, but for the one that is like no cloud.
+// Returns the named scenarios except the one that resembles no cloud.
 inline std::vector<std::string> Clouds() {
   std::vector<std::string> names;
   for (const auto& scenario : machine::simulated::NamedScenarios()) {
@@ -88,8 +88,8 @@ inline std::unique_ptr<Machine> CloudNode(const std::string& scenario) {
   return *std::move(node);
 }
 
-// The cloud attaches a disk, which Windows does not see before it is let come: a node of an array
-// that has one is not connected to it. Returns the disk's number.
+// Attaches the cloud's disk, hidden from Windows until LetCome(): a node of an array that has a
+// disk is not connected to the array. Returns the disk's number.
 inline uint32_t AttachDataDisk(Machine& node, std::optional<uint32_t> place = std::nullopt) {
   const NodeState state = node.Snapshot();
   if (!state.attach.has_value()) {
@@ -113,8 +113,8 @@ inline void LetCome(Machine& node) {
   });
 }
 
-// The selectors that name this disk of the node, if `only_unique` says so no other as well; its
-// number is the first.
+// Returns the selectors of this disk of the node, its number first. With `only_unique`, only those
+// that select no other disk.
 inline std::vector<DiskSelector> NamesOf(Process& process, uint32_t number, bool only_unique) {
   const auto listed = process.host->disk().ListDisks(process.context);
   EXPECT_TRUE(listed.ok()) << listed.status();
@@ -132,7 +132,7 @@ inline std::vector<DiskSelector> NamesOf(Process& process, uint32_t number, bool
   absl::string_view serial = found->serial_number;
   if (names_it(&host::DiskDescription::serial_number)) {
     names.push_back({.serial_number = std::string(serial)});
-    // The driver of EC2 knows the volume by the id alone.
+    // EC2's driver uses only the volume's id.
     if (absl::ConsumeSuffix(&serial, "_00000001.")) {
       names.push_back({.serial_number = std::string(serial)});
     }
@@ -152,7 +152,7 @@ void EraseIf(Messages* messages, Condition condition) {
   messages->erase(std::remove_if(messages->begin(), messages->end(), condition), messages->end());
 }
 
-// All that the node is but for these disks and what lies below the kubelet's directory.
+// Returns the node's state without these disks and the entries below the kubelet's directory.
 inline std::string AllBut(Machine& node, const std::function<bool(uint32_t)>& is_left_out) {
   auto state = machine::simulated::StateToProto(node.Snapshot());
   state.clear_iscsi_portal();

@@ -1,5 +1,5 @@
-// StageVolume and UnstageVolume killed at each call that they make of Windows, and repeated: the
-// node ends as if nothing had happened.
+// Kills StageVolume and UnstageVolume at each call of Windows and repeats them: the node must end
+// as if nothing had happened.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -36,7 +36,7 @@ void Change(Machine& node, const std::function<void(machine::simulated::Disk&)>&
   node.core()->Change([&](NodeState& state) { change(state.disks[1]); });
 }
 
-// Disk 1 is staged and unstaged at another directory.
+// Stages disk 1 and unstages it at another directory.
 void Use(Machine& node) {
   EXPECT_TRUE(Process(&node).Stage(kWanted, kOther).ok());
   EXPECT_TRUE(Process(&node).Unstage(kOther).ok());
@@ -150,7 +150,7 @@ TEST_P(UnstageCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
 }
 INSTANTIATE_TEST_SUITE_P(From, UnstageCrashTest, testing::ValuesIn(UnstagingStarts()), Name);
 
-// The disk is as each cloud attaches it. Volumes arrive at once, as every call is tried.
+// The disk is as each cloud attaches it. Volumes arrive at once, because every call is tried.
 class CloudCrashTest : public testing::TestWithParam<std::string> {};
 TEST_P(CloudCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
   const auto node = CloudNode(GetParam());
@@ -167,7 +167,7 @@ TEST_P(CloudCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
   KillEverywhere(node->Snapshot(), stage, Unstage);
   ASSERT_TRUE(process.Stage(name).ok());
   KillEverywhere(node->Snapshot(), Unstage, stage);
-  // Those that were killed end as these do.
+  // Killed lives end in this state too.
   EXPECT_EQ(AllElse(*node, number), before);
   ASSERT_TRUE(process.Unstage().ok());
   EXPECT_EQ(AllElse(*node, number), before);

@@ -1,5 +1,5 @@
-// Kills a process of the service at each call that it makes of Windows, and repeats what it did:
-// the node must end as if nothing had happened.
+// Kills a process of the service at each call of Windows and repeats its calls: the node must end
+// as if nothing had happened.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace csi_proxy::storage {
 
 struct Start {
   const char* name;
-  // Brings a node of the scenario there.
+  // Brings a node of the scenario into the state.
   std::function<void(Machine& node)> prepare;
 
   friend void PrintTo(const Start& start, std::ostream* out) { *out << start.name; }
@@ -30,8 +30,8 @@ inline std::string Dump(Machine& node) {
 }
 
 // Runs `act` from that state, killed at each of its calls in turn, then in a new process; with and
-// without a reboot in between, or with `opposite` in between. The node must end as one does to
-// which that happened without a death.
+// without a reboot in between, or with `opposite` in between. The node must end in the state that
+// it has without a death.
 inline void KillEverywhere(const NodeState& state, const Act& act, const Act& opposite) {
   const auto undisturbed = NodeIn(state);
   Process whole(undisturbed.get());
@@ -61,7 +61,7 @@ inline void KillEverywhere(const NodeState& state, const Act& act, const Act& op
       ASSERT_EQ(Dump(*node), wanted);
     }
     if (!can_go_back || death != Death::kBehind) return;
-    // The kubelet may also change its mind, twice.
+    // The kubelet may also change its mind twice.
     const auto node = NodeIn(state);
     Process killed(node.get(), death, at);
     (void)act(killed);
@@ -71,12 +71,12 @@ inline void KillEverywhere(const NodeState& state, const Act& act, const Act& op
     ASSERT_TRUE(act(next).ok());
     ASSERT_EQ(Dump(*node), wanted_again) << static_cast<int>(death) << " at call " << at;
   };
-  // Some starts wait for a disk to settle at every repetition, so the nodes live side by side.
+  // The nodes run side by side, because some states wait for a disk to settle at every repetition.
   for (const Death death : {Death::kBefore, Death::kBehind, Death::kNone}) {
     std::vector<std::jthread> threads;
     for (int at = 1; at <= calls; ++at) threads.emplace_back(kill, death, at);
   }
-  // The calls of a dead process fail, so nearly all of them must have been heard.
+  // A dead process's calls fail, so nearly all of them must have been refused.
   EXPECT_GT(refused, 2 * calls);
 }
 

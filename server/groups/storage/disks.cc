@@ -47,7 +47,7 @@ DiskInfo ToHub(host::DiskDescription disk) {
   }
   info.nvme_namespace_id = disk.nvme_namespace_id;
   info.eui = std::move(disk.eui);
-  // An impossible size hides neither its disk nor the others.
+  // An impossible size must hide neither its disk nor the others.
   if (disk.size_bytes <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     info.size_bytes = static_cast<int64_t>(disk.size_bytes);
   }
@@ -83,7 +83,7 @@ absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
       deps.host->disk().SetReadOnly(context, request.disk_number, request.read_only);
   if (!set.ok()) return set;
   if (!request.read_only) {
-    // A file system that was mounted meanwhile stays read-only until it is mounted anew.
+    // A file system that was mounted while the disk was read-only stays so until it is remounted.
     const absl::Status writable = deps.host->volume().MakeWritable(context, request.disk_number);
     if (!writable.ok()) return writable;
   }

@@ -66,7 +66,7 @@ class StorageDisksTest : public HandlerTest {
     ADD_FAILURE() << "no disk " << number;
     return {};
   }
-  // A volume of the machine, by its disk.
+  // Returns the simulated volume of a disk.
   machine::simulated::Volume Machine(uint32_t disk_number) {
     for (const machine::simulated::Disk& disk : node_->Snapshot().disks) {
       for (const machine::simulated::DiskPartition& partition : disk.partitions) {
@@ -105,7 +105,7 @@ TEST_F(StorageDisksTest, ListsEachDiskWhole) {
   EXPECT_TRUE(Info(3).is_read_only);
   EXPECT_EQ(Info(4).serial_number, "mute") << "it answers no question";
 
-  // As the disk group names the same disks.
+  // The disk group returns the same names.
   const auto ids = disk_->ListDiskIDs(context_, {});
   ASSERT_TRUE(ids.ok()) << ids.status();
   EXPECT_EQ(ids->disk_ids.size(), all->disks.size());
@@ -151,7 +151,7 @@ TEST_F(StorageDisksTest, ADiskIsMadeReadOnlyAndWritableAgain) {
   ASSERT_TRUE(SetReadOnly(21, false).ok());
   EXPECT_FALSE(Info(21).is_read_only);
   EXPECT_TRUE(Format({.volume_id = VolumeOf(21), .overwrite = true}).ok());
-  // As Windows leaves a disk of a SAN: raw, offline, read-only.
+  // Windows leaves a SAN's disk so: raw, offline, read-only.
   ASSERT_TRUE(SetReadOnly(3, false).ok());
   EXPECT_FALSE(Info(3).is_read_only);
   EXPECT_EQ(SetReadOnly(77, true), NotFoundError("there is no disk 77"));
@@ -247,8 +247,7 @@ TEST_F(StorageDisksTest, RefusesBadFormatOptions) {
             absl::StatusCode::kNotFound);
 }
 
-// Only one format of a volume runs at a time, whichever group it comes by, and only one change of a
-// disk.
+// At most one format of a volume and one change of a disk run at a time, over all groups.
 TEST_F(StorageDisksTest, TakeTheLocksOfTheOtherGroups) {
   const CallContext brief = context_.WithTimeout(absl::Milliseconds(10));
   const auto waits = [](const absl::Status& status, const std::string& lock) {
@@ -313,7 +312,7 @@ TEST_F(StorageDisksTest, TheDirtyBitMayNotBeThere) {
     machine::simulated::FaultRule rule;
     rule.operation = "win32.Control";
     rule.resource = id.substr(0, id.size() - 1);
-    // Behind the question where it lies.
+    // The fault comes after the query for the location.
     rule.times = 1;
     rule.latency = absl::Nanoseconds(1);
     EXPECT_TRUE(node_->InjectFault(rule).ok());
@@ -362,7 +361,7 @@ TEST_F(StorageDisksTest, FailuresOfTheMachineAreTold) {
   }
 }
 
-// A format of either group is seen.
+// A format of either group is reported.
 TEST_F(StorageDisksTest, AFormatThatTakesLongIsSeen) {
   absl::Mutex mutex;
   std::vector<std::string> lines;

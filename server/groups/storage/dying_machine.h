@@ -1,4 +1,4 @@
-// A machine under a process that dies at a chosen call, to test how the next process continues.
+// A machine whose process dies at a chosen call, to test how the next process continues.
 #pragma once
 
 #include <atomic>
@@ -15,27 +15,27 @@
 
 namespace csi_proxy::storage {
 
-// The fate of the chosen call.
+// What happens at the chosen call.
 enum class Death {
-  // The process dies before it: it is not made, nor is any after it.
+  // The process dies before the call: neither this call nor a later one is made.
   kBefore,
-  // The process dies behind it: it is made, and nobody learns of it.
+  // The process dies after the call: it is made, but its result is lost.
   kBehind,
-  // Nobody dies: this one call fails.
+  // The process lives and this one call fails.
   kNone,
 };
 
-// Counts the calls of a process. Thread-safe; `before_call` is set before the first call.
+// Counts the calls of a process. Thread-safe. REQUIRES: `before_call` is set before the first one.
 class Life {
  public:
-  // Dies at call `at`, from 1; never when it is 0.
+  // Dies at call `at`, counted from 1; never if `at` is 0.
   Life(Death death, int at) : death_(death), at_(at) {}
 
   int calls() const { return calls_; }
-  // Ends the process's calls: their caller is gone as soon as the process is.
+  // Returns the notification that ends the process's calls: their caller dies with the process.
   const absl::Notification* end() const { return &end_; }
 
-  // Happens before each call of the process, which has that number.
+  // Called before each call of the process, with the call's number.
   std::function<void(int call)> before_call = [](int) {};
 
   template <typename Call>

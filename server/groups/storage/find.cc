@@ -21,15 +21,15 @@ namespace {
 
 constexpr size_t kMaxName = 1024;
 
-// The time to wait for a disk that a rescan has not found at once.
-// azuredisk waits for minutes, but repeats its call as well.
+// How long to wait for a disk that a rescan has not found at once. azuredisk waits for minutes, but
+// also repeats its call.
 constexpr absl::Duration kDiskArrival = absl::Seconds(5);
 
 struct Field {
   const char* name;
   const std::string& text;
   bool is_number;
-  // Names a disk by itself.
+  // True if the field names a disk by itself.
   bool is_name;
 };
 
@@ -43,14 +43,14 @@ std::vector<Field> FieldsOf(const DiskSelector& disk) {
           {"disk.target", disk.target, true, false}};
 }
 
-// The field that names the disk; the first, if several do.
+// Returns the field that names the disk; the first if several do.
 Field NameOf(const DiskSelector& selector) {
   const std::vector<Field> fields = FieldsOf(selector);
   return *std::find_if(fields.begin(), fields.end(),
                        [](const Field& field) { return field.is_name && !field.text.empty(); });
 }
 
-// Equal as numbers; a wanted one that is not given is equal to any.
+// Returns true if both are the same number, or if `wanted` is empty.
 bool Fits(const std::string& wanted, const std::string& found) {
   uint32_t a = 0;
   uint32_t b = 0;
@@ -58,8 +58,8 @@ bool Fits(const std::string& wanted, const std::string& found) {
   return absl::SimpleAtoi(wanted, &a) && absl::SimpleAtoi(found, &b) && a == b;
 }
 
-// EC2 gives an NVMe volume the serial number `vol0a1b2c3d4e5f60789_00000001.`: the volume's id, the
-// number of the namespace, and a dot
+// Returns true if a serial number is the wanted one, or EC2's of an NVMe volume,
+// `vol0a1b2c3d4e5f60789_00000001.`: the volume's id, the number of the namespace, and a dot
 // (github.com/kubernetes-csi/csi-proxy pull request 116).
 bool FitsSerial(absl::string_view wanted, absl::string_view found) {
   if (!absl::ConsumePrefix(&found, wanted)) return false;
@@ -81,16 +81,16 @@ bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
          Fits(wanted.target, location->target);
 }
 
-// The adapter on which a LUN does not identify a cloud's disk, because this disk of Windows has a
-// LUN there; nothing when it has none. Azure's NVMe disks have only LUNs of the cloud, and the disk
-// of Windows has no LUN.
+// Returns the adapter of this disk of Windows if the disk has a LUN: a LUN alone identifies no
+// cloud disk there. Returns nothing otherwise, as on Azure with NVMe, where the disk of Windows has
+// no LUN.
 std::optional<std::string> ReservedAdapter(const host::DiskDescription& windows) {
   const auto location = disk::ParseLocation(windows.location);
   if (!location.has_value() || location->lun_id.empty()) return std::nullopt;
   return location->adapter;
 }
 
-// The reason why a disk with the requested LUN is not meant; OK for a disk that may be.
+// Returns the reason why a disk with the requested LUN is not meant, or OK.
 absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
                         const std::vector<host::DiskDescription>& disks,
                         const host::DiskDescription& disk) {
@@ -105,7 +105,7 @@ absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
   return host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
 }
 
-// NOT_FOUND when there is no such disk now.
+// Returns the matching disk. NOT_FOUND if there is none now.
 absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallContext& context,
                                            const DiskSelector& selector) {
   ABSL_ASSIGN_OR_RETURN(const auto disks, deps.host->disk().ListDisks(context));

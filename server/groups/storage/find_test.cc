@@ -52,7 +52,7 @@ TEST_F(FindTest, ADiskThatNeverComesIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
   EXPECT_THAT(std::string(absent.message()), HasSubstr("disk.serial_number: "));
   EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
-  // And no longer than the caller waits.
+  // The wait ends with the caller's own time.
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
   const absl::Status over =
       storage_->StageVolume(hurried, {.disk = {.number = "77"}, .target_path = Target()}).status();
@@ -123,7 +123,7 @@ TEST_F(FindTest, PartOfANameIsNotTheName) {
 }
 
 TEST_F(FindTest, SeveralDisksThatFitAreNamed) {
-  // Disks 1 and 9 have LUN 0, as disk 0 of Windows has, which is not meant.
+  // Disks 1 and 9 have LUN 0, like disk 0 of Windows, which must not be selected.
   Disk other;
   other.size_bytes = kGiB;
   other.location = "Integrated : Adapter 4 : Port 0 : Target 0 : LUN 0";
@@ -145,7 +145,7 @@ class AzureNvmeTest : public StageTest {
       disk.facts.lun = lun + 1;
       EXPECT_TRUE(node_->AttachDisk(disk, 10 + lun).ok());
     }
-    // By then all have arrived.
+    // All disks have arrived after a reboot.
     node_->Reboot();
   }
 
@@ -161,7 +161,7 @@ class AzureNvmeTest : public StageTest {
   }
 };
 
-// Windows addresses the disk with Azure's LUN 0 by 1, since its own is 0.
+// Windows addresses the disk of Azure's LUN 0 as 1, since its own disk is 0.
 TEST_F(AzureNvmeTest, ADataDiskHasTheLunThatAzureGaveIt) {
   const std::map<uint32_t, std::string> luns = {{0, ""}, {1, ""}, {10, "0"}, {11, "1"}, {15, "5"}};
   EXPECT_EQ(Luns(), luns);
@@ -170,7 +170,7 @@ TEST_F(AzureNvmeTest, ADataDiskHasTheLunThatAzureGaveIt) {
   for (const DiskInfo& disk : disks->disks) EXPECT_EQ(disk.lun_id, luns.at(disk.number));
 }
 
-// Though all are on the adapter of the disk of Windows.
+// All disks are on the adapter of Windows' disk.
 TEST_F(AzureNvmeTest, ADiskIsFoundByAzuresLunAlone) {
   for (const uint32_t lun : {5u, 0u, 1u}) {
     const auto staged = Stage({.lun_id = absl::StrCat(lun)}, Below(absl::StrCat("m", lun)));

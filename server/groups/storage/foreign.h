@@ -1,5 +1,5 @@
-// Data that a disk may hold and that StageVolume must not touch. host/windows_use.h finds the disks
-// in use by Windows.
+// Finds data on a disk that StageVolume must not touch. host/windows_use.h finds the disks that
+// Windows uses.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace csi_proxy::storage {
 
-// The partition that holds the disk's volume; null when it has none yet.
+// Returns the partition of the disk's volume; null if there is none yet.
 const host::Partition* DataPartition(const host::DiskLayout& layout);
 
-// FAILED_PRECONDITION for a disk with several data partitions, or with partitions of other kinds
-// than StageVolume makes. An MBR disk may have its one data partition: volumes that Kubernetes made
-// before it had CSI drivers are such (github.com/kubernetes/kubernetes issue 64082).
+// Returns FAILED_PRECONDITION for a disk with several data partitions, or with partitions that
+// StageVolume does not make. An MBR disk may have one data partition, as volumes have that
+// Kubernetes made before CSI drivers existed (github.com/kubernetes/kubernetes issue 64082).
 absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout);
 
 }  // namespace csi_proxy::storage

@@ -44,7 +44,7 @@ TEST_F(ForeignTest, APartitionOfAnotherSystemIsRefusedWhateverTheDiskIs) {
         linux.size_bytes = kGiB;
         disk.partitions = {linux};
       });
-      // It does not come online even for a moment.
+      // The disk must not come online even for a moment.
       Inject("wmi.Invoke/MSFT_Disk.Online", 5);
       (void)RefusedAsForeign(1, "partition 1 of disk 1");
     }
@@ -61,7 +61,7 @@ TEST_F(ForeignTest, AnMbrDiskWithOneDataPartitionIsTaken) {
   EXPECT_THAT(StageDisk(1)->steps, IsEmpty());
 }
 
-// Not a list of signatures: any byte where nobody has written is refused.
+// The check uses no list of signatures: any byte that is not zero is refused.
 TEST_F(ForeignTest, ADiskThatSomebodyHasWrittenToIsNotInitialized) {
   const uint64_t size = DiskNow(1).size_bytes;
   const std::string ext4 = "\x53\xEF";
@@ -97,8 +97,8 @@ TEST_F(ForeignTest, ADiskThatIsRefusedIsReadOnlyAgain) {
   }
 }
 
-// A volume whose staging was killed before the format is formatted; one that somebody else has
-// written to is not.
+// A volume whose staging was killed before the format is formatted; a volume with other data is
+// not.
 TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedWhenNobodyHasWrittenToIt) {
   ASSERT_TRUE(Partition(1).ok());
   const DiskPartition data = DiskNow(1).partitions.back();
@@ -119,7 +119,7 @@ TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedWhenNobodyHasWrittenToIt
                                          StorageStep::kMadeDirectory, StorageStep::kMounted));
 }
 
-// A new partition does not hide what the disk held before.
+// A new partition must not hide the data that the disk held before.
 TEST_F(ForeignTest, OldDataBelowANewPartitionIsNotFormatted) {
   ChangeDisk(1, [](Disk& disk) { disk.foreign = {DiskBytes{17 * kMiB, "old"}}; });
   const absl::Status refused = StageDisk(1).status();

@@ -1,5 +1,5 @@
-// StageVolume and UnstageVolume on the nodes of all clouds: the data disk is staged, whenever it
-// comes and however it is named, and all else of the node stays as it is.
+// StageVolume and UnstageVolume on the nodes of all clouds: the data disk is staged whenever it
+// arrives and however it is named, and the rest of the node stays unchanged.
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,7 +19,7 @@ std::string Text(const DiskSelector& disk) {
                       disk.page83, "\" LUN \"", disk.lun_id, "\" adapter \"", disk.adapter, "\"");
 }
 
-// The unique names of the data disk that the cloud attaches to such a node first.
+// Returns the unique names of the first data disk that the cloud attaches to a node.
 std::vector<DiskSelector> Names(const std::string& cloud) {
   const auto node = CloudNode(cloud);
   const uint32_t number = AttachDataDisk(*node);
@@ -28,7 +28,7 @@ std::vector<DiskSelector> Names(const std::string& cloud) {
   return NamesOf(process, number, true);
 }
 
-// A volume is staged and unstaged, twice each.
+// Stages and unstages a volume, twice each.
 void Live(Machine& node, uint32_t number, const DiskSelector& name) {
   const std::string before = AllElse(node, number);
   Process process(&node);
@@ -67,7 +67,7 @@ TEST_P(CloudLivesTest, ADiskThatIsThereIsStagedByEachOfItsNames) {
   }
 }
 
-// The disk comes once the call has looked for it in vain.
+// The disk arrives after the call has searched for it once.
 TEST_P(CloudLivesTest, ADiskThatComesMeanwhileIsStaged) {
   const DiskSelector name = Names(GetParam()).back();
   const auto node = CloudNode(GetParam());
@@ -88,8 +88,8 @@ TEST_P(CloudLivesTest, ADiskThatComesMeanwhileIsStaged) {
   Live(*node, number, name);
 }
 
-// Each disk that Windows or the node uses is asked for by each of its names, also by those that
-// other disks share. The disk does not change, whatever the call answers.
+// Requests each disk that Windows or the node uses by each of its names, also shared ones. The disk
+// must not change, whatever the answer.
 TEST_P(CloudLivesTest, NeverTakesADiskOfTheNode) {
   const NodeState state = CloudNode(GetParam())->Snapshot();
   int kept = 0;
@@ -114,8 +114,8 @@ TEST_P(CloudLivesTest, NeverTakesADiskOfTheNode) {
       const CallContext hurried = asked.context.WithTimeout(absl::Milliseconds(100));
       const auto answer =
           asked.storage->StageVolume(hurried, {.disk = name, .target_path = kTarget});
-      // A shared name may mean a disk that nobody uses.
-      // One named by its own name may have a letter, and is mounted.
+      // A shared name may mean an unused disk. A disk that is named by its own name may have a
+      // letter, and is mounted.
       const bool is_own_name = name.number.empty() && name.lun_id.empty();
       EXPECT_TRUE(!answer.ok() || is_own_name || !is_used(answer->disk_number));
       EXPECT_TRUE(!answer.ok() || name.number.empty());
@@ -126,7 +126,7 @@ TEST_P(CloudLivesTest, NeverTakesADiskOfTheNode) {
   EXPECT_GE(kept, 1);
 }
 
-// All nodes at once, as each waits for some seconds. On Azure the LUN is also the temporary disk's.
+// All nodes wait at the same time. On Azure the temporary disk has the LUN too.
 TEST(LivesTest, ADiskThatComesTooLateIsStagedWhenTheCallIsRepeated) {
   struct Late {
     std::string cloud;
@@ -163,7 +163,7 @@ TEST(LivesTest, ADiskThatComesTooLateIsStagedWhenTheCallIsRepeated) {
   }
 }
 
-// The temporary disk has the LUN too, on the adapter of Windows.
+// The temporary disk has the same LUN, on the adapter of Windows.
 TEST(LivesTest, OnAzureADiskWithTheTemporaryDisksLunIsWaitedFor) {
   const auto node = CloudNode("azure-scsi");
   const uint32_t number = AttachDataDisk(*node, 1);
@@ -180,7 +180,7 @@ TEST(LivesTest, OnAzureADiskWithTheTemporaryDisksLunIsWaitedFor) {
   EXPECT_EQ(AllElse(*node, number), before);
 }
 
-// A part of a volume's id on EC2 is another volume's, if anybody's.
+// On EC2, part of a volume's id may be another volume's.
 TEST(LivesTest, OnEc2AVolumeIsKnownByItsWholeId) {
   for (const char* cloud : {"ec2-nitro-2019", "ec2-nitro-2022"}) {
     const auto node = CloudNode(cloud);

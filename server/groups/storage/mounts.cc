@@ -25,13 +25,13 @@ MountKind KindOf(const host::FoundLink& link) {
   return MountKind::kSymlink;
 }
 
-// `\\host\share` of a mapping, which may be one of a folder in it.
+// Returns `\\host\share` of a mapping, which may be one of a folder in the share.
 std::string ShareOf(const host::SmbMapping& mapping) {
   const absl::StatusOr<UncPath> path = UncPath::Parse("remote_path", mapping.remote_path);
   return path.ok() ? path->Share() : mapping.remote_path;
 }
 
-// `connected` holds the shares, as UncPath::Share() has them, with a mapping that is in order.
+// Returns a link's state. `connected` tells per UncPath::Share() if a mapping is in order.
 MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool>& connected) {
   switch (link.end) {
     case host::LinkEnd::kThere:
@@ -57,7 +57,7 @@ absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const C
                         groups::ParseConfinedPathLeniently(deps.roots, "path", request.path));
   ABSL_ASSIGN_OR_RETURN(const auto stats, deps.host->filesystem().GetStats(context, path));
   ABSL_ASSIGN_OR_RETURN(const auto total, groups::SignedBytes("total_bytes", stats.total_bytes));
-  // A quota may leave more than the file system has.
+  // A quota may allow more bytes than the file system has.
   const auto available = static_cast<int64_t>(std::min(stats.total_bytes, stats.available_bytes));
   return GetPathStatsResponse{.total_bytes = total,
                               .available_bytes = available,
@@ -115,7 +115,7 @@ absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
   }
   for (const host::FoundLink& link : found.links) {
     if (link.end != host::LinkEnd::kOnServer || link.share.empty()) continue;
-    // The mappings of the share and of the folders on the way.
+    // Add the link to the mappings of the share and of every folder on the way.
     for (std::string folder = CanonicalUnc(link.folder); folder.size() >= link.share.size();
          folder.resize(folder.rfind('\\'))) {
       const auto mapping = by_path.find(folder);

@@ -121,7 +121,7 @@ TEST_F(MountsTest, TheStateIsThatOfTheWholeChain) {
       {"junction", MountState::kDangling},
   };
   EXPECT_EQ(States(), expected);
-  // The disk goes offline, and comes back; then it is pulled.
+  // The disk goes offline and comes back; then it is pulled.
   for (const char* name : {kStage, "volume", "volume2", "inside"}) {
     expected[name] = MountState::kDangling;
   }
@@ -187,7 +187,7 @@ TEST_F(MountsTest, EntriesThatCannotBeReadAreMissedAndReported) {
   ListMountsResponse answer = Mounts();
   EXPECT_EQ(answer.mounts.size(), 1u);
   EXPECT_TRUE(answer.incomplete);
-  // One that is gone is not missed.
+  // A link that is gone does not make the list incomplete.
   node_->ClearFaults();
   rule.error = machine::simulated::KnownError(2);
   ASSERT_TRUE(node_->InjectFault(rule).ok());

@@ -1,5 +1,5 @@
-// StageTarget and UnstageTarget beside sessions of others: with another target of the same name,
-// or with the same target by another portal.
+// StageTarget and UnstageTarget beside other tenants' sessions: with another target of the same
+// name, or with the same target by another portal.
 #include <functional>
 #include <string>
 #include <thread>
@@ -23,7 +23,7 @@ using testing::IsEmpty;
 using testing::Not;
 using enum StorageStep;
 
-// A portal of an attacker, whose target has the victim's name. Another that has gone.
+// The portal of an attacker, whose target has the victim's name, and a portal that is gone.
 constexpr char kOtherPortals[] = R"(
   iscsi_portal { address: "10.6.6.6" target {
     iqn: "iqn.2026-01.example:data" separate: true
@@ -61,10 +61,10 @@ TEST_P(OtherSessionsTest, AnotherTargetOfTheNameIsNotTakenForTheRequests) {
   EXPECT_THAT(staged->failed_portals, IsEmpty());
   EXPECT_TRUE(At(0).connected && At(0).persistent);
   EXPECT_EQ(At(1).connected, GetParam());
-  // The attacker's session does not become persistent with the victim's secret.
+  // The attacker's session must not become persistent with the victim's secret.
   EXPECT_TRUE(At(kAttackers).connected && !At(kAttackers).persistent);
   EXPECT_THAT(Stage(Request())->steps, IsEmpty());
-  // Nor does the end of one hold up the other.
+  // The end of one session does not delay the other.
   const auto unstaged = Unstage();
   ASSERT_TRUE(unstaged.ok()) << unstaged.status();
   EXPECT_FALSE(At(0).connected || At(1).connected);
@@ -96,14 +96,14 @@ TEST_P(OtherSessionsTest, ASessionWhosePortalHasGoneMakesWay) {
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 10u);
   EXPECT_TRUE(At(0).connected);
-  // With multipath it is in nobody's way until the target is unstaged.
+  // With multipath the session blocks no other until the target is unstaged.
   EXPECT_EQ(At(kGone).connected, GetParam());
   EXPECT_THAT(Stage(Request())->steps, IsEmpty());
   ASSERT_TRUE(Unstage().ok());
   EXPECT_FALSE(At(0).connected || At(kGone).connected || At(kGone).persistent);
 }
 
-// The text names no portal of another tenant.
+// The error names no portal of another tenant.
 TEST_P(OtherSessionsTest, ASecondPathToADiskInUseIsRefusedWithoutMpio) {
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   StageTargetRequest request = TargetRequest();
@@ -118,7 +118,7 @@ TEST_P(OtherSessionsTest, ASecondPathToADiskInUseIsRefusedWithoutMpio) {
   EXPECT_TRUE(Writes());
 }
 
-// Each call of the attacker waits until its caller goes, and holds up none of the victim's.
+// Each call of the attacker waits until its caller goes, and delays no call of the victim.
 TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
   const struct {
     const char* waits_at;
@@ -167,7 +167,7 @@ TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
 
 TEST_P(OtherSessionsTest, UnstagingAnotherPathEndsNoSessionWhoseDiskIsOnline) {
   ASSERT_TRUE(Stage(Request()).ok());
-  // The disk stays online, as before a driver mounts it.
+  // The disk stays online, as it is before a driver mounts it.
   ASSERT_TRUE(process_.storage
                   ->UnstageVolume(process_.context, {.target_path = kTarget, .keep_online = true})
                   .ok());
@@ -190,7 +190,7 @@ TEST_P(OtherSessionsTest, UnstagingAnotherPathEndsNoSessionWhoseDiskIsOnline) {
   EXPECT_THAT(Unstage()->steps, ElementsAre(kDisconnectedTarget));
 }
 
-// StageVolume comes at each call that UnstageTarget makes of Windows.
+// StageVolume runs at each call of Windows that UnstageTarget makes.
 TEST_P(OtherSessionsTest, NoSessionEndsUnderAVolumeThatIsBeingStaged) {
   ASSERT_TRUE(Stage(Request()).ok());
   ASSERT_TRUE(process_.Unstage().ok());
@@ -222,7 +222,7 @@ TEST_P(OtherSessionsTest, NoSessionEndsUnderAVolumeThatIsBeingStaged) {
   EXPECT_LT(staged, calls);
 }
 
-// The target's other disk goes at each call that UnstageTarget makes of Windows.
+// The target's other disk disappears at each call of Windows that UnstageTarget makes.
 TEST_P(OtherSessionsTest, ADiskThatGoesWhileItIsLookedAtHoldsUpNothing) {
   ASSERT_TRUE(StageLun("1", kOtherTarget).ok());
   ASSERT_TRUE(Stage(Request()).ok());
@@ -246,7 +246,7 @@ TEST_P(OtherSessionsTest, ADiskThatGoesWhileItIsLookedAtHoldsUpNothing) {
   }
 }
 
-// The one in the middle is.
+// The volume in the middle is mounted.
 TEST_P(OtherSessionsTest, ADiskIsInUseWhicheverOfItsVolumesIsMounted) {
   ASSERT_TRUE(StageLun("1", kOtherTarget).ok());
   ASSERT_TRUE(Stage(Request()).ok());
@@ -267,7 +267,7 @@ TEST_P(OtherSessionsTest, ADiskIsInUseWhicheverOfItsVolumesIsMounted) {
   EXPECT_TRUE(At(0).connected && Writes(kOtherTarget));
 }
 
-// A location may be missing: then only the disk of a session that shows one has the LUN.
+// Without a location, a disk has the LUN only if its session shows no other disk.
 TEST_P(OtherSessionsTest, ADiskIsComparedWithTheConnectionThatShowsIt) {
   Change([&](NodeState& state) {
     for (const size_t portal : {size_t{0}, kAttackers}) {
@@ -286,7 +286,7 @@ TEST_P(OtherSessionsTest, ADiskIsComparedWithTheConnectionThatShowsIt) {
 // Targets as operators reported them.
 class TargetFaultsTest : public TargetTest {};
 
-// Windows keeps the session with the address that has gone, and its disks go.
+// Windows keeps the session with the dead address, and the disks disappear.
 TEST_F(TargetFaultsTest, ATargetThatHasMovedIsStagedByItsNewPortal) {
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   Change([](NodeState& state) {

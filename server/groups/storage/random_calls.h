@@ -1,4 +1,4 @@
-// A call as a random sequence has it, and a process that answers it.
+// A call of a random sequence, and a process that answers it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace csi_proxy::storage {
 
 inline constexpr char kRoot[] = R"(C:\var\lib\kubelet)";
 
-// The four of the storage group, those of the older groups that change disks, and others.
+// Calls of the storage group, calls of the older groups that change disks, and others.
 // clang-format off
 enum class Api {
   kStage, kUnstage, kFormat, kSetReadOnly, kPartition, kSetState, kOldFormat, kResize,
@@ -42,11 +42,11 @@ struct Call {
   std::string target = {};
   std::string file_system = {};
   int64_t size = 0;
-  // Online, read only, force, overwrite, keep online.
+  // One flag: online, read only, force, overwrite or keep online.
   bool flag = false;
-  // The time after which the caller goes.
+  // The time after which the caller goes away.
   absl::Duration limit = absl::InfiniteDuration();
-  // The tenant that calls; -1 for none.
+  // The calling tenant; -1 for none.
   int caller = -1;
   std::string remote = {};
   std::string username = {};
@@ -72,14 +72,14 @@ struct Call {
   }
 };
 
-// The locks that calls hold: one thread makes all calls, so that none can wait for another.
+// The locks that calls hold. One thread makes all calls, so that none can wait for another.
 struct HeldLocks {
   std::set<std::string> names;
-  // The longest time that one was held.
+  // The longest time that a lock was held.
   absl::Duration longest;
 };
 
-// Lets something happen before a call takes a lock, the first or one of the next.
+// Calls `next` before a call takes a lock: the first lock or a later one.
 class Meanwhile final : public ProcessLocks {
  public:
   Meanwhile(std::function<void()>* next, HeldLocks* held) : next_(*next), held_(*held) {}
@@ -111,7 +111,7 @@ class Meanwhile final : public ProcessLocks {
 
 // A process of the node: the service, or a driver with an embedded node.
 struct NodeProcess {
-  // `deps` may have what differs from one test to another.
+  // `deps` may be filled in by a test.
   NodeProcess(machine::simulated::Machine* node, std::function<void()>* meanwhile,
               HeldLocks* held = nullptr, groups::Deps deps = {})
       : locks(std::make_unique<Meanwhile>(meanwhile, held != nullptr ? held : &own_held)),
@@ -130,7 +130,7 @@ struct NodeProcess {
     volume = volume::NewVolumeService(deps);
   }
 
-  // Returns the outcome, and in `text` what the answer says besides.
+  // Makes the call and returns its status. Sets `text` to the rest of the answer.
   absl::Status Answer(const Call& c, std::string* text = nullptr) {
     const CallContext context = CallContext().WithTimeout(c.limit);
     switch (c.api) {

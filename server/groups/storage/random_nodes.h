@@ -1,6 +1,5 @@
-// Nodes drawn at random: Windows' own disks, and others of every kind, in any order, under names
-// that may collide, on a machine that is strict in some ways and not in others. The same seed gives
-// the same node everywhere.
+// Draws nodes at random: Windows' own disks and disks of every kind, in any order, under names that
+// may collide, on a machine that is strict in some ways. A seed gives one node everywhere.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,7 @@ namespace csi_proxy::storage {
 
 namespace proto = ::csi_proxy::simulated;
 
-// The distributions of <random> differ from one library to another; its generators do not.
+// Draws the same everywhere; <random>'s distributions differ from one library to another.
 class Random {
  public:
   explicit Random(uint64_t seed) : next_(seed) {}
@@ -57,7 +56,7 @@ class RandomNode {
       }
     }
     disks.push_back(DiskOfC());
-    // Windows need not be on disk 0, nor the numbers without gaps.
+    // Windows may be on any disk, and the numbers may have gaps.
     for (uint32_t number = 0; !disks.empty(); ++number) {
       const auto next = disks.begin() + static_cast<int64_t>(random_.Below(disks.size()));
       if (random_.OneIn(6)) ++number;
@@ -68,7 +67,7 @@ class RandomNode {
     return node;
   }
 
-  // A disk that may be a driver's, somebody else's, or have a letter.
+  // Draws a disk that may be a driver's, belong to another system, or have a letter.
   proto::Disk DataDisk() {
     proto::Disk disk = NewDisk((64 + random_.Below(2048)) * kMiB);
     Fill(&disk);
@@ -85,8 +84,8 @@ class RandomNode {
     return disk;
   }
 
-  // Lets a call of the machine fail, answer with too little or too much, or end when its caller has
-  // gone.
+  // Draws a fault: a call of the machine fails, returns too little or too much, or ends when its
+  // caller has gone.
   proto::Fault Fault(std::string* what) {
     using Names = std::vector<std::string>;
     proto::Fault fault;
@@ -136,7 +135,7 @@ class RandomNode {
     return behaviour;
   }
 
-  // A disk under names as clouds give them, of which several disks may have the same.
+  // Draws a disk with names as clouds assign them, which several disks may share.
   proto::Disk NewDisk(uint64_t size_bytes) {
     proto::Disk disk;
     disk.set_size_bytes(size_bytes);
@@ -201,7 +200,7 @@ class RandomNode {
     if (next_letter_ <= 'Z') volume->set_drive_letter(std::string(1, next_letter_++));
   }
 
-  // Gives a disk that is not of Windows its content.
+  // Fills a disk that is not Windows'.
   void Fill(proto::Disk* disk) {
     const auto write_foreign = [&](uint64_t offset) {
       proto::DiskBytes* const foreign = disk->add_foreign();
@@ -219,7 +218,7 @@ class RandomNode {
     const bool is_gpt = disk->style() == proto::GPT;
     if (is_gpt && (kind == 2 || !random_.OneIn(4))) {
       AddPartition(disk, proto::MICROSOFT_RESERVED, 16 * kMiB);
-      // EC2 has such disks.
+      // EC2 has disks with this offset.
       if (disk->sector_bytes() == 0 && random_.OneIn(4)) {
         disk->mutable_partition(0)->set_offset_bytes(17408);
       }
@@ -235,7 +234,7 @@ class RandomNode {
         AddVolume(disk, space / 2 / kMiB * kMiB, "NTFS");
         disk->mutable_partition(disk->partition_size() - 1)->set_type(proto::LDM_DATA);
         break;
-      case 5:  // partitioned, not formatted, and perhaps somebody else's file system
+      case 5:  // partitioned, not formatted, perhaps another file system
         AddVolume(disk, space / kMiB * kMiB, "");
         if (random_.OneIn(2)) write_foreign((disk->partition_size() > 1 ? 17 : 1) * kMiB + 1080);
         break;
@@ -259,7 +258,7 @@ class RandomNode {
     }
   }
 
-  // The temporary disk with its page file, and the disk that starts Windows if C: is on another.
+  // Draws the temporary disk with its page file, and a disk that starts Windows if C: is elsewhere.
   std::vector<proto::Disk> OthersOfWindows() {
     std::vector<proto::Disk> disks;
     if (random_.OneIn(2)) {
@@ -297,7 +296,7 @@ class RandomNode {
     return disk;
   }
 
-  // An administrator's mount, at a folder outside of the drivers'.
+  // Mounts a volume at an administrator's folder, outside the drivers'.
   void MountOutside(proto::Disk* disk) {
     for (const proto::Partition& partition : disk->partition()) {
       if (partition.volume().file_system().empty()) continue;
@@ -308,7 +307,7 @@ class RandomNode {
     }
   }
 
-  // As from a snapshot: beside the original, and so offline.
+  // Returns a copy as from a snapshot: offline, because the original is online.
   proto::Disk CopyOf(proto::Disk* disk) {
     disk->set_disk_id(absl::StrFormat("%08x", ++copies_));
     disk->set_awaits_rescan(false);

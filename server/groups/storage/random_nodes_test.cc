@@ -1,5 +1,5 @@
-// Random calls on random nodes: drivers may ask for anything, in any order, and the disks that
-// Windows lives on stay as they are, and pods' files where they were written.
+// Random calls on random nodes: drivers may request anything in any order, but the disks that
+// Windows uses must not change, and pods' files must stay where they were written.
 #include "server/groups/storage/random_nodes.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@
 #include "server/simulator/win32/os_double.h"
 
 namespace csi_proxy::storage {
-// The product waits for disks and volumes, and the machine lets them come, by a clock that only
-// sleep moves, and sleep takes no time. The linker puts it in the place of Abseil's.
+// A clock that only sleep advances, at once. The product waits for disks and volumes by this clock,
+// and the machine lets them arrive by it. The linker puts it in the place of Abseil's.
 std::atomic<int64_t> clock_ns = int64_t{1'800'000'000} * 1'000'000'000;
 }  // namespace csi_proxy::storage
 
@@ -37,7 +37,7 @@ int64_t GetCurrentTimeNanos() { return csi_proxy::storage::clock_ns; }
 ABSL_NAMESPACE_END
 }  // namespace absl
 extern "C" void ABSL_INTERNAL_C_SYMBOL(AbslInternalSleepFor)(absl::Duration duration) {
-  // A wait of less than a nanosecond must end, too.
+  // A wait of less than a nanosecond must end too.
   csi_proxy::storage::clock_ns +=
       absl::ToInt64Nanoseconds(absl::Ceil(duration, absl::Nanoseconds(1)));
 }
@@ -83,7 +83,7 @@ class Sequence {
     }
   }
 
-  // Returns true when the rules held.
+  // Returns true if all rules held.
   bool Run() {
     for (uint64_t left = 5 + random_.Below(26); left > 0 && !failed_; --left) {
       if (random_.OneIn(3)) {
@@ -139,7 +139,7 @@ class Sequence {
     const Disk disk = AnyDisk(state);
     drawn_ = disk.number;
     Call call;
-    // Staging is what drivers do most.
+    // Drivers stage most often.
     call.api = random_.OneIn(3) ? Api::kStage
                                 : static_cast<Api>(random_.Below(static_cast<uint64_t>(Api::kEnd)));
     call.number = random_.OneIn(12) ? 20 : disk.number;
@@ -151,7 +151,7 @@ class Sequence {
     call.size = random_.OneIn(2) ? 0 : static_cast<int64_t>(random_.Below(64) << 26);
     const auto mounts = Mounts(state, true);
     if (random_.OneIn(2) && mounts.contains(call.target)) call.volume = mounts.at(call.target);
-    // The kubelet makes the directory of a mount.
+    // The kubelet creates the directory of a mount.
     if (call.api == Api::kMount) (void)node_->MakeDirectory(call.target);
     if (call.api == Api::kRmdir && random_.OneIn(5)) call.target = R"(C:\var\lib\kubelet\pods)";
     switch (call.api == Api::kStage ? random_.Below(5) : 5) {
@@ -174,7 +174,7 @@ class Sequence {
   }
 
   void Make(NodeProcess& process, const Call& call) {
-    // The rules for tenants are those of a machine that works.
+    // The tenants' rules hold on a working machine only.
     if (call.caller >= 0) node_->ClearFaults();
     before_ = node_->Snapshot();
     const std::set<std::string> held = held_.names;
@@ -183,12 +183,12 @@ class Sequence {
     const absl::Time begin = absl::Now();
     const absl::Status status = process.Answer(call, &answer);
     log_.push_back(absl::StrCat(log_.size() + 1, " ", call.Text(), " -> ", status.ToString()));
-    // Windows itself refuses a size beyond what it supports.
+    // Windows refuses a size beyond its limit.
     const bool unsupported = absl::StrContains(status.message(), "Size not supported (4097)");
     if (absl::IsInternal(status) && !unsupported && before_.faults.empty()) {
       Complain("INTERNAL, and no fault was injected");
     }
-    // Windows may still be at what the caller asked for.
+    // Windows may still be executing the call.
     if (absl::IsDeadlineExceeded(status)) late_.push_back(call);
     if (process.locks.size() != 0 || held_.names != held) Complain("a lock is still held");
     if (held_.longest > Tenants::kLongestHold && before_.faults.empty()) {
@@ -283,7 +283,7 @@ class Sequence {
         if (IsWindows(disk)) return;
         what = absl::StrCat("detach ", disk.number);
         status = node_->DetachDisk(disk.number);
-        // Its number is soon another's.
+        // Another disk may soon get its number.
         if (random_.OneIn(2)) status = Attach(disk, disk.number, &what);
         break;
       case 3: {
@@ -341,7 +341,7 @@ class Sequence {
     log_.push_back(absl::StrCat(log_.size() + 1, " (", what, ") -> ", status.ToString()));
   }
 
-  // Sometimes a copy of the disk `original`, which must be there to keep the copy offline.
+  // Attaches a disk, sometimes a copy of `original`, which must be online to keep the copy offline.
   absl::Status Attach(const Disk& original, std::optional<uint32_t> number, std::string* what) {
     auto disk = machine::simulated::DiskFromProto(nodes_.DataDisk());
     if (!disk.ok()) return disk.status();
@@ -367,12 +367,12 @@ class Sequence {
   std::unique_ptr<NodeProcess> process_;
   std::unique_ptr<NodeProcess> other_;
   NodeState before_;
-  // The calls that ended before Windows did what they asked for.
+  // The calls that ended before Windows finished them.
   std::vector<Call> late_;
   char next_letter_ = 'N';
-  // The disk that the last call was about.
+  // The disk of the last call.
   uint32_t drawn_ = 0;
-  // The targets at which a volume was staged and is to be unstaged.
+  // The targets at which a volume is staged.
   std::set<std::string> staged_;
 };
 

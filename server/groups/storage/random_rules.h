@@ -1,5 +1,5 @@
-// The rules by which a call may change a node. They look at the state of the machine, and ask
-// nothing of the product.
+// The rules by which a call may change a node. They read only the state of the machine, nothing of
+// the product.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ inline bool Holds(const Disk& disk, const VolumeId& id) {
   });
 }
 
-// The disk of a volume that is there.
+// Returns the online disk that holds a volume; null if there is none.
 inline const Disk* DiskOf(NodeState& state, const std::string& volume) {
   const auto id = VolumeId::Parse(volume);
   for (const Disk* disk : AllDisks(state)) {
@@ -56,7 +56,7 @@ inline const Disk* DiskOf(NodeState& state, const std::string& volume) {
   return nullptr;
 }
 
-// Windows runs on the disk or starts from it.
+// Returns true if Windows runs on the disk or starts from it.
 inline bool IsWindows(const Disk& disk) {
   return disk.facts.is_boot || disk.facts.is_system ||
          std::any_of(disk.partitions.begin(), disk.partitions.end(), [](const DiskPartition& p) {
@@ -64,7 +64,7 @@ inline bool IsWindows(const Disk& disk) {
          });
 }
 
-// The folders of C: at which volumes are mounted: those of drivers, or the others.
+// Returns the folders of C: at which volumes are mounted: those of drivers, or the others.
 inline std::map<std::string, std::string> Mounts(NodeState& state, bool mine) {
   std::map<std::string, std::string> mounts;
   for (const Disk* disk : AllDisks(state)) {
@@ -80,7 +80,7 @@ inline std::map<std::string, std::string> Mounts(NodeState& state, bool mine) {
   return mounts;
 }
 
-// Windows lives on the disk, by the volumes that are there or, with `once_there`, by all volumes.
+// Returns true if Windows uses the disk, by its arrived volumes or, with `once_there`, by all.
 inline bool IsUsed(NodeState& state, const Disk& disk, bool once_there = false) {
   if (IsWindows(disk)) return true;
   const auto outside = Mounts(state, false);
@@ -93,8 +93,8 @@ inline bool IsUsed(NodeState& state, const Disk& disk, bool once_there = false) 
   });
 }
 
-// A folder mounts the volume. The older FormatVolume does not count those that an administrator
-// gave to local-static-provisioner.
+// Returns true if a folder mounts the volume. For the older FormatVolume, folders do not count that
+// an administrator gave to local-static-provisioner.
 inline bool IsMounted(NodeState& state, const VolumeId& id, bool older) {
   std::map<std::string, std::string> mounts = Mounts(state, true);
   if (older) {
@@ -121,7 +121,7 @@ inline bool HasOnlyReserved(const Disk& disk) {
   return std::all_of(disk.partitions.begin(), disk.partitions.end(), IsReserved);
 }
 
-// The disk without the fields that a rescan or time changes, and without the working directory.
+// Returns the disk without the working directory and the fields that a rescan or time changes.
 inline proto::Disk Lasting(Disk disk) {
   disk.size_bytes = std::max(disk.size_bytes, disk.grown_size_bytes);
   disk.grown_size_bytes = 0;
@@ -142,8 +142,8 @@ inline proto::Disk Lasting(Disk disk) {
   return machine::simulated::DiskToProto(disk);
 }
 
-// The LUN by which the cloud knows the disk; empty for none. An NVMe disk of Azure has it in its
-// address alone, one higher.
+// Returns the LUN that the cloud assigned to the disk; empty if there is none. Azure's NVMe disks
+// have it only in their address, plus one.
 inline std::string LunOf(const Disk& disk) {
   const std::string lun = "LUN ";
   const size_t at = disk.location.find(lun);
@@ -151,7 +151,7 @@ inline std::string LunOf(const Disk& disk) {
   return disk.facts.lun == 0 ? "" : absl::StrCat(disk.facts.lun - 1);
 }
 
-// Returns true when a selector may mean the disk.
+// Returns true if a selector may mean the disk.
 inline bool Means(const DiskSelector& wanted, const Disk& disk) {
   if (!wanted.number.empty()) return wanted.number == absl::StrCat(disk.number);
   if (!wanted.serial_number.empty()) {
@@ -172,7 +172,7 @@ inline std::string AdapterOf(const Disk& disk) {
   return at == std::string::npos ? "" : disk.location.substr(at, sizeof("Adapter 0") - 1);
 }
 
-// A LUN alone does not select a disk on the adapter of a disk of Windows.
+// Returns true if a disk of Windows is on the disk's adapter, so that a LUN alone cannot select it.
 inline bool IsBesideWindows(const DiskSelector& wanted, NodeState& state, const Disk& disk) {
   if (wanted.lun_id.empty() || !wanted.adapter.empty() || AdapterOf(disk).empty()) return false;
   const std::vector<Disk*> all = AllDisks(state);
@@ -181,7 +181,7 @@ inline bool IsBesideWindows(const DiskSelector& wanted, NodeState& state, const 
   });
 }
 
-// The disk is one of the iSCSI target.
+// Returns true if the disk is one of the iSCSI target's.
 inline bool IsOf(const NodeState& state, const std::string& iqn, const Disk& disk) {
   for (const auto& portal : state.iscsi_portals) {
     for (const auto& target : portal.targets) {
@@ -194,7 +194,7 @@ inline bool IsOf(const NodeState& state, const std::string& iqn, const Disk& dis
   return false;
 }
 
-// Gives `was` the changes of `is` that a format of the volume may make.
+// Applies to `was` the changes of `is` that a format of the volume may make.
 inline void AllowFormat(const VolumeId& id, const Disk& is, Disk* was, bool overwrite,
                         bool foreign_too) {
   for (size_t i = 0; i < was->partitions.size() && i < is.partitions.size(); ++i) {
@@ -224,7 +224,7 @@ inline void AllowGrowth(const VolumeId* id, const Disk& is, Disk* was) {
   }
 }
 
-// A copy that goes online beside the original gets names of its own.
+// Allows a copy that comes online beside the original to get names of its own.
 inline void AllowOnline(NodeState& state, const Disk& is, Disk* was) {
   const std::vector<Disk*> all = AllDisks(state);
   const bool collides = std::any_of(all.begin(), all.end(), [&](const Disk* other) {

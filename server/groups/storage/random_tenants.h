@@ -1,7 +1,7 @@
-// Tenants of a random node: two to four drivers with a share, an iSCSI target and a directory each,
-// which call for their own objects and attack those of the others.
+// Tenants of a random node: two to four drivers, each with its own share, iSCSI target and
+// directory, which call for their own objects and attack those of the others.
 //
-// | rule | what holds whatever the other tenants call |
+// | rule | holds for every call of the other tenants |
 // |---|---|
 // | links | A tenant's link to a share leads there until that tenant unstages it. |
 // | mappings | A working mapping stays, with its user, while a tenant's link needs it. |
@@ -37,9 +37,9 @@ namespace csi_proxy::storage {
 
 class Tenants {
  public:
-  // The disks of the tenants' targets have these numbers and those above.
+  // The number of the first disk of the tenants' targets; the others follow.
   static constexpr uint32_t kFirstDisk = 100;
-  // A portal's answer may be awaited under a lock, but not the answers of all.
+  // A call may wait for one portal under a lock, but not for all of them.
   static constexpr absl::Duration kLongestHold = absl::Seconds(40);
 
   explicit Tenants(Random* random) : random_(*random) {
@@ -50,7 +50,7 @@ class Tenants {
 
   bool is_bound() const { return is_bound_; }
 
-  // Returns the servers and portals of the node, as a scenario has them.
+  // Returns the servers and portals of the node as a scenario.
   std::string Scenario() {
     std::string text = is_slow_ ? kSlow : "", users, shares[2];
     for (size_t i = 0; i < std::size(kNames); ++i) {
@@ -59,7 +59,7 @@ class Tenants {
       absl::SubstituteAndAppend(&text, kTarget, kNames[i], Portal(i), random_.OneIn(2), Iqn(i),
                                 kFirstDisk + i);
     }
-    // Many mappings of one server, whose names fill an answer.
+    // Add many mappings of one server, whose names fill an answer.
     for (int i = random_.OneIn(8) ? 60 : 0; i > 0; --i) {
       const std::string share = absl::StrCat("l", i, std::string(70, 'l'));
       absl::SubstituteAndAppend(&shares[1], kShare, share);
@@ -71,7 +71,7 @@ class Tenants {
     return text;
   }
 
-  // A tenant's own entries: a link to a server that must not be asked, or seventy directories.
+  // Creates a link to a server that must not be asked, or seventy nested directories.
   absl::Status Plant(machine::simulated::Machine* node) {
     std::string path = Directory(random_.Below(count_));
     if (is_slow_ && random_.OneIn(2)) return node->MakeLink(path + "\\evil", kEvil);
@@ -79,11 +79,11 @@ class Tenants {
     return node->MakeDirectory(path);
   }
 
-  // Returns a call of one tenant, for its own objects or against another's.
+  // Draws a call of one tenant, on its own objects or on another's.
   Call Draw() {
     const size_t caller = random_.Below(count_);
     const size_t owner = random_.OneIn(2) ? random_.Below(count_) : caller;
-    // With the owner's credentials the caller is a second driver for the same share or target.
+    // With the owner's credentials, the caller is a second driver of the same share or target.
     const size_t user = random_.OneIn(3) ? caller : owner;
     Call call;
     call.api = random_.Of<Api>(
@@ -98,7 +98,7 @@ class Tenants {
     call.password = random_.OneIn(8) ? "wrong-secret" : Secret(user);
     call.iqn = random_.OneIn(3) ? absl::AsciiStrToUpper(Iqn(owner)) : Iqn(owner);
     call.portals = {Portal(owner)};
-    // An attacker opens the owner's target through a portal of its own.
+    // An attacker opens the owner's target through its own portal.
     if (random_.OneIn(4)) call.portals = {Portal(caller)};
     // A driver of the older groups uses its own target.
     if (call.api == Api::kConnect) call.iqn = Iqn(caller), call.portals = {Portal(caller)};
@@ -113,7 +113,7 @@ class Tenants {
     return call;
   }
 
-  // The calls by which the tenants end what they have staged.
+  // Returns the calls by which the tenants unstage everything.
   std::vector<Call> Teardown() const {
     std::vector<Call> calls;
     for (const auto& [path, staged] : staged_) {
@@ -126,7 +126,7 @@ class Tenants {
   }
   bool has_staged() const { return !staged_.empty(); }
 
-  // Returns the rule that a call has broken, and how; empty for none.
+  // Returns the rule that a call has broken, and how; empty if none.
   std::string Judge(const Call& call, const absl::Status& status, const std::string& answer,
                     absl::Duration took, NodeState& before, NodeState& after) {
     std::string broken = JudgeTexts(call, absl::StrCat(status.message(), " ", answer));
@@ -137,7 +137,7 @@ class Tenants {
       broken = JudgeShare(call, path, staged.share, links, before, after);
     }
     for (size_t i = 0; i < std::size(kNames); ++i) {
-      // Whoever has staged a disk of the target, or owns it, may end its session.
+      // A caller may end the target's session if it has staged a disk of the target or owns it.
       const bool may_end = own != staged_.end() && own->second.iqn == Iqn(i);
       if (may_end || static_cast<int>(i) == call.caller || !broken.empty()) continue;
       const auto* const was = SessionOf(before, i);
@@ -169,7 +169,7 @@ class Tenants {
     fault { operation: "wmi.*" resource: "10.6.6.3:3260" latency_ms: 15000 }
     fault { operation: "wmi.*" resource: "10.6.6.4:3260" latency_ms: 15000 })";
 
-  // What a tenant has staged: a share, as FoldName() has it, or a target.
+  // Something that a tenant has staged: a share, keyed by FoldName(), or a target.
   struct Staged {
     int caller = 0;
     std::string path = {};
@@ -178,7 +178,7 @@ class Tenants {
   };
   using Links = std::map<std::string, std::string>;
 
-  // What gRPC's headers hold, about.
+  // About the limit of gRPC's headers.
   static constexpr size_t kLongestText = 4096;
 
   std::string Directory(size_t i) const { return absl::StrCat(kRoot, R"(\plugins\p-)", kNames[i]); }
@@ -195,7 +195,7 @@ class Tenants {
   }
   static std::string Portal(size_t i) { return absl::StrCat("10.7.0.", i + 1); }
 
-  // A name of the same share in another spelling.
+  // Returns another spelling of a share's name.
   std::string Spelt(std::string name) {
     if (random_.OneIn(3)) name = absl::StrReplaceAll(name, {{"ä", "Ä"}});
     if (random_.OneIn(3)) name = absl::AsciiStrToUpper(name);
@@ -208,7 +208,7 @@ class Tenants {
     return path.ok() ? FoldName(path->Share()) : "";
   }
 
-  // The shares to which links on C: lead, by the link's path; both as FoldName() has them.
+  // Returns the links on C: to shares, keyed by path. Both are folded by FoldName().
   static Links LinksToShares(NodeState& state) {
     Links links;
     for (const Disk* disk : AllDisks(state)) {
@@ -234,7 +234,7 @@ class Tenants {
     return found == state.smb_mappings.end() ? nullptr : &*found;
   }
 
-  // The tenant's target while the node has a session with it.
+  // Returns the tenant's target if the node has a session with it, else null.
   static const machine::simulated::IscsiTarget* SessionOf(const NodeState& state, size_t i) {
     for (const auto& portal : state.iscsi_portals) {
       if (portal.portal.address == Portal(i) && portal.targets[0].connected)
@@ -248,7 +248,7 @@ class Tenants {
                        [](const DiskPartition& p) { return p.volume.has_value(); });
   }
 
-  // Names begin with the kind of what they name, and end with the tenant's.
+  // Checks the rule `texts`. Names begin with their object's kind and end with the tenant's name.
   std::string JudgeTexts(const Call& call, const std::string& text) {
     const std::string said = absl::AsciiStrToLower(text);
     std::string& used = used_[call.caller];
@@ -321,7 +321,7 @@ class Tenants {
   bool is_slow_ = false;
   // Keyed by FoldName() of the path.
   std::map<std::string, Staged> staged_;
-  // The texts of the calls of each tenant.
+  // The texts of each tenant's calls.
   std::map<int, std::string> used_;
 };
 

@@ -1,5 +1,5 @@
-// Shares as operators reported them: mappings that show as OK and do not work, servers that refuse,
-// folders that are not there. After StageShare has answered OK, the link can be followed.
+// Shares as operators reported them: broken mappings that show as OK, servers that refuse, missing
+// folders. After an OK of StageShare, the link can be followed.
 #include <functional>
 #include <string>
 #include <vector>
@@ -58,7 +58,7 @@ class ShareFaultsTest : public groups::HandlerTest {
     const auto link = filesystem_->IsSymlink(context_, {.path = Below(name)});
     return link.ok() && link->is_symlink;
   }
-  // OK calls must be mapped, and a refused one must leave neither link nor mapping.
+  // Staged shares must be mapped; a refused call must leave neither link nor mapping.
   void ExpectRefused(const absl::Status& refused, absl::StatusCode code, const char* words) {
     EXPECT_EQ(refused.code(), code) << refused;
     EXPECT_THAT(std::string(refused.message()), HasSubstr(words));
@@ -86,7 +86,7 @@ TEST_F(ShareFaultsTest, AMappingThatDeniesEverythingIsMadeAnew) {
     ASSERT_TRUE(Map(kA).ok());
     ChangeMappings([](auto& mapping) { mapping.denied = true; });
     ExpectStaged(Stage("s", remote), "s", {kUnmapped, kLinked, kMapped});
-    // The links that lead there are as dead as the mapping.
+    // The links to the share are as dead as the mapping.
     ChangeMappings([](auto& mapping) { mapping.denied = true; });
     ExpectStaged(Stage("t", remote), "t", {kUnmapped, kLinked, kMapped});
     EXPECT_TRUE(Follows("s"));
@@ -100,7 +100,7 @@ TEST_F(ShareFaultsTest, AMappingThatDeniesEverythingIsMadeAnew) {
   EXPECT_THAT(warnings_, Contains(HasSubstr(absl::StrCat("the mapped ", kA, ": "))));
 }
 
-// A user whose rights begin below the root of the share keeps the mapping that he has.
+// A user whose rights begin below the share's root keeps the existing mapping.
 TEST_F(ShareFaultsTest, AMappingThatWorksFurtherDownStays) {
   ExpectStaged(Stage("s", R"(\\files.corp.example\a\there)"), "s", {kLinked, kMapped});
   machine::simulated::FaultRule denied;
@@ -112,7 +112,7 @@ TEST_F(ShareFaultsTest, AMappingThatWorksFurtherDownStays) {
   const auto staged = Stage("t", kA);
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_THAT(staged->steps, ElementsAre(kLinked));
-  // Nothing tells a mapping without working links from a dead one: it is made anew, once.
+  // A mapping without working links looks like a dead one, so it is made again, once.
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("s")}).ok());
   EXPECT_THAT(Stage("s", kA)->steps, ElementsAre(kUnmapped, kLinked, kMapped));
   EXPECT_THAT(Stage("s", kA)->steps, IsEmpty());
@@ -153,15 +153,15 @@ TEST_F(ShareFaultsTest, ADfsLinkIsRefusedWithWhatToName) {
   EXPECT_FALSE(Exists(Below("s")));
 }
 
-// Windows makes a persistent mapping again by saved credentials, and then refuses the server's
-// other shares.
+// Windows restores a persistent mapping with saved credentials and then refuses the server's other
+// shares.
 TEST_F(ShareFaultsTest, EveryShareOfAServerIsMappedAfterAReboot) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   node_->Reboot();
   EXPECT_FALSE(Follows("a"));
   ExpectStaged(Stage("b", kB), "b", {kLinked, kMapped});
   ExpectStaged(Stage("a", kA), "a", {kMapped});
-  // As another program, or an older release, made it.
+  // Another program, or an older release, made the mapping so.
   ChangeMappings([](auto& mapping) { mapping.persistent = mapping.remote_path == kA; });
   node_->Reboot();
   EXPECT_TRUE(Follows("a"));
@@ -178,7 +178,7 @@ TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
   EXPECT_THAT(Mapped(), ElementsAre(kB));
   EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("was removed though links lead there")));
   ExpectStaged(Stage("a", kA, "two"), "a", {kMapped});
-  // One that works keeps the server.
+  // A working mapping keeps the server.
   ExpectRefused(storage_
                     ->StageShare(context_, {.remote_path = R"(\\files.corp.example\c)",
                                             .target_path = Below("c"),

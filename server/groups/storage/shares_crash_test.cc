@@ -1,6 +1,6 @@
-// StageShare and UnstageShare killed at each call that they make of Windows, and repeated; and
-// called by many at once, whose process is killed now and then. No mapping stays that no link leads
-// to, and none goes that a link needs.
+// StageShare and UnstageShare, killed at each call of Windows and repeated, and called by many at
+// the same time in a process that is killed now and then. No mapping may stay without a link, and
+// none may go that a link needs.
 #include <atomic>
 #include <functional>
 #include <map>
@@ -63,7 +63,7 @@ std::set<std::string> Mapped(Machine& node) {
   for (const auto& mapping : node.Snapshot().smb_mappings) shares.insert(mapping.remote_path);
   return shares;
 }
-// The shares to which links lead.
+// Returns the shares with links.
 std::set<std::string> Linked(Machine& node) {
   std::set<std::string> shares;
   Process process(&node);
@@ -78,7 +78,7 @@ std::set<std::string> Linked(Machine& node) {
 struct Start {
   const char* name;
   std::function<void(Machine& node)> prepare;
-  // There are mappings without links.
+  // True if a mapping has no link.
   bool has_leak = false;
 
   friend void PrintTo(const Start& start, std::ostream* out) { *out << start.name; }
@@ -157,8 +157,8 @@ using Act = std::function<absl::Status(Process&)>;
 class ShareCrashTest : public testing::TestWithParam<Start> {
  protected:
   // Runs `act` from the start, killed at each of its calls in turn, then in a new process, with and
-  // without a reboot in between; or `opposite` instead. The node must end as one does to which that
-  // happened without a death.
+  // without a reboot in between; or `opposite` instead. The node must end in the state that it has
+  // without a death.
   void KillEverywhere(const Act& act, const Act& opposite) {
     const NodeState state = StateAt(GetParam());
     const Undisturbed without_reboot = Finish(state, false, act, opposite);
@@ -183,7 +183,7 @@ class ShareCrashTest : public testing::TestWithParam<Start> {
           Process undoing(other.get());
           const absl::Status undone = opposite(undoing);
           ASSERT_TRUE(undone.ok()) << undone;
-          // After a reboot a mapping for the link that stays is only there if the call made it.
+          // After a reboot, the mapping of the remaining link exists only if the call made it.
           ASSERT_THAT(wanted.mapped_after_opposite, testing::IsSupersetOf(Mapped(*other)));
           ASSERT_TRUE(reboots || Mapped(*other) == wanted.mapped_after_opposite);
           Process next(node.get());
@@ -203,7 +203,7 @@ class ShareCrashTest : public testing::TestWithParam<Start> {
     decltype(Mapped(std::declval<Machine&>())) mapped_after_opposite;
     int calls = 0;
   };
-  // What becomes of the node without a death. A reboot ends the mappings of others too.
+  // Returns the end state without a death. A reboot ends the mappings of others too.
   static Undisturbed Finish(const NodeState& state, bool reboots, const Act& act,
                             const Act& opposite) {
     Undisturbed end;
@@ -227,7 +227,7 @@ class ShareCrashTest : public testing::TestWithParam<Start> {
 };
 
 TEST_P(ShareCrashTest, StagingIsRepeatedAndEndsTheSame) {
-  // Only who names the share finds the mapping of a link that is lost.
+  // Only a call that names the share finds the mapping of a lost link.
   KillEverywhere([](Process& process) { return Stage(process); },
                  [](Process& process) {
                    return Unstage(process, kTarget, GetParam().has_leak ? kShare : "");
@@ -243,8 +243,8 @@ TEST_P(ShareCrashTest, UnstagingIsRepeatedAndEndsTheSame) {
 INSTANTIATE_TEST_SUITE_P(From, ShareCrashTest, testing::ValuesIn(Starts()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Runs `first` on a node where a link is staged, and `second` from each of its calls on, which
-// waits for the end of the first. After both another link is staged, and that one is not.
+// Runs `first` on a node where a link is staged, and starts `second` at each of its calls; `second`
+// waits for its end. After both, another link is staged and that one is not.
 void Interrupt(const Act& first, const Act& second) {
   int at = 1;
   for (;; ++at) {
@@ -262,7 +262,7 @@ void Interrupt(const Act& first, const Act& second) {
       done.WaitForNotificationWithTimeout(absl::Milliseconds(10));
     };
     EXPECT_TRUE(first(process).ok());
-    // The first has made all its calls.
+    // The first call has made all its calls of Windows.
     if (!thread.joinable()) break;
     thread.join();
     EXPECT_THAT(Mapped(*node), testing::ElementsAre(kShare));
@@ -279,11 +279,11 @@ TEST(ShareLivesTest, ALinkThatComesWhileTheLastOneGoesHasItsMapping) {
   Interrupt(stage, unstage);
 }
 
-// One of the kubelet's volumes, which repeats a call that failed, or changes its mind.
+// A volume of the kubelet, which repeats a failed call or changes its mind.
 struct Volume {
   std::string remote;
   std::string target;
-  // The call that is under way, or was when the process died.
+  // The call that is running, or was when the process died.
   enum class Goal { kNone, kStaged, kUnstaged } goal = Goal::kNone;
   bool is_staged = false;
 };
@@ -292,14 +292,14 @@ class Caller {
  public:
   Caller(int id, Machine* node) : node_(*node), random_(static_cast<unsigned>(id)) {
     for (int i = 0; i < 2; ++i) {
-      // All callers have a volume on one share; another share is for two of them, so that a link is
-      // often the last.
+      // All callers have a volume on one share, and another share has only two callers, so that a
+      // link is often the last.
       volumes_.push_back({.remote = absl::StrCat(R"(\\srv\s)", i == 0 ? 10 : id % 10),
                           .target = absl::StrCat(R"(C:\var\lib\kubelet\plugins\v)", id, "x", i)});
     }
   }
 
-  // Calls until the process dies or enough has been done.
+  // Calls until the process dies or `left` is used up.
   void Live(Process& process, std::atomic<int>& left) {
     for (Volume& volume : volumes_) {
       if (volume.goal != Volume::Goal::kNone && random_() % 4 == 0) {
@@ -368,7 +368,7 @@ TEST(ShareLivesTest, AThousandCallsOfTwentyCallersWithCrashesLeaveNothing) {
   while (left > 0) {
     const Death death = random() % 2 == 0 ? Death::kBefore : Death::kBehind;
     Process process(&node, death, static_cast<int>(500 + random() % 3000));
-    // So that the calls of all come between those of each.
+    // Lets calls of different callers interleave.
     process.life.before_call = [](int number) {
       if (number % 7 == 0) absl::SleepFor(absl::Microseconds(number % 400));
     };

@@ -137,13 +137,13 @@ TEST_F(ShareStagingTest, ARefusedCallLeavesNothing) {
     EXPECT_FALSE(Exists(Below("s"))) << remote;
     EXPECT_THAT(Mapped(), IsEmpty());
   }
-  // A link that was there stays: another call made it.
+  // An existing link stays, because another call made it.
   ASSERT_TRUE(PlantLink(Below("s"), absl::StrCat(kShare, "\\")).ok());
   EXPECT_FALSE(Stage("s", kShare, "wr0ng").ok());
   EXPECT_TRUE(Exists(Below("s")));
 }
 
-// Windows may go on, and map the share once nobody waits.
+// Windows may continue and map the share after the call has ended.
 TEST_F(ShareStagingTest, TheLinkStaysWhileNobodyKnowsWhetherTheShareIsMapped) {
   machine::simulated::FaultRule slow;
   slow.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
@@ -173,7 +173,7 @@ TEST_F(ShareStagingTest, BothGroupsKnowAShareByTheSameCredentials) {
                     Not(HasSubstr("theirs")), Not(HasSubstr("wr0ng")), Not(HasSubstr("horse"))));
   EXPECT_FALSE(Exists(Below("mine")));
   EXPECT_THAT(Mapped(), ElementsAre(kShare));
-  // The smb group knows the same credentials, and the other way round.
+  // The smb group uses the same credentials, and vice versa.
   smb::NewSmbGlobalMappingRequest request{
       .remote_path = kShare, .username = kUser, .password = "wr0ng"};
   EXPECT_TRUE(absl::IsPermissionDenied(smb_->NewSmbGlobalMapping(context_, request).status()));
@@ -183,7 +183,7 @@ TEST_F(ShareStagingTest, BothGroupsKnowAShareByTheSameCredentials) {
   EXPECT_TRUE(absl::IsPermissionDenied(Stage("mine", kShare, "wr0ng").status()));
 }
 
-// Through the link the caller would see what the other's credentials show.
+// Through the link the caller would read with the other's credentials.
 TEST_F(ShareStagingTest, WhoIsRefusedGetsNoLinkEvenForAMoment) {
   deps_.bind_smb_credentials = true;
   Remake();
@@ -192,7 +192,7 @@ TEST_F(ShareStagingTest, WhoIsRefusedGetsNoLinkEvenForAMoment) {
   EXPECT_TRUE(absl::IsPermissionDenied(Stage("mine", kShare, "wr0ng").status()));
   EXPECT_TRUE(IsFaultLeft());
   node_->ClearFaults();
-  // As after a restart of the service: the mapping is nobody's and goes before the link is made.
+  // The service has restarted: the mapping has no owner and goes before the link is made.
   Remake();
   Fail("win32.WriteReparsePoint", 1);
   EXPECT_FALSE(Stage("mine", kShare, "wr0ng").ok());
@@ -200,7 +200,7 @@ TEST_F(ShareStagingTest, WhoIsRefusedGetsNoLinkEvenForAMoment) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-// Nothing of another tenant, and no wait for a look at all links.
+// The refusal names no other tenant's object and does not wait for a walk of all links.
 TEST_F(ShareStagingTest, ARefusalNamesNothingOfOthers) {
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", "other", Secret("pw")).ok());
   Staged("theirs");
@@ -214,7 +214,7 @@ TEST_F(ShareStagingTest, ARefusalNamesNothingOfOthers) {
   EXPECT_TRUE(IsFaultLeft()) << "no directory was listed";
 }
 
-// Another tenant's share, in another case.
+// Another tenant's share in another case.
 TEST_F(ShareStagingTest, AShareIsOneHoweverItIsSpelt) {
   deps_.bind_smb_credentials = true;
   Remake();
@@ -235,7 +235,7 @@ TEST_F(ShareStagingTest, AShareIsOneHoweverItIsSpelt) {
     const auto answer = Unstage("mine", mine);
     EXPECT_THAT(answer.steps, IsEmpty());
     EXPECT_THAT(answer.other_links, ElementsAre(Below("theirs")));
-    // As another program may have made it.
+    // Another program may have made the mapping.
     node_->core()->Change([&](NodeState& state) { state.smb_mappings[0].remote_path = mine; });
     const auto listed = storage_->ListSmbMappings(context_, {});
     ASSERT_TRUE(listed.ok() && listed->mappings.size() == 1) << listed.status();
@@ -287,7 +287,7 @@ TEST_F(ShareStagingTest, TheMappingGoesWithTheLastLink) {
   Staged("a");
   Staged("b", absl::StrCat(kShare, R"(\reports)"));
   Staged("c", R"(\\fileserver.example\scratch)");
-  // A pod's link to the staged one leads nowhere afterwards.
+  // A pod's link to the staged link is dangling afterwards.
   ASSERT_TRUE(Link(Below("b"), Below("published")).ok());
   const auto first = Unstage("a");
   EXPECT_EQ(first.share, kShare);

@@ -21,14 +21,14 @@
 namespace csi_proxy::storage {
 namespace {
 
-// A request without its disk, as read.
+// The parsed fields of a request, except its disk.
 struct Fields {
   ConfinedPath target;
   host::FormatOptions options;
 };
 
-// One call. Each step looks first whether it is done already, and nothing is remembered between
-// calls: the state that a killed call leaves tells the next call everything.
+// One call. Each step first checks whether it is done already. Nothing is remembered between calls:
+// the state that a killed call leaves is all that the next call needs.
 class Staging {
  public:
   Staging(const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
@@ -84,7 +84,7 @@ class Staging {
  private:
   void Did(StorageStep step) { response_.steps.push_back(step); }
 
-  // Until the lock was taken, the number may have become another disk's, or the disk somebody's.
+  // Fails if, before the lock was taken, the number went to another disk or the disk into use.
   absl::Status CheckStillFree(const host::DiskDescription& found) {
     ABSL_ASSIGN_OR_RETURN(const auto now, host_.disk().Describe(context_, number_));
     if (now.path != found.path || now.serial_number != found.serial_number ||
@@ -94,11 +94,11 @@ class Staging {
     }
     use_ = host::CheckUnused(host_, context_, deps_.roots.get(), now);
     if (!absl::IsFailedPrecondition(use_)) return use_;
-    // The staged volume has got a letter since: this is a repeated call, which finds all steps
+    // The staged volume has since got a letter, so this is a repeated call, whose steps are all
     // done.
     if (is_staged_ && !now.has_windows()) return absl::OkStatus();
-    // Windows gives letters to disks that arrive online, unless its SAN policy keeps them offline:
-    // a disk that the request names by its own name, or as a LUN of a target, is the driver's.
+    // Windows assigns letters to disks that arrive online, unless its SAN policy says otherwise. A
+    // disk that the request names by its own name, or as a target's LUN, is the driver's.
     const bool is_named = request_.disk.number.empty() && request_.disk.lun_id.empty();
     if (!now.has_windows() && is_named) {
       return groups::AboutField(
@@ -112,16 +112,16 @@ class Staging {
                                              "page 83 or serial number")));
   }
 
-  // The letters and mounts of a volume show when it is there, and so only now if the disk was
-  // offline. Windows gives letters to volumes on MBR disks by itself, so it may be a driver's all
-  // the same: it is mounted, but neither formatted nor grown.
+  // Checks the letters and mounts of the volume, which an offline disk did not show before. Windows
+  // assigns letters to volumes on MBR disks by itself, so a volume with a letter may be a driver's:
+  // it is mounted, but neither formatted nor grown.
   absl::Status LookForUse() {
     if (!use_.ok()) return absl::OkStatus();
     use_ = host::CheckNotMounted(host_, context_, deps_.roots.get(), number_);
     return absl::IsFailedPrecondition(use_) ? absl::OkStatus() : use_;
   }
 
-  // Checks the target directory before the disk is touched.
+  // Checks the target directory before any change to the disk.
   absl::Status CheckTarget() {
     const std::string path = target_.path.ToString();
     const auto there = host_.filesystem().ReadLink(context_, target_);
@@ -138,7 +138,7 @@ class Staging {
           absl::StrCat("target_path: ", path, " is a link; a volume is mounted at a directory"));
     }
     const auto number = host_.volume().GetDiskNumber(context_, *mounted);
-    // Gone, and so replaced; or on this disk, which is offline.
+    // The mounted volume is gone and will be replaced, or it is on this disk, which is offline.
     if (absl::IsNotFound(number.status())) return context_.Check();
     if (!number.ok()) return number.status();
     is_staged_ = *number == number_;
@@ -150,11 +150,11 @@ class Staging {
                                                  target_.path.ToString(), ": ", volume.ToString()));
   }
 
-  // Online, writable, with a data partition whose volume is there.
+  // Brings the disk online, makes it writable and waits for the volume of its data partition.
   absl::Status PrepareDisk() {
     absl::StatusOr<host::DiskLayout> layout = host_.disk().GetLayout(context_, number_);
     if (!layout.ok()) return layout.status();
-    // The layout of an offline disk is not certain, but is reason enough to leave the disk alone.
+    // The layout of an offline disk may be wrong, but suffices to refuse the disk.
     ABSL_RETURN_IF_ERROR(CheckPartitions(number_, *layout));
     was_offline_ = !layout->is_online;
     was_read_only_ = layout->is_read_only;
@@ -169,7 +169,7 @@ class Staging {
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
   }
 
-  // A refused disk is somebody else's: it becomes read-only and offline again if it was.
+  // Returns `status`. After a refusal, makes the disk read-only and offline again if it was.
   absl::Status LeftAsFound(const absl::Status& status) {
     if (!absl::IsFailedPrecondition(status)) return status;
     if (was_read_only_) (void)host_.disk().SetReadOnly(context_, number_, true);
@@ -192,7 +192,7 @@ class Staging {
     return absl::OkStatus();
   }
 
-  // Formats a volume without a file system when nobody has written to it: it is new then.
+  // Formats a volume that has no file system and was never written: it is new.
   absl::Status FormatOnce(const VolumeId& volume) {
     ABSL_ASSIGN_OR_RETURN(const auto file_system, host_.volume().GetFileSystem(context_, volume));
     if (file_system.empty()) {
@@ -233,8 +233,8 @@ class Staging {
     return absl::OkStatus();
   }
 
-  // A call that was killed between clearing a disk's read-only flag and mounting its file system
-  // anew left that as it was. A user who has it mounted elsewhere keeps it.
+  // Remounts a file system that a killed call left read-only because it died between clearing the
+  // disk's flag and the remount. Keeps a file system that another user has mounted.
   absl::Status RemountIfReadOnly(const VolumeId& volume, bool is_mounted) {
     if (!use_.ok()) return absl::OkStatus();
     ABSL_ASSIGN_OR_RETURN(const auto points,
@@ -246,7 +246,7 @@ class Staging {
     return host_.volume().MakeWritable(context_, number_);
   }
 
-  // A volume that cannot grow is staged all the same, because its data is there.
+  // Grows the volume. Ignores failure, because the volume must be staged for its data.
   absl::Status GrowToDisk(const VolumeId& volume) {
     const auto growth = volume::Grow(host_.volume(), context_, volume, 0);
     ABSL_RETURN_IF_ERROR(context_.Check());
@@ -258,7 +258,7 @@ class Staging {
     return absl::OkStatus();
   }
 
-  // Tells of a volume that takes no writes, though its disk does.
+  // Warns if the volume takes no writes although its disk does.
   absl::Status CheckWritable(const VolumeId& volume) {
     ABSL_ASSIGN_OR_RETURN(const bool is_read_only, host_.volume().IsReadOnly(context_, volume));
     if (is_read_only) {
@@ -277,9 +277,9 @@ class Staging {
   const ConfinedPath& target_;
   const host::FormatOptions& options_;
   uint32_t number_ = 0;
-  // A volume of the disk is mounted at the target already.
+  // True if a volume of the disk is mounted at the target already.
   bool is_staged_ = false;
-  // FAILED_PRECONDITION with the node's use of the disk, or OK: see windows_use.h.
+  // FAILED_PRECONDITION with the node's use of the disk, or OK; see windows_use.h.
   absl::Status use_;
   bool was_offline_ = false;
   bool was_read_only_ = false;

@@ -1,6 +1,6 @@
-// StageTarget: the sessions of an iSCSI target before StageVolume. Nothing is remembered between
-// calls: the initiator knows which sessions and portals there are. No lock that other calls for the
-// target need is held while a portal or a disk is awaited.
+// StageTarget: opens the sessions of an iSCSI target, then runs StageVolume. Nothing is remembered
+// between calls, because the initiator lists its sessions and portals. The call holds no lock that
+// other calls for the target need while it waits for a portal or a disk.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -29,23 +29,23 @@ using host::IscsiPortal;
 static_assert(static_cast<int>(ChapUse::kChapOneWay) == static_cast<int>(host::ChapMode::kOneWay));
 static_assert(static_cast<int>(ChapUse::kChapMutual) == static_cast<int>(host::ChapMode::kMutual));
 
-// The time that one portal may take, longer than the initiator itself waits for a connection: its
-// TCPConnectTime is 15 s (learn.microsoft.com/archive/blogs/san/
+// The time for one portal, longer than the initiator's own wait for a connection: TCPConnectTime is
+// 15 s (learn.microsoft.com/archive/blogs/san/
 // microsoft-iscsi-software-initiator-and-isns-server-timers-quick-reference).
 constexpr absl::Duration kPortalTime = absl::Seconds(30);
 
-// The time that all portals may take. Each has an equal share of this, or of the caller's time if
-// that is shorter, and so has what follows: dead portals leave time for the others in one call.
+// The time for all portals. Each portal, and the step after them, gets an equal share of this or of
+// the caller's time if that is shorter, so that dead portals leave time for the others.
 constexpr absl::Duration kAllPortalsTime = absl::Minutes(2);
 
-// The time in which a session's disks appear.
+// How long to wait for a session's disks.
 constexpr absl::Duration kLunArrival = absl::Seconds(10);
 
-// DiskDescription::offline_reason of a disk that is another one by a second path
+// DiskDescription::offline_reason of a second path to a disk
 // (learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_disk_offline_reason).
 constexpr char kRedundantPath[] = "Redundant Path";
 
-// A DNS name has a letter in its last label, and no colon.
+// Returns true for an IP address: a DNS name has no colon, but a letter in its last label.
 bool IsIpAddress(absl::string_view address) {
   return absl::StrContains(address, ':') ||
          address.find_first_not_of("0123456789.") == absl::string_view::npos;
@@ -88,10 +88,10 @@ class TargetStager {
   std::vector<PortalFailure> failures;
 
  private:
-  // Returns true if the session may be used for the request: one that this call opened, or one that
-  // logged in as the request asks, by one of its portals or with the volume that an earlier call
-  // mounted at the target path. A session by another portal may lead to another target that has the
-  // same name.
+  // Returns true if the request may use the session: this call opened it, or it logged in as the
+  // request demands and either uses one of its portals or shows the volume that an earlier call
+  // mounted at the target path. A session by another portal may be with another target of the same
+  // name.
   bool IsOwn(const host::IscsiSession& session) const {
     if (opened_.contains(session.id)) return true;
     if (session.chap != credentials_.mode) return false;
@@ -100,7 +100,7 @@ class TargetStager {
                        [&](const IscsiPortal& portal) { return IsBy(session, portal); });
   }
 
-  // Reads `own_` and `others_` anew.
+  // Updates `own_` and `others_`.
   absl::Status LookAtSessions(const CallContext& context) {
     ABSL_ASSIGN_OR_RETURN(own_, host_.iscsi().GetSessions(context, request_.iqn));
     others_ =
@@ -108,7 +108,7 @@ class TargetStager {
     return absl::OkStatus();
   }
 
-  // Returns true if the request needs no session by the portal besides `own_`.
+  // Returns true if `own_` already contains the session that the request needs by the portal.
   bool HasSession(const IscsiPortal& portal) const {
     if (!request_.multipath) return !own_.empty();
     return std::any_of(own_.begin(), own_.end(),
@@ -171,7 +171,7 @@ class TargetStager {
   absl::Status LogIn(const CallContext& context, const IscsiPortal& portal) {
     ABSL_ASSIGN_OR_RETURN(const auto lock,
                           groups::LockSession(*deps_.locks, context, request_.iqn, portal));
-    // Another call may log in, or have logged in, at the same time.
+    // Another call may be logging in, or may have logged in, at the same time.
     for (const bool beside_others : {request_.multipath, true}) {
       ABSL_RETURN_IF_ERROR(LookAtSessions(context));
       if (HasSession(portal)) return absl::OkStatus();
@@ -192,20 +192,20 @@ class TargetStager {
                      portal.port, " with another authentication, and a disk of it is in use"));
   }
 
-  // Makes way for the request: ends sessions that it cannot use and that no disk needs. Windows
-  // opens one session with a target of this name, unless it is asked for multipath.
+  // Ends sessions that the request cannot use and no disk needs, because without multipath Windows
+  // opens only one session with a target of this name.
   absl::Status EndOthers(const CallContext& context, const IscsiPortal& portal) {
     const auto sessions =
         EndUnusedSessions(deps_, context, request_.iqn, [&](const host::IscsiSession& session) {
           return !IsOwn(session) && (!request_.multipath || IsBy(session, portal));
         });
     if (sessions.ok() && sessions->ended) steps.push_back(StorageStep::kDisconnectedTarget);
-    // The login tells whether a session that did not end is in the way.
+    // The login fails if a session that did not end is in the way.
     ABSL_RETURN_IF_ERROR(context.Check());
     return LookAtSessions(context);
   }
 
-  // A session of another tenant must not return with these credentials.
+  // Makes only own sessions persistent: another tenant's must not return with these credentials.
   absl::Status MakeOwnPersistent() {
     if (!request_.persistent) return absl::OkStatus();
     std::set<std::string> ids;
@@ -221,7 +221,7 @@ class TargetStager {
     return absl::OkStatus();
   }
 
-  // A refusal says more than a portal that does not answer.
+  // Returns the error of the failed portals; a refusal before that of a dead portal.
   static absl::Status NoSession(const std::vector<absl::Status>& failed) {
     if (failed.empty()) return absl::UnavailableError("portals: the session has ended again");
     const auto told = std::find_if(failed.begin(), failed.end(), [](const absl::Status& status) {
@@ -237,7 +237,7 @@ class TargetStager {
                      })));
   }
 
-  // Returns the disks that have the LUN now, by number. Sets `complete` if no session lacks it.
+  // Returns the disks that have the LUN now, by number. Sets `complete` if every session shows it.
   absl::StatusOr<std::vector<DiskDescription>> Look(bool* complete) {
     ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
     if (own_.empty()) {
@@ -267,7 +267,7 @@ class TargetStager {
     return found;
   }
 
-  // Several paths to a disk appear one after the other.
+  // Waits until all paths to the disk have appeared, one after the other.
   absl::StatusOr<std::vector<DiskDescription>> AwaitDisks() {
     const CallContext waiting = context_.WithTimeout(kLunArrival);
     host::DeviceWatch devices = host_.WatchDevices(kFirstPoll, kLastPoll);
@@ -304,8 +304,8 @@ class TargetStager {
     return absl::StrJoin(portals, ", ");
   }
 
-  // Without MPIO each session shows the LUN as a disk of its own, and all but one of these are kept
-  // offline: written by two of them it would be lost.
+  // Returns the disk to use. Without MPIO each session shows the LUN as a separate disk, and all
+  // but one must stay offline: writes through two of them would destroy the data.
   absl::StatusOr<DiskDescription> Choose(const std::vector<DiskDescription>& found) {
     std::vector<DiskDescription> usable;
     for (const DiskDescription& disk : found) {
@@ -337,7 +337,7 @@ class TargetStager {
   std::optional<MountedVolume> mounted_;
   // The ids of the sessions that this call opened.
   std::set<std::string> opened_;
-  // The target's sessions that may be used for the request, and the number of the others.
+  // The target's sessions that the request may use, and the number of the others.
   std::vector<host::IscsiSession> own_;
   size_t others_ = 0;
 };
@@ -352,7 +352,7 @@ absl::StatusOr<StageTargetResponse> StageLun(const groups::Deps& deps, const Cal
   ABSL_ASSIGN_OR_RETURN(auto portals, ReadPortals("portals", request.portals));
   for (size_t i = 0; i < portals.size(); ++i) {
     if (!request.multipath || IsIpAddress(portals[i].address)) continue;
-    // Windows tells the portal of a session by its address alone.
+    // Windows identifies the portal of a session by its address alone.
     return absl::InvalidArgumentError(
         absl::StrCat("portals[", i, "]: with multipath it must be an IP address"));
   }

@@ -37,7 +37,7 @@ TEST_F(StageTest, StepsAreNotTakenTwice) {
   EXPECT_TRUE(Exists(Target() + "\\written"));
 }
 
-// As aws-ebs, gcp-pd and vsphere look at what they have staged.
+// aws-ebs, gcp-pd and vsphere check a staged volume like this.
 TEST_F(StageTest, TheOlderCallsSeeAStagedVolume) {
   const auto staged = Stage({.serial_number = "vol0a1b2c3d4e5f60789"});
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -68,7 +68,7 @@ TEST_F(StageTest, AVolumeStagedByTheOlderCallsIsStaged) {
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_THAT(staged->steps, IsEmpty());
   EXPECT_EQ(staged->volume_id, volume);
-  // And what they have half unstaged, too: UMNT, RM, OFF.
+  // The drivers have half unstaged it: UMNT, RM, OFF.
   ASSERT_TRUE(Unmount(volume, Target()).ok());
   ASSERT_TRUE(SetOnline(1, false).ok());
   const auto again = StageDisk(1);
@@ -88,7 +88,7 @@ TEST_F(StageTest, ANewVolumeHasTheLabelThatWasAskedFor) {
       context_, {.disk = {.number = "1"}, .target_path = Target(), .label = "data"});
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(DiskNow(1).partitions.back().volume->label, "data");
-  // One that is formatted already keeps its own.
+  // A formatted volume keeps its file system.
   ASSERT_TRUE(
       storage_
           ->StageVolume(context_,
@@ -141,7 +141,7 @@ TEST_F(StageTest, RespectsAnEntryAtTheTarget) {
   EXPECT_TRUE(Exists(Below(R"(full\x)")));
 }
 
-// Until the call has its locks, the number may have become another disk's.
+// The number may go to another disk before the call has its locks.
 TEST_F(StageTest, TheDiskIsLookedAtAgain) {
   const std::function<void(Disk&)> changes[] = {
       [](Disk& disk) { disk.serial_number = "vol-of-somebody-else"; },
@@ -169,13 +169,13 @@ TEST_F(StageTest, AnotherVolumeThatIsMountedMeanwhileStays) {
   EXPECT_TRUE(Unmount(second, Target()).ok());
 }
 
-// Clearing the flag would remount the volume under its users.
+// Clearing the flag would remount the volume while it is in use.
 TEST_F(StageTest, AReadOnlyFileSystemThatIsMountedElsewhereIsLeftAsItIs) {
   ASSERT_TRUE(StageDisk(1, Below("other")).ok());
   ChangeDisk(1, [](Disk& disk) { disk.partitions.back().mounted_read_only = true; });
   ASSERT_TRUE(StageDisk(1).ok());
   EXPECT_TRUE(DiskNow(1).partitions.back().mounted_read_only);
-  // At the target again, too.
+  // A mount at the target is no exception.
   ASSERT_TRUE(StageDisk(1).ok());
   EXPECT_TRUE(DiskNow(1).partitions.back().mounted_read_only);
   ASSERT_TRUE(Unmount(Volumes(1).at(0), Below("other")).ok());
@@ -205,7 +205,7 @@ TEST_F(StageTest, ACallThatHasEndedDoesNothingMore) {
   EXPECT_TRUE(
       absl::IsDeadlineExceeded(storage_->UnstageVolume(over, {.target_path = Target()}).status()));
   EXPECT_EQ(node_->CountCalls().wmi_calls, calls);
-  // Between two steps as well.
+  // The call may also end between two steps.
   machine::simulated::FaultRule slow;
   slow.operation = "wmi.Invoke/MSFT_Disk.Initialize";
   slow.latency = absl::Seconds(60);

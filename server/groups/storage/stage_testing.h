@@ -41,8 +41,8 @@ class StageTest : public groups::StrictDiskTest {
     Change([&](groups::NodeState& state) { change(state.disks[number]); });
   }
 
-  // Makes a call that waits for `lock`, runs `meanwhile` once there are so many locks, and returns
-  // the call's answer.
+  // Makes a call that waits for `lock`, runs `meanwhile` once there are as many locks as expected,
+  // and returns the call's answer.
   template <typename Call>
   auto HeldUp(absl::StatusOr<ResourceLocks::Lock> lock, size_t locks, Call call,
               const std::function<void()>& meanwhile) {
@@ -62,12 +62,12 @@ class StageTest : public groups::StrictDiskTest {
                             {*WindowsPath::Parse("target", Target()), deps_.roots});
   }
 
-  // All that the node is.
+  // Returns the whole state of the node.
   std::string Everything() {
     return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
   }
 
-  // The error of a call that must be refused and must leave the disk as it is.
+  // Returns the error of a call that must be refused without a change to the disk.
   absl::Status Refused(uint32_t number, const DiskSelector& selector) {
     const auto before = DiskNow(number);
     const absl::Status refused = Stage(selector).status();

@@ -22,14 +22,14 @@ using host::IscsiSession;
 
 constexpr size_t kMaxPortals = 16;
 
-// The time that a call waits for the locks of the disks of sessions that it would end. A disk whose
-// lock is not free then is in use.
+// How long a call waits for the locks of the disks of sessions that it would end. After that a disk
+// counts as in use.
 constexpr absl::Duration kDiskLocks = absl::Seconds(1);
 
-// The time that sessions of others may take to end, in all.
+// The total time for ending the sessions of others.
 constexpr absl::Duration kOthersEnd = absl::Seconds(5);
 
-// A colon before a port is the only one, or comes behind a bracket.
+// Parses a portal. The last colon begins the port if it is the only one or follows a bracket.
 absl::StatusOr<IscsiPortal> ParsePortal(const std::string& field, absl::string_view text) {
   absl::string_view address = text;
   const size_t colon = text.rfind(':');
@@ -52,7 +52,7 @@ absl::StatusOr<bool> IsInUse(const groups::Deps& deps, const CallContext& contex
                              bool is_unstaged) {
   host::VolumeHost& host = deps.host->volume();
   const auto volumes = host.ListVolumes(context, disk, 0);
-  // Any disk may go at any time, and so may a volume.
+  // Disks and volumes may disappear at any time.
   if (absl::IsNotFound(volumes.status())) return false;
   if (!volumes.ok()) return volumes.status();
   for (const VolumeId& volume : *volumes) {
@@ -129,7 +129,7 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
     return unstaged.has_value() && session.Shows(*unstaged);
   };
 
-  // The disks, with whether they belong to a session that shows the unstaged one.
+  // Maps each disk to whether a session that shows it also shows the unstaged disk.
   std::map<uint32_t, bool> disks;
   ABSL_ASSIGN_OR_RETURN(auto sessions, iscsi.GetSessions(context, iqn));
   std::erase_if(sessions, [&](const IscsiSession& session) { return !may_end(session); });

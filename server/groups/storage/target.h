@@ -1,4 +1,4 @@
-// Parts of StageTarget and UnstageTarget: what their requests and the node say of a target.
+// Steps of StageTarget and UnstageTarget: request fields, and the node's state of a target.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@
 
 namespace csi_proxy::storage {
 
-// The portals of a field: at most 16, none twice. INVALID_ARGUMENT, naming the field.
+// Parses the portals of a field: at most 16, no duplicates. INVALID_ARGUMENT, naming the field.
 absl::StatusOr<std::vector<host::IscsiPortal>> ReadPortals(absl::string_view field,
                                                            const std::vector<std::string>& texts);
 
-// The same portal, in any case.
+// Returns true if both are the same portal, compared without case.
 bool IsSame(const host::IscsiPortal& a, const host::IscsiPortal& b);
 
-// INVALID_ARGUMENT unless it is a decimal number, or empty where that may be.
+// Returns INVALID_ARGUMENT unless `lun` is a decimal number, or empty if `may_be_empty`.
 absl::Status CheckLun(const std::string& lun, bool may_be_empty);
 
-// Tells whether a disk that a connection shows beside others has the LUN. The only disk has it if
-// Windows does not tell.
+// Returns true if a disk that a connection shows has the LUN. If Windows does not report the LUN,
+// true only for a connection's single disk.
 bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
             const host::IscsiConnection& connection);
 
@@ -39,24 +39,24 @@ struct MountedVolume {
   VolumeId volume;
   uint32_t disk;
 };
-// Returns the volume that is mounted at a path, or nothing if no existing volume is.
+// Returns the volume mounted at a path, or nothing if no existing volume is.
 absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
                                                          const CallContext& context,
                                                          const ConfinedPath& path);
 
 struct UnusedSessions {
-  // A session was ended.
+  // True if a session was ended.
   bool ended = false;
-  // The disks for which sessions stay.
+  // The disks whose sessions stay.
   std::vector<uint32_t> disks_in_use;
 };
 // Ends the target's sessions for which `may_end` returns true and none of whose disks is in use. A
-// disk is in use while a volume of it is mounted anywhere, while another call works on it, and also
-// while it is online with a volume, because another call or driver may be about to mount that. The
-// last does not count for sessions that show `unstaged`, the disk whose volume the caller has just
-// unmounted. Looks at each disk under its lock, and holds the locks until the sessions have ended.
-// Returns the error of a session that Windows does not end; if `unstaged` is set, only of those
-// that show it: the disks of others count as in use, because they may be another tenant's.
+// disk is in use while a volume of it is mounted anywhere, while another call works on it, and
+// while it is online with a volume, which another call may be about to mount. The last does not
+// count for sessions that show `unstaged`, the disk whose volume the caller has just unmounted.
+// Checks each disk under its lock, and holds the locks until the sessions have ended. Returns the
+// error of a session that Windows does not end; if `unstaged` is set, only of those that show it:
+// other sessions' disks count as in use, because they may be another tenant's.
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
     const groups::Deps& deps, const CallContext& context, const std::string& iqn,
     const std::function<bool(const host::IscsiSession&)>& may_end,

@@ -1,5 +1,5 @@
-// StageTarget and UnstageTarget killed at each call that they make of Windows, and repeated, as
-// crash_test.cc does to StageVolume.
+// Kills StageTarget and UnstageTarget at each call of Windows and repeats them, as crash_test.cc
+// does with StageVolume.
 #include <ostream>
 #include <string>
 #include <vector>

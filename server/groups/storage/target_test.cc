@@ -36,7 +36,7 @@ TEST_F(TargetTest, TheLunIsTheOneThatIsAskedFor) {
   const auto staged = StageLun("1", kTarget);
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 11u);
-  // A number is a number however it is written.
+  // A LUN may have leading zeros.
   EXPECT_EQ(StageLun("01", kTarget)->disk_number, 11u);
   const auto other = StageLun("0", kTarget);
   ExpectFailed(other, absl::StatusCode::kAlreadyExists, "another volume is mounted");
@@ -45,7 +45,7 @@ TEST_F(TargetTest, TheLunIsTheOneThatIsAskedFor) {
 TEST_F(TargetTest, ALunThatDoesNotComeIsNotFound) {
   ExpectFailed(StageLun("7", kTarget), absl::StatusCode::kNotFound,
                "lun_id: target iqn.2026-01.example:data shows no disk with LUN 7");
-  // The call's own end comes first if it is earlier.
+  // The call's own deadline applies if it is earlier.
   StageTargetRequest request = TargetRequest();
   request.lun_id = "7";
   const absl::Status late =
@@ -54,7 +54,7 @@ TEST_F(TargetTest, ALunThatDoesNotComeIsNotFound) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
 }
 
-// The disk comes while the call waits for it.
+// The disk arrives while the call waits.
 TEST_F(TargetTest, TheDiskIsAwaited) {
   NodeState state = node_->Snapshot();
   std::vector<machine::simulated::Disk> disks;
@@ -81,7 +81,7 @@ TEST_F(TargetTest, AnyPortalIsEnoughWithoutMultipath) {
   ASSERT_EQ(staged->failed_portals.size(), 1u);
   EXPECT_EQ(staged->failed_portals[0].portal, "10.0.0.5");
   EXPECT_THAT(staged->failed_portals[0].message, HasSubstr("Connection failed"));
-  // The first is back, and not needed.
+  // The first portal is back, but not needed.
   ASSERT_TRUE(node_->SetServerReachable("10.0.0.5", true).ok());
   const auto again = Stage(request);
   ASSERT_TRUE(again.ok()) << again.status();
@@ -115,13 +115,13 @@ TEST_F(TargetTest, ARefusalSaysMoreThanADeadPortal) {
   ExpectFailed(Stage(request), absl::StatusCode::kNotFound, "no portal offers target");
 }
 
-// The portal was registered before the array made the target.
+// The portal was registered before the array created the target.
 TEST_F(TargetTest, ARegisteredPortalIsAskedAnew) {
   Change([](NodeState& state) { state.iscsi_portals[0].registered = true; });
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->steps.front(), kRefreshedPortal);
-  // A portal that fails otherwise may know the target all the same.
+  // A portal that fails otherwise may still know the target.
   ASSERT_TRUE(Unstage().ok());
   Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 0x80041001);
   const auto again = Stage(TargetRequest());
@@ -162,7 +162,7 @@ TEST_F(TargetTest, APersistentSessionReturnsAfterAReboot) {
   EXPECT_THAT(again->steps, IsEmpty());
 }
 
-// The mount leads nowhere until the call connects the target again.
+// The mount is dead until the call connects the target again.
 TEST_F(TargetTest, AnotherSessionIsOpenedAfterAReboot) {
   StageTargetRequest request = TargetRequest();
   request.persistent = false;
@@ -178,8 +178,8 @@ TEST_F(TargetTest, AnotherSessionIsOpenedAfterAReboot) {
   EXPECT_TRUE(Writes());
 }
 
-// Unstaged without the target after a reboot, the directory holds no mount; with it, the mount is
-// that of a volume that is gone.
+// Unstaged without the target after a reboot, the directory has no mount; with the target, it has
+// the mount of a volume that is gone.
 TEST_F(TargetTest, AStaleMountIsReplaced) {
   ASSERT_TRUE(StageLun("1", kTarget).ok());
   Change([](NodeState& state) {
@@ -262,14 +262,14 @@ TEST_F(TargetTest, ASessionInUseIsToldAndTheCallCanBeRepeated) {
   EXPECT_THAT(again->steps, ElementsAre(kDisconnectedTarget));
 }
 
-// Without MPIO Windows keeps the second path's disk offline; the volume must not be written by
-// both.
+// Without MPIO Windows keeps the second path's disk offline, because writes by both would destroy
+// the volume.
 TEST_F(TargetTest, SeveralPathsWithoutMpioAreRefused) {
   const auto refused = Stage(MultipathRequest());
   ExpectFailed(refused, absl::StatusCode::kFailedPrecondition, "as MPIO does not claim it");
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("several, 1, 10,"));
   for (const auto& disk : At(0).disks) EXPECT_TRUE(disk.partitions.empty());
-  // One portal alone is well, whatever sessions there are.
+  // A single portal is accepted with any sessions.
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 10u);

@@ -35,7 +35,7 @@ inline constexpr char kTargetScenario[] = R"(
 inline constexpr char kIqn[] = "iqn.2026-01.example:data";
 inline constexpr char kOtherTarget[] = R"(C:\var\lib\kubelet\plugins\pv\other)";
 
-// Stages LUN 0 by the first portal.
+// Returns a request for LUN 0 by the first portal.
 inline StageTargetRequest TargetRequest() {
   return {.portals = {"10.0.0.5"},
           .iqn = kIqn,
@@ -46,7 +46,7 @@ inline StageTargetRequest TargetRequest() {
           .persistent = true,
           .target_path = kTarget};
 }
-// The same by both, with MPIO.
+// Returns a request for LUN 0 by both portals, with MPIO.
 inline StageTargetRequest MultipathRequest() {
   StageTargetRequest request = TargetRequest();
   request.portals = {"10.0.0.5:3260", "10.0.0.6"};
@@ -92,7 +92,7 @@ class TargetTest : public testing::Test {
     EXPECT_EQ(process_.locks.size(), 0u);
   }
 
-  // The target at a portal, by the portal's number.
+  // Returns the target at a portal.
   machine::simulated::IscsiTarget At(size_t portal) {
     return node_->Snapshot().iscsi_portals[portal].targets[0];
   }
@@ -105,7 +105,7 @@ class TargetTest : public testing::Test {
     rule.error.code = error;
     ASSERT_TRUE(node_->InjectFault(rule).ok());
   }
-  // OK if the volume at a path takes writes.
+  // Returns true if the volume at a path takes writes.
   bool Writes(const std::string& path = kTarget) {
     return filesystem::NewFilesystemService(process_.deps)
         ->Mkdir(process_.context, {.path = absl::StrCat(path, "\\written")})

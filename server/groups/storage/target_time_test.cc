@@ -14,8 +14,8 @@ using testing::HasSubstr;
 
 constexpr size_t kPortals = 6;
 
-// Returns a node with MPIO and six portals of the target, of which one answers. To register each of
-// the others takes 15 seconds, and then fails.
+// Returns a node with MPIO and six portals of the target, one of which answers. Registering any
+// other takes 15 seconds and fails.
 std::unique_ptr<Machine> NodeWithDeadPortals(size_t live) {
   std::string more;
   for (size_t i = 2; i < kPortals; ++i) {
@@ -65,7 +65,7 @@ TEST(TargetTimeTest, ACallWhoseTimeEndsNamesThePortalsThatItTried) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
   EXPECT_THAT(std::string(late.message()), HasSubstr("; portals tried: 10.0.0.5 (not within 10s"));
   EXPECT_EQ(absl::Now() - begin, absl::Seconds(10));
-  // Without a deadline all of them have two minutes.
+  // Without a deadline all portals together have two minutes.
   StageTargetRequest request = TargetRequest();
   for (int i = 0; i < 15; ++i) request.portals.push_back(absl::StrCat("10.2.0.", i));
   node->core()->Change([](NodeState& state) {

@@ -1,4 +1,4 @@
-// UnstageTarget: the end of an iSCSI target's sessions after UnstageVolume.
+// UnstageTarget: ends the sessions of an iSCSI target after UnstageVolume.
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,7 +30,7 @@ class TargetUnstager {
         portals_(std::move(portals)) {}
 
   absl::StatusOr<UnstageTargetResponse> Run() {
-    // A volume that does not answer is unstaged nevertheless.
+    // A volume that does not answer is unstaged too.
     const auto found = FindMounted(host_, context_, target_);
     ABSL_RETURN_IF_ERROR(context_.Check());
     const std::optional<MountedVolume> mounted = found.value_or(std::nullopt);
@@ -59,8 +59,8 @@ class TargetUnstager {
   }
 
  private:
-  // The caller means another volume if that of another LUN is mounted. An initiator or a disk that
-  // does not answer does not keep the volume mounted.
+  // Returns an error if the volume of another LUN is mounted, because the caller means that LUN's.
+  // OK if the initiator or the disk does not answer, so that the volume is still unmounted.
   absl::Status CheckMounted(uint32_t number) {
     if (request_.lun_id.empty()) return absl::OkStatus();
     const auto sessions = host_.iscsi().GetSessions(context_, request_.iqn);

@@ -59,7 +59,7 @@ TEST_F(UnstageTest, ADiskThatIsMountedElsewhereStaysOnlineUntilTheLastMount) {
   EXPECT_FALSE(DiskNow(1).online);
 }
 
-// The other volume of the disk is somebody else's.
+// Another user has the other volume of the disk.
 TEST_F(UnstageTest, ADiskWithAnotherVolumeInUseStaysOnline) {
   const std::vector<std::string> volumes = TwoVolumes();
   for (const char* name : {"a", "b"}) ASSERT_TRUE(Mkdir(Below(name)).ok());
@@ -69,7 +69,7 @@ TEST_F(UnstageTest, ADiskWithAnotherVolumeInUseStaysOnline) {
   EXPECT_TRUE(WriteAt(Below("b")).ok());
 }
 
-// The volume that is not to be seen may be in use.
+// A hidden volume may be in use.
 TEST_F(UnstageTest, ADiskWithAVolumeThatCannotBeSeenStaysOnline) {
   const std::vector<std::string> volumes = TwoVolumes();
   ASSERT_TRUE(Mkdir(Target()).ok());
@@ -82,7 +82,7 @@ TEST_F(UnstageTest, ADiskWithAVolumeThatCannotBeSeenStaysOnline) {
                                            StorageStep::kRemovedDirectory));
 }
 
-// Until the call has its locks, the directory may become another volume's.
+// The directory may mount another volume before the call has its locks.
 TEST_F(UnstageTest, LooksAtTheTargetAgain) {
   const std::string first = Volume(1);
   const std::string second = Volume(2);
@@ -116,7 +116,7 @@ TEST_F(UnstageTest, ADiskThatWindowsKeepsOnlineIsUnmountedAllTheSame) {
     EXPECT_THAT(warnings_.back(), testing::HasSubstr("disk 1 stays online: "));
     node_->ClearFaults();
   }
-  // Any other failure may pass.
+  // Any other failure may be temporary.
   ASSERT_TRUE(StageDisk(1).ok());
   Fail("wmi.Invoke/MSFT_Disk.Offline", 2, 4);
   const auto unstaged = Unstage();
@@ -126,7 +126,7 @@ TEST_F(UnstageTest, ADiskThatWindowsKeepsOnlineIsUnmountedAllTheSame) {
 }
 
 TEST_F(UnstageTest, TheDiskOfWindowsNeverGoesOffline) {
-  // Windows' own volume, mounted on another disk's.
+  // Windows' own volume is mounted on another disk's.
   ASSERT_TRUE(StageDisk(1).ok());
   const std::string inner = Target() + R"(\inner)";
   ASSERT_TRUE(Mkdir(inner).ok());
@@ -151,7 +151,7 @@ TEST_F(UnstageTest, APulledDiskIsUnstaged) {
   EXPECT_FALSE(Exists(Target()));
 }
 
-// Pulled after the call has found it. Windows says that no such device is there.
+// The disk is pulled after the call has found it. Windows reports that there is no such device.
 TEST_F(UnstageTest, ADiskThatIsPulledBeforeTheFlushIsUnstaged) {
   ASSERT_TRUE(StageDisk(1).ok());
   Fail("win32.Flush", 1, 2);
@@ -160,8 +160,7 @@ TEST_F(UnstageTest, ADiskThatIsPulledBeforeTheFlushIsUnstaged) {
   EXPECT_FALSE(Exists(Target()));
 }
 
-// Volumes are unstaged as aws-ebs, vsphere and gcp-pd do, after their own staging and after
-// StageVolume.
+// aws-ebs, vsphere and gcp-pd unstage volumes so, after their own staging and after StageVolume.
 TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -172,7 +171,7 @@ TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   EXPECT_THAT(Unstage()->steps, IsEmpty());
 }
 
-// Two calls that need the same locks in whatever order never wait for each other for good.
+// Two calls that need the same locks in any order never deadlock.
 class StageConcurrencyTest : public UnstageTest {
  protected:
   template <typename... Acts>

@@ -1,4 +1,4 @@
-// No call touches what Windows lives on: host/windows_use.h, and the table in ../README.md.
+// No call touches what Windows uses: see host/windows_use.h and the table in ../README.md.
 #include <functional>
 #include <string>
 #include <thread>
@@ -20,9 +20,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// As Azure makes a node: Windows and the temporary disk D: on adapter 0
-// (kubernetes-sigs/azuredisk-csi-driver issue 2661), which has room to grow; data disks come on
-// adapter 1. Disk 5 is an administrator's, disk 6 starts Windows, and disk 7 lies beside it.
+// A node of Azure: Windows and the temporary disk D: on adapter 0
+// (kubernetes-sigs/azuredisk-csi-driver issue 2661), which has room to grow; data disks on adapter
+// 1. Disk 5 is an administrator's, disk 6 starts Windows, and disk 7 is beside it.
 constexpr char kAzure[] = R"(
   disk {
     number: 0 size_bytes: 68719476736 style: GPT serial_number: "os" page83: "page-os"
@@ -94,11 +94,11 @@ class WindowsUseTest : public StageTest {
       }
     });
   }
-  // A mount that somebody other than a driver makes.
+  // Mounts a volume as an administrator, not a driver, does.
   absl::Status MountByHand(const std::string& volume, const std::string& path) {
     return machine::simulated::NewSimulatedOs(node_->core())->SetMountPoint(path + "\\", volume);
   }
-  // Refused with these words, and nothing was touched.
+  // Expects a refusal with these words and an unchanged node.
   void ExpectRefused(const std::function<absl::Status()>& call, const std::string& words) {
     const std::string before = Everything();
     const absl::Status refused = call();
@@ -119,7 +119,7 @@ TEST_F(WindowsUseTest, TheTemporaryDiskIsNotTakenForADataDiskThatHasYetToCome) {
 
 TEST_F(WindowsUseTest, ADataDiskWithTheTemporaryDisksLunIsWaitedFor) {
   std::thread cloud([&] {
-    // As soon as the call has looked for it and asked for a rescan.
+    // The disk arrives once the call has searched for it and asked for a rescan.
     const absl::Time end = absl::Now() + absl::Minutes(2);
     while (node_->CountCalls().wmi_calls < 2 && absl::Now() < end) {
       absl::SleepFor(absl::Milliseconds(1));
@@ -141,14 +141,14 @@ TEST_F(WindowsUseTest, ALunAloneMeansADataDisk) {
     ASSERT_TRUE(staged.ok()) << staged.status();
     EXPECT_EQ(staged->disk_number, number);
   }
-  // A target alone does not tell adapters apart.
+  // A target alone does not distinguish adapters.
   const auto again = Stage({.lun_id = "1", .target = "0"}, Below("1"));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->disk_number, 3u);
 }
 
-// A selector that names only the adapter of Windows' disk means the neighbours of that disk; the
-// neighbours of a disk with a letter are not left out.
+// A selector that names the adapter of Windows' disk selects the disks beside it. Disks beside a
+// disk with a letter are never excluded.
 TEST_F(WindowsUseTest, TheAdapterOfWindowsIsToBeNamed) {
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
   EXPECT_FALSE(
@@ -196,7 +196,7 @@ TEST_F(WindowsUseTest, ADiskOfWindowsIsNotStagedByAnyName) {
         row.number == 0 ? "disk_number: disk 0 holds C:"
                         : std::string(absl::StripPrefix(row.words, "disk: ")));
   }
-  // A bus alone means what it says, too.
+  // A bus alone selects that bus too.
   ExpectRefused([&] { return Stage({.lun_id = "1", .bus = "0"}).status(); }, "disk 1 holds D:");
   for (const auto& [volume, words] :
        {std::pair(kSystemVolume, "volume_id: Windows runs on disk 0"),
@@ -211,7 +211,7 @@ TEST_F(WindowsUseTest, ADiskOfWindowsIsNotStagedByAnyName) {
   }
 }
 
-// The letter comes between the two looks at the disk.
+// The letter appears between the two checks of the disk.
 TEST_F(WindowsUseTest, ADiskThatComesIntoUseMeanwhileIsRefused) {
   const auto refused = HeldUp(
       LockTarget(), 2, [this] { return StageDisk(5); },
@@ -220,8 +220,8 @@ TEST_F(WindowsUseTest, ADiskThatComesIntoUseMeanwhileIsRefused) {
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("disk 5 holds F:"));
 }
 
-// Windows gives letters to volumes on MBR disks by itself. The call that is repeated finds all
-// done, and does no more; what is unstaged then stays online.
+// Windows assigns letters to volumes on MBR disks by itself. The repeated call finds all steps done
+// and takes none; the disk stays online when it is unstaged.
 TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsLeftAsItIs) {
   ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
   ASSERT_TRUE(StageDisk(2).ok());
@@ -248,7 +248,7 @@ TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsLeftAsItIs) {
   ExpectRefused([&] { return StageDisk(0).status(); }, "Windows runs on disk 0");
 }
 
-// A letter does not show before the volume is there.
+// A letter does not show before the volume has arrived.
 TEST_F(WindowsUseTest, ADiskThatShowsALetterOnceItIsOnlineIsNeitherGrownNorFormatted) {
   ChangeNumbered(5, [](Disk& disk) {
     disk.online = false;
@@ -286,7 +286,7 @@ TEST_F(WindowsUseTest, ADiskOfTheNodeIsUnmountedAndStaysOnline) {
   for (const uint32_t number : {1, 5}) EXPECT_TRUE(Numbered(number).online);
 }
 
-// It goes between the two questions, and nobody can use it any more.
+// The volume disappears between the two queries, so it is not in use any more.
 TEST_F(WindowsUseTest, AVolumeThatGoesMeanwhileKeepsNoDiskFromBeingStaged) {
   Fail("win32.ListMountPoints", 1, win32_error::kFileNotFound);
   const auto staged = StageDisk(5);
@@ -294,7 +294,7 @@ TEST_F(WindowsUseTest, AVolumeThatGoesMeanwhileKeepsNoDiskFromBeingStaged) {
   EXPECT_TRUE(node_->Snapshot().faults.empty()) << "it struck";
 }
 
-// WMI knows nothing of its volumes, and counts no partition of it that holds data.
+// WMI shows none of its volumes, and no data partition.
 TEST_F(WindowsUseTest, ADynamicDiskOfWhichAnotherVolumeIsMountedStaysOnline) {
   Disk disk = DataDisk(0);
   disk.style = PartitionStyle::kGpt;
@@ -321,9 +321,9 @@ TEST_F(WindowsUseTest, ADynamicDiskOfWhichAnotherVolumeIsMountedStaysOnline) {
   EXPECT_FALSE(Numbered(2).online);
 }
 
-// Drivers of the older groups give any number and any volume, but none the disks of Windows.
+// Drivers of the older groups may pass any number and volume, except the disks of Windows.
 TEST_F(WindowsUseTest, TheOlderCallsLeaveTheDisksOfWindowsAlone) {
-  // A volume is not mounted in itself.
+  // A volume is never mounted in itself.
   ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
   ASSERT_TRUE(StageDisk(2).ok());
   const std::string inner = Target() + R"(\inner)";
@@ -340,7 +340,7 @@ TEST_F(WindowsUseTest, TheOlderCallsLeaveTheDisksOfWindowsAlone) {
     disk.style = PartitionStyle::kGpt;
   });
   ExpectRefused([&] { return Partition(6); }, "disk_number: Windows boots from disk 6");
-  // It is partitioned already.
+  // The disk is partitioned already.
   EXPECT_TRUE(Partition(0).ok());
   const std::string volume = kSystemVolume;
   ExpectRefused([&] { return volume_->FormatVolume(context_, {.volume_id = volume}).status(); },
@@ -348,14 +348,14 @@ TEST_F(WindowsUseTest, TheOlderCallsLeaveTheDisksOfWindowsAlone) {
   ExpectRefused([&] { return Mount(volume, inner); }, ": Windows runs on disk 0");
   ExpectRefused([&] { return Resize(volume, 0); }, "Windows runs on disk 0");
   ExpectRefused([&] { return Resize(volume, 63 * kGiB); }, "Windows runs on disk 0");
-  // Nothing to do.
+  // The volume has this size already.
   EXPECT_TRUE(Resize(volume, kGiB).ok());
-  // A mount is the driver's, whatever is mounted.
+  // The mount is the driver's, whatever volume it shows.
   ASSERT_TRUE(MountByHand(volume, inner).ok());
   EXPECT_TRUE(Unmount(volume, inner).ok());
 }
 
-// As upstream, the older calls allow a drive letter on a driver's volume.
+// The older calls allow a drive letter on a driver's volume, as upstream does.
 TEST_F(WindowsUseTest, TheOlderCallsTakeADiskWithALetter) {
   ASSERT_TRUE(Mkdir(Target()).ok());
   EXPECT_TRUE(Partition(1).ok());
@@ -367,7 +367,7 @@ TEST_F(WindowsUseTest, TheOlderCallsTakeADiskWithALetter) {
   EXPECT_TRUE(SetOnline(1, true).ok());
 }
 
-// The mount manager names a folder by the place where it is.
+// The mount manager names a folder by its real location.
 constexpr char kLinkedRoot[] = R"(
   disk { number: 0 size_bytes: 68719476736 style: GPT partition { size_bytes: 60000000000 volume {
     file_system: "NTFS" drive_letter: "C" file { path: "var" kind: LINK target: "E:\\real" } } } }

@@ -23,8 +23,8 @@ const char* StateName(ServiceState state) {
   return kNames[static_cast<int>(state)];
 }
 
-// learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew: 256 characters, and no
-// slash of either kind.
+// learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew: at most 256 characters,
+// without a slash or backslash.
 absl::Status CheckName(const std::string& name) {
   ABSL_RETURN_IF_ERROR(groups::CheckText("name", name, 256));
   if (absl::StrContains(name, '/') || absl::StrContains(name, '\\')) {
@@ -64,7 +64,7 @@ class SystemService final : public Service {
     if (request.force) {
       ABSL_ASSIGN_OR_RETURN(const auto dependents,
                             host().ListActiveDependents(context, request.name));
-      // Checked before the first one is stopped: all are stopped, or none.
+      // Checks all before it stops the first: either all are stopped, or none.
       for (const std::string& dependent : dependents) {
         ABSL_RETURN_IF_ERROR(CheckAllowed(dependent));
       }
@@ -80,7 +80,7 @@ class SystemService final : public Service {
                                                 const GetServiceRequest& request) override {
     ABSL_RETURN_IF_ERROR(CheckName(request.name));
     ABSL_ASSIGN_OR_RETURN(auto service, host().GetService(context, request.name));
-    // The enums share their numbers: they are Windows' own.
+    // The enums have Windows' own numbers.
     return GetServiceResponse{.display_name = std::move(service.display_name),
                               .start_type = static_cast<StartType>(service.start_type),
                               .status = static_cast<ServiceStatus>(service.state)};

@@ -10,10 +10,10 @@
 namespace csi_proxy::volume {
 namespace {
 
-// The sizes that a disk and Windows report differ by less.
+// The sizes that a disk and Windows report differ by less than this.
 constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
-// Takes growth that failed for done, unless the call has ended.
+// Returns OK for growth that failed, unless the call has ended.
 absl::Status GiveUp(const CallContext& context, absl::string_view why) {
   const absl::Status over = context.Check();
   if (over.ok()) RecordFallback(Fallback::kGrowthGivenUp, why);

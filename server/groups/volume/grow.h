@@ -1,4 +1,4 @@
-// Growing a volume, for the calls of several groups. Callers hold the volume's lock.
+// Grows a volume, for several groups. REQUIRES: the caller holds the volume's lock.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,14 @@ namespace csi_proxy::volume {
 
 struct Growth {
   bool grew = false;
-  // Why the volume does not reach the end of its disk, in words; empty if it does, or was not asked
-  // to.
+  // The reason why the volume does not reach the end of its disk, in words; empty if it does or
+  // need not.
   std::string obstacle;
 };
 
-// Grows a volume to `asked` bytes, or as far as possible when that is 0, and a file system that is
-// smaller than its partition. Growth below 100 MiB, which drivers ask for at every mount, is done
-// if it can be, and never fails. With `asked` 0, a file system that Windows cannot resize is as
-// large as possible.
+// Grows a volume to `asked` bytes, or as far as possible if that is 0, and a file system that is
+// smaller than its partition. Growth below 100 MiB, which drivers request at every mount, is tried
+// but never fails. With `asked` 0, a file system that Windows cannot resize stays as it is.
 absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
                             const VolumeId& volume, uint64_t asked);
 

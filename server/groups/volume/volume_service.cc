@@ -43,7 +43,7 @@ class VolumeService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
                                                  deps_.roots, "target_path", request.target_path));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
-    // Only logged by the host: a mount that stayed would keep the cloud from detaching the disk.
+    // Ignored: a remaining mount would keep the cloud from detaching the disk.
     (void)host().FlushBeforeUnmount(context, volume, target);
     ABSL_RETURN_IF_ERROR(host().Unmount(context, volume, target));
     return UnmountVolumeResponse{};
@@ -99,8 +99,8 @@ class VolumeService final : public Service {
       const CallContext& context, const GetDiskNumberFromVolumeIDRequest& request) override {
     ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
     const auto number = host().GetDiskNumber(context, volume);
-    // The error has the words of NotMounted(). A driver that asks with the id of a mounted folder
-    // whose disk was pulled would take another error for a failure, and could never unstage.
+    // The error ends with the words of NotMounted(). Otherwise a driver that asks with the id of a
+    // mounted folder whose disk was pulled would fail and could never unstage.
     if (absl::IsNotFound(number.status())) {
       return absl::NotFoundError(absl::StrCat("volume_id: cannot find the disk of volume ",
                                               volume.ToString(), " because it does not exist"));
@@ -142,7 +142,7 @@ class VolumeService final : public Service {
     return groups::LockVolume(*deps_.locks, context, volume);
   }
 
-  // A driver takes the call for "not mounted" by these last words and fails on any other text.
+  // Returns an error whose last words drivers read as "not mounted"; they fail on any other text.
   static absl::Status NotMounted(const WindowsPath& path) {
     return absl::NotFoundError(absl::StrCat("target_path: cannot find a volume mounted at \"",
                                             path.ToString(), "\" because it does not exist"));
