@@ -32,7 +32,7 @@ class BlockedTest : public TenantsTest {
     task.run = std::move(run);
     return executor.Submit(&task, flow);
   }
-  // One more that yields its slot until the gate opens.
+  // Submits a task that yields its slot until the gate opens.
   absl::Status Wait(Executor& executor, const std::shared_ptr<Flow>& flow) {
     return Submit(executor, flow, [this](const CallContext& context) {
       const YieldSlot yielded(context);
@@ -118,7 +118,7 @@ TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeOthersOfItsClientBegin) {
   AwaitRunning(1);
   ASSERT_TRUE(Note(executor, one_, "new", &ended).ok());
   event.Notify();
-  // The reclaim waits in no queue that can be seen.
+  // The pending reclaim cannot be observed: no counter contains it.
   absl::SleepFor(absl::Milliseconds(20));
   EXPECT_EQ(executor.queued(), 1u);
   gate_.Notify();
@@ -133,7 +133,7 @@ TEST_F(BlockedTest, AHundredCallsOfATenantWaitAtOnceAndLeaveSlotsToOthers) {
     Executor executor(kDefault);
     for (int i = 0; i < 108; ++i) ASSERT_TRUE(Wait(executor, driver[0]).ok());
     AwaitBlocked(108);
-    // All of its share has begun.
+    // The tenant's whole share has begun.
     Countdown ended(1);
     ASSERT_TRUE(Note(executor, driver[0], "", &ended).ok());
     EXPECT_EQ(executor.queued(), 1u);

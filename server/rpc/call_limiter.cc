@@ -10,14 +10,14 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// The bytes of an error's text. It travels in a header, in which a byte may take three
-// (percent-encoding), and clients take headers of 8 KiB in all
+// The most bytes of an error's text. A header carries the text with up to three bytes for one
+// (percent-encoding), and clients accept 8 KiB of headers in all
 // (github.com/grpc/grpc/blob/v1.51.1/include/grpc/impl/codegen/grpc_types.h, MAX_METADATA_SIZE).
 constexpr size_t kMaxErrorText = 2048;
 
 }  // namespace
 
-// Ends with the object, whatever the function does.
+// Releases the slot in its destructor, however the function ends.
 class CallLimiter::Slot final : public SlotHolder {
  public:
   explicit Slot(CallLimiter* calls) : calls_(calls) {}
@@ -41,7 +41,7 @@ class CallLimiter::Slot final : public SlotHolder {
     if (calls_->running_ < calls_->limits_.max_threads) {
       ++calls_->running_;
     } else {
-      calls_->reclaims_.Wait(CallContext(), lock).IgnoreError();  // it has no deadline
+      calls_->reclaims_.Wait(CallContext(), lock).IgnoreError();  // without a deadline
     }
   }
 
@@ -93,7 +93,7 @@ absl::Status CallLimiter::Enter(const CallContext& context) {
   return waiters_.Wait(context, lock);
 }
 
-// Gives the slots that are free to waiters. Called with the lock held.
+// Gives free slots to waiters. REQUIRES: the lock is held.
 void CallLimiter::PassOn() {
   while (running_ < limits_.max_threads) {
     if (!reclaims_.Pass()) {

@@ -16,23 +16,23 @@
 
 namespace csi_proxy::rpc {
 
-// Thread-safe. At most `max_threads` calls work at once, and `max_blocked` more have begun and wait
-// (YieldSlot). Up to `max_queued` wait for their turn to begin, first come first served, and for no
-// longer than their deadlines.
+// Runs at most `max_threads` calls at once; at most `max_blocked` more have begun and wait
+// (YieldSlot). Up to `max_queued` calls wait to begin, first come first served, until their
+// deadlines at the latest. Thread-safe.
 class CallLimiter {
  public:
-  // `observers` are not owned. No call takes longer than `max_duration`.
+  // Cuts the deadline of every call to `max_duration`. REQUIRES: `observers` outlive the limiter.
   CallLimiter(Executor::Limits limits, std::vector<CallObserver*> observers,
               absl::Duration max_duration);
   CallLimiter(const CallLimiter&) = delete;
   CallLimiter& operator=(const CallLimiter&) = delete;
 
-  // Runs `function` once it is the call's turn, and returns what it returns; RESOURCE_EXHAUSTED
-  // when too many wait, CANCELLED or DEADLINE_EXCEEDED when the call ends before its turn comes.
+  // Runs `function` as soon as there is a slot, and returns its status. Returns RESOURCE_EXHAUSTED
+  // if too many calls wait, CANCELLED or DEADLINE_EXCEEDED if the call ends before it has a slot.
   absl::Status Run(const MethodInfo& method, const CallContext& call,
                    absl::FunctionRef<absl::Status(const CallContext&)> function);
 
-  // The number of calls that wait for their turn.
+  // Returns the number of calls that wait to begin.
   size_t queued() const;
 
  private:
@@ -47,8 +47,8 @@ class CallLimiter {
 
   mutable std::mutex mutex_;
   size_t running_ = 0;
-  size_t begun_ = 0;  // those that run, and those that have begun and wait
-  // The waiters for a slot: calls that have begun, which go first, and those that have not.
+  size_t begun_ = 0;  // calls that run, and calls that have begun and wait
+  // Calls that wait for a slot: calls that have begun, which go first, and calls that have not.
   TurnQueue reclaims_;
   TurnQueue waiters_;
 };
@@ -57,7 +57,7 @@ class CallLimiter {
 // middle, because its beginning names the field and its end the reason.
 absl::Status StatusForCaller(const absl::Status& error);
 
-// As Run(); at once when `calls` is null.
+// Calls `calls->Run()`; calls `function` at once if `calls` is null.
 absl::Status RunAt(CallLimiter* calls, const MethodInfo& method, const CallContext& call,
                    absl::FunctionRef<absl::Status(const CallContext&)> function);
 

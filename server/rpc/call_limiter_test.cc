@@ -45,7 +45,7 @@ class Recorder final : public CallObserver {
 
 absl::Status Nothing(const CallContext&) { return absl::OkStatus(); }
 
-// Waits for something that another thread is about to do.
+// Waits until another thread makes `predicate` true.
 template <typename Predicate>
 bool Eventually(Predicate predicate) {
   const absl::Time give_up = absl::Now() + absl::Seconds(30);
@@ -109,7 +109,7 @@ TEST(CallLimiterTest, ACallThatIsOverDoesNotRun) {
   EXPECT_FALSE(ran);
 }
 
-// One call holds the only place; others come meanwhile.
+// One call holds the only slot while others arrive.
 class FullCallLimiterTest : public testing::Test {
  protected:
   FullCallLimiterTest() {

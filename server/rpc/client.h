@@ -1,4 +1,4 @@
-// The processes that call, and what each may have.
+// The processes that call, and the limits of each.
 #pragma once
 
 #include <array>
@@ -14,25 +14,25 @@
 
 namespace csi_proxy::rpc {
 
-// A client may have only a share of each.
+// The resources of which a client may have only a share.
 enum class Limit { kConnections, kCalls };
 inline constexpr std::array<const char*, 2> kLimitNames = {"connections", "calls"};
 
-// The most executors there may be.
+// The most executors of one process.
 inline constexpr size_t kMaxExecutors = 8;
 
-// The processes that share what one client may have: those of a container, as far as that can be
-// told (TenantOf() of base/peer_process.h).
+// The processes that share one client's limits: the processes of a container, as far as TenantOf()
+// of base/peer_process.h can tell.
 struct Tenant {
-  // The calls of all of them, by Runtime::executor_index.
+  // The calls of the tenant's processes, by Runtime::executor_index.
   std::array<Flow, kMaxExecutors> flows;
 
   size_t clients() const { return flows[0].members(); }
 };
 
-// A process that calls. There is one object of each, for as long as it has connections or calls.
+// A process that calls. One object stands for it while it has connections or calls.
 struct Client {
-  // Without a tenant it is one of its own.
+  // Makes the client a tenant of its own if `with` is null.
   explicit Client(Peer who, std::shared_ptr<Tenant> with = nullptr)
       : peer(std::move(who)), tenant(std::move(with)), http2(LimitsOf(peer)) {
     for (size_t i = 0; tenant != nullptr && i < flows.size(); ++i) {
@@ -42,14 +42,15 @@ struct Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // A call has been refused because its client has all of its share. Thread-safe.
+  // Counts a call that was refused because its client had used its share. Thread-safe.
   void CallRefused() { http2.CallRefused(SteadyTime::clock::now()); }
 
-  // The requests of its calls under way, those included that wait in an executor's queue, may have
-  // so many bytes. Each group's queue has places for 384 calls of up to 256 KiB; honest requests
-  // have a few hundred bytes, and the longest 200 KB.
+  // The most bytes of requests that a client may have under way or in executors' queues. Each
+  // group's queue has places for 384 calls of up to 256 KiB; honest requests have a few hundred
+  // bytes, and the longest 200 KB.
   static constexpr size_t kMaxRequestBytes = 8 << 20;
-  // True: so many more are taken, and GiveBack() must follow. Thread-safe.
+  // Charges `bytes` and returns true, or returns false at the limit. After true the caller must
+  // call GiveBack(bytes). Thread-safe.
   bool TakeBytes(size_t bytes) {
     if (request_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= kMaxRequestBytes) {
       return true;
@@ -61,15 +62,15 @@ struct Client {
 
   const Peer peer;
   const std::shared_ptr<Tenant> tenant;
-  // Its calls, by Runtime::executor_index.
+  // The client's calls, by Runtime::executor_index.
   std::array<Flow, kMaxExecutors> flows;
-  // The number of times that it had all of its share and wanted more, by Limit.
+  // The number of times that the client had used its share and wanted more, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
-  // The account of its connections.
+  // The account that all connections of the client pay from.
   Http2Account http2;
 
  private:
-  // Clients of unknown processes share an account, and are not barred for one another.
+  // Clients of unknown processes share one account, so none of them is barred for the others.
   static Http2Limits LimitsOf(const Peer& peer) {
     Http2Limits limits;
     if (peer.process_id == 0) limits.bar = absl::ZeroDuration();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kRemembered = 64;
 
-// A newer one may have taken its place already.
+// Erases the entry unless a newer object has taken the key already.
 template <typename Map>
 void ForgetExpired(Map* map, const typename Map::key_type& key) {
   const auto found = map->find(key);
@@ -32,10 +32,10 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
       if (auto client = found->second.lock()) return client;
     }
   }
-  // Outside the lock: it asks the system.
+  // Must run without the lock, because it asks the system.
   Peer peer = PeerOfProcess(process_id);
   peer.tenant = TenantOf(peer);
-  // Weak: what is remembered is part of the state.
+  // Must hold the state weakly: the clients in `remembered` are part of the state.
   const auto forget = [weak = std::weak_ptr(state_), key, tenant = peer.tenant](Client* gone) {
     delete gone;
     if (const auto state = weak.lock()) {
@@ -46,7 +46,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
   };
   const std::lock_guard<Mutex> lock(state_->mutex);
   std::weak_ptr<Client>& known = state_->clients[key];
-  // Another thread may have made it meanwhile.
+  // Another thread may have made the client since the first look.
   if (auto client = known.lock()) return client;
   std::shared_ptr<Tenant> with = state_->tenants[peer.tenant].lock();
   if (with == nullptr) state_->tenants[peer.tenant] = with = std::make_shared<Tenant>();
@@ -56,7 +56,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
 }
 
 void ClientRegistry::Remember(std::shared_ptr<Client> client) {
-  // Destroyed after the lock is released, which its deleter takes.
+  // Must be destroyed after the lock is released, because the deleter takes the lock.
   std::shared_ptr<Client> forgotten;
   const std::lock_guard<Mutex> lock(state_->mutex);
   auto& remembered = state_->remembered;

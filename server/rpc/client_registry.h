@@ -13,25 +13,25 @@
 
 namespace csi_proxy::rpc {
 
-// Thread-safe. Clients may outlive it. Copies share what they know.
+// Thread-safe. Clients may outlive the registry. Copies share one state.
 //
-// A client is a process, and a tenant the processes that TenantOf() does not tell from one another.
-// Windows has no documented call that tells which container another process runs in: the
-// container's silo is a job object, and QueryInformationJobObject wants a handle of that job
+// A client is a process, and a tenant the processes that TenantOf() cannot distinguish. Windows has
+// no documented call that tells which container another process runs in: the container's silo is a
+// job object, and QueryInformationJobObject wants a handle of that job
 // (https://learn.microsoft.com/windows/win32/api/jobapi2/nf-jobapi2-queryinformationjobobject).
 class ClientRegistry {
  public:
-  // The client that is this process. A new process with the number of an ended one is another
+  // Returns the client for a process. A new process that reuses an ended one's number is another
   // client.
   std::shared_ptr<Client> Get(int64_t process_id);
-  // The same, started at `start`: see StartOfProcess().
+  // Returns the client for the process that started at `start` (StartOfProcess()).
   std::shared_ptr<Client> Get(int64_t process_id, uint64_t start);
 
-  // Keeps a client that has misbehaved, so that it is not forgotten with its connection, which was
-  // ended for that. The last 64 are kept.
+  // Keeps the last 64 clients that misbehaved, so that a client is not forgotten with the
+  // connection that was ended for it.
   void Remember(std::shared_ptr<Client> client);
 
-  // The number of clients.
+  // Returns the number of clients.
   size_t size() const;
 
  private:

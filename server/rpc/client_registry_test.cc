@@ -32,7 +32,7 @@ TEST(ClientRegistryTest, ANumberThatIsUsedAgainIsAnotherClient) {
 TEST(ClientRegistryTest, ProcessesThatCannotBeToldApartAreOneTenant) {
   ClientRegistry registry;
   auto own = registry.Get(OwnProcess().process_id);
-  // Nothing is known of processes that are not there.
+  // These processes do not exist, so the system says nothing about them.
   auto first = registry.Get(0x7ffffff0, 1), second = registry.Get(0x7ffffff4, 1);
   ASSERT_NE(own->tenant, nullptr);
   EXPECT_EQ(own->tenant->clients(), 1u);

@@ -121,7 +121,7 @@ std::shared_ptr<Client> ConnectionTable::MakeRoomAt(Share& share, Client* newcom
     share.used.splice(share.used.end(), share.fresh, share.fresh.begin());
   }
   ServedConnection* idle = share.fresh.empty() ? nullptr : share.fresh.front();
-  // A connection that has made a call since the last look goes to the end and is spared once.
+  // A connection that was used since the last look moves to the end of the list and is spared once.
   for (size_t looks = 2 * share.used.size(); idle == nullptr && looks > 0; --looks) {
     ServedConnection* const next = share.used.front();
     if (!next->TakeUsed() && !next->busy()) idle = next;
@@ -173,7 +173,7 @@ void ConnectionTable::Unlist(SilentConnection* connection) {
   Give(connection->pipe, client);
 }
 
-// From now on it does not count, though it may take a moment to end.
+// Stops counting the connection at once, although it may take a moment to end.
 void ConnectionTable::Unlist(ServedConnection* connection) {
   if (connection->list_ == nullptr) return;
   connection->list_->erase(connection->place_);
@@ -206,7 +206,7 @@ absl::Time ConnectionTable::next_deadline() const {
 
 void ConnectionTable::Promote(SilentConnection* connection) {
   const std::lock_guard<Mutex> lock(mutex_);
-  // It stays one of its client's, but in no list until it is served.
+  // The connection still counts for its client, but is in no list until it is served.
   Take(connection->pipe, connection->client.get());
   Unlist(connection);
   ++counters_.live;
@@ -234,7 +234,7 @@ void ConnectionTable::End(const std::shared_ptr<ServedConnection>& connection) {
   Unlist(connection.get());
   --counters_.live;
   const auto found = served_.find(connection->address_);
-  // The address may be a newer connection's already.
+  // A newer connection may have the address already.
   if (found != served_.end() && found->second == connection) served_.erase(found);
 }
 

@@ -1,5 +1,5 @@
-// The connections of a listener: which are silent, which are served, whose they are, and whether
-// there is room for one more. The listeners of all platforms share this.
+// Keeps the connections of a listener, silent and served, by client, and decides whether one more
+// may be admitted. The listeners of all platforms share this.
 #pragma once
 
 #include <array>
@@ -27,13 +27,13 @@ namespace csi_proxy::rpc {
 struct ListenerLimits {
   // The time that a connection may stay silent before the HTTP/2 preface.
   absl::Duration preface_timeout = absl::Seconds(10);
-  // Open connections per pipe. At the limit a connection of the client that has most of them makes
-  // room for a new one: a silent one, or else one that has never made a call, or else one that has
-  // made none for long. When calls are under way on all, the new one is closed.
+  // The most open connections of a pipe. At the limit the client with most connections closes one
+  // for the new one: a silent one, else one that has never made a call, else one without a recent
+  // call. If calls are under way on all, the new one is closed.
   size_t max_connections = 1024;
-  // One tenant may have this percentage of the connections that other tenants leave; when it has
-  // several clients, one of them may have this percentage of those. Beyond that the tenant's own
-  // connections make room.
+  // One tenant may have this percentage of the connections that other tenants leave; one of its
+  // several clients may have this percentage of those. Beyond that the tenant's own connections
+  // make room.
   size_t client_share = 75;
 };
 
@@ -43,22 +43,22 @@ struct ListenerCounters {
   uint64_t adopted = 0;          // sent the preface and went to a server
   uint64_t dropped_silent = 0;   // closed at the preface deadline
   uint64_t dropped_garbage = 0;  // closed for other first bytes
-  // New or silent, and closed for a limit of ListenerLimits or a lack of descriptors.
+  // New or silent, and closed at a limit of ListenerLimits or for lack of descriptors.
   uint64_t dropped_for_room = 0;
-  uint64_t dropped_barred = 0;  // new, of a client that is barred (Http2Limits)
-  uint64_t ended_for_room = 0;  // idle with a server, and ended for the same
-  // Served, and ended by the guard, by Http2Violation.
+  uint64_t dropped_barred = 0;  // new, from a barred client (Http2Limits)
+  uint64_t ended_for_room = 0;  // idle with a server, and ended for lack of room
+  // Served, and ended by the guard; by Http2Violation.
   std::array<uint64_t, kHttp2Violations> violations{};
   size_t silent = 0;  // open now, before the preface
   size_t live = 0;    // open now, with a server
 };
 
-// A connection that has not sent its preface. Listeners derive from it what they keep of one.
+// A connection that has not sent its preface. Listeners derive their own record from it.
 struct SilentConnection {
   size_t pipe = 0;  // its index
   // The client of the connection; never null.
   std::shared_ptr<Client> client;
-  // The table's: whether it is listed, and where.
+  // Set by the table: whether the connection is listed, and where.
   bool listed = false;
   absl::Time deadline{};
   std::list<SilentConnection*>::iterator place{};
@@ -81,13 +81,13 @@ class ServedConnection {
   }
   void CallEnds() { calls_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // True for one of the connections that a client has to the pipe, which may have more calls under
-  // way than the others (ServerLimits).
+  // Returns true for the client's one connection to the pipe that may have more calls under way
+  // than its others (ServerLimits).
   bool is_main() const { return is_main_; }
 
-  // Tells whether a call is under way.
+  // Returns true if a call is under way.
   bool busy() const { return calls_.load(std::memory_order_relaxed) > 0; }
-  // Tells whether a call has begun since it was asked last.
+  // Returns true if a call has begun since the last TakeUsed().
   bool TakeUsed() { return used_.exchange(false, std::memory_order_relaxed); }
 
  private:
@@ -95,7 +95,7 @@ class ServedConnection {
   const std::shared_ptr<Client> client_;
   std::atomic<int> calls_ = 0;
   std::atomic<bool> used_ = false;
-  // The table's: what ends it, and where it is listed.
+  // Set by the table: the function that ends the connection, and its place in the lists.
   size_t pipe_ = 0;
   bool is_main_ = false;
   std::string address_;
@@ -104,64 +104,65 @@ class ServedConnection {
   std::list<ServedConnection*>::iterator place_{};
 };
 
-// Thread-safe; but a listener must close silent connections, and make the calls about them, on one
-// thread or under a lock of its own.
+// Thread-safe. REQUIRES: a listener closes silent connections, and makes the calls about them, on
+// one thread or under a lock of its own.
 //
-// The tenant that has most makes room, and in it the client that has most, never the one that came
-// first: a client that has little is let in as long as anybody who has more has a connection
-// without a call under way. Such a connection is not missed: clients redial with their next call,
-// and grpc-go since 1.41 not before (https://github.com/grpc/grpc-go/pull/4613). For want of room
-// only: a driver that connects when it starts and calls much later is not made to redial over and
-// over.
+// The tenant with most connections makes room, and in it the client with most, never the oldest
+// connection: a client with few is admitted as long as a client with more has a connection without
+// a call under way. Closing such a connection does no harm, because clients redial with their next
+// call, and grpc-go since 1.41 not before (https://github.com/grpc/grpc-go/pull/4613). Only lack of
+// room closes it, so that a driver that connects at its start and calls much later need not redial
+// over and over.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.
   using Counter = uint64_t ListenerCounters::*;
 
-  // `observers` are told of clients at their limit, and not owned.
+  // Reports clients at their limit to `observers`, which are not owned.
   explicit ConnectionTable(ListenerLimits limits, std::vector<CallObserver*> observers = {})
       : limits_(limits), observers_(std::move(observers)) {}
 
-  // Lists a new connection until its preface is due. Another may have to make room for it: a served
-  // one is hung up, a silent one is `displaced`, not listed any more and for the caller to close.
-  // False: there is no room, and the new one is not listed.
+  // Lists a new connection until its preface is due. May evict another connection: a served one is
+  // hung up; a silent one is unlisted and returned in `*displaced`, for the caller to close.
+  // Returns false, without listing, if there is no room.
   bool Admit(SilentConnection* connection, SilentConnection** displaced);
 
-  // Makes room for want of descriptors, as Admit() does, at the client that has most connections
-  // of any pipe. False: all have calls under way.
+  // Evicts a connection for want of descriptors, as Admit() does, of the client that has most on
+  // any pipe. Returns false if all have calls under way.
   bool MakeRoom(SilentConnection** displaced);
 
-  // Takes a listed connection off the list: it is closed, or about to be.
+  // Unlists a connection that is closed or about to be. REQUIRES: the connection is listed.
   void Drop(SilentConnection* connection, Counter counter = nullptr);
 
-  // Takes off the list, and returns, one whose preface is overdue; null when there is none.
+  // Unlists and returns one connection whose preface is overdue; null if there is none.
   SilentConnection* DropOverdue(absl::Time now);
 
-  // The time at which the next preface is overdue.
+  // Returns the time at which the next preface is overdue.
   absl::Time next_deadline() const;
 
-  // A listed connection has sent its preface: it is live from now on, and Serve() follows.
+  // Counts a connection that has sent its preface as live. Serve() must follow. REQUIRES: the
+  // connection is listed.
   void Promote(SilentConnection* connection);
-  // A live connection is served under the transport's name `address` until End(); `hang_up` ends
-  // it, and is called under the table's lock.
+  // Lists a live connection as served under the transport's name `address`, until End(). `hang_up`
+  // must end the connection; the table calls it under its lock.
   std::shared_ptr<ServedConnection> Serve(size_t pipe, std::string address,
                                           std::shared_ptr<Client> client,
                                           std::function<void()> hang_up);
-  // A served connection has ended.
+  // Unlists a served connection that has ended.
   void End(const std::shared_ptr<ServedConnection>& connection);
   // Ends all served connections.
   void HangUp();
 
-  // The served connection that gRPC calls `address`; null when it has ended.
+  // Returns the served connection that gRPC calls `address`; null if it has ended.
   std::shared_ptr<ServedConnection> Find(absl::string_view address) const;
 
   void Count(Counter counter);
-  // Counts a live connection that is ended for this; returns how many have been so far.
+  // Counts a live connection that was ended for `violation`, and returns the count so far.
   uint64_t Count(Http2Violation violation);
   ListenerCounters counters() const;
 
  private:
-  // A client's part of a pipe. The front of each list goes first.
+  // A client's connections to a pipe. The front of each list is evicted first.
   struct Share {
     size_t connections = 0;
     bool has_main = false;
@@ -172,10 +173,10 @@ class ConnectionTable {
   struct Pipe {
     size_t connections = 0;
     std::unordered_map<Client*, Share> shares;
-    // The number of connections of each tenant.
+    // The number of connections by tenant.
     std::unordered_map<const Tenant*, size_t> tenants;
   };
-  // A client that may have to make room, and its part.
+  // A client that may have to make room, with its connections.
   struct Rival {
     size_t of_tenant;
     Share* share;
@@ -184,18 +185,18 @@ class ConnectionTable {
     using is_transparent = void;
   };
 
-  // These are called with the lock held.
+  // REQUIRES for all of these: the lock is held.
   Pipe& PipeOf(size_t index);
-  // Returns how many connections of the pipe the client's tenant has.
+  // Returns the number of connections to the pipe that the client's tenant has.
   static size_t OfTenant(const Pipe& pipe, const Client& client);
-  // Lists it, or says whose connections are too many: those of the client that made room, or was
-  // refused.
+  // Lists the connection or returns false. Sets `*limited` to the client that was at its limit: the
+  // one that made room, or the one that was refused.
   bool TryAdmit(SilentConnection* connection, SilentConnection** displaced,
                 std::shared_ptr<Client>* limited);
-  // Lets a connection of `share` make room for one of `newcomer`, and returns its client; null when
-  // none could.
+  // Evicts a connection of `share` for one of `newcomer` and returns its client; null if none can
+  // go.
   std::shared_ptr<Client> MakeRoomAt(Share& share, Client* newcomer, SilentConnection** displaced);
-  // The same, of one of them, the largest first.
+  // Evicts a connection of one of `rivals`, the largest first, as MakeRoomAt() does.
   std::shared_ptr<Client> MakeRoomAtOneOf(std::vector<Rival> rivals, Client* newcomer,
                                           SilentConnection** displaced);
   void Unlist(SilentConnection* connection);

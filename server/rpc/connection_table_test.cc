@@ -22,14 +22,14 @@ class ConnectionTableTest : public testing::Test {
  protected:
   using Served = std::shared_ptr<ServedConnection>;
 
-  // One more connection, which is listed or not.
+  // Makes a connection, which is not listed yet.
   SilentConnection* New(const std::shared_ptr<Client>& client, size_t pipe = 0) {
     SilentConnection& connection = connections_.emplace_back();
     connection.pipe = pipe;
     connection.client = client;
     return &connection;
   }
-  // Returns the connection that it displaces, if any.
+  // Admits `connection` and returns the connection that it displaces, if any.
   SilentConnection* Admit(SilentConnection* connection) {
     SilentConnection* displaced = nullptr;
     EXPECT_TRUE(table_->Admit(connection, &displaced));
@@ -41,7 +41,7 @@ class ConnectionTableTest : public testing::Test {
     EXPECT_EQ(displaced, nullptr);
     return !admitted;
   }
-  // One that is served; its name goes to hung_up_ when it has to make room.
+  // Serves a connection; its name is added to hung_up_ if it must make room.
   Served Serve(const std::shared_ptr<Client>& client, const std::string& name, size_t pipe = 0) {
     SilentConnection* const connection = New(client, pipe);
     EXPECT_EQ(Admit(connection), nullptr) << name;
@@ -83,7 +83,7 @@ TEST_F(ConnectionTableTest, WhoIsBarredIsNotLetIn) {
   EXPECT_EQ(table_->counters().dropped_barred, 1u);
   EXPECT_EQ(table_->counters().dropped_for_room, 0u);
   EXPECT_EQ(Admit(New(two_)), nullptr);
-  // Those whose process is not known may be many.
+  // Clients of unknown processes may be many.
   const std::shared_ptr<Client> unknown = NewClient(0);
   for (int i = 0; i <= 2048; ++i) unknown->CallRefused();
   EXPECT_EQ(Admit(New(unknown)), nullptr);
@@ -102,7 +102,7 @@ TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
   EXPECT_FALSE(one_->http2.barred(SteadyTime::clock::now()));
   for (int i = 0; i < 1000; ++i) dial(two_, false);
   EXPECT_FALSE(two_->http2.barred(SteadyTime::clock::now()));
-  // The purse earned a second's worth meanwhile, at most.
+  // The account earned a second's tokens since, at most.
   for (int i = 0; i < 100 && !two_->http2.barred(SteadyTime::clock::now()); ++i) dial(two_, false);
   EXPECT_TRUE(Refused(New(two_)));
 }
@@ -156,7 +156,7 @@ TEST_F(ConnectionTableTest, OfABusyClientNobodyIsTakenButTheNextMakesRoom) {
   for (int i = 0; i < 2; ++i) Serve(two_, absl::StrCat("idle", i));
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"idle0"});
-  // Nobody makes room for one who has as much: its own does.
+  // No other client makes room for one that has as many: its own connection goes.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(hung_up_, (Names{"idle0", "idle1"}));
 }
@@ -168,7 +168,7 @@ TEST_F(ConnectionTableTest, BeyondItsShareAClientMakesRoomItself) {
   EXPECT_EQ(Admit(newest), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});
   EXPECT_EQ(Admit(New(one_)), newest) << "the silent one goes first";
-  // The places it leaves are for others, of whom each leaves some again.
+  // The places that it leaves are for other clients, each of which leaves some again.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});
@@ -190,13 +190,13 @@ TEST_F(ConnectionTableTest, ManyProcessesOfOneTenantMakeRoomForAnother) {
         std::make_shared<Client>(Peer{.process_id = 10 + i, .image_path = ""}, tenant));
   }
   for (int i = 0; i < 12; ++i) Serve(greedy[i], absl::StrCat("greedy", i));
-  // Three quarters are the tenant's: a further process of it displaces one of its own.
+  // The tenant has three quarters: a further process of it displaces one of its own.
   Serve(greedy[12], "greedy12");
   ASSERT_EQ(hung_up_.size(), 1u);
   for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat("honest", i));
   Serve(two_, "last");
   ASSERT_EQ(hung_up_.size(), 1u);
-  // The honest process has most of all, and its tenant little.
+  // The honest process has the most connections, but its tenant few.
   Serve(three_, "late");
   ASSERT_EQ(hung_up_.size(), 2u);
   for (const std::string& name : hung_up_) EXPECT_EQ(name.substr(0, 6), "greedy");
@@ -223,7 +223,7 @@ TEST_F(ConnectionTableTest, AConnectionThatIsBeingEndedDoesNotCount) {
   Admit(New(one_));
   EXPECT_EQ(hung_up_, Names{"0"});
   EXPECT_EQ(table_->counters().live, 3u);
-  // Its end, when it comes, is not counted a second time.
+  // Ending the evicted connection does not count it a second time.
   table_->End(served[0]);
   EXPECT_EQ(table_->counters().live, 2u);
   EXPECT_EQ(Admit(New(two_)), nullptr);

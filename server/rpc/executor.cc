@@ -9,7 +9,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// The time for which threads that are not needed are kept.
+// The time for which surplus idle threads are kept.
 constexpr std::chrono::milliseconds kSurplusThread{1000};
 
 }  // namespace
@@ -43,7 +43,7 @@ void Flow::BelongTo(Flow* above) {
   if (above_ != nullptr) above_->members_.fetch_add(1, std::memory_order_relaxed);
 }
 
-// The slot of a task, from its begin to its end.
+// Holds a task's slot from its beginning to its end.
 class Executor::Slot final : public TaskSlot {
  public:
   Slot(Executor* executor, std::shared_ptr<Flow> flow)
@@ -62,7 +62,8 @@ class Executor::Slot final : public TaskSlot {
 
   void Reclaim() override;
 
-  // Called with the executor's lock held. Returns how many others have a thread now.
+  // Frees the slot. Returns the number of waiting tasks that have a thread now. REQUIRES: the
+  // executor's lock is held.
   size_t End() {
     executor_->Count(*flow_, &Flow::running_, -1);
     executor_->Count(*flow_, &Flow::begun_, -1);
@@ -74,7 +75,7 @@ class Executor::Slot final : public TaskSlot {
   const std::shared_ptr<Flow> flow_;
 };
 
-// A task that waits for its slot again. Never run.
+// Stands for a task that waits to get its slot back. Never run.
 class Executor::Reclaim final : public Task {
  public:
   explicit Reclaim(std::shared_ptr<Flow> flow) {
@@ -89,7 +90,7 @@ class Executor::Reclaim final : public Task {
 
 void Executor::Slot::Reclaim() {
   Lock lock(executor_->mutex_);
-  // The waiters may not run, or they would.
+  // Every waiter is over its limit, else it would run; so this task need not queue.
   if (executor_->MayRun(*flow_)) {
     executor_->Count(*flow_, &Flow::running_, 1);
     return;
@@ -112,9 +113,8 @@ Executor::~Executor() {
   if (ended_.joinable()) ended_.join();
 }
 
-// Returns how many of `most` there are for `flow` and those below it; none when it may not have one
-// more than the `taken` that it has. A client that is its tenant's only one has all of the
-// tenant's.
+// Returns the part of `most` that `flow` and the flows below it may take; 0 if `flow` may not take
+// one more than `taken` counts. A tenant's only client has all of the tenant's part.
 size_t Executor::Room(const Flow& flow, size_t Flow::*taken, size_t most, bool keeps) {
   if (&flow == &all_) return most;
   const Flow& above = Above(flow);
@@ -128,7 +128,7 @@ size_t Executor::Room(const Flow& flow, size_t Flow::*taken, size_t most, bool k
 
 bool Executor::MayBegin(const Flow& flow) {
   if (!MayRun(flow)) return false;
-  // Where none waits, the limit of slots is the lower one.
+  // If no begun task waits, the limit of slots is the lower one.
   return all_.begun_ == all_.running_ ||
          Room(flow, &Flow::begun_, limits_.max_threads + limits_.max_blocked) > 0;
 }
@@ -138,7 +138,7 @@ void Executor::Count(Flow& flow, size_t Flow::*taken, size_t more) {
   all_.*taken += more;
 }
 
-// Lets the task wait for its turn, and the flows that it is in.
+// Queues the task at its flow and the flow at those above it.
 void Executor::Enqueue(Flow& flow, Task* task) {
   for (Flow* at = &flow; at != &all_ && at->waiters_ == 0; at = &Above(*at)) {
     Flow*& last = Above(*at).last_;
@@ -151,7 +151,7 @@ void Executor::Enqueue(Flow& flow, Task* task) {
   if (!task->is_reclaim_) Count(flow, &Flow::queued_, 1);
 }
 
-// Takes the first task, by turns, of those below `flow` that may run; null when none may.
+// Takes the first task that may run, by turns among the flows below `flow`; null if none may.
 Task* Executor::TakeNext(Flow& flow) {
   if (!flow.reclaims_.empty()) return flow.reclaims_.TakeFirst();
   if (!flow.waiting_.empty()) {
@@ -174,7 +174,7 @@ Task* Executor::TakeNext(Flow& flow) {
   return nullptr;
 }
 
-// Returns whether there is a thread for one more task that is ready; starts one if need be.
+// Returns true if one more ready task has a thread; starts a thread if necessary.
 bool Executor::HasThread() {
   // An idle thread that has been woken but has not run yet still counts as idle.
   if (ready_count_ < idle_) return true;
@@ -199,7 +199,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* clie
   {
     std::lock_guard<Mutex> lock(mutex_);
     Flow& line = *flow;
-    // The waiters may not run, or they would: a task that may goes ahead of them.
+    // Every waiter is over its limit, else it would run; so a task within its limits goes ahead.
     const bool may_begin = MayBegin(line);
     if (may_begin && HasThread()) {
       task->flow_ = std::move(flow);
@@ -221,7 +221,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* clie
   return absl::OkStatus();
 }
 
-// Gives slots to waiters that may run, and returns how many of them are tasks that begin.
+// Gives slots to waiters within their limits. Returns the number of tasks that begin.
 size_t Executor::StartWaiting() {
   size_t started = 0;
   while (all_.waiters_ > 0 && all_.running_ < limits_.max_threads) {
@@ -262,7 +262,7 @@ bool Executor::TryRun(Task* task, std::shared_ptr<Flow> flow) {
   Slot slot(this, std::move(flow));
   task->Run(&slot);
   lock.lock();
-  // Without any thread this one does the work of the pool.
+  // If the pool has no thread, this thread must do its work.
   const bool is_alone = threads_.empty();
   if (is_alone) ++idle_;
   size_t started = slot.End();
@@ -273,7 +273,7 @@ bool Executor::TryRun(Task* task, std::shared_ptr<Flow> flow) {
   return true;
 }
 
-// Runs the first of those that are ready, with the lock released meanwhile.
+// Runs the first ready task. Releases the lock while the task runs.
 void Executor::RunReady(Lock& lock) {
   Task* const task = ready_.TakeFirst();
   --ready_count_;
@@ -283,20 +283,20 @@ void Executor::RunReady(Lock& lock) {
   task->Run(&slot);
   lock.lock();
   ++idle_;
-  // This thread takes one of them.
+  // This thread takes one of the started tasks.
   for (size_t started = slot.End(); started > 1; --started) work_arrived_.notify_one();
   --idle_;
 }
 
-// Returns whether a thread that is idle ends: more than enough have been for a while, and others
-// take what is ready.
+// Returns true if an idle thread may end: there has been a surplus for kSurplusThread, and other
+// threads take the ready tasks.
 bool Executor::MayEndThread() {
   return idle_ > limits_.max_threads && ready_count_ < idle_ && !stopping_ &&
          std::chrono::steady_clock::now() - needed_at_ >= kSurplusThread;
 }
 
-// Takes this thread off the list. Returns the one that ended before, which is to be joined without
-// the lock.
+// Takes this thread off the list. Returns the thread that ended before, which the caller must join
+// without the lock.
 std::thread Executor::EndThread() {
   --idle_;
   const auto self = std::find_if(threads_.begin(), threads_.end(), [](const std::thread& thread) {

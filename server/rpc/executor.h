@@ -1,5 +1,5 @@
-// Calls do their work here: in a bounded pool of threads with a bounded queue, so that the threads
-// that move bytes do not all wait for a disk, and a flood of calls is refused instead of piling up.
+// Runs calls in a bounded pool of threads with a bounded queue, so that the threads that move bytes
+// do not all wait for a disk, and a flood of calls is refused instead of piling up.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class TaskSlot : public SlotHolder {
 // A piece of work. Intrusive, so that queueing allocates nothing.
 class Task {
  public:
-  // Runs once, with a worker slot, on a thread of the pool. May delete the task.
+  // Runs once, with a slot, on a thread of the pool. May delete the task.
   virtual void Run(TaskSlot* slot) = 0;
 
  protected:
@@ -60,8 +60,8 @@ class TaskList {
   Task** tail_ = &head_;
 };
 
-// The tasks of one client at one executor, or of all the flows below it: those of a tenant.
-// Outlives the flows below.
+// The tasks of one client at one executor, or of all the flows below it, such as a tenant's. Must
+// outlive the flows below.
 class Flow {
  public:
   Flow() = default;
@@ -69,79 +69,80 @@ class Flow {
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
 
-  // Puts this below `above`, for good and before it has tasks.
+  // Puts this flow below `above` for good. REQUIRES: this flow has no tasks yet.
   void BelongTo(Flow* above);
-  // The number of flows below this one. Thread-safe.
+  // Returns the number of flows below this one. Thread-safe.
   size_t members() const { return members_.load(std::memory_order_relaxed); }
 
  private:
   friend class Executor;
   Flow* above_ = nullptr;
   std::atomic<size_t> members_ = 0;
-  // The rest is the executor's, and guarded by it. The counts are of all flows below as well.
+  // The fields below are the executor's and guarded by its lock. Counts include all flows below.
   size_t queued_ = 0;
   size_t running_ = 0;
-  // Those that run and those that have begun and wait without a slot.
+  // Tasks that run, and tasks that have begun and wait without a slot.
   size_t begun_ = 0;
-  // The waiters for a slot: queued tasks and reclaims.
+  // Waiters for a slot: queued tasks and reclaims.
   size_t waiters_ = 0;
-  // They are in these lists, or else in flows below, in the order of their turns; the first follows
-  // the last. Reclaims go first.
+  // The waiters are in these lists, or else in flows below, linked in a ring by their turns
+  // (`last_` is followed by the first). Reclaims go first.
   TaskList reclaims_;
   TaskList waiting_;
   Flow* last_ = nullptr;
   Flow* next_ = nullptr;
 };
 
-// The status of a call that is refused because `queued` others are waiting.
+// Returns the status of a call that is refused because `queued` calls wait.
 absl::Status TooManyCalls(size_t queued);
-// The same, because so many of its client are.
+// Returns the status of a call that is refused because `queued` calls of its client wait.
 absl::Status TooManyCallsOfClient(size_t queued);
 
-// Thread-safe. Threads are started when needed; `max_threads` idle ones are kept, and the others
-// end after a second.
+// Starts threads when needed, keeps `max_threads` idle ones, and ends others after a second.
+// Thread-safe.
 //
-// A task runs with a slot. While it waits (YieldSlot) other tasks have its slot, and it keeps its
-// thread. Each tenant has limits of both: of slots, so that it leaves the processors to others, and
-// of tasks that have begun, so that it leaves threads and memory to others. A task only begins
-// within both, and so can always yield its slot: the tasks with slots work, and a task that wants
-// its slot back waits for work alone.
+// A task runs with a slot. While it waits (YieldSlot) it keeps its thread, but its slot serves
+// other tasks. Each tenant has a limit of slots, which leaves processors to others, and one of
+// begun tasks, which leaves threads and memory to others. A task begins only within both, so it can
+// always yield its slot: tasks with slots work, and a task that wants its slot back waits only for
+// their work.
 //
-// Clients take turns, those of a tenant for the turns of the tenant: a client with many tasks
-// waiting delays its own. Running tasks cannot be interrupted, so a client's task may also wait
-// while a slot is free for a tenant that has none.
+// Scheduling is round robin between tenants, and within a tenant between its clients, so a long
+// queue delays only its own client. Running tasks are never interrupted, so a task may also wait
+// while a slot is reserved for a tenant that has none.
 class Executor {
  public:
   struct Limits {
     // The number of slots.
     size_t max_threads;
-    // The number of further tasks that may wait.
+    // The most tasks that may wait to begin.
     size_t max_queued;
-    // One tenant may take this percentage of the slots, of the queue and of the begun tasks that
-    // others leave; when it has several clients, one of them may take this percentage of that. Half
-    // of what a sole tenant leaves is kept for tenants that have nothing.
+    // One tenant may take this percentage of the slots, the queue and the begun tasks that others
+    // leave; one of its several clients may take this percentage of that. Half of what a sole
+    // tenant leaves is kept for tenants that have nothing.
     size_t client_share = 100;
-    // The number of begun tasks beyond the slots. They wait, each on a thread of its own.
+    // The most begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
   };
 
   explicit Executor(Limits limits, ThreadStarter start_thread = StartThread);
-  // Runs what is queued, then joins the threads.
+  // Runs the queued tasks, then joins the threads.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Queues `task`, which must live until it has run, as one of `flow`; null is that of all who are
-  // not known. RESOURCE_EXHAUSTED, and the task is not touched, when too many wait or there is no
-  // thread; `*client_is_at_limit`, when not null, says whether those are the tenant's own.
+  // Queues `task` for `flow`, or for the flow of unknown clients if null. Returns
+  // RESOURCE_EXHAUSTED, without touching `task`, if too many tasks wait or there is no thread; sets
+  // `*client_is_at_limit`, if not null, to whether the tenant's own are too many. REQUIRES: `task`
+  // lives until it has run.
   absl::Status Submit(Task* task, std::shared_ptr<Flow> flow = nullptr,
                       bool* client_is_at_limit = nullptr);
 
-  // Runs `task` on this thread, as one of `flow`, if it need not wait for others. False: it may
-  // not, and is not touched. A task that blocks blocks the caller.
+  // Runs `task` for `flow` on this thread, or returns false and does not touch it if it would have
+  // to wait. A task that blocks blocks the caller.
   bool TryRun(Task* task, std::shared_ptr<Flow> flow = nullptr);
 
-  // The number of tasks that have not begun.
+  // Returns the number of tasks that have not begun.
   size_t queued() const;
   size_t threads() const;
 
@@ -150,7 +151,7 @@ class Executor {
   class Reclaim;
   using Lock = std::unique_lock<Mutex>;
 
-  // All are called with the lock held.
+  // REQUIRES for all of these: the lock is held.
   Flow& Above(const Flow& flow) { return flow.above_ != nullptr ? *flow.above_ : all_; }
   size_t Room(const Flow& flow, size_t Flow::*taken, size_t most, bool keeps = true);
   bool MayRun(const Flow& flow) { return Room(flow, &Flow::running_, limits_.max_threads) > 0; }
@@ -171,14 +172,14 @@ class Executor {
   const std::shared_ptr<Flow> unknown_ = std::make_shared<Flow>();
   mutable Mutex mutex_;
   Condition work_arrived_;
-  // Above all flows that are below no other.
+  // The flow above all flows that are below no other.
   Flow all_;
-  // Those that have a slot and a thread, or are about to get one.
+  // Tasks that have a slot and a thread, or are about to get a thread.
   TaskList ready_;
   size_t ready_count_ = 0;
   size_t idle_ = 0;  // threads
   bool stopping_ = false;
-  absl::Status no_thread_;  // the error of the last one that did not start
+  absl::Status no_thread_;  // the error of the last thread that did not start
   std::vector<std::thread> threads_;
   std::thread ended_;  // the last thread that ended by itself
   // The last time at which no more than `max_threads` threads were idle, while there were more.

@@ -13,7 +13,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// Counts down when it runs, then waits for the gate when there is one.
+// Counts down when it runs, then waits for the gate if there is one.
 struct Job final : Task {
   void Run(TaskSlot*) override {
     started->CountDown();
@@ -69,7 +69,7 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
   late.Wait();
 }
 
-// Says on which thread it ran.
+// Records the thread that ran it.
 struct Here final : Task {
   void Run(TaskSlot*) override { thread = std::this_thread::get_id(); }
   std::thread::id thread;
@@ -102,7 +102,7 @@ TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   EXPECT_FALSE(executor.TryRun(&refused)) << "another waits";
   EXPECT_EQ(refused.thread, std::thread::id());
   gate.Notify();
-  // The end of the first gives the second its thread.
+  // When the first task ends, the second has its thread.
   waited.Wait();
   caller.join();
 }
@@ -162,7 +162,7 @@ TEST_F(FairExecutorTest, OneClientLeavesPlacesInTheQueueToTheNext) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
   EXPECT_TRUE(client_is_at_limit);
   EXPECT_TRUE(Block(executor, two_).ok());
-  // Now the queue is full, whoever comes.
+  // Now the queue is full for every client.
   EXPECT_EQ(Block(executor, three_, &client_is_at_limit).code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_FALSE(client_is_at_limit);
@@ -174,7 +174,7 @@ TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
   Countdown mine(1), theirs(2);
   ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(1);
-  // The other thread is left to others, one of whom comes and goes again.
+  // The other thread is reserved for others; one of them comes and goes.
   ASSERT_TRUE(Note(executor, one_, "mine", &mine).ok());
   ASSERT_TRUE(Note(executor, two_, "theirs", &theirs).ok());
   while (executor.queued() > 1) std::this_thread::yield();
@@ -197,7 +197,7 @@ TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
   EXPECT_EQ(order_.size(), 20u);
 }
 
-// Counts the tasks of its flow that run at once, and those of all.
+// Counts the running tasks of its flow, and of all flows.
 struct Counted final : Task {
   void Run(TaskSlot*) override {
     const int own = ++*own_running, all = ++*all_running;

@@ -18,8 +18,8 @@
 
 namespace csi_proxy::rpc {
 
-// As absl::BlockingCounter, which ThreadSanitizer cannot see into where Abseil was built without
-// it. Not a std::latch: libstdc++'s has no futex on Windows, and misses wake-ups there.
+// Works like absl::BlockingCounter, which ThreadSanitizer cannot see into if Abseil was built
+// without it. Not a std::latch: libstdc++'s has no futex on Windows, and misses wake-ups there.
 class Countdown {
  public:
   explicit Countdown(int left) : left_(left) {}
@@ -39,7 +39,7 @@ class Countdown {
   int left_;
 };
 
-// Keeps the order in which tasks run.
+// Records the order in which tasks run.
 struct Step final : Task {
   void Run(TaskSlot*) override {
     {
@@ -54,7 +54,7 @@ struct Step final : Task {
   Countdown* ended = nullptr;
 };
 
-// Counts those who run, and runs until the gate opens.
+// Counts the running tasks, and runs until the gate opens.
 struct Blocker final : Task {
   void Run(TaskSlot*) override {
     running->fetch_add(1);
@@ -66,7 +66,7 @@ struct Blocker final : Task {
 
 class FairExecutorTest : public testing::Test {
  protected:
-  // One more task of `flow`, which runs until the gate opens.
+  // Submits a task of `flow` that runs until the gate opens.
   absl::Status Block(Executor& executor, const std::shared_ptr<Flow>& flow,
                      bool* client_is_at_limit = nullptr) {
     return BlockUntil(&gate_, executor, flow, client_is_at_limit);

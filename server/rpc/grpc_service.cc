@@ -35,7 +35,7 @@ grpc::Status ToGrpcStatus(const absl::Status& error) {
 }
 
 // Converts a deadline. gRPC's own conversion counts nanoseconds since 1970 and overflows in 2262,
-// so that a later deadline, which grpc-go can send, would count as passed.
+// so a later deadline, which grpc-go can send, would count as passed.
 absl::Time ToTime(gpr_timespec deadline) {
   if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
     return absl::InfiniteFuture();
@@ -48,8 +48,8 @@ absl::Time ToTime(gpr_timespec deadline) {
 // the other. Deletes itself.
 class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public InlineCalls::Call {
  public:
-  // `request` and `*response` live until the rpc is answered, as gRPC's callback API has it.
-  // `waited` outlives the call.
+  // REQUIRES: `waited` outlives the call. `request` and `*response` live until the rpc is answered,
+  // as gRPC's callback API ensures.
   UnaryCall(const Runtime& runtime, const UnaryMethod& method, std::atomic<bool>* waited, void* api,
             grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
             grpc::ByteBuffer* response)
@@ -65,11 +65,11 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
     if (connection_ != nullptr) connection_->CallBegins();
   }
 
-  // Queues the call, or answers it at once when the queue is full.
+  // Queues the call, or answers it at once if the queue is full.
   void Start() {
     for (CallObserver* observer : runtime_.observers) observer->OnStart(*method_.info);
     if (connection_ == nullptr) {
-      // Nobody waits for the answer; and whose share the call would take cannot be told any more.
+      // No client waits for the answer, and the client whose share to charge is unknown by now.
       Answer(absl::CancelledError("the connection has ended"));
       return;
     }
@@ -89,7 +89,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
     Flow* const flow = &client->flows[runtime_.executor_index];
     if (TryRunHere(std::shared_ptr<Flow>(client, flow))) return;
     bool client_is_at_limit;
-    // Once it is queued, the call may be over before Submit() returns.
+    // The call may be over before Submit() returns, because it runs on another thread.
     const absl::Status queued = runtime_.executor->Submit(
         this, std::shared_ptr<Flow>(std::move(client), flow), &client_is_at_limit);
     if (queued.ok()) return;
@@ -101,15 +101,15 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   }
 
  private:
-  // The client has all of its share.
+  // Refuses the call because its client has used its share.
   void RefuseForShare(const absl::Status& status) {
     TellLimit(runtime_.observers, *connection_->client(), Limit::kCalls);
     connection_->client()->CallRefused();
     Answer(status);
   }
 
-  // Returns true when the call has been done on this thread, which gRPC called from. It is not
-  // deleted before gRPC has been told of it.
+  // Returns true if the call was done on this thread, on which gRPC called. The call is deleted
+  // only after gRPC has been told of it.
   bool TryRunHere(std::shared_ptr<Flow> flow) {
     InlineCalls* const here = runtime_.inline_calls;
     if (!method_.info->reads || waited_.load(std::memory_order_relaxed) || !here->TryBegin(this)) {
@@ -135,14 +135,14 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
     const absl::Cleanup wiped = [this, &request] {
       if (method_.info->has_secrets) WipeTexts(request.get());
     };
-    // It only reads.
+    // The call only reads.
     grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&request_));
     if (!reader.status().ok() || !request->ParseFromZeroCopyStream(&reader)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the request is not a ", request->GetTypeName()));
     }
-    // protobuf takes 64 bytes for an unknown field of two. A call that changes the node is refused
-    // for such a field, by the shim.
+    // protobuf takes 64 bytes for an unknown field of two bytes. The shim refuses a call that
+    // changes the node for such a field.
     if (method_.info->reads) DiscardUnknownFields(request.get());
     const std::unique_ptr<MessageLite> response(method_.response().New());
     absl::Status status = method_.call(api_, context, *request, response.get());
@@ -159,7 +159,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   }
 
   void OnDone() override {
-    // The call leaves only now, for a stop may close the connection once the last call has left.
+    // The call must not leave earlier: a stop may close the connection once the last call has left.
     if (entered_) runtime_.gate->Leave();
     if (connection_ != nullptr) {
       connection_->client()->GiveBack(bytes_taken_);
@@ -182,14 +182,14 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
     for (CallObserver* observer : runtime_.observers) {
       observer->OnDone(*method_.info, peer(), status, duration);
     }
-    // The call may be deleted before Finish() returns: nothing of it is touched from here on.
+    // Finish() may delete the call before it returns, so no member is touched from here on.
     Finish(ToGrpcStatus(status));
   }
 
   const Runtime& runtime_;
   const UnaryMethod& method_;
-  // True if the last call of the method waited for WMI or a server. The next one is not made on a
-  // thread that reads, which the connections of all clients share.
+  // True if the method's last call waited for WMI or a server. The next one must not run on a
+  // thread that reads, because the connections of all clients share those threads.
   std::atomic<bool>& waited_;
   void* const api_;
   grpc::CallbackServerContext* const grpc_context_;
@@ -198,12 +198,12 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   const absl::Time arrived_ = absl::Now();
   absl::Time deadline_;
   std::shared_ptr<ServedConnection> connection_;  // null: it has ended already
-  size_t bytes_taken_ = 0;                        // of the client's
+  size_t bytes_taken_ = 0;                        // charged to the client
   absl::Notification cancelled_;
   bool entered_ = false;
 };
 
-// Stands for the class that gRPC's plugin writes for a service whose callback methods are all raw.
+// Replaces the class that gRPC's plugin writes for a service whose callback methods are all raw.
 class Service final : public grpc::Service {
  public:
   Service(absl::Span<const UnaryMethod> methods, std::shared_ptr<void> api, const Runtime* runtime)

@@ -14,16 +14,17 @@ class Service;
 
 namespace csi_proxy::rpc {
 
-// A service of one version, ready to be served on a pipe of its own.
+// A service of one version, to be served on a pipe of its own.
 struct VersionedService {
   std::string group;
   std::string version;
-  // As in the rpc's path: `v1.Volume`.
+  // The name in the rpc's path: `v1.Volume`.
   std::string full_name;
   std::unique_ptr<grpc::Service> service;
 };
 
-// Serves `methods` of `api`, the version's Api, on the runtime's executor. Does not own `runtime`.
+// Serves `methods` of `api`, the version's Api, on the runtime's executor. REQUIRES: `runtime`
+// outlives the service.
 std::unique_ptr<grpc::Service> NewGrpcService(absl::Span<const UnaryMethod> methods,
                                               std::shared_ptr<void> api, const Runtime* runtime);
 

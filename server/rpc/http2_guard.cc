@@ -26,11 +26,11 @@ constexpr uint8_t kEndHeaders = 0x4;
 
 constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
 
-// The longest frame that the server's settings allow: they leave the default (section 6.5.2). gRPC
+// The longest frame that the server's settings allow, which is the default (section 6.5.2). gRPC
 // would end the connection of a longer one, but let the client dial again and again.
 constexpr uint32_t kLongest = 16 << 10;
 
-// The lengths that a frame of a type may have. Header blocks have a limit of their own.
+// The lengths that a frame of a type may have. Header blocks have a separate limit.
 struct Lengths {
   uint32_t least;
   uint32_t most;
@@ -41,16 +41,16 @@ constexpr Lengths kLengths[] = {
     /*HEADERS*/ {0, kAny},
     /*PRIORITY*/ {5, 5},
     /*RST_STREAM*/ {4, 4},
-    // 64 settings: more than are defined.
+    // 64 settings, more than are defined.
     /*SETTINGS*/ {0, 6 * 64, 6},
     /*PUSH_PROMISE*/ {0, kAny},
     /*PING*/ {8, 8},
-    // With a reason for people to read.
+    // The payload may end with a reason for people to read.
     /*GOAWAY*/ {8, 1024},
     /*WINDOW_UPDATE*/ {4, 4},
     /*CONTINUATION*/ {0, kAny},
 };
-// A frame of a type that is not known is ignored (section 4.1).
+// Frames of unknown types are ignored (section 4.1).
 constexpr Lengths kUnknown = {0, kLongest};
 
 }  // namespace
@@ -199,7 +199,7 @@ Http2Violation Http2Guard::Received(absl::string_view bytes, SteadyTime now,
   if (violation_ == Http2Violation::kNone && received_.payload_left() > 0 && !bytes.empty()) {
     violation_ = Keep(account_->limits().piece_bytes);
   }
-  // The first byte that is in no piece yet.
+  // The first byte that no piece contains yet.
   const char* uncut = bytes.data();
   const auto cut = [&](const char* end) {
     if (pieces != nullptr && end > uncut) pieces->emplace_back(uncut, end - uncut);
@@ -291,7 +291,7 @@ Http2Violation Http2Guard::Keep(size_t bytes) {
   size_t* kept = nullptr;
   if (frame_.type == kData) kept = &Find(frame_.stream)->bytes;
   if (frame_.type == kHeaders || frame_.type == kContinuation) kept = &block_kept_;
-  // gRPC reads the others as they come.
+  // gRPC reads the other frames as they come.
   if (kept == nullptr) return Http2Violation::kNone;
   if (!account_->Keep(bytes)) return Http2Violation::kUnfinished;
   *kept += bytes;
@@ -306,8 +306,8 @@ void Http2Guard::EndFrame() {
   }
 }
 
-// gRPC 1.51 makes an empty message of one that is neither plain, 0, nor compressed, 1, and calls
-// the method with it (src/core/ext/transport/chttp2/transport/frame_data.cc).
+// gRPC 1.51 makes an empty message of one whose flag is neither 0, plain, nor 1, compressed, and
+// calls the method with it (src/core/ext/transport/chttp2/transport/frame_data.cc).
 Http2Violation Http2Guard::OnData(absl::string_view payload) {
   Request* const request = Find(frame_.stream);
   if (std::exchange(request->begun, true)) return Http2Violation::kNone;
@@ -322,12 +322,12 @@ Http2Guard::Request* Http2Guard::Find(uint32_t stream) {
 
 void Http2Guard::Finish(Request* request) {
   account_->EndRequest(request->bytes);
-  // Their order does not matter.
+  // The order of `unfinished_` does not matter.
   *request = unfinished_.back();
   unfinished_.pop_back();
 }
 
-// A new stream, or a call's trailers, which no gRPC client sends.
+// Handles a new stream, or a call's trailers, which no gRPC client sends.
 Http2Violation Http2Guard::OnHeaders() {
   // Streams of clients have odd numbers that only grow (section 5.1.1).
   if (frame_.stream % 2 == 0 || frame_.stream <= newest_stream_) return Http2Violation::kStream;

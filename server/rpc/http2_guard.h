@@ -33,33 +33,33 @@ inline PrefaceMatch MatchPreface(absl::string_view received) {
   return head.size() == kHttp2Preface.size() ? PrefaceMatch::kComplete : PrefaceMatch::kPartial;
 }
 
-// No step of the wall clock fills a bucket, empties it or prolongs a bar.
+// Steady, so that no step of the wall clock fills or empties a bucket or prolongs a bar.
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 // The reasons to end a connection. The names of kHttp2ViolationNames are metric labels.
 enum class Http2Violation : uint8_t {
   kNone,
-  kFrameSize,      // a length its type cannot have
+  kFrameSize,      // a length that the type cannot have
   kHeaderBlock,    // HEADERS and its CONTINUATIONs longer than a block may be
-  kContinuations,  // a CONTINUATION too many, without a block, or another frame amid one
+  kContinuations,  // too many CONTINUATIONs, one without a block, or another frame amid one
   kStream,         // a frame on a stream that is not open, or that a client cannot open
-  kUnfinished,     // requests begun and not ended, too many of them or too much
+  kUnfinished,     // too many requests begun and not ended, or too many of their bytes
   kStreams,        // more calls under way than the server's settings allow
-  kResets,         // more RST_STREAM, to and fro, than calls are given up
+  kResets,         // more RST_STREAM, in both directions, than clients give up calls
   kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
-  kMessage,        // a request whose message has other flags than 0 and 1
-  kPush,           // PUSH_PROMISE, which is for servers
-  kConnections,    // a connection more than its client may begin
-  kBarred,         // anything, by a client that is barred
+  kMessage,        // a request whose message has flags other than 0 and 1
+  kPush,           // PUSH_PROMISE, which only servers may send
+  kConnections,    // more connections than the client may begin
+  kBarred,         // any frame of a barred client
 };
-// In the header, for the metrics use them where no guard is linked.
+// Defined in the header, because the metrics also use the names where no guard is linked.
 inline constexpr auto kHttp2ViolationNames = std::to_array<absl::string_view>(
     {"none", "frame_size", "header_block", "continuations", "stream", "unfinished", "streams",
      "resets", "control_frames", "message", "push", "connections", "barred"});
 inline constexpr size_t kHttp2Violations = kHttp2ViolationNames.size();
 static_assert(kHttp2Violations == static_cast<size_t>(Http2Violation::kBarred) + 1);
 
-// Frames of a kind are paid from this: so many at once, and so many more each second.
+// The token bucket of a kind of frames: at most `burst` tokens, `per_second` more each second.
 struct Http2Allowance {
   double burst = 0;
   double per_second = 0;
@@ -69,78 +69,81 @@ struct Http2Limits {
   // A block of headers, in bytes as sent; grpc-go and gRPC C++ send about 200 for a call.
   size_t header_block_bytes = 16 << 10;
   int continuations = 8;
-  // Requests of a client that have begun and not ended, for each of which gRPC 1.51 keeps 13 KB.
-  // Clients of gRPC send a request in one piece.
+  // The most requests of a client that have begun and not ended; gRPC 1.51 keeps 13 KB for each.
+  // gRPC's clients send a request in one piece.
   size_t unfinished = 512;
-  // The memory that gRPC keeps for them, and for frames that have not come whole. A whole request
-  // has a few hundred bytes, and must not have more than ServerLimits::max_request_bytes.
+  // The most memory that gRPC keeps for those requests, and for incomplete frames. A whole request
+  // has a few hundred bytes, and must not exceed ServerLimits::max_request_bytes.
   size_t unfinished_bytes = 4 << 20;
-  // The part of that memory which gRPC takes for each DATA frame, and for each read that brings
-  // more of a frame, beside the bytes: on 64 bits a grpc_slice of 32 bytes in an array that grows
-  // by half, up to 24 bytes of a reference count, and 32 for malloc to round up and to note.
+  // The memory that gRPC takes, beside the bytes, for each DATA frame and each read that brings
+  // more of a frame: on 64 bits a grpc_slice of 32 bytes in an array that grows by half, up to 24
+  // bytes of a reference count, and 32 for malloc to round up and to note.
   size_t piece_bytes = 128;
-  // Calls of a connection whose answers the pipe has not taken, for each of which gRPC keeps 20 KB.
+  // The most calls of a connection whose answers the pipe has not taken; gRPC keeps 20 KB for each.
   // gRPC's settings say 256, but 1.51 does not enforce them on a client that acknowledges them
   // before they are sent, or never (parsing.cc, init_header_frame_parser): a client that read no
-  // answers took 400 MB. Clients of gRPC wait for the settings before their first call; they may
-  // have read 256 answers, and called as often again, before the end of the write is seen here.
+  // answers took 400 MB. gRPC's clients wait for the settings before their first call; they may
+  // have read 256 answers and called as often again before the guard sees the end of the write.
   size_t calls = 512;
-  // The same of all connections of a client. No group lets one client have as many wait.
+  // The most such calls on all connections of a client. No group queues as many calls of one
+  // client.
   size_t calls_of_client = 1024;
-  // Both sides pay here. A client that gives up all its calls at once is honest; a reset costs
-  // gRPC 134 us. The server resets a stream that has broken a rule (CVE-2025-8671).
+  // Both sides' resets pay here. A client that gives up all its calls at once is honest; a reset
+  // costs gRPC 134 us. The server resets a stream that has broken a rule (CVE-2025-8671).
   Http2Allowance resets = {.burst = 512, .per_second = 100};
-  // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer: each call adds four.
+  // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer; each call adds four tokens.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
   double control_frames_per_call = 4;
-  // An unknown frame costs one control frame, and one more for so many bytes.
+  // An unknown frame costs one control frame, and one more for each this many bytes.
   double unknown_bytes_per_control_frame = 64;
-  // Connections that end for one of these. To end one with hundreds of calls under way costs gRPC
-  // tens of milliseconds, so a client that has overdrawn is barred.
+  // Connections that were ended for a violation. Ending one with hundreds of calls under way costs
+  // gRPC tens of milliseconds, so a client that overdraws this is barred.
   Http2Allowance violations = {.burst = 8, .per_second = 0.2};
-  // Calls that are refused because their client has all of its share. A driver that is told to
-  // mount the volumes of a thousand pods at once has this happen to as many.
+  // Calls that were refused because their client had used its share. A driver that must mount the
+  // volumes of a thousand pods at once has as many refused.
   Http2Allowance refused_calls = {.burst = 2048, .per_second = 100};
-  // Connections that have never made a call and end so that their client gets a new one. A driver
-  // that never closes any has made calls on them.
+  // Connections that never made a call and ended so that their client gets a new one. A driver that
+  // never closes connections has made calls on them.
   Http2Allowance discarded = {.burst = 1024, .per_second = 20};
-  // Connections that have sent their preface, for each of which gRPC makes a transport. A driver
-  // that dials for every call makes a few in a second.
+  // Connections that have sent their preface; gRPC makes a transport for each. A driver that dials
+  // for every call makes a few in a second.
   Http2Allowance connections = {.burst = 4096, .per_second = 200};
   absl::Duration bar = absl::Seconds(5);
 };
 
-// All connections of a client pay from it: a client that is ended and dials again has no more than
-// before. Thread-safe.
+// The account that all connections of a client pay from, so that a client whose connection was
+// ended gains nothing by redialling. Thread-safe.
 class Http2Account {
  public:
   explicit Http2Account(const Http2Limits& limits = {});
 
   const Http2Limits& limits() const { return limits_; }
 
-  // Each returns whether there was so much left.
+  // Charge the client. Return false if the bucket holds too few tokens.
   bool PayReset(SteadyTime now);
   bool PayControlFrames(double price, SteadyTime now);
   bool PayConnection(SteadyTime now);
-  // One more call begins, whose request is `whole` or goes on, unless too many of either are under
-  // way (kStreams, kUnfinished); it pays for the control frames that belong to it. Calls end.
+  // Begins a call. Returns kStreams if the client has too many calls, kUnfinished if the request is
+  // not `whole` and too many are incomplete; otherwise credits the call's control frames.
+  // EndCalls() ends `count` calls.
   Http2Violation BeginCall(bool whole);
   void EndCalls(size_t count);
-  // gRPC keeps so many bytes more of what is unfinished, unless there are too many already; it lets
-  // go of them; and so with a request, which ends.
+  // Keep() charges bytes that gRPC buffers for incomplete requests, or returns false at the limit.
+  // LetGo() returns the bytes; EndRequest() also ends the request.
   bool Keep(size_t bytes);
   void LetGo(size_t bytes);
   void EndRequest(size_t bytes);
 
-  // A connection of the client has been ended; a call of it has been refused; a connection without
-  // a call has made room for another of the same client.
+  // Count a connection of the client that was ended, a call that was refused, and a connection
+  // without a call that made room for another of the client. Each may bar the client.
   void Violated(SteadyTime now);
   void CallRefused(SteadyTime now);
   void DiscardedUnused(SteadyTime now);
-  // Tells whether the client is barred: its connections are ended, and no more are let in.
+  // Returns true if the client is barred: its connections are ended and no more are admitted.
   bool barred(SteadyTime now) const;
 
-  // Requests that the client has begun and neither ended nor given up, and what is kept of them.
+  // Return the requests that the client has begun and neither ended nor given up, and the bytes
+  // kept for them.
   size_t unfinished() const;
   size_t unfinished_bytes() const;
 
@@ -177,7 +180,7 @@ class Http2Account {
   size_t calls_ = 0;
 };
 
-// A frame, without what it carries.
+// A frame's header.
 struct Http2Frame {
   uint32_t length = 0;
   uint8_t type = 0;
@@ -185,15 +188,17 @@ struct Http2Frame {
   uint32_t stream = 0;
 };
 
-// Finds the frames in bytes that come in pieces. Not thread-safe.
+// Finds the frames in bytes that arrive in pieces. Not thread-safe.
 class Http2Frames {
  public:
-  // Takes bytes off the front, up to the end of the next frame's header. False: they are all taken.
+  // Takes bytes off the front, up to the end of the next frame's header. Returns false if all bytes
+  // were taken before it.
   bool Next(absl::string_view* bytes, Http2Frame* frame);
 
-  // Takes what comes of the payload of the last frame, and returns it. Next() does so by itself.
+  // Takes and returns the part of the last frame's payload that `*bytes` begins with. Next() skips
+  // the rest by itself.
   absl::string_view TakePayload(absl::string_view* bytes);
-  // The number of bytes of that payload that are still to come.
+  // Returns the number of payload bytes that have not arrived yet.
   size_t payload_left() const { return payload_left_; }
 
  private:
@@ -203,8 +208,8 @@ class Http2Frames {
   size_t payload_left_ = 0;
 };
 
-// Checks the bytes of one connection. Received() and Sent() may be called at the same time, but
-// each by one thread at a time, with the bytes in their order.
+// Checks the bytes of one connection. Received() and Sent() may run at the same time. REQUIRES:
+// only one thread at a time calls each, with the bytes in order.
 class Http2Guard {
  public:
   explicit Http2Guard(std::shared_ptr<Http2Account> account = std::make_shared<Http2Account>());
@@ -212,35 +217,35 @@ class Http2Guard {
   Http2Guard(const Http2Guard&) = delete;
   Http2Guard& operator=(const Http2Guard&) = delete;
 
-  // Checks bytes from the client; the first are those behind its preface. Any result but kNone ends
-  // the connection, and no later call takes that back. `pieces`, when not null, gets the bytes cut
-  // in such a way that the payload of DATA, which gRPC keeps, shares no piece with other bytes.
+  // Checks bytes from the client, from behind its preface on. After any result but kNone the
+  // connection must end; later calls return it again. `pieces`, if not null, receives the bytes cut
+  // so that the payload of DATA, which gRPC keeps, shares no piece with other bytes.
   Http2Violation Received(absl::string_view bytes, SteadyTime now,
                           std::vector<absl::string_view>* pieces = nullptr);
-  // To the client: the pipe has taken them.
+  // Reads bytes that the pipe has taken for the client, and ends the calls that they answer.
   void Sent(absl::string_view bytes, SteadyTime now);
 
  private:
-  // Each is told of the frame whose header came last.
+  // Check the frame whose header was parsed last (`frame_`).
   Http2Violation Judge(SteadyTime now);
   Http2Violation OnHeaders();
   Http2Violation OnContinuation();
   Http2Violation OnBlock();
-  // gRPC keeps so many bytes of it.
+  // Charges bytes of the frame that gRPC keeps.
   Http2Violation Keep(size_t bytes);
-  // Its payload has come whole.
+  // Ends the frame, whose payload is complete.
   void EndFrame();
-  // Checks a part of DATA, which is not empty.
+  // Checks a part of DATA. REQUIRES: `payload` is not empty.
   Http2Violation OnData(absl::string_view payload);
   struct Request {
     uint32_t stream;
     size_t bytes = 0;
-    bool begun = false;  // the flags of its message have come
+    bool begun = false;  // the flags of its message have arrived
   };
-  // The unfinished request of a stream; null when it has none.
+  // Returns the unfinished request of a stream; null if it has none.
   Request* Find(uint32_t stream);
   void Finish(Request* request);
-  // Opens the stream, or returns why it may not be opened.
+  // Opens the stream, or returns the reason why it must not be opened.
   Http2Violation Open(uint32_t stream, bool whole);
   void Close(uint32_t stream);
 
@@ -250,11 +255,11 @@ class Http2Guard {
   Http2Frame frame_;
   Http2Violation violation_ = Http2Violation::kNone;
   bool begun_ = false;
-  // The newest stream, and the one whose header block goes on; 0 for none.
+  // The newest stream, and the stream whose header block is incomplete; 0 for none.
   uint32_t newest_stream_ = 0;
   uint32_t open_block_ = 0;
   size_t block_bytes_ = 0;
-  size_t block_kept_ = 0;  // on the account
+  size_t block_kept_ = 0;  // charged to the account
   int continuations_ = 0;
   std::vector<Request> unfinished_;
 
@@ -262,7 +267,7 @@ class Http2Guard {
   std::atomic<bool> sent_too_many_resets_ = false;
   // Guards the rest.
   Mutex mutex_;
-  // Most connections have few, and the newest ends first.
+  // A vector, because most connections have few calls and the newest ends first.
   std::vector<uint32_t> calls_;
 };
 

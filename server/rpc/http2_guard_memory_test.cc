@@ -1,4 +1,4 @@
-// A client is charged for the memory of unfinished requests, and for its connections.
+// Tests that clients are charged for the memory of unfinished requests, and for connections.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -59,7 +59,7 @@ TEST_F(Http2GuardTest, EachPieceOfAFrameIsPaidUntilTheFrameIsWhole) {
     guard_.emplace(account_);
     ASSERT_EQ(Send(kHeaders, kEndHeaders, 1, 10), kNone);
     const std::string frame = Frame(type, flags, type == kData ? 1 : 3, 1000);
-    // The header is free until it is whole; what follows comes byte by byte.
+    // The incomplete header is free; the payload that follows comes byte by byte.
     for (size_t sent = 1; sent < frame.size(); ++sent) {
       ASSERT_EQ(guard_->Received(frame.substr(sent - 1, 1), now_), kNone);
       ASSERT_EQ(account_->unfinished_bytes(), sent < 9 ? 0 : 1000 + 128 * (sent - 8)) << sent;
@@ -73,7 +73,7 @@ TEST_F(Http2GuardTest, EachPieceOfAFrameIsPaidUntilTheFrameIsWhole) {
 }
 
 TEST_F(Http2GuardTest, WhatDripsEnds) {
-  // A megabyte of it would cost gRPC 128 MiB.
+  // A megabyte of such frames would cost gRPC 128 MiB.
   ASSERT_EQ(Send(kHeaders, kEndHeaders, stream_ += 2, 10), kNone);
   int taken = 0;
   while (taken < 1 << 20 && Send(kData, 0, stream_, 1) == kNone) ++taken;
@@ -94,7 +94,7 @@ TEST_F(Http2GuardTest, WhatGrpcKeepsStandsAlone) {
   const std::string all =
       absl::StrCat(Frame(kHeaders, kEndHeaders, 1, 20), data, data, Frame(kPing, 0, 0, 8),
                    Frame(kData, kEndStream, 1, 3), Frame(kPing, 0, 0, 8));
-  // Marks what is the payload of DATA.
+  // Marks the bytes that are DATA's payload.
   std::string kept(all.size(), '-');
   for (const size_t at : {29u + 9, 29u + 69 + 9}) kept.replace(at, 60, 60, 'k');
   kept.replace(29 + 2 * 69 + 17 + 9, 3, "kkk");
@@ -129,7 +129,7 @@ TEST_F(Http2GuardTest, ConnectionsBegunAreFewASecond) {
 
 TEST_F(Http2GuardTest, TheWallClockMovesNoPurse) {
   static_assert(SteadyTime::clock::is_steady);
-  // Time may begin anywhere, and goes on from there.
+  // The steady clock may begin anywhere, and goes on from there.
   now_ = SteadyTime() - std::chrono::hours(1);
   EXPECT_EQ(Taken(2000, kPing, 0, 0, 8), 1000);
   guard_.emplace(account_);

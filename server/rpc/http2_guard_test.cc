@@ -36,7 +36,7 @@ TEST(PrefaceTest, OneWrongByteAnywhereIsAMismatch) {
 TEST_F(Http2GuardTest, HonestCallsPassForEver) {
   ASSERT_EQ(Send(kSettings, 0, 0, 18), kNone);
   for (int i = 0; i < 100000; ++i) {
-    // All at one moment: nothing is earned by waiting.
+    // All calls come at one moment, so that no token is earned by waiting.
     ASSERT_EQ(Call(), kNone) << i;
     ASSERT_EQ(Send(kPing, 0, 0, 8), kNone) << i;
     ASSERT_EQ(Send(kWindowUpdate, 0, 0, 4), kNone) << i;
@@ -118,7 +118,7 @@ TEST_F(Http2GuardTest, ResetsComeBackWithTime) {
       ASSERT_EQ(Send(kRstStream, 0, stream_, 4), kNone) << second;
     }
   }
-  // The last second left 412.
+  // The last second left 412 tokens.
   for (int i = 0; i < 412; ++i) {
     ASSERT_EQ(Call(), kNone);
     ASSERT_EQ(Send(kRstStream, 0, stream_, 4), kNone);
@@ -216,7 +216,7 @@ TEST_F(Http2GuardTest, WhatIsEndedOrGivenUpIsNotUnfinished) {
 TEST_F(Http2GuardTest, CallsThatAreNotAnsweredAreFew) {
   answered_ = false;
   for (int i = 0; i < 512; ++i) ASSERT_EQ(Call(), kNone) << i;
-  // Answered in another order, and the bytes cut anywhere.
+  // The answers come in another order, and their bytes are cut anywhere.
   std::string answers;
   for (const uint32_t stream : {511u, 1u, 255u, 7u}) answers += Answer(stream);
   for (size_t at = 0; at < answers.size(); at += 5) {
@@ -254,7 +254,7 @@ TEST_F(Http2GuardTest, CallsThatAreGivenUpNeedNoAnswer) {
   for (int i = 0; i < 400; ++i) {
     ASSERT_EQ(Call(), kNone) << i;
     ASSERT_EQ(Send(kRstStream, 0, stream_, 4), kNone);
-    // An answer that was on its way.
+    // The answer was on its way when the call ended.
     guard_->Sent(Answer(stream_), now_);
   }
 }
@@ -262,7 +262,7 @@ TEST_F(Http2GuardTest, CallsThatAreGivenUpNeedNoAnswer) {
 TEST_F(Http2GuardTest, ConnectionsOfAClientPayFromOneAccount) {
   const auto taken_in_turn = [&](Http2Violation expected, const std::string& frames) {
     for (int taken = 0;; ++taken) {
-      // A new connection each time, as one makes whose last was ended.
+      // A client whose last connection was ended makes a new one each time.
       Http2Guard guard(account_);
       EXPECT_EQ(guard.Received(Frame(kHeaders, kEndHeaders, 1, 10), now_), kNone);
       const Http2Violation violation = guard.Received(frames, now_);
@@ -274,7 +274,7 @@ TEST_F(Http2GuardTest, ConnectionsOfAClientPayFromOneAccount) {
   EXPECT_EQ(taken_in_turn(kResets, Frame(kRstStream, 0, 1, 4)), 512);
   std::string pings;
   for (int i = 0; i < 5; ++i) pings += Frame(kPing, 0, 0, 8);
-  // Each connection's call earns four.
+  // The call of each connection earns four tokens.
   EXPECT_EQ(taken_in_turn(kControlFrames, pings), 996);
   now_ += std::chrono::seconds(1);
   EXPECT_EQ(taken_in_turn(kResets, Frame(kRstStream, 0, 1, 4)), 100);
@@ -302,7 +302,7 @@ TEST_F(Http2GuardTest, WhoBreaksRulesAgainAndAgainIsBarred) {
   now_ += std::chrono::seconds(5);
   EXPECT_FALSE(account_->barred(now_));
   EXPECT_EQ(Http2Guard(account_).Received(Frame(kPing, 0, 0, 8), now_), kNone);
-  // It has earned one since.
+  // The client has earned one token since.
   break_a_rule();
   EXPECT_FALSE(account_->barred(now_));
   break_a_rule();

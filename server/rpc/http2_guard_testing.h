@@ -16,7 +16,7 @@ namespace csi_proxy::rpc {
 
 using enum Http2Violation;
 
-// A frame whose payload does not matter: its first byte is the flags of a plain message.
+// Returns a frame whose payload does not matter: its first byte is the flags of a plain message.
 inline std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
   return Frame(type, flags, stream, std::string(length, '\0'));
 }
@@ -26,7 +26,7 @@ class Http2GuardTest : public testing::Test {
   Http2Violation Send(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
     return guard_->Received(Frame(type, flags, stream, length), now_);
   }
-  // A call as grpc-go makes one, on the next stream.
+  // Sends a call as grpc-go does, on the next stream.
   Http2Violation Call() {
     stream_ += 2;
     const std::string call = absl::StrCat(Frame(kHeaders, kEndHeaders, stream_, 200),
@@ -35,12 +35,12 @@ class Http2GuardTest : public testing::Test {
     if (answered_) guard_->Sent(Answer(stream_), now_);
     return violation;
   }
-  // The bytes that gRPC sends for one: headers, a message, trailers that end the stream.
+  // Returns the bytes that gRPC sends for a call: headers, a message, trailers that end the stream.
   static std::string Answer(uint32_t stream) {
     return absl::StrCat(Frame(kHeaders, kEndHeaders, stream, 60), Frame(kData, 0, stream, 7),
                         Frame(kHeaders, kEndHeaders | kEndStream, stream, 20));
   }
-  // Returns how many of these, of `most`, are taken.
+  // Sends up to `most` such frames and returns the number that was taken.
   int Taken(int most, uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
     int taken = 0;
     while (taken < most && Send(type, flags, stream, length) == kNone) ++taken;

@@ -8,10 +8,10 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// The longest time until a call learns that it has been cancelled.
+// The longest time until a call learns that it was cancelled.
 constexpr std::chrono::milliseconds kLook{20};
 
-// After so many looks without a call the watcher sleeps until there is one.
+// The watcher sleeps after this many looks without a call.
 constexpr int kIdleLooks = 50;
 
 }  // namespace
@@ -29,7 +29,7 @@ bool InlineCalls::TryBegin(Call* call) {
   std::lock_guard<Mutex> lock(mutex_);
   if (calls_.size() >= most_) return false;
   if (!watcher_.joinable()) {
-    // Without a watcher no call would learn that it is given up.
+    // Without a watcher no call would learn that it was cancelled.
     absl::StatusOr<std::thread> watcher = start_thread_([this] { Watch(); });
     if (!watcher.ok()) return false;
     watcher_ = *std::move(watcher);

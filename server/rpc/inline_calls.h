@@ -12,25 +12,25 @@
 
 namespace csi_proxy::rpc {
 
-// A quick call is done sooner on the thread that has read it than on another that must be woken.
-// But any call may block, on a dead share for instance, so some thread always goes on reading:
-// leader and followers. Thread-safe.
+// Bounds the calls that threads of connections do themselves: a quick call ends sooner there than
+// on another thread that must be woken. Any call may block, for instance on a dead share, so some
+// thread always goes on reading (leader and followers). Thread-safe.
 class InlineCalls {
  public:
   class Call {
    public:
-    // Tells whether nobody waits for the answer any more: gRPC does not say so by itself before the
-    // function it has called returns.
+    // Returns true if the client no longer waits for the answer: gRPC does not report this before
+    // the function that it called returns.
     virtual bool IsCancelled() const = 0;
-    // Lets the call know, at most once.
+    // Tells the call that it was cancelled. Called at most once.
     virtual void Cancel() = 0;
 
    protected:
     ~Call() = default;
   };
 
-  // `linger`, if any, is called now and then, on a thread of its own, while a call is under way
-  // that has been for 20 ms. Must not block.
+  // Calls `linger`, if set, repeatedly on a thread of its own while a call has been under way for
+  // more than 20 ms. `linger` must not block.
   explicit InlineCalls(size_t most, ThreadStarter start_thread = StartThread,
                        std::function<void()> linger = nullptr)
       : most_(most), start_thread_(std::move(start_thread)), linger_(std::move(linger)) {}
@@ -38,7 +38,7 @@ class InlineCalls {
   InlineCalls(const InlineCalls&) = delete;
   InlineCalls& operator=(const InlineCalls&) = delete;
 
-  // Tells whether this thread may do the call itself. After true, End() must follow.
+  // Returns true if this thread may do the call itself; then the caller must call End().
   bool TryBegin(Call* call);
   void End(Call* call);
 

@@ -69,7 +69,7 @@ TEST(InlineCallsTest, ACallThatIsGivenUpIsTold) {
   given_up.given_up = true;
   EXPECT_TRUE(given_up.told.WaitForNotificationWithTimeout(absl::Seconds(10)));
   EXPECT_FALSE(other.told.HasBeenNotified());
-  // Once: a Notification that is told twice ends a debug build.
+  // Wait for a second Cancel(): a Notification that is notified twice ends a debug build.
   absl::SleepFor(absl::Milliseconds(100));
   calls.End(&given_up);
   calls.End(&other);

@@ -7,13 +7,13 @@ namespace csi_proxy::rpc {
 struct MethodInfo {
   const char* group;
   const char* version;
-  const char* service;  // `v1.Volume`, as the rpc's path has it
+  const char* service;  // `v1.Volume`, the name in the rpc's path
   const char* method;
   const char* pipe;  // `csi-proxy-volume-v1`
   const char* path;  // `/v1.Volume/MountVolume`
-  // It leaves the node as it is: NO_SIDE_EFFECTS of the hub's method.
+  // The rpc changes nothing on the node: NO_SIDE_EFFECTS of the hub's method.
   bool reads = false;
-  // Its request may hold a secret, such as a password.
+  // The request may hold a secret, such as a password.
   bool has_secrets = false;
 };
 

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 constexpr char kOpenToAll[] = "D:P(A;;GA;;;WD)";
 
-// Tells whether `condition` comes true within five seconds.
+// Returns true if `condition` comes true within five seconds.
 template <typename Condition>
 bool Eventually(Condition condition) {
   const absl::Time give_up = absl::Now() + absl::Seconds(5);
@@ -31,7 +31,7 @@ bool Eventually(Condition condition) {
   return true;
 }
 
-// A client's end, written and read while the caller waits.
+// A client's end. Reads and writes block the caller.
 class Client {
  public:
   explicit Client(const std::string& path)
@@ -44,7 +44,8 @@ class Client {
                      nullptr) &&
            written == data.size();
   }
-  // Blocks until the server sends something or ends the connection; what the latter is told by.
+  // Blocks until the server sends something or ends the connection; returns the error that ended
+  // it.
   DWORD Read(std::string* received) {
     received->resize(64);
     DWORD read = 0;
@@ -53,8 +54,8 @@ class Client {
     received->resize(read);
     return ok ? ERROR_SUCCESS : GetLastError();
   }
-  // Blocks until the server has disconnected this end; one that is only closed would keep the name
-  // of the pipe for as long as this one lives.
+  // Blocks until the server has disconnected this end. An end that is only closed would keep the
+  // pipe's name for as long as this client lives.
   bool Disconnected() {
     std::string received;
     return Read(&received) == ERROR_PIPE_NOT_CONNECTED;
@@ -215,7 +216,7 @@ TEST_F(PipeListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
   ASSERT_TRUE(third.Send(kHttp2Preface));
   ASSERT_TRUE(Eventually([&] { return adopted() == 3; }));
   listener_->connections().Find(adopted_.back().name)->CallBegins();
-  // Calls are under way on all: the new one goes.
+  // Calls are under way on all, so the new connection is closed.
   Client fourth = Dial();
   EXPECT_TRUE(fourth.Disconnected());
   EXPECT_EQ(listener_->connections().counters().dropped_for_room, 1u);
@@ -255,7 +256,7 @@ TEST_F(PipeListenerTest, AnswersThatAreWrittenBeforeTheEndAreRead) {
   stop.join();
 }
 
-// Though gRPC, here this test, still has the connection.
+// The connection ends although gRPC, here this test, still holds it.
 TEST_F(PipeListenerTest, AClientThatDoesNotReadIsDisconnectedByTheEndOfCloseLive) {
   Start({});
   Client client = Dial();

@@ -1,11 +1,10 @@
-// Every pipe has a few instances that wait for a client. One that gets a client is replaced at
-// once, and becomes a silent connection that waits for the preface. All of this happens in
-// completions of overlapped I/O; one more thread closes overdue connections, and makes the
-// instances that could not be made before.
+// Every pipe keeps a few instances that wait for a client. One that gets a client is replaced at
+// once and becomes a silent connection that waits for the preface, all in completions of overlapped
+// I/O; one more thread closes overdue connections and retries instances that failed.
 //
-// The pipe's name stays ours from the first instance to the end: there is always one, and the
-// security descriptor lets nobody else make more. At the end every connection is disconnected
-// (server/rpc/pipe/closer.h), and the name is nobody's.
+// The process holds the pipe's name from the first instance to the end: an instance always exists,
+// and by the security descriptor no other account can make one. At the end every connection is
+// disconnected (server/rpc/pipe/closer.h), which frees the name.
 #include "server/rpc/pipe_listener_windows.h"
 
 #include <spdlog/spdlog.h>
@@ -41,7 +40,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// The preface and what usually comes with it.
+// The size of a first read: the preface and the bytes that usually come with it.
 constexpr size_t kFirstBytes = 256;
 
 // The time that a client has to read its last answers.
@@ -58,7 +57,7 @@ class Guarded final : public pipe::Watcher {
         clients_(std::move(clients)),
         path_(std::move(path)),
         client_(std::move(client)),
-        // The account is the client's, and lives as long.
+        // Shares the ownership of the client, which contains the account.
         guard_(std::shared_ptr<Http2Account>(client_, &client_->http2)) {}
 
   bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) override {
@@ -66,7 +65,7 @@ class Guarded final : public pipe::Watcher {
     if (violation == Http2Violation::kNone) return true;
     clients_.Remember(client_);
     const uint64_t count = table_->Count(violation);
-    // An attacker that comes again and again does not fill the log.
+    // Logs powers of two only, so that a repeated attack does not fill the log.
     if (std::has_single_bit(count)) {
       spdlog::warn("{}: ended a connection of process {} for its HTTP/2 frames: {} ({} so far)",
                    path_, client_->peer.process_id,
@@ -99,7 +98,7 @@ class PipeListener final : public Listener {
 
  private:
   // An instance that waits for its client, then for the client's preface. One operation of its
-  // stream is under way at all times; where that ends, the instance is handled.
+  // stream is always under way; its completion handles the instance.
   struct Instance : SilentConnection {
     PipeListener* listener;
     std::unique_ptr<pipe::PipeStream> stream;
@@ -112,7 +111,7 @@ class PipeListener final : public Listener {
     std::string path;
   };
 
-  // A completion that is being handled: Stop() waits for it.
+  // Counts a completion that is being handled: Stop() waits for it.
   class Handling {
    public:
     explicit Handling(PipeListener* listener) : listener_(listener) { Add(1); }
@@ -128,19 +127,19 @@ class PipeListener final : public Listener {
   };
 
   absl::Status TakeNames();
-  // Awaits a client at an instance that has been `made`.
+  // Waits for a client at an instance that has been `made`.
   absl::Status Await(size_t pipe, absl::StatusOr<void*> made);
   WaitingInstances::Functions Making();
   void OnConnected(Instance* instance, DWORD error);
   void ReadOn(Instance* instance);
-  // Returns true while the instance is still silent and wants to read on.
+  // Returns true if the instance is still silent and must read on.
   bool OnRead(Instance* instance, DWORD error, DWORD bytes);
   bool Admit(Instance* instance);
-  // The table has dropped it: it is removed when its cancelled read ends.
+  // Cancels the read of a connection that the table dropped; its end removes the instance.
   static void Cancel(SilentConnection* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
-  // With the lock held, as Admit().
+  // Removes the instance. REQUIRES: the lock is held, as for Admit().
   std::unique_ptr<Instance> Remove(Instance* instance) {
     changed_.notify_all();
     return std::move(instances_.extract(instance).mapped());
@@ -156,7 +155,7 @@ class PipeListener final : public Listener {
   std::thread watcher_;
   std::atomic<uint64_t> next_name_ = 0;
 
-  // Guards the rest but `pipes_`, and calls of the table about silent connections.
+  // Guards all below but `pipes_`, and calls of the table about silent connections.
   Mutex mutex_;
   Condition changed_;
   bool stopping_ = false;
@@ -208,7 +207,7 @@ WaitingInstances::Functions PipeListener::Making() {
 }
 
 absl::Status PipeListener::TakeNames() {
-  // Another csi-proxy that starts at the same time is through much sooner.
+  // Ten seconds suffice: another csi-proxy that starts at the same time takes far less.
   const CallContext context(absl::Now() + absl::Seconds(10));
   absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("");
   const absl::StatusOr<std::unique_ptr<ProcessLocks::Held>> alone =
@@ -228,10 +227,10 @@ void PipeListener::Stop() {
     changed_.notify_all();
     for (const auto& [instance, owned] : instances_) instance->stream->Cancel();
   }
-  // First, for it may post work that is to be handled.
+  // The watcher must be joined first, because it may post work.
   if (watcher_.joinable()) watcher_.join();
   std::unique_lock<Mutex> lock(mutex_);
-  // Each cancelled operation ends on a thread of the port, which removes its instance.
+  // Cancelled operations end on threads of the port, which remove their instances.
   changed_.wait(lock, [this] { return instances_.empty() && handling_ == 0; });
 }
 
@@ -251,7 +250,7 @@ absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
     if (stopping_) return absl::CancelledError("stopping");
     waiting_->Added(pipe);
     instances_.emplace(instance, std::move(owned));
-    // Under the lock, so that Stop() finds either no instance or one with something to cancel.
+    // Must hold the lock, so that Stop() finds either no instance or an operation to cancel.
     connected = instance->stream->Connect(
         [](void* argument, DWORD error, DWORD) {
           auto* const ended = static_cast<Instance*>(argument);
@@ -267,7 +266,7 @@ absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
 void PipeListener::OnConnected(Instance* instance, DWORD error) {
   const size_t pipe = instance->pipe;
   std::unique_ptr<Instance> gone;
-  // Asked before the lock is taken, for it asks the system.
+  // Must come before the lock is taken, because it asks the system.
   if (error == ERROR_SUCCESS) {
     instance->client = clients_.Get(pipe::ClientOfInstance(instance->stream->handle()));
   }
@@ -278,7 +277,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
       gone = Remove(instance);
       return;
     }
-    // On ERROR_NO_DATA and the like, the client has left again.
+    // An error such as ERROR_NO_DATA means that the client has left again.
     if (error != ERROR_SUCCESS || !Admit(instance)) gone = Remove(instance);
   }
   const bool stays = gone == nullptr;
@@ -336,7 +335,7 @@ bool PipeListener::Admit(Instance* instance) {
   SilentConnection* displaced;
   if (!connections_->Admit(instance, &displaced)) return false;
   if (displaced != nullptr) Cancel(displaced);
-  // The watcher waits for the oldest.
+  // The watcher waits for the oldest connection.
   if (connections_->next_deadline() == instance->deadline) {
     wake_watcher_ = true;
     changed_.notify_all();
@@ -385,7 +384,7 @@ void PipeListener::Watch() {
 
 }  // namespace
 
-// The guard sees to it (http2_guard.h).
+// Does nothing: the guard bounds the memory (http2_guard.h).
 void BoundMemory(grpc::ServerBuilder*) {}
 
 size_t ReadingThreads() { return pipe::IoPort::Get().thread_count(); }

@@ -24,9 +24,9 @@ absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(
     std::string name, std::string full_name, std::unique_ptr<grpc::Service> service,
     const ServerLimits& limits) {
   [[maybe_unused]] static const bool prepared = [] {
-    // Without this gRPC 1.51 shuts down with the last server, and waits for a thread of its own
-    // that may be in a poll of ten seconds (src/core/lib/iomgr/tcp_posix.cc, run_poller): a stop
-    // would be late.
+    // Without this, gRPC 1.51 shuts down with the last server and waits for its own thread, which
+    // may be in a poll of ten seconds (src/core/lib/iomgr/tcp_posix.cc, run_poller): a stop would
+    // be late.
     grpc_init();
     grpc::EnableDefaultHealthCheckService(true);
     return true;
@@ -47,8 +47,8 @@ std::unique_ptr<grpc::Server> PipeServer::NewServer(int calls) {
   BoundMemory(&builder);
   builder.SetMaxReceiveMessageSize(limits_.max_request_bytes);
   // gRPC 1.51 inflates a message without a limit, on the thread that reads (grpc_msg_decompress in
-  // message_decompress_filter.cc): a kilobyte would cost a megabyte. Compressed calls are
-  // answered UNIMPLEMENTED instead, and nothing is left that could inflate one.
+  // message_decompress_filter.cc): a kilobyte would cost a megabyte. Without decompression,
+  // compressed calls are answered UNIMPLEMENTED.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
@@ -68,7 +68,7 @@ void PipeServer::Serve(std::unique_ptr<ReadyConnection> connection, bool is_main
   grpc::Server* server = server_.get();
   if (!is_main) {
     const std::lock_guard lock(mutex_);
-    // Channel arguments are a server's, so another grant takes another server.
+    // Channel arguments belong to a server, so another number of calls needs another server.
     if (further_ == nullptr) further_ = NewServer(limits_.calls_of_further_connection);
     if (further_ != nullptr) server = further_.get();
   }

@@ -19,7 +19,7 @@ namespace csi_proxy::rpc {
 namespace {
 
 namespace pb = google::protobuf;
-// The messages of v1alpha are the same on the wire.
+// v1alpha's messages are equal to v1's on the wire.
 using Request = grpc::reflection::v1::ServerReflectionRequest;
 using Response = grpc::reflection::v1::ServerReflectionResponse;
 
@@ -28,15 +28,15 @@ constexpr std::array kRpcs = {"/grpc.reflection.v1.ServerReflection/ServerReflec
 
 using Files = std::vector<const pb::FileDescriptor*>;
 
-// Imports follow who imports them.
+// Adds the file and, behind it, its imports.
 void AddWithImports(const pb::FileDescriptor* file, Files* files) {
   if (std::find(files->begin(), files->end(), file) != files->end()) return;
   files->push_back(file);
   for (int i = 0; i < file->dependency_count(); ++i) AddWithImports(file->dependency(i), files);
 }
 
-// The files that a pipe describes. Looked up when somebody asks: descriptors cost memory that a
-// service which nobody reflects on need not spend.
+// Returns the files that a pipe describes. They are looked up on demand, because descriptors cost
+// memory that a service without reflection clients need not spend.
 Files Described(const std::string& full_name) {
   Files files;
   AddWithImports(pb::DescriptorPool::generated_pool()->FindFileContainingSymbol(full_name), &files);
@@ -46,7 +46,7 @@ Files Described(const std::string& full_name) {
   return files;
 }
 
-// Null unless the pipe describes the file.
+// Returns null unless the pipe describes the file.
 const pb::FileDescriptor* FindFile(const Files& described, const Request& request) {
   const pb::FileDescriptor* const holder =
       request.has_file_containing_symbol()
@@ -130,7 +130,7 @@ class Reactor final : public grpc::ServerBidiReactor<Request, Response> {
   Response response_;
 };
 
-// Stands for the class that gRPC's plugin for protoc writes, as far as it is needed.
+// Replaces the class that gRPC's plugin for protoc writes, as far as it is needed.
 class ReflectionService final : public grpc::Service {
  public:
   explicit ReflectionService(std::string full_name) : full_name_(std::move(full_name)) {

@@ -14,13 +14,13 @@
 
 namespace csi_proxy::rpc {
 
-// No name that a tool asks for is nearly as long. Every open stream holds its last request and the
-// answer with a copy of it for as long as the client does not read.
+// No name that a tool asks for is nearly as long. Every open stream holds its last request, and an
+// answer with a copy of it, for as long as the client does not read.
 inline constexpr size_t kMaxReflectionRequestBytes = 4096;
 
-// Serves versions v1 and v1alpha of the protocol. Lists `full_name` (as `v1.Volume`, which must be
-// linked in) with health and reflection, and describes the files they are defined in and what those
-// import. A longer request ends its stream with RESOURCE_EXHAUSTED.
+// Serves versions v1 and v1alpha of the protocol. Lists `full_name` (such as `v1.Volume`), health
+// and reflection, and describes the files that define these, with their imports. A longer request
+// ends its stream with RESOURCE_EXHAUSTED. REQUIRES: the service `full_name` is linked in.
 std::unique_ptr<grpc::Service> NewReflectionService(std::string full_name);
 
 }  // namespace csi_proxy::rpc

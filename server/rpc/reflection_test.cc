@@ -25,7 +25,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-// One version of the protocol, called by its own path with its own messages.
+// Calls one version of the protocol by its own path with its own messages.
 template <typename RequestT, typename ResponseT>
 struct Version {
   using Request = RequestT;
@@ -66,7 +66,7 @@ class ReflectionTest : public testing::Test {
     server_->Shutdown(std::chrono::system_clock::now());
   }
 
-  // Asked of a message, without which the linker leaves the file out.
+  // Asks a message for its service's name; without a message the linker leaves the file out.
   static std::string Service() {
     return simulated::AttachDiskRequest::descriptor()->file()->service(0)->full_name();
   }
@@ -89,7 +89,7 @@ class ReflectionTest : public testing::Test {
     return Ask(request);
   }
 
-  // Names of the files of an answer, which are what is linked in.
+  // Returns the names of the files in an answer; each file must equal the one that is linked in.
   static std::vector<std::string> Files(const Response& response) {
     std::vector<std::string> names;
     for (const std::string& bytes : response.file_descriptor_response().file_descriptor_proto()) {

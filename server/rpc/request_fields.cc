@@ -21,7 +21,7 @@ using google::protobuf::UnknownFieldSet;
 constexpr char kFieldPayload[] = "csi-proxy/unknown-field";
 
 void WipeText(const std::string& text) {
-  // The message owns it, and only gives it out to be read.
+  // The const_cast is needed because the message gives its own text out only for reading.
   Wipe(const_cast<char*>(text.data()), text.size());
 }
 
@@ -45,7 +45,7 @@ absl::Status CheckKnownFields(const Message& request) {
     refused.SetPayload(kFieldPayload, absl::Cord(absl::StrCat(request.GetTypeName(), ".", number)));
     return refused;
   }
-  // ListFields() would allocate for each call.
+  // Avoids ListFields(), which would allocate for each call.
   const google::protobuf::Descriptor& type = *request.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor* const field = type.field(i);
@@ -63,7 +63,7 @@ absl::Status CheckKnownFields(const Message& request) {
 
 void WipeTexts(Message* message) {
   const Reflection& reflection = *message->GetReflection();
-  // Only fields that are set are wiped: all messages share the text of another.
+  // Must wipe only set fields, because all messages share one text for unset ones.
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(*message, &fields);
   std::string unused;
@@ -83,7 +83,7 @@ void WipeTexts(Message* message) {
 }
 
 void DiscardUnknownFields(Message* message) {
-  // Nearly always there are none, and looking is cheaper.
+  // Messages rarely have unknown fields, and looking is cheaper than discarding.
   if (!CheckKnownFields(*message).ok()) message->DiscardUnknownFields();
 }
 

@@ -1,5 +1,4 @@
-// Looks through the fields of messages: for those that a version does not know, and for texts to
-// wipe.
+// Checks messages for fields that a version does not define, and wipes their texts.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -12,28 +11,28 @@
 
 namespace csi_proxy::rpc {
 
-// INVALID_ARGUMENT, with the field's number, if the request, or a message within it, has a field
-// that this version lacks. A call that changes the node must not do less than it was asked for: a
-// client of a fork asks FormatVolume for a file system in a field that no release has, and would
-// get NTFS. Released clients send no such fields.
+// Returns INVALID_ARGUMENT, with the field's number, if the request or a message within it has a
+// field that this version lacks. A call that changes the node must not do less than the client
+// asked: a client of a fork asks FormatVolume for a file system in a field that no release has, and
+// would get NTFS. Released clients send no such fields.
 absl::Status CheckKnownFields(const google::protobuf::Message& request);
 
-// The same for a request of `method`. OK if the method only reads: a question may be answered
-// without the fields that this version lacks.
+// Checks a request of `method`. Returns OK if the method only reads: the answer does not need the
+// fields that this version lacks.
 inline absl::Status CheckKnownFields(const MethodInfo& method,
                                      const google::protobuf::Message& request) {
   return method.reads ? absl::OkStatus() : CheckKnownFields(request);
 }
 
-// `v1.FormatVolumeRequest.11`, the field for which CheckKnownFields() returned the status; nothing
-// for any other status.
+// Returns the field for which CheckKnownFields() returned the status, such as
+// `v1.FormatVolumeRequest.11`; nullopt for any other status.
 std::optional<std::string> UnknownFieldOf(const absl::Status& status);
 
-// Overwrites every text in the message, and in those within it, where it lies. The message is of no
-// use afterwards.
+// Overwrites every text in the message, and in messages within it, in place. The caller must not
+// use the message afterwards.
 void WipeTexts(google::protobuf::Message* message);
 
-// Frees what the message, and those within it, hold of unknown fields.
+// Frees the unknown fields of the message and of messages within it.
 void DiscardUnknownFields(google::protobuf::Message* message);
 
 }  // namespace csi_proxy::rpc

@@ -1,5 +1,5 @@
-// Every generated service shim shares these: the threads that calls run on, and the observers
-// of calls. Independent of gRPC and protobuf.
+// The threads that calls run on and the observers of calls, shared by every generated service shim.
+// Independent of gRPC and protobuf.
 #pragma once
 
 #include <atomic>
@@ -23,42 +23,42 @@ namespace csi_proxy::rpc {
 
 class ConnectionTable;
 
-// Told of every call. Thread-safe; called on the thread that ran the call, so it must be quick.
+// Observes every call. Thread-safe; called on the thread that ran the call, so it must be quick.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
   virtual void OnStart(const MethodInfo& method) = 0;
-  // `duration` counts from the arrival of the call, waiting in the queue included.
+  // Reports a call that has ended. `duration` counts from the call's arrival, including the queue.
   virtual void OnDone(const MethodInfo& method, const Peer& peer, const absl::Status& status,
                       absl::Duration duration) = 0;
-  // A client that has all of its share wants more, for the `times`th time.
+  // Reports a client that has used its share and wants more, for the `times`th time.
   virtual void OnLimit(const Peer& /*peer*/, Limit /*limit*/, uint64_t /*times*/) {}
 };
 
-// Tells all of them.
+// Calls OnLimit() of every observer.
 inline void TellLimit(const std::vector<CallObserver*>& observers, Client& client, Limit limit) {
   const uint64_t times = ++client.limited[static_cast<size_t>(limit)];
   for (CallObserver* observer : observers) observer->OnLimit(client.peer, limit, times);
 }
 
-// Counts the calls under way. A stop shuts it, so that no more calls enter, and waits for the rest.
-// Thread-safe.
+// Counts the calls under way. A stop shuts the gate, so that no more calls enter, and waits for the
+// rest. Thread-safe.
 class CallGate {
  public:
-  // False when the gate is shut. After true, Leave() must follow.
+  // Returns false if the gate is shut. After true the caller must call Leave().
   bool Enter() {
     if ((state_.fetch_add(1) & kShut) == 0) return true;
     Leave();
     return false;
   }
   void Leave() {
-    // Nobody waits before the gate is shut.
+    // Only a shut gate has a waiter to wake.
     if (state_.fetch_sub(1) != (kShut | 1)) return;
     std::lock_guard lock(mutex_);
     emptied_.notify_all();
   }
   void Shut() { state_.fetch_or(kShut); }
-  // Tells whether all calls have left by then. To be called after Shut().
+  // Returns true if all calls have left by `deadline`. REQUIRES: Shut() was called.
   bool AwaitEmpty(absl::Time deadline) {
     std::unique_lock lock(mutex_);
     return emptied_.wait_until(lock, absl::ToChronoTime(deadline),
@@ -68,22 +68,22 @@ class CallGate {
  private:
   static constexpr uint64_t kShut = uint64_t{1} << 63;
 
-  // The number of calls inside, and kShut.
+  // The number of calls inside, plus kShut.
   std::atomic<uint64_t> state_ = 0;
   std::mutex mutex_;
   std::condition_variable emptied_;
 };
 
-// All that it points to outlives the services made with it. Null is allowed nowhere.
+// REQUIRES: no pointer is null, and all that they point to outlives the services made with this.
 struct Runtime {
   Executor* executor = nullptr;
-  size_t executor_index = 0;  // among those a client calls
+  size_t executor_index = 0;  // among the executors that a client calls
   InlineCalls* inline_calls = nullptr;
   std::vector<CallObserver*> observers;
-  // The connections over which the calls come.
+  // The connections over which calls arrive.
   const ConnectionTable* connections = nullptr;
   CallGate* gate = nullptr;
-  // The longest a call may take, whatever its own deadline says.
+  // The longest time of a call, even if its own deadline is later.
   absl::Duration max_call_duration = absl::InfiniteDuration();
 };
 

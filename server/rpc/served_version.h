@@ -1,5 +1,5 @@
-// A released version of a group as a table of its methods: what serves it, over gRPC or to callers
-// in this process that have bytes, is written once and knows none of the version's types.
+// A released version of a group as a table of its methods, so that one implementation, which is
+// independent of the version's types, serves gRPC and callers in this process that have bytes.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -18,11 +18,11 @@ class CallLimiter;
 // One rpc.
 struct UnaryMethod {
   const MethodInfo* info;
-  // Empty messages of its types.
+  // Return the default instances of the method's request and response.
   const google::protobuf::Message& (*request)();
   const google::protobuf::MessageLite& (*response)();
-  // `api` is the version's Api; `request` and `*response` are of the method's types. The response
-  // is only written when OK is returned.
+  // Calls the method. Writes the response only if it returns OK. REQUIRES: `api` is the version's
+  // Api; `request` and `*response` have the method's types.
   absl::Status (*call)(void* api, const CallContext& context,
                        const google::protobuf::MessageLite& request,
                        google::protobuf::MessageLite* response);
@@ -31,9 +31,9 @@ struct UnaryMethod {
 template <typename Service>
 struct ServedVersion {
   const char* name;          // `v1`
-  const char* service_name;  // `v1.Volume`, as the rpc's path has it
-  // The version's Api over `service`. Its calls take their turn at `calls`, or run at once when
-  // that is null. Owns neither.
+  const char* service_name;  // `v1.Volume`, the name in the rpc's path
+  // Makes the version's Api over `service`. Its calls wait for a slot of `calls`, or run at once if
+  // that is null. REQUIRES: both outlive the Api.
   std::shared_ptr<void> (*open)(Service* service, CallLimiter* calls);
   absl::Span<const UnaryMethod> methods;
 };

@@ -6,23 +6,22 @@
 
 namespace csi_proxy::rpc {
 
-// Tells whether a client that has `own` of `all`, while others have `others`, may take one more: it
-// may have `percent` of what the others leave. So one client alone leaves some free, several
-// together leave less but always some, and one that has nothing yet may take the last. The last
-// `kept` are for those that have nothing.
+// Returns true if a client that has `own` of `all`, while others have `others`, may take one more:
+// it may have `percent` of what the others leave. So one client alone leaves some free, several
+// together leave less but always some, and one that has nothing may take the last. The last `kept`
+// are reserved for clients that have nothing.
 constexpr bool MayTakeOneMore(size_t own, size_t others, size_t all, size_t percent,
                               size_t kept = 0) {
   if (own + others >= all) return false;
   return own == 0 || (own + others + kept < all && (own + 1) * 100 <= (all - others) * percent);
 }
 
-// Returns how many of `all` a client may have at most while others have `others`; its own parts may
-// share as many.
+// Returns the most of `all` that a client may have while others have `others`.
 constexpr size_t ShareOf(size_t others, size_t all, size_t percent) {
   return others >= all ? 0 : std::max<size_t>(1, (all - others) * percent / 100);
 }
 
-// Half of what a client alone may not have.
+// Returns half of what one client alone must leave.
 constexpr size_t KeptOf(size_t all, size_t percent) { return all * (100 - percent) / 200; }
 
 }  // namespace csi_proxy::rpc

@@ -1,4 +1,4 @@
-// The directory of the sockets, opened so that nobody can replace it with another one.
+// The directory of the sockets, opened so that no other process can replace it.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@ namespace csi_proxy::rpc {
 // Not thread-safe.
 class SocketDirectory {
  public:
-  // Opens (or makes, 0700) and locks the directory. FAILED_PRECONDITION when another process has
-  // locked it; PERMISSION_DENIED when it is a symbolic link, belongs to another user or is
+  // Opens (or makes, 0700) and locks the directory. Returns FAILED_PRECONDITION if another process
+  // has locked it; PERMISSION_DENIED if it is a symbolic link, belongs to another user or is
   // writable by others.
   static absl::StatusOr<SocketDirectory> Open(const std::string& path);
 
-  // A socket `<directory>/<file_name>`, mode 0600, bound and listening under a temporary name:
-  // clients do not see it before Publish(). A stale file of that name does not matter.
+  // Returns a socket `<directory>/<file_name>`, mode 0600, bound and listening under a temporary
+  // name: clients do not see it before Publish(). A stale file of that name does not matter.
   absl::StatusOr<UniqueFd> Bind(const std::string& file_name);
 
-  // Gives a bound socket its name, atomically.
+  // Gives a bound socket its name, atomically. REQUIRES: Bind(file_name) succeeded.
   absl::Status Publish(const std::string& file_name);
 
-  // Removes the socket, published or not. Its absence is not an error.
+  // Removes the socket, published or not. Ignores a socket that does not exist.
   void Remove(const std::string& file_name);
 
   const std::string& path() const { return path_; }

@@ -28,7 +28,7 @@ TEST_F(TenantsTest, ManyProcessesOfOneLeaveThreadsAndTheQueueToOthers) {
   }
   EXPECT_EQ(executor.queued(), 192u);
   EXPECT_EQ(refused, 400u - 12 - 192);
-  // The honest one has what its share is of the rest.
+  // The honest tenant has its share of the rest.
   ASSERT_TRUE(Block(executor, honest[0]).ok());
   AwaitRunning(14);
   for (int i = 0; i < 32; ++i) EXPECT_TRUE(Block(executor, honest[0]).ok()) << i;
@@ -52,7 +52,7 @@ TEST_F(TenantsTest, AProcessLeavesOthersOfItsTenantSome) {
 TEST_F(TenantsTest, AProcessAloneHasAllOfItsTenants) {
   auto tenant = std::make_shared<Tenant>();
   const Flows flows = Processes(1, tenant);
-  Processes(5, tenant);  // they have gone
+  Processes(5, tenant);  // they have ended
   EXPECT_EQ(tenant->clients(), 1u);
   Executor executor(kDefault);
   for (int i = 0; i < 13; ++i) ASSERT_TRUE(Block(executor, flows[0]).ok());
@@ -72,7 +72,7 @@ TEST_F(TenantsTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
   ASSERT_TRUE(Block(executor, Processes(1)[0]).ok());
   AwaitRunning(16);
   EXPECT_EQ(executor.queued(), 26u);
-  // Now there is none left; but the next that ends is not for those who have some.
+  // Now no slot is left, and the next free one must not go to tenants that have some.
   Countdown ended(1);
   ASSERT_TRUE(Note(executor, Processes(1)[0], "newcomer", &ended).ok());
   third_ends.Notify();

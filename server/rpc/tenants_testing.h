@@ -14,13 +14,13 @@ namespace csi_proxy::rpc {
 
 using Flows = std::vector<std::shared_ptr<Flow>>;
 
-// As a service has them by default.
+// A service's default limits.
 inline constexpr Executor::Limits kDefault = {
     .max_threads = 16, .max_queued = 256, .client_share = 75, .max_blocked = 128};
 
 class TenantsTest : public FairExecutorTest {
  protected:
-  // The flows of `count` processes of a tenant.
+  // Returns the flows of `count` processes of a tenant.
   static Flows Processes(size_t count, std::shared_ptr<Tenant> tenant = nullptr) {
     if (tenant == nullptr) tenant = std::make_shared<Tenant>();
     Flows flows;

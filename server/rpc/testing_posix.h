@@ -26,17 +26,17 @@ inline UniqueFd UnixSocket(const std::string& path,
   return fd;
 }
 
-// A connected socket; invalid when nobody listens.
+// Returns a connected socket; invalid if no server listens.
 inline UniqueFd ConnectUnix(const std::string& path) { return UnixSocket(path, connect); }
 
-// A listening socket; invalid when the path is taken.
+// Returns a listening socket; invalid if the path is taken.
 inline UniqueFd ListenUnix(const std::string& path) {
   UniqueFd fd = UnixSocket(path, bind);
   listen(fd.get(), 10);
   return fd;
 }
 
-// Tells whether the other side closes the connection within `seconds`.
+// Returns true if the other side closes the connection within `seconds`.
 inline bool ClosedWithin(int fd, int seconds) {
   timeval timeout{.tv_sec = seconds, .tv_usec = 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));

@@ -1,7 +1,7 @@
-// One thread and one epoll set serve all pipes: accepting, waiting for prefaces, and noticing the
-// end of adopted connections.
+// One thread and one epoll set serve all pipes: they accept, wait for prefaces, and notice the end
+// of adopted connections.
 //
-// gRPC owns the socket it adopts and does not tell when it closes it. A duplicate descriptor stays
+// gRPC owns the socket that it adopts and does not report its close. A duplicate descriptor stays
 // in the epoll set: it reports the hang-up of either side, because gRPC shuts a socket down before
 // it closes it (src/core/lib/iomgr/ev_epoll1_linux.cc, fd_shutdown_internal, gRPC 1.51).
 #include "server/rpc/unix_listener_posix.h"
@@ -37,9 +37,9 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// Descriptors that are kept free, so that whoever is accepted can be served, and how many
-// connections make room when fewer are left. A served connection gives its descriptor back in a
-// moment: for so long nobody else is accepted.
+// Descriptors reserved for serving accepted connections. Below this number, up to kMakeRoomAtOnce
+// connections are evicted and accepting pauses for kAcceptPause, in which the evicted connections
+// return their descriptors.
 constexpr rlim_t kSpareDescriptors = 64;
 constexpr int kMakeRoomAtOnce = 16;
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
@@ -54,7 +54,7 @@ bool DescriptorsRunOut(int newest) {
 // (src/core/ext/transport/chttp2/server/chttp2_server.cc, gRPC 1.51).
 std::string GrpcAddress(int fd) { return absl::StrCat("fd:", fd); }
 
-// The process that has connected; 0 when it cannot be told.
+// Returns the process that has connected; 0 if the system does not say.
 int64_t ClientOf(int fd) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
@@ -92,10 +92,10 @@ class UnixListener final : public Listener {
   void Adopt(Entry* entry);
   void CloseSilent(Entry* entry, ConnectionTable::Counter counter = nullptr);
   void CloseLive(Entry* entry);
-  // The table has dropped it.
+  // Closes a connection that the table has dropped.
   void Close(SilentConnection* dropped) { entries_.erase(static_cast<Entry*>(dropped)->id); }
   void CloseOverdue(absl::Time now);
-  // Ends connections when descriptors run out.
+  // Ends connections if descriptors run out.
   void MakeRoom();
   void PauseAccepting();
   void WatchPipes(uint32_t events);
@@ -112,10 +112,10 @@ class UnixListener final : public Listener {
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 
-  // The listener thread's own.
+  // Used by the listener thread alone.
   std::vector<PipeEndpoint> pipes_;
-  // By id, which is never used twice: an event that was fetched before its entry went away must
-  // not meet another one at the same address.
+  // Keyed by an id that is never reused: an event that was fetched before its entry was removed
+  // must not find another entry at its address.
   std::unordered_map<uint64_t, std::unique_ptr<Entry>> entries_;
   uint64_t next_id_ = 0;
   std::optional<absl::Time> accept_again_;
@@ -201,7 +201,7 @@ void UnixListener::Stop() {
   });
 }
 
-// The listener thread has ended, so its data may be used here.
+// Uses the listener thread's data. REQUIRES: the listener thread has ended.
 void UnixListener::CloseLive() {
   connections_->HangUp();
   while (!entries_.empty()) CloseLive(entries_.begin()->second.get());
@@ -217,7 +217,7 @@ void UnixListener::Run() {
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                  WaitMilliseconds());
     for (int i = 0; i < count && !stopping_; ++i) {
-      // Copied: the structure is packed, and a reference into it need not be aligned.
+      // Must be copied: the structure is packed, and a reference into it need not be aligned.
       const uint64_t id = events[static_cast<size_t>(i)].data.u64;
       const auto found = entries_.find(id);
       if (found == entries_.end()) continue;
@@ -248,7 +248,7 @@ int UnixListener::WaitMilliseconds() const {
 }
 
 void UnixListener::Accept(Entry* listening) {
-  // A bounded batch, so that one busy pipe does not keep the others waiting.
+  // Accepts a bounded batch, so that one busy pipe does not keep the others waiting.
   for (int i = 0; i < 64; ++i) {
     UniqueFd fd(accept4(listening->watched.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
@@ -290,7 +290,7 @@ void UnixListener::ReadPreface(Entry* entry) {
     case PrefaceMatch::kComplete:
       Adopt(entry);
       break;
-    // Edge-triggered: the next bytes wake this thread again; if none come, the deadline does.
+    // Edge-triggered: the next bytes wake this thread again, or else the deadline does.
     case PrefaceMatch::kPartial:
       break;
     case PrefaceMatch::kMismatch:
@@ -306,12 +306,12 @@ void UnixListener::Adopt(Entry* entry) {
     return;
   }
   const bool last = DescriptorsRunOut(duplicate.get());
-  // The descriptor keeps its number and goes to gRPC; the duplicate takes its place in the set.
+  // gRPC gets the descriptor under its number; the duplicate replaces it in the set.
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry->watched.get(), nullptr);
   UniqueFd ready = std::move(entry->watched);
   entry->kind = Kind::kLive;
   entry->watched = std::move(duplicate);
-  // The duplicate lives as long as the entry, which the table forgets first.
+  // The duplicate lives as long as the entry; the table must forget the connection first.
   connections_->Promote(entry);
   entry->served = connections_->Serve(entry->pipe, GrpcAddress(ready.get()), entry->client,
                                       [kept = entry->watched.get()] { shutdown(kept, SHUT_RDWR); });
@@ -328,7 +328,7 @@ void UnixListener::CloseSilent(Entry* entry, ConnectionTable::Counter counter) {
   Close(entry);
 }
 
-// gRPC may have closed the descriptor, and a newer connection have got its number, already.
+// gRPC may have closed the descriptor already, and a newer connection may have its number.
 void UnixListener::CloseLive(Entry* entry) {
   connections_->End(entry->served);
   entries_.erase(entry->id);
@@ -349,8 +349,8 @@ void UnixListener::MakeRoom() {
   }
 }
 
-// Out of descriptors: the level-triggered set would spin on the waiting clients, so it ignores them
-// for a moment.
+// Ignores waiting clients for a moment, because without free descriptors the level-triggered set
+// would spin on them.
 void UnixListener::PauseAccepting() {
   accept_again_ = absl::Now() + kAcceptPause;
   WatchPipes(0);
@@ -372,21 +372,22 @@ void ReadySocket::Serve(grpc::Server* server) {
   grpc::AddInsecureChannelFromFd(server, socket.Release());
 }
 
-// gRPC 1.51 looks at the length of a message when all of it is there, however long it is
+// gRPC 1.51 checks a message's length only when all of it has arrived
 // (https://github.com/grpc/grpc/issues/43012). Out of memory, it resets the streams that hold most.
 void BoundMemory(grpc::ServerBuilder* builder) {
-  // One of all servers; it counts a few kilobytes for an honest connection.
+  // One quota for all servers; it counts a few kilobytes for an honest connection.
   static const grpc::ResourceQuota* const quota =
       &(new grpc::ResourceQuota("csi-proxy"))->Resize(128 << 20);
   builder->SetResourceQuota(*quota);
 }
 
-// gRPC's CompletionQueue::CallbackAlternativeCQ (src/cpp/common/completion_queue_cc.cc, 1.51).
+// The threads of gRPC's CompletionQueue::CallbackAlternativeCQ
+// (src/cpp/common/completion_queue_cc.cc, 1.51).
 size_t ReadingThreads() {
   return std::clamp<size_t>(std::thread::hardware_concurrency() / 2, 2, 16);
 }
 
-// gRPC's own sockets hold nothing back.
+// Does nothing: gRPC's own sockets hold nothing back.
 void SendHeldFrames() {}
 
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,

@@ -8,7 +8,7 @@
 
 namespace csi_proxy::rpc {
 
-// Its preface is still to be read.
+// A socket whose preface has not been read.
 struct ReadySocket final : ReadyConnection {
   explicit ReadySocket(UniqueFd connected) : socket(std::move(connected)) {}
   void Serve(grpc::Server* server) override;

@@ -16,7 +16,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// Listens on one pipe and keeps what it is handed.
+// Listens on one pipe and keeps the connections that it is handed.
 class UnixListenerTest : public testing::Test {
  protected:
   void Start(ListenerLimits limits) {
@@ -43,7 +43,7 @@ class UnixListenerTest : public testing::Test {
     listener_->connections().Find("fd:" + std::to_string(adopted_[adopted].get()))->CallBegins();
   }
 
-  // Waits for what another thread brings about.
+  // Waits until another thread makes `condition` true.
   template <typename Condition>
   static bool Eventually(Condition condition) {
     for (int i = 0; i < 500; ++i) {

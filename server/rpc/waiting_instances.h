@@ -1,4 +1,4 @@
-// Keeps enough instances of each pipe waiting for clients. Knows nothing of Windows, so that its
+// Keeps enough instances of each pipe waiting for clients. Independent of Windows, so that its
 // turns and pauses are tested everywhere.
 #pragma once
 
@@ -15,24 +15,25 @@
 
 namespace csi_proxy::rpc {
 
-// Thread-safe. Holds no lock while it calls a function, but for `now`.
+// Thread-safe. Holds no lock while it calls a function, except `now`.
 class WaitingInstances {
  public:
-  // Instances of a pipe that wait for clients. A client that finds none waits and tries again,
-  // which go-winio does every 10 ms.
+  // The instances of a pipe that should wait for clients. A client that finds none waits and tries
+  // again; go-winio does so every 10 ms.
   static constexpr size_t kEnough = 4;
-  // The number that is made at a time. Clients may take them as fast as they are made, and
-  // meanwhile the thread does nothing for other pipes.
+  // The most instances that are made in one turn, because clients may take them as fast as they are
+  // made while other pipes wait.
   static constexpr size_t kMostATurn = 8;
 
   struct Functions {
-    // Makes an instance of the pipe; calls Added() as soon as clients may take it.
+    // Must make an instance of the pipe, and call Added() as soon as clients may take it.
     std::function<absl::Status(size_t pipe)> make;
-    // Runs the work on a thread of the same pool, behind what waits there. False when it cannot.
+    // Must run the work on a thread of the same pool, behind the work that waits there. Returns
+    // false if it cannot.
     std::function<bool(std::function<void()> work)> post;
-    // Retry() is to be called anew.
+    // Called when Retry() must run again.
     std::function<void()> wake;
-    // An instance could not be made, the last one of `failures`.
+    // Reports that an instance could not be made, for the `failures`th time in a row.
     std::function<void(size_t pipe, const absl::Status& why, uint64_t failures)> warn;
     std::function<absl::Time()> now = &absl::Now;
   };
@@ -41,17 +42,17 @@ class WaitingInstances {
   void Added(size_t pipe);
   void Taken(size_t pipe);
 
-  // Makes instances until enough of them wait, unless another thread does or a pause is on.
+  // Makes instances until enough wait, unless another thread does so or a pause is on.
   void Replenish(size_t pipe);
-  // Makes those whose pause is over. Returns when the next one is.
+  // Makes the instances whose pause is over. Returns the end of the next pause.
   absl::Time Retry();
-  // No more are made.
+  // Ends the making of instances.
   void Stop();
 
  private:
   struct Pipe {
     size_t waiting = 0;
-    // A thread makes instances now, or is about to.
+    // True while a thread makes instances or is about to.
     bool making = false;
     BackOff back_off{absl::Milliseconds(100), absl::Seconds(3)};
     absl::Time retry_at = absl::InfiniteFuture();

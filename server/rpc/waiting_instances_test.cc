@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kPipes = 5, kQuiet = 4;
 
-// Pipes whose clients take an instance as soon as it is made, and one that nobody opens.
+// Pipes whose clients take an instance as soon as it is made, and one that no client opens.
 class WaitingInstancesTest : public testing::Test {
  protected:
   absl::Status Make(size_t pipe) {
@@ -66,7 +66,7 @@ TEST_F(WaitingInstancesTest, AFloodedPipeGetsEightATurn) {
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], 8u);
   ASSERT_EQ(posted_.size(), 1u);
-  // Its turn is to come: others do not take it before.
+  // The posted turn is still to come, and must not be taken by other calls.
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], 8u);
   for (size_t turn = 2; turn < 10; ++turn) {
