@@ -33,8 +33,7 @@ grpc::Status Call(Machine& node, const std::string& method, const grpc::ByteBuff
   return grpc::Status::OK;
 }
 
-// Every method that the proto has. Nothing there waits, so every call is answered on gRPC's own
-// thread.
+// Serves every method of the proto. None of them waits, so gRPC's own thread answers each call.
 class AdminService final : public grpc::Service {
  public:
   explicit AdminService(const std::shared_ptr<Machine>& node) {

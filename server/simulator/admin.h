@@ -1,5 +1,5 @@
-// The administrator of a simulated machine, as admin.proto has him: a gRPC service, and its methods
-// by name for whatever else carries their messages, such as a pipe of a test's own.
+// The administrator of a simulated machine (admin.proto): a gRPC service, and its methods by name
+// for callers that carry the messages another way, such as a test's own pipe.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -18,18 +18,19 @@ class Service;
 
 namespace csi_proxy::machine::simulated {
 
-// Calls `method` with messages of its types. UNIMPLEMENTED when there is no such method.
+// Calls `method` with messages of its types. Returns UNIMPLEMENTED if there is no such method.
 absl::Status CallAdmin(Machine& node, absl::string_view method,
                        const google::protobuf::Message& request,
                        google::protobuf::Message* response);
 
-// The same, serialized. INVALID_ARGUMENT when the request is not of the method's type.
+// Calls `method` with serialized messages. Returns INVALID_ARGUMENT if the request is not of the
+// method's type.
 absl::StatusOr<std::string> CallAdmin(Machine& node, absl::string_view method,
                                       const std::string& request);
 
 inline constexpr char kAdminServiceName[] = "csi_proxy.simulated.Admin";
 
-// The service keeps the machine.
+// Returns the service, which shares the ownership of the machine.
 std::unique_ptr<grpc::Service> NewAdminService(const std::shared_ptr<Machine>& node);
 
 }  // namespace csi_proxy::machine::simulated

@@ -136,7 +136,7 @@ absl::Status Reset(Machine& node, const proto::ResetRequest&, proto::ResetRespon
 
 struct Method {
   absl::string_view name;
-  // Empty messages of its types.
+  // Return the default instances of the method's request and response.
   const Message& (*request)();
   const Message& (*response)();
   absl::Status (*call)(Machine& node, const Message& request, Message* response);

@@ -1,4 +1,4 @@
-// The admin service over a real gRPC connection.
+// Tests the admin service over a real gRPC connection.
 #include "server/simulator/admin.h"
 
 #include <grpcpp/grpcpp.h>
@@ -50,7 +50,7 @@ TEST_F(AdminTest, EveryMethodCanBeCalledByName) {
       proto::ResetRequest::descriptor()->file()->pool()->FindServiceByName(service);
   ASSERT_NE(descriptor, nullptr);
   for (int i = 0; i < descriptor->method_count(); ++i) {
-    // An empty request, which many refuse; none is unknown.
+    // Many methods refuse an empty request, but none may be unknown.
     const auto answer = CallAdmin(*node_, descriptor->method(i)->name(), "");
     EXPECT_FALSE(absl::IsUnimplemented(answer.status())) << descriptor->method(i)->name();
   }
@@ -112,7 +112,7 @@ TEST_F(AdminTest, ServersChange) {
   proto::BreakMappingResponse broken;
   breaking.set_share(remote);
   EXPECT_EQ(Call(&proto::Admin::Stub::BreakMapping, breaking, &broken), grpc::OK);
-  // It shows as OK all the same.
+  // Windows shows the mapping as OK all the same.
   const auto mapping = host_->smb().GetMapping(context_, remote);
   EXPECT_EQ(host_->smb().Reach(context_, *UncPath::Parse("path", remote))->kind,
             host::SmbAccess::Kind::kNotReached);

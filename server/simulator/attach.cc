@@ -15,14 +15,14 @@ namespace {
 
 constexpr char kPlace[] = "{place}";
 
-// 32 hexadecimal digits that no other disk of the node gets.
+// Returns 32 hexadecimal digits that no other disk of the node gets.
 std::string NewDigits(NodeState& state, const Disk& disk) {
   std::string digits = MakeDiskId(state, disk);
   std::erase_if(digits, [](unsigned char c) { return !absl::ascii_isxdigit(c); });
   return digits;
 }
 
-// As Windows makes a serial number of an NGUID.
+// Converts an NGUID to a serial number as Windows does.
 std::string InGroups(absl::string_view digits) {
   constexpr size_t kDigits = 4;
   std::vector<absl::string_view> groups;
@@ -33,7 +33,7 @@ std::string InGroups(absl::string_view digits) {
 }  // namespace
 
 std::string MakeDiskId(NodeState& state, const Disk& disk) {
-  // The GUID of a volume's id, which is never given out again.
+  // Takes the GUID of a new volume id, which is never given out again.
   constexpr size_t kBegin = sizeof(R"(\\?\Volume)") - 1;
   constexpr size_t kBytes = 38;
   return MakeVolumeId(state, disk, 0).ToString().substr(kBegin, kBytes);

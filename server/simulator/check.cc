@@ -28,7 +28,7 @@ void CheckServer(const SmbServer& server, const std::string& at, Problems* probl
   const auto share_of = [&](absl::string_view share) {
     return UncPath::Parse("name", absl::StrCat("\\\\", server.name, "\\", share));
   };
-  // Neither name may smuggle in a separator.
+  // Neither name may contain a separator.
   const auto is_one = [](const absl::StatusOr<UncPath>& path) {
     return path.ok() && path->components().empty();
   };
@@ -117,8 +117,8 @@ void CheckIscsi(const NodeState& state, Problems* problems) {
   }
 }
 
-// Bounds the length of the chains of dependencies below each service; a service that is not
-// resolved after as many rounds as chains may be long is part of a circle, or of a chain too long.
+// Bounds the chains of dependencies below each service: a service that is not resolved after as
+// many rounds as chains may be long is part of a circle, or its chain is too long.
 void CheckDependencies(const NodeState& state, Problems* problems) {
   std::set<std::string> resolved;
   for (size_t round = 0; round <= kMaxDependencyDepth; ++round) {

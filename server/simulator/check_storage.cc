@@ -36,7 +36,7 @@ void CheckVolumeTree(const Volume& volume, const std::string& at, Problems* prob
                                             : WindowsPath::Parse("target", entry.target).status();
       if (!target.ok()) problems->RequireOk(target, at, field("target"));
     }
-    // The volume need not be there: its disk may be gone.
+    // The mounted volume may be missing, because its disk may be gone.
     if (entry.mounted == volume.id) {
       problems->Require(false, at, field("mounted_volume_id"), "is the volume itself");
     } else if (entry.mounted.has_value() && !entry.children.empty()) {
@@ -78,7 +78,7 @@ void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems
       disk.style != PartitionStyle::kMbr || disk.partitions.size() <= kMaxMbrPartitions, at,
       "partition", "an MBR disk has at most 4 partitions");
   std::set<uint32_t> numbers;
-  // The first sector behind the partition table, at which older installers and clouds began.
+  // The end of the partition table: older installers and clouds began the first partition there.
   uint64_t free_from = disk.style == PartitionStyle::kGpt ? kGptBytes : disk.sector_bytes;
   for (size_t i = 0; i < disk.partitions.size() && problems->none(); ++i) {
     const DiskPartition& partition = disk.partitions[i];
@@ -172,7 +172,7 @@ void CheckDisks(NodeState& state, Problems* problems) {
   const std::vector<NamedDisk> disks = NameDisks(state);
   problems->Require(disks.size() <= kMaxDisks, "disk", "", "there are more than 2048");
   std::set<uint32_t> numbers;
-  // Each volume's id, with the identity of its disk.
+  // Maps each volume's id to the identity of its disk.
   std::map<VolumeId, std::string> volumes;
   std::set<char> letters;
   std::set<std::string> online_ids;

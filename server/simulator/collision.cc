@@ -1,4 +1,4 @@
-// Copies of a disk beside the original: their identities collide.
+// Handles copies of a disk beside the original, whose identities collide.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -26,7 +26,7 @@ void KeepOffline(Disk& disk) {
   disk.facts.offline_reason = kOfflineByCollision;
 }
 
-// Windows must write the new identity to the disk, so the read-only flag has to go first
+// The read-only flag must be cleared first, because Windows writes the new identity to the disk
 // (github.com/kubernetes-csi/csi-proxy/issues/287,
 // github.com/hpe-storage/common-host-libs/pull/40); else "the parameter is incorrect"
 // (github.com/MicrosoftDocs/windowsserverdocs/issues/3637).

@@ -37,7 +37,7 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
   }
   while (fault->stuck) absl::SleepFor(absl::Hours(1));
   if (fault->latency > absl::ZeroDuration()) {
-    // The call that is slow decides whether it has a slot meanwhile.
+    // A null slot: the slow call itself decides whether to keep its slot during the delay.
     ABSL_RETURN_IF_ERROR(context.With(nullptr).SleepFor(fault->latency));
   }
   if (fault->code == absl::StatusCode::kOk) return absl::OkStatus();
@@ -55,12 +55,12 @@ uint64_t Core::DeviceChanges() {
 }
 
 void Core::AwaitDeviceChange(uint64_t seen, absl::Duration limit) {
-  // The administrator may attach one meanwhile.
+  // The time between two looks, because the administrator may attach a device at any time.
   constexpr absl::Duration kLook = absl::Milliseconds(5);
   const absl::Time until = absl::Now() + limit;
   for (absl::Duration left; DeviceChanges() == seen;) {
     if ((left = until - absl::Now()) <= absl::ZeroDuration()) return;
-    // Not by a condition variable: a test's clock knows Abseil's ways to wait alone.
+    // Not a condition variable, because a test's clock knows only Abseil's ways to wait.
     absl::SleepFor(std::min({left, next_arrival() - absl::Now(), kLook}));
   }
 }
@@ -138,7 +138,7 @@ constexpr absl::string_view kMachineCalls[] = {
     "win32.StartService",
     "win32.StopService",
     "win32.GetSmbiosTable",
-    // As the schema in wmi/ has them.
+    // The classes of the schema in wmi/.
     "wmi.Query/MSFT_Disk",
     "wmi.Query/MSFT_Partition",
     "wmi.Query/MSFT_Volume",

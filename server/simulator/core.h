@@ -1,4 +1,4 @@
-// The common base of the parts of a simulated machine: its state, the one lock around it, and the
+// The base that all parts of a simulated machine share: its state, the one lock around it, and the
 // faults that every call passes.
 #pragma once
 
@@ -23,13 +23,13 @@
 
 namespace csi_proxy::machine::simulated {
 
-// The requests to a machine since it was made.
+// Counts the requests to a machine since it was made.
 struct CallCounts {
   int64_t win32_calls = 0;
   int64_t wmi_calls = 0;
-  // The objects that WMI's answers held.
+  // The objects in WMI's answers.
   int64_t wmi_objects = 0;
-  // The time for which calls had the state to themselves, about.
+  // About how long calls had exclusive use of the state.
   absl::Duration busy;
 };
 
@@ -40,25 +40,25 @@ class Core {
 
   // The effects of a fault besides an error and a delay.
   struct FaultEffects {
-    // The time at which an operation that its caller has left does its work.
+    // The time at which an operation does its work although its caller has given up.
     absl::Time goes_on_at = absl::InfiniteFuture();
     AnsweredObjects objects = AnsweredObjects::kAll;
   };
 
   // Applies the fault table to `operation`, such as `volume.FormatVolume` or `win32.Flush`, on any
-  // of `resources` (see FaultRule): OK if the operation may go on, possibly after a delay.
+  // of `resources` (see FaultRule). Returns OK, possibly after a delay, if the operation may go on.
   absl::Status Pass(const CallContext& context, absl::string_view operation,
                     absl::Span<const std::string> resources, FaultEffects* effects = nullptr);
 
-  // Tells whether the fault table has a rule.
+  // Returns true if the fault table has a rule.
   bool HasFaults() const {
     const std::lock_guard lock(mutex_);
     return !state_.faults.empty();
   }
 
-  // A call of the machine: as Pass(), which may wait and so does without the lock, and then
-  // `action(NodeState&)` under the lock, as one atomic step. Returns what `action` returns, a
-  // Status or a StatusOr.
+  // Runs a call of the machine: applies the fault table, which may wait and so does without the
+  // lock, then runs `action(NodeState&)` under the lock as one atomic step. Returns the fault's
+  // error or the result of `action`, a Status or a StatusOr.
   template <typename Action>
   auto Run(const CallContext& context, absl::string_view operation, absl::string_view resource,
            Action action, FaultEffects* effects = nullptr)
@@ -75,24 +75,24 @@ class Core {
     return Step(action, is_wmi);
   }
 
-  // Does `work` under the lock at a later time.
+  // Runs `work` under the lock, in the first step after `time`.
   void Later(absl::Time time, std::function<void(NodeState&)> work) {
     const std::lock_guard lock(mutex_);
     later_.emplace(time, std::move(work));
   }
 
-  // The same for the administrator, to whom faults do not apply.
+  // Runs `action(NodeState&)` for the administrator, to whom faults do not apply.
   template <typename Action>
   auto Change(Action action) -> decltype(action(std::declval<NodeState&>())) {
     const std::lock_guard lock(mutex_);
     return Step(action, false);
   }
 
-  // As those of machine::Os.
+  // Implement the functions of machine::Os with these names.
   uint64_t DeviceChanges();
   void AwaitDeviceChange(uint64_t seen, absl::Duration limit);
 
-  // An answer of WMI holds so many objects.
+  // Counts the objects of one answer of WMI.
   void CountObjects(size_t objects) {
     const std::lock_guard lock(mutex_);
     counts_.wmi_objects += static_cast<int64_t>(objects);
@@ -100,10 +100,10 @@ class Core {
   CallCounts counts() const;
 
  private:
-  // Reading the clock takes as long as most steps of Win32, so one of so many is timed.
+  // Reading the clock costs as much as most steps of Win32, so one in kStepsToOneTimed is timed.
   static constexpr int kStepsToOneTimed = 8;
 
-  // Adds its own life to a sum, so many times.
+  // Adds the time that it lived, times `times`, to `*sum`.
   class Stopwatch {
    public:
     Stopwatch(absl::Duration* sum, int times) : sum_(*sum), times_(times) {}
@@ -120,41 +120,42 @@ class Core {
   template <typename Action>
   auto Step(Action& action, bool is_long) -> decltype(action(std::declval<NodeState&>())) {
     Settle();
-    // Not every eighth: the steps of a call that is repeated may be a multiple of that.
+    // Random rather than every eighth, because the steps of a repeated call may be a multiple of
+    // eight.
     random_ = random_ * 6364136223846793005 + 1442695040888963407;
     if (!is_long && (random_ >> 32) % kStepsToOneTimed != 0) return action(state_);
     const Stopwatch stopwatch(&counts_.busy, is_long ? 1 : kStepsToOneTimed);
     return action(state_);
   }
 
-  // The time at which a device comes by itself.
+  // Returns the time at which the next device appears by itself.
   absl::Time next_arrival() const;
 
-  // Counts a call; returns whether it is one of WMI's.
+  // Counts a call. Returns true if it is one of WMI's.
   bool Count(absl::string_view operation);
 
-  // Ends the pending states that are due, and does the work that is. Under the lock.
+  // Ends the pending states and does the delayed work that are due. REQUIRES: the lock is held.
   void Settle();
 
   // Not an absl::Mutex: ThreadSanitizer cannot see into one that was built without it.
   mutable std::mutex mutex_;
-  // All are guarded by mutex_.
+  // All fields below are guarded by mutex_.
   NodeState state_;
   CallCounts counts_;
   std::multimap<absl::Time, std::function<void(NodeState&)>> later_;
   uint64_t random_ = 1;
 };
 
-// The first rule that matches this operation, if any. Counts it down, and removes it when it is
-// used up.
+// Returns the first rule that matches the operation, if any. Counts the rule down, and removes it
+// when it is used up.
 std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,
                                    absl::Span<const std::string> resources);
 
-// Tells whether `pattern` (`volume.FormatVolume`, `volume.*`, `*`) matches the operation. `*`
+// Returns true if `pattern` (`volume.FormatVolume`, `volume.*`, `*`) matches the operation. `*`
 // matches every rpc, but not the calls of the machine that rpcs make, `win32.*` and `wmi.*`.
 bool MatchesOperation(absl::string_view pattern, absl::string_view operation);
 
-// Every operation that a rule can name: the rpcs, then the calls of the machine.
+// Returns every operation that a rule can name: the rpcs, then the calls of the machine.
 const std::vector<absl::string_view>& Operations();
 
 }  // namespace csi_proxy::machine::simulated

@@ -1,4 +1,4 @@
-// Reads a disk byte by byte: zero but for what Windows writes and what others have written.
+// Reads a disk byte by byte: zero but for the bytes that Windows and earlier users wrote.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,11 +9,11 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-// At the end of a boot sector, and of the first sector of a disk.
+// The last bytes of a boot sector, and of the first sector of a disk.
 constexpr absl::string_view kBootSignature("\x55\xAA", 2);
 constexpr uint64_t kBootSignatureAt = 510;
 constexpr absl::string_view kGptSignature = "EFI PART";
-// Behind the jump over it.
+// The offset of a file system's name, behind the jump instruction.
 constexpr uint64_t kFileSystemAt = 3;
 
 // Bytes from `offset` on, some of which are being written.

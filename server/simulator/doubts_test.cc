@@ -1,5 +1,5 @@
-// Shows, doubt by doubt, that the simulated machine does as server/host/doubts.md claims of
-// Windows. The machine is asked as the host asks it, by Win32 and WMI.
+// Shows, doubt by doubt, that the simulated machine behaves as server/host/doubts.md claims of
+// Windows. The tests ask the machine by Win32 and WMI, as the host does.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -46,7 +46,7 @@ class DoubtsTest : public WmiTest {
   DoubtsTest() : WmiTest(kMore), os_(NewSimulatedOs(node_->core())) {}
 
   void Change(const std::function<void(NodeState&)>& change) { node_->core()->Change(change); }
-  // Fails a method of WMI with this code, or lets it wait.
+  // Makes a method of WMI fail with this code, or wait.
   void Inject(const char* operation, const char* resource, uint32_t code, absl::Duration latency) {
     FaultRule rule;
     rule.operation = operation;
@@ -65,7 +65,7 @@ class DoubtsTest : public WmiTest {
                                 const Bytes& input = {}) {
     return os_->Control(device, access, code, input, machine::kMaxExtents);
   }
-  // The volume that a disk gets.
+  // Makes a volume on a disk and returns its object.
   cim::Object NewVolume(uint32_t disk, const cim::Arguments& arguments = kMaximum) {
     EXPECT_THAT(Invoke(Disk(disk), "CreatePartition", arguments), Returns(0));
     return Volume(node_->Snapshot().disks[disk].partitions.back().volume->id);
@@ -82,7 +82,7 @@ class DoubtsTest : public WmiTest {
 };
 
 // The double is stricter: an NVMe disk's location may end with the adapter, as Azure's and Google's
-// do, and that of a virtual disk which is a file is its path.
+// do, and the location of a virtual disk in a file is the file's path.
 TEST_F(DoubtsTest, D01ALocationNamesAdapterPortTargetAndLun) {
   constexpr uint32_t kNvme = 17;
   constexpr uint32_t kFileBackedVirtual = 15;
@@ -109,7 +109,7 @@ TEST_F(DoubtsTest, D01ALocationNamesAdapterPortTargetAndLun) {
   EXPECT_GT(whole, 10);
 }
 
-// The double refuses with 40003 where a rule says so.
+// The double refuses with 40003 if a rule says so.
 TEST_F(DoubtsTest, D02AMethodThatWasRefusedSucceedsAfterTheCacheIsUpdated) {
   Inject("wmi.Invoke/MSFT_Disk.Refresh", "2", cim::kCacheOutOfDate, absl::ZeroDuration());
   EXPECT_THAT(Invoke(Disk(2), "Refresh"), Returns(cim::kCacheOutOfDate));
@@ -136,7 +136,7 @@ TEST_F(DoubtsTest, D09TheVersionOfSetDiskAttributesIsItsOwnSize) {
               FailsWithWin32(win32_error::kInvalidParameter));
 }
 
-// server/host/volume_host.cc computes the size so, from the disk's but for the second table.
+// server/host/volume_host.cc computes this size from the disk's, without the second table.
 TEST_F(DoubtsTest, D10ResizeNeedsNoServiceAndTakesTheSizeThatThePartitionsLeave) {
   constexpr uint64_t kGptCopy = 33 * 4096;
   EXPECT_THAT(os_->GetService("defragsvc"), FailsWithWin32(win32_error::kServiceDoesNotExist));
@@ -162,7 +162,7 @@ TEST_F(DoubtsTest, D12AMountedDiskGoesOfflineAndTheMountCanBeRemovedThen) {
   EXPECT_THAT(*os_->ListMountPoints(volume), IsEmpty());
 }
 
-// The serial number of a disk is in the scenario, and nothing but WMI tells it.
+// The disk's serial number is in the scenario, and only WMI shows it.
 TEST_F(DoubtsTest, D17WmiAndWin32TellTheSameSizesAndSerialNumbers) {
   const auto disks = All(Query("MSFT_Disk"));
   ASSERT_THAT(*disks, SizeIs(node_->Snapshot().disks.size()));
@@ -301,7 +301,7 @@ TEST_F(DoubtsTest, D41AMethodRunsWhileAnotherDisksTakesLong) {
   caller.join();
 }
 
-// The double is stricter: it takes the form with \\?\ only where the plain one is too long.
+// The double is stricter: it accepts the form with \\?\ only where the plain one is too long.
 TEST_F(DoubtsTest, D22MountsAreMadeAndEndedByVerbatimPathsOf260CharactersAndMore) {
   const std::string deep = std::string(120, 'a') + "\\" + std::string(140, 'b') + "\\";
   ASSERT_THAT(node_->MakeDirectory("C:\\" + deep), IsOk());
@@ -384,7 +384,7 @@ TEST_F(DoubtsTest, D35AllMappingsAreListedWithTheStatesOfMsftSmbMapping) {
   }
 }
 
-// Instances are the nothing, and methods have the error.
+// The double returns no instances, and methods return the error.
 TEST_F(DoubtsTest, D04WhileMsiscsiIsStoppedTheIscsiClassesAnswerWithAnErrorOrNothing) {
   ASSERT_THAT(NewPortal(), Returns(0));
   EXPECT_THAT(*All(Query("MSFT_iSCSITargetPortal")), SizeIs(1));

@@ -9,25 +9,25 @@
 
 namespace csi_proxy::machine::simulated {
 
-// A code of winerror.h or of the Storage Management API, and the text that goes with it.
+// A code of winerror.h or of the Storage Management API, with its text.
 struct WindowsError {
   uint32_t code = 0;
   std::string text;
   friend bool operator==(const WindowsError&, const WindowsError&) = default;
 };
 
-// The error with its usual text, or a generic one for a code the simulation does not know.
+// Returns the error with its usual text, or a generic text for a code unknown to the simulation.
 WindowsError KnownError(uint32_t code);
 
-// The failure of `operation` (a verb phrase, as `formatting volume ...`), worded
-// `<operation> failed: <text> (error 0x...)`; INTERNAL unless the interfaces name another code.
-// Win32CodeOf() tells the error.
+// Returns the failure of `operation` (a verb phrase, such as `formatting volume ...`), worded
+// `<operation> failed: <text> (error 0x...)`. The code is INTERNAL unless the interfaces name
+// another. Win32CodeOf() returns the error.
 absl::Status Failure(absl::string_view operation, const WindowsError& error,
                      absl::StatusCode code = absl::StatusCode::kInternal);
 absl::Status Failure(absl::string_view operation, uint32_t error,
                      absl::StatusCode code = absl::StatusCode::kInternal);
 
-// The codes of the Storage Management API; those of Win32 are in server/base/win32_error.h.
+// Codes of the Storage Management API; server/base/win32_error.h has those of Win32.
 inline constexpr uint32_t kStorageSizeNotSupported = 4097;
 inline constexpr uint32_t kStorageNotInitialized = 41000;
 inline constexpr uint32_t kStorageAlreadyInitialized = 41001;

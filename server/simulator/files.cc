@@ -10,7 +10,7 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-// Adds an entry where `at`, followed as far as it goes, ends; the volume must have room.
+// Adds an entry at the missing end of `at`. Fails if the volume has no room.
 absl::StatusOr<Tree::Id> AddEntry(const Resolved& at, Tree::Entry entry,
                                   absl::string_view operation) {
   if (at.place.has_value()) {
@@ -20,7 +20,7 @@ absl::StatusOr<Tree::Id> AddEntry(const Resolved& at, Tree::Entry entry,
   return at.tree->Add(at.entry, std::move(entry));
 }
 
-// OK if the parent of a new entry is there: `at` lacks its last component and nothing else.
+// Returns OK if the parent of a new entry exists: only the last component of `at` is missing.
 absl::Status CheckParent(const Resolved& at, const std::string& path) {
   if (at.found()) return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   if (at.tree == nullptr || at.missing.size() > 1 || at.dangling ||

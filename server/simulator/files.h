@@ -1,4 +1,5 @@
-// Puts the administrator's entries into a node's trees. Nothing here locks, waits or checks a call.
+// Puts the administrator's entries into a node's trees. Callers must hold the lock and check the
+// calls.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +11,21 @@
 
 namespace csi_proxy::machine::simulated {
 
-// Makes a directory and the missing ones above it. ALREADY_EXISTS when a file, or a link that leads
-// nowhere, is in the way; NOT_FOUND when there is no such drive.
+// Makes a directory and the missing ones above it. Returns ALREADY_EXISTS if a file or a dangling
+// link is in the way, NOT_FOUND if there is no such drive.
 absl::Status MakeEntryDirectories(NodeState& state, const WindowsPath& path);
 
-// Makes a link with this target, whatever is there, in an existing directory. ALREADY_EXISTS.
+// Makes a link with this target, which need not exist. Returns ALREADY_EXISTS if the path exists.
+// REQUIRES: the directory exists.
 absl::Status MakeLinkEntry(NodeState& state, const std::string& target, const WindowsPath& link,
                            bool junction = false);
 
-// Makes a file, or changes one, in an existing directory.
+// Makes or changes a file. REQUIRES: the directory exists.
 absl::Status WriteFileEntry(NodeState& state, const WindowsPath& path, uint64_t size_bytes,
                             bool read_only);
 
-// Removes a link, a mounted folder, or a directory with nothing in it, as RemoveDirectoryW does.
-// NOT_FOUND.
+// Removes a link, a mounted folder, or an empty directory, as RemoveDirectoryW does. Returns
+// NOT_FOUND if there is no such entry.
 absl::Status RemoveFolderEntry(NodeState& state, const WindowsPath& path);
 
 }  // namespace csi_proxy::machine::simulated

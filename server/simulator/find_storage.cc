@@ -35,14 +35,14 @@ void VisitVisibleDisks(NodeState& state, Visit visit) {
   }
 }
 
-// The volume of a partition, if it is there.
+// Returns the volume of a partition, if it is there.
 std::optional<VolumePlace> VolumeOf(Disk& disk, DiskPartition& partition) {
   if (!disk.online || !partition.volume.has_value() || partition.awaits_online) return std::nullopt;
   if (!HasArrived(partition.arrives_at)) return std::nullopt;
   return VolumePlace{&disk, &partition, &*partition.volume};
 }
 
-// Sees where all is.
+// Indexes the places of all disks and volumes.
 LastSeen LookAround(const NodeState& state) {
   LastSeen seen;
   for (size_t d = 0; d < state.disks.size(); ++d) {
@@ -62,8 +62,8 @@ bool IsAmong(const std::vector<Disk>& disks, const Disk& disk) {
   return std::any_of(disks.begin(), disks.end(), [&](const Disk& d) { return &d == &disk; });
 }
 
-// The volume of the node for which `matches(volume)` holds, if any. Only one can, and `key` of
-// `seen` is its place if it has been seen.
+// Finds the one volume of the node for which `matches(volume)` is true, if any. Tries the place of
+// `key` in `seen` first.
 template <typename Places, typename Key, typename Predicate>
 std::optional<VolumePlace> FindVolumeIf(NodeState& state, Places LastSeen::*seen, const Key& key,
                                         Predicate matches) {
@@ -92,7 +92,7 @@ std::optional<VolumePlace> FindVolumeIf(NodeState& state, Places LastSeen::*seen
   return place;
 }
 
-// Visits all volumes, also those of disks that are offline or not seen.
+// Visits all volumes, including those of disks that are offline or not visible.
 template <typename Visit>
 void VisitVolumes(NodeState& state, Visit visit) {
   for (Disk* disk : AllDisks(state)) {

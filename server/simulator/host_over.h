@@ -1,4 +1,4 @@
-// A node over a simulated machine: its host, and its faults before the services.
+// Makes a node of a simulated machine: its host, and faults before the services.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@
 
 namespace csi_proxy {
 
-// Hears of what the host only logs.
+// Receives the warnings that the host otherwise only logs.
 using WarnFunction = std::function<void(absl::string_view line)>;
 
-// `machine` must outlive the host.
+// Makes the host. REQUIRES: `machine` outlives it.
 std::unique_ptr<host::Host> HostOver(machine::simulated::Machine& machine,
                                      WarnFunction warn = nullptr);
 
-// Puts `faults`, which must outlive the services, before each of them.
+// Puts `faults` before each of the services. REQUIRES: `faults` outlives them.
 void AddFaults(FaultGate* faults, groups::NodeServices& services);
 
-// The machine with its host and its faults. `processes` stays null.
+// Returns the machine with its host and its faults. `processes` stays null.
 OpenedMachine Opened(std::shared_ptr<machine::simulated::Machine> machine,
                      WarnFunction warn = nullptr);
 

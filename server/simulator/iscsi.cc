@@ -12,7 +12,7 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-// These errors are from the Microsoft initiator's own range.
+// Errors from the range of the Microsoft initiator.
 const WindowsError kConnectionFailed = {0xefff0003, "nothing answers there."};
 const WindowsError kAuthenticationFailed = {0xefff0009, "Authentication failed."};
 
@@ -32,7 +32,7 @@ IscsiPortalState* FindPortal(NodeState& state, const IscsiPortal& portal) {
   return nullptr;
 }
 
-// UNAVAILABLE unless somebody answers at the portal.
+// Returns UNAVAILABLE unless the portal answers.
 absl::Status CheckAnswers(const IscsiPortalState* portal, absl::string_view operation) {
   if (portal != nullptr && portal->reachable) return absl::OkStatus();
   return Failure(operation, kConnectionFailed, absl::StatusCode::kUnavailable);
@@ -54,7 +54,7 @@ bool Authenticates(const IscsiTarget& target, const ChapCredentials& credentials
       return false;
     }
   }
-  // An initiator that asks the target to prove itself accepts no target that cannot.
+  // With mutual CHAP, the initiator must not accept a target that cannot authenticate itself.
   return credentials.mode != ChapMode::kMutual ||
          (!target.mutual_secret.empty() && target.mutual_secret == initiator_secret);
 }
@@ -67,8 +67,8 @@ uint32_t FreeDiskNumber(NodeState& state) {
   return number;
 }
 
-// The target's disks as one more session brings them to a node without MPIO: as disks of their own,
-// with the same identity, which stay offline.
+// Returns the target's disks as a further session brings them to a node without MPIO: as separate
+// disks with the same identity, which stay offline.
 std::vector<Disk> SecondPathDisks(NodeState& state, std::vector<Disk>& originals) {
   std::vector<Disk> disks;
   uint32_t number = FreeDiskNumber(state);
@@ -87,7 +87,8 @@ std::vector<Disk> SecondPathDisks(NodeState& state, std::vector<Disk>& originals
   return disks;
 }
 
-// Without MPIO each session but the first shows the disks once more.
+// Updates the disks of all paths. Without MPIO each session but the first shows the disks once
+// more.
 void ShowDisks(NodeState& state, const IscsiTarget& target) {
   const std::vector<IscsiTarget*> ways = PathsTo(state, target);
   bool is_first_session = true;

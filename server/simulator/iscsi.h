@@ -1,5 +1,5 @@
-// The iSCSI portals a node can reach and its sessions. Nothing here locks, waits or checks a call.
-// A session outlives the registration of its portal.
+// The iSCSI portals that a node can reach, and its sessions. A session outlives the registration of
+// its portal. Callers must hold the lock and check the calls.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ChapCredentials {
   Secret secret;
 };
 
-// `address:port`, the resource a fault rule names.
+// Returns `address:port`, the resource that a fault rule names.
 std::string PortalText(const IscsiPortal& portal);
 
 absl::Status AddPortal(NodeState& state, const IscsiPortal& portal,
@@ -26,7 +26,7 @@ absl::Status RemovePortal(NodeState& state, const IscsiPortal& portal);
 absl::StatusOr<std::vector<std::string>> DiscoverTargets(NodeState& state,
                                                          const IscsiPortal& portal);
 
-// The target a portal offers; NOT_FOUND.
+// Returns the target that a portal offers, or NOT_FOUND.
 absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& portal,
                                         const std::string& iqn);
 // Returns all targets of a name, in the order of the portals.
@@ -38,20 +38,21 @@ std::vector<IscsiTarget*> PathsTo(NodeState& state, const IscsiTarget& target);
 // (learn.microsoft.com/archive/blogs/san/microsoft-iscsi-software-initiator-and-isns-server-timers-quick-reference,
 // LinkDownTime).
 bool IsLive(const NodeState& state, const IscsiTarget& target);
-// Tells whether Windows sees the disks that this entry has.
+// Returns true if Windows sees the disks of this entry.
 bool ShowsDisks(NodeState& state, const IscsiTarget& target);
-// The disks that the session of this entry shows.
+// Returns the disks that the session of this entry shows.
 const std::vector<Disk>& DisksBy(NodeState& state, const IscsiTarget& target);
 
-// ALREADY_EXISTS when the portal has a session with the target, and, unless `multipath`, when any
-// has (learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_iscsi_login_flag).
+// Opens a session. Returns ALREADY_EXISTS if the portal has a session with the target or, unless
+// `multipath`, any portal has
+// (learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_iscsi_login_flag).
 absl::Status Connect(NodeState& state, const IscsiPortal& portal, const std::string& iqn,
                      const ChapCredentials& credentials, bool multipath);
 absl::Status Disconnect(NodeState& state, IscsiTarget* target);
-// The sessions of a node that has started again: those with a persistent login, if the portal
+// Sets the sessions of a node that has restarted: those with a persistent login, if the portal
 // answers (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
 void RestartSessions(NodeState& state);
-// INVALID_ARGUMENT unless it has 12 to 16 bytes.
+// Returns INVALID_ARGUMENT unless the secret has 12 to 16 bytes.
 absl::Status SetMutualChapSecret(NodeState& state, const Secret& secret);
 
 }  // namespace csi_proxy::machine::simulated

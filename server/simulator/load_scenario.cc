@@ -1,4 +1,4 @@
-// From a textproto to a machine.
+// Converts a textproto to a machine.
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 namespace proto = ::csi_proxy::simulated;
 
-// Collects what the text parser complains of, with its place.
+// Collects the errors of the text parser, with their places.
 class Errors final : public google::protobuf::io::ErrorCollector {
  public:
   explicit Errors(absl::string_view file) : file_(file) {}
@@ -30,7 +30,7 @@ class Errors final : public google::protobuf::io::ErrorCollector {
   std::string text_;
 };
 
-// A textproto without fields is empty, so such a text can only be meant for a name.
+// Returns true if the text must be a name, because a textproto without fields would be empty.
 bool IsName(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return absl::ascii_isalnum(c) || c == '-' || c == '_';

@@ -37,7 +37,7 @@ void StartArrivals(const NodeState& state, Disk& disk) {
   }
 }
 
-// The state as of now: what is pending begins to wait.
+// Returns the state at the start: pending arrivals and services begin to wait.
 NodeState Started(NodeState state) {
   const absl::Time now = absl::Now();
   for (Disk* disk : AllDisks(state)) StartArrivals(state, *disk);
@@ -56,7 +56,8 @@ bool IsServerPath(absl::string_view path) {
   return absl::StartsWith(path, "\\\\") || absl::StartsWith(path, "//");
 }
 
-// Applies `change` to the state when what comes of it can be; else leaves the state as it was.
+// Applies `change` to the state if the result can exist. Otherwise returns the error and keeps the
+// state.
 template <typename Change>
 absl::Status Try(NodeState& state, Change change) {
   NodeState changed = state;
@@ -73,7 +74,7 @@ absl::StatusOr<Disk*> FindAttached(NodeState& state, uint32_t number) {
   return absl::NotFoundError(absl::StrCat("there is no disk ", number));
 }
 
-// Adds what is missing of a path on a server; the last component is a file when `file` says so.
+// Adds the missing components of a path on a server; the last one is a file if `file` is set.
 absl::Status AddToShare(NodeState& state, absl::string_view text, std::optional<Tree::Entry> file) {
   ABSL_ASSIGN_OR_RETURN(const UncPath path, UncPath::Parse("path", text));
   SmbShare* share = FindShare(state, path.Share());
@@ -115,7 +116,7 @@ Machine::Machine(NodeState state) : initial_(std::move(state)), core_(Started(in
 absl::Status Machine::CopyDisk(uint32_t number, Disk* disk) {
   return core_.Change([&](NodeState& state) {
     ABSL_ASSIGN_OR_RETURN(Disk* const original, FindAttached(state, number));
-    // From now on two disks have the same id.
+    // The original needs an explicit id, because the copy shares it.
     std::string& id = original->facts.disk_id;
     if (id.empty() && original->style != PartitionStyle::kRaw) {
       id = MakeDiskId(state, *original);

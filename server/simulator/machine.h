@@ -1,5 +1,5 @@
 // A whole Windows machine in memory: the host acts on it for `--host=simulated`, for embedded
-// clients on other systems, and in the tests of drivers. It changes nothing outside the process.
+// clients on other systems, and in the tests of drivers. Nothing outside the process changes.
 #pragma once
 
 #include <cstdint>
@@ -19,91 +19,98 @@
 
 namespace csi_proxy::machine::simulated {
 
-// The administrator's side, to which faults do not apply: the cloud that attaches disks, the
-// server whose password changes, the attacker who plants links. A host sees the machine through
-// win32/ and wmi/.
+// The administrator's side, to which faults do not apply: the cloud that attaches disks, the server
+// whose password changes, the attacker who plants links. A host sees the machine through win32/ and
+// wmi/.
 //
 // Thread-safe: every call, including its checks, is one step under one lock, and none waits while
 // holding it. Deterministic: the same calls on the same state give the same machine, including
 // volume ids; only arrival delays, service latencies and fault latencies depend on a clock.
 class Machine final : public FaultGate {
  public:
-  // A node in this state. INVALID_ARGUMENT, naming the field, such as `disk[0].size_bytes`, and
-  // the reason, if such a node cannot exist.
+  // Creates a node in this state. Returns INVALID_ARGUMENT, naming the field, such as
+  // `disk[0].size_bytes`, and the reason, if such a node cannot exist.
   static absl::StatusOr<std::unique_ptr<Machine>> Create(NodeState state);
 
-  // A disk as the cloud makes them, before it has a place and a size: the scenario's `attach.disk`.
+  // Returns a disk as the cloud makes it, the scenario's `attach.disk`, without a place and a size.
   Disk NewDisk();
-  // Gives `disk` the content and the identity of the disk of that number. NOT_FOUND.
+  // Gives `disk` the content and the identity of the disk with that number. Returns NOT_FOUND if
+  // there is none.
   absl::Status CopyDisk(uint32_t number, Disk* disk);
-  // Attaches a disk and returns its number: `disk.number` or, when nullopt is passed for it, the
-  // lowest free one. Without a `place` the cloud chooses one. INVALID_ARGUMENT for a disk that
-  // cannot exist; ALREADY_EXISTS for a number or a place in use.
+  // Attaches a disk and returns its number: `disk.number` or, if nullopt is passed for it, the
+  // lowest free one. Without a `place` the cloud chooses one. Returns INVALID_ARGUMENT for a disk
+  // that cannot exist, ALREADY_EXISTS for a number or a place in use.
   absl::StatusOr<uint32_t> AttachDisk(Disk disk, std::optional<uint32_t> number = std::nullopt,
                                       std::optional<uint32_t> place = std::nullopt);
-  // Detaches a disk, even while it is mounted; its content is lost. NOT_FOUND.
+  // Detaches a disk, even while it is mounted, and loses its content. Returns NOT_FOUND if there is
+  // none.
   absl::Status DetachDisk(uint32_t number);
-  // Grows a disk to `size_bytes`, which Windows notices at the next rescan. NOT_FOUND;
-  // INVALID_ARGUMENT unless it is larger.
+  // Grows a disk to `size_bytes`, which Windows notices at the next rescan. Returns NOT_FOUND, or
+  // INVALID_ARGUMENT unless the size is larger.
   absl::Status GrowDisk(uint32_t number, uint64_t size_bytes);
 
-  // Adds an empty share to a server, which is created if necessary. ALREADY_EXISTS.
+  // Adds an empty share to a server, which is created if necessary. Returns ALREADY_EXISTS if the
+  // share exists.
   absl::Status AddShare(absl::string_view server, absl::string_view share);
   // Adds a user to a server or changes the password, which breaks the mappings made with the old
-  // one. NOT_FOUND when there is no such server.
+  // one. Returns NOT_FOUND if there is no such server.
   absl::Status SetSmbPassword(absl::string_view server, absl::string_view username,
                               const Secret& password);
-  // Makes a mapping unhealthy until it is removed and made again. NOT_FOUND.
+  // Makes a mapping unhealthy until it is removed and made again. Returns NOT_FOUND if there is
+  // none.
   absl::Status BreakMapping(absl::string_view share);
-  // Changes an SMB server by name, or all iSCSI portals at an address. NOT_FOUND.
+  // Makes an SMB server, by name, or all iSCSI portals at an address reachable or unreachable.
+  // Returns NOT_FOUND if there is none.
   absl::Status SetServerReachable(absl::string_view server, bool reachable);
 
-  // Appends a rule to the fault table. INVALID_ARGUMENT if it could never apply.
+  // Appends a rule to the fault table. Returns INVALID_ARGUMENT if it could never apply.
   absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
-  // Applies the rules that name an rpc. A rule with a resource is for calls with a field of that
-  // text, without case.
+  // Applies the rules that name an rpc. A rule with a resource applies to calls with a field of
+  // that text, without case.
   absl::Status Pass(const CallContext& context, absl::string_view method,
                     absl::FunctionRef<std::vector<std::string>()> fields) override;
 
-  // Makes Windows behave in this way. INVALID_ARGUMENT as for a scenario.
+  // Sets the behaviour of Windows. Returns INVALID_ARGUMENT as for a scenario.
   absl::Status SetBehaviour(const Behaviour& behaviour);
 
-  // Sets the handles that other processes of the node hold from now on. INVALID_ARGUMENT unless
-  // each path is one of a drive.
+  // Sets the handles that other processes of the node hold from now on. Returns INVALID_ARGUMENT
+  // unless each path is one of a drive.
   absl::Status SetOtherOpens(std::vector<OtherOpen> opens);
 
-  // Traps. Missing parent directories are created. Paths are `C:\a\b` or `\\server\share\a`.
+  // The calls below set traps for a host, and create missing parent directories. Paths are `C:\a\b`
+  // or `\\server\share\a`.
   //
   // Creates or changes a file.
   absl::Status WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only);
   absl::Status WriteFile(const WindowsPath& path, uint64_t size_bytes, bool read_only) {
     return WriteFile(path.ToString(), size_bytes, read_only);
   }
-  // Creates a directory, if it does not exist.
+  // Creates a directory unless it exists.
   absl::Status MakeDirectory(absl::string_view path);
-  // Removes a directory of a drive that is empty, a mounted folder or a link. NOT_FOUND.
+  // Removes an empty directory of a drive, a mounted folder or a link. Returns NOT_FOUND if there
+  // is none.
   absl::Status RemoveFolder(absl::string_view path);
-  // Creates a directory link on a drive, to a path of either kind, which need not exist. A junction
-  // can only lead to a drive.
+  // Creates a directory link on a drive, to a path of either kind, which need not exist. The target
+  // of a junction must be on a drive.
   absl::Status MakeLink(absl::string_view path, absl::string_view target, bool junction = false);
   absl::Status MakeLink(const WindowsPath& path, absl::string_view target) {
     return MakeLink(path.ToString(), target);
   }
 
-  // Restarts the whole machine: services run that start by themselves, and no other; other
-  // processes' handles are gone, new disks and new sizes noticed; SMB mappings, though they are
-  // remembered, are disconnected. Links and mount points persist, as do offline disks.
+  // Restarts the whole machine: starts only the services that start by themselves, closes other
+  // processes' handles, notices new disks and sizes, and disconnects the SMB mappings that Windows
+  // remembers. Links, mount points and offline disks persist.
   void Reboot();
 
   // Returns the requests of hosts since the machine was made.
   CallCounts CountCalls() const { return core_.counts(); }
-  // A copy of the whole state, secrets included.
+  // Returns a copy of the whole state, secrets included.
   NodeState Snapshot();
   // Restores the state with which the node was created.
   void Reset();
 
-  // For win32/ and wmi/, which show the machine. Not owned.
+  // Returns the core, for win32/ and wmi/, which show the machine. The machine keeps ownership.
   Core* core() { return &core_; }
 
  private:

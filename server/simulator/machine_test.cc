@@ -1,4 +1,4 @@
-// Faults, the administrator's side, and many callers at once.
+// Tests faults, the administrator's side, and concurrent callers.
 #include "server/simulator/machine.h"
 
 #include <atomic>
@@ -33,7 +33,7 @@ Disk DiskWithVolume(int volume) {
   return disk;
 }
 
-// The last known place of a volume must never be taken for its present one.
+// The last known place of a volume must never be taken for its current one.
 TEST_F(MachineTest, FindsVolumesWhereverTheyAreByNow) {
   const auto disk_of = [&](int volume) {
     return node_->core()->Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
@@ -54,14 +54,14 @@ TEST_F(MachineTest, FindsVolumesWhereverTheyAreByNow) {
   ASSERT_THAT(node_->AttachDisk(DiskWithVolume(6), 6), Yields(6u));
   EXPECT_THAT(disk_of(5), Yields(5u));
   EXPECT_THAT(disk_of(6), Yields(6u));
-  // All behind it move up.
+  // All disks behind this one move up.
   ASSERT_THAT(node_->DetachDisk(1), IsOk());
   EXPECT_THAT(disk_of(6), Yields(6u));
   EXPECT_THAT(disk_of(5), Yields(5u));
   EXPECT_THAT(disk_with(5), Yields(5u));
   EXPECT_THAT(disk_with(6), Yields(6u));
   EXPECT_THAT(disk_with(1), HasCode(kNotFound));
-  // The same volume comes back elsewhere.
+  // A volume that was detached comes back on another disk.
   ASSERT_THAT(node_->DetachDisk(5), IsOk());
   EXPECT_THAT(disk_of(5), HasCode(kNotFound));
   EXPECT_THAT(disk_with(5), HasCode(kNotFound));
@@ -71,7 +71,7 @@ TEST_F(MachineTest, FindsVolumesWhereverTheyAreByNow) {
   EXPECT_THAT(disk_of(5), HasCode(kNotFound));
   ASSERT_THAT(host_->disk().SetOnline(context_, 9, true), IsOk());
   EXPECT_THAT(disk_of(5), Yields(9u));
-  // Two disks change places, and their places were known.
+  // Two disks whose places are known change places.
   node_->core()->Change([](NodeState& state) {
     std::reverse(state.disks.begin(), state.disks.end());
     const absl::StatusOr<VolumePlace> system = FindDrive(state, 'C');
@@ -164,7 +164,7 @@ TEST_F(MachineTest, ADiskPulledFromUnderItsMountLeavesADeadMountPoint) {
   ASSERT_THAT(node_->DetachDisk(2), IsOk());
   EXPECT_FALSE(host_->filesystem().ReadLink(context_, Kubelet("pods\\p1"))->target_exists);
   EXPECT_THAT(host_->filesystem().Exists(context_, Kubelet("pods\\p1\\x")), Yields(false));
-  // Life goes on, for the administrator too.
+  // A stuck call does not stop the administrator either.
   EXPECT_THAT(node_->AttachDisk(RawDisk(kGiB)), Yields(2u));
   EXPECT_THAT(host_->volume().Unmount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
 }
@@ -226,7 +226,7 @@ TEST_F(MachineTest, ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory) {
   EXPECT_TRUE(after.other_opens.empty());
   EXPECT_TRUE(after.iscsi_portals[0].targets[0].connected);
   EXPECT_FALSE(after.iscsi_portals[0].targets[1].connected);
-  // Its login is persistent, whether or not it had a session.
+  // The login is persistent, whether or not it had a session.
   EXPECT_TRUE(after.iscsi_portals[0].targets[2].connected);
   EXPECT_EQ(after.services[0].state, ServiceState::kRunning);
   EXPECT_EQ(after.services[1].state, ServiceState::kRunning);
@@ -239,13 +239,13 @@ TEST_F(MachineTest, TellsWhenADeviceComes) {
   core.AwaitDeviceChange(seen, absl::Milliseconds(1));
   EXPECT_EQ(core.DeviceChanges(), seen);
 
-  // Somebody attaches it.
+  // The administrator attaches a disk.
   std::thread cloud([&] { EXPECT_THAT(node_->AttachDisk(DiskWithVolume(5), 5), Yields(5u)); });
   core.AwaitDeviceChange(seen, absl::InfiniteDuration());
   cloud.join();
   EXPECT_NE(core.DeviceChanges(), seen);
 
-  // It is on its way, and so is its volume.
+  // The disk is on its way, and so is its volume.
   seen = core.DeviceChanges();
   ASSERT_THAT(core.Change([](NodeState& state) {
     Disk& disk = state.disks.back();
@@ -299,8 +299,7 @@ TEST_F(MachineTest, ConcurrentCallersSeeOneNode) {
   EXPECT_EQ(made, 1);
 }
 
-// A link that is swapped all the time never lets a call out: a call acts on the entry that it has
-// seen.
+// A call must act on the entry that it has opened, even if a link is replaced all the time.
 TEST_F(MachineTest, ASwappedLinkLetsNobodyOut) {
   std::atomic<bool> done = false;
   std::thread attacker([&] {

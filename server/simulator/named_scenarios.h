@@ -1,4 +1,4 @@
-// The nodes that are part of the program, from scenarios/.
+// The nodes of scenarios/, which are part of the program.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 namespace csi_proxy::machine::simulated {
 
 struct NamedScenario {
-  // As of its file, without `.textproto`.
+  // The name of its file, without `.textproto`.
   absl::string_view name;
   absl::string_view textproto;
 
-  // Its first comment.
+  // The scenario's first comment.
   absl::string_view description() const;
 };
 
-// The first is the default one; the others follow by name.
+// Returns the default scenario first, then the others by name.
 absl::Span<const NamedScenario> NamedScenarios();
-// The textproto of the one with this name; empty when there is none.
+// Returns the textproto of the scenario with this name; empty if there is none.
 absl::string_view ScenarioNamed(absl::string_view name);
 inline bool IsScenario(absl::string_view name) { return !ScenarioNamed(name).empty(); }
-// The node that is served when no scenario is given.
+// Returns the node that is served if no scenario is given.
 absl::string_view DefaultScenarioText();
-// A line for each: its name and its description.
+// Returns a line for each: its name and its description.
 std::string ListScenarios();
 
 }  // namespace csi_proxy::machine::simulated

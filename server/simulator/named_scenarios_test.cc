@@ -1,4 +1,4 @@
-// The scenarios that are part of the program, and how a cloud attaches disks to them.
+// Tests the scenarios that are part of the program, and how clouds attach disks to them.
 #include "server/simulator/named_scenarios.h"
 
 #include <fstream>
@@ -23,7 +23,7 @@ std::unique_ptr<Machine> Node(absl::string_view scenario) {
   return node.ok() ? *std::move(node) : nullptr;
 }
 
-// Attaches a disk of 1 GiB with this address, and returns it as it is then.
+// Attaches a disk of 1 GiB at this place, and returns it.
 Disk Attached(Machine& node, std::optional<uint32_t> place = std::nullopt) {
   proto::AttachDiskRequest request;
   request.set_choose_number(true);
@@ -62,7 +62,7 @@ TEST_P(NamedScenarioTest, WindowsRunsOnOneDisk) {
   EXPECT_EQ(std::count_if(state.disks.begin(), state.disks.end(), IsBoot), 1);
 }
 
-// Each disk that is attached is told apart from all others, as far as the cloud tells them apart.
+// Every attached disk differs from all others, as far as the cloud distinguishes them.
 TEST_P(NamedScenarioTest, AttachesDisksAtPlacesOfTheirOwn) {
   const auto node = Node(GetParam().name);
   for (int i = 0; i < 3; ++i) Attached(*node);
@@ -176,7 +176,7 @@ TEST(AttachTest, ADiskArrivesByItself) {
   EXPECT_TRUE(is_seen);
 }
 
-// A reader copies the scenarios, behaviours and faults of the page, so each of them must load.
+// Readers copy the page's scenarios, behaviours and faults, so each of them must load.
 TEST(SimulatorReadmeTest, EveryTextOfAScenarioLoads) {
   std::ifstream file(SIMULATOR_README);
   const std::string page{std::istreambuf_iterator<char>(file), {}};

@@ -1,4 +1,4 @@
-// Collects what is wrong with a state while it is checked.
+// Collects the problems of a state while it is checked.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace csi_proxy::machine::simulated {
 
-// Keeps the first problem; the checks after it go on and need not ask.
+// Keeps the first problem. Later checks run all the same and need not ask for it.
 class Problems {
  public:
-  // `at` and `field` are joined by a dot, when neither is empty, to name the field.
+  // Records a problem unless `holds`. Names the field by `at` and `field`, joined by a dot if
+  // neither is empty.
   void Require(bool holds, absl::string_view at, absl::string_view field,
                absl::string_view reason) {
     if (holds || !status_.ok()) return;
@@ -30,12 +31,12 @@ class Problems {
   absl::Status status_;
 };
 
-// `disk[2]`, below `at` when that is not empty.
+// Returns `disk[2]`, with `at` and a dot before it if that is not empty.
 inline std::string Element(absl::string_view at, absl::string_view field, size_t index) {
   return absl::StrCat(at, at.empty() ? "" : ".", field, "[", index, "]");
 }
 
-// Text a person may read: no control characters, at most 1024 bytes.
+// Returns true if people can read the text: no control characters, at most 1024 bytes.
 inline bool IsPlainText(absl::string_view text) {
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;

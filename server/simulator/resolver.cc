@@ -13,16 +13,16 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-// The number of steps at which Windows gives up.
+// The number of steps after which Windows gives up.
 constexpr int kMaxSteps = 63;
 
-// One way along a path.
+// Walks along one path.
 class Walker {
  public:
   Walker(NodeState& state, absl::string_view path, bool follow_last)
       : state_(state), path_(path), follow_last_(follow_last) {}
 
-  // From the root of a volume, or a drive that is not there.
+  // Walks from the root of a volume, or of a drive that does not exist.
   absl::StatusOr<Resolved> Walk(const absl::StatusOr<VolumePlace>& root,
                                 const std::vector<std::string>& names) {
     Prepend(names);

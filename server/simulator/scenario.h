@@ -14,35 +14,34 @@
 
 namespace csi_proxy::machine::simulated {
 
-// Reads a scenario, or takes the built-in one of that name. INVALID_ARGUMENT names the file and the
-// line, or the field by its path (`disk[2].partition[0].size_bytes: ...`), and what is wrong with
-// it.
+// Reads a scenario, or the built-in one of that name. Returns INVALID_ARGUMENT with the file and
+// the line, or the field's path (`disk[2].partition[0].size_bytes: ...`), and the reason.
 absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
                                                       absl::string_view file_name);
 
-// Converts a description. Machine checks whether such a node, disk or rule can exist.
-// INVALID_ARGUMENT as above.
+// Converts a description. Returns INVALID_ARGUMENT like LoadScenario(). Machine::Create() checks
+// whether such a node, disk or rule can exist.
 absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
 absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);
-// A disk as the cloud of the machine makes them, but for the fields that `proto` sets.
+// Returns a disk as the machine's cloud makes it, with the fields that `proto` sets.
 absl::StatusOr<Disk> DiskFor(Machine& machine, const csi_proxy::simulated::Disk& proto);
 absl::StatusOr<Behaviour> BehaviourFromProto(const csi_proxy::simulated::Behaviour& proto);
 absl::StatusOr<OtherOpen> OtherOpenFromProto(const csi_proxy::simulated::OtherOpen& proto);
 absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& proto);
 
-// Describes a disk, and a state. Secrets become `<secret>`; the rest can be loaded again unchanged.
+// Convert a disk and a state to protos. Secrets become `<secret>`; the rest can be loaded again
+// unchanged.
 csi_proxy::simulated::Disk DiskToProto(const Disk& disk);
 csi_proxy::simulated::Node StateToProto(const NodeState& state);
 
-// The part of these conversions that is a disk's own facts, and the bytes that somebody else has
-// written to it.
+// Convert a disk's own facts, and the bytes of earlier users of the disk.
 DiskFacts ReadDiskFacts(const csi_proxy::simulated::Disk& in, const std::string& at,
                         Problems* problems);
 void WriteDiskFacts(const DiskFacts& facts, csi_proxy::simulated::Disk* out);
 std::vector<DiskBytes> ReadForeign(const csi_proxy::simulated::Disk& disk);
 void WriteForeign(const std::vector<DiskBytes>& foreign, csi_proxy::simulated::Disk* disk);
 
-// As JSON, protobuf's own, with the field names of node.proto.
+// Returns the node in protobuf's JSON, with the field names of node.proto.
 std::string ToJson(const csi_proxy::simulated::Node& node);
 
 }  // namespace csi_proxy::machine::simulated

@@ -1,4 +1,4 @@
-// Turns a described node into a state. This file judges each field alone, and CheckState() judges
+// Converts a described node to a state. This file checks each field alone; CheckState() checks
 // fields together.
 #include <set>
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 
 namespace proto = ::csi_proxy::simulated;
 
-// Little enough for any machine to hold; the directories above listed files count too.
+// The most files, few enough for any machine's memory; directories above listed files count too.
 constexpr size_t kMaxFiles = 100'000;
 
 WindowsError ReadError(const proto::WindowsError& in) {
@@ -27,7 +27,7 @@ WindowsError ReadError(const proto::WindowsError& in) {
   return error;
 }
 
-// The enumerations have the numbers of their C++ counterparts; proto3 lets others through.
+// Converts an enumeration, whose numbers are those of the C++ type; proto3 allows other numbers.
 template <typename Enum>
 Enum ReadEnum(int value, int last, const std::string& at, absl::string_view field,
               Problems* problems) {
@@ -256,8 +256,8 @@ class Reader {
     }
   }
 
-  // Adds an entry with the directories above it. A directory may be there already, as one above
-  // another entry; nothing else may be listed twice.
+  // Adds an entry with the directories above it. A directory may exist already, from a path below
+  // it; no other entry may be listed twice.
   std::optional<Tree::Id> Place(const std::vector<std::string>& path, Tree::Entry entry,
                                 const std::string& at, Tree* tree) {
     Tree::Id parent = Tree::kRoot;

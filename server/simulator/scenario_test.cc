@@ -16,7 +16,7 @@ std::string Dump(Machine& node) {
   return text;
 }
 
-// Loading what was dumped and dumping it again changes nothing.
+// Checks that loading a dump and dumping it again changes nothing.
 void ExpectStable(Machine& node) {
   const std::string first = Dump(node);
   const absl::StatusOr<std::unique_ptr<Machine>> loaded = LoadScenario(first, "dump");
@@ -205,7 +205,7 @@ struct BadScenario {
   const char* field;
 };
 
-// A volume of 100 MiB on disk 9; `$` stands for what it holds.
+// A volume of 100 MiB on disk 9; `$` stands for its content.
 constexpr char kVolume[] =
     "disk { number: 9 size_bytes: 1073741824 style: GPT partition { size_bytes: 104857600 volume {"
     " id: '\\\\\\\\?\\\\Volume{00000000-0000-0000-0000-000000000009}\\\\' file_system: 'NTFS' $ } "
@@ -361,7 +361,7 @@ TEST(ScenarioTest, BadScenariosAreRefusedByTheNameOfTheField) {
     if (text[0] == '$') text = absl::StrReplaceAll(kVolume, {{"$", text.substr(1)}});
     const absl::StatusOr<std::unique_ptr<Machine>> node = LoadScenario(text, "bad");
     EXPECT_THAT(node, FailsWith(kInvalid, bad.field)) << text;
-    // An enumeration's unknown number is known to the parser, at its line.
+    // The parser rejects an enumeration's unknown number, with its line.
     EXPECT_EQ(node.status().message().substr(0, 4), "bad:") << text;
   }
 }

@@ -19,7 +19,7 @@ void WriteError(const WindowsError& error, proto::WindowsError* out) {
   out->set_text(error.text);
 }
 
-// `volumes` are those of the node; a mount of any other is dangling.
+// Converts a tree. A mount of a volume that is not in `volumes` is dangling.
 template <typename Files>
 void WriteFiles(const Tree& tree, const std::set<VolumeId>& volumes, Files* files) {
   for (const Tree::Id id : tree.Walk()) {
@@ -255,7 +255,7 @@ std::string ToJson(const proto::Node& node) {
   options.add_whitespace = true;
   options.preserve_proto_field_names = true;
   std::string json;
-  // Cannot fail: nothing in a Machine is without a JSON form.
+  // Cannot fail: every field of a Machine has a JSON form.
   (void)google::protobuf::util::MessageToJsonString(node, &json, options);
   return json;
 }

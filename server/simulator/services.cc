@@ -22,7 +22,7 @@ bool DependsOn(const Service& service, absl::string_view name) {
                      [&](const std::string& other) { return EqualNames(other, name); });
 }
 
-// Appends, each once, the active services that depend on `name`, the outermost first.
+// Appends the active services that depend on `name`, each once, the outermost first.
 void CollectDependents(const NodeState& state, absl::string_view name, std::set<std::string>* seen,
                        std::vector<std::string>* dependents) {
   for (const Service& service : state.services) {
@@ -32,7 +32,7 @@ void CollectDependents(const NodeState& state, absl::string_view name, std::set<
   }
 }
 
-// Starts a service after what it needs. Dependencies form no circle (CheckState), so this ends.
+// Starts a service after its dependencies. They form no circle (CheckState), so this ends.
 absl::Status Start(NodeState& state, Service& service, absl::Time now) {
   const std::string operation = absl::StrCat("starting service '", service.name, "'");
   if (service.start_type == ServiceStartType::kDisabled) {
@@ -84,7 +84,7 @@ void RestartServices(NodeState& state, absl::Time now) {
     const bool by_itself = service.start_type == ServiceStartType::kBoot ||
                            service.start_type == ServiceStartType::kSystem ||
                            service.start_type == ServiceStartType::kAutomatic;
-    // One whose dependency is disabled stays stopped, as on Windows.
+    // A service whose dependency is disabled stays stopped, as on Windows.
     if (by_itself && service.state == ServiceState::kStopped) (void)Start(state, service, now);
   }
   SettleServices(state, now);
@@ -122,7 +122,7 @@ absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time n
   ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> dependents,
                         ListActiveDependents(state, name));
   if (!dependents.empty()) {
-    // The service that would have to stop last depends on it directly.
+    // The last dependent to be stopped depends on `name` directly.
     return absl::FailedPreconditionError(
         absl::StrCat("service ", dependents.back(), " is running and depends on ", name));
   }

@@ -1,5 +1,5 @@
-// A node's Windows services. Nothing here locks, waits or checks a call; a pending state ends when
-// it is due and SettleServices() is called.
+// A node's Windows services. Callers must hold the lock and check the calls. A pending state ends
+// at the first SettleServices() after it is due.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@
 
 namespace csi_proxy::machine::simulated {
 
-// Null when there is none of that name.
+// Returns the service of that name, or null.
 Service* FindService(NodeState& state, absl::string_view name);
 
-// Returns whether any service is about to start or stop.
+// Returns true if any service is about to start or stop.
 bool AnyServicePending(const NodeState& state);
 // Ends the pending states that have lasted long enough.
 void SettleServices(NodeState& state, absl::Time now);
 
-// As when the machine has just started: those run, or begin to, that start by themselves, and what
-// these depend on.
+// Resets all services to their state after boot: stops all, then starts the automatic ones and
+// their dependencies, unless one of these is disabled.
 void RestartServices(NodeState& state, absl::Time now);
 
 absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,
                                                               const std::string& name);
-// Starts what the service depends on first, as Windows does.
+// Starts the service's dependencies first, as Windows does, then the service.
 absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time now);
 absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time now);
 

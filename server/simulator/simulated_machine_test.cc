@@ -1,4 +1,4 @@
-// The simulated machine, opened: what its administrator does the host sees.
+// Tests that the host sees the changes of the simulated machine's administrator.
 #include <map>
 
 #include "absl/strings/match.h"
@@ -40,7 +40,7 @@ TEST(SimulatedMachineTest, AnEmptyScenarioIsAnEmptyNode) {
   EXPECT_FALSE((*machine)->Snapshot().disks.empty());
 }
 
-// All that a scenario says of its disks is what calls are told.
+// Calls must return every fact that a scenario gives for its disks.
 TEST(SimulatedMachineTest, EachScenariosDisksAreSeenAsDescribed) {
   const CallContext context;
   for (const machine::simulated::NamedScenario& scenario : machine::simulated::NamedScenarios()) {

@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<Machine>> Load(const std::string& scenario) {
   using machine::simulated::LoadScenario;
   if (scenario.empty()) return LoadScenario("default", "default");
   if (machine::simulated::IsScenario(scenario)) return LoadScenario(scenario, scenario);
-  // In UTF-8, whatever Windows' code page.
+  // Reads the name as UTF-8, independent of Windows' code page.
   const std::filesystem::path path(std::u8string(scenario.begin(), scenario.end()));
   std::ifstream file(path, std::ios::binary);
   if (!file) {

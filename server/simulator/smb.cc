@@ -12,7 +12,7 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-// `\\host\share` into its two names.
+// Splits `\\host\share` into its two names.
 std::pair<absl::string_view, absl::string_view> SplitShare(absl::string_view share) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(absl::StripPrefix(share, "\\\\"), absl::MaxSplits('\\', 1));
@@ -92,7 +92,7 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
     return absl::NotFoundError(
         absl::StrCat("server ", server->name, " has no share ", SplitShare(share).second));
   }
-  // One user for each server, as long as there is a session with it
+  // A server accepts one user, as long as there is a session with it
   // (github.com/kubernetes-csi/csi-driver-smb/issues/219).
   for (const SmbMappingState& other : state.smb_mappings) {
     if (EqualNames(SplitShare(other.remote_path).first, server->name) &&

@@ -1,5 +1,5 @@
-// The SMB servers a node knows and its global mappings. Nothing here locks, waits or checks a
-// call. `share` is `\\host\share` in any case.
+// The SMB servers that a node knows, and its global mappings. `share` is `\\host\share` in any
+// case. Callers must hold the lock and check the calls.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace csi_proxy::machine::simulated {
 
-// Null when there is none of that name.
+// Returns the server of that name, or null.
 SmbServer* FindServer(NodeState& state, absl::string_view name);
 SmbShare* FindShare(NodeState& state, absl::string_view share);
-// The share when the node can read it now: a mapping of it is healthy.
+// Returns the share if the node has a healthy mapping of it, so that it can be read now.
 SmbShare* FindReadableShare(NodeState& state, absl::string_view share);
-// Returns true if all below the share is "access denied".
+// Returns true if everything below the share is "access denied".
 bool IsDenied(NodeState& state, absl::string_view share);
 
 struct SmbCredentials {
@@ -23,23 +23,24 @@ struct SmbCredentials {
   Secret password;
 };
 
-// Returns whether Windows shows a mapping as OK, which does not tell that the share can be read.
+// Returns true if Windows shows a mapping as OK, which does not mean that the share can be read.
 bool ShowsAsOk(NodeState& state, const SmbMappingState& mapping);
-// ALREADY_EXISTS when the share is mapped; NOT_FOUND when server or share do not exist;
-// FAILED_PRECONDITION when the server refuses the credentials, when a mapping of the server has
-// those of another user, an earlier password or saved ones, or when the server cannot encrypt and
-// is to.
+// Maps a share. Returns ALREADY_EXISTS if it is mapped; NOT_FOUND if the server or the share does
+// not exist; FAILED_PRECONDITION if the server refuses the credentials, if another mapping of the
+// server has another user, an earlier password or saved credentials, or if the server must encrypt
+// and cannot.
 absl::Status CreateMapping(NodeState& state, absl::string_view share,
                            const SmbCredentials& credentials, bool require_privacy,
                            bool persistent);
-// NOT_FOUND when the share is not mapped to the drive letter, or without one if that is empty.
+// Removes a mapping. Returns NOT_FOUND if the share is not mapped to the drive letter, or, if that
+// is empty, not mapped without one.
 absl::Status RemoveMapping(NodeState& state, absl::string_view share, absl::string_view local_path);
 
-// Adds a user or changes the password, which breaks the mappings made with the old one. NOT_FOUND
-// when there is no such server.
+// Adds a user or changes the password, which breaks the mappings made with the old one. Returns
+// NOT_FOUND if there is no such server.
 absl::Status ChangePassword(NodeState& state, absl::string_view server, absl::string_view user,
                             const Secret& password);
-// NOT_FOUND when the share is not mapped.
+// Breaks a mapping. Returns NOT_FOUND if the share is not mapped.
 absl::Status BreakMapping(NodeState& state, absl::string_view share);
 
 }  // namespace csi_proxy::machine::simulated

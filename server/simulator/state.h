@@ -1,5 +1,5 @@
 // The whole of a simulated node as one plain value: a scenario describes it, the node changes it
-// and a dump shows it. Not thread-safe; the Machine guards its own.
+// and a dump shows it. Not thread-safe: a Machine must guard its state.
 #pragma once
 
 #include <cstdint>
@@ -42,26 +42,26 @@ struct Volume {
   std::string label = "";
   uint16_t health = 0;  // HealthStatus of MSFT_Volume
   bool dirty = false;
-  // The folders at which only the mount manager says that it is mounted.
+  // Folders that only the mount manager lists as the volume's mount points.
   std::vector<std::string> stale_folders = {};
-  // The size of the file system; 0: that of the partition.
+  // The size of the file system; 0: the partition's.
   uint64_t file_system_bytes = 0;
-  // An attribute of the volume, whatever the disk's flag says.
+  // The volume's own attribute, independent of the disk's flag.
   bool read_only = false;
-  // 0: the default, 4096.
+  // 0 means the default, 4096.
   uint32_t allocation_unit_bytes = 0;
 };
 
-// The facts that MSFT_Disk tells of a disk and on which nothing else of the node depends, with its
-// numbers.
+// The facts of a disk that MSFT_Disk shows, with its numbers, and on which nothing else of the node
+// depends.
 struct DiskFacts {
   uint16_t bus_type = 0;
   // The reason of an offline disk; 0: by policy.
   uint16_t offline_reason = 0;
   uint16_t health = 0;
-  // Empty: made of page 83, or of its number.
+  // Empty: made from page 83, or from the number.
   std::string unique_id;
-  // Windows runs on it, or is started from it, besides the disk with C:.
+  // Windows runs on the disk, or starts from it, although it is not the disk with C:.
   bool is_boot = false;
   bool is_system = false;
   // The names of an NVMe disk in page 83: hexadecimal, empty for none; 0 for none.
@@ -80,22 +80,22 @@ struct DiskPartition {
   uint64_t offset_bytes = 0;
   uint64_t size_bytes = 0;
   std::optional<Volume> volume;
-  // The time at which the volume appears. In the state with which a node starts, the infinite
-  // future means the node's arrival delay from then.
+  // The time at which the volume appears. In a node's initial state the infinite future means the
+  // node's arrival delay after the start.
   absl::Time arrives_at = absl::InfinitePast();
-  // When WMI shows the volume, unless it is refreshed earlier. In the state with which a node
-  // starts, the infinite future means the cache's delay after the arrival.
+  // The time at which WMI shows the volume, unless it is refreshed earlier. In a node's initial
+  // state the infinite future means the cache's delay after the arrival.
   absl::Time cached_at = absl::InfinitePast();
   // Not mounted: automount is disabled, and MSFT_Partition.Online has not been called yet.
   bool awaits_online = false;
-  // The file system was mounted while the disk was read-only, and takes no writes until it is
-  // mounted anew.
+  // The file system was mounted while the disk was read-only, and refuses writes until it is
+  // mounted again.
   bool mounted_read_only = false;
-  // The firmware starts Windows from it; of an MBR disk.
+  // The firmware starts Windows from this partition; only on MBR disks.
   bool active = false;
 };
 
-// Bytes that lie on a disk, from its `offset_bytes` on, written by whoever used it before.
+// Bytes that lie on a disk from its `offset_bytes` on, written by an earlier user of the disk.
 struct DiskBytes {
   uint64_t offset_bytes = 0;
   std::string bytes;
@@ -103,8 +103,8 @@ struct DiskBytes {
 
 struct Disk {
   uint32_t number = 0;
-  // As Windows knows it. The hardware may have grown to `grown_size_bytes` (0: it has not), which
-  // a rescan notices.
+  // The size that Windows knows. The hardware may have grown to `grown_size_bytes` (0: unchanged),
+  // which a rescan notices.
   uint64_t size_bytes = 0;
   uint64_t grown_size_bytes = 0;
   std::string location;
@@ -119,18 +119,18 @@ struct Disk {
   bool read_only = false;
   // Attached, but not visible before the next rescan.
   bool awaits_rescan = false;
-  // Attached, but not visible before then. In the state with which a node starts, the infinite
-  // future means the cloud's delay after the start.
+  // Attached, but not visible before this time. In a node's initial state the infinite future means
+  // the cloud's delay after the start.
   absl::Time arrives_at = absl::InfinitePast();
-  // MSFT_Disk shows it without `Number`, and no device has one: a disk that Windows does not use.
+  // MSFT_Disk shows the disk without `Number`, and no device has one: Windows does not use it.
   bool without_number = false;
   DiskFacts facts;
   std::vector<DiskPartition> partitions;  // by offset
-  // The bytes that Windows does not know of. All else is zero but for what Windows writes.
+  // Bytes that Windows does not know of. All others are zero but for those that Windows writes.
   std::vector<DiskBytes> foreign;
 };
 
-// The cloud's way to attach a disk; see Attach of node.proto.
+// How the cloud attaches a disk; see Attach of node.proto.
 struct Attach {
   Disk disk;
   uint32_t first_place = 0;
@@ -145,7 +145,7 @@ struct SmbUser {
 struct SmbShare {
   std::string name;
   Tree tree;  // no mount points; links are DFS links
-  // The size of the file system on the server, which holds nothing else.
+  // The size of the file system on the server, which contains only this share.
   uint64_t size_bytes = kDefaultBytes;
 
   static constexpr uint64_t kDefaultBytes = uint64_t{1} << 40;
@@ -165,10 +165,10 @@ struct SmbMappingState {
   // `\\host\share`, lower case.
   std::string remote_path;
   std::string username;
-  // The password it was made with is no longer the user's, or somebody broke it. Windows still
-  // shows it as OK (github.com/kubernetes/kubernetes/issues/93805).
+  // The mapping's password is no longer the user's, or an administrator broke it. Windows still
+  // shows the mapping as OK (github.com/kubernetes/kubernetes/issues/93805).
   bool broken = false;
-  // Windows shows it as disconnected, as it does when nobody has used it for a while.
+  // Windows shows the mapping as disconnected, as it does if it has not been used for a while.
   bool idle = false;
   // `G:`; empty for none.
   std::string local_path;
@@ -180,24 +180,24 @@ struct SmbMappingState {
 
 enum class ChapMode { kNone, kOneWay, kMutual };
 
-// A target as a portal offers it. One that several portals offer, by its IQN, has its disks and
-// credentials in the first of them; the others have a session of their own, and nothing else. A
-// `separate` entry is another target that only has the same IQN.
+// A target as one portal offers it. If several portals offer a target, by its IQN, the first has
+// its disks and credentials; the others have only a session of their own. A `separate` entry is
+// another target with the same IQN.
 struct IscsiTarget {
   std::string iqn;
   ChapMode chap = ChapMode::kNone;
   std::string username;
   Secret secret;
-  // With which the target proves its identity, for ChapMode::kMutual.
+  // The secret by which the target authenticates itself, for ChapMode::kMutual.
   Secret mutual_secret;
   bool separate = false;
   bool connected = false;
   // The authentication by which the session logged in.
   ChapMode session_chap = ChapMode::kNone;
-  // Connected again at the next start.
+  // The session is connected again at the next start.
   bool persistent = false;
-  // The node's disks while any portal's session is connected. At another portal than the first, the
-  // disks that its session shows a second time because MPIO does not claim them.
+  // The node's disks while any portal's session is connected. At other portals than the first: the
+  // disks that its session shows a second time, because MPIO does not claim them.
   std::vector<Disk> disks;
 };
 
@@ -218,51 +218,52 @@ struct Service {
   std::string name;
   std::string display_name;
   ServiceStartType start_type = ServiceStartType::kManual;
-  // Pending states end `start_latency` or `stop_latency` after they began.
+  // A pending state must end `start_latency` or `stop_latency` after it began.
   ServiceState state = ServiceState::kStopped;
   std::vector<std::string> depends_on;
   absl::Duration start_latency;
   absl::Duration stop_latency;
-  // The time at which a pending state ends. The infinite future, in the state a node starts with,
-  // stands for the whole latency from then.
+  // The time at which a pending state ends. In a node's initial state the infinite future means the
+  // whole latency after the start.
   absl::Time pending_until = absl::InfiniteFuture();
 };
 
-// The objects in the answer of a query of WMI.
+// The objects in the answer of a WMI query.
 enum class AnsweredObjects { kAll, kNone, kEachTwice };
 
 // One entry of the table that each rpc and each call of the machine consults first.
 struct FaultRule {
-  // `volume.FormatVolume`, `volume.*`, `*`, or as `win32.Flush` (see Operations()).
+  // `volume.FormatVolume`, `volume.*`, `*`, or a call such as `win32.Flush` (see Operations()).
   std::string operation;
-  // The disk number, volume id, path, share, portal, IQN or service name that the call is about,
-  // without case: of an rpc any field of the request. Empty for any.
+  // The disk number, volume id, path, share, portal, IQN or service name of the call, without case;
+  // for an rpc, any field of the request. Empty for any.
   std::string resource;
-  // The number of times that it is applied before it is removed; 0 for always.
+  // The number of times that the rule applies before it is removed; 0 for always.
   uint32_t times = 0;
-  // The delay of the operation, at most until the call ends.
+  // The delay of the operation. The end of the call ends it early.
   absl::Duration latency;
-  // The operation never returns, as one that waits in the kernel for a dead disk: neither the end
-  // of the call nor that of the node does anything about it, only that of the process.
+  // The operation never returns, like one that waits in the kernel for a dead disk: only the end of
+  // the process ends it, not that of the call or of the node.
   bool stuck = false;
-  // A method of WMI does its work after the latency, though its caller has gone.
+  // A WMI method does its work after the latency although its caller has gone.
   bool goes_on = false;
   AnsweredObjects objects = AnsweredObjects::kAll;
-  // OK: only the latency applies.
+  // OK means that only the latency applies.
   absl::StatusCode code = absl::StatusCode::kOk;
   WindowsError error;
 };
 
-// The values that WMI's methods put into their out parameters.
+// The out parameters of WMI's methods.
 enum class OutParameters { kGiven, kNull, kOdd };
 
-// Windows may behave in more than one way, by version, setting or chance: a scenario chooses.
+// The scenario's choice where Windows may behave in more than one way, by version, setting or
+// chance.
 struct Behaviour {
   // The time by which WMI shows a new volume later than the mount manager, unless it is refreshed.
   absl::Duration volume_cache_delay = absl::Seconds(1);
   OutParameters out_parameters = OutParameters::kGiven;
-  // `mountvol /N`: a volume that is new to the node does not appear until its partition is brought
-  // online.
+  // A volume that is new to the node stays away until its partition is brought online, as after
+  // `mountvol /N`.
   bool automount_disabled = false;
   // SetVolumeMountPointW and DeleteVolumeMountPointW share their directory for reading and writing;
   // otherwise they open it exclusively.
@@ -275,14 +276,14 @@ struct Behaviour {
   bool delete_pending_is_denied = false;
   // MSFT_Disk.Online makes the disk read-only.
   bool online_makes_read_only = false;
-  // The part of the free space behind a resized partition that Windows keeps.
+  // The bytes of the free space behind a resized partition that Windows keeps.
   uint64_t resize_reserve_bytes = 0;
-  // The mount manager does not notice that a reparse point was deleted, and ends no mount of a
-  // volume that is not there.
+  // The mount manager does not notice that a reparse point was deleted, and keeps mounts of volumes
+  // that are gone.
   bool stale_mount_entries = false;
-  // Clearing the read-only flag of a disk lets its volumes arrive anew.
+  // Clearing the read-only flag of a disk lets its volumes arrive again.
   bool clearing_read_only_remounts = false;
-  // A disk stays online while another process has something open on it.
+  // A disk stays online while another process has an entry on it open.
   bool open_files_keep_online = false;
   // MPIO shows the disks that several sessions of a target bring as one.
   bool mpio = false;
@@ -296,9 +297,8 @@ struct OtherOpen {
   uint32_t share = 0;
 };
 
-// The places at which disks and volumes were seen last, so that not all must be looked at to find
-// one. Nobody keeps them up to date: a place is believed only if the disk or volume is still there
-// (see find_storage.cc).
+// The last known places of disks and volumes, so that a search need not visit all. Not kept up to
+// date: a reader must check that the disk or volume is still there (see find_storage.cc).
 struct LastSeen {
   struct Place {
     size_t disk = 0;  // in NodeState::disks
@@ -311,9 +311,9 @@ struct LastSeen {
 
 struct NodeState {
   std::string bios_serial_number;
-  // Between the creation of a partition and the arrival of its volume.
+  // The time from the creation of a partition to the arrival of its volume.
   absl::Duration volume_arrival_delay;
-  // So that volume ids are never reused.
+  // Counts volumes, so that volume ids are never reused.
   uint64_t volumes_made = 0;
   std::vector<Disk> disks;
   std::vector<SmbServer> smb_servers;
@@ -324,7 +324,7 @@ struct NodeState {
   std::vector<FaultRule> faults;
   Behaviour behaviour;
   std::vector<OtherOpen> other_opens;
-  // Without it a disk appears as AttachDisk is asked to, at once.
+  // Without this, a disk appears at once, as AttachDisk requests it.
   std::optional<Attach> attach;
   LastSeen last_seen;
 };

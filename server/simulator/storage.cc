@@ -27,7 +27,7 @@ constexpr const char* kFileSystems[] = {"NTFS", "ReFS", "FAT32", "exFAT"};
 // others.
 uint64_t OwnBytes(uint64_t size_bytes) { return std::min(size_bytes / 16, 32 * kMiB); }
 
-// The texts before and behind the number in a device path; the GUID is GUID_DEVINTERFACE_DISK.
+// The texts around the number in a device path; the GUID is GUID_DEVINTERFACE_DISK.
 constexpr absl::string_view kDevicePrefix = R"(\\?\scsi#disk&ven_simulated&prod_disk#)";
 constexpr absl::string_view kDeviceDigits = "&prod_disk#";
 constexpr absl::string_view kDeviceSuffix = "#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}";
@@ -35,8 +35,8 @@ constexpr absl::string_view kDeviceSuffix = "#{53f56307-b6bf-11d0-94f2-00a0c91ef
 uint64_t AlignUp(uint64_t value) { return (value + kMiB - 1) / kMiB * kMiB; }
 uint64_t AlignDown(uint64_t value) { return value / kMiB * kMiB; }
 
-// The first byte no partition may use. An MBR counts sectors in 32 bits, so the space behind the
-// first 2 TiB of 512-byte sectors is lost
+// Returns the first byte that no partition may use. An MBR counts sectors in 32 bits, so the space
+// behind the first 2 TiB of 512-byte sectors is lost
 // (learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/support-for-hard-disks-exceeding-2-tb).
 uint64_t UsableEnd(const Disk& disk) {
   uint64_t size = disk.size_bytes;
@@ -75,7 +75,7 @@ void AddPartition(Disk& disk, DiskPartition partition) {
   disk.partitions.insert(behind, std::move(partition));
 }
 
-// FNV-1a, finished so that similar inputs spread; the ids need to be stable, not secret.
+// Hashes by FNV-1a, finished so that similar inputs spread; ids must be stable, not secret.
 uint64_t Hash(absl::string_view text, uint64_t seed) {
   uint64_t hash = 0xcbf29ce484222325 ^ seed;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -98,7 +98,7 @@ std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path) {
           &number)) {
     return std::nullopt;
   }
-  // The one spelling there is, and not `+1`.
+  // Accepts only the canonical spelling, not `+1`.
   if (!absl::EqualsIgnoreCase(device_path, DevicePath(number))) return std::nullopt;
   return number;
 }
@@ -227,7 +227,7 @@ absl::Status InitializeGpt(Disk& disk) {
   disk.partitions.clear();
   EraseForeign(disk, 0, kGptBytes);
   EraseForeign(disk, disk.size_bytes - kGptBytes, kGptBytes);
-  // Windows gives every GPT data disk one of these first.
+  // Windows first makes one of these on every GPT data disk.
   DiskPartition reserved;
   reserved.number = 1;
   reserved.type = PartitionType::kMicrosoftReserved;
@@ -296,7 +296,7 @@ absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
 SupportedSize GetSupportedSize(const NodeState& state, const VolumePlace& place) {
   const DiskPartition& partition = *place.partition;
   SupportedSize size;
-  // A volume without a file system has nothing that could shrink.
+  // A volume without a file system has no content that limits shrinking.
   size.min_bytes = place.volume->file_system.empty()
                        ? partition.size_bytes
                        : std::min(partition.size_bytes,

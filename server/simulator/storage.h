@@ -1,5 +1,5 @@
-// Disks, partitions and volumes of a node state, and what can be done to them. Nothing here locks,
-// waits or checks a call.
+// Disks, partitions and volumes of a node state, and the operations on them. Callers must hold the
+// lock and check the calls.
 #pragma once
 
 #include <cstdint>
@@ -22,116 +22,116 @@ inline constexpr uint64_t kGiB = 1024 * kMiB;
 
 inline constexpr uint32_t kSectorBytes = 512;
 
-// The volume with this letter carries Windows: it cannot be formatted or go offline.
+// The letter of the volume with Windows, which cannot be formatted or go offline.
 inline constexpr char kSystemDrive = 'C';
 
-// The first offset at which a partition may start; the last must end as far before the end of the
-// disk.
+// The first offset at which a partition may start. The last one must end as far before the end of
+// the disk.
 inline constexpr uint64_t kDiskMargin = kMiB;
-// Protective MBR, header and table; at the end of the disk the table and the header again.
+// The size of the protective MBR, the header and the table. A second table and header lie at the
+// end of the disk.
 inline constexpr uint64_t kGptBytes = 17 * kKiB;
 inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;
 inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
 
-// The disks Windows sees, by number: neither those that are still to arrive or await a rescan nor
-// those of a target that is not connected. Valid until a disk comes or goes.
+// Returns the disks that Windows sees, by number: not those that have yet to arrive or await a
+// rescan, nor those of a target without a session. Valid until a disk comes or goes.
 std::vector<Disk*> VisibleDisks(NodeState& state);
-// NOT_FOUND when Windows sees no such disk.
+// Returns a disk, or NOT_FOUND if Windows sees none of this number.
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
-// The same, also for one without a number in WMI; null when there is none.
+// Returns a visible disk, even one without a number in WMI; null if there is none.
 Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number);
-// Say whether Windows runs on the disk, and whether Windows starts from it.
+// Return true if Windows runs on the disk, and if Windows starts from it.
 bool IsBoot(const Disk& disk);
 bool IsSystem(const Disk& disk);
-// All disks, whether Windows sees them or not.
+// Returns all disks, visible to Windows or not.
 std::vector<Disk*> AllDisks(NodeState& state);
 
-// The path by which a disk's device is opened, as MSFT_Disk.Path has it, and the disk's number from
-// that path, in any case; nothing for any other text.
+// Return the path of a disk's device, which is MSFT_Disk.Path, and the disk's number from that
+// path, in any case; nullopt for any other text.
 std::string DevicePath(uint32_t disk_number);
 std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path);
-// The number of the disk whose device path is somewhere in a text.
+// Returns the number of the disk whose device path the text contains, if any.
 std::optional<uint32_t> DiskNumberIn(absl::string_view text);
 
-// A volume and where it lies; none is null.
+// A volume and its place. REQUIRES: no pointer is null.
 struct VolumePlace {
   Disk* disk;
   DiskPartition* partition;
   Volume* volume;
 };
 
-// NOT_FOUND when there is none, its disk is offline, or it has yet to arrive.
+// Returns a volume, or NOT_FOUND if there is none, its disk is offline, or it has yet to arrive.
 absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id);
-// The volume with a drive letter; NOT_FOUND likewise.
+// Returns the volume with a drive letter, or NOT_FOUND like FindVolume().
 absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
 
-// The number of disks and volumes that Windows sees.
+// Returns the number of disks and volumes that Windows sees.
 size_t CountDevices(NodeState& state);
-// The time at which the next one comes by itself; the infinite future when none will.
+// Returns the time at which the next one appears by itself; the infinite future if none will.
 absl::Time NextArrival(const NodeState& state);
 
-// The size of the file system of a formatted volume.
+// Returns the size of a volume's file system. REQUIRES: the volume is formatted.
 uint64_t FileSystemBytes(const DiskPartition& partition);
 
-// The bytes that a formatted volume uses: its file system's own structures, 1 KiB for each entry,
-// and the files in whole clusters.
+// Returns the bytes that a formatted volume uses: its file system's own structures, 1 KiB for each
+// entry, and the files in whole clusters.
 uint64_t UsedBytes(const DiskPartition& partition);
 
-// The drives (`D:\`) and folders of drives (`C:\a\b\`) at which a volume is mounted.
+// Returns the drives (`D:\`) and folders of drives (`C:\a\b\`) at which a volume is mounted.
 std::vector<std::string> MountPointsOf(NodeState& state, const Volume& volume);
 
-// The folder as MountPointsOf() names it; empty on a volume without a letter.
+// Returns the folder as MountPointsOf() names it; empty if the volume has no letter.
 std::string FolderName(const Volume& holder, Tree::Id folder);
-// The mount manager goes on listing the folder for the volume, wherever that is; or stops to.
+// Add and remove the mount manager's stale entry of a folder for a volume.
 void KeepStaleFolder(NodeState& state, const VolumeId& volume, const std::string& folder);
 void ForgetStaleFolder(NodeState& state, const std::string& folder);
 
-// Reads a disk: `size` bytes from `offset`, or as many as there are.
+// Reads `size` bytes of a disk from `offset`, or fewer at its end.
 Bytes ReadBytes(const Disk& disk, uint64_t offset, size_t size);
-// Forgets what others have written there.
+// Zeroes the bytes of earlier users there.
 void EraseForeign(Disk& disk, uint64_t offset, uint64_t size);
 
-// Returns whether the volume's file system refuses writes.
+// Returns true if the volume's file system refuses writes.
 bool IsWriteProtected(const VolumePlace& place);
-// INTERNAL with Windows' error unless `bytes` more fit and the disk can be written.
+// Returns INTERNAL with Windows' error unless `bytes` more fit and the disk can be written.
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation);
 
 // Starts the delays after which the mount manager and, later, WMI show a new volume.
 void LetVolumeArrive(const NodeState& state, DiskPartition& partition);
-// MSFT_Partition.Online: mounts a volume that automount did not mount.
+// Implements MSFT_Partition.Online: mounts a volume that automount did not mount.
 void BringOnline(const NodeState& state, DiskPartition& partition);
-// Lets WMI notice the volumes that have arrived.
+// Makes WMI notice the volumes that have arrived.
 void RefreshVolumes(Disk& disk);
-// Lets Windows notice how large a disk is.
+// Makes Windows notice the disk's size.
 void UpdateSize(Disk& disk);
 // Makes growth and new disks visible, and new volumes to WMI.
 void Rescan(NodeState& state);
 
-// Returns whether another online disk has the same identity; Windows keeps the later one offline.
+// Returns true if another online disk has the same identity; Windows keeps the later one offline.
 bool Collides(NodeState& state, const Disk& disk);
 void KeepOffline(Disk& disk);
-// Sets or clears the flag of a disk.
+// Sets or clears the read-only flag of a disk.
 void SetReadOnly(const NodeState& state, Disk& disk, bool read_only);
-// Gives the disk and its volumes identities of their own; fails for a read-only disk.
+// Gives the disk and its volumes new identities. Fails for a read-only disk.
 absl::Status Resign(NodeState& state, Disk& disk);
 
-// The volumes of a disk that was offline set out to arrive. Fails for a read-only disk that
-// collides.
+// Brings a disk online: its volumes begin to arrive. Fails for a read-only disk that collides.
 absl::Status TakeOnline(NodeState& state, Disk& disk);
-// Fails for the disk that carries Windows.
+// Takes a disk offline. Fails for the disk with Windows.
 absl::Status TakeOffline(Disk& disk);
-// The file system is mounted anew.
+// Mounts the file system again.
 void Remount(const VolumePlace& place);
 absl::Status InitializeGpt(Disk& disk);
 absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk);
 
 struct FormatOptions {
   std::string file_system = "NTFS";
-  // 0: the file system's default.
+  // 0 means the file system's default.
   uint32_t allocation_unit_bytes = 0;
   std::string label = "";
 };
-// The sizes that a partition may be resized to.
+// The sizes to which a partition may be resized.
 struct SupportedSize {
   uint64_t min_bytes = 0;
   uint64_t max_bytes = 0;
@@ -143,14 +143,14 @@ absl::Status Resize(const NodeState& state, const VolumePlace& place, uint64_t s
 // Extends a file system within its partition.
 absl::Status ExtendFileSystem(const VolumePlace& place, uint64_t size_bytes);
 
-// A volume id that is a function of where and as what number the volume is made.
+// Makes a volume id from the disk, the partition's number and the count of volumes.
 VolumeId MakeVolumeId(NodeState& state, const Disk& disk, uint32_t partition_number);
 
-// A GUID in braces, as the GPT of a disk has one, that no other disk gets.
+// Makes a GUID in braces, as a GPT contains it, that no other disk gets.
 std::string MakeDiskId(NodeState& state, const Disk& disk);
 
-// Puts the disk where the cloud puts it, at `place` or at the first free one: fills in the
-// placeholders of its texts. ALREADY_EXISTS when another disk is at the place.
+// Puts the disk at `place` of the cloud, or at the first free one, and fills in the placeholders of
+// its texts. Returns ALREADY_EXISTS if another disk has the place.
 absl::Status PutInPlace(NodeState& state, std::optional<uint32_t> place, Disk& disk);
 
 }  // namespace csi_proxy::machine::simulated

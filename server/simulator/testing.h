@@ -1,4 +1,4 @@
-// The common part of the simulated node's tests: a small node, paths as calls bring them, matchers.
+// The common part of the simulated node's tests: a small node, paths as calls pass them, matchers.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -53,13 +53,13 @@ inline std::unique_ptr<Machine> TestNode(absl::string_view more = "") {
 
 inline WindowsPath Path(absl::string_view text) { return *WindowsPath::Parse("path", text); }
 
-// As a call brings it: confined to the kubelet's tree.
+// Returns a path confined to the kubelet's tree, as calls pass it.
 inline ConfinedPath In(absl::string_view text) {
   static const auto* const kRoots = new std::shared_ptr<const PathRoots>(
       std::make_shared<PathRoots>(std::vector<WindowsPath>{Path("C:\\var\\lib\\kubelet")}));
   return {Path(text), *kRoots};
 }
-// A path below the kubelet's root.
+// Returns a path below the kubelet's root.
 inline ConfinedPath Kubelet(absl::string_view below) {
   return In("C:\\var\\lib\\kubelet\\" + std::string(below));
 }
@@ -96,7 +96,7 @@ MATCHER_P2(FailsWith, code, text, "") {
   return StatusOf(arg).code() == code &&
          StatusOf(arg).message().find(text) != absl::string_view::npos;
 }
-// OK and this value.
+// Matches OK with this value.
 MATCHER_P(Yields, value, "") {
   *result_listener << arg.status();
   return arg.ok() && *arg == value;

@@ -18,16 +18,17 @@
 
 namespace csi_proxy::machine::simulated {
 
-// A table of entries, as NTFS keeps its files, rather than nested nodes: however deep a caller
-// digs, nothing here recurses. Names compare without case and keep their own. A value: copies are
-// independent. Not thread-safe.
+// A table of entries, as NTFS keeps its files, rather than nested nodes, so that no depth makes
+// code recurse. Names compare without case and keep their own. Copies are independent. Not
+// thread-safe.
 class Tree {
  public:
-  // Names an entry for as long as it exists; never used again, in no tree. The roots alone share
-  // theirs, and so do copies of one entry.
+  // Names an entry while it exists; never reused, in any tree. All roots have one id, and copies of
+  // an entry have the entry's.
   using Id = uint64_t;
   static constexpr Id kRoot = 0;
-  // The largest file NTFS takes with its usual clusters, and the largest size to be passed here.
+  // The largest file that NTFS allows with its usual clusters. Sizes passed here must not exceed
+  // it.
   static constexpr uint64_t kMaxFileBytes = uint64_t{1} << 44;
 
   enum class Kind { kDirectory, kFile, kLink };
@@ -40,19 +41,19 @@ class Tree {
     bool read_only = false;
     // The target of a link, `C:\a\b` or `\\host\share\a`. Links are directory links.
     std::string target;
-    // True for a link that is a junction, which has the reparse tag of a mount point and leads to a
+    // True for a junction: a link with the reparse tag of a mount point, whose target is on a
     // drive.
     bool junction = false;
     // The volume that is mounted at a directory.
     std::optional<VolumeId> mounted;
 
-    // Kept by the tree.
+    // Set by the tree.
     Id parent = kRoot;
     std::map<std::string, Id> children;  // by FoldName()
     size_t path_length = 0;              // of the path from the root, in bytes
   };
 
-  // New entries, to be added.
+  // Return new entries, to be passed to Add().
   static Entry Directory(std::string name);
   static Entry File(std::string name, uint64_t size_bytes, bool read_only);
   static Entry Link(std::string name, std::string target, bool junction = false);
@@ -62,43 +63,45 @@ class Tree {
 
   bool Has(Id id) const { return entries_.contains(id); }
   const Entry& at(Id id) const { return entries_.at(id); }
-  // The entry of that name in a directory; nothing when `directory` is none.
+  // Returns the entry of that name in a directory; nullopt if there is none, or if `directory` is
+  // not a directory.
   std::optional<Id> Find(Id directory, absl::string_view name) const;
-  // From the root down to the entry, joined by `\`; empty for the root.
+  // Returns the names from the root down to the entry, joined by `\`; empty for the root.
   std::string PathOf(Id id) const;
-  // All entries but the root, each directory before what it holds, by name.
+  // Returns all entries but the root, by name, each directory before its content.
   std::vector<Id> Walk() const;
 
-  // The directories that a volume is mounted at, in Walk()'s order.
+  // Returns the directories at which a volume is mounted, in Walk()'s order.
   std::vector<Id> MountsOf(const VolumeId& volume) const;
 
-  // Adds an entry to a directory. ALREADY_EXISTS when the name is taken, FAILED_PRECONDITION when
-  // `directory` is none, INTERNAL when the path grows beyond what Windows can name.
+  // Adds an entry to a directory. Returns ALREADY_EXISTS if the name is taken, FAILED_PRECONDITION
+  // if `directory` is not a directory, INTERNAL if the path is longer than Windows allows.
   absl::StatusOr<Id> Add(Id directory, Entry entry);
-  // Removes an entry, which is not the root, with all below it.
+  // Removes an entry with all below it. REQUIRES: the entry is not the root.
   void Remove(Id id);
-  // Removes all below a directory.
+  // Removes all entries below a directory.
   void RemoveChildren(Id id);
   // Sets or ends the mount at a directory; a junction becomes the mount point.
   void SetMounted(Id directory, std::optional<VolumeId> volume);
-  // Makes an empty directory a link, or gives a link another target.
+  // Makes an empty directory a link, or changes a link's target.
   void SetLink(Id id, std::string target, bool junction = false);
   void SetFile(Id file, uint64_t size_bytes, bool read_only);
 
-  // The number of entries, without the root, and the sum of the files' sizes, each rounded up to 4
-  // KiB.
+  // Return the number of entries, without the root, and the sum of the files' sizes, each rounded
+  // up to 4 KiB.
   size_t size() const { return entries_.size() - 1; }
   uint64_t file_bytes() const { return file_bytes_; }
 
   static uint64_t RoundedSize(uint64_t size_bytes);
 
  private:
-  // To be called before an entry changes or goes, and after it has come or changed.
+  // ForgetMount() must be called before an entry changes or goes, NoteMount() after it was added or
+  // changed.
   void ForgetMount(Id id);
   void NoteMount(Id id);
 
   std::unordered_map<Id, Entry> entries_;
-  // The directories at which a volume is mounted.
+  // The directories at which volumes are mounted.
   std::set<std::pair<VolumeId, Id>> mounts_;
   uint64_t file_bytes_ = 0;
 };

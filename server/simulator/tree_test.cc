@@ -56,7 +56,7 @@ TEST(TreeTest, KnowsWhereAVolumeIsMounted) {
   tree.SetMounted(b, volume);
   tree.SetMounted(below, volume);
   EXPECT_THAT(tree.MountsOf(volume), ElementsAre(below, b));
-  // Made with it, as a scenario has it.
+  // The mount is made with its directory, as in a scenario.
   Tree::Entry made = Tree::Directory("made");
   made.mounted = other;
   const Tree::Id third = *tree.Add(Tree::kRoot, made);

@@ -56,8 +56,8 @@ bool IsHexadecimal(absl::string_view text) {
          text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
 }
 
-// Page 83, as a SCSI disk tells it: hexadecimal text stands for what is binary. The port's
-// identifier that comes first is not the disk's, and is there for all disks.
+// Returns page 83 as a SCSI disk does: hexadecimal text stands for binary. The port's identifier
+// comes first; it is not the disk's, and is the same for all disks.
 Bytes Page83(const Disk& disk) {
   using machine::Association;
   using machine::CodeSet;
@@ -103,7 +103,8 @@ Answer QueryProperty(const Request& request) {
   return Page83(disk);
 }
 
-// The number behind a word of a location, as 3 in `... : Adapter 3 : Port 0`; 0 without the word.
+// Returns the number behind a word of a location, such as 3 in `... : Adapter 3 : Port 0`; 0
+// without the word.
 uint8_t NumberIn(absl::string_view location, absl::string_view word) {
   for (absl::string_view part : absl::StrSplit(location, " : ")) {
     uint32_t number = 0;
@@ -140,8 +141,8 @@ Answer UpdateDriveSize(const Request& request) {
 // (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
 constexpr uint64_t kGptReadOnly = 0x1000000000000000;
 
-// The GUID of a partition's type in the order of its bytes; zero for one that the product does not
-// tell from others.
+// Returns the GUID of a partition's type in byte order; zero for a type that the product does not
+// distinguish.
 std::array<uint8_t, 16> GptTypeBytes(PartitionType type) {
   switch (type) {
     case PartitionType::kBasic:
@@ -158,7 +159,7 @@ std::array<uint8_t, 16> GptTypeBytes(PartitionType type) {
   }
 }
 
-// The type of a partition of an MBR disk.
+// Returns the type of a partition of an MBR disk.
 uint8_t MbrTypeOf(PartitionType type) {
   switch (type) {
     case PartitionType::kBasic:
@@ -200,13 +201,13 @@ Answer GetDriveLayout(const Request& request) {
   return Failure(request.operation, win32_error::kNotSupported);
 }
 
-// As the file systems of Windows do, at once and whoever has files open.
+// Dismounts at once, even if files are open, as the file systems of Windows do.
 Answer DismountVolume(const Request& request) {
   Remount(*request.device.place);
   return Bytes();
 }
 
-// The new size is in sectors
+// Extends the file system to a size in sectors
 // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_extend_volume).
 Answer ExtendVolume(const Request& request) {
   const auto sectors = machine::ParseExtendVolume(request.input);
@@ -216,7 +217,7 @@ Answer ExtendVolume(const Request& request) {
   return Bytes();
 }
 
-// For the file system, which a handle that may do nothing does not reach
+// Asks the file system, which a handle without access rights does not reach
 // (learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-is-volume-dirty).
 Answer IsVolumeDirty(const Request& request) {
   if (request.access == DeviceAccess::kNone) {
@@ -234,7 +235,7 @@ Answer GetDiskAttributes(const Request& request) {
   return machine::MakeDiskAttributes({.is_offline = !disk.online, .is_read_only = disk.read_only});
 }
 
-// The read-only flag alone: disks go offline and come back by WMI.
+// Sets the read-only flag alone: disks go offline and online by WMI.
 Answer SetDiskAttributes(const Request& request) {
   const auto change = machine::ParseSetDiskAttributes(request.input);
   if (!change.ok()) return Failure(request.operation, win32_error::kInvalidParameter);
@@ -273,8 +274,8 @@ constexpr ControlCode kControlCodes[] = {
     {machine::control::kGetVolumeDiskExtents, false, true, GetVolumeDiskExtents},
 };
 
-// Returns whether a handle with this access may send the code, which says so itself
-// (learn.microsoft.com/windows-hardware/drivers/kernel/defining-i-o-control-codes).
+// Returns true if a handle with this access may send the code, which contains the access that it
+// needs (learn.microsoft.com/windows-hardware/drivers/kernel/defining-i-o-control-codes).
 bool MaySend(DeviceAccess access, uint32_t code) {
   const uint32_t required = (code >> 14) & 3;
   switch (access) {
@@ -306,7 +307,7 @@ absl::StatusOr<Device> Open(NodeState& state, const std::string& device,
   if (const absl::StatusOr<VolumeId> id = VolumeId::Parse(device); id.ok()) {
     const absl::StatusOr<VolumePlace> place = FindVolume(state, *id);
     if (place.ok()) {
-      // With the backslash it is the root directory, not the device.
+      // With the backslash the path names the root directory, not the device.
       if (absl::EndsWith(device, "\\")) return Failure(operation, win32_error::kAccessDenied);
       return Device{place->disk, *place};
     }
@@ -324,7 +325,7 @@ absl::StatusOr<Bytes> ReadDevice(NodeState& state, const std::string& device, ui
   if (offset % sector != 0 || size % sector != 0) {
     return Failure(operation, win32_error::kInvalidParameter);
   }
-  // Nobody has written down that an offline disk can be read.
+  // No page says that an offline disk can be read.
   if (!opened.disk->online) return Failure(operation, win32_error::kNotReady);
   if (!opened.place.has_value()) return ReadBytes(*opened.disk, offset, size);
   const DiskPartition& partition = *opened.place->partition;

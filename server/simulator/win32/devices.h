@@ -1,5 +1,5 @@
 // The devices and files of the simulated Os: the answers of disks and volumes to control codes, in
-// Windows' layouts, and what is opened by name.
+// Windows' layouts, and the entries that are opened by name.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,22 @@
 
 namespace csi_proxy::machine::simulated {
 
-// As Os::Control(). Disks know the codes of layouts.h that ask a disk, volumes those that ask a
-// volume or the disk below; any other is ERROR_INVALID_FUNCTION. A disk is `\\.\PhysicalDriveN` or
-// DevicePath(N).
+// Implements Os::Control(). Disks accept the codes of layouts.h that ask a disk, volumes those that
+// ask a volume or the disk below; any other fails with ERROR_INVALID_FUNCTION. A disk is
+// `\\.\PhysicalDriveN` or DevicePath(N).
 absl::StatusOr<machine::Bytes> ControlDevice(NodeState& state, const std::string& device,
                                              machine::DeviceAccess access, uint32_t code,
                                              const machine::Bytes& input, size_t max_output);
 
-// As Os::Read(), of a disk or a volume. ERROR_NOT_READY while the disk is offline.
+// Implements Os::Read() of a disk or a volume. Fails with ERROR_NOT_READY while the disk is
+// offline.
 absl::StatusOr<machine::Bytes> ReadDevice(NodeState& state, const std::string& device,
                                           uint64_t offset, size_t size);
 
-// Opens the root directory `C:\` or `\\?\Volume{guid}\`. An open file stays the entry it was opened
-// as. When somebody removes that all the same, who is not bound by OpenEntries (the administrator
-// of the node, a format), each method fails with ERROR_ACCESS_DENIED, as on a deleted file; when
-// its volume goes, with ERROR_NOT_READY.
+// Opens the root directory `C:\` or `\\?\Volume{guid}\`. An open file always stands for the entry
+// that was opened. After an actor whom OpenEntries does not bind (the node's administrator, a
+// format) removes the entry, each method fails with ERROR_ACCESS_DENIED, as on a deleted file;
+// after the volume is gone, with ERROR_NOT_READY.
 absl::StatusOr<std::unique_ptr<machine::File>> OpenRootDirectory(
     const Gate& gate, const std::shared_ptr<OpenEntries>& open, const std::string& root);
 

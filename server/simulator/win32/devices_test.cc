@@ -80,7 +80,7 @@ TEST_F(DevicesTest, TellsScsiAddresses) {
               Yields(Bytes{8, 0, 0, 0, 4, 0, 0, 7}));
 }
 
-// Neither ASCII nor binary, so it is not among the identifiers that callers are shown.
+// The identifier is neither ASCII nor binary, so callers do not see it among the identifiers.
 TEST_F(DevicesTest, AScsiNameStringIsInPage83) {
   const std::string name = "vol0aac41d8e2b7f5c930001Amazon Elastic Block Store              1D0F";
   Change([&](NodeState& state) {
@@ -101,10 +101,10 @@ TEST_F(DevicesTest, ThereIsNoOtherDevice) {
     EXPECT_THAT(Ask(device, control::kGetDeviceNumber), FailsWithWin32(win32_error::kFileNotFound))
         << device;
   }
-  // The root directory of a volume, not its device.
+  // The path names the root directory of a volume, not its device.
   EXPECT_THAT(Ask(kSystemVolume, control::kGetDeviceNumber),
               FailsWithWin32(win32_error::kAccessDenied));
-  // Volumes of a disk that is offline are gone; the disk is not.
+  // A disk that goes offline loses its volumes, but stays.
   const std::string volume = NewVolume(2);
   ASSERT_THAT(host_->disk().SetOnline(context_, 2, false), IsOk());
   EXPECT_THAT(Ask(DeviceOf(volume), control::kGetDeviceNumber),
@@ -149,7 +149,7 @@ TEST_F(DevicesTest, TellsWhetherAVolumeIsDirty) {
   EXPECT_THAT(machine::ParseIsDirty(*ask(DeviceAccess::kRead)), Yields(false));
   Change([](NodeState& state) { state.disks[0].partitions[2].volume->dirty = true; });
   EXPECT_THAT(machine::ParseIsDirty(*ask(DeviceAccess::kRead)), Yields(true));
-  // Without any right the handle is the device's, not the file system's.
+  // A handle without rights reaches the device, not the file system.
   EXPECT_THAT(ask(DeviceAccess::kNone), FailsWithWin32(win32_error::kInvalidParameter));
   const std::string unformatted = NewVolume(2);
   Change([](NodeState& state) { state.disks[2].partitions.back().volume->file_system = ""; });
@@ -256,13 +256,13 @@ TEST_F(DevicesTest, ReadsWhatWasWritten) {
     state.disks[1].foreign = {{1080, "ext4"}, {20 * kMiB, "old"}};
   });
   EXPECT_EQ(text(PhysicalDrive(1), 1024, 56, 4), "ext4");
-  // A partition table takes the place of what was there, at the beginning and at the end.
+  // A partition table overwrites the old bytes at the beginning and at the end.
   const std::string volume = NewVolume(1, false);
   const uint64_t size = node_->Snapshot().disks[1].size_bytes;
   EXPECT_EQ(text(PhysicalDrive(1), 512, 0, 8), "EFI PART");
   EXPECT_EQ(text(PhysicalDrive(1), 1024, 56, 1), std::string(1, '\0'));
   EXPECT_EQ(text(PhysicalDrive(1), size - 512, 0, 8), "EFI PART");
-  // The volume begins at 17 MiB, and shows what was there before until it is formatted.
+  // The volume begins at 17 MiB, and shows the old bytes until it is formatted.
   EXPECT_EQ(text(DeviceOf(volume), 3 * kMiB, 0, 3), "old");
   EXPECT_EQ(*os_->Read(DeviceOf(volume), 0, 512), Bytes(512));
   EXPECT_THAT(host_->volume().Format(context_, *VolumeId::Parse(volume), {}), IsOk());

@@ -22,14 +22,14 @@ using machine::File;
 using machine::FileAttributes;
 
 constexpr int64_t kMaxNameLength = 255;
-// As many as there is room for in the buffer that the real calls are given, more or less.
+// About as many entries as the buffer of the real calls holds.
 constexpr size_t kListedAtOnce = 400;
 
 bool IsName(absl::string_view name) {
   const int64_t length = Utf16Length(name);
   return length > 0 && length <= kMaxNameLength && name != "." && name != ".." &&
          std::none_of(name.begin(), name.end(), [](char c) {
-           // Only these two come after the digits.
+           // Only these two characters sort behind the digits.
            if (c >= 'A' && c != '\\' && c != '|') return false;
            return (c >= 0 && c < ' ') || absl::StrContains(R"(\/:*?"<>|)", c);
          });
@@ -39,7 +39,7 @@ bool IsReparsePoint(const Tree::Entry& entry) {
   return entry.kind == Tree::Kind::kLink || entry.mounted.has_value();
 }
 
-// A junction and a mounted folder have one tag, and are told apart by where they lead
+// Returns the reparse tag. Junctions and mounted folders share one; their targets distinguish them
 // (learn.microsoft.com/windows/win32/fileio/reparse-point-tags).
 uint32_t TagOf(const Tree::Entry& entry) {
   if (!IsReparsePoint(entry)) return 0;
@@ -47,7 +47,7 @@ uint32_t TagOf(const Tree::Entry& entry) {
   return is_symlink ? machine::kReparseTagSymlink : machine::kReparseTagMountPoint;
 }
 
-// The reparse point that an entry is.
+// Returns the data of an entry's reparse point.
 absl::StatusOr<Bytes> ReparseData(const Tree::Entry& entry, absl::string_view operation) {
   if (entry.mounted.has_value()) return machine::MakeMountPoint(*entry.mounted);
   if (entry.kind != Tree::Kind::kLink) return Failure(operation, win32_error::kNotAReparsePoint);
@@ -59,15 +59,15 @@ absl::StatusOr<Bytes> ReparseData(const Tree::Entry& entry, absl::string_view op
   return entry.junction ? machine::MakeJunction(target) : machine::MakeSymlink(target);
 }
 
-// Returns whether a reparse point is as long as it says.
+// Returns true if a reparse point has the length that its header says.
 bool HasOwnLength(const Bytes& data) {
   constexpr size_t kHeader = 8;
   if (data.size() < kHeader || data.size() > machine::kMaxReparseData) return false;
   return data.size() == kHeader + (size_t{data[4]} | size_t{data[5]} << 8);
 }
 
-// Makes an empty directory the reparse point that is described, so far as a tree has such: a
-// symbolic link with a whole path, a junction, or the mount point of a volume
+// Makes an empty directory the reparse point that `data` describes, as far as a tree supports it: a
+// symbolic link with an absolute path, a junction, or the mount point of a volume
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/4aeefef8-92c3-4abc-af7a-a610caf8a165).
 absl::Status SetReparseData(Tree& tree, Tree::Id id, const Bytes& data,
                             absl::string_view operation) {
@@ -97,7 +97,7 @@ absl::Status SetReparseData(Tree& tree, Tree::Id id, const Bytes& data,
 
 class FileDouble final : public File {
  public:
-  // `key` has been added to `open`, for `access`.
+  // REQUIRES: `key` has been added to `open`, for `access`.
   FileDouble(const Gate& gate, std::shared_ptr<OpenEntries> open, OpenEntries::Key key,
              Access access, std::string path)
       : gate_(gate),
@@ -160,7 +160,7 @@ class FileDouble final : public File {
         });
   }
 
-  // In the order of their names, from where the last call ended, whatever came and went since.
+  // Lists entries by name behind the last one listed, even if entries were added or removed since.
   absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
     using Result = absl::StatusOr<std::vector<machine::DirectoryEntry>>;
     return OnEntry<Result>(
@@ -219,8 +219,8 @@ class FileDouble final : public File {
         });
   }
 
-  // Deletes the reparse point of a mounted folder alone: a tree does not turn its links into
-  // anything else.
+  // Deletes only the reparse point of a mounted folder: a tree does not turn its links into other
+  // entries.
   absl::Status DeleteReparsePoint(uint32_t tag) override {
     return OnEntry<absl::Status>(
         "win32.DeleteReparsePoint", path_,
@@ -248,8 +248,8 @@ class FileDouble final : public File {
     return absl::StrCat(path_, absl::EndsWith(path_, "\\") ? "" : "\\", name);
   }
 
-  // Calls `action(state, PathEnd, operation)` with this entry; `operation()` tells what is done,
-  // for errors.
+  // Calls `action(state, PathEnd, operation)` with this entry; `operation()` names the call in
+  // errors.
   template <typename Result, typename Operation, typename Action>
   Result OnEntry(absl::string_view method, absl::string_view resource, const Operation& operation,
                  Action action) {
@@ -304,12 +304,12 @@ class FileDouble final : public File {
                                     absl::FunctionRef<std::string()> operation) {
     if (!IsName(name)) return Failure(operation(), win32_error::kInvalidName);
     if (end.at().kind == Tree::Kind::kFile) return Failure(operation(), win32_error::kPathNotFound);
-    // Nothing can be made in a reparse point.
+    // No entry can be made in a reparse point.
     if (IsReparsePoint(end.at())) return Failure(operation(), win32_error::kBadPathName);
     if (open_->IsDeleted(key_)) return OpenEntries::DeletePending(state, operation());
     if (const auto there = end.tree().Find(end.entry, name); there.has_value()) {
       const absl::Status free = open_->Check(state, {end.place, *there}, {}, operation);
-      // It may just have gone.
+      // The entry may just have been removed.
       if (free.ok()) return Failure(operation(), win32_error::kAlreadyExists);
       if (!IsNotThere(free)) return free;
     }
@@ -319,7 +319,7 @@ class FileDouble final : public File {
     return made;
   }
 
-  // The file of an entry that was opened under `path`.
+  // Returns the file of an entry that was opened under `path`.
   absl::StatusOr<std::unique_ptr<File>> Opened(std::string path, Access access,
                                                const absl::StatusOr<Tree::Id>& id) {
     if (!id.ok()) return id.status();
@@ -332,9 +332,9 @@ class FileDouble final : public File {
   const OpenEntries::Key key_;
   const Access access_;
   bool deleted_it_ = false;
-  // The last name that ListNext() gave, by FoldName().
+  // The last name that ListNext() returned, by FoldName().
   std::string listed_;
-  // The path by which the file was opened; it names the file as long as the file is open.
+  // The path by which the file was opened; names the file as long as it is open.
   const std::string path_;
 };
 

@@ -15,7 +15,7 @@ constexpr char kC[] = "C:\\";
 
 class FileDoubleTest : public Win32Test {
  protected:
-  // `C:\t`, for what a test makes.
+  // Returns `C:\t`, for the entries that a test makes.
   std::unique_ptr<File> TestDirectory() {
     OpenedFile root = os_->OpenRoot(kC);
     EXPECT_THAT(root, IsOk());
@@ -118,8 +118,8 @@ TEST_F(FileDoubleTest, TellsWhatEntriesAre) {
               UnorderedElementsAre("directory", "mount", "file", "link"));
 }
 
-// A listing gives some entries at a time, with their kinds; entries that come and go meanwhile
-// neither hide nor repeat others.
+// A listing returns a few entries at a time, with their kinds; entries that come and go between the
+// calls neither hide nor repeat others.
 TEST_F(FileDoubleTest, ListsSomeAtATime) {
   ASSERT_THAT(node_->WriteFile("C:\\t\\a", 1, false), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\t\\b", "C:\\k"), IsOk());
@@ -151,7 +151,7 @@ TEST_F(FileDoubleTest, ListsSomeAtATime) {
               FailsWithWin32(win32_error::kInvalidParameter));
 }
 
-// A reparse point is opened as itself: nothing of what it leads to is in it.
+// A reparse point is opened as itself: it contains no entry of its target.
 TEST_F(FileDoubleTest, LeadsNowhereByItself) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\mount"), IsOk());
@@ -202,7 +202,7 @@ TEST_F(FileDoubleTest, NobodyDeletesWhatIsOpen) {
       }
     }
   }
-  // Closed again, all of them.
+  // All of them are closed again.
   EXPECT_THAT(directory->Open("a", Access::kDelete), IsOk());
   EXPECT_THAT(Open(kSystemVolume, {"t"}, Access::kDelete),
               FailsWithWin32(win32_error::kSharingViolation));
@@ -288,12 +288,12 @@ TEST_F(FileDoubleTest, WritesReparsePoints) {
   for (const auto& [name, data] : points) {
     OpenedFile made = directory->CreateDirectory(name);
     EXPECT_THAT((*made)->WriteReparsePoint(data), IsOk()) << name;
-    // While it is open, and for those who come after.
+    // The data is visible while the link is open, and to later opens.
     EXPECT_THAT((*made)->ReadReparsePoint(), Yields(data)) << name;
     made->reset();
     EXPECT_THAT((*directory->Open(name, Access::kRead))->ReadReparsePoint(), Yields(data)) << name;
   }
-  // Another target of the same kind may take its place, another kind may not.
+  // A target of the same kind may replace this one, another kind may not.
   OpenedFile link = directory->Open("drive", Access::kWriteAttributes);
   EXPECT_THAT((*link)->WriteReparsePoint(to_share), IsOk());
   EXPECT_THAT((*link)->ReadReparsePoint(), Yields(to_share));
@@ -330,7 +330,7 @@ TEST_F(FileDoubleTest, RefusesReparsePoints) {
   }
   Bytes other_tag = data;
   other_tag[0] = 0x13;
-  // The volume's name without the backslash makes no mount point.
+  // A volume's name without the backslash makes no mount point.
   Bytes junction = machine::MakeMountPoint(*VolumeId::Parse(kSystemVolume));
   junction[16 + junction[10] - 2] = 'x';
   Bytes relative = data;
@@ -342,7 +342,7 @@ TEST_F(FileDoubleTest, RefusesReparsePoints) {
   EXPECT_FALSE((*Open(kC, {"t", "empty"}))->GetAttributes()->is_reparse_point);
 }
 
-// A file whose entry goes in spite of OpenEntries never leads to another entry.
+// A file whose entry is removed in spite of OpenEntries must never show another entry.
 TEST_F(FileDoubleTest, AFileIsNeverAnotherEntry) {
   const std::string volume = NewVolume(1);
   { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("a"); }

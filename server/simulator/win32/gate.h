@@ -1,5 +1,5 @@
-// The way of every call of the simulated Win32: past the core's fault table, and back with errors
-// as Windows gives them.
+// Wraps every call of the simulated Win32: applies the core's fault table first, and returns errors
+// as Windows does.
 #pragma once
 
 #include <utility>
@@ -14,10 +14,10 @@
 
 namespace csi_proxy::machine::simulated {
 
-// The error as Win32Status() has it, whatever status code the simulation gave it.
+// Converts an error to a Win32Status(), regardless of the simulation's status code.
 inline absl::Status AsWin32(const absl::Status& status) {
   if (status.ok()) return status;
-  // A fault may be told by its status code alone; Windows has a word for that, too.
+  // A fault may have a status code alone, for which Windows has a general error.
   return Win32Status(Win32CodeOf(status).value_or(win32_error::kGeneralFailure), status.message());
 }
 template <typename T>
@@ -26,19 +26,19 @@ absl::StatusOr<T> AsWin32(absl::StatusOr<T> result) {
   return result;
 }
 
-// Thread-safe. The core is not owned.
+// Thread-safe. REQUIRES: the core outlives the gate.
 class Gate {
  public:
   explicit Gate(Core* core) : core_(core) {}
 
-  // The call `operation`, such as `win32.Open`, on `resource`, as Core::Run().
+  // Runs the call `operation`, such as `win32.Open`, on `resource` by Core::Run().
   template <typename Action>
   auto Run(absl::string_view operation, absl::string_view resource, Action action) const
       -> decltype(action(std::declval<NodeState&>())) {
     return AsWin32(core_->Run(CallContext(), operation, resource, std::move(action)));
   }
 
-  // Runs an action that nothing can stop, such as closing.
+  // Runs an action that no fault may stop, such as closing.
   template <typename Action>
   void Finish(Action action) const {
     core_->Change(std::move(action));

@@ -11,10 +11,10 @@ namespace {
 
 constexpr uint32_t kReads = right::kReadData | right::kExecute;
 constexpr uint32_t kWrites = right::kWriteData | right::kAppendData;
-// Opens without any of these, which look at attributes alone, are in nobody's way.
+// The rights that conflict. Opens without any of them only look at attributes, and block no other.
 constexpr uint32_t kCounts = kReads | kWrites | right::kDelete;
 
-// Returns whether an open that shares only this forbids this access.
+// Returns true if an open that shares only `share` forbids this access.
 bool Forbids(uint32_t share, uint32_t access) {
   return ((access & kReads) != 0 && (share & share::kRead) == 0) ||
          ((access & kWrites) != 0 && (share & share::kWrite) == 0) ||

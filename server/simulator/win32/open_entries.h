@@ -1,11 +1,10 @@
-// Knows which entries of a node's trees are open, by whom and how, and what that keeps others from.
+// Keeps the open entries of a node's trees, with the access and sharing of each open.
 //
-// Every open is checked both ways against every other: its access against what they share, and
-// their access against what it shares
-// (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819).
-// A deleted entry cannot be opened any more. Its name goes when the handle closes that deleted it
-// (FILE_DISPOSITION_POSIX_SEMANTICS) or, on file systems that do not know that, when the last one
-// closes
+// Every open is checked both ways against every other: its access against the others' sharing, and
+// their access against its sharing
+// (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819). A
+// deleted entry cannot be opened any more. Its name goes when the handle that deleted it closes
+// (FILE_DISPOSITION_POSIX_SEMANTICS) or, on file systems without that, when the last one closes
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 #pragma once
 
@@ -26,34 +25,34 @@
 
 namespace csi_proxy::machine::simulated {
 
-// The access that an open asks for, and the access that it shares.
+// The access that an open asks for, and the access that it shares with others.
 struct OpenMode {
   uint32_t access = 0;
   uint32_t share = 0;
 };
 
-// As the rules open entries.
+// Returns the mode in which the product opens entries for `access`.
 inline OpenMode ModeOf(Access access) { return {AccessMask(access), ShareOf(access)}; }
 
-// ERROR_SHARING_VIOLATION of two opens of one entry.
+// Returns true if two opens of one entry must fail with ERROR_SHARING_VIOLATION.
 bool Conflict(const OpenMode& one, const OpenMode& other);
 
-// Not thread-safe: to be used within the calls of a core.
+// Not thread-safe. REQUIRES: used only within the calls of a core.
 class OpenEntries {
  public:
   using Key = std::pair<VolumeId, Tree::Id>;
 
   static Key KeyOf(const PathEnd& end) { return {end.place.volume->id, end.entry}; }
 
-  // OK when an entry can be opened beside those who have it open; else why not. Those are the
-  // node's other processes, too. `operation()` is what failed.
+  // Returns OK if an entry can be opened beside its other opens, those of the node's other
+  // processes included; else the error, which names `operation()`.
   absl::Status Check(NodeState& state, const PathEnd& end, const OpenMode& mode,
                      absl::FunctionRef<std::string()> operation);
   void Add(const Key& key, const OpenMode& mode);
-  // Closes an open, which may be the one that deleted the entry.
+  // Closes an open. `deleted_it` says whether that open deleted the entry.
   void Remove(NodeState& state, const Key& key, const OpenMode& mode, bool deleted_it);
 
-  // An open has deleted the entry, which stays until Remove().
+  // Marks an entry as deleted by an open; the entry stays until Remove().
   void SetDeleted(const Key& key);
   bool IsDeleted(const Key& key) const;
   // Returns the error of opening a deleted entry, or of making another in its place.
@@ -63,13 +62,13 @@ class OpenEntries {
   struct Entry {
     absl::InlinedVector<OpenMode, 2> opens;
     bool deleted = false;
-    // True if the handle that deleted it is closed.
+    // True if the handle that deleted the entry is closed.
     bool closed = false;
   };
 
   using Entries = absl::flat_hash_map<Key, Entry>;
 
-  // Lets the name of a deleted entry go, if it is time. Returns its place if it stays.
+  // Removes a deleted entry's name if it is due. Returns the iterator of an entry that stays.
   Entries::iterator Settle(NodeState& state, Entries::iterator it);
 
   Entries entries_;

@@ -27,7 +27,7 @@ using machine::Bytes;
 using machine::DeviceAccess;
 using machine::VolumeSpace;
 
-// Returns what GetFileAttributesW says of a path on a server.
+// Returns the result of GetFileAttributesW for a path on a server.
 absl::Status ReachServer(NodeState& state, const UncPath& path, absl::string_view operation) {
   const SmbServer* server = FindServer(state, path.host());
   if (server == nullptr || !server->reachable) return Failure(operation, win32_error::kBadNetPath);
@@ -51,8 +51,8 @@ bool IsUnc(absl::string_view path) {
   return absl::StartsWith(path, R"(\\)") && !absl::StartsWith(path, R"(\\?\)");
 }
 
-// Returns what GetDiskFreeSpaceExW says of a directory on a server, which must end in a backslash
-// (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getdiskfreespaceexw).
+// Returns the result of GetDiskFreeSpaceExW for a directory on a server, which must end in a
+// backslash (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getdiskfreespaceexw).
 absl::StatusOr<VolumeSpace> GetServerSpace(NodeState& state, const std::string& directory,
                                            absl::string_view operation) {
   const absl::StatusOr<UncPath> path = UncPath::Parse("path", directory);
@@ -66,23 +66,23 @@ absl::StatusOr<VolumeSpace> GetServerSpace(NodeState& state, const std::string& 
 }
 
 // Returns the mode in which SetVolumeMountPointW and DeleteVolumeMountPointW open the directory
-// they change. They write its reparse data, so they open it for writing, and as itself; nobody says
-// what they share (their pages,
-// learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw and
-// .../fileapi/nf-fileapi-deletevolumemountpointw, do not, and ReactOS has neither). To share
-// deletion would let the directory go from under them; so at best reading and writing, as ReactOS's
-// GetVolumeNameForVolumeMountPointW does (dll/win32/kernel32/client/file/mntpoint.c).
+// they change. They write its reparse data, so they open it for writing, and as itself. No source
+// says what they share: their pages
+// (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw and
+// .../fileapi/nf-fileapi-deletevolumemountpointw) do not, and ReactOS has neither. Sharing deletion
+// would let another process delete the directory during the call; so at best they share reading and
+// writing, as ReactOS's GetVolumeNameForVolumeMountPointW does
+// (dll/win32/kernel32/client/file/mntpoint.c).
 OpenMode MountCallMode(const Behaviour& behaviour) {
   return {
       right::kSynchronize | right::kReadAttributes | right::kWriteData | right::kWriteAttributes,
       behaviour.mount_calls_share ? share::kRead | share::kWrite : 0};
 }
 
-// The directory that a mount-point call is given, without the backslash it must end with
-// (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw). Nobody has
-// written down that these calls take `\\?\C:\a\`, so it is refused wherever the plain form would
-// do, which ends at 260 characters with the NUL
-// (learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation).
+// Returns the directory of a mount-point call, without the backslash that it must end with
+// (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw). No page says
+// that these calls accept `\\?\C:\a\`, so that form is refused wherever the plain one fits into 260
+// characters with the NUL (learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation).
 absl::StatusOr<std::string> MountDirectory(absl::string_view text, absl::string_view operation) {
   constexpr int64_t kMaxPath = 260;
   const absl::string_view given = text;
@@ -118,9 +118,9 @@ absl::Status Mount(NodeState& state, OpenEntries& open, const std::string& direc
   ABSL_ASSIGN_OR_RETURN(const PathEnd end, FindPath(state, path, operation));
   ABSL_RETURN_IF_ERROR(CheckFree(state, open, end, operation));
   if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
-  // So it is for a mounted folder even when it is empty
-  // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw), and for the
-  // root of a drive, whose letter is taken, and a junction.
+  // This error also applies to a mounted folder, even an empty one
+  // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw), to the root of
+  // a drive, whose letter is taken, and to a junction.
   if (end.at().mounted.has_value() || end.at().junction || !end.at().children.empty() ||
       end.entry == Tree::kRoot) {
     return Failure(operation, win32_error::kDirNotEmpty);
@@ -174,7 +174,8 @@ class OsDouble final : public machine::Os {
       for (const Disk* disk : VisibleDisks(state)) {
         for (const DiskPartition& partition : disk->partitions) {
           if (!partition.volume.has_value()) continue;
-          // Not before it has arrived, and not while the disk is offline: a copy of another.
+          // Lists volumes that have arrived, except those of offline disks, such as a copy of
+          // another disk.
           const VolumeId& id = partition.volume->id;
           const absl::StatusOr<VolumePlace> place = FindVolume(state, id);
           if (place.ok() && place->partition == &partition) names.push_back(id.ToString());
@@ -231,7 +232,7 @@ class OsDouble final : public machine::Os {
     return gate_.Run("win32.Flush", volume, [&](NodeState& state) {
       const std::string operation = absl::StrCat("flushing ", volume);
       ABSL_ASSIGN_OR_RETURN(const VolumePlace place, FindVolumeByName(state, volume, operation));
-      // Nothing can be written
+      // Fails if nothing can be written to the disk
       // (learn.microsoft.com/windows/win32/debug/system-error-codes--0-499-).
       return IsWriteProtected(place) ? Failure(operation, win32_error::kWriteProtect)
                                      : absl::OkStatus();
@@ -321,7 +322,7 @@ class OsDouble final : public machine::Os {
   }
 
  private:
-  // Returns the fault table's name of a directory: `C:\a`, however it was given.
+  // Returns the fault table's name of a directory, `C:\a`, for any spelling.
   static absl::string_view ResourceOf(absl::string_view directory) {
     if (!absl::StartsWithIgnoreCase(directory, R"(\\?\Volume{)")) {
       absl::ConsumePrefix(&directory, R"(\\?\)");
@@ -329,7 +330,7 @@ class OsDouble final : public machine::Os {
     return absl::StripSuffix(directory, "\\");
   }
 
-  // Calls `action(state, service, operation)`.
+  // Calls `action(state, service, operation)` with the service of that name.
   template <typename Result, typename Action>
   Result OnService(absl::string_view method, const std::string& name, absl::string_view what,
                    Action action) {

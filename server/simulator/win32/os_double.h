@@ -1,5 +1,5 @@
-// The Win32 calls of server/machine/os.h on a simulated node, as strict as Windows is: its
-// error codes, its byte layouts, its rules for opens.
+// The Win32 calls of server/machine/os.h on a simulated node, as strict as Windows: its error
+// codes, its byte layouts, its rules for opens.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace csi_proxy::machine::simulated {
 
-// `core` is not owned and must outlive what is returned, and the files it opens. Every call passes
-// the core's faults first, as `win32.<Method>` on its volume, device, path or service.
+// Makes the Os. Every call passes the core's faults first, as `win32.<Method>` on its volume,
+// device, path or service. REQUIRES: `core` outlives the Os and the files that it opens.
 std::unique_ptr<machine::Os> NewSimulatedOs(Core* core);
 
 }  // namespace csi_proxy::machine::simulated

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 
 class OsDoubleTest : public Win32Test {
  protected:
-  // Returns the volume that is mounted at a directory; nothing when none is.
+  // Returns the volume that is mounted at a directory; nullopt if none is.
   std::optional<VolumeId> MountedAt(const std::string& path) {
     const auto link = host_->filesystem().ReadLink(context_, Anywhere(path));
     EXPECT_THAT(link, IsOk());
@@ -72,7 +72,7 @@ TEST_F(OsDoubleTest, MeasuresSpace) {
   EXPECT_LT(before->free_bytes, before->total_bytes);
   ASSERT_THAT(node_->WriteFile("C:\\k\\large", kGiB, false), IsOk());
   EXPECT_EQ(os_->GetSpace(kSystemVolume)->free_bytes, before->free_bytes - kGiB - kKiB);
-  // Free space does not fall below 0.
+  // Free space must not fall below 0.
   Change([](NodeState& state) { state.disks[0].partitions[2].size_bytes = kMiB; });
   EXPECT_EQ(os_->GetSpace(kSystemVolume)->free_bytes, 0u);
 }
@@ -101,7 +101,7 @@ TEST_F(OsDoubleTest, MountsAtEmptyDirectories) {
   EXPECT_THAT(os_->SetMountPoint("C:\\", first), FailsWithWin32(win32_error::kDirNotEmpty));
   ASSERT_THAT(os_->SetMountPoint("C:\\t\\a\\", first), IsOk());
   EXPECT_EQ(MountedAt("C:\\t\\a"), *VolumeId::Parse(first));
-  // So it is for a mount point, though there is nothing in it.
+  // A mount point fails with the same error, although it is empty.
   EXPECT_THAT(os_->SetMountPoint("C:\\t\\a\\", first), FailsWithWin32(win32_error::kDirNotEmpty));
 
   ASSERT_THAT(node_->MakeLink("C:\\link", "C:\\t"), IsOk());
@@ -123,7 +123,7 @@ TEST_F(OsDoubleTest, MountsAtEmptyDirectories) {
                 FailsWithWin32(win32_error::kInvalidParameter));
   }
   EXPECT_EQ(MountedAt("C:\\t\\b"), std::nullopt);
-  // Windows does not ask for a file system.
+  // Windows mounts a volume even without a file system.
   EXPECT_THAT(os_->SetMountPoint("C:\\t\\b\\", second), IsOk());
 }
 
@@ -150,7 +150,7 @@ TEST_F(OsDoubleTest, MountsOnVolumesByAnyWay) {
               FailsWithWin32(win32_error::kPathNotFound));
   EXPECT_THAT(os_->SetMountPoint(std::string(kNoVolume) + "a\\", inner),
               FailsWithWin32(win32_error::kFileNotFound));
-  // Two directories lead to each other.
+  // The targets of two links are each other.
   ASSERT_THAT(node_->MakeLink("C:\\x", "C:\\y"), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\y", "C:\\x"), IsOk());
   EXPECT_THAT(os_->SetMountPoint("C:\\x\\a\\", inner),
@@ -264,7 +264,7 @@ TEST_F(OsDoubleTest, HasTheMachinesSerialNumber) {
               Yields("VMware-42 1a 7c 2e 90 4d 11 5f-b3 8e 6a 00 27 9c d4 51"));
 }
 
-// Every call begins with the fault table, under the name the table knows it by.
+// Every call must begin with the fault table, under the call's name there.
 TEST_F(OsDoubleTest, EveryCallCanFail) {
   OpenedFile root = os_->OpenRoot("C:\\");
   OpenedFile file = (*root)->Open("k", Access::kRead);

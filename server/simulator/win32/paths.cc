@@ -19,7 +19,7 @@ bool IsDriveRoot(absl::string_view root) {
   return root.size() == 3 && absl::ascii_isalpha(root[0]) && absl::EndsWith(root, ":\\");
 }
 
-// Returns the length of a path's root, with the backslash behind it.
+// Returns the length of a path's root, including the backslash.
 size_t RootLength(absl::string_view path) {
   if (!absl::StartsWithIgnoreCase(path, kVolumePrefix)) return 3;
   const size_t end = path.find('\\', kVolumePrefix.size());
@@ -29,7 +29,7 @@ size_t RootLength(absl::string_view path) {
 absl::StatusOr<VolumePlace> FindDriveByRoot(NodeState& state, absl::string_view root,
                                             absl::string_view operation) {
   const absl::StatusOr<VolumePlace> place = FindDrive(state, absl::ascii_toupper(root[0]));
-  // To Windows the drive is a part of the path.
+  // Windows treats the drive as a part of the path.
   if (!place.ok()) return Failure(operation, win32_error::kPathNotFound);
   return place;
 }
@@ -66,12 +66,12 @@ absl::StatusOr<PathEnd> FindPath(NodeState& state, absl::string_view path,
   std::vector<std::string> names;
   if (path.size() > length) names = absl::StrSplit(path.substr(length), '\\');
   ABSL_ASSIGN_OR_RETURN(const Resolved at, ResolveBelow(state, root, names, path));
-  // A volume mounted on the way is not there, or has no file system.
+  // A volume that is mounted on the way is not there, or has no file system.
   if (at.tree == nullptr && !at.dangling) {
     return Failure(operation, at.place.has_value() ? win32_error::kUnrecognizedVolume
                                                    : win32_error::kFileNotFound);
   }
-  // No volume is on a server.
+  // A server's path has no volume.
   if (!at.place.has_value() || at.dangling) return Failure(operation, win32_error::kPathNotFound);
   if (at.found()) return PathEnd{*at.place, at.entry};
   const bool is_last = at.missing.size() == 1 && at.at().kind == Tree::Kind::kDirectory;

@@ -1,4 +1,4 @@
-// Finds where the paths lead that Win32 takes: of a drive, `C:\a\b`, or of a volume,
+// Resolves the paths that Win32 takes: of a drive, `C:\a\b`, or of a volume,
 // `\\?\Volume{guid}\a\b`. Errors are Failure()s of `operation`.
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace csi_proxy::machine::simulated {
 
-// The volume of this name, `\\?\Volume{guid}\`. ERROR_FILE_NOT_FOUND when there is none.
+// Returns the volume of this name, `\\?\Volume{guid}\`, or ERROR_FILE_NOT_FOUND.
 absl::StatusOr<VolumePlace> FindVolumeByName(NodeState& state, absl::string_view volume,
                                              absl::string_view operation);
 
-// The volume with this root directory, `C:\` or `\\?\Volume{guid}\`. ERROR_UNRECOGNIZED_VOLUME when
-// it has no file system.
+// Returns the volume with this root directory, `C:\` or `\\?\Volume{guid}\`, or
+// ERROR_UNRECOGNIZED_VOLUME if it has no file system.
 absl::StatusOr<VolumePlace> FindRoot(NodeState& state, absl::string_view root,
                                      absl::string_view operation);
 
@@ -27,7 +27,8 @@ struct PathEnd {
   const Tree::Entry& at() const { return tree().at(entry); }
 };
 
-// Follows a path through the links and mount points on the way; what is at the end is not followed.
+// Resolves a path through the links and mount points on the way; does not follow the last
+// component.
 absl::StatusOr<PathEnd> FindPath(NodeState& state, absl::string_view path,
                                  absl::string_view operation);
 

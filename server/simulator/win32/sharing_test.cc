@@ -1,4 +1,4 @@
-// Tests who may have an entry open beside whom, and when a deleted one goes.
+// Tests which opens of an entry may coexist, and when a deleted entry goes.
 #include "server/machine/access.h"
 #include "server/simulator/win32/open_entries.h"
 #include "server/simulator/win32/testing.h"
@@ -18,16 +18,16 @@ class SharingTest : public Win32Test {
     ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
   }
   OpenedFile OpenA(Access access = Access::kRead) { return Open("C:\\", {"t", "a"}, access); }
-  // Lets another process open C:\t\a.
+  // Makes another process open C:\t\a.
   void Other(uint32_t access, uint32_t share) {
     ASSERT_THAT(node_->SetOtherOpens({{"C:\\t\\a", access, share}}), IsOk());
   }
   void NoOther() { ASSERT_THAT(node_->SetOtherOpens({}), IsOk()); }
 };
 
-// The table of
-// learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819, row
-// by row, both ways.
+// Tests each row of the table of
+// learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819, both
+// ways.
 TEST(ConflictTest, EachSideMustShareWhatTheOtherAsksFor) {
   const struct {
     uint32_t access;
@@ -44,7 +44,7 @@ TEST(ConflictTest, EachSideMustShareWhatTheOtherAsksFor) {
       EXPECT_TRUE(Conflict(asking, {other.access, kAll & ~one.share}));
       EXPECT_TRUE(Conflict({other.access, kAll & ~one.share}, asking));
     }
-    // To look at attributes disturbs nobody, whatever is shared.
+    // An open for attributes alone conflicts with no other, even if the other shares nothing.
     EXPECT_FALSE(Conflict(asking, {right::kReadAttributes | right::kWriteAttributes, 0}));
     EXPECT_FALSE(Conflict({right::kSynchronize | right::kReadAttributes, 0}, asking));
   }
@@ -76,7 +76,7 @@ TEST_F(SharingTest, MountCallsWantTheDirectoryForThemselves) {
     EXPECT_THAT(os_->SetMountPoint(path, volume), FailsWithWin32(win32_error::kSharingViolation));
     EXPECT_THAT(os_->DeleteMountPoint(path), FailsWithWin32(win32_error::kSharingViolation));
   }
-  // Directories above it may be held.
+  // Directories above the entry may be held open.
   OpenedFile parent = Open("C:\\", {"t"});
   EXPECT_THAT(os_->SetMountPoint(path, volume), IsOk());
   EXPECT_THAT(os_->DeleteMountPoint(path), IsOk());

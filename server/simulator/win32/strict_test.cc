@@ -141,7 +141,7 @@ TEST_F(StrictWin32Test, VolumesOfAnOfflineDiskAreGone) {
   EXPECT_THAT(os_->GetSpace(volume), FailsWithWin32(win32_error::kFileNotFound));
   EXPECT_THAT(os_->Flush(volume), FailsWithWin32(win32_error::kFileNotFound));
   EXPECT_THAT(os_->OpenRoot(volume), FailsWithWin32(win32_error::kFileNotFound));
-  // The mounted folder stays and leads nowhere; the disk itself still answers.
+  // The mounted folder stays without a target; the disk itself still answers.
   EXPECT_TRUE((*Open("C:\\", {"t", "m"}))->GetAttributes()->is_reparse_point);
   EXPECT_THAT(os_->SetMountPoint("C:\\t\\m\\a\\", kSystemVolume),
               FailsWithWin32(win32_error::kFileNotFound));
@@ -158,7 +158,7 @@ TEST_F(StrictWin32Test, ADiskWithoutANumberHasNoDevice) {
 }
 
 // learn.microsoft.com/windows/win32/fileio/determining-whether-a-directory-is-a-volume-mount-point:
-// the tag alone does not tell.
+// the tag alone does not distinguish them.
 TEST_F(StrictWin32Test, AJunctionIsToldFromAMountedFolderByWhereItLeads) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeLink("C:\\t\\j", "C:\\k", true), IsOk());
@@ -211,7 +211,7 @@ TEST_F(StrictWin32Test, AStaleEntryOutlivesItsReparsePoint) {
   Change([](NodeState& state) { ASSERT_THAT(TakeOnline(state, state.disks[1]), IsOk()); });
   EXPECT_THAT(os_->ListMountPoints(volume), Yields(std::vector<std::string>{"C:\\k\\m\\"}));
   EXPECT_FALSE((*Open("C:\\", {"k", "m"}))->GetAttributes()->is_reparse_point);
-  // The mount manager forgets it when it ends a mount there.
+  // The mount manager forgets the folder when it ends a mount there.
   ASSERT_THAT(os_->SetMountPoint("C:\\k\\m\\", volume), IsOk());
   ASSERT_THAT(os_->DeleteMountPoint("C:\\k\\m\\"), IsOk());
   EXPECT_THAT(os_->ListMountPoints(volume), Yields(std::vector<std::string>{}));
@@ -234,7 +234,7 @@ TEST_F(StrictWin32Test, ClearingTheReadOnlyFlagMayRemount) {
   EXPECT_THAT(os_->Flush(volume), FailsWithWin32(win32_error::kFileNotFound));
 }
 
-// As bindflt may, at random: github.com/microsoft/Windows-Containers/issues/635.
+// bindflt may fail like this, at random: github.com/microsoft/Windows-Containers/issues/635.
 TEST_F(StrictWin32Test, ARelativeOpenMayFailOnce) {
   FaultRule rule;
   rule.operation = "win32.Open";

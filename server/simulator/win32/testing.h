@@ -14,7 +14,7 @@
 
 namespace csi_proxy::machine::simulated {
 
-// Matches this error of Win32, and the status code that goes with it.
+// Matches this error of Win32, with its status code.
 MATCHER_P(FailsWithWin32, code, "") {
   const absl::Status& status = StatusOf(arg);
   *result_listener << status;
@@ -42,7 +42,7 @@ class Win32Test : public testing::Test {
 
   void Change(const std::function<void(NodeState&)>& change) { node_->core()->Change(change); }
 
-  // A volume on the data disk, formatted if so wished.
+  // Makes a volume on the data disk, formatted if requested.
   std::string NewVolume(uint32_t disk_number, bool formatted = true) {
     EXPECT_THAT(host_->disk().SetOnline(context_, disk_number, true), IsOk());
     EXPECT_THAT(host_->disk().InitializeGpt(context_, disk_number), IsOk());
@@ -55,7 +55,7 @@ class Win32Test : public testing::Test {
     return volumes->front().ToString();
   }
 
-  // Opens each name in the one before, beginning at a root; only the last is held open.
+  // Opens each name in the directory before, beginning at a root; only the last stays open.
   OpenedFile Open(const std::string& root, const std::vector<std::string>& names,
                   Access access = Access::kRead) {
     OpenedFile file = os_->OpenRoot(root);

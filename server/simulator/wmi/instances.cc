@@ -18,11 +18,11 @@ using cim::Value;
 struct Source {
   const char* class_name;
   Objects (*list)(NodeState& state);
-  // Lists only the wanted instances of a class of which a node may have many.
+  // Lists only the wanted instances of a class that may have many.
   Objects (*list_wanted)(NodeState& state, const Wanted& wanted) = nullptr;
 };
 
-// Classes that are not here have no instances.
+// The sources of instances. Classes without an entry have no instances.
 constexpr Source kSources[] = {
     {"MSFT_Disk", nullptr, Disks},
     {"MSFT_Partition", nullptr, Partitions},
@@ -45,7 +45,7 @@ constexpr Source kSources[] = {
     {"Win32_DependentService", DependentServices},
 };
 
-// Status of a mapping.
+// The Status of a healthy mapping.
 constexpr uint32_t kMappingOk = 0;
 constexpr uint32_t kMappingDisconnected = 2;
 
@@ -111,7 +111,7 @@ const char* StoppedService(NodeState& state, const Class& of) {
     const Service* const initiator = FindService(state, "MSiSCSI");
     return initiator == nullptr || initiator->state == ServiceState::kRunning ? nullptr : "MSiSCSI";
   }
-  // WMI starts this one when it is asked, unless it may not.
+  // WMI starts the service of these classes on demand, unless it is disabled.
   if (of.space != cim::Namespace::kStorage) return nullptr;
   const Service* const provider = FindService(state, "smphost");
   const bool is_disabled = provider != nullptr && provider->state != ServiceState::kRunning &&

@@ -35,7 +35,7 @@ class InstancesTest : public WmiTest {
   InstancesTest() : WmiTest(kServers) {}
 };
 
-// A list of what is wanted is short, and nothing that is wanted is missing in it.
+// A list of wanted instances must be short and must not lack any of them.
 TEST_F(InstancesTest, AreMadeOnlyOfWhatIsWanted) {
   node_->core()->Change([](NodeState& state) {
     size_t narrowed = 0;
@@ -56,7 +56,7 @@ TEST_F(InstancesTest, AreMadeOnlyOfWhatIsWanted) {
         }
       }
     }
-    // All disks, partitions, volumes and mappings of this node.
+    // The number of all disks, partitions, volumes and mappings of this node.
     EXPECT_EQ(narrowed, 6u + 5u + 3u + 3u);
   });
   const auto count = [&](const char* of, const char* property, const Value& value,
@@ -101,7 +101,7 @@ TEST_F(InstancesTest, EveryObjectHasThePropertiesOfItsClass) {
         EXPECT_EQ(value->is_array(), property.is_array) << of.name << "." << property.name;
         EXPECT_FALSE(property.is_key && value->is_null()) << of.name << "." << property.name;
       }
-      // Its path leads to it, unless several have one path.
+      // The path must find the object, unless several share the path.
       EXPECT_THAT(session_->Get(context_, of.space, object.path()), Yields(object));
     }
   }
@@ -260,7 +260,7 @@ TEST_F(InstancesTest, SmbMappings) {
         .GetUint32("Status");
   };
   EXPECT_THAT(status(R"(\\FILES\Data)"), Yields(0U));
-  // Only using the mapping shows whether the password is right.
+  // Only use of the mapping shows whether the password is right.
   EXPECT_THAT(status(R"(\\files\more)"), Yields(0U));
   EXPECT_THAT(status(R"(\\files\idle)"), Yields(2U));
   ASSERT_THAT(node_->SetServerReachable("files", false), IsOk());

@@ -1,5 +1,5 @@
-// The iSCSI initiator. Failures are WBEM_E_FAILED with an error object that names an HRESULT with
-// the initiator's own number
+// The methods of the iSCSI initiator. Failures are WBEM_E_FAILED with an error object that names an
+// HRESULT with the initiator's own number
 // (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers).
 #include <optional>
 #include <utility>
@@ -35,15 +35,15 @@ absl::Status Fail(const Call& call, uint32_t code) {
                   {{"MessageID", Value::String(absl::StrFormat("HRESULT 0x%08x", code))}}));
 }
 
-// The method's answer for what the node's function says; `otherwise` for a failure without a number
-// of its own.
+// Converts the status of the node's function to the method's answer; `otherwise` is the number for
+// a failure without one.
 Outcome Answer(const Call& call, const absl::Status& status, uint32_t otherwise,
                cim::Properties out = {}) {
   if (status.ok()) return Done(call.method, std::move(out));
   return Fail(call, Win32CodeOf(status).value_or(otherwise));
 }
 
-// The portal that is asked for, or the one that is called.
+// Returns the portal that the arguments name, or the portal that is called.
 IscsiPortal PortalOf(const Call& call) {
   const bool has_self = call.self.Has("TargetPortalAddress");
   IscsiPortal portal;
@@ -55,7 +55,7 @@ IscsiPortal PortalOf(const Call& call) {
   return portal;
 }
 
-// The portal of a target the initiator knows, and the target. The name is compared with its case.
+// A target that the initiator knows, and its portal. Its name must match with case.
 struct KnownTarget {
   IscsiPortalState* portal;
   IscsiTarget* target;
@@ -71,7 +71,7 @@ std::optional<KnownTarget> FindKnownTarget(NodeState& state, const std::string& 
   return std::nullopt;
 }
 
-// Returns the authentication that a call asks for; NONE unless it asks for any.
+// Returns the authentication that a call asks for; NONE if the call does not mention it.
 std::optional<ChapMode> ModeOf(const Call& call) {
   if (!call.Has("AuthenticationType")) return ChapMode::kNone;
   const std::string type = call.Text("AuthenticationType");
@@ -120,7 +120,7 @@ Outcome ConnectTarget(const Call& call) {
               {{"CreatediSCSISession", Value::Embedded(SessionObject(call.state, target))}});
 }
 
-// The way to a target whose session has this identifier; null when none has.
+// Returns the path to a target whose session has this identifier; null if there is none.
 IscsiTarget* FindSession(NodeState& state, const std::string& iqn, const std::string& identifier) {
   for (IscsiTarget* const way : TargetsNamed(state, iqn)) {
     if (!way->connected) continue;
@@ -130,7 +130,7 @@ IscsiTarget* FindSession(NodeState& state, const std::string& iqn, const std::st
   return nullptr;
 }
 
-// Without an identifier, all sessions of the target
+// Disconnects one session or, without an identifier, all sessions of the target
 // (learn.microsoft.com/powershell/module/iscsi/disconnect-iscsitarget).
 Outcome DisconnectTarget(const Call& call) {
   const std::string iqn = *call.self.GetString("NodeAddress");
@@ -147,7 +147,7 @@ Outcome DisconnectTarget(const Call& call) {
   return Done(call.method);
 }
 
-// The targets of a portal are always those it has.
+// Does nothing: the list of a portal's targets is always current.
 Outcome UpdateTarget(const Call& call) { return Done(call.method); }
 
 Outcome SetPersistent(const Call& call, bool persistent) {

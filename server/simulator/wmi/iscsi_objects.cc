@@ -17,8 +17,8 @@ constexpr char kInitiator[] = "iqn.1991-05.com.microsoft:node";
 constexpr char kInitiatorInstance[] = R"(ROOT\ISCSIPRT\0000_0)";
 constexpr char kAnyAddress[] = "0.0.0.0";
 
-// Calls `each(portal, target)` for the targets the initiator knows: of registered portals, and
-// those with a session, which outlives the registration.
+// Calls `each(portal, target)` for the targets that the initiator knows: those of registered
+// portals, and those with a session, which outlives the registration.
 template <typename Action>
 void ForEachTarget(NodeState& state, Action each) {
   for (const IscsiPortalState& portal : state.iscsi_portals) {
@@ -28,7 +28,7 @@ void ForEachTarget(NodeState& state, Action each) {
   }
 }
 
-// The same for those with a session.
+// Calls `each(portal, target)` for the targets with a session.
 template <typename Action>
 void ForEachSession(NodeState& state, Action each) {
   ForEachTarget(state, [&](const IscsiPortalState& portal, const IscsiTarget& target) {
@@ -36,7 +36,7 @@ void ForEachSession(NodeState& state, Action each) {
   });
 }
 
-// The initiator's number of the target and `kind`, as `ffffc00000000010-4000013700000002`.
+// Returns the initiator's number of the target and `kind`: `ffffc00000000010-4000013700000002`.
 std::string Identifier(NodeState& state, const IscsiTarget& target, uint32_t kind) {
   uint32_t number = 1;
   for (const IscsiPortalState& portal : state.iscsi_portals) {
@@ -60,7 +60,7 @@ const char* AuthenticationType(ChapMode mode) {
   return "NONE";
 }
 
-// One object stands for a target, however many portals offer it.
+// Makes the one object of a target, even if several portals offer it.
 cim::Object TargetObject(NodeState& state, const IscsiTarget& target) {
   const std::vector<IscsiTarget*> ways = TargetsNamed(state, target.iqn);
   const bool connected =

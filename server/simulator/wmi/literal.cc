@@ -93,7 +93,7 @@ std::optional<Value> TakeLiteral(absl::string_view* text, cim::Type type) {
     return std::nullopt;
   }
   if (!cim::IsUnsigned(type)) return std::nullopt;
-  // Windows takes a number in quotes too: the Go release asks for `Number = '1'`, and upstream's
+  // Windows also accepts a number in quotes: the Go release asks for `Number = '1'`, and upstream's
   // integration tests pass (pkg/cim/disk.go, QueryDiskByNumber).
   const bool is_quoted = absl::ConsumePrefix(text, "'");
   const std::optional<uint64_t> value = TakeNumber(text);

@@ -1,4 +1,4 @@
-// Values as WMI reads them in queries and object paths.
+// Parses values as WMI reads them in queries and object paths.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,16 @@
 
 namespace csi_proxy::machine::simulated::wmi {
 
-// Takes what a property is compared with from the front of `text`: text in either kind of quotes,
-// in which `\` must stand before a `\` or a quote and before nothing else (quotes that are doubled
-// end the literal: learn.microsoft.com/windows/win32/wmisdk/where-clause), bare decimal digits, or
-// TRUE and FALSE, whichever `type` asks for. Nothing, `text` then being of no more use, when
-// there is no literal of that type.
+// Takes a literal of `type` from the front of `text`: text in either kind of quotes, in which `\`
+// must stand before a `\` or a quote and before nothing else (doubled quotes end the literal:
+// learn.microsoft.com/windows/win32/wmisdk/where-clause), bare decimal digits, or TRUE and FALSE.
+// Returns nullopt if there is none; `text` must not be used then.
 std::optional<cim::Value> TakeLiteral(absl::string_view* text, cim::Type type);
 
-// A name of a class or property, at least one character; nothing when there is none.
+// Takes a class's or property's name, of at least one character; nullopt if there is none.
 std::optional<absl::string_view> TakeName(absl::string_view* text);
 
-// `text` between double quotes, escaped.
+// Returns `text` between double quotes, escaped.
 std::string Quoted(absl::string_view text);
 
 }  // namespace csi_proxy::machine::simulated::wmi

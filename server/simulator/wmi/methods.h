@@ -1,5 +1,5 @@
-// The methods of the simulated classes: arguments checked as WMI checks them, then the node's own
-// functions, and their failures as the numbers that Windows answers with.
+// The methods of the simulated classes: check arguments as WMI does, call the node's own functions,
+// and return their failures as Windows' numbers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace csi_proxy::machine::simulated::wmi {
 
-// A method that is to run: on the instance `self`, or, `self` being empty, on the class.
+// A call of a method: on the instance `self` or, if `self` is empty, on the class.
 struct Call {
   NodeState& state;
   const Class& of;
@@ -23,7 +23,7 @@ struct Call {
   const cim::Object& self;
   const cim::Arguments& in;
 
-  // These read arguments that CheckArguments() has let pass. A null argument was not given.
+  // Read arguments; a null argument counts as not given. REQUIRES: CheckArguments() returned OK.
   bool Has(absl::string_view name) const;
   std::string Text(absl::string_view name) const;
   uint64_t Number(absl::string_view name, uint64_t fallback = 0) const;
@@ -32,22 +32,22 @@ struct Call {
 
 using Outcome = absl::StatusOr<cim::MethodResult>;
 
-// WBEM_E_INVALID_METHOD_PARAMETERS for an argument the method does not take or one it needs and did
-// not get; WBEM_E_TYPE_MISMATCH. No error tells a value.
+// Returns WBEM_E_INVALID_METHOD_PARAMETERS for an unknown argument or a missing required one,
+// WBEM_E_TYPE_MISMATCH for a wrong type. No error contains a value.
 absl::Status CheckArguments(const Method& method, const cim::Arguments& in,
                             absl::string_view operation);
 
-// Runs the method. A feature that Windows has and the simulation has not returns 1, Not Supported.
+// Runs the method. Returns 1, Not Supported, for a feature that the simulation lacks.
 Outcome CallMethod(const Call& call);
 
-// A return value of most methods.
+// The return value of most methods for a feature that is not supported.
 inline constexpr uint32_t kNotSupported = 1;
-// The result of a method that succeeded, with these out parameters; null for the others.
+// Returns the result of a method that succeeded, with these out parameters and null for the others.
 cim::MethodResult Done(const Method& method, cim::Properties out = {});
-// The result of a method that failed and returns `code`, which is not 0; its ExtendedStatus, if the
-// method has one, says `message`.
+// Returns the result of a method that failed with `code`; its ExtendedStatus, if the method has
+// one, contains `message`. REQUIRES: `code` is not 0.
 cim::MethodResult Refused(const Method& method, uint32_t code, absl::string_view message);
-// A Win32 error as an HRESULT.
+// Returns a Win32 error as an HRESULT.
 absl::Status Win32Failure(uint32_t error, absl::string_view what, absl::string_view detail = "");
 
 struct Implementation {

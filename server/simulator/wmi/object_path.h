@@ -1,4 +1,4 @@
-// The place of an object in a namespace: `Class.Key="value"`, as WMI's `__RELPATH` has it.
+// The path of an object in a namespace: `Class.Key="value"`, WMI's `__RELPATH`.
 #pragma once
 
 #include <string>
@@ -10,23 +10,23 @@
 
 namespace csi_proxy::machine::simulated::wmi {
 
-// The path of an instance with these keys, in the order the class has them; empty for a class
-// without keys, whose instances have no path. Keys that are not given are empty text.
+// Returns the path of an instance with these keys, in the order of the class; empty for a class
+// without keys, whose instances have no path. Missing keys are empty text.
 std::string MakePath(const Class& of, const cim::Properties& keys);
 
 struct ObjectPath {
   const Class* of = nullptr;
-  // The path in MakePath()'s spelling; empty when it names the class itself.
+  // The path in MakePath()'s spelling; empty if it names the class itself.
   std::string instance;
-  // By property, as in the path.
+  // The values of the keys, by property.
   cim::Properties keys;
 };
 
-// A relative path, all of it. WBEM_E_INVALID_OBJECT_PATH when it is none, or its keys are not
-// those of the class; WBEM_E_INVALID_CLASS when there is no such class.
+// Parses a whole relative path. Returns WBEM_E_INVALID_OBJECT_PATH if the text is not a path, or
+// its keys are not those of the class; WBEM_E_INVALID_CLASS if there is no such class.
 absl::StatusOr<ObjectPath> ParsePath(cim::Namespace space, absl::string_view text);
 
-// Takes the path from the front of `text` and leaves what is behind it.
+// Takes the path from the front of `text` and leaves the rest.
 absl::StatusOr<ObjectPath> TakePath(cim::Namespace space, absl::string_view* text);
 
 }  // namespace csi_proxy::machine::simulated::wmi

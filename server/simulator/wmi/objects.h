@@ -1,4 +1,4 @@
-// The WMI objects of each part of the simulated node, as instances and as methods show them.
+// Makes the WMI objects of each part of the simulated node, for instances and for methods.
 #pragma once
 
 #include <string>
@@ -13,19 +13,20 @@ namespace csi_proxy::machine::simulated::wmi {
 
 using Objects = std::vector<cim::Object>;
 
-// The values that the wanted instances have, as far as a list of them looks at these.
+// The property values of the wanted instances, by which a list may filter.
 using Wanted = cim::Properties;
-// A text that is wanted of a property; empty when none is.
+// Returns the text that is wanted for a property; empty if none is.
 std::string WantedText(const Wanted& wanted, const char* property);
 
-// An object of a class of the schema: what is given, null for its other properties, and its path.
+// Makes an object of a class of the schema, with its path: the given properties, null for the
+// others.
 cim::Object MakeObject(absl::string_view class_name, cim::Properties given);
 
-// An instance of an association: who plays which role.
+// Makes an instance of an association, with the object in each role.
 cim::Object Link(absl::string_view association, const char* role, const cim::Object& one,
                  const char* other_role, const cim::Object& other);
 
-// Text, or null when it is empty.
+// Returns the text, or null if it is empty.
 cim::Value TextOrNull(const std::string& text);
 
 // The types of a partition for Windows' own file systems, on GPT and on MBR
@@ -43,7 +44,7 @@ Objects DisksToPartitions(NodeState& state);
 Objects PartitionsToVolumes(NodeState& state);
 
 cim::Object PortalObject(const IscsiPortal& portal);
-// Makes the session of a target that is connected.
+// Makes the session object of a target. REQUIRES: the target is connected.
 cim::Object SessionObject(NodeState& state, const IscsiTarget& target);
 Objects Portals(NodeState& state);
 Objects Targets(NodeState& state);

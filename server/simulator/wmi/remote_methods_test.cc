@@ -1,4 +1,4 @@
-// SMB mappings and the iSCSI initiator through WMI.
+// Tests SMB mappings and the iSCSI initiator through WMI.
 #include "server/base/win32_error.h"
 #include "server/simulator/iscsi.h"
 #include "server/simulator/wmi/testing.h"
@@ -34,7 +34,7 @@ using win32_error::kBadNetPath;
 using win32_error::kLogonFailure;
 using win32_error::kNetworkAccessDenied;
 
-// WBEM_E_FAILED, and an error object that names this Win32 error.
+// Matches WBEM_E_FAILED with an error object that names this Win32 error.
 MATCHER_P(FailsNaming, error, "") {
   *result_listener << StatusOf(arg);
   return cim::HresultOf(StatusOf(arg)) == cim::hresult::kFailed &&
@@ -177,7 +177,7 @@ TEST_F(RemoteMethodsTest, ConnectsAndDisconnects) {
   EXPECT_THAT(Invoke(target, "Disconnect"), FailsWithHresult(0xEFFF001C));
 }
 
-// The node of the other tests, whose target another portal offers as well.
+// A node whose target is offered by a second portal as well.
 class TwoPortalsTest : public RemoteMethodsTest {
  protected:
   TwoPortalsTest() {
@@ -210,7 +210,7 @@ TEST_F(TwoPortalsTest, SessionsByTwoPortals) {
   ASSERT_THAT(connections, SizeIs(2));
   EXPECT_THAT(connections[0].GetString("TargetAddress"), Yields("10.0.0.5"));
   EXPECT_THAT(connections[1].GetString("TargetAddress"), Yields("10.0.0.6"));
-  // One ends alone, the others together.
+  // One session is ended alone, the others together.
   EXPECT_THAT(Invoke(Target("iqn.open"), "Disconnect",
                      {{"SessionIdentifier", *sessions[1].Get("SessionIdentifier")}}),
               Returns(0));
@@ -233,7 +233,7 @@ TEST_F(TwoPortalsTest, WithMpioTheDiskIsOne) {
     ASSERT_THAT(disks, SizeIs(1));
     EXPECT_THAT(disks[0].GetUint32("Number"), Yields(10U));
   }
-  // It stays as long as one session does.
+  // The target stays as long as one session does.
   node_->core()->Change([](NodeState& state) {
     EXPECT_THAT(Disconnect(state, &state.iscsi_portals[0].targets[0]), IsOk());
   });
@@ -256,7 +256,7 @@ TEST_F(TwoPortalsTest, WithoutMpioASecondSessionBringsTheDiskAgain) {
     EXPECT_THAT(disk.GetUint32("OfflineReason"), Yields(2U));
   }
   EXPECT_EQ(again, 1);
-  // The session that is left shows the disk itself.
+  // The remaining session shows the disk itself.
   node_->core()->Change([](NodeState& state) {
     EXPECT_THAT(Disconnect(state, &state.iscsi_portals[0].targets[0]), IsOk());
   });
@@ -278,7 +278,7 @@ TEST_F(RemoteMethodsTest, Authentication) {
   EXPECT_THAT(Connect("iqn.chap"), FailsWithHresult(0xEFFF0009));
   EXPECT_THAT(Connect("iqn.chap", Chap("ONEWAYCHAP", "some-other-secret")),
               FailsWithHresult(0xEFFF0009));
-  // Types are upper case.
+  // The names of types must be in upper case.
   EXPECT_THAT(Connect("iqn.chap", Chap("OneWayChap")), FailsWithHresult(0xEFFF004E));
   EXPECT_THAT(Connect("iqn.chap", Chap("ONEWAYCHAP")), Returns(0));
   EXPECT_THAT(One(Query("MSFT_iSCSISession")).GetString("AuthenticationType"),
@@ -308,7 +308,7 @@ TEST_F(RemoteMethodsTest, PersistentSessions) {
   EXPECT_THAT(session().GetBoolean("IsPersistent"), Yields(false));
   EXPECT_THAT(Invoke(session(), "Register"), Returns(0));
   EXPECT_THAT(session().GetBoolean("IsPersistent"), Yields(true));
-  // It is registered still when it is connected no more.
+  // The persistent login stays after the session has ended.
   ASSERT_THAT(Invoke(Target("iqn.open"), "Disconnect"), Returns(0));
   EXPECT_TRUE(node_->Snapshot().iscsi_portals[0].targets[0].persistent);
 }

@@ -48,8 +48,8 @@ Class Association(const char* name, Property one, Property other) {
 
 // Sources: learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-classes,
 // learn.microsoft.com/previous-versions/windows/desktop/iscsidisc, .../smb; static or instance,
-// keys, and parameters the pages leave out, as Windows' own generated bindings have them. Each
-// class has here those of its properties that the node knows something about.
+// keys, and parameters that the pages leave out: Windows' own generated bindings. Each class
+// contains only the properties for which the node has values.
 std::vector<Class> StorageClasses() {
   return {
       {kStorage,
@@ -85,7 +85,8 @@ std::vector<Class> StorageClasses() {
         Instance("Offline", {ExtendedStatus()}),
         Instance("SetAttributes", {In("IsReadOnly", kBoolean), In("Signature", kUint32),
                                    In("Guid", kString), ExtendedStatus()}),
-        // The layer above the providers shows it so; their own MOF has Sanitize for RunAsJob.
+        // The layer above the providers shows these parameters; the providers' own MOF has Sanitize
+        // for RunAsJob.
         Instance("Clear", {In("RemoveData", kBoolean), In("RemoveOEM", kBoolean),
                            In("ZeroOutEntireDisk", kBoolean), In("RunAsJob", kBoolean),
                            StorageJob(), ExtendedStatus()})},
@@ -173,7 +174,7 @@ std::vector<Class> IscsiClasses() {
   return {
       {kStorage,
        "MSFT_iSCSITargetPortal",
-       // The port is not a key: all portals at an address have one path.
+       // The port is not a key: all portals at an address share a path.
        {Key("TargetPortalAddress"),
         {"TargetPortalPortNumber", kUint16},
         {"InitiatorInstanceName", kString},
@@ -256,14 +257,14 @@ std::vector<Class> OtherClasses() {
   return {
       {kSmb,
        "MSFT_SmbGlobalMapping",
-       // The keys of its documented sibling, MSFT_SmbMapping.
+       // The keys are those of its documented sibling, MSFT_SmbMapping.
        {Key("LocalPath"),
         Key("RemotePath"),
         {"RequireIntegrity", kBoolean},
         {"RequirePrivacy", kBoolean},
         {"Status", kUint32},
         {"UseWriteThrough", kBoolean}},
-       // There is no user name: Credential holds both.
+       // There is no parameter for the user's name: Credential contains both.
        {Static("Create",
                {In("LocalPath", kString), Required("RemotePath", kString),
                 In("Credential", kString), In("Persistent", kBoolean),

@@ -1,5 +1,5 @@
-// The classes of WMI that the simulated node offers, as Windows defines them: names, CIM types,
-// keys, methods with their parameters, associations with their roles.
+// The WMI classes that the simulated node offers, as Windows defines them: names, CIM types, keys,
+// methods with their parameters, associations with their roles.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct Property {
   cim::Type type;
   bool is_array = false;
   bool is_key = false;
-  // The class that a reference refers to. The property is then a role of an association.
+  // The class of a reference's target. The property is then a role of an association.
   const char* class_name = "";
 };
 
@@ -31,14 +31,14 @@ struct Parameter {
   const char* class_name = "";
 };
 
-// Every method returns a uint32 besides.
+// A method. All of them also return a uint32.
 struct Method {
   const char* name;
   // Callable on the class itself.
   bool is_static = false;
   std::vector<Parameter> parameters;
 
-  // Without case; null when there is none.
+  // Returns an in parameter by name, without case; null if there is none.
   const Parameter* FindIn(absl::string_view parameter) const;
 };
 
@@ -47,24 +47,25 @@ struct Class {
   const char* name;
   std::vector<Property> properties;
   std::vector<Method> methods;
-  // The properties, or parameters of a static method, that name an instance to a fault rule: of a
-  // disk its number. Several are joined by `:`.
+  // The properties, or parameters of a static method, that name an instance to a fault rule, such
+  // as a disk's number. Several are joined by `:`.
   std::vector<const char*> resource;
-  // The abstract class above it, by which instances can be queried too.
+  // The abstract base class, by which instances can be queried too.
   const char* base = "";
 
-  // Without case; null when there is none.
+  // Returns a property by name, without case; null if there is none.
   const Property* FindProperty(absl::string_view property) const;
   const Method* FindMethod(absl::string_view method) const;
 };
 
-// All of them, associations among them.
+// Returns all classes, associations included.
 const std::vector<Class>& Classes();
-// Without case; null when there is none. The name of a base leads to its only class here.
+// Returns a class by name, without case; null if there is none. A base's name returns the only
+// class here that has it.
 const Class* FindClass(cim::Namespace space, absl::string_view name);
 
-// The operations that a fault rule can strike: `wmi.Query/<Class>`, `wmi.Get/<Class>`,
-// `wmi.Invoke/<Class>.<Method>` and `wmi.Associators/<class of what is found>`, in the classes' own
+// Return the operations that a fault rule can name: `wmi.Query/<Class>`, `wmi.Get/<Class>`,
+// `wmi.Invoke/<Class>.<Method>` and `wmi.Associators/<class of the result>`, in the classes' own
 // spelling.
 std::string QueryOperation(const Class& of);
 std::string GetOperation(const Class& of);

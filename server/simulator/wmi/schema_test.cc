@@ -30,7 +30,7 @@ TEST(SchemaTest, NamesHaveNoCase) {
 TEST(SchemaTest, WhatIsNotThereIsNotFound) {
   EXPECT_EQ(FindClass(kStorage, "MSFT_Disks"), nullptr);
   EXPECT_EQ(FindClass(kStorage, ""), nullptr);
-  // These classes are in another namespace.
+  // The SMB and iSCSI classes are in other namespaces.
   EXPECT_EQ(FindClass(kSmb, "MSFT_Disk"), nullptr);
   EXPECT_EQ(FindClass(kStorage, "MSFT_SmbGlobalMapping"), nullptr);
   const Class* disk = FindClass(kStorage, "MSFT_Disk");

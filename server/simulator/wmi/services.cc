@@ -1,4 +1,4 @@
-// Services, as Win32_Service has them. Return values are those of its methods' pages
+// Win32_Service. Return values are those of its methods' pages
 // (learn.microsoft.com/windows/win32/cimwin32prov/stopservice-method-in-class-win32-service).
 #include "server/simulator/services.h"
 
@@ -65,7 +65,7 @@ cim::Object ServiceObject(const Service& service) {
                      {"State", Value::String(StateName(service.state))}});
 }
 
-// A method's answer: `code`, unless it is 0.
+// Returns a method's answer: success if `code` is 0, else a refusal with it.
 Outcome Answer(const Call& call, uint32_t code) {
   if (code == 0) return Done(call.method);
   return Refused(call.method, code, "");

@@ -1,4 +1,4 @@
-// Services as WMI shows and moves them.
+// Tests how WMI shows, starts and stops services.
 #include <string>
 
 #include "server/simulator/wmi/testing.h"
@@ -53,7 +53,7 @@ TEST_F(ServicesTest, MethodsReturnWhatTheirPagesSay) {
   EXPECT_THAT(Call("slow", "StartService"), Returns(0));
   EXPECT_THAT(Service("slow").GetString("State"), Yields("Start Pending"));
   EXPECT_THAT(Call("slow", "StartService"), Returns(5));
-  // The services that it needs are started first.
+  // The service's dependencies are started first.
   EXPECT_THAT(Call("above", "StartService"), Returns(0));
   EXPECT_THAT(Service("base").GetString("State"), Yields("Running"));
 }

@@ -23,8 +23,8 @@ namespace {
 
 constexpr uint32_t kFirstHresult = 0x80000000;
 
-// Returns a fault rule's name of the instance whose properties `value_of` tells; empty unless all
-// properties of the name are there.
+// Returns a fault rule's name of the instance with the properties of `value_of`; empty unless all
+// properties of the name are given.
 std::string ResourceOf(const Class& of,
                        const std::function<const cim::Value*(const char*)>& value_of) {
   std::vector<std::string> parts;
@@ -55,7 +55,7 @@ std::string ResourceOf(const Select& select) {
   });
 }
 
-// Returns the values that every instance that the query finds must have.
+// Returns the values that every instance of the query's answer must have.
 Wanted WantedBy(const Select& select) {
   Wanted wanted;
   for (const Condition& condition : select.where) {
@@ -64,7 +64,7 @@ Wanted WantedBy(const Select& select) {
   return wanted;
 }
 
-// The object with the columns a query asks for. Without its keys it has no path.
+// Returns the object with the columns that a query asks for, without a path if keys are missing.
 cim::Object Projected(cim::Object object, const Select& select) {
   if (!select.columns.has_value()) return object;
   cim::Properties properties;
@@ -78,7 +78,7 @@ cim::Object Projected(cim::Object object, const Select& select) {
   return cim::Object(object.class_name(), has_keys ? object.path() : "", std::move(properties));
 }
 
-// Makes the embedded objects of a method's answer what the scenario says they are.
+// Replaces the embedded objects of a method's answer by null or text if the scenario says so.
 void Spoil(OutParameters how, const Method& method, cim::MethodResult* answer) {
   if (how == OutParameters::kGiven) return;
   cim::Properties out = answer->out.properties();
@@ -91,8 +91,8 @@ void Spoil(OutParameters how, const Method& method, cim::MethodResult* answer) {
   answer->out = cim::Object(answer->out.class_name(), answer->out.path(), std::move(out));
 }
 
-// The failure of a call that no method answered: as it is when WMI said it or the call has ended,
-// else what the HRESULT of the Windows error would be.
+// Converts the failure of a call that no method answered: keeps WMI's own errors and those of a
+// call that has ended; makes an HRESULT of a Windows error.
 absl::Status AsHresult(absl::string_view operation, const absl::Status& status) {
   if (status.ok() || cim::HresultOf(status).has_value() || absl::IsCancelled(status)) return status;
   const std::optional<uint32_t> error = Win32CodeOf(status);
@@ -178,7 +178,7 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
   const Method* method = path.of->FindMethod(name);
   if (method == nullptr) return cim::HresultStatus(cim::hresult::kInvalidMethod, path.of->name);
   const std::string operation = InvokeOperation(*path.of, *method);
-  // A static method may be called on an instance too.
+  // A static method may also be called on an instance.
   const bool on_class = path.instance.empty();
   if (on_class && !method->is_static) {
     return cim::HresultStatus(cim::hresult::kInvalidMethod, operation, "not of the class itself");
@@ -186,7 +186,7 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
   const absl::Status valid = CheckArguments(*method, arguments, operation);
   if (!valid.ok()) return valid;
   bool ran = false;
-  // Holds copies, as it may run when the caller has gone.
+  // Must hold copies, because it may run after the caller has gone.
   const auto run = [path, method, on_class, arguments](NodeState& state) -> Result {
     ABSL_ASSIGN_OR_RETURN(const cim::Object self,
                           on_class ? cim::Object() : FindInstance(state, path));
@@ -203,7 +203,7 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
       },
       &effects);
   if (!ran && !context.Check().ok() && effects.goes_on_at != absl::InfiniteFuture()) {
-    // Windows locks the object when the method starts. The double does not: it drops the method if
+    // Windows locks the object when the method starts. The double drops the method instead if
     // another call has changed the object by then.
     const auto self = core_.Change([&](NodeState& state) { return FindInstance(state, path); });
     core_.Later(effects.goes_on_at, [run, path, self](NodeState& state) {

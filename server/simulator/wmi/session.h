@@ -1,4 +1,4 @@
-// A WMI that shows and changes the simulated node: what the Windows host is tested against where
+// A WMI that shows and changes the simulated node. The Windows host is tested against it where
 // there is no Windows.
 #pragma once
 
@@ -15,27 +15,27 @@
 
 namespace csi_proxy::machine::simulated::wmi {
 
-// The node (Machine::core()), which is not owned, through its MSFT_* classes. Strict as WMI: a
-// class, property, method or parameter that is not in the schema, a value of another type, a
-// required parameter that is missing, an instance method on a class, an object that is gone: each
-// fails with WMI's own HRESULT.
+// Shows the node (Machine::core()), which must outlive the session, as MSFT_* objects. As strict as
+// WMI: a class, property, method or parameter outside the schema, a value of another type, a
+// missing required parameter, an instance method on a class, an object that is gone: each fails
+// with WMI's own HRESULT.
 //
-// Every call first passes the node's fault table, as the operations of schema.h. The error of a
-// rule from 0x80000000 up is the HRESULT the call fails with; a smaller one is what a method
-// returns, or, for other calls, the Win32 error inside the HRESULT; without one the call fails with
-// WBEM_E_FAILED, or ends if the rule says DEADLINE_EXCEEDED or CANCELLED.
+// Every call first passes the node's fault table, as the operations of schema.h. A rule's error
+// from 0x80000000 up is the HRESULT with which the call fails; a smaller one is the return value of
+// a method or, for other calls, the Win32 error inside the HRESULT. Without an error the call fails
+// with WBEM_E_FAILED, or ends if the rule has DEADLINE_EXCEEDED or CANCELLED.
 class SimulatedSession : public cim::Session {
  public:
   explicit SimulatedSession(Core* core) : core_(*core) {}
 
-  // Open to those who have the text of a query in hand.
+  // Runs a query. Public for callers that have WQL text.
   absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
                                                    const std::string& wql) override;
   absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
                                              const std::string& path, const std::string& method,
                                              const cim::Arguments& arguments) override;
 
-  // The instance at a path, as IWbemServices::GetObject has it.
+  // Returns the instance at a path, as IWbemServices::GetObject does.
   absl::StatusOr<cim::Object> Get(const CallContext& context, cim::Namespace space,
                                   const std::string& path);
 
@@ -44,9 +44,9 @@ class SimulatedSession : public cim::Session {
 
   Found Run(const CallContext& context, const Select& select);
   Found Run(const CallContext& context, const AssociatorsOf& associators);
-  // The answer, which is as long as it is.
+  // Counts the objects of the answer and returns it.
   Found Counted(absl::string_view operation, Found found);
-  // Returns a fault rule's name of the object at a path; empty when there is none.
+  // Returns a fault rule's name of the object at a path; empty if there is none.
   std::string ResourceAt(const ObjectPath& path);
 
   Core& core_;

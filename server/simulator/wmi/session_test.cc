@@ -50,7 +50,7 @@ TEST_F(SessionTest, Strangers) {
               FailsWithHresult(cim::hresult::kNotFound));
   EXPECT_THAT(invoke("MSFT_Nothing", "New"), FailsWithHresult(cim::hresult::kInvalidClass));
   EXPECT_THAT(invoke(disk, "Reboot"), FailsWithHresult(cim::hresult::kInvalidMethod));
-  // An instance's method on the class.
+  // Calls an instance's method on the class.
   EXPECT_THAT(invoke("MSFT_Disk", "Online"), FailsWithHresult(cim::hresult::kInvalidMethod));
   EXPECT_THAT(invoke("MSFT_Disk.ObjectId=\"x\"", "Online"),
               FailsWithHresult(cim::hresult::kNotFound));
@@ -76,7 +76,7 @@ TEST_F(SessionTest, Arguments) {
   EXPECT_THAT(Invoke(Partition(2, 1), "Resize", {{"Size", Value()}}),
               FailsWithHresult(cim::hresult::kInvalidMethodParameters));
   EXPECT_THAT(Disk(1).GetUint32("PartitionStyle"), Yields(0U));
-  // Null is as good as not given; names have no case.
+  // A null argument counts as not given; names have no case.
   EXPECT_THAT(initialize({{"partitionstyle", Value()}}), Returns(0));
 }
 

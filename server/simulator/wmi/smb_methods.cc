@@ -21,8 +21,8 @@ using cim::Value;
 constexpr uint32_t kAlreadyAssigned = 85;
 constexpr uint32_t kNoWorkstation = 2138;
 
-// `user:password`, in whose user `\` and `:` are escaped by `\`: what the classes take for a
-// PSCredential (github.com/PowerShell/PowerShell, cimConverter.cs). Nothing for other text.
+// Parses `user:password`, with `\` and `:` escaped by `\` in `user`: the classes' form of a
+// PSCredential (github.com/PowerShell/PowerShell, cimConverter.cs). Returns nullopt for other text.
 std::optional<SmbCredentials> ParseCredential(const std::string& text) {
   SmbCredentials credentials;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -51,7 +51,7 @@ absl::Status Fail(uint32_t error, absl::string_view what, absl::string_view deta
                    {"error_Code", Value::Uint32(error)}}));
 }
 
-// Windows' error for what the node's function says.
+// Converts the status of the node's function to Windows' error.
 absl::Status AsWindowsSays(const absl::Status& status, absl::string_view what) {
   if (const std::optional<uint32_t> error = Win32CodeOf(status); error.has_value()) {
     return Fail(*error, what);
@@ -70,7 +70,7 @@ Outcome Create(const Call& call) {
   if (!path.ok() || !path->components().empty()) {
     return Fail(win32_error::kBadNetName, kWhat);
   }
-  // A local device name, and rights of single users, are what the simulation does not have.
+  // The simulation supports neither local device names nor rights of single users.
   for (const char* extra : {"LocalPath", "FullAccess", "DenyAccess"}) {
     if (call.Has(extra)) return Fail(win32_error::kNotSupported, kWhat, extra);
   }
@@ -85,7 +85,7 @@ Outcome Create(const Call& call) {
   const std::string share = path->Share();
   const absl::Status made =
       CreateMapping(call.state, share, credentials, call.Flag("RequirePrivacy"),
-                    // Left out, the mapping returns (doubts.md).
+                    // Without the argument, the mapping is persistent (doubts.md).
                     !call.Has("Persistent") || call.Flag("Persistent"));
   if (!made.ok()) return AsWindowsSays(made, kWhat);
   for (const cim::Object& mapping : Mappings(call.state, {{"RemotePath", Value::String(share)}})) {

@@ -1,4 +1,4 @@
-// Disks, partitions and volumes. Return values are those each method's page lists
+// Disks, partitions and volumes. Return values are those that each method's page lists
 // (learn.microsoft.com/windows-hardware/drivers/storage/createpartition-msft-disk and siblings).
 #include <algorithm>
 #include <utility>
@@ -28,7 +28,7 @@ constexpr uint32_t kDriveReadOnly = 43006;
 constexpr uint64_t kStyleMbr = 1;
 constexpr uint64_t kStyleGpt = 2;
 
-// The method's answer for what the node's function says.
+// Converts the status of the node's function to the method's answer.
 cim::MethodResult Answer(const Call& call, const absl::Status& status, cim::Properties out = {}) {
   if (status.ok()) return Done(call.method, std::move(out));
   return Refused(call.method, Win32CodeOf(status).value_or(kObjectNotFound), status.message());
@@ -38,7 +38,7 @@ cim::MethodResult NotSupported(const Call& call, absl::string_view what) {
   return Refused(call.method, kNotSupported, absl::StrCat("the simulated node has no ", what));
 }
 
-// Self is there: it was found in this state.
+// Returns the disk of `self`. Cannot fail, because `self` was found in this state.
 Disk& DiskOf(const Call& call) {
   const uint32_t number = *DiskNumberOfPath(*call.self.GetString("Path"));
   return *FindVisibleDisk(call.state, number);
@@ -68,7 +68,7 @@ Outcome Initialize(const Call& call) {
 
 Outcome CreatePartition(const Call& call) {
   Disk& disk = DiskOf(call);
-  // Exactly one of them.
+  // Exactly one of the two must be given.
   if ((call.Number("Size") != 0) == call.Flag("UseMaximumSize")) {
     return Refused(call.method, kSizeOrMaximum, "Size or UseMaximumSize");
   }
@@ -102,8 +102,8 @@ Outcome CreatePartition(const Call& call) {
   return Refused(call.method, kObjectNotFound, "the new partition");
 }
 
-// Reads the layout anew, of which the simulation keeps no copy, and looks for volumes. Growth of
-// the disk itself is noticed by a rescan.
+// Makes WMI notice volumes. There is no copy of the layout to refresh, and only a rescan notices
+// growth of the disk.
 Outcome Refresh(const Call& call) {
   Disk& disk = DiskOf(call);
   const std::string operation = absl::StrCat("refreshing disk ", disk.number);
@@ -115,7 +115,7 @@ Outcome Refresh(const Call& call) {
   return Done(call.method);
 }
 
-// A disk that was read-only still is.
+// Brings the disk online. A read-only disk stays read-only.
 Outcome Online(const Call& call) {
   const absl::Status status = TakeOnline(call.state, DiskOf(call));
   if (HasWin32Code(status, win32_error::kInvalidParameter)) {
@@ -133,8 +133,9 @@ bool HasOpenFiles(NodeState& state, const Disk& disk) {
                      });
 }
 
-// 6, 41009 and 41018 are documented
-// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline); a fault returns them.
+// Takes the disk offline. 6, 41009 and 41018 are documented
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline); a fault can return
+// them.
 Outcome Offline(const Call& call) {
   Disk& disk = DiskOf(call);
   if (call.state.behaviour.open_files_keep_online && HasOpenFiles(call.state, disk)) {
@@ -165,7 +166,7 @@ Outcome PartitionOnline(const Call& call) {
   return Done(call.method);
 }
 
-// Returns the partition's volume if its size can change; else an error.
+// Returns the partition's volume if its size can change, else an error.
 absl::StatusOr<VolumePlace> Resizable(const Call& call, absl::string_view operation) {
   Disk& disk = DiskBelow(call);
   DiskPartition& partition = PartitionOf(call, disk);
@@ -206,7 +207,7 @@ Outcome VolumeFormat(const Call& call) {
   return Done(call.method, {{"FormattedVolume", Value::Embedded(VolumeObject(place))}});
 }
 
-// There is no cache to flush.
+// Does nothing, because there is no cache to flush.
 Outcome VolumeFlush(const Call& call) { return Done(call.method); }
 
 Outcome UpdateHostStorageCache(const Call& call) {

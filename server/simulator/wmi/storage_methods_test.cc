@@ -54,7 +54,7 @@ TEST_F(StorageMethodsTest, AFailureExplainsItself) {
   ASSERT_THAT(status, IsOk());
   EXPECT_EQ(status->class_name(), "MSFT_StorageExtendedStatus");
   EXPECT_THAT(*status->GetString("Message"), HasSubstr("already been initialized"));
-  // A success does not.
+  // A success has no ExtendedStatus.
   EXPECT_FALSE(Invoke(Disk(1), "Initialize")->out.Has("ExtendedStatus"));
 }
 
@@ -98,11 +98,11 @@ TEST_F(StorageMethodsTest, CreatePartitionTakesNoNonsense) {
                       {"AssignDriveLetter", yes}}),
               Returns(5));
   EXPECT_THAT(create({{"UseMaximumSize", yes}, {"MbrType", Value::Uint16(7)}}), Returns(41006));
-  // Braces are part of a type.
+  // A type must include its braces.
   EXPECT_THAT(create({{"UseMaximumSize", yes},
                       {"GptType", Value::String("ebd0a0a2-b9e5-4433-87c0-68b6b72699c7")}}),
               Returns(41010));
-  // The simulation does not have these features.
+  // The simulation lacks these features.
   EXPECT_THAT(create({{"Size", Value::Uint64(kMiB)}}), Returns(1));
   EXPECT_THAT(create({{"UseMaximumSize", yes}, {"AssignDriveLetter", yes}}), Returns(1));
   EXPECT_THAT(*All(Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(2))), SizeIs(1));
@@ -117,7 +117,7 @@ TEST_F(StorageMethodsTest, Refresh) {
 TEST_F(StorageMethodsTest, OnlineAndOffline) {
   EXPECT_THAT(Invoke(Disk(3), "Online"), Returns(0));
   EXPECT_THAT(Disk(3).GetBoolean("IsOffline"), Yields(false));
-  // It still is as it was attached.
+  // The disk is still read-only, as it was attached.
   EXPECT_THAT(Disk(3).GetBoolean("IsReadOnly"), Yields(true));
   EXPECT_THAT(Invoke(Disk(3), "SetAttributes", {{"IsReadOnly", Value::Boolean(false)}}),
               Returns(0));
@@ -153,7 +153,7 @@ TEST_F(StorageMethodsTest, TellWhatWindowsSaysOfADisk) {
   EXPECT_THAT(Disk(1).GetString("UniqueId"), Yields("eui.0025385B71B00A1C"));
   EXPECT_THAT(Disk(1).GetBoolean("IsBoot"), Yields(true));
   EXPECT_THAT(Disk(1).GetBoolean("IsSystem"), Yields(false));
-  // It is Windows' own now.
+  // The disk carries Windows now.
   EXPECT_THAT(Invoke(Disk(1), "Offline"), Returns(41009));
   EXPECT_THAT(Invoke(Disk(1), "SetAttributes", {{"IsReadOnly", Value::Boolean(true)}}),
               Returns(41009));
@@ -187,7 +187,7 @@ TEST_F(StorageMethodsTest, SetAttributesNeedsOne) {
 TEST_F(StorageMethodsTest, SupportedSizeAndResize) {
   const auto size = Invoke(Partition(2, 1), "GetSupportedSize");
   ASSERT_THAT(size, Returns(0));
-  // The expectation is the machine's, for the host does not ask how far a volume can shrink.
+  // The machine says what to expect, because the host does not ask how far a volume can shrink.
   const auto expected =
       node_->core()->Change([](NodeState& state) -> absl::StatusOr<SupportedSize> {
         const absl::StatusOr<VolumePlace> place = FindVolume(state, TestVolume(2));

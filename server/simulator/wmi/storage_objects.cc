@@ -16,7 +16,7 @@ using cim::Value;
 constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
 constexpr char kEfiSystem[] = "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}";
 constexpr char kLinuxData[] = "{0fc63daf-8483-4772-8e79-3d69d8477de4}";
-// These are types of dynamic disks
+// Types of dynamic disks
 // (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
 constexpr char kLdmMetadata[] = "{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}";
 constexpr char kLdmData[] = "{af9b60a0-1431-4f62-bc68-3311714a69ad}";
@@ -32,7 +32,7 @@ constexpr uint16_t kEui64 = 2;
 constexpr uint16_t kFcphName = 3;
 constexpr uint16_t kScsiNameString = 8;
 
-// HealthStatus, OperationalStatus, OfflineReason, DriveType.
+// Values of HealthStatus, OperationalStatus, OfflineReason and DriveType.
 constexpr uint16_t kVolumeOk = 2;
 constexpr uint16_t kPartitionOnline = 1;
 constexpr uint16_t kPartitionOffline = 4;
@@ -40,13 +40,13 @@ constexpr uint16_t kOfflineByPolicy = 1;
 constexpr uint32_t kFixedDrive = 3;
 constexpr uint32_t kClusterBytes = 4096;
 
-// As the storage service makes them: with all that must be escaped in a path or a query.
+// Makes an id as the storage service does, with all characters that a path or a query must escape.
 std::string ObjectId(absl::string_view class_name, absl::string_view id) {
   return absl::StrCat(R"({1}\\NODE\root/Microsoft/Windows/Storage/Providers_v2\)", class_name,
                       R"(.ObjectId="{0c5a3f7e-2b61-11ee-a1f4-806e6f6e6963}:)", id, "\"");
 }
 
-// 16 or 32 hexadecimal digits: a name of 8 or 16 bytes.
+// Returns true for 16 or 32 hexadecimal digits: a name of 8 or 16 bytes.
 bool IsBinaryName(absl::string_view page83) {
   return (page83.size() == 16 || page83.size() == 32) &&
          std::all_of(page83.begin(), page83.end(),
@@ -91,7 +91,7 @@ uint16_t StyleNumber(PartitionStyle style) {
   return 0;
 }
 
-// FileSystemType of MSFT_Volume, which has none for exFAT
+// Returns FileSystemType of MSFT_Volume, which has no value for exFAT
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-volume).
 uint16_t FileSystemNumber(absl::string_view name) {
   if (name == "NTFS") return 14;
@@ -100,8 +100,7 @@ uint16_t FileSystemNumber(absl::string_view name) {
   return 0;
 }
 
-// Returns the paths by which the volume can be reached: its drive, the directories of drives it is
-// mounted at, its own name.
+// Returns the paths of the volume: its drive, the directories at which it is mounted, its own name.
 std::vector<Value> AccessPaths(NodeState& state, const Volume& volume) {
   std::vector<Value> paths;
   for (const std::string& path : MountPointsOf(state, volume)) {
@@ -111,7 +110,8 @@ std::vector<Value> AccessPaths(NodeState& state, const Volume& volume) {
   return paths;
 }
 
-// The disk that what is wanted belongs to: a key of the storage classes has its device path.
+// Returns the number of the wanted disk, from the device path that the keys of storage classes
+// contain.
 std::optional<uint32_t> WantedDisk(const Wanted& wanted) {
   for (const char* property : {"Number", "DiskNumber"}) {
     const auto found = wanted.find(property);
@@ -121,7 +121,7 @@ std::optional<uint32_t> WantedDisk(const Wanted& wanted) {
   return DiskNumberIn(WantedText(wanted, "ObjectId"));
 }
 
-// The volume that is wanted: by its id, or by its key, which has the id in it.
+// Returns the id of the wanted volume: the id itself, or the key, which contains it.
 std::optional<VolumeId> WantedVolume(const Wanted& wanted) {
   constexpr char kBegin[] = R"(\\?\Volume{)";
   constexpr size_t kLength = 49;
@@ -133,7 +133,7 @@ std::optional<VolumeId> WantedVolume(const Wanted& wanted) {
   return id.ok() ? std::optional(*id) : std::nullopt;
 }
 
-// The disks that Windows sees, or the wanted one of them.
+// Returns the disks that Windows sees, or only the wanted one.
 std::vector<Disk*> DisksFor(NodeState& state, const Wanted& wanted) {
   const std::optional<uint32_t> number = WantedDisk(wanted);
   if (!number.has_value()) return VisibleDisks(state);
@@ -149,14 +149,14 @@ void ForEachPartition(NodeState& state, const Wanted& wanted, Action each) {
   }
 }
 
-// Returns what WMI knows of a partition's volume now: nothing of a dynamic one.
+// Returns the volume of a partition that WMI knows now; none of a dynamic disk.
 absl::StatusOr<VolumePlace> KnownVolume(NodeState& state, const DiskPartition& partition) {
   if (!partition.volume.has_value() || partition.type == PartitionType::kLdmData ||
       partition.cached_at > absl::Now()) {
     return absl::NotFoundError("no volume");
   }
   absl::StatusOr<VolumePlace> place = FindVolume(state, partition.volume->id);
-  // A copy that is offline has the id of the original's volume.
+  // An offline copy has the id of the original's volume.
   if (place.ok() && place->partition != &partition) return absl::NotFoundError("a copy");
   return place;
 }
@@ -171,7 +171,7 @@ cim::Object DiskObject(const Disk& disk) {
       {"ObjectId", Value::String(ObjectId("WSP_Disk", absl::StrCat("DI:", path)))},
       {"Path", Value::String(path)},
       {"Location", TextOrNull(disk.location)},
-      // Azure's NVMe disks alone have a LUN that their location does not name
+      // Only Azure's NVMe disks have a LUN that their location does not name
       // (github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2365).
       {"FriendlyName",
        Value::String(disk.facts.lun != 0 ? "MSFT NVMe Accelerator v1.0" : "Simulated Disk")},
@@ -194,7 +194,7 @@ cim::Object DiskObject(const Disk& disk) {
   if (!disk.online) {
     properties["OfflineReason"] = Value::Uint16(reason != 0 ? reason : kOfflineByPolicy);
   }
-  // Made of page 83 where the disk has it.
+  // UniqueId comes from page 83 if the disk has it.
   if (!disk.facts.scsi_name.empty()) {
     properties["UniqueId"] = Value::String(disk.facts.scsi_name);
     properties["UniqueIdFormat"] = Value::Uint16(kScsiNameString);
@@ -219,7 +219,7 @@ cim::Object DiskObject(const Disk& disk) {
 }
 
 cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartition& partition) {
-  // Only a partition's offset never changes.
+  // The id comes from the offset, the only property of a partition that never changes.
   const std::string id = absl::StrFormat("{00000000-0000-0000-0000-%012x}", partition.offset_bytes);
   const absl::StatusOr<VolumePlace> volume = KnownVolume(state, partition);
   const bool is_online = disk.online && !partition.awaits_online;
@@ -257,7 +257,7 @@ cim::Object VolumeObject(const VolumePlace& place) {
   const Volume& volume = *place.volume;
   const std::string id = volume.id.ToString();
   const bool formatted = !volume.file_system.empty();
-  // This is the size of the file system, so 0 if there is none.
+  // The size of the file system, so 0 if there is none.
   const uint64_t size = formatted ? FileSystemBytes(*place.partition) : 0;
   return MakeObject(
       "MSFT_Volume",

@@ -20,13 +20,13 @@ class StrictWmiTest : public WmiTest {
   void Behave(const std::function<void(Behaviour&)>& change) {
     Change([&](NodeState& state) { change(state.behaviour); });
   }
-  // The volume that disk 1 gets, whoever knows of it.
+  // Returns the volume of disk 1, even if WMI has not noticed it.
   VolumeId NewVolume() {
     EXPECT_THAT(Invoke(Disk(1), "Initialize"), Returns(0));
     EXPECT_THAT(Invoke(Disk(1), "CreatePartition", kMaximum), Returns(0));
     return node_->Snapshot().disks[1].partitions.back().volume->id;
   }
-  // Asks the mount manager.
+  // Returns true if the mount manager knows the volume.
   bool IsMounted(const VolumeId& id) {
     bool found = false;
     Change([&](NodeState& state) { found = FindVolume(state, id).ok(); });
@@ -103,7 +103,7 @@ TEST_F(StrictWmiTest, OutParametersMayBeOfAnotherType) {
   const auto created = Invoke(Disk(1), "CreatePartition", kMaximum);
   ASSERT_THAT(created, Returns(0));
   EXPECT_THAT(created->out.Get("CreatedPartition")->AsText(), IsOk());
-  // Numbers are what they are.
+  // Numbers keep their values.
   EXPECT_TRUE(Invoke(Partition(2, 1), "GetSupportedSize")->out.Has("SizeMax"));
 }
 
@@ -120,7 +120,7 @@ TEST_F(NumberlessDiskTest, ADiskMayHaveNoNumber) {
   const cim::Object& disk = disks->back();
   EXPECT_TRUE(disk.Get("Number")->is_null());
   EXPECT_TRUE(disk.Has("Path"));
-  // It can be named by its path all the same.
+  // The object can still be named by its path.
   EXPECT_THAT(Invoke(disk, "Refresh"), Returns(41000));
   bool found = true;
   Change([&](NodeState& state) { found = FindDisk(state, 7).ok(); });
@@ -141,7 +141,7 @@ TEST_F(StrictWmiTest, WithoutAutomountAVolumeWaitsForItsPartition) {
   EXPECT_TRUE(IsMounted(id));
   EXPECT_EQ(Shown(id), 1);
   EXPECT_THAT(Partition(1, 2).GetBoolean("IsOffline"), Yields(false));
-  // The node knows it from now on.
+  // The node knows the disk from now on.
   ASSERT_THAT(Invoke(Disk(1), "Offline"), Returns(0));
   EXPECT_THAT(Invoke(Partition(1, 2), "Online"), Returns(41003));
   ASSERT_THAT(Invoke(Disk(1), "Online"), Returns(0));

@@ -24,7 +24,7 @@ MATCHER_P(FailsWithHresult, code, "") {
   *result_listener << StatusOf(arg);
   return cim::HresultOf(StatusOf(arg)) == static_cast<uint32_t>(code);
 }
-// A method that ran and returned this.
+// Matches a method that ran and returned this.
 MATCHER_P(Returns, code, "") {
   *result_listener << StatusOf(arg);
   if (!arg.ok()) return false;
@@ -43,7 +43,7 @@ class WmiTest : public testing::Test {
                                                cim::Namespace space = kStorage) {
     return session_->Query(context_, space, query);
   }
-  // The one object a query finds.
+  // Returns the one object that a query finds.
   cim::Object One(const Query& query, cim::Namespace space = kStorage) {
     const auto objects = All(query, space);
     EXPECT_THAT(objects, IsOk());

@@ -46,7 +46,7 @@ class Parser {
     ABSL_ASSIGN_OR_RETURN(const Class* const of, ClassHere());
     select.of = of;
     for (const absl::string_view column : columns) {
-      // System properties come with every object.
+      // Every object has the system properties.
       if (absl::StartsWith(column, "__")) continue;
       select.columns->push_back(select.of->FindProperty(column));
       if (select.columns->back() == nullptr) return InvalidQuery("no such property");
@@ -110,7 +110,8 @@ class Parser {
     if (associators.association == nullptr || associators.result == nullptr) {
       return cim::HresultStatus(cim::hresult::kInvalidClass, "query");
     }
-    // WMI would find nothing for an unknown role; a caller who asks so has mistyped it.
+    // WMI would find nothing for an unknown role. The double refuses it, because it must be a
+    // typing error.
     const auto role_of = [&](absl::string_view name, const Class& end) -> const Property* {
       const Property* role = associators.association->FindProperty(name);
       return role != nullptr && role->class_name == absl::string_view(end.name) ? role : nullptr;

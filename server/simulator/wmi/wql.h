@@ -1,4 +1,4 @@
-// The queries that clients of the simulated WMI ask, taken as strictly as WMI takes them.
+// Parses the queries of the simulated WMI's clients, as strictly as WMI does.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace csi_proxy::machine::simulated::wmi {
 
-// A property and what it must be equal to, or must not, of the property's type.
+// A property and the value, of the property's type, that it must be equal or unequal to.
 struct Condition {
   const Property* property = nullptr;
   cim::Value value;
@@ -28,8 +28,8 @@ struct Select {
   std::vector<Condition> where;
 };
 
-// `ASSOCIATORS OF {path} WHERE AssocClass = a ResultClass = b ResultRole = c Role = d`, the four in
-// any order.
+// `ASSOCIATORS OF {path} WHERE AssocClass = a ResultClass = b ResultRole = c Role = d`, with the
+// four in any order.
 struct AssociatorsOf {
   ObjectPath of;
   const Class* association = nullptr;
@@ -40,13 +40,14 @@ struct AssociatorsOf {
 
 using Statement = std::variant<Select, AssociatorsOf>;
 
-// WBEM_E_INVALID_QUERY for anything else: also for a property the class does not have, a literal
-// that is not of the property's type, an association without such a role. WBEM_E_INVALID_CLASS;
-// for the path in the braces as ParsePath(). No error quotes the query.
+// Parses a query. Returns WBEM_E_INVALID_QUERY for anything else, such as an unknown property, a
+// literal of another type than the property's, or an association without such a role;
+// WBEM_E_INVALID_CLASS for an unknown class; ParsePath()'s errors for the path in the braces. No
+// error quotes the query.
 absl::StatusOr<Statement> ParseWql(cim::Namespace space, absl::string_view wql);
 
-// Returns whether an instance's property is as the condition asks: text is compared without case, a
-// char16 with case, null equals nothing and differs from nothing.
+// Returns true if an instance's property meets the condition: text is compared without case, a
+// char16 with case; null equals nothing and differs from nothing.
 bool Matches(const Condition& condition, const cim::Object& object);
 
 }  // namespace csi_proxy::machine::simulated::wmi

@@ -22,7 +22,7 @@ Select Selected(absl::string_view wql) {
   return select == nullptr ? Select() : *select;
 }
 
-// The value that the one condition compares with.
+// Returns the value that the one condition compares with.
 Value Literal(absl::string_view wql) {
   const Select select = Selected(wql);
   EXPECT_THAT(select.where, SizeIs(1)) << wql;
@@ -90,10 +90,10 @@ TEST(WqlTest, BackslashEscapes) {
 
 TEST(WqlTest, LiteralsThatAreNone) {
   for (const char* wql : {
-           // Doubled quotes are SQL's.
+           // Doubled quotes belong to SQL.
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'it''s')",
            R"(SELECT * FROM MSFT_Disk WHERE Path = "a""b")",
-           // A backslash that escapes nothing, and one that escapes the end.
+           // The text has a backslash that escapes nothing, or one that escapes the end.
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'C:\temp')",
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'C:\')",
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'C:)",
@@ -142,7 +142,7 @@ TEST(WqlTest, QueriesThatAreNone) {
            "SELECT * FROM MSFT_Disk, MSFT_Volume",
            "UPDATE MSFT_Disk",
            "DELETE FROM MSFT_Disk",
-           // Properties that are not there, or cannot be compared.
+           // The properties do not exist, or cannot be compared.
            "SELECT Letter FROM MSFT_Disk",
            "SELECT * FROM MSFT_Disk WHERE Letter = 'C'",
            "SELECT * FROM MSFT_Partition WHERE AccessPaths = 'C:'",
@@ -168,7 +168,7 @@ constexpr cim::Association kVolumes = {"MSFT_PartitionToVolume", "MSFT_Volume", 
                                        "Partition"};
 
 TEST(WqlTest, Associators) {
-  // With everything a path can hold: braces, quotes, backslashes, spaces.
+  // The path contains every special character: braces, quotes, backslashes, spaces.
   const std::string path =
       MakePath(*FindClass(kStorage, "MSFT_Partition"),
                {{"ObjectId", Value::String(R"({1}\\H\root.ObjectId="{a} WHERE }:\\?\\"')")}});
@@ -195,7 +195,7 @@ TEST(WqlTest, AssociatorsThatAreNone) {
   ASSERT_THAT(Parse(good), IsOk());
   const std::string clauses = good.substr(good.find('}'));
   for (const std::string& wql : {
-           // Each clause once, and nothing between them.
+           // Each clause must come exactly once, with nothing between them.
            "ASSOCIATORS OF {" + path + "}",
            "ASSOCIATORS OF {" + path + "} WHERE",
            "ASSOCIATORS OF {" + path + "} WHERE ResultClass = MSFT_Volume",
@@ -208,7 +208,7 @@ TEST(WqlTest, AssociatorsThatAreNone) {
            absl::StrCat("ASSOCIATORS OF ", path, clauses),
            "ASSOCIATORS OF {" + path + " WHERE",
            "ASSOCIATORS OF {MSFT_Partition" + clauses,
-           // The roles of the other side, of another class, and none at all.
+           // The roles belong to the other side or another class, or are missing.
            cim::Association{"MSFT_PartitionToVolume", "MSFT_Volume", "Partition", "Volume"}.ToWql(
                path),
            kVolumes.ToWql("MSFT_Disk.ObjectId=\"x\""),
@@ -264,7 +264,7 @@ TEST(ObjectPathTest, ReadsWhatItMakes) {
   ASSERT_THAT(path, IsOk());
   EXPECT_EQ(path->of, &bios);
   EXPECT_EQ(path->instance, text);
-  // In any order and case.
+  // Clauses may come in any order and case.
   const auto other =
       ParsePath(kCimV2, R"(win32_bios.TARGETOPERATINGSYSTEM=0,SoftwareElementState=3,)"
                         R"(SoftwareElementID="",Name="a \"b\" \\c\\")");
