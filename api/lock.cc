@@ -53,8 +53,9 @@ void AddService(const pb::ServiceDescriptor& service, Facts* facts) {
   }
 }
 
-// FNV-1a, 64 bits (https://datatracker.ietf.org/doc/html/draft-eastlake-fnv): an edit made by
-// mistake changes it; nobody has to be kept from making one that does not.
+// Returns the facts' FNV-1a hash of 64 bits
+// (https://datatracker.ietf.org/doc/html/draft-eastlake-fnv). It must only detect accidental edits,
+// not deliberate collisions.
 std::string FingerprintOf(const Facts& facts) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const auto& [key, value] : facts) {

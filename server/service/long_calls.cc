@@ -13,7 +13,7 @@ namespace csi_proxy::observability {
 
 LongCallLog::LongCallLog(std::function<void(absl::string_view)> log, absl::Duration age) {
   thread_ = std::thread([this, log = std::move(log), age] {
-    // The age at which the log hears of a call again, by the time at which it started.
+    // Maps the start of each call to the age at which it is logged next.
     std::map<absl::Time, absl::Duration> next;
     while (!over_.WaitForNotificationWithTimeout(age / 4)) {
       std::map<absl::Time, absl::Duration> still;

@@ -1,4 +1,4 @@
-// Calls that hang, in the log and in a metric.
+// Reports calls that hang, in the log and in a metric.
 #pragma once
 
 #include <prometheus/metric_family.h>
@@ -12,8 +12,7 @@
 
 namespace csi_proxy::observability {
 
-// Logs each call of this process that has run for `age`, once, and again each time its age has
-// doubled.
+// Logs each call of this process once it has run for `age`, and again whenever its age has doubled.
 class LongCallLog {
  public:
   explicit LongCallLog(std::function<void(absl::string_view)> log, absl::Duration age);
@@ -26,8 +25,8 @@ class LongCallLog {
   std::thread thread_;
 };
 
-// The metric `csi_proxy_long_call_seconds`: the age of each call that has run for kLongCall, by its
-// rpc and object. Of several calls with one request the oldest counts.
+// Returns the metric `csi_proxy_long_call_seconds`: the age of each call that has run for
+// kLongCall, by its rpc and object. The oldest counts of several calls with one request.
 prometheus::MetricFamily LongCalls();
 
 }  // namespace csi_proxy::observability

@@ -28,19 +28,20 @@ absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch);
 // looked at, otherwise kFindings.
 int ExitCodeOf(const Diagnosis& diagnosis);
 
-// How long two looks must be apart before a mapping without a link counts as leaked, because a call
-// that maps a share makes the link a moment later.
+// The time between two looks before a mapping without a link counts as leaked, because a call that
+// maps a share makes the link a moment later.
 inline constexpr absl::Duration kLinkFollows = absl::Seconds(5);
 
-// Looks for faults of these kinds, which must be in kKinds, passes the plan to `show`, and with
-// consent repairs each after a second look. Pauses by `wait`. Fails if the service answers no call.
+// Looks for faults of these kinds, passes the plan to `show`, and with consent repairs each after a
+// second look. Pauses by `wait`. Fails if the service answers no call. REQUIRES: kinds are in
+// kKinds.
 absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
                                const std::function<void(const Repairs& plan)>& show,
                                const Consent& consent,
                                const std::function<void(absl::Duration)>& wait = absl::SleepFor);
 
-// Returns kOk if nothing of the kinds is wrong any more, kCallFailed if a repair failed or not
-// everything was looked at, otherwise kFindings.
+// Returns kOk if no fault of the kinds is left, kCallFailed if a repair failed or not everything
+// was looked at, otherwise kFindings.
 int ExitCodeOf(const Repairs& repairs);
 
 // Return reports as tables.

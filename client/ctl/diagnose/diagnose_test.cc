@@ -48,7 +48,7 @@ class DiagnoseTest : public testing::Test {
   Rpcs rpcs_{catalog_, pipes_};
 };
 
-// What Windows' refusals advise can be done.
+// The commands that refusals advise must exist.
 TEST_F(DiagnoseTest, AdviceNamesCommandsThatThereAre) {
   int named = 0;
   for (const Refuser refuser : {Refuser::kWin32, Refuser::kMapping, Refuser::kEncryptedMapping,

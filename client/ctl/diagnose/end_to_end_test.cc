@@ -126,7 +126,7 @@ TEST_F(DiagnoseTest, AnUnhealthyVolumeIsForAPerson) {
   Do(R"(sim attach-disk --json '{"disk": {"number": 7, "size_bytes": "10737418240", "style": "GPT",
         "partition": [{"size_bytes": "5368709120", "volume": {"file_system": "NTFS",
         "dirty": true}}]}}')");
-  ExpectWell();  // nobody uses it
+  ExpectWell();  // no pod uses the disk
   Mount(7, "dirty");
   const Result result = Ctl("diagnose");
   EXPECT_EQ(result.exit_code, kFindings);
@@ -266,7 +266,7 @@ class AdviceTest : public DiagnoseTest {
   }
 };
 
-// Those above are of findings that repair ends; these are for a person.
+// The tests above are of findings that repair ends. These are of findings that need a person.
 TEST_F(AdviceTest, EndsWhatAPersonIsToMend) {
   // "pull the other, or give one a new id"
   Do(R"(sim attach-disk --json '{"disk": {"number": 7, "size_bytes": "1073741824",
@@ -287,8 +287,8 @@ TEST_F(AdviceTest, EndsWhatAPersonIsToMend) {
 }
 
 TEST_F(AdviceTest, EndsLinksThatCannotBeFollowed) {
-  // Without a mapping, as after a reboot: either by repair, so that the driver is asked, or by
-  // hand.
+  // The mapping is missing, as after a reboot. Repair helps, so that the driver is asked, or a
+  // person who maps the share.
   const std::string staged = Path(R"(pv\globalmount)");
   StageShare(staged);
   Reboot();
@@ -300,7 +300,7 @@ TEST_F(AdviceTest, EndsLinksThatCannotBeFollowed) {
   MapByHand();
   ExpectWell();
 
-  // A pod's link to it ends with it.
+  // A pod's link to the staged link ends with it.
   Do(R"(filesystem mkdir --path='C:\var\lib\kubelet\pods\p')");
   Do("filesystem create-symlink --source-path='" + staged +
      R"(' --target-path='C:\var\lib\kubelet\pods\p\mount')");

@@ -104,8 +104,8 @@ std::string MapByHand(absl::string_view share) {
                       "--remote-path='", share, "' --username=... --password=-");
 }
 
-// A link to a share, or to another link, that cannot be followed. `mappings` is the answer of
-// ListSmbMappings; without it nothing is repaired.
+// Makes the finding of a link to a share, or to another link, that cannot be followed. `mappings`
+// is the answer of ListSmbMappings; without it nothing is repaired.
 Found MakeOfShareLink(const std::string& where, const std::string& target, std::string what,
                       const absl::StatusOr<Answer>& mappings) {
   const std::string share = ShareOf(target);
@@ -256,7 +256,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
       findings->found.push_back(std::move(found));
     } else if (state == "DISCONNECTED") {
       if (!mappings.has_value()) {
-        // LookAtMappings() tells of an error.
+        // LookAtMappings() reports an error of this call.
         mappings = rpcs.Call(kStorage, "ListSmbMappings", {});
       }
       findings->found.push_back(MakeOfShareLink(where, target, what, *mappings));

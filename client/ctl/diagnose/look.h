@@ -42,7 +42,7 @@ struct Found {
 
 struct Findings {
   std::vector<Found> found;
-  // What could not be looked at, and why.
+  // The objects that could not be looked at, with the reason.
   std::vector<std::string> not_known;
   // How often each fallback was taken, by name, from the metrics.
   std::map<std::string, uint64_t> fallbacks;
@@ -59,7 +59,7 @@ struct Findings {
 // Fetches the metrics of the service. Null: their address is unknown.
 using FetchMetrics = std::function<absl::StatusOr<std::string>()>;
 
-// Add what they find. `path` limits the look to that path and those below; empty: all paths.
+// Add their findings. `path` limits the look to that path and those below; empty: all paths.
 void LookAtDisks(Rpcs& rpcs, Findings* findings);
 void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings);
 void LookAtMappings(Rpcs& rpcs, Findings* findings);

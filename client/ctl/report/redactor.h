@@ -1,4 +1,4 @@
-// Masks what identifies a node and its users.
+// Masks the values that identify a node and its users.
 #pragma once
 
 #include <map>

@@ -19,7 +19,7 @@ struct Undo {
   Fields fields;
 };
 
-// What steps leave for later steps.
+// The state that steps leave for later steps.
 struct State {
   uint64_t disk_bytes = 0;
   // The only volume on the disk.
@@ -34,7 +34,7 @@ struct State {
 // step reads as a list of expected events.
 class Attempt {
  public:
-  // The arguments are not owned and must outlive the object.
+  // REQUIRES: the arguments outlive the object.
   Attempt(const Options& options, Rpcs& rpcs, State& state)
       : options_(options), rpcs_(rpcs), state_(state) {}
 
@@ -49,7 +49,7 @@ class Attempt {
   void Expect(bool condition, absl::string_view otherwise);
 
   // Registers a call for the end of the selftest, made even after a failure unless NoLonger(what)
-  // is called. Must be called before the call that it undoes.
+  // is called. REQUIRES: the call that it undoes has not been made yet.
   void AtEnd(Undo undo);
   void NoLonger(absl::string_view what);
 

@@ -10,7 +10,7 @@
 namespace csi_proxy::ctl::selftest {
 namespace {
 
-// How long the disks of a newly connected target may take to appear.
+// The time in which the disks of a newly connected target must appear.
 constexpr absl::Duration kDiskArrival = absl::Seconds(30);
 constexpr absl::Duration kPoll = absl::Milliseconds(250);
 
@@ -174,7 +174,7 @@ std::string RefuseMappings(Attempt& attempt) {
 
 std::string AddPortal(Attempt& attempt) {
   const Fields portal = Portal(attempt);
-  // Asked before the portal is added, because a portal that existed must stay.
+  // Must come before the portal is added, because a portal that existed must stay.
   const absl::Status before = attempt.Try("iscsi", "DiscoverTargetPortal", portal).status();
   attempt.Expect(before.ok() || absl::IsNotFound(before),
                  absl::StrCat("iscsi.DiscoverTargetPortal: ", before.message()));
@@ -196,7 +196,7 @@ std::string AddPortal(Attempt& attempt) {
 std::string ConnectTarget(Attempt& attempt) {
   const Fields target = Target(attempt);
   const int before = attempt.Call("iscsi", "GetTargetDisks", target).Size("disk_ids");
-  // Without a session there are no disks. One without disks may be ended: it is of no use.
+  // A target without a session has no disks. A session without disks is of no use and may be ended.
   if (before > 0) return absl::StrCat("was connected before and is left so, disks: ", before);
   attempt.AtEnd({"the target", "iscsi", "DisconnectTarget", target});
   attempt.Call("iscsi", "ConnectTarget", target);

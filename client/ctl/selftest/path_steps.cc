@@ -208,7 +208,7 @@ std::string SendHostilePaths(Attempt& attempt) {
        "UnstageTarget",
        {{"iqn", "iqn.2026-01.invalid.host:x"}, {"target-path", outside}}},
   };
-  // There is a volume, unless the disk could not be used.
+  // The volume exists unless the disk could not be used.
   for (const char* method : {"MountVolume", "UnmountVolume"}) {
     if (volume.empty()) continue;
     calls.push_back({"volume", method, {{"volume-id", volume}, {"target-path", outside}}});

@@ -18,7 +18,7 @@ struct Step {
   std::vector<std::string> needs;
   // The step is skipped unless this flag is given: `smb-share`. Empty: it always runs.
   std::string only_with;
-  // Returns what the step found, in a few words.
+  // Runs the step and returns its result in a few words.
   std::string (*run)(Attempt& attempt);
 };
 
