@@ -103,9 +103,13 @@ VEX_STATUS = {
 
 
 def vex(release):
-    """Returns OpenVEX 0.2.0 (github.com/openvex/spec) for the Windows programs, from SECURITY.md's table of advisories."""
+    """Returns OpenVEX 0.2.0 (github.com/openvex/spec) for the Windows programs, from SECURITY.md's table and list of advisories."""
     statements = []
-    for advisories, here in re.findall(r"^\| (CVE-[^|]*) \| ([^|]*) \|$", (ROOT / "SECURITY.md").read_text(), re.M):
+    page = (ROOT / "SECURITY.md").read_text()
+    rows = re.findall(r"^\| (CVE-[^|]*) \| ([^|]*) \|$", page, re.M)
+    for reason, advisories in re.findall(r"^- (because [^:]*): (CVE-.*(?:\n  .*)*)", page, re.M):
+        rows.append((advisories, f"Does not apply {reason}"))
+    for advisories, here in rows:
         [status] = [status for begin, status in VEX_STATUS.items() if here.startswith(begin)]
         notes = "status_notes" if status["status"] == "fixed" else "impact_statement"
         statements += [{"vulnerability": {"name": name}, "products": [{"@id": f"pkg:generic/csi-proxy@{release.version}"}],
