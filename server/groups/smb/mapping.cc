@@ -72,6 +72,13 @@ absl::StatusOr<bool> Works(const groups::Deps& deps, const CallContext& context,
   return links.incomplete;
 }
 
+bool RefusesUser(const host::SmbAccess& access) {
+  if (access.kind == host::SmbAccess::Kind::kDenied) return true;
+  const Refusal* const refusal =
+      FindRefusal(Refuser::kMapping, Win32CodeOf(access.error).value_or(0));
+  return refusal != nullptr && refusal->code == absl::StatusCode::kFailedPrecondition;
+}
+
 absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
 
 // Removes the broken mappings of a server's other shares. Returns true if there was one.
@@ -91,11 +98,14 @@ absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallCont
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const bool works, Works(deps, context, *path, &access));
     if (works) continue;
+    std::vector<UncPath> targets;
+    ABSL_ASSIGN_OR_RETURN(const auto links, LinksTo(deps, context, other, &targets));
+    // A share or server that does not answer may come back, so its links keep their mapping.
+    const bool has_links = links.incomplete || !links.paths.empty();
+    if (has_links && !RefusesUser(access)) continue;
     deps.shares->Forget(other);
     if (!deps.host->smb().RemoveMapping(context, mapping).ok()) continue;
     removed = true;
-    std::vector<UncPath> targets;
-    ABSL_ASSIGN_OR_RETURN(const auto links, LinksTo(deps, context, other, &targets));
     deps.shares->RecordRemoval(other, RemovalOutcome::kRemoved, links);
   }
   return removed;

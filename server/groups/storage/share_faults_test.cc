@@ -197,6 +197,28 @@ TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
   EXPECT_TRUE(Follows("a"));
 }
 
+TEST_F(ShareFaultsTest, AShareThatMayComeBackKeepsItsMapping) {
+  ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
+  const auto rename = [&](const char* from, const char* to) {
+    node_->core()->Change([&](machine::simulated::NodeState& state) {
+      for (auto& share : state.smb_servers[0].shares) {
+        if (share.name == from) share.name = to;
+      }
+    });
+  };
+  rename("a", "away");
+  ExpectRefused(storage_
+                    ->StageShare(context_, {.remote_path = kB,
+                                            .target_path = Below("b"),
+                                            .username = "CORP\\other",
+                                            .password = "x"})
+                    .status(),
+                absl::StatusCode::kFailedPrecondition, "Get-SmbConnection");
+  rename("away", "a");
+  EXPECT_THAT(Mapped(), ElementsAre(kA));
+  EXPECT_TRUE(Follows("a"));
+}
+
 TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterStays) {
   node_->core()->Change([](machine::simulated::NodeState& state) {
     auto& mapping = state.smb_mappings.emplace_back();
