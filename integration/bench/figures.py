@@ -89,7 +89,9 @@ def main():
     if sys.argv[1:2] == ["record"]:
         name, path, command = sys.argv[2:]
         results[name] = read_run(pathlib.Path(path), command)
-        RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+        # Each figure stands on a line of its own.
+        text = json.dumps(results, ensure_ascii=False, sort_keys=True)
+        RESULTS.write_text(re.sub(r'(?=\{"figure")|(?<=[\]}], )(?="[a-z_]+": \{)', "\n", text) + "\n", encoding="utf-8")
         return 0
     failed = 0
     for path in PAGES:
