@@ -59,6 +59,8 @@ class ServiceLifeTest : public testing::Test {
     // The simulated program has the main of the shipped program; the latter's node would be Wine.
     fs::copy_file(CSI_PROXY_SIMULATED_BINARY, Program());
     Run({"uninstall"});
+    // An interrupted run leaves it, and no two services may have one display name.
+    Execute({"sc.exe", "delete", "unstoppable"});
   }
   ~ServiceLifeTest() override {
     Run({"uninstall"});
