@@ -59,8 +59,10 @@ class ServiceLifeTest : public testing::Test {
     // The simulated program has the main of the shipped program; the latter's node would be Wine.
     fs::copy_file(CSI_PROXY_SIMULATED_BINARY, Program());
     Run({"uninstall"});
-    // An interrupted run leaves it, and no two services may have one display name.
+    // An interrupted run leaves it, and no two services may have one display name. It is deleted
+    // once its program has ended.
     Execute({"sc.exe", "delete", "unstoppable"});
+    Execute({"taskkill.exe", "/f", "/im", "csi-proxy-unstoppable.exe"});
   }
   ~ServiceLifeTest() override {
     Run({"uninstall"});

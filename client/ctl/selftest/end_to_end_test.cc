@@ -124,12 +124,10 @@ class SelftestTest : public testing::Test {
     ASSERT_TRUE(injected.ok()) << injected;
   }
   void FailMounts() { Fail("win32.SetMountPoint", 0); }
-  // Makes calls on the folder of the mount fail.
-  void FailAtMount(const char* rpc, int times) {
-    const absl::Status injected = server_->InjectFault(absl::StrCat(
-        "operation: '", rpc, "' times: ", times,
-        " code: 'INTERNAL' resource: ", R"('C:\\var\\lib\\kubelet\\csi-proxy-selftest\\mount')"));
-    ASSERT_TRUE(injected.ok()) << injected;
+  // UnmountVolume tries both ways to end a mount.
+  void FailUnmounts(int times) {
+    Fail("win32.DeleteMountPoint", times);
+    Fail("win32.DeleteReparsePoint", times);
   }
 
   std::unique_ptr<ServerProcess> server_;
@@ -250,8 +248,7 @@ TEST_F(SelftestTest, AfterAFailureWhatDependsOnItIsSkippedAndTheRestGoesOn) {
 
 TEST_F(SelftestTest, WhatAFailedStepLeftIsTakenBackAtTheEnd) {
   const std::string before = NodeBeside(1);
-  // The flush before the unmount fails too, and is not reported.
-  FailAtMount("volume.UnmountVolume", 2);
+  FailUnmounts(1);
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_EQ(ResultOf("unmount"), ctl::selftest::FAILED);
   EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::OK) << DetailOf("clean-up");
@@ -259,8 +256,11 @@ TEST_F(SelftestTest, WhatAFailedStepLeftIsTakenBackAtTheEnd) {
 }
 
 TEST_F(SelftestTest, WhatCannotBeTakenBackIsTold) {
-  FailAtMount("volume.UnmountVolume", 0);
-  FailAtMount("filesystem.Rmdir", 0);
+  FailUnmounts(0);
+  ASSERT_TRUE(server_
+                  ->InjectFault(R"(operation: 'win32.Delete' code: 'INTERNAL'
+                      resource: 'C:\\var\\lib\\kubelet\\csi-proxy-selftest\\mount')")
+                  .ok());
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::FAILED);
   EXPECT_THAT(DetailOf("clean-up"), HasSubstr("left behind: mount: volume.UnmountVolume"));
