@@ -97,6 +97,19 @@ TEST_F(ForeignTest, ADiskThatIsRefusedIsReadOnlyAgain) {
   }
 }
 
+TEST_F(ForeignTest, ADiskThatIsRefusedIsOfflineAgainOrSaidNotToBe) {
+  for (const bool stays : {false, true}) {
+    ChangeDisk(1, [&](Disk& disk) {
+      disk.online = false;
+      disk.foreign = {DiskBytes{512, "LABELONE"}};
+    });
+    Inject("wmi.Invoke/MSFT_Disk.Offline", 40001, stays ? 0 : 2);
+    const absl::Status refused = Stage({.number = "1"}).status();
+    EXPECT_EQ(absl::StrContains(refused.message(), "stays online"), stays) << refused;
+    EXPECT_EQ(DiskNow(1).online, stays);
+  }
+}
+
 // A volume whose staging was killed before the format is formatted; a volume with other data is
 // not.
 TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedWhenNobodyHasWrittenToIt) {

@@ -169,12 +169,21 @@ class Staging {
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
   }
 
-  // Returns `status`. After a refusal, makes the disk read-only and offline again if it was.
+  // Returns `status`. After a refusal, makes the disk read-only and offline again if it was; adds
+  // to the message if that fails.
   absl::Status LeftAsFound(const absl::Status& status) {
     if (!absl::IsFailedPrecondition(status)) return status;
-    if (was_read_only_) (void)host_.disk().SetReadOnly(context_, number_, true);
-    if (was_offline_) (void)host_.disk().SetOnline(context_, number_, false);
-    return status;
+    absl::Status undone;
+    const auto undo = [&](auto step) {
+      undone.Update(TryThrice(context_, step, [](const absl::Status& done) { return done.ok(); }));
+    };
+    if (was_read_only_) undo([&] { return host_.disk().SetReadOnly(context_, number_, true); });
+    if (was_offline_)
+      undo([&] { return host_.disk().SetOnline(context_, number_, false).status(); });
+    if (undone.ok()) return status;
+    return Reworded(status, status.code(),
+                    absl::StrCat(status.message(), " (and the disk stays online or writable: ",
+                                 undone.message(), ")"));
   }
 
   absl::Status Partition(const host::DiskLayout& layout) {
