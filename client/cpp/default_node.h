@@ -15,8 +15,8 @@ bool DefaultNodeIsSimulated();
 absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode();
 
 // Returns OK if kAuto may choose embedded mode. PERMISSION_DENIED unless the process runs as SYSTEM
-// or as an elevated administrator; FAILED_PRECONDITION if it runs in an ordinary container or may
-// do so. Always OK if the node is simulated.
+// or as an elevated administrator; FAILED_PRECONDITION if it runs, or may run, in an
+// ordinary container. Always OK if the node is simulated.
 absl::Status MayEmbedUnasked();
 
 }  // namespace csi_proxy::client

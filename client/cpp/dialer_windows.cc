@@ -17,14 +17,14 @@ namespace {
 
 // How long a server may take to answer on a new connection before another one is opened:
 // kFirstPatience, doubled each time up to kMostPatience. An instance may have no server behind it,
-// because go-winio's listener never serves its first.
+// because go-winio's listener never serves its first instance.
 constexpr absl::Duration kFirstPatience = absl::Seconds(1), kMostPatience = absl::Seconds(8);
 
-// The pause after an attempt of any caller failed: kFirstPause, doubled up to kLongestPause.
+// The pause of all callers after a failed attempt: kFirstPause, doubled up to kLongestPause.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
-// What was last heard on a connection. Thread-safe.
+// Records whether the server has answered, and whether the connection has ended. Thread-safe.
 class Progress {
  public:
   enum Heard { kNothing, kAnswer, kEnd };
@@ -113,7 +113,7 @@ struct RemoteChannel::Dialer::State {
   absl::Mutex mutex;
   Attempt current;
   absl::Duration patience = kFirstPatience;
-  // The last failed attempt, and the time before which no other is made.
+  // The error of the last failed attempt. No other attempt is made before `retry_at`.
   absl::Status failure;
   absl::Duration pause = kFirstPause;
   absl::Time retry_at = absl::InfinitePast();
@@ -124,7 +124,7 @@ struct RemoteChannel::Dialer::State {
     pause = std::min(pause * 2, kLongestPause);
   }
 
-  // Returns the connection, which must not be used again, nor destroyed while holding the mutex.
+  // Removes and returns the connection. The caller must destroy it after releasing the mutex.
   Attempt Discard() {
     if (!current.progress->answered()) Fail(absl::UnavailableError("it does not answer"));
     return std::exchange(current, {});

@@ -31,8 +31,8 @@ class PendingCall {
 
   // The status of the call, and its answer if the status is OK. REQUIRES: Wait() has returned true.
   const grpc::Status& status() const { return status_; }
-  // True if the status of a call that has ended is the service's, and not gRPC's for a connection
-  // that was lost: gRPC tells only in this text.
+  // Returns true if the service sent the status, false if gRPC made it for a lost connection. gRPC
+  // distinguishes the two only in this text. REQUIRES: Wait() has returned true.
   bool IsAnswer() const {
     return absl::StrContains(context_.debug_error_string(), "received from peer");
   }

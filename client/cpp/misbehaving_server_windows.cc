@@ -36,7 +36,7 @@ struct MisbehavingServer::State {
     }
   }
 
-  // Waits until the client has disconnected, when a peek fails.
+  // Waits until a peek fails, which shows that the client has disconnected.
   void WaitForTheEnd(HANDLE pipe) {
     while (!stopping && PeekNamedPipe(pipe, nullptr, 0, nullptr, nullptr, nullptr)) Sleep(5);
   }

@@ -24,7 +24,7 @@ std::string PipePath(const ClientOptions& options, absl::string_view name) {
 
 bool PipeIsThere(const std::string& path) {
   struct stat info;
-  // What a user may not look at may be there.
+  // The pipe may exist in a directory that this user may not search.
   if (stat(path.c_str(), &info) != 0) return errno == EACCES;
   return S_ISSOCK(info.st_mode);
 }

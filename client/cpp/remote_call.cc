@@ -54,8 +54,8 @@ absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
     return over.ok() ? absl::DeadlineExceededError("the call has not ended in time") : over;
   }
   const grpc::Status& status = call->status();
-  // The server and this process both notice a deadline or a cancellation. The caller gets the text
-  // of CallContext::Check() whichever notices first, as in embedded mode.
+  // The server may notice a deadline or a cancellation before this process. The caller always gets
+  // the text of CallContext::Check(), as in embedded mode.
   if (status.error_code() == grpc::DEADLINE_EXCEEDED || status.error_code() == grpc::CANCELLED) {
     ABSL_RETURN_IF_ERROR(context.Check());
   }

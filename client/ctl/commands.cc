@@ -18,7 +18,7 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// Returns what the user can try next, or "" if the error says everything.
+// Returns advice on the next step, or "" if the error needs none.
 std::string Hint(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -27,7 +27,7 @@ std::string Hint(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
       return "`csi-proxyctl help GROUP METHOD` explains the fields.";
     case absl::StatusCode::kPermissionDenied:
-      // Others are about credentials, services and pipes, and say what they need.
+      // Other refusals concern credentials, services and pipes; their texts say what is needed.
       if (!absl::StrContains(status.message(), "outside")) return "";
       return "Paths must be inside the service's working directories (its --working-dir flags).";
     case absl::StatusCode::kDeadlineExceeded:
@@ -85,7 +85,7 @@ int ComplainBriefly(const absl::Status& status, std::ostream& err) {
 
 int Complain(const absl::Status& status, std::ostream& err) {
   int code = ComplainBriefly(status, err);
-  // The service's own answer.
+  // The service was reached, and answered UNAVAILABLE itself.
   if (absl::IsUnavailable(status) && !client::WasNotReached(status)) code = kCallFailed;
   if (const std::string hint = Hint(status); !hint.empty()) err << "hint: " << hint << "\n";
   return code;

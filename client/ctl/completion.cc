@@ -14,7 +14,7 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// The script, except for its tables. zsh runs it in its emulation of bash, which has no compopt.
+// The script without its tables. zsh runs the script in an emulation of bash that lacks compopt.
 constexpr char kBash[] = R"(_csi_proxyctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} words="" flags="{flags}"
   case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in
@@ -73,7 +73,7 @@ constexpr char kPowerShell[] =
 struct Shell {
   const char* name;
   const char* script;
-  // Rows of the table: words after exactly these, and words after these and any others.
+  // Forms of a table row: for a line that is exactly $0, and for one that begins with $0.
   const char* after;
   const char* after_and_later;
   // Printed before the script.
@@ -89,7 +89,7 @@ constexpr Shell kShells[] = {
     {"powershell", kPowerShell, "    '$0' = '$1'\n", "    '$0' = \"$1 $$flags\"\n", ""},
 };
 
-// Returns a field's flag for completion: up to its `=`, or without it for a boolean.
+// Returns the part of `--name=TYPE` that completion offers: `--name=`, or `--name` for a boolean.
 std::string Completed(const std::string& flag) {
   const size_t equals = flag.find('=');
   return flag.substr(equals + 1) == "BOOL" ? flag.substr(0, equals) : flag.substr(0, equals + 1);
@@ -115,7 +115,7 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
     absl::SubstituteAndAppend(&rows, row, after, absl::StrJoin(words, " "));
   };
   for (const std::string& group : groups) {
-    // A method that several versions have is offered the fields of all of them.
+    // By method: the fields of all versions that have the method.
     std::map<std::string, std::set<std::string>> fields;
     for (const std::string& version : catalog.Versions(group)) {
       for (const Method& method : catalog.Methods(group, version)) {

@@ -159,7 +159,7 @@ size_t FindCode(absl::string_view text) {
   return first;
 }
 
-// Returns the sentences, or clauses after a semicolon, of a comment that name a status code.
+// Returns the parts of a comment that name a status code: sentences, or clauses after a semicolon.
 std::vector<std::string> Errors(const std::string& comment) {
   std::vector<std::string> errors;
   absl::string_view rest = comment;
@@ -181,7 +181,7 @@ std::vector<std::string> Errors(const std::string& comment) {
 }
 
 // Returns the errors named in the comments on a method, its request and its group. If the version's
-// comment on the method names none, that of the hub is read.
+// comment on the method names none, the hub's comment is read.
 std::vector<std::string> ErrorsOf(const Catalog& catalog, const Method& method) {
   std::vector<std::string> errors = Errors(Comment(*method.descriptor));
   const auto add = [&errors](const std::string& comment) {

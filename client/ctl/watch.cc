@@ -64,7 +64,7 @@ int Watch(const Environment& environment, absl::Duration interval, Before before
       told = answer.status();
     } else {
       const bool changed = shown != *answer;
-      // Redrawn, because the error is on the screen below the answer.
+      // Redraws the answer, because the error is on the screen below it.
       const bool redraw = before == Before::kCleared && !told.ok();
       if (!told.ok() && before != Before::kCleared)
         err << "the service answers again\n" << std::flush;

@@ -10,7 +10,7 @@
 
 namespace csi_proxy::ctl::watch {
 
-// What a watch, or `top`, asks, and the clock that it uses. All three must be set.
+// The question that a watch or `top` repeats, and its clock. All three must be set.
 struct Environment {
   // Returns the answer in the form in which it is shown.
   std::function<absl::StatusOr<std::string>()> ask;
@@ -22,7 +22,7 @@ struct Environment {
 // Returns an environment with the real clock, which never ends a watch.
 Environment InRealTime(std::function<absl::StatusOr<std::string>()> ask);
 
-// What is printed before each answer.
+// The text before each answer.
 enum class Before {
   kNothing,  // An answer is one line.
   kDashes,   // Separates YAML documents.

@@ -136,7 +136,7 @@ func (e *embedded) Close() error {
 	return nil
 }
 
-// meaningful returns the options that embedded mode honours: the codec, and functions for the end.
+// meaningful returns the options that embedded mode honours: the codec, and functions to call at the end.
 func meaningful(opts []grpc.CallOption) (encoding.Codec, func(error)) {
 	var codec encoding.Codec = protoCodec{}
 	var finish []func(error)

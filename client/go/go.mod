@@ -1,4 +1,4 @@
-// The module has the name of the Go library whose place it takes, so that a driver needs only one
+// The module has the name of the Go library that it replaces, so that a driver needs only one
 // replace line.
 module github.com/kubernetes-csi/csi-proxy/v2
 

@@ -23,7 +23,7 @@ absl::StatusOr<bool> Probe(const SocketChannel& driver, absl::Time deadline);
 inline constexpr absl::string_view kProbeMethod = "/csi.v1.Identity/Probe";
 
 // Returns the name that a registration service gives. The call carries kHealthMetadata, so that the
-// service does not count it as the kubelet's.
+// service does not take it for the kubelet's.
 absl::StatusOr<std::string> GetRegisteredName(const SocketChannel& registration,
                                               absl::Time deadline);
 

@@ -34,7 +34,7 @@ std::string RegistrationSocket(std::string directory, const std::string& driver_
   return absl::StrCat(directory, driver_name, "-reg.sock");
 }
 
-// Measures how long the kubelet does not call a socket.
+// Measures for how long the kubelet has not called a socket.
 class Patience {
  public:
   // Zero: no limit.
@@ -47,13 +47,13 @@ class Patience {
   void Begin() {
     if (first_ > absl::ZeroDuration()) until_ = Clock::now() + absl::ToChronoMilliseconds(time_);
   }
-  // The kubelet has called the socket.
+  // Records that the kubelet has called the socket.
   void Called() {
     back_off_.Succeeded();
     time_ = first_;
     until_.reset();
   }
-  // The socket was not called and is replaced. Returns true if this is worth a log line.
+  // Records that the socket was not called and is replaced. Returns true if the log should say so.
   bool Lost() {
     time_ = back_off_.Failed();
     until_.reset();

@@ -59,7 +59,7 @@ class Registrar {
   Registrar(std::string driver_name, RegistrarOptions options, Metrics* metrics,
             std::function<void(const std::string&)> on_refused, LogFunction log);
 
-  // Called when the kubelet has called the socket.
+  // Records that the kubelet has called the socket.
   void Called();
   void Notified(bool accepted, const std::string& reason);
   void SetRegistered(bool registered);

@@ -27,8 +27,8 @@ using sidecars::Metrics;
 using sidecars::Registrar;
 using sidecars::SocketChannel;
 
-// How long one attempt to ask the driver for its name may take; a stop waits for it. It doubles
-// after a timeout, because a driver may be slow to start.
+// How long one request for the driver's name may take; a stop waits for it. The time doubles after
+// a timeout, because a driver may be slow to start.
 constexpr absl::Duration kFirstAttempt = absl::Seconds(1);
 constexpr absl::Duration kLongestAttempt = absl::Seconds(4);
 // The pause between attempts.
@@ -215,7 +215,7 @@ class Running final : public Sidecars {
     return absl::OkStatus();
   }
 
-  // Serves what is not served yet, and takes it out of `endpoints`. Returns the first error.
+  // Serves `endpoints`, and removes from it those that are served. Returns the first error.
   absl::Status Listen(Endpoints* endpoints) {
     absl::Status failed;
     std::erase_if(*endpoints, [&](const auto& one) {
@@ -299,7 +299,7 @@ class Running final : public Sidecars {
     if (options_.registrar && !options_.registrar->http_endpoint.empty()) {
       Paths& paths = paths_at(options_.registrar->http_endpoint);
       const HttpHandler health = [this] { return RegistrarHealth(); };
-      paths.emplace(kHealthz, health);  // Does nothing if livenessprobe's is there.
+      paths.emplace(kHealthz, health);  // Keeps livenessprobe's handler.
       paths.emplace(kRegistrarsHealthz, health);
     }
     return endpoints;

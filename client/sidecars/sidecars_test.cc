@@ -203,7 +203,7 @@ TEST_F(SidecarsTest, AFileInTheSocketsPlaceIsNotTouched) {
   auto sidecars = Start(Options());
   EXPECT_EQ(Failure().code(), absl::StatusCode::kFailedPrecondition);
   sidecars.reset();
-  // The probe goes on without the registrar, which comes when it can.
+  // The probe goes on without the registrar, which starts once the path is free.
   SidecarsOptions options = Options();
   options.independent = true;
   options.registrar->http_endpoint = options.livenessprobe->http_endpoint;

@@ -27,7 +27,7 @@ absl::StatusOr<bool> SocketExists(const std::string& path);
 absl::Status RemoveSocket(const std::string& path);
 
 // A gRPC server on a socket that it creates. Only this process's user may connect; on Windows also
-// SYSTEM, as which the kubelet runs, and administrators. Thread-safe.
+// administrators and SYSTEM, the kubelet's account. Thread-safe.
 class SocketServer {
  public:
   // `service` is not owned and must outlive the server. UNAVAILABLE naming the path on failure.

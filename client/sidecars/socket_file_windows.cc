@@ -30,7 +30,7 @@ absl::Status SetOwnDacl(HANDLE file, const std::string& path) {
   ABSL_ASSIGN_OR_RETURN(
       const pipe::Security security,
       pipe::Security::Parse(absl::StrCat("D:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;FA;;;", self, ")")));
-  // SetSecurityInfo is meant for files and may add what the directory grants, as Wine's does.
+  // SetSecurityInfo is not used: it may add the directory's inheritable entries, as Wine's does.
   if (!SetKernelObjectSecurity(file,
                                DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION,
                                security.attributes().lpSecurityDescriptor)) {
@@ -61,7 +61,7 @@ absl::Status RemoveSocket(const std::string& path) {
 }
 
 absl::StatusOr<OwnFile> ProtectSocket(const std::string& path) {
-  // Only rights that Windows grants although the socket is in use.
+  // Asks only for rights that Windows grants while the socket is in use.
   ABSL_ASSIGN_OR_RETURN(
       const win32::UniqueHandle file,
       win32::OpenWithoutFollowing(path, READ_CONTROL | WRITE_DAC | FILE_READ_ATTRIBUTES));

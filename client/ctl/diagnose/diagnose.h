@@ -32,9 +32,9 @@ int ExitCodeOf(const Diagnosis& diagnosis);
 // maps a share makes the link a moment later.
 inline constexpr absl::Duration kLinkFollows = absl::Seconds(5);
 
-// Looks for faults of these kinds, passes the plan to `show`, and with consent repairs each after a
-// second look. Pauses by `wait`. Fails if the service answers no call. REQUIRES: kinds are in
-// kKinds.
+// Looks for faults of `kinds` and passes the plan to `show`. With consent, looks for each fault
+// again and repairs it if it remains. Calls `wait` to pause. Returns an error if the service
+// answers no call. REQUIRES: `kinds` are in kKinds.
 absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
                                const std::function<void(const Repairs& plan)>& show,
                                const Consent& consent,

@@ -266,7 +266,7 @@ class AdviceTest : public DiagnoseTest {
   }
 };
 
-// The tests above are of findings that repair ends. These are of findings that need a person.
+// The tests above are about findings that `repair` ends, these about findings that need a person.
 TEST_F(AdviceTest, EndsWhatAPersonIsToMend) {
   // "pull the other, or give one a new id"
   Do(R"(sim attach-disk --json '{"disk": {"number": 7, "size_bytes": "1073741824",
@@ -287,8 +287,8 @@ TEST_F(AdviceTest, EndsWhatAPersonIsToMend) {
 }
 
 TEST_F(AdviceTest, EndsLinksThatCannotBeFollowed) {
-  // The mapping is missing, as after a reboot. Repair helps, so that the driver is asked, or a
-  // person who maps the share.
+  // The mapping is missing, as after a reboot. Either `repair` removes the link and the driver
+  // stages the share again, or a person maps the share.
   const std::string staged = Path(R"(pv\globalmount)");
   StageShare(staged);
   Reboot();
@@ -300,7 +300,7 @@ TEST_F(AdviceTest, EndsLinksThatCannotBeFollowed) {
   MapByHand();
   ExpectWell();
 
-  // A pod's link to the staged link ends with it.
+  // A pod's link to the staged link works again once the share is mapped.
   Do(R"(filesystem mkdir --path='C:\var\lib\kubelet\pods\p')");
   Do("filesystem create-symlink --source-path='" + staged +
      R"(' --target-path='C:\var\lib\kubelet\pods\p\mount')");
@@ -320,7 +320,7 @@ TEST_F(AdviceTest, EndsLinksThatCannotBeFollowed) {
   Do("sim set-server-reachable --server=fileserver.example --reachable=true");
   ExpectWell();
 
-  // A mapping that shows as OK.
+  // The mapping shows as OK, but the server denies access.
   ChangeMapping([](csi_proxy::simulated::SmbMapping& mapping) { mapping.set_denied(true); });
   ExpectIll("disconnected-links", staged);
   EXPECT_EQ(Ctl("repair --yes --what=disconnected-links").exit_code, kFindings);
@@ -339,7 +339,7 @@ TEST_F(DiagnoseTest, ClientsOfOldVersionsAreFoundInTheMetrics) {
   EXPECT_THAT(unknown.output, HasSubstr("nobody serves metrics at 127.0.0.1:"));
 }
 
-// The simulated node's calls for mounts need the directory to be closed.
+// The simulated node refuses a mount at an open directory, so the service takes a fallback.
 TEST_F(DiagnoseTest, FallbacksThatTheServiceTookAreInTheMetrics) {
   const std::string diagnose = "diagnose --output=table --metrics=" + metrics_;
   EXPECT_THAT(Ctl(diagnose).output, Not(HasSubstr("mount-directory-let-go")));

@@ -60,7 +60,7 @@ void TellWhetherAll(const Answer& answer, absl::string_view what, Findings* find
       absl::StrCat(what, ": there are more directories than the service looks at"));
 }
 
-// Returns the properties that distinguish a disk from a later one with its number.
+// Returns the properties that distinguish a disk from a later disk with the same number.
 std::string Describe(const Answer& disk) {
   std::vector<std::string> parts;
   const auto add = [&parts](const char* name, const std::string& value) {
@@ -104,8 +104,8 @@ std::string MapByHand(absl::string_view share) {
                       "--remote-path='", share, "' --username=... --password=-");
 }
 
-// Makes the finding of a link to a share, or to another link, that cannot be followed. `mappings`
-// is the answer of ListSmbMappings; without it nothing is repaired.
+// Returns the finding about a link to a share, or to another link, that cannot be followed.
+// `mappings` is the answer of ListSmbMappings; if that failed, the finding has no repair.
 Found MakeOfShareLink(const std::string& where, const std::string& target, std::string what,
                       const absl::StatusOr<Answer>& mappings) {
   const std::string share = ShareOf(target);
@@ -127,7 +127,7 @@ Found MakeOfShareLink(const std::string& where, const std::string& target, std::
                              "password, ",
                              MapByHand(share)));
   }
-  // The kubelet finds the link, takes the volume for staged, and asks no driver.
+  // While a staging link exists, the kubelet takes the volume for staged and calls no driver.
   const bool is_staging = absl::StrContains(absl::AsciiStrToLower(where), "\\plugins\\");
   Found found = Make(
       kDisconnectedLinks, where, std::move(what), "the node has no mapping of the share",
@@ -144,7 +144,7 @@ Found MakeOfShareLink(const std::string& where, const std::string& target, std::
   return found;
 }
 
-// Looks whether the server lets a link be followed whose mapping shows as OK.
+// Adds a finding if a link cannot be followed although the mapping of its share shows as OK.
 void LookAtShareLink(Rpcs& rpcs, const std::string& where, const std::string& target,
                      std::string what, Findings* findings) {
   const absl::StatusOr<Answer> answer = rpcs.Call("filesystem", "IsSymlink", {{"path", where}});
@@ -234,7 +234,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
   const Answer answer =
       Ask(rpcs, "ListMounts", {{"path", path}}, "mounted folders and links", findings);
   TellWhetherAll(answer, "mounted folders and links", findings);
-  std::map<std::string, std::string> volumes;  // to a path where each is mounted
+  std::map<std::string, std::string> volumes;  // each with one path where it is mounted
   std::optional<absl::StatusOr<Answer>> mappings;
   int not_followed = 0;
   for (const Answer& mount : answer.Each("mounts")) {

@@ -59,7 +59,7 @@ struct Findings {
 // Fetches the metrics of the service. Null: their address is unknown.
 using FetchMetrics = std::function<absl::StatusOr<std::string>()>;
 
-// Add their findings. `path` limits the look to that path and those below; empty: all paths.
+// Add findings. `path` limits the look to that path and the paths below it; empty: all paths.
 void LookAtDisks(Rpcs& rpcs, Findings* findings);
 void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings);
 void LookAtMappings(Rpcs& rpcs, Findings* findings);

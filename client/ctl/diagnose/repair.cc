@@ -42,7 +42,7 @@ void RepairOne(Rpcs& rpcs, const Found& found, Act* act) {
                                  std::string(answer.status().message())));
     return;
   }
-  // UnstageShare counts links under the lock of the share, so it notices a stage that came first.
+  // UnstageShare counts links under the lock of the share, so it sees a link that was made before.
   const bool is_kept = found.method == "UnstageShare" &&
                        (answer->Flag("incomplete") || !answer->Texts("other_links").empty());
   act->set_result(is_kept ? CHANGED : DONE);

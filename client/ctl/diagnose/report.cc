@@ -33,7 +33,7 @@ std::string FallbacksText(const Diagnosis& diagnosis) {
   return text;
 }
 
-// Returns the finding with a disk's size in the form for people.
+// Returns the text of a finding, with a disk's size in the form of SizeText().
 std::string What(const Finding& finding) {
   const std::string what = Printable(finding.what());
   if (finding.size_bytes() <= 0) return what;
@@ -64,7 +64,7 @@ std::string ResultText(Result result) {
 
 std::string ToText(const Diagnosis& diagnosis) {
   std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "WHY"}};
-  // Keyed by kind and repair, because findings of a kind often have one repair.
+  // Keyed by kind and repair, because findings of a kind often share a repair.
   std::map<std::pair<std::string, std::string>, bool> repairs;
   for (const Finding& finding : diagnosis.findings()) {
     rows.push_back(

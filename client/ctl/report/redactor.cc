@@ -13,7 +13,7 @@
 namespace csi_proxy::ctl::report {
 namespace {
 
-// Values that firmware has instead of a serial number, and accounts that every Windows has.
+// Values that firmware reports instead of a serial number, and accounts of every Windows.
 constexpr absl::string_view kIdentifyNothing[] = {
     "none",          "null",          "default",        "default string",
     "unknown",       "system",        "not specified",  "to be filled by o.e.m.",

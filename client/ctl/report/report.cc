@@ -120,7 +120,7 @@ Redactor RedactorOf(const NodeReport& report) {
 std::vector<Doubt> ReadDoubts(absl::string_view markdown) {
   std::vector<Doubt> doubts;
   for (const absl::string_view line : absl::StrSplit(markdown, '\n')) {
-    // Number, claim, source, what rests on it, what shows it, where, what if the claim is false.
+    // The cells: number, claim, source, what rests on it, what shows it, where, what if false.
     const std::vector<absl::string_view> cells = absl::StrSplit(line, '|');
     Doubt doubt;
     if (cells.size() != 9 || !absl::SimpleAtoi(cells[1], &doubt.number)) continue;

@@ -18,7 +18,7 @@ std::string Text(const std::string& group, const std::string& method, const absl
 }  // namespace
 
 absl::Status Attempt::MayTouch(const std::string& method, const Fields& fields) const {
-  // Calls that only read may be about any disk.
+  // Calls that only read may name any disk.
   for (const char* question : {"Get", "List", "Is"}) {
     if (absl::StartsWith(method, question)) return absl::OkStatus();
   }

@@ -83,7 +83,7 @@ std::string FindVolumeOfPath(Attempt& attempt) {
 
 std::string FindClosestVolume(Attempt& attempt) {
   const std::string inside = attempt.Path("mount\\inside");
-  // The directory stays on the volume, which is not used later.
+  // Not removed, because no later step uses the volume.
   Mkdir(attempt, inside);
   ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", attempt.Path("mount"));
   ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", inside);

@@ -133,7 +133,7 @@ std::string ProtectDisk(Attempt& attempt) {
   set("false");
   attempt.Expect(!OwnDisk(attempt).Flag("is_read_only"), "the disk is still read-only");
   attempt.NoLonger("the disk writable again");
-  // Fails when the file system that was mounted read-only has not been mounted again.
+  // Fails if the file system is still mounted read-only.
   attempt.Call("filesystem", "Mkdir", {{"path", inside}});
   attempt.Call("storage", "UnstageVolume", StagingTarget(attempt));
   attempt.NoLonger("the staged volume");

@@ -60,7 +60,7 @@ std::string FindDisk(Attempt& attempt) {
     attempt.Expect(number == attempt.options().disk(),
                    absl::StrCat("its page 83 identifier finds disk ", number));
   }
-  // A disk without such a location is not listed (a VHD's location is its file).
+  // ListDiskLocations omits disks without a bus location, such as a VHD, whose location is a file.
   const std::optional<Answer> location =
       attempt.Call("disk", "ListDiskLocations").Entry("disk_locations", attempt.options().disk());
   State& state = attempt.state();

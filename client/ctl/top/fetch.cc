@@ -7,7 +7,7 @@
 namespace csi_proxy::ctl::top {
 namespace {
 
-// The most that is read: about twenty times the metrics of every rpc and 64 clients.
+// The most bytes that are read: about twenty times the metrics of every rpc and 64 clients.
 constexpr size_t kMaxBytes = 16 << 20;
 
 }  // namespace

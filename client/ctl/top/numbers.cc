@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMaxCount = 1e15;
 
-// Returns the increase of a counter. One that has restarted is lower than before.
+// Returns the increase of a counter, which has restarted at 0 if `now` is less than `before`.
 double Grown(double before, double now) { return now < before ? now : now - before; }
 
 template <typename Key>
@@ -68,7 +68,7 @@ absl::StatusOr<Numbers> ReadNumbers(absl::string_view exposition) {
   Numbers numbers;
   bool is_ours = false;
   const absl::Status status = ReadExposition(exposition, [&](const Sample& sample) {
-    // Ignores a count that cannot be one, such as NaN, because it would spoil the sums.
+    // Ignores values that cannot be counts, such as NaN, because they would spoil the sums.
     if (!(sample.value >= 0 && sample.value <= kMaxCount)) return;
     is_ours = is_ours || absl::StartsWith(sample.name, "csi_proxy_");
     Add(sample, &numbers);

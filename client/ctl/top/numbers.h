@@ -17,7 +17,7 @@ struct RpcNumbers {
   double finished = 0;
   // The finished calls that did not end with OK.
   double failed = 0;
-  // The number of calls by the seconds that they took at most; the last key is infinite.
+  // The number of calls that took at most the key in seconds; the last key is infinite.
   std::map<double, double> within;
 };
 
@@ -30,11 +30,11 @@ struct Numbers {
   std::map<Caller, double> callers;
   // How often clients met a limit, by image and limit.
   std::map<std::pair<std::string, std::string>, double> limited;
-  // The calls received but not answered, and those of them that have not begun; by group.
+  // By group: the calls that have not ended, and the part of them that waits to begin.
   std::map<std::string, double> in_flight, queued;
   // Keyed by state.
   std::map<std::string, double> connections;
-  // The seconds for which calls have run that hang, by rpc and object.
+  // The age in seconds of each call that has run for a minute, by rpc and object.
   std::map<std::pair<std::string, std::string>, double> long_calls;
   // How often Windows did not do what the service expects, by the name of the fallback.
   std::map<std::string, double> fallbacks;

@@ -48,7 +48,7 @@ int Watch(const watch::Environment& environment, const Options& options, absl::D
     const absl::Time time = environment.now();
     const bool wants_two = interval > absl::ZeroDuration();
     if (!now.ok()) {
-      // After the first success, the service may only have been restarted.
+      // After a first success, the failure may only mean that the service restarts.
       const int code = ComplainBriefly(now.status(), err);
       if (!before.has_value() || options.once()) return code;
     } else if (!wants_two || before.has_value()) {

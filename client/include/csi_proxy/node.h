@@ -96,7 +96,7 @@ class Node {
 
  private:
   friend class client::OwnNode;
-  // Returns this if the library made the node, whose calls it then limits; otherwise null.
+  // Returns this if the library made the node and limits its calls; otherwise null.
   virtual client::OwnNode* own() { return nullptr; }
 };
 

@@ -72,13 +72,13 @@ struct SidecarsOptions {
   std::string csi_address = {};
   // The driver's name. Empty: Sidecars asks the driver.
   std::string driver_name = {};
-  // How long to wait for the driver at the start. Then `on_failed` is called.
+  // If the driver does not answer within this time after the start, `on_failed` is called.
   absl::Duration connect_timeout = absl::InfiniteDuration();
   // At least one of the two must be set.
   std::optional<RegistrarOptions> registrar = std::nullopt;
   std::optional<LivenessProbeOptions> livenessprobe = std::nullopt;
-  // If true, a component that cannot listen is started again once a second, and the other goes on;
-  // `on_failed` is not called for that.
+  // If true, a component that cannot listen is started again once a second, and the other component
+  // continues; `on_failed` is not called for this.
   bool independent = false;
   // Called on a thread of the library when the kubelet refuses the driver, with the kubelet's
   // reason. The kubelet tries again as long as the socket exists. Must return soon, because the
@@ -97,9 +97,9 @@ class Sidecars {
   // Starts threads that wait for the driver, and returns at once; the driver may start serving
   // later. INVALID_ARGUMENT naming the option.
   //
-  // /healthz is served once the driver has told its name. Until then connections are refused, as
-  // livenessprobe does. If both components have one address, /healthz there is livenessprobe's, and
-  // the registrar's is /healthz/node-driver-registrar.
+  // The library serves /healthz once the driver's name is known, and refuses connections until
+  // then, as livenessprobe does. If both components have one address, /healthz there is
+  // livenessprobe's, and the registrar's is /healthz/node-driver-registrar.
   static absl::StatusOr<std::unique_ptr<Sidecars>> Start(SidecarsOptions options);
 
   // Stops. Removes the registration socket at once if it is still this process's, so that the

@@ -34,10 +34,10 @@ constexpr absl::string_view kControllers[] = {"attacher",
                                               "volume-data-source-validator"};
 
 // The flags of node-driver-registrar 1.0 to 2.17, of livenessprobe 0.4 to 2.20 and of their log
-// libraries (glog, klog, k8s.io/component-base/logs); those of the one program for all sidecars
+// libraries (glog, klog, k8s.io/component-base/logs); the flags of KEP-4958's single program
 // (https://www.kubernetes.dev/resources/keps/4958/, csi-lib-utils' standardflags); and our own:
-// --sidecars, --registration-timeout and --health-requires-registration. --timeout was only the
-// registrar's.
+// --sidecars, --registration-timeout and --health-requires-registration. livenessprobe itself has
+// no --timeout.
 constexpr FlagRow kTable[] = {
     {kSelections[0], Owner::kProcess, kString, "node-driver-registrar,livenessprobe",
      "the sidecars to run, when the program's name does not tell"},
@@ -171,7 +171,7 @@ std::optional<std::pair<Component, const FlagRow*>> SplitPrefix(absl::string_vie
 std::optional<GoFlagKind> FindKind(absl::string_view name) {
   if (const FlagRow* row = FindRow(name, std::nullopt); row != nullptr) return row->kind;
   if (const auto split = SplitPrefix(name); split.has_value()) return split->second->kind;
-  // A controller's flag is refused later, with a better message. kBool accepts it without a value.
+  // kBool accepts a controller's flag without a value; Take() refuses it with a better message.
   if (!ControllerOf(name).empty()) return kBool;
   return std::nullopt;
 }
@@ -264,7 +264,7 @@ absl::Status Flags::Take(const GoFlag& flag) {
     if (component.has_value() && !Runs(*component)) {
       absent = component;
     } else {
-      // A component's prefix before a flag of the process changes nothing: there is one value.
+      // A flag of the process has one value, so a component's prefix before it changes nothing.
       const bool processes = row->owner == Owner::kProcess || row->owner == Owner::kController;
       meanings.emplace_back(processes ? std::nullopt : component, row);
     }

@@ -27,7 +27,7 @@ inline constexpr Component kComponents[] = {Component::kRegistrar, Component::kL
 // Returns `node-driver-registrar` or `livenessprobe`.
 absl::string_view ComponentName(Component component);
 
-// What a flag belongs to.
+// The process or the component that a flag configures.
 enum class Owner {
   kProcess,  // One value for the process.
   kEach,     // Both components, with one meaning: one value for both, or one for each.
@@ -61,9 +61,9 @@ class Flags {
   const std::vector<std::string>& rest() const { return rest_; }
   bool Runs(Component component) const;
   bool RunBoth() const;
-  // Returns false if the program has the name of one component, whose flags alone it then accepts.
+  // Returns false if the program's name selects one component; only its flags are then accepted.
   bool AllInOne() const { return !named_.has_value(); }
-  // Flags for controllers, which have no effect on a node, as given.
+  // The given flags of controllers, which have no effect on a node.
   const std::vector<std::string>& controllers_flags() const { return controllers_flags_; }
 
   // Return the value of a flag of the process or of the component: as given, or the default.

@@ -106,7 +106,7 @@ std::optional<double> ParseGoFloat(absl::string_view text) {
 
 // Parses a duration as https://pkg.go.dev/time#ParseDuration does.
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text) {
-  // Go accepts both letters for micro, and no infinite duration.
+  // Go accepts the micro sign and the Greek letter, and refuses infinite durations.
   const std::string plain = absl::StrReplaceAll(text, {{"µs", "us"}, {"μs", "us"}});
   absl::Duration duration;
   if (absl::StrContains(plain, "inf") || !absl::ParseDuration(plain, &duration) ||

@@ -61,8 +61,8 @@ absl::Duration StopLimit(const SidecarsOptions& options) {
 int Serve(SidecarsOptions options, Supervisor& supervisor) {
   const LogFunction log = options.log;
   std::atomic<bool> failed = false;
-  // The end of the process would end /healthz, and with it a healthy driver. The kubelet asks again
-  // as long as the registration socket exists.
+  // When the kubelet refuses the driver, /healthz goes on: without it the kubelet would restart a
+  // healthy driver. The kubelet asks again as long as the registration socket exists.
   options.independent = options.registrar && options.livenessprobe;
   if (!options.livenessprobe) {
     options.on_refused = [&](const std::string&) {
@@ -123,7 +123,7 @@ int Run(ProgramOptions options) {
 
 int Main(int argc, char** argv) {
 #ifdef __GLIBC__
-  // Otherwise heaps of the many threads that wait would be most of the process's memory.
+  // One heap for all threads: the heaps of waiting threads would be most of the process's memory.
   mallopt(M_ARENA_MAX, 1);
 #endif
   absl::StatusOr<ProgramOptions> options = ParseProgramOptions(argc, argv);

@@ -24,8 +24,8 @@ constexpr absl::Duration kRegistrarConnectTimeout = absl::Seconds(30);
 
 constexpr absl::string_view kLogGates[] = {"AllAlpha", "AllBeta", "ContextualLogging",
                                            "LoggingAlphaOptions", "LoggingBetaOptions"};
-// The feature gates of external-provisioner and external-resizer (pkg/features). One program for
-// all sidecars accepts them by the same flag.
+// The feature gates of external-provisioner and external-resizer (pkg/features). KEP-4958's
+// single program accepts them by the same flag.
 constexpr absl::string_view kControllersGates[] = {"AnnotateFsResize",
                                                    "CrossNamespaceVolumeDataSource",
                                                    "HonorPVReclaimPolicy",
@@ -171,7 +171,7 @@ absl::StatusOr<std::string> CsiAddress(const Flags& flags) {
   return found;
 }
 
-// The kubelet opens the path as it is.
+// Refuses a path that the kubelet cannot open: relative, on a server, or too long.
 absl::Status CheckKubeletPath(const std::string& path) {
   constexpr absl::string_view kFlag = "--kubelet-registration-path";
   if (path.empty()) {

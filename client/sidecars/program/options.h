@@ -1,4 +1,4 @@
-// What csi-node-sidecars does, according to its command line.
+// The options of csi-node-sidecars, from its command line.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct ProgramOptions {
   bool show_help = false;
   bool show_version = false;
 
-  // Only check whether the kubelet has registered the driver, by the registrar's marker file.
+  // Only check, by the registrar's marker file, whether the kubelet has registered the driver.
   bool probe_registration = false;
   // Complete, except for the callbacks.
   SidecarsOptions sidecars;

@@ -16,7 +16,7 @@ enum class Marker {
   kThere,
   kMissing,
   // The marker's directory does not exist, is not writable, or is reached through a link. The
-  // kubelet's path is one of the node, which need not exist in a container.
+  // kubelet's path is a path on the node and need not exist in a container.
   kNoPlace,
 };
 Marker LookForMarker(const std::string& marker_file);

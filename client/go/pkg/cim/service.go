@@ -1,5 +1,5 @@
-// Package cim contains the only type of the Go library's package cim that others' declarations
-// need.
+// Package cim contains the only type of the Go library's package cim that declarations in other
+// packages need.
 package cim
 
 // ServiceInterface is a Windows service with the states, modes and results of WMI's Win32_Service.

@@ -16,9 +16,9 @@ type Disk struct {
 
 // Interface is implemented by Disk.
 type Interface interface {
-	// GetDiskReadOnly tells whether a disk has the read-only attribute.
+	// GetDiskReadOnly reports whether a disk has the read-only attribute.
 	GetDiskReadOnly(context.Context, *GetDiskReadOnlyRequest) (*GetDiskReadOnlyResponse, error)
-	// GetDiskState tells whether a disk is online.
+	// GetDiskState reports whether a disk is online.
 	GetDiskState(context.Context, *GetDiskStateRequest) (*GetDiskStateResponse, error)
 	// GetDiskStats returns a disk's size.
 	GetDiskStats(context.Context, *GetDiskStatsRequest) (*GetDiskStatsResponse, error)

@@ -52,8 +52,8 @@ func (imp smbAPI) NewSMBGlobalMapping(remotePath, username, password string) err
 	return imp.MapShare(remotePath, "", username, password)
 }
 
-// MapShare maps a share unless its mapping works, and links localPath, unless it is "", to the
-// share.
+// MapShare maps a share unless a working mapping exists. If localPath is not "", it then becomes a
+// link to the share.
 func (imp smbAPI) MapShare(remotePath, localPath, username, password string) error {
 	_, err := imp.client().NewSmbGlobalMapping(imp.host.Context(), &smbv1.NewSmbGlobalMappingRequest{
 		RemotePath: remotePath, LocalPath: localPath, Username: username, Password: password,
