@@ -256,7 +256,7 @@ TEST(GeneratorErrorsTest, AMissingHubIsNamed) {
       << status;
 }
 
-// The valid rows, each in the smallest case that needs it.
+// Uses each valid row in the smallest case that needs it.
 TEST(GeneratorRulesTest, EachRowSettlesItsCase) {
   const struct {
     Edits version;

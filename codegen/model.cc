@@ -50,7 +50,7 @@ class Builder {
         if (paired) PairVersion(&version);
         all_paired = all_paired && paired;
       }
-      // Rows for an unpaired version were never looked up.
+      // The rows of an unpaired version were never looked up, so they would all seem unused.
       if (all_paired) {
         for (std::string& line : table_.Unused()) errors_.push_back(std::move(line));
       }

@@ -37,7 +37,7 @@ struct FieldPair {
 struct MessagePair {
   const pb::Descriptor* version = nullptr;
   const pb::Descriptor* hub = nullptr;
-  // Converted by handwritten functions, which are only declared.
+  // True if handwritten functions convert the message; the generator only declares them.
   bool is_overridden = false;
   std::vector<FieldPair> fields;
 };

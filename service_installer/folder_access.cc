@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Rights of winnt.h and what they allow on a folder: there the right to write a file's data is the
-// right to add a file, and so on.
+// Rights of winnt.h and what they allow on a folder, where for example the right to write a file's
+// data is the right to add a file.
 struct Right {
   uint32_t bits;
   const char* allows;

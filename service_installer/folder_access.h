@@ -58,7 +58,7 @@ std::filesystem::path Utf8Path(const std::string& text);
 // Decides which accounts may read a folder that Protect() makes.
 enum class FolderUse { kPrograms, kLogs };
 
-// The folders of this machine. A thin interface, so that tests record what is asked of it.
+// The folders of this machine. A thin interface, so that tests can record the calls.
 class Folders {
  public:
   virtual ~Folders() = default;
@@ -88,7 +88,7 @@ const char* ProtectedSddl(FolderUse use);
 // change the folder, or `program` in it, or can replace a folder above. Skip missing folders.
 absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckProgram(Folders& folders, const std::filesystem::path& program);
-// The parts of these checks for the folders above `folder`, and for a file.
+// Make part of these checks: those of the folders above `folder`, and those of `file` itself.
 absl::Status CheckAbove(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckFile(Folders& folders, const std::filesystem::path& file);
 

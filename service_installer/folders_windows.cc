@@ -19,7 +19,7 @@ using win32::Utf16;
 using win32::Utf8;
 
 // An open file or folder; a link is opened itself, not its target. All queries and changes must use
-// this handle, because the path may name another object by then.
+// this handle, because the path may later name another object.
 struct Opened {
   win32::UniqueHandle handle;
   BY_HANDLE_FILE_INFORMATION info;
@@ -62,7 +62,7 @@ class WindowsFolders final : public Folders {
     for (DWORD i = 0; i < list->AceCount; ++i) {
       void* entry = nullptr;
       if (!GetAce(list, i, &entry)) return win32::LastError(path.string());
-      // All types that files have begin alike: header, rights, SID.
+      // Every type of entry that files have begins with header, rights and SID.
       const auto* const ace = static_cast<const ACCESS_ALLOWED_ACE*>(entry);
       const BYTE type = ace->Header.AceType;
       const bool denies = type == ACCESS_DENIED_ACE_TYPE || type == ACCESS_DENIED_CALLBACK_ACE_TYPE;

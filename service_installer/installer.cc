@@ -210,7 +210,7 @@ absl::Status Installer::Terminate() {
   if (!Step(absl::StrCat("end process ", status.process_id, " of service ", name_))) {
     return absl::OkStatus();
   }
-  // The manager takes the end of the process for a failure. It would restart the service while its
+  // The manager would take the end of the process for a failure, and restart the service while its
   // program is being replaced or the service removed.
   const absl::Status suspended = services.SuspendRestart(name_);
   if (!suspended.ok()) {

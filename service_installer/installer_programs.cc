@@ -28,8 +28,8 @@ fs::path WithSuffix(const fs::path& path, const char* suffix) {
   return other;
 }
 
-// Returns the path to which the old program is moved. An earlier one there may still be in use by a
-// process that Windows cannot end.
+// Returns the path to which the old program is moved, after removing an earlier one there. Tries
+// other paths if that fails, because a process that Windows cannot end may still use the file.
 fs::path NameForPrevious(const fs::path& target) {
   fs::path name = WithSuffix(target, ".old");
   std::error_code error;

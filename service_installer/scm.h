@@ -1,5 +1,5 @@
-// The service control manager as the installer uses it. A thin interface, so that tests record what
-// is asked of it: Wine silently ignores much of it.
+// The service control manager as the installer uses it. A thin interface, so that tests can record
+// the calls; Wine silently ignores many of them.
 #pragma once
 
 #include <memory>
