@@ -105,8 +105,15 @@ def application(**changes):
 
 
 HOST_PROCESS = {"windowsOptions": {"hostProcess": True, "runAsUserName": r"NT AUTHORITY\SYSTEM"}}
+
+
+def host_process(by_container=False):
+    container = {"name": "c", "image": "registry.example/c:1"} | ({"securityContext": HOST_PROCESS} if by_container else {})
+    return application(hostNetwork=True, securityContext={} if by_container else HOST_PROCESS, containers=[container], volumes=[])
+
+
 # Words of the refusal; nothing: the pod is admitted.
-MOUNT, LEVEL = "may not mount", "violates PodSecurity"
+MOUNT, LEVEL, PLACE = "may not mount", "violates PodSecurity", "may not have HostProcess pods"
 CASES = [
     # The driver has its groups, in every version, and no other.
     ("csi-windows", DRIVER, with_paths(PIPE + "disk-v1", PIPE + "volume-v2alpha1"), ""),
@@ -134,6 +141,12 @@ CASES = [
     ("kube-system", "csi-proxy", with_paths(r"\\.\Pipe\containerd-containerd"), ""),
     ("kube-system", "csi-proxy", with_paths(r"\\server\share", r"\\server\pipes\a", r"C:\csi-proxy\pipe"), ""),
     ("kube-system", "csi-proxy", with_paths("/var/lib/kubelet", "/csi-proxy-disk-v1", os="linux"), ""),
+    # HostProcess pods by the pod's own field and by those of its containers.
+    ("csi-windows", DRIVER, host_process(), ""),
+    ("kube-system", DRIVER, host_process(), ""),
+    ("default", DRIVER, application(), ""),
+    ("default", DRIVER, host_process(), PLACE),
+    ("default", DRIVER, host_process(by_container=True), PLACE),
     # Applications use volumes, and reach nothing of the node.
     ("example-workloads", "default", application(), ""),
     ("example-workloads", "default", with_paths(PIPE + "disk-v1"), LEVEL),
@@ -168,7 +181,7 @@ def complaints(server, files):
         if said := server.create(resource, dry_run=False):
             yield f"{file}: {said}"
     # A controller makes the account called default, and there is none here.
-    for namespace, name in (("example-workloads", "default"), ("kube-system", DRIVER)):
+    for namespace, name in (("example-workloads", "default"), ("kube-system", DRIVER), ("default", DRIVER)):
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
         if said := server.create(account, dry_run=False):
             yield f"account {namespace}/{name}: {said}"
