@@ -8,6 +8,7 @@
 #include "server/base/resource_locks.h"
 #include "server/base/windows_path.h"
 #include "server/groups/smb/known_shares.h"
+#include "server/groups/storage/failed_portals.h"
 #include "server/host/host.h"
 
 namespace csi_proxy::groups {
@@ -33,6 +34,8 @@ struct Deps {
   bool keep_foreign_data = false;
   // Shared by all handlers of a node, whose Deps are copies.
   std::shared_ptr<smb::KnownShares> shares = std::make_shared<smb::KnownShares>();
+  std::shared_ptr<storage::FailedPortals> failed_portals =
+      std::make_shared<storage::FailedPortals>();
 };
 
 }  // namespace csi_proxy::groups

@@ -1,6 +1,7 @@
-// StageTarget: opens the sessions of an iSCSI target, then runs StageVolume. Nothing is remembered
-// between calls, because the initiator lists its sessions and portals. The call holds no lock that
-// other calls for the target need while it waits for a portal or a disk.
+// StageTarget: opens the sessions of an iSCSI target, then runs StageVolume. The initiator lists
+// its sessions and portals, so only the order in which to try portals is remembered between calls.
+// The call holds no lock that other calls for the target need while it waits for a portal or a
+// disk.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -33,6 +34,10 @@ static_assert(static_cast<int>(ChapUse::kChapMutual) == static_cast<int>(host::C
 // 15 s (learn.microsoft.com/archive/blogs/san/
 // microsoft-iscsi-software-initiator-and-isns-server-timers-quick-reference).
 constexpr absl::Duration kPortalTime = absl::Seconds(30);
+
+// The least time for one portal while the target has no session. A call with little time tries only
+// some portals, and its repeat begins with the others.
+constexpr absl::Duration kLeastPortalTime = absl::Seconds(5);
 
 // The time for all portals. Each portal, and the step after them, gets an equal share of this or of
 // the caller's time if that is shorter, so that dead portals leave time for the others.
@@ -119,20 +124,27 @@ class TargetStager {
     ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
     const absl::Time end = std::min(context_.deadline(), absl::Now() + kAllPortalsTime);
     std::vector<absl::Status> failed;
-    for (size_t i = 0; i < portals_.size(); ++i) {
+    size_t shares = portals_.size() + (portals_.size() > 1 ? 1 : 0);
+    for (const size_t i : deps_.failed_portals->Order(request_.iqn, request_.portals)) {
+      const absl::Duration share = (end - absl::Now()) / shares--;
       if (HasSession(portals_[i])) continue;
-      const size_t shares = portals_.size() - i + (portals_.size() > 1 ? 1 : 0);
-      absl::Status status =
-          ConnectBy(portals_[i], std::min(kPortalTime, (end - absl::Now()) / shares));
+      const auto least = own_.empty() ? kLeastPortalTime : absl::ZeroDuration();
+      absl::Status status = ConnectBy(portals_[i], std::clamp(share, least, kPortalTime));
       if (status.ok()) {
         ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
         continue;
       }
-      failures.push_back({.portal = request_.portals[i], .message = std::string(status.message())});
+      const absl::Status over = context_.Check();
+      // The repeat begins with a portal that this call's end cut short, unless it was first here.
+      const std::string& name = request_.portals[i];
+      if (over.ok() || failures.empty()) deps_.failed_portals->Note(request_.iqn, name);
+      failures.push_back({.portal = name, .message = std::string(status.message())});
       failed.push_back(std::move(status));
-      if (const absl::Status over = context_.Check(); !over.ok()) return WithTried(over);
+      if (!over.ok()) return WithTried(over);
     }
-    return own_.empty() ? NoSession(failed) : absl::OkStatus();
+    if (own_.empty()) return NoSession(failed);
+    deps_.failed_portals->Forget(request_.iqn);
+    return absl::OkStatus();
   }
 
   absl::Status WithTried(const absl::Status& over) const {

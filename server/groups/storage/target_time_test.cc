@@ -10,6 +10,7 @@
 namespace csi_proxy::storage {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr size_t kPortals = 6;
@@ -35,24 +36,66 @@ std::unique_ptr<Machine> NodeWithDeadPortals(size_t live) {
   return NodeIn(state);
 }
 
+StageTargetRequest RequestOfAll(Machine& node, bool multipath) {
+  StageTargetRequest request = TargetRequest();
+  request.multipath = multipath;
+  request.portals.clear();
+  for (const auto& portal : node.Snapshot().iscsi_portals) {
+    request.portals.push_back(portal.portal.address);
+  }
+  return request;
+}
+
 TEST(TargetTimeTest, DeadPortalsLeaveTimeForTheOneThatAnswers) {
   for (const bool multipath : {false, true}) {
     for (size_t live = 0; live < kPortals; ++live) {
       SCOPED_TRACE(absl::StrCat("portal ", live, multipath ? ", multipath" : ""));
       const auto node = NodeWithDeadPortals(live);
       Process process(node.get());
-      StageTargetRequest request = TargetRequest();
-      request.multipath = multipath;
-      request.portals.clear();
-      for (const auto& portal : node->Snapshot().iscsi_portals) {
-        request.portals.push_back(portal.portal.address);
-      }
-      const auto staged =
-          process.storage->StageTarget(CallContext().WithTimeout(absl::Minutes(1)), request);
+      const auto staged = process.storage->StageTarget(CallContext().WithTimeout(absl::Minutes(1)),
+                                                       RequestOfAll(*node, multipath));
       ASSERT_TRUE(staged.ok()) << staged.status();
       EXPECT_EQ(staged->failed_portals.size(), multipath ? kPortals - 1 : live);
     }
   }
+}
+
+TEST(TargetTimeTest, ARepeatBeginsWithThePortalsThatHaveNotFailed) {
+  for (const int seconds : {4, 8, 12, 20}) {
+    for (const bool multipath : {false, true}) {
+      for (size_t live = 0; live < kPortals; ++live) {
+        SCOPED_TRACE(absl::StrCat(seconds, " s, portal ", live, multipath ? ", multipath" : ""));
+        const auto node = NodeWithDeadPortals(live);
+        machine::simulated::FaultRule slow;
+        slow.operation = "wmi.Invoke/MSFT_iSCSITargetPortal.New";
+        slow.latency = absl::Seconds(3);
+        ASSERT_TRUE(node->InjectFault(slow).ok());
+        Process process(node.get());
+        const StageTargetRequest request = RequestOfAll(*node, multipath);
+        absl::StatusOr<StageTargetResponse> staged;
+        size_t calls = 0;
+        do {
+          staged = process.storage->StageTarget(CallContext().WithTimeout(absl::Seconds(seconds)),
+                                                request);
+        } while (!staged.ok() && ++calls < kPortals);
+        EXPECT_TRUE(staged.ok()) << staged.status();
+      }
+    }
+  }
+}
+
+TEST(TargetTimeTest, FailuresOfManyTargetsAreForgotten) {
+  FailedPortals failed;
+  for (int i = 0; i < 100; ++i) failed.Note(absl::StrCat("iqn.", i), "a");
+  int known = 0;
+  for (int i = 0; i < 100; ++i) {
+    known += failed.Order(absl::StrCat("iqn.", i), {"a", "b"}).front() == 1;
+  }
+  EXPECT_EQ(known, 64);
+  for (int i = 0; i < 20; ++i) failed.Note("iqn.99", absl::StrCat(i));
+  EXPECT_THAT(failed.Order("iqn.99", {"19", "3", "4", "b"}), ElementsAre(1, 3, 2, 0));
+  failed.Forget("iqn.99");
+  EXPECT_THAT(failed.Order("iqn.99", {"19", "b"}), ElementsAre(0, 1));
 }
 
 TEST(TargetTimeTest, ACallWhoseTimeEndsNamesThePortalsThatItTried) {
