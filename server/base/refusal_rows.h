@@ -14,6 +14,8 @@ inline constexpr char kAdviceMemory[] =
 inline constexpr char kAdviceDisk[] =
     "the disk or the way to it fails: look for its errors in the node's System log, and replace "
     "the disk if they go on";
+inline constexpr char kAdviceGone[] =
+    "csi-proxyctl storage list-disks shows whether the disk is there and online";
 inline constexpr char kAdviceInUse[] =
     "a program on the node has it open: repeat the call, and end that program if it goes on";
 inline constexpr char kAdviceSlow[] =

@@ -12,10 +12,15 @@ constexpr char kWmiOwn[] =
 constexpr char kWmiMissing[] =
     "this version of Windows lacks it, or WMI's repository is damaged: `winmgmt /verifyrepository` "
     "on the node tells";
-constexpr char kSecret[] = "correct the CHAP user or secret in the request";
+constexpr char kSecret[] = "correct the CHAP user or secret in the driver's secret";
 constexpr char kPortal[] =
     "check that the array serves the portal and that the node reaches its TCP port";
 constexpr char kOtherPortal[] = "name the portal that serves the target now";
+constexpr char kNoTarget[] = "check the IQN, and that the portal offers it";
+constexpr char kChapSecret[] =
+    "a CHAP secret has 12 to 16 bytes: correct it in the driver's secret";
+constexpr char kInitiator[] =
+    "look for the initiator's errors, of source iScsiPrt or MSiSCSI, in the node's System log";
 constexpr char kArray[] = "the array refuses: look at its log and its limits";
 constexpr char kService[] = "start the node's service MSiSCSI, then repeat the call";
 constexpr char kNewer[] =
@@ -23,6 +28,14 @@ constexpr char kNewer[] =
     "call";
 constexpr char kSmphost[] =
     "is the node's service smphost disabled? Otherwise restart it, then repeat the call";
+constexpr char kNoReason[] =
+    "Windows gives no reason: look for errors of the disk in the node's System log";
+constexpr char kCluster[] =
+    "the disk belongs to a failover cluster: take it out of the cluster, or use another";
+constexpr char kReadOnly[] =
+    "csi-proxyctl repair --what=read-only-disks clears the disk's flag; if it stays read-only, its "
+    "storage exports it so";
+constexpr char kCheck[] = "check the file system with `Repair-Volume` when no pod uses the volume";
 constexpr char kFree[] = "there is too little space for it: grow the disk at its storage";
 
 // Numbers of learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants and of iscsierr.h
@@ -32,7 +45,7 @@ constexpr Refusal kHresultRefusals[] = {
     {0x80041001, kInternal, "WBEM_E_FAILED"},
     {0x80041002, kNotFound, "WBEM_E_NOT_FOUND"},
     {0x80041003, kFailedPrecondition, "WBEM_E_ACCESS_DENIED", kAdviceRights},
-    {0x80041004, kInternal, "WBEM_E_PROVIDER_FAILURE", kWmiService},
+    {0x80041004, kUnavailable, "WBEM_E_PROVIDER_FAILURE", kWmiService},
     {0x80041005, kInternal, "WBEM_E_TYPE_MISMATCH", kWmiOwn},
     {0x80041006, kUnavailable, "WBEM_E_OUT_OF_MEMORY", kAdviceMemory},
     {0x80041008, kInternal, "WBEM_E_INVALID_PARAMETER", kWmiOwn},
@@ -59,7 +72,7 @@ constexpr Refusal kHresultRefusals[] = {
     {0x800706BE, kUnavailable, "RPC_S_CALL_FAILED", kWmiService},
     {0x800706BF, kUnavailable, "RPC_S_CALL_FAILED_DNE", kWmiService},
 
-    {0xEFFF0001, kInternal, "Unspecified iSCSI error", kArray},
+    {0xEFFF0001, kInternal, "Unspecified iSCSI error", kInitiator},
     {0xEFFF0002, kFailedPrecondition, "Login failed", kArray},
     {0xEFFF0003, kUnavailable, "Connection failed", kPortal},
     {0xEFFF0006, kUnavailable, "Target moved temporarily", kOtherPortal},
@@ -68,8 +81,8 @@ constexpr Refusal kHresultRefusals[] = {
     {0xEFFF000A, kFailedPrecondition, "Authorization failed",
      "let the array give the node's initiator name, which `Get-InitiatorPort` shows, access to the "
      "target"},
-    {0xEFFF000B, kNotFound, "Not found", kArray},
-    {0xEFFF000C, kNotFound, "Target removed", kArray},
+    {0xEFFF000B, kNotFound, "Not found", kNoTarget},
+    {0xEFFF000C, kNotFound, "Target removed", kNoTarget},
     {0xEFFF000E, kFailedPrecondition, "Too many connections", kArray},
     {0xEFFF0012, kUnavailable, "Target error", kArray},
     {0xEFFF0013, kUnavailable, "Service unavailable", kArray},
@@ -83,8 +96,8 @@ constexpr Refusal kHresultRefusals[] = {
     {0xEFFF0022, kFailedPrecondition, "Logon failed", kSecret},
     {0xEFFF0024, kUnavailable, "Transport error", kPortal},
     {0xEFFF0028, kFailedPrecondition, "No authentication known for the target",
-     "give the request the target's CHAP user and secret"},
-    {0xEFFF0029, kNotFound, "Target not found", "check the IQN, and that the portal offers it"},
+     "give the driver the target's CHAP user and secret"},
+    {0xEFFF0029, kNotFound, "Target not found", kNoTarget},
     {0xEFFF002A, kFailedPrecondition, "Wrong user for the login", kSecret},
     {0xEFFF0032, kAlreadyExists, "Portal exists already"},
     {0xEFFF0038, kUnavailable, "Target out of resources", kArray},
@@ -95,12 +108,13 @@ constexpr Refusal kHresultRefusals[] = {
     {0xEFFF0040, kFailedPrecondition, "A disk of the session is in use",
      "unstage the volumes of the target's disks first; csi-proxyctl storage list-mounts shows "
      "them"},
-    {0xEFFF0041, kInternal, "Persistent login could not be saved", kAdviceReport},
+    {0xEFFF0041, kInternal, "Persistent login could not be saved", kInitiator},
     {0xEFFF0042, kInternal, "Persistent login could not be removed",
      "`iscsicli ListPersistentTargets` and `RemovePersistentTarget` remove it by hand"},
-    {0xEFFF0043, kNotFound, "Portal not found", "register the portal first"},
+    {0xEFFF0043, kNotFound, "Portal not found",
+     "csi-proxyctl iscsi add-target-portal registers it, as StageTarget does"},
     {0xEFFF0044, kNotFound, "Initiator not found", kService},
-    {0xEFFF004A, kFailedPrecondition, "CHAP secret not valid", "a CHAP secret has 12 to 16 bytes"},
+    {0xEFFF004A, kFailedPrecondition, "CHAP secret not valid", kChapSecret},
     {0xEFFF004B, kFailedPrecondition, "CHAP secret of the target not valid",
      "a CHAP secret has 12 to 16 bytes, and the target's differs from the initiator's"},
     {0xEFFF004C, kFailedPrecondition, "CHAP secret of the initiator not valid",
@@ -121,32 +135,33 @@ constexpr Refusal kHresultRefusals[] = {
 // and the page of each method.
 constexpr Refusal kStorageRefusals[] = {
     {1, kUnimplemented, "Not supported", "the disk's driver or this version of Windows lacks it"},
-    {2, kInternal, "Unspecified error", kAdviceReport},
+    {2, kInternal, "Unspecified error", kNoReason},
     {3, kUnavailable, "Timed out", kAdviceSlow},
-    {4, kInternal, "Failed", kAdviceReport},
+    {4, kInternal, "Failed", kNoReason},
     {5, kInternal, "Invalid parameter", kAdviceReport},
     {6, kFailedPrecondition, "In use", kAdviceInUse},
     {7, kInternal, "Not supported for a 32-bit process"},
-    {8, kInternal, "Object not found", kNewer},
+    {8, kUnavailable, "Object not found", kNewer},
     {4096, kInternal, "A job was started, which was not asked for"},
-    {4097, kInternal, "Size not supported"},
+    {4097, kInternal, "Size not supported",
+     "the disk ends, or another partition begins, before that size"},
     {4098, kInternal, "Timeout not supported"},
-    {4099, kInternal, "Device is busy", kAdviceInUse},
+    {4099, kUnavailable, "Device is busy", kAdviceInUse},
     {40000, kFailedPrecondition, "Not enough free capacity", kFree},
     {40001, kFailedPrecondition, "Access denied", kAdviceRights},
     {40002, kUnavailable, "Insufficient resources", kAdviceMemory},
-    {40003, kInternal, "The cache of the storage provider is out of date", kNewer},
+    {40003, kUnavailable, "The cache of the storage provider is out of date", kNewer},
     {40004, kInternal, "Unexpected I/O error", kAdviceDisk},
     {40005, kInternal, "Exactly one of Size and UseMaximumSize is required", kAdviceReport},
-    {40006, kInternal, "The object is not in the cache of the storage provider", kNewer},
+    {40006, kUnavailable, "The object is not in the cache of the storage provider", kNewer},
     {40007, kInternal, "Fatal device error", kAdviceDisk},
-    {40018, kFailedPrecondition, "The clustered object must be in maintenance mode"},
-    {41000, kFailedPrecondition, "The disk is not initialised"},
+    {40018, kFailedPrecondition, "The clustered object must be in maintenance mode", kCluster},
+    {41000, kFailedPrecondition, "The disk is not initialised",
+     "csi-proxyctl disk partition-disk initialises it"},
     {41001, kFailedPrecondition, "The disk is initialised already"},
-    {41002, kFailedPrecondition, "The disk is read-only",
-     "csi-proxyctl repair --what=read-only-disks clears the flag"},
+    {41002, kFailedPrecondition, "The disk is read-only", kReadOnly},
     {41003, kFailedPrecondition, "The disk is offline",
-     "csi-proxyctl repair --what=offline-disks brings it online"},
+     "csi-proxyctl repair --what=offline-disks brings it online, unless another disk has its id"},
     {41004, kFailedPrecondition, "The disk holds as many partitions as it can"},
     {41005, kInternal, "Bad alignment", kAdviceReport},
     {41006, kInternal, "A parameter is not valid for this type of partition", kAdviceReport},
@@ -161,15 +176,16 @@ constexpr Refusal kStorageRefusals[] = {
     {41015, kFailedPrecondition, "No medium in the device"},
     {41016, kInternal, "Bad offset", kAdviceReport},
     {41017, kInternal, "Bad partition layout", kAdviceReport},
-    {41018, kFailedPrecondition, "The clustered object must be in maintenance mode"},
+    {41018, kFailedPrecondition, "The clustered object must be in maintenance mode", kCluster},
     {42000, kInternal, "The partition was deleted, its access paths were not"},
     {42001, kInternal, "The extended partition is not empty"},
-    {42002, kInternal, "The access path is in use"},
+    {42002, kInternal, "The access path is in use",
+     "csi-proxyctl storage list-mounts shows what is mounted there"},
     {42004, kFailedPrecondition, "A hidden partition cannot have access paths"},
     {42005, kInternal, "The path of a volume GUID cannot be removed"},
     {42006, kInternal, "The drive letter of a boot or paging volume cannot be removed"},
     {42007, kInternal, "Bad access path", kAdviceReport},
-    {42008, kFailedPrecondition, "The volume has errors and cannot shrink"},
+    {42008, kFailedPrecondition, "The volume has errors and cannot shrink", kCheck},
     {42009, kFailedPrecondition, "The file system is unknown, so it cannot be resized"},
     {42010, kFailedPrecondition, "Not on a system or critical partition"},
     {42011, kFailedPrecondition, "Only on a data partition"},
@@ -180,14 +196,16 @@ constexpr Refusal kStorageRefusals[] = {
     {43001, kFailedPrecondition, "The file system is not supported",
      "this version of Windows cannot make it on this volume: ask for another one, as NTFS"},
     {43002, kFailedPrecondition, "The volume cannot be formatted quickly"},
-    {43003, kInternal, "There would be too many clusters"},
+    {43003, kFailedPrecondition, "There would be too many clusters",
+     "this volume takes a larger allocation unit, or none that is given"},
     {43004, kInternal, "Bad UDF version"},
     {43005, kFailedPrecondition, "The cluster size is not a multiple of the physical sector size",
      "this disk takes a larger allocation unit, or none that is given"},
-    {43006, kFailedPrecondition, "The drive is read-only"},
+    {43006, kFailedPrecondition, "The drive is read-only", kReadOnly},
     {46000, kUnavailable, "The storage provider cannot be reached", kSmphost},
     {46001, kUnavailable, "The storage subsystem cannot be reached", kSmphost},
-    {48007, kInternal, "The storage pool is read-only"},
+    {48007, kInternal, "The storage pool is read-only",
+     "`Set-StoragePool -IsReadOnly $false` on the node makes it writable"},
 };
 
 }  // namespace

@@ -68,6 +68,11 @@ absl::Status ClassifyStatus(const absl::Status& status, bool require_privacy = f
   return RefusedBy(require_privacy ? Refuser::kEncryptedMapping : Refuser::kMapping, status);
 }
 
+// Does so for a call that asks no server: there, error 5 is about this process's own rights.
+absl::Status ClassifyLocal(const absl::Status& status) {
+  return HasWin32Code(status, win32_error::kAccessDenied) ? status : ClassifyStatus(status);
+}
+
 class WindowsSmb final : public SmbHost {
  public:
   explicit WindowsSmb(const Parts& parts) : wmi_(*parts.wmi), os_(*parts.os), warn_(parts.warn) {}
@@ -154,7 +159,7 @@ class WindowsSmb final : public SmbHost {
     const absl::Status removed =
         result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
     if (HasWin32Code(removed, kNotConnected)) return absl::NotFoundError(removed.message());
-    return ClassifyStatus(removed);
+    return ClassifyLocal(removed);
   }
 
  private:
@@ -162,7 +167,7 @@ class WindowsSmb final : public SmbHost {
                                                absl::string_view operation,
                                                const cim::Query& query) {
     const auto objects = wmi_.Query(context, Namespace::kSmb, query);
-    if (!objects.ok()) return ClassifyStatus(Prefixed(operation, objects.status()));
+    if (!objects.ok()) return ClassifyLocal(Prefixed(operation, objects.status()));
     std::vector<SmbMapping> mappings;
     for (const cim::Object& object : *objects) {
       ABSL_ASSIGN_OR_RETURN(mappings.emplace_back(), ReadMapping(object));

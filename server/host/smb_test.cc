@@ -148,6 +148,12 @@ TEST_F(SmbTest, ErrorsOfOtherCallsHaveTheirAdviceToo) {
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 59);
   EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping),
               FailsWith(absl::StatusCode::kUnavailable, "(repeat the call"));
+  // No server has refused anything.
+  Fail("wmi.Query/MSFT_SmbGlobalMapping", 5);
+  EXPECT_THAT(host_->smb().ListMappings(context_), FailsWith(kPrecondition, "rights of SYSTEM"));
+  Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 5);
+  EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping),
+              FailsWith(kPrecondition, "rights of SYSTEM"));
 }
 
 TEST_F(SmbTest, AServerThatCannotEncryptIsToldFromOneThatRefuses) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "server/base/win32_error.h"
@@ -84,6 +85,9 @@ TEST(RefusalsTest, NoneIsBlamedOnTheRequestOrTheCallersTime) {
            {kInvalidArgument, kPermissionDenied, kResourceExhausted, kDeadlineExceeded}) {
         EXPECT_NE(refused.code(), code) << refused;
       }
+      // No repeat mends what is INTERNAL.
+      EXPECT_FALSE(row.code == kInternal && absl::StrContains(row.advice, "repeat the call"))
+          << text;
       EXPECT_THAT(text, HasSubstr(absl::StrCat("(", row.number >> 31 ? "0x" : "")));
       EXPECT_THAT(text, Not(HasSubstr("Windows error (")));
       EXPECT_THAT(text, EndsWith(*row.advice == '\0' ? "" : absl::StrCat(" (", row.advice, ")")));
@@ -131,6 +135,7 @@ TEST(RefusalsTest, CodesOfNumbers) {
       {Refuser::kHresult, 0xEFFF0029, kNotFound},
       {Refuser::kHresult, 0xEFFF003F, kAlreadyExists},
       {Refuser::kStorage, 6, kFailedPrecondition},
+      {Refuser::kStorage, 8, kUnavailable},
       {Refuser::kStorage, 40000, kFailedPrecondition},
       {Refuser::kStorage, 43001, kFailedPrecondition},
   };
