@@ -99,8 +99,9 @@ absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
                                          options.allowed_services, options.require_privacy));
   rules.bind_smb_credentials = options.bind_smb_credentials;
   std::shared_ptr<spdlog::logger> logger = NewLogger(options.log);
-  ABSL_ASSIGN_OR_RETURN(auto metrics, observability::Metrics::Serve("metrics_bind_address",
-                                                                    options.metrics_bind_address));
+  ABSL_ASSIGN_OR_RETURN(auto metrics,
+                        observability::Metrics::Serve("metrics_bind_address",
+                                                      options.metrics_bind_address, "embedded"));
   ABSL_ASSIGN_OR_RETURN(OpenedMachine machine,
                         open([logger](Severity severity, absl::string_view line) {
                           logger->log(LevelOf(severity), "{}", std::string(line));

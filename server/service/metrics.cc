@@ -50,7 +50,7 @@ constexpr absl::Duration kIdle = absl::Hours(1);
 
 class Metrics::Impl {
  public:
-  explicit Impl(std::function<absl::Time()> clock)
+  Impl(const std::string& mode, std::function<absl::Time()> clock)
       : clock_(std::move(clock)),
         started_(prometheus::BuildCounter()
                      .Name("grpc_server_started_total")
@@ -84,9 +84,9 @@ class Metrics::Impl {
     // Dashboards join these with the other series, by instance, for versions and restarts.
     prometheus::BuildGauge()
         .Name("csi_proxy_build_info")
-        .Help("Always 1; the version of the program is a label.")
+        .Help("Always 1; the program's version and mode are labels: service or embedded.")
         .Register(registry_)
-        .Add({{"version", kVersion}})
+        .Add({{"mode", mode}, {"version", kVersion}})
         .Set(1);
     prometheus::BuildGauge()
         .Name("csi_proxy_start_time_seconds")
@@ -380,12 +380,13 @@ Metrics::~Metrics() = default;
 
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option,
                                                         const std::string& address,
+                                                        const std::string& mode,
                                                         std::function<absl::Time()> clock) {
   if (address.empty()) return nullptr;
   ABSL_ASSIGN_OR_RETURN(HostPort parsed, HostPort::Parse(option, address));
   // A port alone means this machine only, because there is no authentication.
   if (parsed.host.empty()) parsed.host = "127.0.0.1";
-  auto impl = std::make_unique<Impl>(std::move(clock));
+  auto impl = std::make_unique<Impl>(mode, std::move(clock));
   if (const absl::Status status = impl->Listen(parsed); !status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(option, ": ", status.message()));
   }

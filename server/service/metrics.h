@@ -53,10 +53,10 @@ class Metrics final : public rpc::CallObserver {
   };
 
   // Serves `/metrics` at `address`: `10.0.0.1:9090`, or `:9090` for 127.0.0.1. Returns null for "",
-  // and INVALID_ARGUMENT, naming `option`, for other text or if listening fails. `clock` is for
-  // tests.
+  // and INVALID_ARGUMENT, naming `option`, for other text or if listening fails. `mode` is a label
+  // of csi_proxy_build_info; `clock` is for tests.
   static absl::StatusOr<std::unique_ptr<Metrics>> Serve(
-      absl::string_view option, const std::string& address,
+      absl::string_view option, const std::string& address, const std::string& mode = "service",
       std::function<absl::Time()> clock = absl::Now);
   ~Metrics() override;
 

@@ -33,7 +33,7 @@ std::string Scrape(int port) { return http_testing::Get(port, "/metrics").body; 
 class MetricsTest : public testing::Test {
  protected:
   MetricsTest() {
-    auto metrics = Metrics::Serve("address", "127.0.0.1:0", [this] { return now_; });
+    auto metrics = Metrics::Serve("address", "127.0.0.1:0", "embedded", [this] { return now_; });
     EXPECT_TRUE(metrics.ok()) << metrics.status();
     metrics_ = *std::move(metrics);
     port_ = metrics_->port();
@@ -91,7 +91,8 @@ TEST_F(MetricsTest, NamesClientsOfOldVersions) {
 
 TEST_F(MetricsTest, TellsTheProgramsVersionAndItsStart) {
   const std::string text = Scrape(port_);
-  EXPECT_THAT(text, HasSubstr(absl::StrCat("csi_proxy_build_info{version=\"", kVersion, "\"} 1")));
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("csi_proxy_build_info{mode=\"embedded\",version=\"",
+                                           kVersion, "\"} 1")));
   // Skips help and type, which begin with `#`.
   const size_t found = text.find("\ncsi_proxy_start_time_seconds ");
   ASSERT_NE(found, std::string::npos) << text;
