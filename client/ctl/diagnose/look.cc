@@ -200,8 +200,11 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
       findings->found.push_back(MakeOfDisk(
           kCollidingDisks, disk,
           "offline because another disk has the same signature or id: a clone or a snapshot",
-          "none: which of the two is to stay is for a person to say; pull the other, or give "
-          "one a new id (diskpart: uniqueid disk) and bring it online"));
+          absl::StrCat(
+              "none: which of the two is to stay is for a person to say: pull the other, or "
+              "give one a new id (diskpart: uniqueid disk); then csi-proxyctl disk "
+              "set-disk-state --disk-number=",
+              number, " --is-online")));
       continue;
     }
     if (!disk.Flag("is_online")) {
@@ -344,7 +347,8 @@ void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* 
     findings->found.push_back(Make(
         kOldClients, image, absl::StrCat(group, " ", version),
         absl::StrCat(calls, calls == 1 ? " call" : " calls", " since the service began", since),
-        absl::StrCat("none: a newer driver, which calls ", newer)));
+        absl::StrCat("none: a newer driver, which calls ", newer,
+                     "; the count ends with the service's restart")));
   }
 }
 
