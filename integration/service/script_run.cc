@@ -34,6 +34,16 @@ std::string FirstVolumeId(const pb::Message& response) {
   return reflection.GetRepeatedString(response, field, 0);
 }
 
+void RemoveTimes(pb::Message* response) {
+  const pb::Descriptor& type = *response->GetDescriptor();
+  const pb::FieldDescriptor* const steps = type.FindFieldByName("steps");
+  if (steps == nullptr) return;
+  const pb::FieldDescriptor* const times = type.FindFieldByName("step_milliseconds");
+  const pb::Reflection& reflection = *response->GetReflection();
+  EXPECT_EQ(reflection.FieldSize(*response, times), reflection.FieldSize(*response, steps));
+  reflection.ClearField(response, times);
+}
+
 std::string ScriptRun::Describe(const Case& c) const {
   return absl::StrCat(binding_.name(), " ", c.method, "(", c.request, ")");
 }

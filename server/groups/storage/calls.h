@@ -2,9 +2,13 @@
 // disk. The hub documents what each call promises.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/storage/hub.h"
@@ -17,6 +21,25 @@ inline constexpr int kAttempts = 8;
 // The pauses between two looks for a disk that has not appeared yet.
 inline constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 inline constexpr absl::Duration kLastPoll = absl::Seconds(1);
+
+// Measures the steps of one call.
+class StepClock {
+ public:
+  // Appends a step that has just ended to the answer, with its time: since the end of the step
+  // before it, or since this object was made.
+  template <typename Response>
+  void Add(StorageStep step, Response* response) {
+    const absl::Time now = absl::Now();
+    response->steps.push_back(step);
+    // Negative if the clock was set back.
+    response->step_milliseconds.push_back(static_cast<uint32_t>(
+        std::clamp<int64_t>(absl::ToInt64Milliseconds(now - begin_), 0, UINT32_MAX)));
+    begin_ = now;
+  }
+
+ private:
+  absl::Time begin_ = absl::Now();
+};
 
 // Runs a step of a teardown, whose failure may pass, up to three times with pauses, until
 // `is_final` returns true for its result. Returns the last result; earlier if the call ends.
@@ -52,7 +75,8 @@ absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
 absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
                                           const StageVolumeRequest& request);
 absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,
-                                              const UnstageVolumeRequest& request);
+                                              const UnstageVolumeRequest& request,
+                                              StepClock clock = {});
 
 // Stages a share at a link and unstages it likewise: shares.cc.
 absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallContext& context,
@@ -62,10 +86,11 @@ absl::StatusOr<UnstageShareResponse> Unstage(const groups::Deps& deps, const Cal
 
 // Checks all fields of a request except its disk.
 absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request);
-// Stages a disk that was found already, like Stage(). Ignores `request.disk`.
+// Stages a disk that was found already, like Stage(). Ignores `request.disk`. `clock` measures the
+// first step.
 absl::StatusOr<StageVolumeResponse> StageFound(const groups::Deps& deps, const CallContext& context,
                                                const StageVolumeRequest& request,
-                                               const host::DiskDescription& disk);
+                                               const host::DiskDescription& disk, StepClock clock);
 
 // Stage and unstage a LUN of an iSCSI target likewise, with its sessions: stage_target.cc and
 // unstage_target.cc.

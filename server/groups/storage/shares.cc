@@ -70,7 +70,7 @@ class ShareStager {
   }
 
  private:
-  void AddStep(StorageStep step) { response_.steps.push_back(step); }
+  void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
   absl::Status RunLocked() {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share_));
@@ -193,6 +193,7 @@ class ShareStager {
   const host::SmbCredentials credentials_;
   const ConfinedPath& target_;
   bool is_link_ours_ = false;
+  StepClock clock_;
   StageShareResponse response_;
 };
 
@@ -227,7 +228,7 @@ class ShareUnstager {
   }
 
  private:
-  void AddStep(StorageStep step) { response_.steps.push_back(step); }
+  void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
   // The share whose mapping may go; empty for none.
   absl::StatusOr<std::string> ShareOf(const TargetEntry& there) {
@@ -323,6 +324,7 @@ class ShareUnstager {
   const CallContext& context_;
   const std::optional<UncPath>& remote_;
   const ConfinedPath& target_;
+  StepClock clock_;
   UnstageShareResponse response_;
 };
 

@@ -32,19 +32,20 @@ struct Fields {
 class Staging {
  public:
   Staging(const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
-          const Fields& fields)
+          const Fields& fields, StepClock clock = {})
       : deps_(deps),
         host_(*deps.host),
         locks_(*deps.locks),
         context_(context),
         request_(request),
         target_(fields.target),
-        options_(fields.options) {}
+        options_(fields.options),
+        clock_(clock) {}
 
   absl::StatusOr<StageVolumeResponse> Find() {
     bool rescanned = false;
     const auto disk = FindDisk(deps_, context_, request_.disk, &rescanned);
-    if (rescanned) Did(StorageStep::kRescanned);
+    if (rescanned) AddStep(StorageStep::kRescanned);
     if (!disk.ok()) return disk.status();
     return Run(*disk);
   }
@@ -82,7 +83,7 @@ class Staging {
   }
 
  private:
-  void Did(StorageStep step) { response_.steps.push_back(step); }
+  void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
   // Fails if, before the lock was taken, the number went to another disk or the disk into use.
   absl::Status CheckStillFree(const host::DiskDescription& found) {
@@ -160,8 +161,8 @@ class Staging {
     was_read_only_ = layout->is_read_only;
     if (use_.ok() && (was_offline_ || layout->is_read_only)) {
       ABSL_ASSIGN_OR_RETURN(const auto change, disk::BringOnline(host_, context_, number_));
-      if (was_offline_) Did(StorageStep::kBroughtOnline);
-      if (layout->is_read_only || change.was_online_read_only) Did(StorageStep::kMadeWritable);
+      if (was_offline_) AddStep(StorageStep::kBroughtOnline);
+      if (layout->is_read_only || change.was_online_read_only) AddStep(StorageStep::kMadeWritable);
       layout = host_.disk().GetLayout(context_, number_);
       if (!layout.ok()) return layout.status();
     }
@@ -193,11 +194,11 @@ class Staging {
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, number_)));
       ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, disk));
-      Did(StorageStep::kInitialized);
+      AddStep(StorageStep::kInitialized);
     }
     if (DataPartition(layout) != nullptr) return absl::OkStatus();
     ABSL_RETURN_IF_ERROR(host_.disk().CreateBasicPartition(context_, disk));
-    Did(StorageStep::kPartitioned);
+    AddStep(StorageStep::kPartitioned);
     return absl::OkStatus();
   }
 
@@ -208,7 +209,7 @@ class Staging {
       if (!use_.ok()) return Prefixed("disk", use_);
       ABSL_RETURN_IF_ERROR(groups::AboutField("disk", groups::CheckBlank(deps_, context_, volume)));
       ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume, options_));
-      Did(StorageStep::kFormatted);
+      AddStep(StorageStep::kFormatted);
       return absl::OkStatus();
     }
     if (request_.file_system.empty() || absl::EqualsIgnoreCase(file_system, request_.file_system)) {
@@ -224,7 +225,7 @@ class Staging {
     const auto there = host_.filesystem().ReadLink(context_, target_);
     if (absl::IsNotFound(there.status())) {
       ABSL_RETURN_IF_ERROR(host_.filesystem().MakeDirectories(context_, target_));
-      Did(StorageStep::kMadeDirectory);
+      AddStep(StorageStep::kMadeDirectory);
     } else if (!there.ok()) {
       return there.status();
     } else if (const auto mounted = VolumeId::Parse(there->target); mounted.ok()) {
@@ -232,13 +233,13 @@ class Staging {
       if (!is_mounted && there->target_exists) return AnotherVolume(*mounted);
       if (!is_mounted) {
         ABSL_RETURN_IF_ERROR(host_.volume().Unmount(context_, *mounted, target_));
-        Did(StorageStep::kUnmounted);
+        AddStep(StorageStep::kUnmounted);
       }
     }
     ABSL_RETURN_IF_ERROR(RemountIfReadOnly(volume, is_mounted));
     if (is_mounted) return absl::OkStatus();
     ABSL_RETURN_IF_ERROR(host_.volume().Mount(context_, volume, target_));
-    Did(StorageStep::kMounted);
+    AddStep(StorageStep::kMounted);
     return absl::OkStatus();
   }
 
@@ -259,7 +260,7 @@ class Staging {
   absl::Status GrowToDisk(const VolumeId& volume) {
     const auto growth = volume::Grow(host_.volume(), context_, volume, 0);
     ABSL_RETURN_IF_ERROR(context_.Check());
-    if (growth.ok() && growth->grew) Did(StorageStep::kGrew);
+    if (growth.ok() && growth->grew) AddStep(StorageStep::kGrew);
     const std::string why = growth.ok() ? growth->obstacle : std::string(growth.status().message());
     if (!why.empty()) {
       response_.warnings.push_back(absl::StrCat("the volume does not fill its disk: ", why));
@@ -292,6 +293,7 @@ class Staging {
   absl::Status use_;
   bool was_offline_ = false;
   bool was_read_only_ = false;
+  StepClock clock_;
   StageVolumeResponse response_;
 };
 
@@ -319,9 +321,9 @@ absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& re
 
 absl::StatusOr<StageVolumeResponse> StageFound(const groups::Deps& deps, const CallContext& context,
                                                const StageVolumeRequest& request,
-                                               const host::DiskDescription& disk) {
+                                               const host::DiskDescription& disk, StepClock clock) {
   ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps, request));
-  return Staging(deps, context, request, fields).Run(disk);
+  return Staging(deps, context, request, fields, clock).Run(disk);
 }
 
 }  // namespace csi_proxy::storage

@@ -89,10 +89,13 @@ class TargetStager {
     return Choose(disks);
   }
 
-  std::vector<StorageStep> steps;
-  std::vector<PortalFailure> failures;
+  // The steps and failed portals of Run().
+  StageTargetResponse response;
+  StepClock clock;
 
  private:
+  void AddStep(StorageStep step) { clock.Add(step, &response); }
+
   // Returns true if the request may use the session: this call opened it, or it logged in as the
   // request demands and either uses one of its portals or shows the volume that an earlier call
   // mounted at the target path. A session by another portal may be with another target of the same
@@ -134,11 +137,8 @@ class TargetStager {
         ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
         continue;
       }
-      const absl::Status over = context_.Check();
-      // The repeat begins with a portal that this call's end cut short, unless it was first here.
-      const std::string& name = request_.portals[i];
-      if (over.ok() || failures.empty()) deps_.failed_portals->Note(request_.iqn, name);
-      failures.push_back({.portal = name, .message = std::string(status.message())});
+      response.failed_portals.push_back(
+          {.portal = request_.portals[i], .message = std::string(status.message())});
       failed.push_back(std::move(status));
       if (!over.ok()) return WithTried(over);
     }
@@ -148,12 +148,13 @@ class TargetStager {
   }
 
   absl::Status WithTried(const absl::Status& over) const {
-    return absl::Status(
-        over.code(),
-        absl::StrCat(over.message(), "; portals tried: ",
-                     absl::StrJoin(failures, "; ", [](std::string* out, const PortalFailure& f) {
-                       absl::StrAppend(out, f.portal, " (", f.message, ")");
-                     })));
+    return absl::Status(over.code(),
+                        absl::StrCat(over.message(), "; portals tried: ",
+                                     absl::StrJoin(response.failed_portals, "; ",
+                                                   [](std::string* out, const PortalFailure& f) {
+                                                     absl::StrAppend(out, f.portal, " (", f.message,
+                                                                     ")");
+                                                   })));
   }
 
   absl::Status ConnectBy(const IscsiPortal& portal, absl::Duration time) {
@@ -172,11 +173,11 @@ class TargetStager {
       ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
       added = host_.iscsi().AddPortal(context, portal, credentials_);
     }
-    if (added.ok()) steps.push_back(StorageStep::kAddedPortal);
+    if (added.ok()) AddStep(StorageStep::kAddedPortal);
     if (!absl::IsAlreadyExists(added)) return added;
     // The target may be newer than the portal's last answer.
     const absl::Status asked = host_.iscsi().RefreshPortal(context, portal);
-    if (asked.ok()) steps.push_back(StorageStep::kRefreshedPortal);
+    if (asked.ok()) AddStep(StorageStep::kRefreshedPortal);
     return absl::IsUnavailable(asked) ? asked : context.Check();
   }
 
@@ -195,7 +196,7 @@ class TargetStager {
           {.is_persistent = request_.persistent, .allow_multipath = beside_others || others_ > 0});
       if (opened.ok()) {
         opened_.insert(*opened);
-        steps.push_back(StorageStep::kConnectedTarget);
+        AddStep(StorageStep::kConnectedTarget);
       }
       if (!absl::IsAlreadyExists(opened.status())) return opened.status();
     }
@@ -211,7 +212,7 @@ class TargetStager {
         EndUnusedSessions(deps_, context, request_.iqn, [&](const host::IscsiSession& session) {
           return !IsOwn(session) && (!request_.multipath || IsBy(session, portal));
         });
-    if (sessions.ok() && sessions->ended) steps.push_back(StorageStep::kDisconnectedTarget);
+    if (sessions.ok() && sessions->ended) AddStep(StorageStep::kDisconnectedTarget);
     // The login fails if a session that did not end is in the way.
     ABSL_RETURN_IF_ERROR(context.Check());
     return LookAtSessions(context);
@@ -229,7 +230,7 @@ class TargetStager {
                           groups::LockTarget(*deps_.locks, context_, request_.iqn));
     ABSL_RETURN_IF_ERROR(host_.iscsi().MakePersistent(context_, request_.iqn, ids, credentials_,
                                                       request_.multipath));
-    steps.push_back(StorageStep::kMadePersistent);
+    AddStep(StorageStep::kMadePersistent);
     return absl::OkStatus();
   }
 
@@ -291,7 +292,7 @@ class TargetStager {
       if (complete || (!request_.multipath && !found.empty())) return found;
       if (!rescanned) {
         ABSL_RETURN_IF_ERROR(host_.disk().Rescan(context_));
-        steps.push_back(StorageStep::kRescanned);
+        AddStep(StorageStep::kRescanned);
         rescanned = true;
         continue;
       }
@@ -385,14 +386,15 @@ absl::StatusOr<StageTargetResponse> StageLun(const groups::Deps& deps, const Cal
 
   TargetStager stager(deps, context, request, std::move(portals), std::move(credentials));
   ABSL_ASSIGN_OR_RETURN(const auto disk, stager.Run(target));
-  ABSL_ASSIGN_OR_RETURN(auto staged, StageFound(deps, context, staging, disk));
-  StageTargetResponse response;
+  ABSL_ASSIGN_OR_RETURN(auto staged, StageFound(deps, context, staging, disk, stager.clock));
+  StageTargetResponse response = std::move(stager.response);
   response.disk_number = staged.disk_number;
   response.volume_id = std::move(staged.volume_id);
   response.size_bytes = staged.size_bytes;
-  response.steps = std::move(stager.steps);
   response.steps.insert(response.steps.end(), staged.steps.begin(), staged.steps.end());
-  response.failed_portals = std::move(stager.failures);
+  response.step_milliseconds.insert(response.step_milliseconds.end(),
+                                    staged.step_milliseconds.begin(),
+                                    staged.step_milliseconds.end());
   response.warnings = std::move(staged.warnings);
   return response;
 }

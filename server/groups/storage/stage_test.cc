@@ -25,6 +25,18 @@ TEST_F(StageTest, ARawDiskThatIsOfflineAndReadOnlyIsMadeUsable) {
   EXPECT_TRUE(WriteAt(Target()).ok());
 }
 
+TEST_F(StageTest, EachStepHasItsTime) {
+  machine::simulated::FaultRule slow;
+  slow.operation = "win32.SetMountPoint";
+  slow.latency = absl::Milliseconds(200);
+  ASSERT_TRUE(node_->InjectFault(slow).ok());
+  const auto staged = StageDisk(1);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  ASSERT_EQ(staged->steps.back(), StorageStep::kMounted);
+  ASSERT_EQ(staged->step_milliseconds.size(), staged->steps.size());
+  EXPECT_GE(staged->step_milliseconds.back(), 190u);
+}
+
 TEST_F(StageTest, StepsAreNotTakenTwice) {
   const auto first = StageDisk(1);
   ASSERT_TRUE(first.ok()) << first.status();

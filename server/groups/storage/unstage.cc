@@ -35,13 +35,14 @@ struct There {
 class Unstaging {
  public:
   Unstaging(const groups::Deps& deps, const CallContext& context,
-            const UnstageVolumeRequest& request, const ConfinedPath& target)
+            const UnstageVolumeRequest& request, const ConfinedPath& target, StepClock clock)
       : host_(*deps.host),
         locks_(*deps.locks),
         roots_(deps.roots.get()),
         context_(context),
         request_(request),
-        target_(target) {}
+        target_(target),
+        clock_(clock) {}
 
   absl::StatusOr<UnstageVolumeResponse> Run() {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -54,7 +55,7 @@ class Unstaging {
   }
 
  private:
-  void Did(StorageStep step) { response_.steps.push_back(step); }
+  void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
   // Puts what could not be done into the answer, unless that is because the call has ended.
   absl::Status Warn(absl::string_view warning) {
@@ -116,10 +117,10 @@ class Unstaging {
         ABSL_RETURN_IF_ERROR(FlushAndTakeOffline(*there.volume, there.disk));
       }
       ABSL_RETURN_IF_ERROR(host_.volume().Unmount(context_, *there.volume, target_));
-      Did(StorageStep::kUnmounted);
+      AddStep(StorageStep::kUnmounted);
     }
     ABSL_RETURN_IF_ERROR(host_.filesystem().Remove(context_, target_, false));
-    Did(StorageStep::kRemovedDirectory);
+    AddStep(StorageStep::kRemovedDirectory);
     return absl::OkStatus();
   }
 
@@ -129,7 +130,7 @@ class Unstaging {
     const absl::Status flushed = host_.volume().FlushBeforeUnmount(context_, volume, target_);
     // Its disk may be pulled at any time.
     if (absl::IsNotFound(flushed)) return context_.Check();
-    Did(flushed.ok() ? StorageStep::kFlushed : StorageStep::kNotFlushed);
+    AddStep(flushed.ok() ? StorageStep::kFlushed : StorageStep::kNotFlushed);
     if (!flushed.ok()) {
       ABSL_RETURN_IF_ERROR(Warn(flushed.message()));
     }
@@ -152,7 +153,7 @@ class Unstaging {
     if (used)
       return absl::FailedPreconditionError("a volume of it is, or may be, in use elsewhere");
     const auto change = host_.disk().SetOnline(context, disk, false);
-    if (change.ok() && change->changed) Did(StorageStep::kTakenOffline);
+    if (change.ok() && change->changed) AddStep(StorageStep::kTakenOffline);
     return change.status();
   }
 
@@ -186,16 +187,18 @@ class Unstaging {
   const CallContext& context_;
   const UnstageVolumeRequest& request_;
   const ConfinedPath& target_;
+  StepClock clock_;
   UnstageVolumeResponse response_;
 };
 
 }  // namespace
 
 absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,
-                                              const UnstageVolumeRequest& request) {
+                                              const UnstageVolumeRequest& request,
+                                              StepClock clock) {
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
                                                deps.roots, "target_path", request.target_path));
-  return Unstaging(deps, context, request, target).Run();
+  return Unstaging(deps, context, request, target, clock).Run();
 }
 
 }  // namespace csi_proxy::storage

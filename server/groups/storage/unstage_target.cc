@@ -38,10 +38,12 @@ class TargetUnstager {
       ABSL_RETURN_IF_ERROR(CheckMounted(mounted->disk));
     }
     ABSL_ASSIGN_OR_RETURN(
-        auto unstaged,
-        Unstage(deps_, context_, UnstageVolumeRequest{.target_path = request_.target_path}));
+        auto unstaged, Unstage(deps_, context_,
+                               UnstageVolumeRequest{.target_path = request_.target_path}, clock_));
+    if (!unstaged.steps.empty()) clock_ = StepClock();
     response_.volume_id = std::move(unstaged.volume_id);
     response_.steps = std::move(unstaged.steps);
+    response_.step_milliseconds = std::move(unstaged.step_milliseconds);
     response_.warnings = std::move(unstaged.warnings);
     const bool is_unstaged =
         mounted.has_value() && mounted->volume.ToString() == response_.volume_id;
@@ -50,7 +52,7 @@ class TargetUnstager {
         EndUnusedSessions(
             deps_, context_, request_.iqn, [](const host::IscsiSession&) { return true; },
             is_unstaged ? std::optional(mounted->disk) : std::nullopt));
-    if (sessions.ended) response_.steps.push_back(StorageStep::kDisconnectedTarget);
+    if (sessions.ended) clock_.Add(StorageStep::kDisconnectedTarget, &response_);
     response_.disks_in_use = std::move(sessions.disks_in_use);
     if (response_.disks_in_use.empty()) {
       ABSL_RETURN_IF_ERROR(RemovePortals());
@@ -87,7 +89,7 @@ class TargetUnstager {
       if (!connected.ok()) return connected.status();
       if (!connected->empty()) continue;
       const absl::Status removed = host_.iscsi().RemovePortal(context_, portal);
-      if (removed.ok()) response_.steps.push_back(StorageStep::kRemovedPortal);
+      if (removed.ok()) clock_.Add(StorageStep::kRemovedPortal, &response_);
       if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
     }
     return absl::OkStatus();
@@ -99,6 +101,7 @@ class TargetUnstager {
   const UnstageTargetRequest& request_;
   const ConfinedPath& target_;
   const std::vector<IscsiPortal> portals_;
+  StepClock clock_;
   UnstageTargetResponse response_;
 };
 
