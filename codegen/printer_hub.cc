@@ -177,16 +177,18 @@ void PrintAudited(const Group& group, pb::io::Printer& printer) {
     printer.Print(vars,
                   "\n  absl::StatusOr<$response$> $method$(\n"
                   "      const CallContext& context, const $request$& request) override {\n");
-    printer.Print(vars, Reads(method)
-                            ? "    const RunningCall running(\"$group$.$method$\");\n"
-                              "    return service_->$method$(context, request);\n  }\n"
-                            : "    const absl::Time start = absl::Now();\n"
-                              "    std::string subject = Describe(request);\n"
-                              "    const RunningCall running(\"$group$.$method$\", subject);\n"
-                              "    auto response = service_->$method$(context, request);\n"
-                              "    log_->Record({\"$method$\", std::move(subject), context,\n"
-                              "                  response.status(), absl::Now() - start});\n"
-                              "    return response;\n  }\n");
+    printer.Print(
+        vars, Reads(method)
+                  ? "    const RunningCall running(\"$group$.$method$\", \"\", context.trace());\n"
+                    "    return service_->$method$(context, request);\n  }\n"
+                  : "    const absl::Time start = absl::Now();\n"
+                    "    std::string subject = Describe(request);\n"
+                    "    const RunningCall running(\"$group$.$method$\", subject,\n"
+                    "                              context.trace());\n"
+                    "    auto response = service_->$method$(context, request);\n"
+                    "    log_->Record({\"$method$\", std::move(subject), context,\n"
+                    "                  response.status(), absl::Now() - start});\n"
+                    "    return response;\n  }\n");
   }
   printer.Print(
       "\n private:\n  Service* const service_;\n  AuditLog* const log_;\n};\n\n"

@@ -42,5 +42,14 @@ TEST(CallOptionsTest, CancellationIsTheCallsOrElseTheClients) {
   EXPECT_TRUE(MakeCallContext({}, {.cancelled = &of_call}).cancelled());
 }
 
+TEST(CallOptionsTest, TheTraceIsTheCallsOrElseTheClients) {
+  const CallOptions one = {.traceparent =
+                               "00-11111111111111111111111111111111-2222222222222222-00"};
+  const CallOptions two = {.traceparent =
+                               "00-33333333333333333333333333333333-4444444444444444-00"};
+  EXPECT_EQ(MakeCallContext(one, two).traceparent(), two.traceparent);
+  EXPECT_EQ(MakeCallContext(one, {}).traceparent(), one.traceparent);
+}
+
 }  // namespace
 }  // namespace csi_proxy::client

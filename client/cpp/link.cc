@@ -4,6 +4,7 @@
 #include <grpcpp/impl/rpc_method.h>
 #include <grpcpp/support/async_unary_call.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,9 +40,15 @@ class Abandoned {
 }  // namespace
 
 PendingCall::PendingCall(std::shared_ptr<grpc::Channel> channel, const char* method,
-                         absl::Time deadline, const Message& request, const Message& response)
+                         const CallContext& context, const Message& request,
+                         const Message& response)
     : channel_(std::move(channel)), answer_(response.New()) {
-  if (deadline != absl::InfiniteFuture()) context_.set_deadline(absl::ToChronoTime(deadline));
+  if (context.deadline() != absl::InfiniteFuture()) {
+    context_.set_deadline(absl::ToChronoTime(context.deadline()));
+  }
+  if (!context.traceparent().empty()) {
+    context_.AddMetadata("traceparent", std::string(context.traceparent()));
+  }
   const grpc::internal::RpcMethod rpc(method, grpc::internal::RpcMethod::NORMAL_RPC, channel_);
   grpc::internal::ClientAsyncResponseReaderFactory<Message>::Create(channel_.get(), &queue_, rpc,
                                                                     &context_, request, true)

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
+#include "csi_proxy/call_context.h"
 
 namespace csi_proxy::client {
 
@@ -22,8 +23,9 @@ namespace csi_proxy::client {
 class PendingCall {
  public:
   // Sends the request. `response` only gives the type of the answer.
-  PendingCall(std::shared_ptr<grpc::Channel> channel, const char* method, absl::Time deadline,
-              const google::protobuf::Message& request, const google::protobuf::Message& response);
+  PendingCall(std::shared_ptr<grpc::Channel> channel, const char* method,
+              const CallContext& context, const google::protobuf::Message& request,
+              const google::protobuf::Message& response);
 
   // Waits until the call has ended. Returns false if it has not by `deadline`.
   bool Wait(absl::Time deadline);

@@ -46,8 +46,7 @@ absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
     return absl::InvalidArgumentError("the request is too large");
   }
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<Link> link, Connect(context));
-  auto call = std::make_unique<PendingCall>(link->channel(), method, context.deadline(), request,
-                                            *response);
+  auto call = std::make_unique<PendingCall>(link->channel(), method, context, request, *response);
   if (!WaitForEnd(*call, context)) {
     link->Abandon(std::move(call));
     absl::Status over = context.Check();

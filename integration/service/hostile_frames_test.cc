@@ -7,9 +7,11 @@
 #include <sstream>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "csi_proxy/filesystem/v1/client.h"
 #include "integration/support/server_process.h"
 #include "server/rpc/http2_frames_testing.h"
 #include "server/rpc/http2_guard.h"
@@ -18,6 +20,7 @@
 namespace csi_proxy::integration {
 namespace {
 
+using testing::ContainsRegex;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Le;
@@ -89,6 +92,38 @@ TEST_F(HostileFramesTest, ADeadlineFarAwayHasNotPassed) {
                 StartsWith("0"))
         << timeout;
   }
+}
+
+// The client library sends a valid traceparent; what others send stands in no line unless it is
+// one.
+TEST_F(HostileFramesTest, OnlyAValidTraceparentStandsInTheLinesOfItsCall) {
+  Start({"-v=2"});
+  constexpr char kMkdir[] = "/v1.Filesystem/Mkdir";
+  constexpr char kId[] = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
+  const std::string path = R"(C:\var\lib\kubelet\plugins\t)";
+  const std::string request = absl::StrCat("\x0a\x1c", path);
+  const std::string valid = absl::StrCat("00-", kId, "-01");
+  const auto count = [&] {
+    const std::vector<std::string> parts = absl::StrSplit(server_->Log(), "trace=");
+    return parts.size() - 1;
+  };
+  EXPECT_THAT(Call(kMkdir, Message(0, request), rpc::Literal("traceparent", valid)),
+              StartsWith("0"));
+  EXPECT_THAT(server_->Log(), ContainsRegex(absl::StrCat("audit .* trace=", kId, " path=")));
+  EXPECT_EQ(count(), 2u) << "the audit line and the call's";
+  for (const std::string& hostile :
+       {rpc::Literal("traceparent", absl::StrCat(valid, " audit method=Rmdir")),
+        rpc::Literal("traceparent", "00-\naudit method=Rmdir"), rpc::Literal("traceparent", ""),
+        rpc::Literal("traceparent", absl::AsciiStrToUpper(valid)),
+        rpc::Literal("traceparent", valid) + rpc::Literal("traceparent", valid)}) {
+    Call(kMkdir, Message(0, request), hostile);
+  }
+  EXPECT_EQ(count(), 2u) << server_->Log();
+  const filesystem::v1::Client files(Connect(server_->client_options()).value());
+  filesystem::v1::MkdirRequest mkdir;
+  mkdir.set_path(path);
+  EXPECT_TRUE(files.Mkdir(mkdir, {.traceparent = valid}).ok());
+  EXPECT_EQ(count(), 4u) << server_->Log();
 }
 
 TEST_F(HostileFramesTest, WhatLibrariesQuoteForgesAndFloodsNoLog) {

@@ -3,6 +3,22 @@
 #include <algorithm>
 
 namespace csi_proxy {
+namespace {
+
+// Returns true for a text of lower-case hexadecimal digits, of which one is not 0.
+bool IsId(absl::string_view text) {
+  return text.find_first_not_of('0') != absl::string_view::npos &&
+         text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
+}
+
+// Returns true for `00-<32 hex>-<16 hex>-<2 hex>`.
+bool IsTraceparent(absl::string_view text) {
+  return text.size() == 55 && text.substr(0, 3) == "00-" && IsId(text.substr(3, 32)) &&
+         text[35] == '-' && IsId(text.substr(36, 16)) && text[52] == '-' &&
+         text.find_first_not_of("0123456789abcdef", 53) == absl::string_view::npos;
+}
+
+}  // namespace
 
 const Peer& CallContext::peer() const {
   static const Peer* const kUnknown = new Peer();
@@ -32,7 +48,15 @@ absl::Status CallContext::SleepFor(absl::Duration duration) const {
 }
 
 CallContext CallContext::NoLaterThan(absl::Time time) const {
-  return CallContext(std::min(deadline_, time), cancelled_, peer_, pipe_, slot_);
+  CallContext context = *this;
+  context.deadline_ = std::min(deadline_, time);
+  return context;
+}
+
+CallContext CallContext::Traced(absl::string_view traceparent) const {
+  CallContext context = *this;
+  context.traceparent_ = IsTraceparent(traceparent) ? traceparent : "";
+  return context;
 }
 
 CallContext CallContext::Leaving(int part, absl::Duration most) const {

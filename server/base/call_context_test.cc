@@ -1,5 +1,6 @@
 #include "csi_proxy/call_context.h"
 
+#include <string>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -68,6 +69,50 @@ TEST(CallContextTest, ATimeoutNeverExtends) {
   EXPECT_EQ(context.WithTimeout(absl::Hours(1)).deadline(), deadline);
   EXPECT_LT(context.WithTimeout(absl::Milliseconds(1)).deadline(), deadline);
   EXPECT_EQ(context.WithTimeout(absl::Hours(1)).peer().process_id, 7);
+}
+
+constexpr char kTraceparent[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+TEST(CallContextTest, CopiesKeepTheTrace) {
+  const CallContext traced = CallContext().Traced(kTraceparent);
+  for (const CallContext& context :
+       {traced, traced.From(nullptr, "p"), traced.With(nullptr), traced.WithTimeout(absl::Hours(1)),
+        traced.Leaving(2, absl::Hours(1))}) {
+    EXPECT_EQ(context.traceparent(), kTraceparent);
+    EXPECT_EQ(context.trace(), "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7");
+  }
+  EXPECT_EQ(CallContext().trace(), "");
+}
+
+TEST(CallContextTest, ATraceparentThatIsNotValidIsIgnored) {
+  const std::string valid = kTraceparent;
+  const auto with = [&](size_t at, const std::string& text) {
+    return std::string(valid).replace(at, text.size(), text);
+  };
+  for (const std::string& text : {
+           std::string(),
+           valid.substr(0, 54),
+           valid + "0",
+           valid + "-00",
+           with(0, "01"),
+           with(0, "ff"),
+           with(2, "_"),
+           with(3, std::string(32, '0')),
+           with(3, "4B"),
+           with(3, "\n"),
+           with(20, std::string(1, '\0')),
+           with(34, "\""),
+           with(35, " "),
+           with(36, std::string(16, '0')),
+           with(51, "g"),
+           with(52, "0"),
+           with(53, "0G"),
+           with(54, "\xff"),
+           std::string(55, '-'),
+           std::string(1 << 20, '0'),
+       }) {
+    EXPECT_EQ(CallContext().Traced(valid).Traced(text).traceparent(), "") << text.substr(0, 60);
+  }
 }
 
 }  // namespace

@@ -31,12 +31,13 @@ struct RunningCall::Entry {
   std::list<Entry>::iterator place;
 };
 
-RunningCall::RunningCall(const char* rpc, std::string subject)
+RunningCall::RunningCall(const char* rpc, std::string subject, absl::string_view trace)
     : entry_([&] {
         subject.resize(std::min(subject.size(), kMaxSubject));
         Entry::All& all = Entry::Everything();
         const std::lock_guard lock(all.mutex);
-        Entry& entry = all.entries.emplace_back(Entry{{rpc, std::move(subject), absl::Now()}, {}});
+        Entry& entry = all.entries.emplace_back(
+            Entry{{rpc, std::move(subject), absl::Now(), std::string(trace)}, {}});
         entry.place = std::prev(all.entries.end());
         return &entry;
       }()),

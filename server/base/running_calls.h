@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace csi_proxy {
@@ -18,12 +19,14 @@ struct RunningCallInfo {
   // The request as in the audit log, at most 200 bytes; empty for a read-only rpc.
   std::string subject;
   absl::Time start;
+  // CallContext::trace().
+  std::string trace;
 };
 
 // Registers an rpc of the hub on its thread while this object lives. Thread-safe.
 class RunningCall {
  public:
-  explicit RunningCall(const char* rpc, std::string subject = "");
+  explicit RunningCall(const char* rpc, std::string subject = "", absl::string_view trace = "");
   ~RunningCall();
   RunningCall(const RunningCall&) = delete;
   RunningCall& operator=(const RunningCall&) = delete;

@@ -71,7 +71,7 @@ absl::Status CallLimiter::Run(const MethodInfo& method, const CallContext& call,
   if (!observers_.empty()) {
     const absl::Duration duration = absl::Now() - arrived;
     for (CallObserver* observer : observers_) {
-      observer->OnDone(method, own_process_, status, duration);
+      observer->OnDone(method, context, status, duration);
     }
   }
   return StatusForCaller(status);

@@ -29,11 +29,11 @@ class Recorder final : public CallObserver {
     std::lock_guard lock(mutex_);
     lines.push_back(std::string("start ") + method.method);
   }
-  void OnDone(const MethodInfo& method, const Peer& peer, const absl::Status& status,
+  void OnDone(const MethodInfo& method, const CallContext& call, const absl::Status& status,
               absl::Duration duration) override {
     std::lock_guard lock(mutex_);
-    EXPECT_GT(peer.process_id, 0);
-    EXPECT_THAT(peer.image_path, HasSubstr("executor_test"));
+    EXPECT_GT(call.peer().process_id, 0);
+    EXPECT_THAT(call.peer().image_path, HasSubstr("executor_test"));
     EXPECT_GE(duration, absl::ZeroDuration());
     lines.push_back(std::string(method.method) + " " + absl::StatusCodeToString(status.code()));
   }

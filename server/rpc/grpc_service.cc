@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -42,6 +44,13 @@ absl::Time ToTime(gpr_timespec deadline) {
   }
   deadline = gpr_convert_clock_type(deadline, GPR_CLOCK_REALTIME);
   return absl::FromUnixSeconds(deadline.tv_sec) + absl::Nanoseconds(deadline.tv_nsec);
+}
+
+// Returns the caller's `traceparent`, unchecked; empty unless there is exactly one.
+absl::string_view TraceparentOf(const grpc::CallbackServerContext& context) {
+  const auto [begin, end] = context.client_metadata().equal_range("traceparent");
+  if (begin == end || std::next(begin) != end) return "";
+  return {begin->second.data(), begin->second.size()};
 }
 
 // One rpc from its arrival to its answer: gRPC's callback reactor on one side, a plain function on
@@ -123,7 +132,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   void Cancel() override { cancelled_.Notify(); }
 
   void Run(TaskSlot* slot) override {
-    const CallContext context(deadline_, &cancelled_, &peer(), method_.info->pipe, slot);
+    const CallContext context = Context().With(slot);
     absl::Status status = context.Check();
     if (status.ok()) status = Execute(context);
     if (method_.info->reads) waited_.store(slot->has_waited(), std::memory_order_relaxed);
@@ -172,15 +181,16 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   // them to a thread of its own, which costs every call a wake-up.
   bool InternalInlineable() override { return true; }
 
-  const Peer& peer() const {
-    static const Peer* const kUnknown = new Peer();
-    return connection_ != nullptr ? connection_->client()->peer : *kUnknown;
+  CallContext Context() const {
+    const Peer* const peer = connection_ != nullptr ? &connection_->client()->peer : nullptr;
+    return CallContext(deadline_, &cancelled_, peer, method_.info->pipe).Traced(traceparent_);
   }
 
   void Answer(const absl::Status& status) {
     const absl::Duration duration = absl::Now() - arrived_;
+    const CallContext context = Context();
     for (CallObserver* observer : runtime_.observers) {
-      observer->OnDone(*method_.info, peer(), status, duration);
+      observer->OnDone(*method_.info, context, status, duration);
     }
     // Finish() may delete the call before it returns, so no member is touched from here on.
     Finish(ToGrpcStatus(status));
@@ -196,6 +206,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer* const response_;
   const absl::Time arrived_ = absl::Now();
+  const absl::string_view traceparent_ = TraceparentOf(*grpc_context_);
   absl::Time deadline_;
   std::shared_ptr<ServedConnection> connection_;  // null: it has ended already
   size_t bytes_taken_ = 0;                        // charged to the client

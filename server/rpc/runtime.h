@@ -28,8 +28,9 @@ class CallObserver {
  public:
   virtual ~CallObserver() = default;
   virtual void OnStart(const MethodInfo& method) = 0;
-  // Reports a call that has ended. `duration` counts from the call's arrival, including the queue.
-  virtual void OnDone(const MethodInfo& method, const Peer& peer, const absl::Status& status,
+  // Reports a call that has ended. `call` gives its client and trace. `duration` counts from the
+  // call's arrival, including the queue.
+  virtual void OnDone(const MethodInfo& method, const CallContext& call, const absl::Status& status,
                       absl::Duration duration) = 0;
   // Reports a client that has used its share and wants more, for the `times`th time.
   virtual void OnLimit(const Peer& /*peer*/, Limit /*limit*/, uint64_t /*times*/) {}

@@ -31,9 +31,10 @@ spdlog::level::level_enum LevelFor(absl::StatusCode code) {
 
 }  // namespace
 
-void CallLog::OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
-                     absl::Duration duration) {
+void CallLog::OnDone(const rpc::MethodInfo& method, const CallContext& call,
+                     const absl::Status& status, absl::Duration duration) {
   if (logger_ == nullptr) return;
+  const Peer& peer = call.peer();
   const spdlog::level::level_enum level = LevelFor(status.code());
   if (repeats_.counting()) WriteCounts(repeats_.TakeEnded(absl::Now()));
   if (!logger_->should_log(level)) return;
@@ -44,10 +45,11 @@ void CallLog::OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl
     WriteCounts(ended);
     if (!written) return;
   }
+  const std::string trace = call.trace().empty() ? "" : absl::StrCat(" trace=", call.trace());
   // Escaped, because the text may quote a caller's input and must not forge a line.
-  logger_->log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f} {}", method.group,
+  logger_->log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f}{} {}", method.group,
                method.version, method.method, peer.process_id, ShortenForLog(peer.image_path),
-               absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration),
+               absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration), trace,
                ShortenForLog(status.message()));
 }
 
@@ -69,13 +71,12 @@ void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
                 peer.process_id, ShortenForLog(ImageName(peer.image_path)), name, times);
 }
 
-void UnknownFieldAudit::OnDone(const rpc::MethodInfo& method, const Peer& peer,
+void UnknownFieldAudit::OnDone(const rpc::MethodInfo& method, const CallContext& call,
                                const absl::Status& status, absl::Duration duration) {
   const std::optional<std::string> field = rpc::UnknownFieldOf(status);
   if (!field.has_value()) return;
-  const CallContext context(absl::InfiniteFuture(), nullptr, &peer, method.pipe);
   audit_->Record(
-      {method.method, absl::StrCat("unknown_field=\"", *field, "\""), context, status, duration});
+      {method.method, absl::StrCat("unknown_field=\"", *field, "\""), call, status, duration});
 }
 
 }  // namespace csi_proxy::observability

@@ -14,15 +14,15 @@
 
 namespace csi_proxy::observability {
 
-// A line has method, peer, code, duration and error text, never the request. Error texts contain no
-// secrets, because no layer below puts them there. Thread-safe.
+// A line has method, peer, trace, code, duration and error text, never the request. Error texts
+// contain no secrets, because no layer below puts them there. Thread-safe.
 class CallLog final : public rpc::CallObserver {
  public:
   // Logs to `logger`, or nowhere if it is null.
   explicit CallLog(std::shared_ptr<spdlog::logger> logger) : logger_(std::move(logger)) {}
   ~CallLog() override { WriteCounts(repeats_.TakeEnded(absl::InfiniteFuture())); }
   void OnStart(const rpc::MethodInfo&) override {}
-  void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
+  void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
               absl::Duration duration) override;
   // Logs the 1st, 2nd, 4th, 8th ... event, and at most five a minute for each process.
   void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
@@ -42,7 +42,7 @@ class UnknownFieldAudit final : public rpc::CallObserver {
   // `audit` is not owned and must outlive this.
   explicit UnknownFieldAudit(AuditLog* audit) : audit_(audit) {}
   void OnStart(const rpc::MethodInfo&) override {}
-  void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
+  void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
               absl::Duration duration) override;
 
  private:

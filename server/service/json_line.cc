@@ -43,6 +43,7 @@ std::string JsonLine(absl::Time time, const AuditRecord& record) {
   audit.set_peer_process_id(record.context.peer().process_id);
   audit.set_peer_image(ShortenForLog(record.context.peer().image_path));
   audit.set_duration_milliseconds(absl::ToDoubleMilliseconds(record.duration));
+  audit.set_trace(std::string(record.context.trace()));
   audit.set_code(absl::StatusCodeToString(record.status.code()));
   return Print(line);
 }

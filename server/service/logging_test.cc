@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "server/base/fallbacks.h"
@@ -49,14 +50,18 @@ class LoggingTest : public testing::Test {
 
   void Audit(absl::Status status) {
     const Peer peer{.process_id = 4242, .image_path = R"(C:\driver "x".exe)"};
-    const CallContext context(absl::InfiniteFuture(), nullptr, &peer, "csi-proxy-volume-v1");
+    const CallContext context = CallContext().From(&peer, "csi-proxy-volume-v1").Traced(trace_);
     SpdlogAuditSink(spdlog::get(kAuditLogger), options_.format)
         .Record({"MountVolume", R"(volume_id="v" target_path="C:\\t")", context, std::move(status),
                  absl::Milliseconds(12)});
   }
 
   LogOptions options_;
+  absl::string_view trace_;
 };
+
+// Returns the context of a call of `peer`, which must outlive it.
+CallContext CallOf(const Peer& peer) { return CallContext().From(&peer, "csi-proxy-volume-v1"); }
 
 google::protobuf::Struct Json(const std::string& line) {
   google::protobuf::Struct parsed;
@@ -125,6 +130,23 @@ TEST_F(LoggingTest, AnAuditLineAsJsonHasFields) {
   EXPECT_EQ(audit.fields().at("subject").string_value(), R"(volume_id="v" target_path="C:\\t")");
 }
 
+TEST_F(LoggingTest, LinesOfACallHaveItsTrace) {
+  trace_ = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  ASSERT_TRUE(InitLogging(options_).ok());
+  Audit(absl::OkStatus());
+  CallLog(spdlog::get(kCallLogger))
+      .OnDone({"disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"},
+              CallContext().Traced(trace_), absl::InternalError("x"), absl::Milliseconds(1));
+  ASSERT_THAT(Lines(), SizeIs(2));
+  constexpr char kTrace[] = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
+  EXPECT_THAT(Lines()[0], HasSubstr(absl::StrCat(" ms=12.000 trace=", kTrace, " volume_id=")));
+  EXPECT_THAT(Lines()[1], HasSubstr(absl::StrCat(" ms=1.000 trace=", kTrace, " x")));
+  const CallContext context = CallContext().Traced(trace_);
+  const std::string line = JsonLine(absl::Now(), {"Rescan", "", context, absl::OkStatus(), {}});
+  const auto audit = Json(line).fields().at("audit").struct_value();
+  EXPECT_EQ(audit.fields().at("trace").string_value(), kTrace);
+}
+
 // The line names the field, and such calls are limited to five lines a minute too.
 TEST_F(LoggingTest, ACallRefusedForAnUnknownFieldIsAudited) {
   ASSERT_TRUE(InitLogging(options_).ok());
@@ -141,9 +163,10 @@ TEST_F(LoggingTest, ACallRefusedForAnUnknownFieldIsAudited) {
   {
     SpdlogAuditSink sink(spdlog::get(kAuditLogger), LogFormat::kText);
     UnknownFieldAudit audit(&sink);
-    audit.OnDone(kFormat, peer, absl::OkStatus(), absl::Milliseconds(1));
-    audit.OnDone(kFormat, peer, absl::InvalidArgumentError("volume_id"), absl::Milliseconds(1));
-    for (int i = 0; i < 7; ++i) audit.OnDone(kFormat, peer, refused, absl::Milliseconds(1));
+    audit.OnDone(kFormat, CallOf(peer), absl::OkStatus(), absl::Milliseconds(1));
+    audit.OnDone(kFormat, CallOf(peer), absl::InvalidArgumentError("volume_id"),
+                 absl::Milliseconds(1));
+    for (int i = 0; i < 7; ++i) audit.OnDone(kFormat, CallOf(peer), refused, absl::Milliseconds(1));
   }
   ASSERT_THAT(Lines(), SizeIs(6));
   EXPECT_THAT(Lines()[0],
@@ -196,14 +219,15 @@ TEST_F(LoggingTest, FailuresThatAClientRepeatsAreCounted) {
   ASSERT_TRUE(InitLogging(options_).ok());
   {
     CallLog log(spdlog::get(kCallLogger));
+    const Peer greedy{.process_id = 7, .image_path = "greedy"};
+    const Peer honest{.process_id = 8, .image_path = "honest"};
     for (int i = 0; i < 10'000; ++i) {
-      log.OnDone(kMethod, {.process_id = 7, .image_path = "greedy"},
-                 absl::InvalidArgumentError(std::string(100'000, 'x')), absl::Milliseconds(1));
+      log.OnDone(kMethod, CallOf(greedy), absl::InvalidArgumentError(std::string(100'000, 'x')),
+                 absl::Milliseconds(1));
     }
     EXPECT_THAT(Lines(), SizeIs(5));
     for (const std::string& line : Lines()) EXPECT_THAT(line, SizeIs(testing::Lt(1500u)));
-    log.OnDone(kMethod, {.process_id = 8, .image_path = "honest"},
-               absl::InvalidArgumentError("once"), absl::Milliseconds(1));
+    log.OnDone(kMethod, CallOf(honest), absl::InvalidArgumentError("once"), absl::Milliseconds(1));
     EXPECT_THAT(Lines().back(), HasSubstr("once"));
   }
   EXPECT_THAT(Lines(), SizeIs(7));
@@ -218,8 +242,7 @@ TEST_F(LoggingTest, AllCallsAreWrittenAtFullVerbosity) {
   ASSERT_TRUE(InitLogging(options_).ok());
   CallLog log(spdlog::get(kCallLogger));
   for (int i = 0; i < 100; ++i) {
-    log.OnDone(kMethod, {.process_id = 7, .image_path = ""}, absl::InvalidArgumentError("x"),
-               absl::Milliseconds(1));
+    log.OnDone(kMethod, {}, absl::InvalidArgumentError("x"), absl::Milliseconds(1));
   }
   EXPECT_THAT(Lines(), SizeIs(100));
 }
@@ -255,7 +278,7 @@ TEST_F(LoggingTest, NoClientDecidesWhatIsWrittenAboutAnother) {
   const auto refuse = [&](const Peer& peer, const char* method, const absl::Status& status) {
     const CallContext context(absl::InfiniteFuture(), nullptr, &peer, "csi-proxy-disk-v1");
     audit.Record({method, "", context, status, {}});
-    log.OnDone(kMethod, peer, status, {});
+    log.OnDone(kMethod, CallOf(peer), status, {});
   };
   static constexpr char kMethods[300] = {};
   for (int64_t process = 100; process < 117; ++process) {

@@ -23,7 +23,8 @@ LongCallLog::LongCallLog(std::function<void(absl::string_view)> log, absl::Durat
         if (now >= due) {
           log(absl::StrCat(call.rpc, " has run for ",
                            absl::FormatDuration(absl::Trunc(now, absl::Milliseconds(100))),
-                           call.subject.empty() ? "" : ": ", call.subject));
+                           call.subject.empty() ? "" : ": ", call.subject,
+                           call.trace.empty() ? "" : " trace=", call.trace));
           due = 2 * now;
         }
         still.emplace(call.start, due);

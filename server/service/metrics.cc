@@ -397,9 +397,9 @@ int Metrics::port() const { return impl_->port(); }
 void Metrics::SetGauges(Gauges gauges) { impl_->SetGauges(std::move(gauges)); }
 void Metrics::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t) { impl_->OnLimit(peer, limit); }
 void Metrics::OnStart(const rpc::MethodInfo& method) { impl_->OnStart(method); }
-void Metrics::OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
-                     absl::Duration duration) {
-  impl_->OnDone(method, peer, status, duration);
+void Metrics::OnDone(const rpc::MethodInfo& method, const CallContext& call,
+                     const absl::Status& status, absl::Duration duration) {
+  impl_->OnDone(method, call.peer(), status, duration);
 }
 
 }  // namespace csi_proxy::observability

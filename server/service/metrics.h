@@ -68,7 +68,7 @@ class Metrics final : public rpc::CallObserver {
   void SetGauges(Gauges gauges);
 
   void OnStart(const rpc::MethodInfo& method) override;
-  void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
+  void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
               absl::Duration duration) override;
   void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
 

@@ -30,6 +30,9 @@ constexpr rpc::MethodInfo kRescan{
 
 std::string Scrape(int port) { return http_testing::Get(port, "/metrics").body; }
 
+// Returns the context of a call of `peer`, which must outlive it.
+CallContext CallOf(const Peer& peer) { return CallContext().From(&peer, ""); }
+
 class MetricsTest : public testing::Test {
  protected:
   MetricsTest() {
@@ -39,8 +42,8 @@ class MetricsTest : public testing::Test {
     port_ = metrics_->port();
   }
   void Call(const std::string& image, const std::string& tenant) {
-    metrics_->OnDone(kRescan, {.process_id = 1, .image_path = image, .tenant = tenant},
-                     absl::OkStatus(), absl::Milliseconds(1));
+    const Peer peer{.process_id = 1, .image_path = image, .tenant = tenant};
+    metrics_->OnDone(kRescan, CallOf(peer), absl::OkStatus(), absl::Milliseconds(1));
   }
 
   absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
@@ -80,9 +83,7 @@ TEST_F(MetricsTest, TheTimesOfARpcBeginWithItsName) {
 
 TEST_F(MetricsTest, NamesClientsOfOldVersions) {
   metrics_->OnStart(kRescan);
-  metrics_->OnDone(kRescan,
-                   {.process_id = 1, .image_path = "\\\\?\\Volume{7f}\\app\\old-driver.exe"},
-                   absl::OkStatus(), absl::Milliseconds(1));
+  Call("\\\\?\\Volume{7f}\\app\\old-driver.exe", "");
   EXPECT_THAT(
       Scrape(port_),
       HasSubstr(
@@ -138,7 +139,7 @@ TEST_F(MetricsTest, ACallThatIsNotTheFirstOfItsKindCostsNoAllocation) {
     const Peer peer{.process_id = 1, .image_path = image};
     EXPECT_EQ(testing_allocations::AllocationsOf([&] {
                 metrics_->OnStart(kRescan);
-                metrics_->OnDone(kRescan, peer, absl::OkStatus(), absl::Milliseconds(1));
+                metrics_->OnDone(kRescan, CallOf(peer), absl::OkStatus(), absl::Milliseconds(1));
               }),
               0)
         << image;
@@ -149,10 +150,7 @@ TEST_F(MetricsTest, ACallThatIsNotTheFirstOfItsKindCostsNoAllocation) {
 TEST_F(MetricsTest, AProgramIsOneSeriesWhereverItsImageLies) {
   for (int i = 0; i < 100; ++i) {
     metrics_->OnStart(kRescan);
-    metrics_->OnDone(
-        kRescan,
-        {.process_id = 1, .image_path = "\\\\?\\Volume{" + std::to_string(i) + "}\\driver.exe"},
-        absl::OkStatus(), absl::Milliseconds(1));
+    Call("\\\\?\\Volume{" + std::to_string(i) + "}\\driver.exe", "");
   }
   EXPECT_THAT(
       Scrape(port_),
@@ -177,11 +175,12 @@ TEST_F(MetricsTest, CountsCallsRefusedForAFieldOfAnotherVersion) {
   google::protobuf::FileDescriptorProto message;
   ASSERT_TRUE(message.ParseFromString("\xfb\x01\xfc\x01"));
   const Peer peer{.process_id = 7, .image_path = "/bin/fork.exe"};
-  metrics_->OnDone(kRescan, peer, absl::InvalidArgumentError("field"), absl::Milliseconds(1));
+  metrics_->OnDone(kRescan, CallOf(peer), absl::InvalidArgumentError("field"),
+                   absl::Milliseconds(1));
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_unknown_fields_total{")));
   const absl::Status refused = rpc::CheckKnownFields(message);
-  metrics_->OnDone(kRescan, peer, refused, absl::Milliseconds(1));
-  metrics_->OnDone(kRescan, peer, refused, absl::Milliseconds(1));
+  metrics_->OnDone(kRescan, CallOf(peer), refused, absl::Milliseconds(1));
+  metrics_->OnDone(kRescan, CallOf(peer), refused, absl::Milliseconds(1));
   EXPECT_THAT(Scrape(port_),
               HasSubstr(R"(csi_proxy_unknown_fields_total{client_image="fork.exe",group="disk",)"
                         R"(method="Rescan",version="v1beta1"} 2)"));

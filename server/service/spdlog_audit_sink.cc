@@ -46,12 +46,14 @@ void SpdlogAuditSink::Record(const AuditRecord& record) {
   const Peer& peer = record.context.peer();
   // Negative if the clock was set back during the call.
   const int64_t microseconds = std::max<int64_t>(absl::ToInt64Microseconds(record.duration), 0);
+  const absl::string_view trace = record.context.trace();
   // StrCat(), because spdlog would parse a format string for each line.
   logger_->info(absl::StrCat("audit pipe=", record.context.pipe(), " method=", record.method,
                              " pid=", peer.process_id, " image=\"", ShortenForLog(peer.image_path),
                              "\" code=", absl::StatusCodeToString(record.status.code()),
                              " ms=", microseconds / 1000, ".",
-                             absl::Dec(microseconds % 1000, absl::kZeroPad3), " ", record.subject));
+                             absl::Dec(microseconds % 1000, absl::kZeroPad3),
+                             trace.empty() ? "" : " trace=", trace, " ", record.subject));
 }
 
 }  // namespace csi_proxy::observability

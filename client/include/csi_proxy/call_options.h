@@ -1,6 +1,7 @@
 // The options of one call of a client.
 #pragma once
 
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -15,6 +16,9 @@ struct CallOptions {
   // Ends the call with CANCELLED when notified. Not owned; must outlive the call. Null: the
   // client's default; if that is null too, the call cannot be cancelled.
   const absl::Notification* cancelled = nullptr;
+  // The W3C traceparent of the caller's span, which the log and audit lines of the call show. Not
+  // owned; must outlive the call. Empty: the client's default. Ignored unless it is valid.
+  absl::string_view traceparent = {};
 };
 
 namespace client {
@@ -27,8 +31,8 @@ inline CallContext MakeCallContext(const CallOptions& defaults, const CallOption
   if (timeout == absl::ZeroDuration()) timeout = defaults.timeout;
   if (timeout == absl::ZeroDuration()) timeout = kDefaultTimeout;
   return CallContext(absl::Now() + timeout,
-                     options.cancelled != nullptr ? options.cancelled : defaults.cancelled,
-                     nullptr);
+                     options.cancelled != nullptr ? options.cancelled : defaults.cancelled, nullptr)
+      .Traced(options.traceparent.empty() ? defaults.traceparent : options.traceparent);
 }
 
 }  // namespace client

@@ -96,7 +96,8 @@ class Audited final : public Service {
       const CallContext& context, const PlantRequest& request) override {
     const absl::Time start = absl::Now();
     std::string subject = Describe(request);
-    const RunningCall running("garden.Plant", subject);
+    const RunningCall running("garden.Plant", subject,
+                              context.trace());
     auto response = service_->Plant(context, request);
     log_->Record({"Plant", std::move(subject), context,
                   response.status(), absl::Now() - start});
@@ -107,7 +108,8 @@ class Audited final : public Service {
       const CallContext& context, const ListPlantsRequest& request) override {
     const absl::Time start = absl::Now();
     std::string subject = Describe(request);
-    const RunningCall running("garden.ListPlants", subject);
+    const RunningCall running("garden.ListPlants", subject,
+                              context.trace());
     auto response = service_->ListPlants(context, request);
     log_->Record({"ListPlants", std::move(subject), context,
                   response.status(), absl::Now() - start});

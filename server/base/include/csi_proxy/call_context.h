@@ -64,6 +64,14 @@ class CallContext {
   // Returns the pipe through which the call came, `csi-proxy-volume-v1`; empty for none.
   const char* pipe() const { return pipe_; }
 
+  // Returns the W3C traceparent of the call, which is valid; empty for none.
+  absl::string_view traceparent() const { return traceparent_; }
+
+  // Returns the trace and the caller's span, `<32 hex>-<16 hex>`; empty for none.
+  absl::string_view trace() const {
+    return traceparent_.empty() ? traceparent_ : traceparent_.substr(3, 49);
+  }
+
   // Returns true if the caller has gone away.
   bool cancelled() const { return cancelled_ != nullptr && cancelled_->HasBeenNotified(); }
 
@@ -79,13 +87,22 @@ class CallContext {
 
   // Returns a copy for a call of `peer` through `pipe`.
   CallContext From(const Peer* peer, const char* pipe) const {
-    return CallContext(deadline_, cancelled_, peer, pipe, slot_);
+    CallContext context = *this;
+    context.peer_ = peer;
+    context.pipe_ = pipe;
+    return context;
   }
 
   // Returns a copy for a call with the worker slot of `slot`.
   CallContext With(SlotHolder* slot) const {
-    return CallContext(deadline_, cancelled_, peer_, pipe_, slot);
+    CallContext context = *this;
+    context.slot_ = slot;
+    return context;
   }
+
+  // Returns a copy for a call with this traceparent, or with none unless the text is valid in
+  // version 00 (w3.org/TR/trace-context/#traceparent-header). The text must outlive the copy.
+  CallContext Traced(absl::string_view traceparent) const;
 
   // Returns a copy whose deadline is at most `time`.
   CallContext NoLaterThan(absl::Time time) const;
@@ -105,6 +122,7 @@ class CallContext {
   const Peer* peer_ = nullptr;
   const char* pipe_ = "";
   SlotHolder* slot_ = nullptr;
+  absl::string_view traceparent_;
 };
 
 // Lends the worker slot of a call to other calls while this object lives; the destructor waits for
