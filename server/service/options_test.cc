@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace csi_proxy {
@@ -70,6 +71,17 @@ TEST(OptionsTest, TakesTheFlagsOfNodeBootstraps) {
   MustParse({"-stderrthreshold=2", "-vmodule=a=1", "-one_output", "-skip_headers=true",
              "-skip_log_headers", "-add_dir_header=false", "-log_backtrace_at=:0",
              "-alsologtostderr", "-log_file_max_size=10", "-log_dir=C:\\logs"});
+}
+
+// The flags of cmd/csi-proxy/main.go of v1.3.0, beside klog's above: an upgrade keeps a node's.
+TEST(OptionsTest, TakesEveryFlagOfTheGoRelease) {
+  const Options options = MustParse({"-kubelet-path=D:\\kubelet", "-working-dir=D:\\work",
+                                     "-require-privacy=false", "-metrics-bind-address=:8888",
+                                     "-windows-service", "-log_file=C:\\csi-proxy.log", "-v=4"});
+  EXPECT_THAT(options.working_dirs, testing::UnorderedElementsAre("D:\\kubelet", "D:\\work"));
+  EXPECT_FALSE(options.require_privacy);
+  EXPECT_EQ(options.metrics_bind_address, ":8888");
+  EXPECT_TRUE(options.windows_service);
 }
 
 // The current file and five old ones.
