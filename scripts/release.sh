@@ -24,16 +24,16 @@ if [[ -e $dist ]]; then
   rm -rf "$dist"
 fi
 
-# go_module DIRECTORY: makes the Go module in the form of a module proxy, and prints "tag module version", the tag
-# that publishes it. Go itself makes the files, from a bare clone of this repository with that tag, because the
+# go_module FOLDER DIRECTORY: makes a folder's Go module in the form of a module proxy, and prints "tag module
+# version", the tag that publishes it. Go itself makes the files, from a bare clone of this repository with that tag, because the
 # contents of a module's ZIP (https://go.dev/ref/mod#zip-files) are Go's decision.
 go_module() (
   repository=$(sed -nE 's|^project\(.* HOMEPAGE_URL https://([^ )]+).*|\1|p' CMakeLists.txt)
   # The tag has the folder's name without the major version, which is part of the version
   # (https://go.dev/ref/mod#vcs-version). The module in client/go has the name of the Go library that it replaces,
   # so Go accepts it from this path only by a replace line.
-  tag=client/go/v$version
-  path=$repository/client/go/v2
+  tag=$1/v$version
+  path=$repository/$1/v2
   number=v$version
   work=$(mktemp -d)
   trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
@@ -45,9 +45,9 @@ go_module() (
   export GOPATH=$work/go GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$work/clone.insteadOf" GIT_CONFIG_VALUE_0="https://$repository"
   (cd "$work" && go mod download "$path@$number")
   made=$work/cache/cache/download/$path/@v
-  mkdir -p "$1/$path/@v"
-  cp "$made/$number".{info,mod,zip} "$1/$path/@v/"
-  echo "$number" >"$1/$path/@v/list"
+  mkdir -p "$2/$path/@v"
+  cp "$made/$number".{info,mod,zip} "$2/$path/@v/"
+  echo "$number" >"$2/$path/@v/list"
   echo "$tag $path $number"
 )
 
@@ -107,8 +107,9 @@ echo "Debian packages"
 (cd build/release && cpack -B "$parts/debian" >"$parts/cpack.log" 2>&1) || { cat "$parts/cpack.log" >&2; exit 1; }
 cp "$parts"/debian/*.deb "$dist/"
 
-echo "Go module"
-go_module "$dist/go" | tee "$parts/tag"
+echo "Go modules"
+go_module client/go "$dist/go" | tee "$parts/tag"
+go_module client/go/csiproxytest "$dist/go" | tee "$parts/test_tag"
 
 echo "papers"
 scripts/release/papers.py "$version" "$dist" "$parts"

@@ -23,7 +23,7 @@
 // Checks, codes and texts are equal in all modes.
 //
 // On other systems than Windows the pipes are Unix sockets, and an embedded node is simulated: a
-// Windows node in memory for a driver's tests. Package csiproxytest gives each test a node.
+// Windows node in memory for a driver's tests. The module csiproxytest gives each test a node.
 //
 // # Contexts
 //

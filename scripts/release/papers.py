@@ -44,6 +44,7 @@ class Release:
         # (name, version, archive, sha256) of what is linked into the Windows programs, and built for that.
         self.sources = [line.split() for line in run("scripts/build-windows-deps.sh", "--sources").splitlines()]
         self.tag, self.module, self.module_version = (self.parts / "tag").read_text().split()
+        self.test_tag, self.test_module, _ = (self.parts / "test_tag").read_text().split()
         # The one program for Linux in an image, and Debian's packages in that image.
         self.linux_program = self.parts / "linux/bin/csi-node-sidecars"
         self.image_packages = linux_layer.libraries(self.linux_program)[1]
@@ -88,7 +89,10 @@ place of the Go library `csi-proxy/v2`, in a driver's `go.mod`, also where a dri
 
     replace github.com/kubernetes-csi/csi-proxy/v2 => {release.module} {release.module_version}
 
-From the files of this release, before the tag is published, or without a network:
+The tag `{release.test_tag}` is the module `{release.test_module}`, for a driver's tests. It has its own name, so
+that drivers require it without a `replace` line.
+
+From the files of this release, before the tags are published, or without a network:
 
     GOPROXY="file://$PWD/go,$(go env GOPROXY)" GONOSUMDB={release.module.rsplit("/", 3)[0]}/* go mod tidy
 """

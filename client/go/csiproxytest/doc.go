@@ -1,28 +1,19 @@
-// Package csiproxytest gives the tests of a CSI driver a Windows node in memory, on any system:
+// Package csiproxytest gives the tests of a CSI driver a Windows node in memory:
 //
-//	node := csiproxytest.NewNode(t, "")
-//	disks := diskv1.NewDiskClient(node)
-//	volumes := volumev1.NewVolumeClient(node)
+//	node := csiproxytest.NewNode(t, "azure-scsi")
+//	conn, err := grpc.NewClient(node.Endpoint("storage", "v1alpha1"),
+//		grpc.WithTransportCredentials(insecure.NewCredentials()))
 //
-// The node is that of csi-proxy --host=simulated: CSI Proxy's own code, over a machine of disks,
-// volumes, files, shares, iSCSI targets and services that behaves as Windows does. Nodes are
-// independent of each other, so tests may be parallel.
+// The node is a process of its own, csi-proxy --host=simulated: the service's own code, over a
+// machine of disks, volumes, files, shares, iSCSI targets and services that behaves as Windows does.
+// Nodes are independent of each other, so tests may be parallel, except on Windows, where the names
+// of the pipes are fixed.
 //
 // A test makes calls, or runs the driver that makes them; changes the node from outside
 // ([Node.AttachDisk], [Node.DetachDisk], [Node.GrowDisk], [Node.Reboot], [Node.InjectFault]); and
 // checks its state ([Node.AssertMounted], [Node.State]).
 //
-// # The library
-//
-// The node is CSI Proxy's C library in the test's process. This command builds it and places it
-// where NewNode finds it:
-//
-//	go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
-//
-// or, for go generate, this line in a driver's test:
-//
-//	//go:generate go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
-//
-// The environment variable CSI_PROXY_LIBRARY is the full path of another library. If it is unset and
-// no library was placed, the one beside the test's program or in the system's directories is loaded.
+// The package imports nothing but the standard library. It runs the programs csi-proxy
+// (csi-proxy-simulated on Windows) and csi-proxyctl, which must be in PATH; the README has where
+// they come from.
 package csiproxytest

@@ -1,13 +1,16 @@
 package csiproxytest
 
 import (
-	"context"
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
-
-	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
 )
 
 // TB is what this package uses of *testing.T, *testing.B, *testing.F and Ginkgo's GinkgoT().
@@ -19,45 +22,20 @@ type TB interface {
 	Fatalf(format string, args ...interface{})
 }
 
-// Node is a simulated Windows node that belongs to one test. It is a [grpc.ClientConnInterface], so
-// generated clients of every group and version work with it. It is safe for concurrent use.
+// Node is a simulated Windows node that belongs to one test. It is safe for concurrent use.
 //
 // Methods end the test if they fail. Assertions fail the test and let it continue.
 type Node struct {
-	t    TB
-	conn *csiproxy.Conn
+	t         TB
+	ctl       string
+	socketDir string
 }
 
-var _ grpc.ClientConnInterface = (*Node)(nil)
+// advice is for a user who has no node's programs.
+const advice = ": the README of csiproxytest has where its programs come from"
 
-// Option configures a Node.
-type Option func(*config)
-
-type config struct {
-	options []csiproxy.Option
-}
-
-func with(option csiproxy.Option) Option {
-	return func(c *config) { c.options = append(c.options, option) }
-}
-
-// WithWorkingDirs sets the directories that paths in calls must lead into, by default
-// C:\var\lib\kubelet.
-func WithWorkingDirs(dirs ...string) Option { return with(csiproxy.WithWorkingDirs(dirs...)) }
-
-// WithAllowedServices sets the Windows services that calls may start and stop. The default is all.
-func WithAllowedServices(names ...string) Option {
-	return with(csiproxy.WithAllowedServices(names...))
-}
-
-// WithPlainSMB permits SMB mappings without encryption.
-func WithPlainSMB() Option { return with(csiproxy.WithPlainSMB()) }
-
-// WithBoundSMBCredentials refuses calls for a mapped share without the credentials of the mapping.
-func WithBoundSMBCredentials() Option { return with(csiproxy.WithBoundSMBCredentials()) }
-
-// NewNode returns a node that ends with the test. The test's log gets a line for each call that
-// changes the node.
+// NewNode starts a node that ends with the test. The test's log gets the node's log, with a line for
+// each call that changes the node.
 //
 // scenario describes the node: a textproto of csi_proxy.simulated.Node, or the name of a built-in
 // one, for example "azure-scsi" or "ec2-nitro-2022" (csi-proxy --list-scenarios prints them). In a
@@ -65,50 +43,140 @@ func WithBoundSMBCredentials() Option { return with(csiproxy.WithBoundSMBCredent
 // has a system disk C:, raw disks 1 (Azure's kind), 2 (AWS), 3 (Google, offline) and 4, a file
 // server, an iSCSI portal and a few services.
 //
-// The test fails if the library is not found; the message names the command that installs it.
-func NewNode(t TB, scenario string, opts ...Option) *Node {
+// flags are further flags of csi-proxy, for example `--working-dir=C:\csi`.
+//
+// The test fails if the programs are not in PATH, or if csi-proxy refuses the scenario or a flag; the
+// message has the program's.
+func NewNode(t TB, scenario string, flags ...string) *Node {
 	t.Helper()
-	config := config{options: []csiproxy.Option{
-		csiproxy.WithSimulatedNode(scenario),
-		csiproxy.WithLog(func(_ csiproxy.Severity, line string) { t.Logf("%s", line) }),
-	}}
-	if os.Getenv("CSI_PROXY_LIBRARY") == "" {
-		if path, err := LibraryPath(); err == nil && isFile(path) {
-			config.options = append(config.options, csiproxy.WithLibrary(path))
-		}
-	}
-	for _, option := range opts {
-		option(&config)
-	}
-	conn, err := csiproxy.Connect(csiproxy.Embedded, config.options...)
+	node, err := start(t, scenario, flags)
 	if err != nil {
-		t.Fatalf("csiproxytest: %v%s", err, advice(err))
+		t.Fatalf("csiproxytest: %v", err)
 		return nil
 	}
-	t.Cleanup(func() { conn.Close() })
-	return &Node{t: t, conn: conn}
+	return node
 }
 
-// advice returns help for a user whose library is missing or does not fit this package.
-func advice(err error) string {
-	switch status.Code(err) {
-	case codes.Unknown, codes.FailedPrecondition:
-		return "\nThis builds the library and places it for tests:\n\n\t" + InstallCommand + "\n\n" +
-			"CSI_PROXY_LIBRARY may be the full path of another one."
+func start(t TB, scenario string, flags []string) (*Node, error) {
+	name := "csi-proxy"
+	if runtime.GOOS == "windows" {
+		name = "csi-proxy-simulated"
 	}
-	return ""
+	service, err := exec.LookPath(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, advice)
+	}
+	ctl, err := exec.LookPath("csi-proxyctl")
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, advice)
+	}
+	// Not t's directory, whose name may be too long for a socket.
+	directory, err := os.MkdirTemp("", "csi-proxy-")
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { os.RemoveAll(directory) })
+	flags = append([]string{"--host=simulated"}, flags...)
+	if runtime.GOOS != "windows" {
+		flags = append(flags, "--socket-dir="+directory)
+	}
+	if strings.ContainsAny(scenario, "{:") {
+		file := filepath.Join(directory, "scenario.textproto")
+		if err := os.WriteFile(file, []byte(scenario), 0o600); err != nil {
+			return nil, err
+		}
+		scenario = file
+	}
+	if scenario != "" {
+		flags = append(flags, "--scenario="+scenario)
+	}
+	stop, err := run(t, exec.Command(service, flags...))
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(stop)
+	return &Node{t, ctl, directory}, nil
 }
 
-// Invoke makes a call. Generated clients call it.
-func (n *Node) Invoke(ctx context.Context, method string, args, reply interface{}, opts ...grpc.CallOption) error {
-	return n.conn.Invoke(ctx, method, args, reply, opts...)
+// run starts the service and returns once it serves. stop kills it, and waits for its end.
+func run(t TB, service *exec.Cmd) (stop func(), err error) {
+	log, err := service.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	endWithThread(service)
+	started, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		// Keeps the thread, whose end would end the service.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := service.Start(); err != nil {
+			started <- err
+			return
+		}
+		text := ""
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			t.Logf("%s", lines.Text())
+			text += lines.Text() + "\n"
+			if strings.Contains(lines.Text(), " serves ") {
+				started <- nil
+			}
+		}
+		service.Wait()
+		select {
+		case started <- errors.New(text):
+		default:
+		}
+	}()
+	if err := <-started; err != nil {
+		<-ended
+		return nil, err
+	}
+	return func() {
+		service.Process.Kill()
+		<-ended
+	}, nil
 }
 
-// NewStream always fails, because the API has no streams.
-func (n *Node) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	return n.conn.NewStream(ctx, desc, method, opts...)
+// SocketDir returns the directory of the node's sockets, for example for csiproxy.WithSocketDir. Not
+// on Windows.
+func (n *Node) SocketDir() string { return n.socketDir }
+
+// Endpoint returns where the node serves a version of a group, for example
+// Endpoint("disk", "v1"): a target of grpc.NewClient, or on Windows the path of a pipe.
+func (n *Node) Endpoint(group, version string) string {
+	name := "csi-proxy-" + group + "-" + version
+	if runtime.GOOS == "windows" {
+		return `\\.\pipe\` + name
+	}
+	return "unix:" + filepath.Join(n.socketDir, name+".sock")
 }
 
-// ClientConn returns the node for generated code that predates [grpc.ClientConnInterface]: disk,
-// filesystem, smb and volume v1beta1, and volume v1beta2.
-func (n *Node) ClientConn() *grpc.ClientConn { return n.conn.ClientConn() }
+// administer calls a method of the service csi_proxy.simulated.Admin.
+func (n *Node) administer(method string, request fields) (answer response) {
+	n.t.Helper()
+	text, err := json.Marshal(request)
+	if err != nil {
+		n.t.Fatalf("csiproxytest: %s: %v", method, err)
+		return
+	}
+	arguments := []string{"sim", method, "--json", "-"}
+	if runtime.GOOS != "windows" {
+		arguments = append(arguments, "--socket-dir="+n.socketDir)
+	}
+	command := exec.Command(n.ctl, arguments...)
+	command.Stdin = bytes.NewReader(text)
+	out, err := command.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) && len(failed.Stderr) > 0 {
+		err = errors.New(strings.TrimPrefix(strings.TrimSpace(string(failed.Stderr)), "error: "))
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &answer)
+	}
+	if err != nil {
+		n.t.Fatalf("csiproxytest: %s: %v", method, err)
+	}
+	return answer
+}

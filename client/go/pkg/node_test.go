@@ -16,16 +16,19 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/disk"
 	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem"
+	filesystemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi"
+	iscsiapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/smb"
 	smbapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/smb/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/system"
 	systemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/system/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/volume"
+	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
 )
 
 // groups are the interfaces of one node.
@@ -43,8 +46,19 @@ func connect(t *testing.T) *groups {
 	if os.Getenv("CSI_PROXY_LIBRARY") == "" {
 		t.Skip("CSI_PROXY_LIBRARY is not set")
 	}
-	node := csiproxytest.NewNode(t, "")
-	return &groups{node.Disk(), node.Filesystem(), node.Volume(), node.SMB(), node.ISCSI(), node.System()}
+	conn, err := csiproxy.Connect(csiproxy.Embedded, csiproxy.WithSimulatedNode(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	// New in these packages never returns an error.
+	disks, _ := disk.New(diskapi.NewWithConn(conn))
+	files, _ := filesystem.New(filesystemapi.NewWithConn(conn))
+	volumes, _ := volume.New(volumeapi.NewWithConn(conn))
+	shares, _ := smb.New(smbapi.NewWithConn(conn), files)
+	targets, _ := iscsi.New(iscsiapi.NewWithConn(conn))
+	system, _ := system.New(systemapi.NewWithConn(conn))
+	return &groups{disks, files, volumes, shares, targets, system}
 }
 
 func (g *groups) all() []interface{} {

@@ -1,83 +1,111 @@
 #!/usr/bin/env bash
 # Follows a driver author's first minutes: in an empty directory beside this checkout, runs only what
-# client/go/README.md prints in its section on a driver's tests. The library goes into this run's own cache.
-# Then does so for a driver of the Go library, for one that has never run on Windows (as
-# client/drivers/new-driver.md prints), and without the library, where the error must name the command.
+# client/go/csiproxytest/README.md prints. A driver that has the clients already must gain that module alone. Then
+# does so for a driver of the Go library, for one that has never run on Windows (as client/drivers/new-driver.md
+# prints), and without the programs, where the error must name them.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
 out=$root/build/new_driver
+page=client/go/csiproxytest/README.md
 rm -rf "$out"
 mkdir -p "$out/driver"
 ln -s "$root" "$out/csi-proxy"
-# Variables of the caller must not help.
-unset CSI_PROXY_LIBRARY
-GOCACHE=$(go env GOCACHE)
-# Go caches test results even if the library has changed.
-export GOCACHE GOWORK=off XDG_CACHE_HOME=$out/cache GOFLAGS=-count=1
+# Go caches test results even if the programs have changed.
+export GOWORK=off GOFLAGS=-count=1
 
-# block N LANGUAGE [PAGE]: prints the Nth code block in that language of the section, or of a page.
+# block N LANGUAGE [PAGE]: prints a page's Nth code block in that language.
 block() {
-  awk -v n="$1" -v fence="\`\`\`$2" -v whole="${3-}" '/^## / { here = /^## A driver.s tests/ }
-    $0 == "```" { inside = 0 }
+  awk -v n="$1" -v fence="\`\`\`$2" '$0 == "```" { inside = 0 }
     inside { print; any = 1 }
-    (here || whole) && $0 == fence { inside = ++seen == n }
-    END { exit !any }' "$root/${3:-client/go/README.md}"
+    $0 == fence { inside = ++seen == n }
+    END { exit !any }' "$root/${3:-$page}"
 }
 logs=$out
 . integration/support/checks.sh
 result() { tail -1 "$1"; }
 
 cd "$out/driver"
-block 1 go >mount_test.go
-begin() { eval "set -x; $(block 1 sh)" && cat go.mod; }
+# The driver before it has the test: it imports what the test does, without csiproxytest.
+alone() {
+  mkdir "$out/alone"
+  cd "$out/alone"
+  {
+    printf 'package driver\n\nimport (\n'
+    block 1 go | sed -nE 's/^\t(diskv1 )?("github.com\/kubernetes-csi|"google)/\t_ \2/p'
+    echo ")"
+  } >driver.go
+  eval "$(block 1 sh | sed 2q)"
+  go mod tidy
+  cp go.mod before.mod
+  cp go.sum before.sum
+  block 1 go >partition_test.go
+  eval "$(block 1 sh | sed 1,2d)"
+  diff before.sum go.sum
+  diff before.mod go.mod >gained || true
+  cat gained
+  # The require line, the replace line and an empty one.
+  [[ $(grep -c '^[<>]' gained) -eq 3 && $(grep -c '^> .*client/go/csiproxytest/v2' gained) -eq 2 ]]
+  echo "a driver's go.mod gains csiproxytest, its go.sum nothing"
+}
+check alone alone
+begin() {
+  block 1 go >partition_test.go
+  eval "set -x; $(block 1 sh)"
+  cat go.mod
+}
 check begin begin
-three=$(block 2 sh)
-[[ $(wc -l <<<"$three") -eq 3 ]] || { echo "the README has other than three commands: $three"; exit 1; }
-
-# Runs the test without the library: it must fail and name the command that helps.
+# Runs the test without the programs: it must fail and say what is missing.
 without() {
-  eval "set -x; $(sed -n 1p <<<"$three")"
-  set +x
-  if go test ./... >"$out/test.out" 2>&1; then cat "$out/test.out"; return 1; fi
-  grep -Fx "        	$(sed -n 2p <<<"$three")" "$out/test.out"
+  if env "PATH=$(dirname "$(command -v go)"):/usr/bin:/bin" go test ./... >"$out/test.out" 2>&1; then cat "$out/test.out"; return 1; fi
+  grep -F 'exec: "csi-proxy": executable file not found in $PATH: the README of csiproxytest' "$out/test.out"
 }
-check without-the-library without
-commands() {
-  eval "set -x; $three" 2>&1 | tee "$out/commands.out"
-  grep -F "$out/cache/csi-proxy/test-library/libcsi_proxy.so.1 is placed" "$out/commands.out"
-  grep '^ok.*example.com/driver' "$out/commands.out"
+check without-the-programs without
+commands=$(block 2 sh)
+run() {
+  local since=$SECONDS
+  eval "set -x; $commands"
+  echo "$((SECONDS - since)) s"
 }
-check three-commands commands
-# The calls reached the node, and the library needs nothing from the build folder.
+check commands run
+# The page's PATH is for the checks that follow as well.
+eval "$(sed -n '/^export PATH/p' <<<"$commands")"
+# The calls reached the node.
 did() {
   go test -v ./... | tee "$out/verbose.out"
-  grep -q 'audit.*method=MountVolume.*code=OK' "$out/verbose.out"
-  grep -q '^--- PASS: TestMount' "$out/verbose.out"
-  if readelf -d "$out"/cache/csi-proxy/test-library/*.so.? | grep -F "runpath: [$root"; then return 1; fi
+  grep -q 'audit.*method=PartitionDisk.*code=OK' "$out/verbose.out"
+  grep -q '^--- PASS: TestPartition' "$out/verbose.out"
   grep -c ' audit ' "$out/verbose.out"
 }
 check calls did
-
-# Runs with a vendor directory, as many drivers have; the directory lacks the command.
+# The page's table has every scenario, and no other.
+scenarios() {
+  diff <(sed -n '/^| name | cloud/,/^$/s/^| `\([^`]*\)`.*/\1/p' "$root/$page" | sort) <(csi-proxy --list-scenarios | awk '{ print $1 }' | sort)
+  csi-proxy --list-scenarios | wc -l
+}
+check scenarios scenarios
+# Runs with a vendor directory, as many drivers have.
 vendored() {
   go mod vendor
-  rm -r "$out/cache/csi-proxy"
-  go run -mod=readonly github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
   go test ./...
 }
 check vendored vendored
-
-# Refuses to install another file as the library, and keeps the old one.
-another() {
-  local path=$out/cache/csi-proxy/test-library/libcsi_proxy.so.1
-  sum=$(sha256sum "$path")
-  echo "not a library" >"$out/another"
-  if go run -mod=readonly github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install -library "$out/another"; then return 1; fi
-  [[ $(sha256sum "$path") == "$sum" && $(ls "$out/cache/csi-proxy") == test-library ]]
-  echo "the one before stays"
+# A test that is killed leaves no node behind.
+killed() {
+  mkdir "$out/killed"
+  cd "$out/killed"
+  cp ../driver/go.mod ../driver/go.sum .
+  printf 'package driver\n\nimport (\n\t"os"\n\t"testing"\n\t"syscall"\n\n\t"github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2"\n)\n
+func TestKilled(t *testing.T) {\n\tos.WriteFile("directory", []byte(csiproxytest.NewNode(t, "").SocketDir()), 0o600)
+\tsyscall.Kill(os.Getpid(), syscall.SIGKILL)\n}\n' >killed_test.go
+  if go test ./...; then return 1; fi
+  for _ in $(seq 50); do
+    pgrep -f "socket-dir=$(cat directory)" >/dev/null || { rm -r "$(cat directory)"; echo "nothing is left"; return; }
+    sleep 0.1
+  done
+  return 1
 }
-check another-library another
+check killed killed
 
 # Tests a driver that uses the Go library and therefore has a replace line already.
 mkdir "$out/library_driver"
@@ -89,14 +117,22 @@ import (
 	"context"
 	"testing"
 
-	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
+	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/disk"
+	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
 )
 
 func TestPartition(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
+	conn, err := csiproxy.Connect(csiproxy.Remote, csiproxy.WithSocketDir(node.SocketDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	disks, _ := disk.New(diskapi.NewWithConn(conn))
 	number := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
-	if _, err := node.Disk().PartitionDisk(context.Background(), &disk.PartitionDiskRequest{DiskNumber: number}); err != nil {
+	if _, err := disks.PartitionDisk(context.Background(), &disk.PartitionDiskRequest{DiskNumber: number}); err != nil {
 		t.Fatal(err)
 	}
 	state := node.State()
@@ -108,9 +144,8 @@ END
 library() {
   go mod init example.com/library-driver
   go mod edit -replace github.com/kubernetes-csi/csi-proxy/v2=../csi-proxy/client/go
+  eval "$(block 1 sh | sed -n 3p)"
   go mod tidy
-  rm -r "$out/cache/csi-proxy"
-  go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
   go test ./...
 }
 check library library
@@ -121,10 +156,9 @@ cd "$out/never_on_windows"
 page=client/drivers/new-driver.md
 never() {
   local commands called
-  block 1 go $page >node.go
-  block 2 go $page >node_test.go
-  commands=$(block 1 sh $page)
-  rm -r "$out/cache/csi-proxy"
+  block 1 go >node.go
+  block 2 go >node_test.go
+  commands=$(block 1 sh)
   eval "set -x; $commands"
   set +x
   # Every call of the page must be made at least twice.

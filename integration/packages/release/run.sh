@@ -143,6 +143,7 @@ notes() {
   grep -Fx "# CSI Proxy $version" "$notes"
   grep -Fx -e "$(sed -n "/^## \[$version\]/,/^## \[/p" CHANGELOG.md | grep -m1 '^- ')" "$notes"
   grep -F "\`client/go/v$version\`" "$notes"
+  grep -F "\`client/go/csiproxytest/v$version\`" "$notes"
 }
 refused() {
   ! scripts/release.sh 0.0.1 "$elsewhere/refused"
@@ -201,7 +202,7 @@ SIGN
   # The other files are unchanged.
   for file in "$out/first"/*.deb; do cmp "$file" "$at/dist/${file##*/}"; done
 }
-# Uses the Go module as a driver's author would: by Go, from the release's files, without a replace that names a
+# Uses the Go modules as a driver's author would: by Go, from the release's files, without a replace that names a
 # folder.
 go_module() {
   local repository module contents at=$out/go
@@ -214,7 +215,7 @@ go_module() {
   # Foreign modules may come from the cache. Ours comes only from the release, into a separate cache, because
   # the same version may be made again. The cache's name depends on the contents, because Go's build cache
   # remembers the files of a module cache's folder.
-  contents=$(sha256sum "$out/first/go/$module/@v/v$version.zip")
+  contents=$(cat "$out/first/go/$repository"/client/go/{,csiproxytest/}v2/@v/*.zip | sha256sum)
   GOPROXY="file://$out/first/go,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
   export GOPROXY GOMODCACHE=$at/cache-${contents::12} GOFLAGS=-modcacherw GONOSUMDB="$repository/*" CGO_ENABLED=0
   export CSI_PROXY_LIBRARY=$root/build/release/client/c/libcsi_proxy.so.1
@@ -230,6 +231,13 @@ go_module() {
   go build -o mount .
   GOOS=windows go build -o mount.exe .
   timeout 60 ./mount
+
+  # Tests with the module for tests, which needs no replace line, and the programs of the Debian package.
+  printf 'package main\n\nimport (\n\t"testing"\n\n\t"%s"\n)\n\nfunc TestNode(t *testing.T) { csiproxytest.NewNode(t, "azure-nvme").Reboot() }\n' \
+    "$repository/client/go/csiproxytest/v2" >node_test.go
+  go mod tidy
+  grep -Fx "	$repository/client/go/csiproxytest/v2 v$version" go.mod
+  PATH=$(echo "$out"/unpacked/debian/csi-proxy_*/usr/bin):$PATH go test .
 
   # A program that uses the Go library changes one line to use the module.
   cp -r "$root/integration/wine/node/peer" "$at/library_driver"
@@ -290,7 +298,7 @@ check "programs for Linux" linux_programs
 check "refused" refused
 check "signed" signed
 check "published" published
-check "Go module" go_module
+check "Go modules" go_module
 [[ $life == no ]] || check "service life" service_life
 check "the same again" again
 end_checks "release"

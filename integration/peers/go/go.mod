@@ -12,6 +12,7 @@ require (
 
 require (
 	github.com/Microsoft/go-winio v0.6.1 // indirect
+	github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2 v2.0.0
 	github.com/ebitengine/purego v0.10.2 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	golang.org/x/mod v0.36.0 // indirect
@@ -20,10 +21,11 @@ require (
 	golang.org/x/sys v0.44.0 // indirect
 	golang.org/x/text v0.37.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20240318140521-94a12d6c2237 // indirect
-	google.golang.org/grpc v1.64.1 // indirect
+	google.golang.org/grpc v1.64.1
 )
 
 replace (
 	csi-proxy.example/legacy_go => ../legacy_go
+	github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2 => ../../../client/go/csiproxytest
 	github.com/kubernetes-csi/csi-proxy/v2 => ../../../client/go
 )

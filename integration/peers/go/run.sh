@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the Go module client/go: its own tests, every rpc of every version through its connection, its exports
 # compared with the Go library that it replaces, and the program of wine/node/peer for that library, compiled
-# with the module.
+# with the module. Tests client/go/csiproxytest, which is a module without dependencies.
 #
 #   integration/peers/go/run.sh              on Linux, where only our module works
 #   integration/peers/go/run.sh --windows    the Windows library and service under Wine, and the programs on a
@@ -33,7 +33,7 @@ if [[ $windows == yes ]]; then
   run=("$PWD/integration/wine/run")
   at="Z:${out//\//\\}\\"
 else
-  ninja -C build/release csi_proxy_c csi-proxy >/dev/null
+  ninja -C build/release csi_proxy_c csi-proxy csi-proxyctl >/dev/null
   at=$out/
 fi
 rm -rf "$out"
@@ -41,6 +41,7 @@ mkdir -p "$out/tests"
 cp "$service" "$out/"
 if [[ $windows == yes ]]; then
   cp build/windows/client/c/csi_proxy_simulated.dll "$out/csi_proxy.dll"
+  cp build/windows/client/ctl/csi-proxyctl.exe "$out/"
 else
   # The install includes the libraries that ours loads.
   cmake --install build/release --component test_library --prefix "$out" >/dev/null
@@ -57,8 +58,19 @@ result() { grep -av ' audit ' "$1" | tail -1; }
 complaint() { grep -a FAILED "$1" || tail -40 "$1"; }
 
 vet() {
-  (cd client/go && go vet ./... && GOOS=windows GOARCH=amd64 go vet ./... && [[ -z $(gofmt -l .) ]]) &&
-    (cd integration/peers/go && go vet ./...) && echo "for Linux and for Windows"
+  local module
+  for module in client/go client/go/csiproxytest integration/peers/go; do
+    (cd $module && go vet ./... && GOOS=windows GOARCH=amd64 go vet ./... && [[ -z $(gofmt -l .) ]]) || return 1
+  done
+  echo "for Linux and for Windows"
+}
+# csiproxytest must import only the standard library. Its State must be what the simulator's proto declares.
+alone() {
+  cd client/go/csiproxytest
+  go list -deps . | grep '[.].*/' | diff - <(go list .)
+  GOOS='' go test -count=1 -v . | tee "$out/tests.out"
+  ! grep -e '--- SKIP' "$out/tests.out"
+  echo "no module required"
 }
 # The storage group's code must be what its proto generates.
 generated() {
@@ -67,10 +79,9 @@ generated() {
 }
 # The tests have their own folder, because one of them is about a library beside the program.
 build() {
-  (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
-    go test -c -o "$out/tests/storage.test$suffix" ./api/storage/v1alpha1 &&
-    go build -o "$out/mount$suffix" ./examples/mount) &&
-    (cd integration/peers/go && go build -o "$out/calls$suffix" .) && echo "without cgo"
+  (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go build -o "$out/mount$suffix" ./examples/mount) &&
+    (cd integration/peers/go && go build -o "$out/calls$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest) &&
+    echo "without cgo"
 }
 # library_program NAME PACKAGE [LINE]: builds a program for the Go library; with LINE, the one line that a
 # driver changes, it uses our module.
@@ -92,6 +103,38 @@ tests() {
     timeout 600 "$@") | tee "$out/tests.out" && ! grep -e '--- SKIP' "$out/tests.out" &&
     echo "$(grep -c '^--- PASS' "$out/tests.out") tests, none skipped"
 }
+# nodes COMMAND [FLAG...]: runs the tests of csiproxytest. On Windows, where the pipes have fixed names, one node
+# exists at a time.
+nodes() {
+  (cd integration/peers/go/csiproxytest && PATH=$root/build/release/server:$root/build/release/client/ctl:$PATH WINEPATH=$at \
+    timeout 600 "$@" -test.v -test.parallel=1) | tee "$out/tests.out" && ! grep -e '--- SKIP' "$out/tests.out" &&
+    echo "$(grep -c '^--- PASS' "$out/tests.out") tests, none skipped"
+}
+program() {
+  cp integration/wine/node/peer/go.mod "$out/$1.mod"
+  cp integration/wine/node/peer/go.sum "$out/$1.sum"
+  echo "${3-}" >>"$out/$1.mod"
+  (cd integration/wine/node/peer && go build "-modfile=$out/$1.mod" -mod=mod -o "$out/$1$suffix" "$2")
+}
+# race NAME PACKAGE: builds a package's tests with the race detector and runs them.
+race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test" -test.v; }
+api() {
+  (cd integration/peers/go/api && go test -v -count=1 .) | tee "$out/api.out" &&
+    grep -o 'alpha.*lines compared.*' "$out/api.out" | sort | paste -sd ';'
+}
+# tests COMMAND [FLAG...]: runs tests in the module's folder. Fails if a test is skipped.
+tests() {
+  (cd client/go && CSI_PROXY_LIBRARY=$at$(basename "$library") CSI_PROXY_SERVICE=$at$(basename "$service") \
+    timeout 600 "$@") | tee "$out/tests.out" && ! grep -e '--- SKIP' "$out/tests.out" &&
+    echo "$(grep -c '^--- PASS' "$out/tests.out") tests, none skipped"
+}
+# nodes COMMAND [FLAG...]: runs the tests of csiproxytest with the programs of this build. On Windows, where the
+# pipes have fixed names, one node exists at a time.
+nodes() {
+  (cd integration/peers/go/csiproxytest && PATH=$PWD/../../../../build/release/server:$PWD/../../../../build/release/client/ctl:$PATH \
+    WINEPATH=$at timeout 600 "$@" -test.parallel=1) | tee "$out/tests.out" && ! grep -e '--- SKIP' "$out/tests.out" &&
+    echo "$(grep -c '^--- PASS' "$out/tests.out") tests, none skipped"
+}
 program() {
   local name=$1
   shift
@@ -99,17 +142,17 @@ program() {
 }
 
 check vet vet
+check alone alone
 check generated generated
 export CGO_ENABLED=0
 check build build
 ours="replace github.com/kubernetes-csi/csi-proxy/v2 => $root/client/go"
 check build-steps library_program ours-steps ./library "$ours"
 check tests tests "${run[@]}" "$out/tests/go.test$suffix" -test.v
-check nodes tests "${run[@]}" "$out/tests/node.test$suffix" -test.v
-check storage tests "${run[@]}" "$out/tests/storage.test$suffix" -test.v
+check nodes nodes "${run[@]}" "$out/tests/node.test$suffix"
 if [[ $windows == no ]]; then
   check race race race .
-  CGO_ENABLED=1 check race-library tests go test -race -v ./pkg/... ./csiproxytest/...
+  CGO_ENABLED=1 check race-library tests go test -race -v ./pkg/...
   check api api
   scenario=$root/integration/wine/node/peer/scenario.textproto
   export CSI_PROXY_LIBRARY=$out/$(basename "$library")

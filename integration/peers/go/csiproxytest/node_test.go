@@ -3,16 +3,14 @@ package csiproxytest_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2"
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	smbv1 "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 	systemv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
-	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -26,12 +24,12 @@ func TestParallelTestsHaveNodesOfTheirOwn(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			node := csiproxytest.NewNode(t, "")
-			driver := newDriver(node)
+			driver := newDriver(connect(t, node))
 			ctx := context.Background()
 			size := uint64(i+1) << 30
 			disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: size, SerialNumber: "vol1"})
 			if i%2 == 1 {
-				node.InjectFault(csiproxytest.Fault{Operation: "storage.StageVolume", Code: codes.Aborted})
+				node.InjectFault(csiproxytest.Fault{Operation: "storage.StageVolume", Code: "ABORTED"})
 				if err := driver.stage(ctx, "vol-1", staging); status.Code(err) != codes.Aborted {
 					t.Fatal(err)
 				}
@@ -74,7 +72,7 @@ func TestADiskComesAsItIsDescribed(t *testing.T) {
 			Number: 1, Type: csiproxytest.Basic, OffsetBytes: 1 << 20, SizeBytes: 4 << 30,
 			Volume: &csiproxytest.Volume{
 				ID: `\\?\Volume{00000000-c511-4c0d-9000-0000000000aa}\`, FileSystem: "NTFS",
-				Files: []csiproxytest.File{{Path: "a"}, {Path: `a\b.txt`, Kind: csiproxytest.RegularFile, SizeBytes: 5, ReadOnly: true}},
+				Files: []csiproxytest.File{{Path: "a", Kind: csiproxytest.Directory}, {Path: `a\b.txt`, Kind: csiproxytest.RegularFile, SizeBytes: 5, ReadOnly: true}},
 			},
 		}},
 	}
@@ -102,7 +100,7 @@ func TestADiskComesAsItIsDescribed(t *testing.T) {
 // Paths from the kubelet have no drive, and lead through several links.
 func TestPathsLeadWhereTheNodesDo(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
-	driver := newDriver(node)
+	driver := newDriver(connect(t, node))
 	node.AttachDisk(csiproxytest.Disk{SizeBytes: 1 << 30, SerialNumber: "vol1"})
 	if err := driver.stage(context.Background(), "vol-1", staging); err != nil {
 		t.Fatal(err)
@@ -144,39 +142,36 @@ func TestPathsLeadWhereTheNodesDo(t *testing.T) {
 	node.AssertExists(`C:\var\loop`)
 }
 
-func TestOptions(t *testing.T) {
-	node := csiproxytest.NewNode(t, "", csiproxytest.WithWorkingDirs(`C:\csi`), csiproxytest.WithAllowedServices("MSiSCSI"))
-	files, services := filesystemv1.NewFilesystemClient(node), systemv1alpha1.NewSystemClient(node)
-	ctx := context.Background()
-	if _, err := files.Mkdir(ctx, &filesystemv1.MkdirRequest{Path: `C:\csi\a`}); err != nil {
-		t.Error(err)
-	}
-	if _, err := files.Mkdir(ctx, &filesystemv1.MkdirRequest{Path: staging}); status.Code(err) != codes.PermissionDenied {
-		t.Error(err)
-	}
-	if _, err := services.StartService(ctx, &systemv1alpha1.StartServiceRequest{Name: "MSiSCSI"}); err != nil {
-		t.Error(err)
-	}
-	state := node.State()
-	for _, service := range state.Services {
-		if service.Name == "MSiSCSI" && service.State != csiproxytest.Running {
-			t.Errorf("%+v", service)
+func TestFlags(t *testing.T) {
+	t.Run("what calls may touch", func(t *testing.T) {
+		node := csiproxytest.NewNode(t, "", `--working-dir=C:\csi`, "--allowed-services=MSiSCSI")
+		files, services := filesystemv1.NewFilesystemClient(connect(t, node)), systemv1alpha1.NewSystemClient(connect(t, node))
+		ctx := context.Background()
+		if _, err := files.Mkdir(ctx, &filesystemv1.MkdirRequest{Path: `C:\csi\a`}); err != nil {
+			t.Error(err)
 		}
-	}
-	if _, err := services.StopService(ctx, &systemv1alpha1.StopServiceRequest{Name: "RpcSs"}); status.Code(err) != codes.PermissionDenied {
-		t.Error(err)
-	}
+		if _, err := services.StartService(ctx, &systemv1alpha1.StartServiceRequest{Name: "MSiSCSI"}); err != nil {
+			t.Error(err)
+		}
+		state := node.State()
+		for _, service := range state.Services {
+			if service.Name == "MSiSCSI" && service.State != csiproxytest.Running {
+				t.Errorf("%+v", service)
+			}
+		}
+		if _, err := services.StopService(ctx, &systemv1alpha1.StopServiceRequest{Name: "RpcSs"}); status.Code(err) != codes.PermissionDenied {
+			t.Error(err)
+		}
+	})
 	// A server without encryption.
-	for _, c := range []struct {
-		opts []csiproxytest.Option
-		want bool
-	}{{nil, false}, {[]csiproxytest.Option{csiproxytest.WithPlainSMB()}, true}} {
-		node := csiproxytest.NewNode(t, "", c.opts...)
-		_, err := smbv1.NewSmbClient(node).NewSmbGlobalMapping(ctx,
-			&smbv1.NewSmbGlobalMappingRequest{RemotePath: `\\oldnas.example\public`, Username: "guest", Password: "guest-password"})
-		if (err == nil) != c.want {
-			t.Errorf("%t: %v", c.want, err)
-		}
+	for flag, want := range map[string]bool{"--require-privacy=true": false, "--require-privacy=false": true} {
+		t.Run(flag, func(t *testing.T) {
+			_, err := smbv1.NewSmbClient(connect(t, csiproxytest.NewNode(t, "", flag))).NewSmbGlobalMapping(context.Background(),
+				&smbv1.NewSmbGlobalMappingRequest{RemotePath: `\\oldnas.example\public`, Username: "guest", Password: "guest-password"})
+			if (err == nil) != want {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -199,13 +194,13 @@ func TestAssertionsFailWithWhatIsThere(t *testing.T) {
 	if node == nil {
 		t.Fatal(r.fatal)
 	}
-	driver := newDriver(node)
+	driver := newDriver(connect(t, node))
 	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 1 << 30, SerialNumber: "vol1"})
 	if err := driver.stage(context.Background(), "vol-1", staging); err != nil {
 		t.Fatal(err)
 	}
 	node.MakeLink(target, staging)
-	if _, err := smbv1.NewSmbClient(node).NewSmbGlobalMapping(context.Background(), &smbv1.NewSmbGlobalMappingRequest{
+	if _, err := smbv1.NewSmbClient(connect(t, node)).NewSmbGlobalMapping(context.Background(), &smbv1.NewSmbGlobalMappingRequest{
 		RemotePath: share, Username: `EXAMPLE\storage`, Password: "correct horse"}); err != nil {
 		t.Fatal(err)
 	}
@@ -255,40 +250,42 @@ func TestWhatCannotHappenFailsTheTest(t *testing.T) {
 		happens func()
 		want    string
 	}{
-		{func() { node.AttachDisk(csiproxytest.Disk{}) }, "AttachDisk: rpc error: code = InvalidArgument"},
-		{func() { node.DetachDisk(99) }, "DetachDisk: rpc error: code = NotFound"},
-		{func() { node.GrowDisk(1, 1) }, "GrowDisk: rpc error: code = InvalidArgument"},
-		{func() { node.AddShare("fileserver.example", "data") }, "AddShare: rpc error: code = AlreadyExists"},
-		{func() { node.SetSMBPassword("none", "u", "p") }, "SetSmbPassword: rpc error: code = NotFound"},
-		{func() { node.SetServerReachable("none", true) }, "SetServerReachable: rpc error: code = NotFound"},
-		{func() { node.BreakMapping(share) }, "BreakMapping: rpc error: code = NotFound"},
-		{func() { node.RemoveFolder(`C:\none`) }, "RemoveFolder: rpc error: code = NotFound"},
-		{func() { node.InjectFault(csiproxytest.Fault{Operation: "volume.FromatVolume"}) }, "InjectFault: rpc error: code = InvalidArgument"},
-		{func() { node.InjectFault(csiproxytest.Fault{Operation: "*", Code: 17}) }, "there is no code 17"},
-		{func() { csiproxytest.NewNode(r, "disk {") }, "scenario:1:"},
-		{func() { csiproxytest.NewNode(r, "azure-scs") }, "scenario: no scenario is called azure-scs"},
+		{func() { node.AttachDisk(csiproxytest.Disk{}) }, "AttachDisk: INVALID_ARGUMENT"},
+		{func() { node.DetachDisk(99) }, "DetachDisk: NOT_FOUND"},
+		{func() { node.GrowDisk(1, 1) }, "GrowDisk: INVALID_ARGUMENT"},
+		{func() { node.AddShare("fileserver.example", "data") }, "AddShare: ALREADY_EXISTS"},
+		{func() { node.SetSMBPassword("none", "u", "p") }, "SetSmbPassword: NOT_FOUND"},
+		{func() { node.SetServerReachable("none", true) }, "SetServerReachable: NOT_FOUND"},
+		{func() { node.BreakMapping(share) }, "BreakMapping: NOT_FOUND"},
+		{func() { node.RemoveFolder(`C:\none`) }, "RemoveFolder: NOT_FOUND"},
+		{func() { node.InjectFault(csiproxytest.Fault{Operation: "volume.FromatVolume"}) }, "InjectFault: INVALID_ARGUMENT"},
+		{func() { node.InjectFault(csiproxytest.Fault{Operation: "*", Code: "OOPS"}) }, "OOPS"},
+		{func() { csiproxytest.NewNode(r, "disk {") }, "scenario.textproto:1:"},
+		{func() { csiproxytest.NewNode(r, "azure-scs") }, "cannot read azure-scs, and --list-scenarios has none of that name"},
 	} {
 		r.fatal = nil
 		c.happens()
-		if len(r.fatal) != 1 || !strings.Contains(r.fatal[0], c.want) || strings.Contains(r.fatal[0], csiproxytest.InstallCommand) {
+		if len(r.fatal) != 1 || !strings.Contains(r.fatal[0], c.want) {
 			t.Errorf("%q does not say %q", r.fatal, c.want)
 		}
 	}
 }
 
-func TestWithoutTheLibraryTheCommandIsNamed(t *testing.T) {
-	t.Setenv("CSI_PROXY_LIBRARY", filepath.Join(os.TempDir(), "csi-proxy", "none"))
+func TestWithoutTheProgramsTheirNameIsInTheMessage(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
 	r := &recorder{TB: t}
-	if node := csiproxytest.NewNode(r, ""); node != nil || len(r.fatal) != 1 || !strings.Contains(r.fatal[0], csiproxytest.InstallCommand) {
-		t.Errorf("%q does not name %q", r.fatal, csiproxytest.InstallCommand)
+	if node := csiproxytest.NewNode(r, ""); node != nil || len(r.fatal) != 1 || !strings.Contains(r.fatal[0], `"csi-proxy`) {
+		t.Errorf("%q does not name the program", r.fatal)
 	}
 }
 
 func TestEveryCodeCanBeInjected(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
-	files := filesystemv1.NewFilesystemClient(node)
-	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
-		node.InjectFault(csiproxytest.Fault{Operation: "filesystem.PathExists", Times: 1, Code: code})
+	files := filesystemv1.NewFilesystemClient(connect(t, node))
+	for i, name := range strings.Fields(`CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED
+		RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED`) {
+		code := codes.Code(i + 1)
+		node.InjectFault(csiproxytest.Fault{Operation: "filesystem.PathExists", Times: 1, Code: name})
 		if _, err := files.PathExists(context.Background(), &filesystemv1.PathExistsRequest{Path: staging}); status.Code(err) != code {
 			t.Errorf("%v: %v", code, err)
 		}

@@ -6,14 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
+	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/disk"
 	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem"
 	filesystemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/hosttest"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi"
+	iscsiapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/smb"
+	smbapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/smb/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/system"
+	systemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/system/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/volume"
 	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
 )
@@ -62,10 +66,15 @@ func (d *libraryDriver) formatAndMount(ctx context.Context, number uint32, path 
 	return err
 }
 
-// The node's interfaces are passed to a driver that uses the Go library.
-func ExampleNode_Disk() {
+// A driver that uses the Go library gets interfaces of the node.
+func Example_libraryDriver() {
+	defer t.end()
 	node := csiproxytest.NewNode(t, "")
-	driver := &libraryDriver{node.Disk(), node.Filesystem(), node.Volume()}
+	conn := connect(t, node)
+	disks, _ := disk.New(diskapi.NewWithConn(conn))
+	files, _ := filesystem.New(filesystemapi.NewWithConn(conn))
+	volumes, _ := volume.New(volumeapi.NewWithConn(conn))
+	driver := &libraryDriver{disks, files, volumes}
 	number := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
 	fmt.Println(driver.formatAndMount(context.Background(), number, staging))
 	state := node.State()
@@ -73,7 +82,7 @@ func ExampleNode_Disk() {
 	// Output: <nil>
 }
 
-// UseForProcess serves a driver that makes its interfaces itself.
+// hosttest.Use serves a driver that makes its interfaces itself.
 func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
 	driver := newLibraryDriver()
 	var volumes []string
@@ -81,7 +90,8 @@ func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
 	for i := 0; i < 2; i++ {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			node := csiproxytest.NewNode(t, "")
-			node.UseForProcess()
+			conn := connect(t, node)
+			hosttest.Use(t, conn)
 			number := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
 			if err := driver.formatAndMount(context.Background(), number, staging); err != nil {
 				t.Fatal(err)
@@ -96,8 +106,7 @@ func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
 			}
 
 			r := &recorder{TB: t}
-			other := csiproxytest.NewNode(r, "")
-			if other.UseForProcess(); len(r.fatal) != 1 || !strings.Contains(r.fatal[0], "cannot be parallel") {
+			if hosttest.Use(r, conn); len(r.fatal) != 1 || !strings.Contains(r.fatal[0], "cannot be parallel") {
 				t.Error(r.fatal)
 			}
 		})
@@ -109,13 +118,17 @@ func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
 
 func TestEveryGroup(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
-	ctx := context.Background()
-	if _, err := node.SMB().NewSMBGlobalMapping(ctx, &smb.NewSMBGlobalMappingRequest{RemotePath: share, LocalPath: staging,
+	ctx, conn := context.Background(), connect(t, node)
+	files, _ := filesystem.New(filesystemapi.NewWithConn(conn))
+	shares, _ := smb.New(smbapi.NewWithConn(conn), files)
+	targets, _ := iscsi.New(iscsiapi.NewWithConn(conn))
+	machine, _ := system.New(systemapi.NewWithConn(conn))
+	if _, err := shares.NewSMBGlobalMapping(ctx, &smb.NewSMBGlobalMappingRequest{RemotePath: share, LocalPath: staging,
 		Username: `EXAMPLE\storage`, Password: "correct horse"}); err == nil {
 		t.Error("the directory above the link is not there")
 	}
 	node.MakeDirectory(strings.TrimSuffix(staging, `\globalmount`))
-	if _, err := node.SMB().NewSMBGlobalMapping(ctx, &smb.NewSMBGlobalMappingRequest{RemotePath: share, LocalPath: staging,
+	if _, err := shares.NewSMBGlobalMapping(ctx, &smb.NewSMBGlobalMappingRequest{RemotePath: share, LocalPath: staging,
 		Username: `EXAMPLE\storage`, Password: "correct horse"}); err != nil {
 		t.Fatal(err)
 	}
@@ -124,24 +137,24 @@ func TestEveryGroup(t *testing.T) {
 
 	portal := &iscsi.TargetPortal{TargetAddress: "10.0.0.5", TargetPort: 3260}
 	const iqn = "iqn.2026-01.example.storage:open"
-	if _, err := node.ISCSI().AddTargetPortal(ctx, &iscsi.AddTargetPortalRequest{TargetPortal: portal}); err != nil {
+	if _, err := targets.AddTargetPortal(ctx, &iscsi.AddTargetPortalRequest{TargetPortal: portal}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := node.ISCSI().DiscoverTargetPortal(ctx, &iscsi.DiscoverTargetPortalRequest{TargetPortal: portal}); err != nil {
+	if _, err := targets.DiscoverTargetPortal(ctx, &iscsi.DiscoverTargetPortalRequest{TargetPortal: portal}); err != nil {
 		t.Fatal(err)
 	}
 	state := node.State()
 	if state.Disk(10) != nil {
 		t.Error("its target is not connected yet")
 	}
-	if _, err := node.ISCSI().ConnectTarget(ctx, &iscsi.ConnectTargetRequest{TargetPortal: portal, IQN: iqn}); err != nil {
+	if _, err := targets.ConnectTarget(ctx, &iscsi.ConnectTargetRequest{TargetPortal: portal, IQN: iqn}); err != nil {
 		t.Fatal(err)
 	}
 	state = node.State()
 	if state.Disk(10) == nil || !state.ISCSIPortals[0].Registered || !state.ISCSIPortals[0].Targets[0].Connected {
 		t.Errorf("%+v", state.ISCSIPortals)
 	}
-	serial, err := node.System().GetBIOSSerialNumber(ctx, &system.GetBIOSSerialNumberRequest{})
+	serial, err := machine.GetBIOSSerialNumber(ctx, &system.GetBIOSSerialNumberRequest{})
 	if err != nil || serial.SerialNumber != state.BIOSSerialNumber || serial.SerialNumber == "" {
 		t.Error(serial, err)
 	}

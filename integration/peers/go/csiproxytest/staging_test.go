@@ -1,14 +1,12 @@
-package v1alpha1_test
+package csiproxytest_test
 
 import (
 	"context"
 	"testing"
 
+	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2"
 	storage "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
-	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
 )
-
-const staging = `C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-1\globalmount`
 
 // Runs NodeStageVolume and NodeUnstageVolume with the disk selector of each driver. Each call is
 // made twice, as the kubelet repeats them, and the node restarts in between.
@@ -32,7 +30,7 @@ func TestADriversVolumeByTwoCalls(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			node := csiproxytest.NewNode(t, "")
-			client, ctx := storage.NewStorageClient(node), context.Background()
+			client, ctx := storage.NewStorageClient(connect(t, node)), context.Background()
 			number := node.AttachDisk(disk)
 			stage := func() *storage.StageVolumeResponse {
 				t.Helper()
@@ -68,7 +66,7 @@ func TestADriversVolumeByTwoCalls(t *testing.T) {
 // The mapping of a share with two volumes is removed with the last of them.
 func TestASharesVolumesByTwoCallsEach(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
-	client, ctx := storage.NewStorageClient(node), context.Background()
+	client, ctx := storage.NewStorageClient(connect(t, node)), context.Background()
 	targets := []string{staging, `C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-2\globalmount`}
 	stage := func(target string) []storage.StorageStep {
 		t.Helper()

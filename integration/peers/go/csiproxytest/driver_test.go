@@ -4,7 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2"
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 	storagev1alpha1 "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
 	"google.golang.org/grpc"
 )
@@ -52,4 +54,16 @@ func (d *driver) stageShare(ctx context.Context, share, staging, username, passw
 func (d *driver) unstageShare(ctx context.Context, staging string) error {
 	_, err := d.storage.UnstageShare(ctx, &storagev1alpha1.UnstageShareRequest{TargetPath: staging})
 	return err
+}
+
+// connect returns one connection to all groups of a node.
+func connect(t csiproxytest.TB, node *csiproxytest.Node) grpc.ClientConnInterface {
+	t.Helper()
+	conn, err := csiproxy.Connect(csiproxy.Remote, csiproxy.WithSocketDir(node.SocketDir()))
+	if err != nil {
+		t.Fatalf("%v", err)
+		return nil
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
 }

@@ -3,13 +3,11 @@ package csiproxytest_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"testing"
 	"time"
 
+	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2"
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
-	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
-	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // t stands for a test's *testing.T, which examples do not have.
@@ -24,12 +22,12 @@ func (*printing) Logf(string, ...interface{})               {}
 func (*printing) Errorf(format string, args ...interface{}) { fmt.Printf(format+"\n", args...) }
 func (*printing) Fatalf(format string, args ...interface{}) { panic(fmt.Sprintf(format, args...)) }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	for _, f := range t.cleanups {
-		f()
+// end ends an example, as a test's end does.
+func (p *printing) end() {
+	for i := len(p.cleanups) - 1; i >= 0; i-- {
+		p.cleanups[i]()
 	}
-	os.Exit(code)
+	p.cleanups = nil
 }
 
 const (
@@ -39,8 +37,9 @@ const (
 
 // In a test of a driver, newDriver makes the generated clients, and the driver makes the calls.
 func Example() {
+	defer t.end()
 	node := csiproxytest.NewNode(t, "")
-	driver := newDriver(node)
+	driver := newDriver(connect(t, node))
 	ctx := context.Background()
 
 	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol0123456789abcdef0"})
@@ -61,7 +60,8 @@ func Example() {
 }
 
 // A scenario describes the node at the start of the test.
-func ExampleNewNode() {
+func Example_scenario() {
+	defer t.end()
 	node := csiproxytest.NewNode(t, `
 		disk {
 			number: 0 size_bytes: 68719476736 style: GPT
@@ -69,7 +69,7 @@ func ExampleNewNode() {
 		}
 		disk { number: 1 size_bytes: 10737418240 serial_number: "vol0a1b2c3d" }
 	`)
-	ids, err := diskv1.NewDiskClient(node).ListDiskIDs(context.Background(), &diskv1.ListDiskIDsRequest{})
+	ids, err := diskv1.NewDiskClient(connect(t, node)).ListDiskIDs(context.Background(), &diskv1.ListDiskIDsRequest{})
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -78,11 +78,12 @@ func ExampleNewNode() {
 }
 
 // The cloud grows the disk. The node notices this at a rescan or a restart.
-func ExampleNode_GrowDisk() {
+func Example_growDisk() {
+	defer t.end()
 	node := csiproxytest.NewNode(t, "")
 	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
 	node.GrowDisk(disk, 20<<30)
-	if _, err := diskv1.NewDiskClient(node).Rescan(context.Background(), &diskv1.RescanRequest{}); err != nil {
+	if _, err := diskv1.NewDiskClient(connect(t, node)).Rescan(context.Background(), &diskv1.RescanRequest{}); err != nil {
 		t.Fatalf("rescan: %v", err)
 	}
 	state := node.State()
@@ -91,10 +92,11 @@ func ExampleNode_GrowDisk() {
 }
 
 // The first call fails; when the kubelet calls again, the second succeeds.
-func ExampleNode_InjectFault() {
+func Example_injectFault() {
+	defer t.end()
 	node := csiproxytest.NewNode(t, "")
-	disks, ctx := diskv1.NewDiskClient(node), context.Background()
-	node.InjectFault(csiproxytest.Fault{Operation: "disk.PartitionDisk", Times: 1, Code: codes.Internal, WindowsError: 5})
+	disks, ctx := diskv1.NewDiskClient(connect(t, node)), context.Background()
+	node.InjectFault(csiproxytest.Fault{Operation: "disk.PartitionDisk", Times: 1, Code: "INTERNAL", WindowsError: 5})
 	for i := 0; i < 2; i++ {
 		_, err := disks.PartitionDisk(ctx, &diskv1.PartitionDiskRequest{DiskNumber: 1})
 		fmt.Println(err)
@@ -105,20 +107,22 @@ func ExampleNode_InjectFault() {
 }
 
 // A call ends with its context, even if Windows takes an hour.
-func ExampleNode_InjectFault_slow() {
+func Example_injectFaultSlow() {
+	defer t.end()
 	node := csiproxytest.NewNode(t, "")
 	node.InjectFault(csiproxytest.Fault{Operation: "disk.Rescan", Latency: time.Hour})
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	_, err := diskv1.NewDiskClient(node).Rescan(ctx, &diskv1.RescanRequest{})
-	fmt.Println(err)
-	// Output: rpc error: code = DeadlineExceeded desc = context deadline exceeded
+	_, err := diskv1.NewDiskClient(connect(t, node)).Rescan(ctx, &diskv1.RescanRequest{})
+	fmt.Println(status.Code(err))
+	// Output: DeadlineExceeded
 }
 
 // Removing a mounted disk leaves a dangling mount.
-func ExampleNode_DetachDisk() {
+func Example_detachDisk() {
+	defer t.end()
 	node := csiproxytest.NewNode(t, "")
-	driver := newDriver(node)
+	driver := newDriver(connect(t, node))
 	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol1"})
 	if err := driver.stage(context.Background(), "vol-1", staging); err != nil {
 		t.Fatalf("stage: %v", err)
@@ -131,9 +135,10 @@ func ExampleNode_DetachDisk() {
 }
 
 // Links and mounts survive a restart of the node.
-func ExampleNode_Reboot() {
+func Example_reboot() {
+	defer t.end()
 	node := csiproxytest.NewNode(t, "")
-	driver := newDriver(node)
+	driver := newDriver(connect(t, node))
 	ctx := context.Background()
 	node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol1"})
 	if err := driver.stage(ctx, "vol-1", staging); err != nil {
@@ -149,9 +154,10 @@ func ExampleNode_Reboot() {
 }
 
 // A new password of the share breaks the mapping. The driver maps the share again with it.
-func ExampleNode_SetSMBPassword() {
+func Example_setSMBPassword() {
+	defer t.end()
 	node := csiproxytest.NewNode(t, "")
-	driver := newDriver(node)
+	driver := newDriver(connect(t, node))
 	ctx := context.Background()
 	fmt.Println(driver.stageShare(ctx, share, staging, `EXAMPLE\storage`, "correct horse"))
 	node.AssertMapped(share, `EXAMPLE\storage`)
