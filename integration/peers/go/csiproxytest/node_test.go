@@ -272,7 +272,7 @@ func TestWhatCannotHappenFailsTheTest(t *testing.T) {
 }
 
 func TestWithoutTheProgramsTheirNameIsInTheMessage(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
+	t.Setenv("PATH", "none")
 	r := &recorder{TB: t}
 	if node := csiproxytest.NewNode(r, ""); node != nil || len(r.fatal) != 1 || !strings.Contains(r.fatal[0], `"csi-proxy`) {
 		t.Errorf("%q does not name the program", r.fatal)
