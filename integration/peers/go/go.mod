@@ -11,6 +11,7 @@ require (
 )
 
 require (
+	csi-proxy.example/drivers/orders v0.0.0
 	github.com/Microsoft/go-winio v0.6.1 // indirect
 	github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2 v2.0.0
 	github.com/ebitengine/purego v0.10.2 // indirect
@@ -25,6 +26,7 @@ require (
 )
 
 replace (
+	csi-proxy.example/drivers/orders => ../../drivers/orders
 	csi-proxy.example/legacy_go => ../legacy_go
 	github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2 => ../../../client/go/csiproxytest
 	github.com/kubernetes-csi/csi-proxy/v2 => ../../../client/go

@@ -4,8 +4,8 @@
 # with the module. Tests client/go/csiproxytest, which is a module without dependencies.
 #
 #   integration/peers/go/run.sh              on Linux, where only our module works
-#   integration/peers/go/run.sh --windows    the Windows library and service under Wine, and the programs on a
-#                                            simulated Windows node
+#   integration/peers/go/run.sh --windows    the Windows library and service under Wine, and the programs, and
+#                                            csi-driver-smb's calls in shares/, on a simulated Windows node
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
@@ -80,8 +80,8 @@ generated() {
 # The tests have their own folder, because one of them is about a library beside the program.
 build() {
   (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go build -o "$out/mount$suffix" ./examples/mount) &&
-    (cd integration/peers/go && go build -o "$out/calls$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest) &&
-    echo "without cgo"
+    (cd integration/peers/go && go build -o "$out/calls$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
+    go build -o "$out/shares$suffix" ./shares) && echo "without cgo"
 }
 # library_program NAME PACKAGE [LINE]: builds a program for the Go library; with LINE, the one line that a
 # driver changes, it uses our module.
@@ -145,5 +145,6 @@ if [[ $windows == yes ]]; then
   "${run[@]}" --session-start >/dev/null
   export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/scenario.textproto
   check steps timeout 120 "${run[@]}" "$out/ours-steps.exe" -documented
+  check shares program shares
 fi
 end_checks "Go module"
