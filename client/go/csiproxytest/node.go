@@ -115,18 +115,24 @@ func run(t TB, service *exec.Cmd) (stop func(), err error) {
 			started <- err
 			return
 		}
-		text := ""
-		for lines := bufio.NewScanner(log); lines.Scan(); {
-			t.Logf("%s", lines.Text())
-			text += lines.Text() + "\n"
-			if strings.Contains(lines.Text(), " serves ") {
+		serves, text := false, ""
+		for lines := bufio.NewReader(log); ; {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				break
+			}
+			t.Logf("%s", strings.TrimSpace(line))
+			if serves {
+				continue
+			}
+			text += line
+			if serves = strings.Contains(line, " serves "); serves {
 				started <- nil
 			}
 		}
 		service.Wait()
-		select {
-		case started <- errors.New(text):
-		default:
+		if !serves {
+			started <- errors.New(text)
 		}
 	}()
 	if err := <-started; err != nil {
