@@ -92,6 +92,7 @@ all     | 2 | -   | installed libraries                     | integration/packag
 all     | 2 | go  | drivers' pages                          | scripts/check-guides.sh
 windows | 1 | -   | tests for Windows                       | ctest --test-dir build/windows --output-on-failure
 windows | 1 | go  | released Go clients                     | integration/peers/legacy_go/run.sh 2
+windows | 1 | go  | the Go release's own tests              | integration/peers/upstream/run.sh
 windows | 1 | go  | drivers' own code                       | integration/drivers/run.sh
 windows | 1 | go  | drivers' code as their pages change it  | integration/drivers/run.sh --changed
 windows | 1 | npm | Node.js for Windows                     | integration/peers/nodejs/run.sh --windows

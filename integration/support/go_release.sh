@@ -2,7 +2,14 @@
 # Builds the Go release of the service for Windows, in its own module with its own sums.
 #
 #   integration/support/go_release.sh OUT.exe [FLAG OF go build...]
+#   integration/support/go_release.sh --tests OUT.exe [FILE...]    its integration tests instead, and more files of theirs
 set -euo pipefail
+tests=no
+if [[ $1 == --tests ]]; then
+  tests=yes
+  shift
+  for file in "${@:2}"; do files+=("$(realpath "$file")"); done
+fi
 out=$(realpath -m "$1")
 release=github.com/kubernetes-csi/csi-proxy@v1.3.0
 sum=h1:M4HsWhoPeMpuNjU43q3UkXQBMk6qAt5HiRNjRqTNs3c=
@@ -21,4 +28,15 @@ cat >>"$work/release.sum" <<END
 $client v1.3.0 h1:c8JAHmspuI5w+/IBuspdartuFIZ0LcKOvz6lbHyi7WQ=
 $client v1.3.0/go.mod h1:SfK4HVKQdMH5KrffivddAWgX5hl3P5KmnuOTBbDNboU=
 END
-CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -mod=readonly "-modfile=$work/release.mod" "${@:2}" -o "$out" ./cmd/csi-proxy
+export CGO_ENABLED=0 GOOS=windows GOARCH=amd64
+if [[ $tests == yes ]]; then
+  # Go takes no more files in its module cache.
+  cp -r . "$work/source"
+  chmod -R u+w "$work/source"
+  [[ -z ${files-} ]] || cp "${files[@]}" "$work/source/integrationtests/"
+  cd "$work/source"
+  # Without inlining (-l), because those files may replace functions.
+  go test -c -mod=readonly "-modfile=$work/release.mod" -gcflags=-l -ldflags='-s -w' -o "$out" ./integrationtests
+  exit
+fi
+go build -mod=readonly "-modfile=$work/release.mod" "${@:2}" -o "$out" ./cmd/csi-proxy
