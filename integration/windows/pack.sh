@@ -4,7 +4,7 @@
 #   integration/windows/pack.sh [DIRECTORY]     default: build/packed, which is replaced
 #
 # The folder gets the programs, the tests that ctest runs under Wine with the sources that they read (tree.tar,
-# tests.json), drivers' code, and the benchmark with the Go release. The tests are those that ctest lists.
+# tests.json), drivers' code, upstream's own tests, and the benchmark with the Go release. The tests are those that ctest lists.
 #
 # JOBS=N sets how many packages Go compiles at once (2).
 set -euo pipefail
@@ -16,7 +16,7 @@ scripts/build-windows-deps.sh
 cmake --preset ci-windows >/dev/null
 ninja -C build/windows
 rm -rf "$out"
-mkdir -p "$out"/{programs,drivers,bench}
+mkdir -p "$out"/{programs,drivers,upstream,bench}
 . integration/support/go.sh
 
 # build FOLDER OUTPUT [FLAG...] [PACKAGE]
@@ -50,6 +50,9 @@ find build/windows -path build/windows/host -prune -o -path '*/CMakeFiles' -prun
 echo "drivers"
 protoc -I. --include_imports --descriptor_set_out="$out/drivers/admin.pb" server/simulator/admin.proto
 for program in azuredisk azurefile gcp_pd replay; do build "drivers/$program" "drivers/$program.exe"; done
+
+echo "upstream's tests"
+integration/support/go_release.sh --tests "$out/upstream/tests.exe"
 
 echo "benchmark"
 integration/support/go_release.sh "$out/bench/csi-proxy-go.exe" -ldflags='-s -w'

@@ -18,7 +18,7 @@
 [CmdletBinding()]
 param(
   [Parameter(Mandatory = $true)]
-  [ValidateSet("node-check", "service", "tests", "container", "drivers", "bench")][string]$Part,
+  [ValidateSet("node-check", "service", "tests", "container", "drivers", "upstream", "bench")][string]$Part,
   [string]$Packed = "packed",
   [string]$Report = "report",
   [string]$Only = "."
@@ -264,6 +264,26 @@ function Test-Drivers {
   }
 }
 
+# --- The Go release's own tests ---
+
+function Test-Upstream {
+  # The tests read the metrics at this address.
+  $serviceFlags = $serviceFlags + "-metrics-bind-address=localhost:8888"
+  Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
+  Test-Part "virtual disks" "Windows has the commands for virtual disks" { (Install-WindowsFeature -Name "Hyper-V-PowerShell").ExitCode }
+  # As upstream's workflow sets it: the disks of GitHub's machines do not answer page 83.
+  $env:CSI_PROXY_GH_ACTIONS = "TRUE"
+  $env:ENABLE_ISCSI_TESTS = "TRUE"
+  $env:ETHERNET_NAME = @(Get-NetIPAddress -AddressFamily IPv4 -PrefixOrigin Dhcp)[0].InterfaceAlias
+  foreach ($test in "TestFilesystemAPIGroup", "TestDiskAPIGroup", "TestVolumeAPIs", "TestSmbAPIGroup", "TestIscsiAPIGroup", "TestGetBIOSSerialNumber", "TestServiceCommands") {
+    Test-Part $test "upstream's test passes" {
+      Assert-Passed "install"
+      $said = Invoke-Logged $test (Join-Path $from "upstream\tests.exe") "-test.v", "-test.run=^$test`$" 1200
+      @($said -split "`n" | Where-Object { $_ -match "--- (PASS|SKIP)" } | ForEach-Object { $_.Trim() }) -join "; "
+    }
+  }
+}
+
 # --- Beside the Go release ---
 
 function Test-Bench {
@@ -292,7 +312,7 @@ function Test-Node {
 
 $run = @{
   "node-check" = "Test-Node"; "service" = "Test-Service"; "tests" = "Test-Natively"; "container" = "Test-Container"
-  "drivers" = "Test-Drivers"; "bench" = "Test-Bench"
+  "drivers" = "Test-Drivers"; "upstream" = "Test-Upstream"; "bench" = "Test-Bench"
 }
 try { & $run[$Part] } catch {
   $why = $_
