@@ -58,17 +58,17 @@ class ScaledNode : public HandlerTest {
     return disk_->SetDiskState(context_, {.disk_number = 2, .is_online = online}).status();
   }
   absl::Status Online() { return SetState(true); }
-  absl::Status ListLocations() { return disk_->ListDiskLocations(context_, {}).status(); }
-  absl::Status ListIds() { return disk_->ListDiskIDs(context_, {}).status(); }
+  absl::Status ListDiskLocations() { return disk_->ListDiskLocations(context_, {}).status(); }
+  absl::Status ListDiskIDs() { return disk_->ListDiskIDs(context_, {}).status(); }
   absl::Status ListDisks() { return storage_->ListDisks(context_, {}).status(); }
-  absl::Status VolumeHealth() {
+  absl::Status GetVolumeHealth() {
     return storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(2)}).status();
   }
-  absl::Status ListVolumes() {
+  absl::Status ListVolumesOnDisk() {
     return volume_->ListVolumesOnDisk(context_, {.disk_number = 2}).status();
   }
-  absl::Status DiskStats() { return disk_->GetDiskStats(context_, {.disk_number = 2}).status(); }
-  absl::Status DiskState() { return disk_->GetDiskState(context_, {.disk_number = 2}).status(); }
+  absl::Status GetDiskStats() { return disk_->GetDiskStats(context_, {.disk_number = 2}).status(); }
+  absl::Status GetDiskState() { return disk_->GetDiskState(context_, {.disk_number = 2}).status(); }
   absl::Status PathExists() {
     const auto answer = filesystem_->PathExists(context_, {.path = Below(R"(pods\2)")});
     EXPECT_TRUE(answer.ok() && answer->exists);
@@ -83,47 +83,47 @@ class ScaledNode : public HandlerTest {
   absl::Status RemoveDirectory() { return Rmdir(Below("new")); }
   absl::Status MakeLink() { return Link(Below(R"(plugins\2)"), Below("link")); }
   absl::Status RemoveLink() { return Rmdir(Below("link")); }
-  absl::Status VolumeStats() {
+  absl::Status GetVolumeStats() {
     return volume_->GetVolumeStats(context_, {.volume_id = VolumeOf(2)}).status();
   }
-  absl::Status PathStats() {
+  absl::Status GetPathStats() {
     return storage_->GetPathStats(context_, {.path = Below(R"(pods\2)")}).status();
   }
-  absl::Status Mounts() {
+  absl::Status ListMounts() {
     const auto answer = storage_->ListMounts(context_, {});
     EXPECT_TRUE(answer.ok() && !answer->incomplete);
     return answer.status();
   }
-  absl::Status Mappings() { return storage_->ListSmbMappings(context_, {}).status(); }
-  absl::Status VolumeAt() {
+  absl::Status ListSmbMappings() { return storage_->ListSmbMappings(context_, {}).status(); }
+  absl::Status GetVolumeIDFromTargetPath() {
     const auto answer =
         volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Below(R"(pods\2)")});
     EXPECT_TRUE(answer.ok() && answer->volume_id == VolumeOf(2));
     return answer.status();
   }
-  absl::Status DiskOfVolume() {
+  absl::Status GetDiskNumberFromVolumeID() {
     return volume_->GetDiskNumberFromVolumeID(context_, {.volume_id = VolumeOf(2)}).status();
   }
-  absl::Status IsFormatted() {
+  absl::Status IsVolumeFormatted() {
     return volume_->IsVolumeFormatted(context_, {.volume_id = VolumeOf(2)}).status();
   }
-  absl::Status Unmount() {
+  absl::Status UnmountVolume() {
     return volume_
         ->UnmountVolume(context_, {.volume_id = VolumeOf(2), .target_path = Below(R"(plugins\2)")})
         .status();
   }
-  absl::Status Format() {
+  absl::Status FormatVolume() {
     return volume_->FormatVolume(context_, {.volume_id = VolumeOf(2)}).status();
   }
-  absl::Status Mount() {
+  absl::Status MountVolume() {
     return volume_
         ->MountVolume(context_, {.volume_id = VolumeOf(2), .target_path = Below(R"(plugins\2)")})
         .status();
   }
-  absl::Status Resize() {
+  absl::Status ResizeVolume() {
     return volume_->ResizeVolume(context_, {.volume_id = VolumeOf(2), .size_bytes = 0}).status();
   }
-  absl::Status WriteCache() {
+  absl::Status WriteVolumeCache() {
     return volume_->WriteVolumeCache(context_, {.volume_id = VolumeOf(2)}).status();
   }
   absl::Status Map(const std::string& share) {
@@ -160,32 +160,32 @@ TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
     absl::Status (ScaledNode::*call)();
   };
   const Row rows[] = {
-      {"ListDiskLocations", kFlat, kLinear, &ScaledNode::ListLocations},
-      {"ListDiskIDs", kLinear, kLinear, &ScaledNode::ListIds},
+      {"ListDiskLocations", kFlat, kLinear, &ScaledNode::ListDiskLocations},
+      {"ListDiskIDs", kLinear, kLinear, &ScaledNode::ListDiskIDs},
       {"ListDisks", kLinear, kLinear, &ScaledNode::ListDisks},
-      {"GetVolumeHealth", kFlat, kFlat, &ScaledNode::VolumeHealth},
-      {"ListVolumesOnDisk", kLinear, kFlat, &ScaledNode::ListVolumes},
+      {"GetVolumeHealth", kFlat, kFlat, &ScaledNode::GetVolumeHealth},
+      {"ListVolumesOnDisk", kLinear, kFlat, &ScaledNode::ListVolumesOnDisk},
       {"PartitionDisk of a partitioned disk", kLinear, kFlat, &ScaledNode::Partition},
-      {"GetDiskStats", kFlat, kFlat, &ScaledNode::DiskStats},
-      {"GetDiskState", kFlat, kFlat, &ScaledNode::DiskState},
+      {"GetDiskStats", kFlat, kFlat, &ScaledNode::GetDiskStats},
+      {"GetDiskState", kFlat, kFlat, &ScaledNode::GetDiskState},
       {"PathExists", kFlat, kFlat, &ScaledNode::PathExists},
       {"IsSymlink", kFlat, kFlat, &ScaledNode::IsSymlink},
       {"Mkdir", kFlat, kFlat, &ScaledNode::MakeDirectory},
       {"Rmdir", kFlat, kFlat, &ScaledNode::RemoveDirectory},
       {"CreateSymlink", kFlat, kFlat, &ScaledNode::MakeLink},
       {"Rmdir of a link", kFlat, kFlat, &ScaledNode::RemoveLink},
-      {"GetVolumeStats", kFlat, kFlat, &ScaledNode::VolumeStats},
-      {"GetPathStats", kFlat, kFlat, &ScaledNode::PathStats},
-      {"ListMounts", kLinear, kFlat, &ScaledNode::Mounts},
-      {"ListSmbMappings", kLinear, kLinear, &ScaledNode::Mappings},
-      {"GetVolumeIDFromTargetPath", kFlat, kFlat, &ScaledNode::VolumeAt},
-      {"GetDiskNumberFromVolumeID", kFlat, kFlat, &ScaledNode::DiskOfVolume},
-      {"IsVolumeFormatted", kFlat, kFlat, &ScaledNode::IsFormatted},
-      {"UnmountVolume", kFlat, kFlat, &ScaledNode::Unmount},
-      {"FormatVolume", kFlat, kFlat, &ScaledNode::Format},
-      {"MountVolume", kFlat, kFlat, &ScaledNode::Mount},
-      {"ResizeVolume", kFlat, kFlat, &ScaledNode::Resize},
-      {"WriteVolumeCache", kFlat, kFlat, &ScaledNode::WriteCache},
+      {"GetVolumeStats", kFlat, kFlat, &ScaledNode::GetVolumeStats},
+      {"GetPathStats", kFlat, kFlat, &ScaledNode::GetPathStats},
+      {"ListMounts", kLinear, kFlat, &ScaledNode::ListMounts},
+      {"ListSmbMappings", kLinear, kLinear, &ScaledNode::ListSmbMappings},
+      {"GetVolumeIDFromTargetPath", kFlat, kFlat, &ScaledNode::GetVolumeIDFromTargetPath},
+      {"GetDiskNumberFromVolumeID", kFlat, kFlat, &ScaledNode::GetDiskNumberFromVolumeID},
+      {"IsVolumeFormatted", kFlat, kFlat, &ScaledNode::IsVolumeFormatted},
+      {"UnmountVolume", kFlat, kFlat, &ScaledNode::UnmountVolume},
+      {"FormatVolume", kFlat, kFlat, &ScaledNode::FormatVolume},
+      {"MountVolume", kFlat, kFlat, &ScaledNode::MountVolume},
+      {"ResizeVolume", kFlat, kFlat, &ScaledNode::ResizeVolume},
+      {"WriteVolumeCache", kFlat, kFlat, &ScaledNode::WriteVolumeCache},
       {"NewSmbGlobalMapping of a mapped share", kFlat, kFlat, &ScaledNode::MapAgain},
       {"NewSmbGlobalMapping", kFlat, kFlat, &ScaledNode::MapNew},
       // It logs the links to the share, so it reads all links.

@@ -53,52 +53,61 @@ auto TryThrice(const CallContext& context, Step step, IsFinal is_final) {
 }
 
 // Calls on disks and volumes: disks.cc.
-absl::StatusOr<ListDisksResponse> Disks(const groups::Deps& deps, const CallContext& context);
-absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
-                                                    const CallContext& context,
-                                                    const SetDiskReadOnlyRequest& request);
-absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const CallContext& context,
-                                            const FormatVolumeRequest& request);
-absl::StatusOr<GetVolumeHealthResponse> Health(const groups::Deps& deps, const CallContext& context,
-                                               const GetVolumeHealthRequest& request);
+absl::StatusOr<ListDisksResponse> ListDisks(const groups::Deps& deps, const CallContext& context);
+absl::StatusOr<SetDiskReadOnlyResponse> SetDiskReadOnly(const groups::Deps& deps,
+                                                        const CallContext& context,
+                                                        const SetDiskReadOnlyRequest& request);
+absl::StatusOr<FormatVolumeResponse> FormatVolume(const groups::Deps& deps,
+                                                  const CallContext& context,
+                                                  const FormatVolumeRequest& request);
+absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(const groups::Deps& deps,
+                                                        const CallContext& context,
+                                                        const GetVolumeHealthRequest& request);
 
 // Lists mounts and links, and measures the space at a path: mounts.cc. Takes no locks.
-absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const CallContext& context,
-                                               const GetPathStatsRequest& request);
-absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallContext& context,
-                                          const ListMountsRequest& request);
-absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
-                                                    const CallContext& context);
+absl::StatusOr<GetPathStatsResponse> GetPathStats(const groups::Deps& deps,
+                                                  const CallContext& context,
+                                                  const GetPathStatsRequest& request);
+absl::StatusOr<ListMountsResponse> ListMounts(const groups::Deps& deps, const CallContext& context,
+                                              const ListMountsRequest& request);
+absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(const groups::Deps& deps,
+                                                        const CallContext& context);
 
 // Stages a disk's volume at a directory and unstages it: stage.cc and unstage.cc. Either call can
 // be repeated after any crash.
-absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
-                                          const StageVolumeRequest& request);
-absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,
-                                              const UnstageVolumeRequest& request,
-                                              StepClock clock = {});
+absl::StatusOr<StageVolumeResponse> StageVolume(const groups::Deps& deps,
+                                                const CallContext& context,
+                                                const StageVolumeRequest& request);
+absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
+                                                    const CallContext& context,
+                                                    const UnstageVolumeRequest& request,
+                                                    StepClock clock = {});
 
 // Stages a share at a link and unstages it likewise: shares.cc.
-absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallContext& context,
-                                         const StageShareRequest& request);
-absl::StatusOr<UnstageShareResponse> Unstage(const groups::Deps& deps, const CallContext& context,
-                                             const UnstageShareRequest& request);
+absl::StatusOr<StageShareResponse> StageShare(const groups::Deps& deps, const CallContext& context,
+                                              const StageShareRequest& request);
+absl::StatusOr<UnstageShareResponse> UnstageShare(const groups::Deps& deps,
+                                                  const CallContext& context,
+                                                  const UnstageShareRequest& request);
 
 // Checks all fields of a request except its disk.
 absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request);
-// Stages a disk that was found already, like Stage(). Ignores `request.disk`. `clock` measures the
-// first step.
-absl::StatusOr<StageVolumeResponse> StageFound(const groups::Deps& deps, const CallContext& context,
-                                               const StageVolumeRequest& request,
-                                               const host::DiskDescription& disk, StepClock clock);
+// Stages a disk that was found already, like StageVolume(). Ignores `request.disk`. `clock`
+// measures the first step.
+absl::StatusOr<StageVolumeResponse> StageFoundDisk(const groups::Deps& deps,
+                                                   const CallContext& context,
+                                                   const StageVolumeRequest& request,
+                                                   const host::DiskDescription& disk,
+                                                   StepClock clock);
 
 // Stage and unstage a LUN of an iSCSI target likewise, with its sessions: stage_target.cc and
 // unstage_target.cc.
-absl::StatusOr<StageTargetResponse> StageLun(const groups::Deps& deps, const CallContext& context,
-                                             const StageTargetRequest& request);
-absl::StatusOr<UnstageTargetResponse> UnstageLun(const groups::Deps& deps,
-                                                 const CallContext& context,
-                                                 const UnstageTargetRequest& request);
+absl::StatusOr<StageTargetResponse> StageTarget(const groups::Deps& deps,
+                                                const CallContext& context,
+                                                const StageTargetRequest& request);
+absl::StatusOr<UnstageTargetResponse> UnstageTarget(const groups::Deps& deps,
+                                                    const CallContext& context,
+                                                    const UnstageTargetRequest& request);
 
 // The disk that a request means: find.cc.
 

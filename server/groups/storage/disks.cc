@@ -62,16 +62,16 @@ DiskInfo ToHub(host::DiskDescription disk) {
 
 }  // namespace
 
-absl::StatusOr<ListDisksResponse> Disks(const groups::Deps& deps, const CallContext& context) {
+absl::StatusOr<ListDisksResponse> ListDisks(const groups::Deps& deps, const CallContext& context) {
   ABSL_ASSIGN_OR_RETURN(auto disks, deps.host->disk().ListDisks(context));
   ListDisksResponse response;
   for (host::DiskDescription& disk : disks) response.disks.push_back(ToHub(std::move(disk)));
   return response;
 }
 
-absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
-                                                    const CallContext& context,
-                                                    const SetDiskReadOnlyRequest& request) {
+absl::StatusOr<SetDiskReadOnlyResponse> SetDiskReadOnly(const groups::Deps& deps,
+                                                        const CallContext& context,
+                                                        const SetDiskReadOnlyRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto lock,
                         groups::LockDisk(*deps.locks, context, request.disk_number));
   if (request.read_only) {
@@ -90,8 +90,9 @@ absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
   return SetDiskReadOnlyResponse{};
 }
 
-absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const CallContext& context,
-                                            const FormatVolumeRequest& request) {
+absl::StatusOr<FormatVolumeResponse> FormatVolume(const groups::Deps& deps,
+                                                  const CallContext& context,
+                                                  const FormatVolumeRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
   ABSL_ASSIGN_OR_RETURN(
       const auto options,
@@ -108,8 +109,9 @@ absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const Call
   return FormatVolumeResponse{};
 }
 
-absl::StatusOr<GetVolumeHealthResponse> Health(const groups::Deps& deps, const CallContext& context,
-                                               const GetVolumeHealthRequest& request) {
+absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(const groups::Deps& deps,
+                                                        const CallContext& context,
+                                                        const GetVolumeHealthRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
   ABSL_ASSIGN_OR_RETURN(auto health, deps.host->volume().GetHealth(context, volume));
   ABSL_ASSIGN_OR_RETURN(auto disk, deps.host->disk().Describe(context, health.disk_number));

@@ -51,8 +51,9 @@ MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool
 
 }  // namespace
 
-absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const CallContext& context,
-                                               const GetPathStatsRequest& request) {
+absl::StatusOr<GetPathStatsResponse> GetPathStats(const groups::Deps& deps,
+                                                  const CallContext& context,
+                                                  const GetPathStatsRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto path,
                         groups::ParseConfinedPathLeniently(deps.roots, "path", request.path));
   ABSL_ASSIGN_OR_RETURN(const auto stats, deps.host->filesystem().GetStats(context, path));
@@ -66,8 +67,8 @@ absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const C
                               .share = stats.share};
 }
 
-absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallContext& context,
-                                          const ListMountsRequest& request) {
+absl::StatusOr<ListMountsResponse> ListMounts(const groups::Deps& deps, const CallContext& context,
+                                              const ListMountsRequest& request) {
   std::vector<ConfinedPath> starts = groups::AllRoots(deps.roots);
   if (!request.path.empty()) {
     ABSL_ASSIGN_OR_RETURN(auto path,
@@ -97,8 +98,8 @@ absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallCo
   return response;
 }
 
-absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
-                                                    const CallContext& context) {
+absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(const groups::Deps& deps,
+                                                        const CallContext& context) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
   ListSmbMappingsResponse response;
   if (mappings.empty()) return response;

@@ -50,7 +50,7 @@ class MountsTest : public groups::HandlerTest {
     const absl::Status made = node_->MakeLink(Below(name), target, junction);
     EXPECT_TRUE(made.ok()) << made;
   }
-  ListMountsResponse Mounts(const std::string& path = "") {
+  ListMountsResponse ListMounts(const std::string& path = "") {
     const auto answer = storage_->ListMounts(context_, {.path = path});
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.ok() ? *answer : ListMountsResponse();
@@ -58,7 +58,7 @@ class MountsTest : public groups::HandlerTest {
   // The keys are the paths below the working directory.
   std::map<std::string, MountState> States() {
     std::map<std::string, MountState> states;
-    for (const Mount& mount : Mounts().mounts) {
+    for (const Mount& mount : ListMounts().mounts) {
       states[mount.path.substr(Below("").size())] = mount.state;
     }
     return states;
@@ -74,7 +74,7 @@ TEST_F(MountsTest, EachIsListedWithItsKindAndItsTarget) {
   Plant(R"(pods\p1\a)", Below(kStage));
   Plant(R"(pods\p1\b)", R"(\\srv\data)");
   Plant(R"(pods\p1\c)", Below("plugins"), true);
-  const ListMountsResponse answer = Mounts();
+  const ListMountsResponse answer = ListMounts();
   EXPECT_FALSE(answer.incomplete);
   EXPECT_THAT(
       answer.mounts,
@@ -145,10 +145,10 @@ TEST_F(MountsTest, ALinkThatLeadsOutTellsNothingOfItsTarget) {
   Plant(R"(pods\p1\there)", R"(C:\Windows)");
   Plant(R"(pods\p1\not)", R"(C:\absent)");
   Plant(R"(pods\p1\by)", Below(R"(pods\p1\there\System32)"));
-  for (const Mount& mount : Mounts(Below("pods")).mounts) {
+  for (const Mount& mount : ListMounts(Below("pods")).mounts) {
     EXPECT_EQ(mount.state, MountState::kUndetermined) << mount.path;
   }
-  EXPECT_EQ(Mounts(Below("pods")).mounts.size(), 3u);
+  EXPECT_EQ(ListMounts(Below("pods")).mounts.size(), 3u);
   const auto through = storage_->ListMounts(context_, {.path = Below(R"(pods\p1\there\x)")});
   EXPECT_TRUE(absl::IsPermissionDenied(through.status())) << through.status();
 }
@@ -159,19 +159,19 @@ TEST_F(MountsTest, NothingBehindAMountIsListedUnlessItIsAskedFor) {
   EXPECT_THAT(States(), UnorderedElementsAre(Pair(kStage, MountState::kAlive),
                                              Pair("way", MountState::kAlive)));
   const std::string data = Below(absl::StrCat(kStage, R"(\data)"));
-  ASSERT_EQ(Mounts(data).mounts.size(), 1u);
-  EXPECT_EQ(Mounts(data).mounts[0].path, absl::StrCat(data, R"(\link)"));
+  ASSERT_EQ(ListMounts(data).mounts.size(), 1u);
+  EXPECT_EQ(ListMounts(data).mounts[0].path, absl::StrCat(data, R"(\link)"));
 }
 
 TEST_F(MountsTest, APathIsThatOfALinkOrOfItsFolder) {
   Plant(R"(pods\p1\a)", Below("plugins"));
   Plant("b", Below("plugins"));
-  EXPECT_EQ(Mounts(Below("pods")).mounts.size(), 1u);
-  EXPECT_EQ(Mounts(Below(R"(pods\p1\a)")).mounts.size(), 1u);
-  EXPECT_EQ(Mounts(Below(kStage)).mounts.size(), 1u);
-  EXPECT_EQ(Mounts(R"(C:\var\lib\kubelet)").mounts.size(), 3u);
-  EXPECT_EQ(Mounts(R"(/var/lib/kubelet/pods)").mounts.size(), 1u) << "in any spelling";
-  EXPECT_THAT(Mounts(Below("file.txt")).mounts, IsEmpty());
+  EXPECT_EQ(ListMounts(Below("pods")).mounts.size(), 1u);
+  EXPECT_EQ(ListMounts(Below(R"(pods\p1\a)")).mounts.size(), 1u);
+  EXPECT_EQ(ListMounts(Below(kStage)).mounts.size(), 1u);
+  EXPECT_EQ(ListMounts(R"(C:\var\lib\kubelet)").mounts.size(), 3u);
+  EXPECT_EQ(ListMounts(R"(/var/lib/kubelet/pods)").mounts.size(), 1u) << "in any spelling";
+  EXPECT_THAT(ListMounts(Below("file.txt")).mounts, IsEmpty());
   EXPECT_TRUE(absl::IsNotFound(storage_->ListMounts(context_, {.path = Below("absent")}).status()));
 }
 
@@ -184,14 +184,14 @@ TEST_F(MountsTest, EntriesThatCannotBeReadAreMissedAndReported) {
   rule.error = machine::simulated::KnownError(5);
   rule.resource = R"(C:\var\lib\kubelet\pods)";
   ASSERT_TRUE(node_->InjectFault(rule).ok());
-  ListMountsResponse answer = Mounts();
+  ListMountsResponse answer = ListMounts();
   EXPECT_EQ(answer.mounts.size(), 1u);
   EXPECT_TRUE(answer.incomplete);
   // A link that is gone does not make the list incomplete.
   node_->ClearFaults();
   rule.error = machine::simulated::KnownError(2);
   ASSERT_TRUE(node_->InjectFault(rule).ok());
-  answer = Mounts();
+  answer = ListMounts();
   EXPECT_EQ(answer.mounts.size(), 1u);
   EXPECT_FALSE(answer.incomplete);
 }

@@ -330,8 +330,8 @@ class ShareUnstager {
 
 }  // namespace
 
-absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallContext& context,
-                                         const StageShareRequest& request) {
+absl::StatusOr<StageShareResponse> StageShare(const groups::Deps& deps, const CallContext& context,
+                                              const StageShareRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto remote, smb::ParseRemotePath(request.remote_path));
   ABSL_RETURN_IF_ERROR(smb::CheckCredentials(request.username, request.password));
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
@@ -340,8 +340,9 @@ absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallCon
       .Run();
 }
 
-absl::StatusOr<UnstageShareResponse> Unstage(const groups::Deps& deps, const CallContext& context,
-                                             const UnstageShareRequest& request) {
+absl::StatusOr<UnstageShareResponse> UnstageShare(const groups::Deps& deps,
+                                                  const CallContext& context,
+                                                  const UnstageShareRequest& request) {
   std::optional<UncPath> remote;
   if (!request.remote_path.empty()) {
     ABSL_ASSIGN_OR_RETURN(auto parsed, smb::ParseRemotePath(request.remote_path));

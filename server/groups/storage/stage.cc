@@ -308,8 +308,9 @@ absl::StatusOr<Fields> ReadFields(const groups::Deps& deps, const StageVolumeReq
 
 }  // namespace
 
-absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
-                                          const StageVolumeRequest& request) {
+absl::StatusOr<StageVolumeResponse> StageVolume(const groups::Deps& deps,
+                                                const CallContext& context,
+                                                const StageVolumeRequest& request) {
   ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
   ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps, request));
   return Staging(deps, context, request, fields).Find();
@@ -319,9 +320,11 @@ absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& re
   return ReadFields(deps, request).status();
 }
 
-absl::StatusOr<StageVolumeResponse> StageFound(const groups::Deps& deps, const CallContext& context,
-                                               const StageVolumeRequest& request,
-                                               const host::DiskDescription& disk, StepClock clock) {
+absl::StatusOr<StageVolumeResponse> StageFoundDisk(const groups::Deps& deps,
+                                                   const CallContext& context,
+                                                   const StageVolumeRequest& request,
+                                                   const host::DiskDescription& disk,
+                                                   StepClock clock) {
   ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps, request));
   return Staging(deps, context, request, fields, clock).Run(disk);
 }

@@ -357,8 +357,9 @@ class TargetStager {
 
 }  // namespace
 
-absl::StatusOr<StageTargetResponse> StageLun(const groups::Deps& deps, const CallContext& context,
-                                             const StageTargetRequest& request) {
+absl::StatusOr<StageTargetResponse> StageTarget(const groups::Deps& deps,
+                                                const CallContext& context,
+                                                const StageTargetRequest& request) {
   if (request.portals.empty()) {
     return absl::InvalidArgumentError("portals: is empty");
   }
@@ -386,7 +387,7 @@ absl::StatusOr<StageTargetResponse> StageLun(const groups::Deps& deps, const Cal
 
   TargetStager stager(deps, context, request, std::move(portals), std::move(credentials));
   ABSL_ASSIGN_OR_RETURN(const auto disk, stager.Run(target));
-  ABSL_ASSIGN_OR_RETURN(auto staged, StageFound(deps, context, staging, disk, stager.clock));
+  ABSL_ASSIGN_OR_RETURN(auto staged, StageFoundDisk(deps, context, staging, disk, stager.clock));
   StageTargetResponse response = std::move(stager.response);
   response.disk_number = staged.disk_number;
   response.volume_id = std::move(staged.volume_id);

@@ -18,21 +18,21 @@ struct TargetStart {
 };
 std::string Name(const testing::TestParamInfo<TargetStart>& info) { return info.param.start.name; }
 
-Act Staging(bool mpio) {
+Act StageAct(bool mpio) {
   return [mpio](Process& process) {
     return process.storage
         ->StageTarget(process.context, mpio ? MultipathRequest() : TargetRequest())
         .status();
   };
 }
-absl::Status Unstaging(Process& process) {
+absl::Status UnstageAct(Process& process) {
   return process.storage->UnstageTarget(process.context, UnstageRequest()).status();
 }
 
 std::vector<TargetStart> StagingStarts() {
   const auto staged = [](Machine& node) {
     Process process(&node);
-    EXPECT_TRUE(Staging(false)(process).ok());
+    EXPECT_TRUE(StageAct(false)(process).ok());
   };
   const auto nothing = [](Machine&) {};
   return {
@@ -42,7 +42,7 @@ std::vector<TargetStart> StagingStarts() {
         [staged](Machine& node) {
           staged(node);
           Process process(&node);
-          EXPECT_TRUE(Unstaging(process).ok());
+          EXPECT_TRUE(UnstageAct(process).ok());
         }},
        false},
       {{"NotPersistentYet",
@@ -71,14 +71,14 @@ NodeState StateAt(const TargetStart& start) {
 
 class TargetCrashTest : public testing::TestWithParam<TargetStart> {};
 TEST_P(TargetCrashTest, StagingKilledAnywhereAndRepeatedEndsTheSame) {
-  KillEverywhere(StateAt(GetParam()), Staging(GetParam().mpio), Unstaging);
+  KillEverywhere(StateAt(GetParam()), StageAct(GetParam().mpio), UnstageAct);
 }
 TEST_P(TargetCrashTest, UnstagingKilledAnywhereAndRepeatedEndsTheSame) {
   const NodeState state = StateAt(GetParam());
   const auto node = NodeIn(state);
   Process process(node.get());
-  ASSERT_TRUE(Staging(GetParam().mpio)(process).ok());
-  KillEverywhere(node->Snapshot(), Unstaging, Staging(GetParam().mpio));
+  ASSERT_TRUE(StageAct(GetParam().mpio)(process).ok());
+  KillEverywhere(node->Snapshot(), UnstageAct, StageAct(GetParam().mpio));
 }
 INSTANTIATE_TEST_SUITE_P(From, TargetCrashTest, testing::ValuesIn(StagingStarts()), Name);
 

@@ -193,9 +193,10 @@ class Unstaging {
 
 }  // namespace
 
-absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,
-                                              const UnstageVolumeRequest& request,
-                                              StepClock clock) {
+absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
+                                                    const CallContext& context,
+                                                    const UnstageVolumeRequest& request,
+                                                    StepClock clock) {
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
                                                deps.roots, "target_path", request.target_path));
   return Unstaging(deps, context, request, target, clock).Run();

@@ -107,9 +107,9 @@ class TargetUnstager {
 
 }  // namespace
 
-absl::StatusOr<UnstageTargetResponse> UnstageLun(const groups::Deps& deps,
-                                                 const CallContext& context,
-                                                 const UnstageTargetRequest& request) {
+absl::StatusOr<UnstageTargetResponse> UnstageTarget(const groups::Deps& deps,
+                                                    const CallContext& context,
+                                                    const UnstageTargetRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
                                                deps.roots, "target_path", request.target_path));
   ABSL_RETURN_IF_ERROR(iscsi::CheckIqn(request.iqn));
