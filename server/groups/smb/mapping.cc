@@ -41,8 +41,8 @@ absl::StatusOr<ShareLinks> LinksTo(const groups::Deps& deps, const CallContext& 
 
 // Returns true if the mapping of a path's share works. Sets `access` to the server's answer for the
 // path.
-absl::StatusOr<bool> Works(const groups::Deps& deps, const CallContext& context,
-                           const UncPath& remote, host::SmbAccess* access) {
+absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& context,
+                               const UncPath& remote, host::SmbAccess* access) {
   using Kind = host::SmbAccess::Kind;
   host::SmbHost& host = deps.host->smb();
   const auto is_usable = [](Kind kind) {
@@ -96,7 +96,7 @@ absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallCont
     ABSL_RETURN_IF_ERROR(context.Check());
     if (!lock.ok()) continue;
     host::SmbAccess access;
-    ABSL_ASSIGN_OR_RETURN(const bool works, Works(deps, context, *path, &access));
+    ABSL_ASSIGN_OR_RETURN(const bool works, IsWorking(deps, context, *path, &access));
     if (works) continue;
     std::vector<UncPath> targets;
     ABSL_ASSIGN_OR_RETURN(const auto links, LinksTo(deps, context, other, &targets));
@@ -148,14 +148,15 @@ absl::Status CheckCredentials(const std::string& username, const std::string& pa
   return groups::CheckText("password", password, kMaxPassword, true);
 }
 
-absl::StatusOr<Found> FindMapping(const groups::Deps& deps, const CallContext& context,
-                                  const UncPath& remote, const host::SmbCredentials& credentials,
-                                  host::SmbAccess* access) {
+absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallContext& context,
+                                         const UncPath& remote,
+                                         const host::SmbCredentials& credentials,
+                                         host::SmbAccess* access) {
   const std::string share = remote.Share();
   host::SmbHost& host = deps.host->smb();
   ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
-  if (!mapping.has_value()) return Found::kNone;
-  ABSL_ASSIGN_OR_RETURN(bool usable, Works(deps, context, remote, access));
+  if (!mapping.has_value()) return LookupResult::kNone;
+  ABSL_ASSIGN_OR_RETURN(bool usable, IsWorking(deps, context, remote, access));
   if (usable && deps.bind_smb_credentials) {
     const std::optional<bool> match = deps.shares->Match(share, credentials);
     if (match == false) {
@@ -168,14 +169,14 @@ absl::StatusOr<Found> FindMapping(const groups::Deps& deps, const CallContext& c
     // the caller's credentials.
     usable = match.has_value();
   }
-  if (usable) return Found::kUsable;
+  if (usable) return LookupResult::kUsable;
   // The mapping is broken, for example after a change of password, and Windows cannot change the
   // credentials of a mapping in place.
   deps.shares->Forget(share);
   if (absl::Status s = host.RemoveMapping(context, *mapping); !s.ok() && !absl::IsNotFound(s)) {
     return s;
   }
-  return Found::kRemoved;
+  return LookupResult::kRemoved;
 }
 
 absl::Status Map(const groups::Deps& deps, const CallContext& context, const UncPath& remote,

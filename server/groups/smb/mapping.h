@@ -22,7 +22,7 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text);
 // empty, for a share that takes anonymous clients.
 absl::Status CheckCredentials(const std::string& username, const std::string& password);
 
-enum class Found {
+enum class LookupResult {
   // The share is mapped, and the caller may use it.
   kUsable,
   // The share is not mapped.
@@ -36,9 +36,10 @@ enum class Found {
 // credentials. PERMISSION_DENIED if it is bound to other credentials. A mapping that denies access
 // works if a link to its share does, or if mapping the share again did not help before. Sets
 // `access` to the server's answer for the path if the mapping is usable.
-absl::StatusOr<Found> FindMapping(const groups::Deps& deps, const CallContext& context,
-                                  const UncPath& remote, const host::SmbCredentials& credentials,
-                                  host::SmbAccess* access);
+absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallContext& context,
+                                         const UncPath& remote,
+                                         const host::SmbCredentials& credentials,
+                                         host::SmbAccess* access);
 
 // Maps the share of a path like SmbHost::CreateMapping(). Removes broken mappings of the server's
 // other shares if Windows refuses because of them. Sets `access` to the server's answer for the

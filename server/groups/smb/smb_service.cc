@@ -37,7 +37,7 @@ class SmbService final : public Service {
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           FindMapping(deps_, context, remote, credentials, &access));
-    const bool makes = found != Found::kUsable;
+    const bool makes = found != LookupResult::kUsable;
     if (makes) {
       ABSL_RETURN_IF_ERROR(Map(deps_, context, remote, credentials, &access));
     }
@@ -68,13 +68,13 @@ class SmbService final : public Service {
       ABSL_ASSIGN_OR_RETURN(const auto removed, Unmap(deps_, context, share));
       if (!removed) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
     }
-    TellOfLinks(context, share);
+    LogLinks(context, share);
     return RemoveSmbGlobalMappingResponse{};
   }
 
  private:
   // Logs the links to a removed mapping. Ignores failure: the answer does not need them.
-  void TellOfLinks(const CallContext& context, const std::string& share) {
+  void LogLinks(const CallContext& context, const std::string& share) {
     ShareLinks unknown;
     unknown.incomplete = true;
     const auto links = FindLinks(deps_, context.WithTimeout(kLookForLinks),

@@ -40,11 +40,11 @@ absl::StatusOr<TargetEntry> LookAt(host::Host& host, const CallContext& context,
   const auto link = host.filesystem().PeekLink(context, path);
   if (absl::IsNotFound(link.status())) return TargetEntry{};
   if (!link.ok()) return link.status();
-  TargetEntry there;
-  there.is_directory = link->is_directory;
-  there.is_file = !link->is_link && !link->is_directory;
-  if (link->is_link) there.target = link->target;
-  return there;
+  TargetEntry entry;
+  entry.is_directory = link->is_directory;
+  entry.is_file = !link->is_link && !link->is_directory;
+  if (link->is_link) entry.target = link->target;
+  return entry;
 }
 
 absl::Status NotADirectory(const ConfinedPath& path) {
@@ -74,15 +74,15 @@ class ShareStager {
 
   absl::Status RunLocked() {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share_));
-    ABSL_ASSIGN_OR_RETURN(const auto there, LookAt(*deps_.host, context_, target_));
-    ABSL_RETURN_IF_ERROR(CheckTarget(there));
+    ABSL_ASSIGN_OR_RETURN(const auto entry, LookAt(*deps_.host, context_, target_));
+    ABSL_RETURN_IF_ERROR(CheckTarget(entry));
     // Before the link is made: where mappings are bound to their credentials, it must not lead to
     // others' mapping even for a moment.
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           smb::FindMapping(deps_, context_, remote_, credentials_, &access));
-    if (found == smb::Found::kRemoved) AddStep(StorageStep::kUnmapped);
-    if (found == smb::Found::kUsable) {
+    if (found == smb::LookupResult::kRemoved) AddStep(StorageStep::kUnmapped);
+    if (found == smb::LookupResult::kUsable) {
       ABSL_RETURN_IF_ERROR(CheckFolder(access));
       return LinkOnce();
     }
@@ -93,7 +93,7 @@ class ShareStager {
     const absl::Status checked = CheckFolder(access);
     if (checked.ok() || !is_link_ours_) return checked;
     // Under the lock of the share: nobody else has come to use the mapping.
-    if (found == smb::Found::kNone) smb::Unmap(deps_, context_, share_).IgnoreError();
+    if (found == smb::LookupResult::kNone) smb::Unmap(deps_, context_, share_).IgnoreError();
     return RemoveLinkAfter(checked);
   }
 
@@ -124,13 +124,13 @@ class ShareStager {
     return absl::OkStatus();
   }
 
-  absl::Status CheckTarget(const TargetEntry& there) {
-    if (there.is_file) return NotADirectory(target_);
-    if (!there.target.has_value() || smb::IsTarget(*there.target, remote_)) {
+  absl::Status CheckTarget(const TargetEntry& entry) {
+    if (entry.is_file) return NotADirectory(target_);
+    if (!entry.target.has_value() || smb::IsTarget(*entry.target, remote_)) {
       return absl::OkStatus();
     }
     return absl::AlreadyExistsError(absl::StrCat("target_path: ", target_.path.ToString(),
-                                                 " leads to ", *there.target, ", not to ",
+                                                 " leads to ", *entry.target, ", not to ",
                                                  remote_.ToString()));
   }
 
@@ -138,10 +138,10 @@ class ShareStager {
   absl::Status LinkOnce() {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context_, target_));
     host::FilesystemHost& files = deps_.host->filesystem();
-    ABSL_ASSIGN_OR_RETURN(const auto there, LookAt(*deps_.host, context_, target_));
-    ABSL_RETURN_IF_ERROR(CheckTarget(there));
-    if (there.target.has_value()) return absl::OkStatus();
-    if (there.is_directory) {
+    ABSL_ASSIGN_OR_RETURN(const auto entry, LookAt(*deps_.host, context_, target_));
+    ABSL_RETURN_IF_ERROR(CheckTarget(entry));
+    if (entry.target.has_value()) return absl::OkStatus();
+    if (entry.is_directory) {
       ABSL_RETURN_IF_ERROR(Prefixed("target_path", files.Remove(context_, target_, false)));
       AddStep(StorageStep::kRemovedDirectory);
     }
@@ -178,9 +178,9 @@ class ShareStager {
 
   absl::Status RemoveLink(const CallContext& context) {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, target_));
-    ABSL_ASSIGN_OR_RETURN(const auto there, LookAt(*deps_.host, context, target_));
+    ABSL_ASSIGN_OR_RETURN(const auto entry, LookAt(*deps_.host, context, target_));
     // Somebody else's by now.
-    if (!there.target.has_value() || !smb::IsTarget(*there.target, remote_)) {
+    if (!entry.target.has_value() || !smb::IsTarget(*entry.target, remote_)) {
       return absl::OkStatus();
     }
     return deps_.host->filesystem().Remove(context, target_, false);
@@ -205,10 +205,10 @@ class ShareUnstager {
 
   absl::StatusOr<UnstageShareResponse> Run() {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      ABSL_ASSIGN_OR_RETURN(const auto there, LookAt(host_, context_, target_));
-      if (there.is_file) return NotADirectory(target_);
-      ABSL_ASSIGN_OR_RETURN(const auto share, ShareOf(there));
-      ABSL_ASSIGN_OR_RETURN(const auto done, RunIfStill(there, share));
+      ABSL_ASSIGN_OR_RETURN(const auto entry, LookAt(host_, context_, target_));
+      if (entry.is_file) return NotADirectory(target_);
+      ABSL_ASSIGN_OR_RETURN(const auto share, ShareOf(entry));
+      ABSL_ASSIGN_OR_RETURN(const auto done, RunIfStill(entry, share));
       if (done) {
         response_.share = share;
         return std::move(response_);
@@ -231,25 +231,25 @@ class ShareUnstager {
   void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
   // The share whose mapping may go; empty for none.
-  absl::StatusOr<std::string> ShareOf(const TargetEntry& there) {
-    if (!there.target.has_value()) return remote_.has_value() ? remote_->Share() : "";
-    const absl::StatusOr<UncPath> leads_to = UncPath::Parse("target", *there.target);
-    if (!leads_to.ok() || (remote_.has_value() && !smb::IsTarget(*there.target, *remote_))) {
+  absl::StatusOr<std::string> ShareOf(const TargetEntry& entry) {
+    if (!entry.target.has_value()) return remote_.has_value() ? remote_->Share() : "";
+    const absl::StatusOr<UncPath> leads_to = UncPath::Parse("target", *entry.target);
+    if (!leads_to.ok() || (remote_.has_value() && !smb::IsTarget(*entry.target, *remote_))) {
       return absl::FailedPreconditionError(
-          absl::StrCat("target_path: ", target_.path.ToString(), " leads to ", *there.target,
+          absl::StrCat("target_path: ", target_.path.ToString(), " leads to ", *entry.target,
                        ", not to ", remote_.has_value() ? remote_->ToString() : "a share"));
     }
     return leads_to->Share();
   }
 
   // Does all steps and returns true, unless something else has come to the target.
-  absl::StatusOr<bool> RunIfStill(const TargetEntry& there, const std::string& share) {
-    if (share.empty()) return RemoveIfStill(there);
+  absl::StatusOr<bool> RunIfStill(const TargetEntry& entry, const std::string& share) {
+    if (share.empty()) return RemoveIfStill(entry);
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share));
     ABSL_ASSIGN_OR_RETURN(const auto still, LookAt(host_, context_, target_));
-    if (still != there) return false;
-    ABSL_ASSIGN_OR_RETURN(const bool was_seen, UnmapOrWarn(there, share));
-    ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(there));
+    if (still != entry) return false;
+    ABSL_ASSIGN_OR_RETURN(const bool was_seen, UnmapOrWarn(entry, share));
+    ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(entry));
     // The listing has the link under another name, so it counted as another link.
     if (!removed || was_seen) return removed;
     return UnmapOrWarn(TargetEntry{}, share);
@@ -257,9 +257,9 @@ class ShareUnstager {
 
   // Does as UnmapIfLast(). When that fails for good, the mapping stays, the answer says so, and the
   // link goes all the same: a broken mapping must not keep a volume from being unstaged.
-  absl::StatusOr<bool> UnmapOrWarn(const TargetEntry& there, const std::string& share) {
+  absl::StatusOr<bool> UnmapOrWarn(const TargetEntry& entry, const std::string& share) {
     const auto done = TryThrice(
-        context_, [&] { return UnmapIfLast(there, share); },
+        context_, [&] { return UnmapIfLast(entry, share); },
         [](const auto& unmapped) { return unmapped.ok(); });
     if (done.ok()) return done;
     ABSL_RETURN_IF_ERROR(context_.Check());
@@ -270,7 +270,7 @@ class ShareUnstager {
 
   // Removes the mapping unless other links need it. Returns false when the link at the target was
   // not among those found, and it matters.
-  absl::StatusOr<bool> UnmapIfLast(const TargetEntry& there, const std::string& share) {
+  absl::StatusOr<bool> UnmapIfLast(const TargetEntry& entry, const std::string& share) {
     ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context_, share));
     if (!mapping.has_value()) return true;
     const auto leads_there = [&](const UncPath& target) { return target.Share() == share; };
@@ -283,10 +283,10 @@ class ShareUnstager {
     if (!links.ok()) return links.status();
     const std::string own = FoldName(target_.path.ToString());
     const bool was_seen =
-        there.target.has_value() && std::erase_if(links->paths, [&](const std::string& path) {
+        entry.target.has_value() && std::erase_if(links->paths, [&](const std::string& path) {
                                       return FoldName(path) == own;
                                     }) > 0;
-    const bool is_aliased = there.target.has_value() && !was_seen && !links->paths.empty();
+    const bool is_aliased = entry.target.has_value() && !was_seen && !links->paths.empty();
     // Somebody uses it by a drive letter.
     if (!mapping->local_path.empty()) links->paths.push_back(mapping->local_path);
     response_.incomplete = links->incomplete;
@@ -306,16 +306,16 @@ class ShareUnstager {
     return true;
   }
 
-  absl::StatusOr<bool> RemoveIfStill(const TargetEntry& there) {
-    if (!there.is_directory && !there.target.has_value()) return true;
+  absl::StatusOr<bool> RemoveIfStill(const TargetEntry& entry) {
+    if (!entry.is_directory && !entry.target.has_value()) return true;
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context_, target_));
     ABSL_ASSIGN_OR_RETURN(const auto still, LookAt(host_, context_, target_));
     // Somebody else has removed it.
     if (still == TargetEntry{}) return true;
-    if (still != there) return false;
+    if (still != entry) return false;
     ABSL_RETURN_IF_ERROR(
         Prefixed("target_path", host_.filesystem().Remove(context_, target_, false)));
-    AddStep(there.is_directory ? StorageStep::kRemovedDirectory : StorageStep::kUnlinked);
+    AddStep(entry.is_directory ? StorageStep::kRemovedDirectory : StorageStep::kUnlinked);
     return true;
   }
 

@@ -29,10 +29,10 @@ struct Fields {
 
 // One call. Each step first checks whether it is done already. Nothing is remembered between calls:
 // the state that a killed call leaves is all that the next call needs.
-class Staging {
+class VolumeStager {
  public:
-  Staging(const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
-          const Fields& fields, StepClock clock = {})
+  VolumeStager(const groups::Deps& deps, const CallContext& context,
+               const StageVolumeRequest& request, const Fields& fields, StepClock clock = {})
       : deps_(deps),
         host_(*deps.host),
         locks_(*deps.locks),
@@ -65,7 +65,7 @@ class Staging {
     }
     const VolumeId& volume = volumes.front();
     ABSL_ASSIGN_OR_RETURN(const auto volume_lock, groups::LockVolume(locks_, context_, volume));
-    ABSL_RETURN_IF_ERROR(LeftAsFound(FormatOnce(volume)));
+    ABSL_RETURN_IF_ERROR(RestoreIfRefused(FormatOnce(volume)));
     ABSL_RETURN_IF_ERROR(MountAtTarget(volume));
     if (use_.ok()) {
       ABSL_RETURN_IF_ERROR(GrowToDisk(volume));
@@ -166,13 +166,13 @@ class Staging {
       layout = host_.disk().GetLayout(context_, number_);
       if (!layout.ok()) return layout.status();
     }
-    ABSL_RETURN_IF_ERROR(LeftAsFound(Partition(*layout)));
+    ABSL_RETURN_IF_ERROR(RestoreIfRefused(Partition(*layout)));
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
   }
 
   // Returns `status`. After a refusal, makes the disk read-only and offline again if it was; adds
   // to the message if that fails.
-  absl::Status LeftAsFound(const absl::Status& status) {
+  absl::Status RestoreIfRefused(const absl::Status& status) {
     if (!absl::IsFailedPrecondition(status)) return status;
     absl::Status undone;
     const auto undo = [&](auto step) {
@@ -313,7 +313,7 @@ absl::StatusOr<StageVolumeResponse> StageVolume(const groups::Deps& deps,
                                                 const StageVolumeRequest& request) {
   ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
   ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps, request));
-  return Staging(deps, context, request, fields).Find();
+  return VolumeStager(deps, context, request, fields).Find();
 }
 
 absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request) {
@@ -326,7 +326,7 @@ absl::StatusOr<StageVolumeResponse> StageFoundDisk(const groups::Deps& deps,
                                                    const host::DiskDescription& disk,
                                                    StepClock clock) {
   ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps, request));
-  return Staging(deps, context, request, fields, clock).Run(disk);
+  return VolumeStager(deps, context, request, fields, clock).Run(disk);
 }
 
 }  // namespace csi_proxy::storage

@@ -16,7 +16,7 @@ namespace {
 constexpr absl::Duration kTimeToUnmount = absl::Seconds(5);
 
 // The state of the target.
-struct There {
+struct TargetState {
   bool exists = false;
   // The volume that is mounted there.
   std::optional<VolumeId> volume;
@@ -24,7 +24,7 @@ struct There {
   std::optional<uint32_t> disk;
   bool is_unknown = false;
 
-  friend bool operator==(const There&, const There&) = default;
+  friend bool operator==(const TargetState&, const TargetState&) = default;
 };
 
 // One call. The disk goes offline before the mount is removed, because the mount alone tells which
@@ -32,10 +32,10 @@ struct There {
 // and has only that to remove. The other way round the disk would stay online for good. Windows
 // takes a disk offline whose volumes are mounted, unless it is critical or in use by a cluster
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
-class Unstaging {
+class VolumeUnstager {
  public:
-  Unstaging(const groups::Deps& deps, const CallContext& context,
-            const UnstageVolumeRequest& request, const ConfinedPath& target, StepClock clock)
+  VolumeUnstager(const groups::Deps& deps, const CallContext& context,
+                 const UnstageVolumeRequest& request, const ConfinedPath& target, StepClock clock)
       : host_(*deps.host),
         locks_(*deps.locks),
         roots_(deps.roots.get()),
@@ -46,8 +46,8 @@ class Unstaging {
 
   absl::StatusOr<UnstageVolumeResponse> Run() {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      ABSL_ASSIGN_OR_RETURN(const auto there, Look());
-      ABSL_ASSIGN_OR_RETURN(const auto done, RunIfStill(there));
+      ABSL_ASSIGN_OR_RETURN(const auto state, Look());
+      ABSL_ASSIGN_OR_RETURN(const auto done, RunIfStill(state));
       if (done) return std::move(response_);
     }
     return absl::UnavailableError(
@@ -63,14 +63,14 @@ class Unstaging {
     return context_.Check();
   }
 
-  absl::StatusOr<There> Look() {
+  absl::StatusOr<TargetState> Look() {
     const auto link = host_.filesystem().ReadLink(context_, target_);
-    if (absl::IsNotFound(link.status())) return There{};
+    if (absl::IsNotFound(link.status())) return TargetState{};
     if (!link.ok()) return link.status();
-    There there;
-    there.exists = true;
+    TargetState state;
+    state.exists = true;
     if (!link->is_link) {
-      if (link->is_directory) return there;
+      if (link->is_directory) return state;
       return absl::FailedPreconditionError(
           absl::StrCat("target_path: ", target_.path.ToString(), " is not a directory"));
     }
@@ -79,44 +79,44 @@ class Unstaging {
       return absl::FailedPreconditionError(absl::StrCat(
           "target_path: ", target_.path.ToString(), " is a link, and no volume is mounted there"));
     }
-    there.volume = *volume;
+    state.volume = *volume;
     const auto disk = TryThrice(
         context_, [&] { return host_.volume().GetDiskNumber(context_, *volume); },
         [](const auto& number) { return number.ok() || absl::IsNotFound(number.status()); });
-    if (disk.ok()) there.disk = *disk;
+    if (disk.ok()) state.disk = *disk;
     // A volume that does not say which disk it is on is unmounted all the same.
-    there.is_unknown = !disk.ok() && !absl::IsNotFound(disk.status());
+    state.is_unknown = !disk.ok() && !absl::IsNotFound(disk.status());
     ABSL_RETURN_IF_ERROR(context_.Check());
-    return there;
+    return state;
   }
 
   // Does all steps and returns true, unless the target has changed.
-  absl::StatusOr<bool> RunIfStill(const There& there) {
+  absl::StatusOr<bool> RunIfStill(const TargetState& state) {
     std::optional<ResourceLocks::Lock> disk_lock;
     std::optional<ResourceLocks::Lock> volume_lock;
-    if (there.disk.has_value()) {
-      ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockDisk(locks_, context_, *there.disk));
+    if (state.disk.has_value()) {
+      ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockDisk(locks_, context_, *state.disk));
       disk_lock = std::move(lock);
     }
     ABSL_ASSIGN_OR_RETURN(const auto path_lock, groups::LockPath(locks_, context_, target_));
-    if (there.volume.has_value()) {
-      ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(locks_, context_, *there.volume));
+    if (state.volume.has_value()) {
+      ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(locks_, context_, *state.volume));
       volume_lock = std::move(lock);
     }
     ABSL_ASSIGN_OR_RETURN(const auto still, Look());
-    if (still != there) return false;
-    ABSL_RETURN_IF_ERROR(Undo(there));
+    if (still != state) return false;
+    ABSL_RETURN_IF_ERROR(Undo(state));
     return true;
   }
 
-  absl::Status Undo(const There& there) {
-    if (!there.exists) return absl::OkStatus();
-    if (there.volume.has_value()) {
-      response_.volume_id = there.volume->ToString();
-      if (there.disk.has_value() || there.is_unknown) {
-        ABSL_RETURN_IF_ERROR(FlushAndTakeOffline(*there.volume, there.disk));
+  absl::Status Undo(const TargetState& state) {
+    if (!state.exists) return absl::OkStatus();
+    if (state.volume.has_value()) {
+      response_.volume_id = state.volume->ToString();
+      if (state.disk.has_value() || state.is_unknown) {
+        ABSL_RETURN_IF_ERROR(FlushAndTakeOffline(*state.volume, state.disk));
       }
-      ABSL_RETURN_IF_ERROR(host_.volume().Unmount(context_, *there.volume, target_));
+      ABSL_RETURN_IF_ERROR(host_.volume().Unmount(context_, *state.volume, target_));
       AddStep(StorageStep::kUnmounted);
     }
     ABSL_RETURN_IF_ERROR(host_.filesystem().Remove(context_, target_, false));
@@ -199,7 +199,7 @@ absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
                                                     StepClock clock) {
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
                                                deps.roots, "target_path", request.target_path));
-  return Unstaging(deps, context, request, target, clock).Run();
+  return VolumeUnstager(deps, context, request, target, clock).Run();
 }
 
 }  // namespace csi_proxy::storage

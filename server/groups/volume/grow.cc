@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
 // Returns OK for growth that failed, unless the call has ended.
-absl::Status GiveUp(const CallContext& context, absl::string_view why) {
+absl::Status RecordGivenUp(const CallContext& context, absl::string_view why) {
   const absl::Status over = context.Check();
   if (over.ok()) RecordFallback(Fallback::kGrowthGivenUp, why);
   return over;
@@ -27,7 +27,7 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
   auto room = host.GetGrowthRoom(context, volume);
   if (!room.ok()) {
     if (!is_little) return room.status();
-    ABSL_RETURN_IF_ERROR(GiveUp(context, room.status().message()));
+    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, room.status().message()));
     return growth;
   }
   const uint64_t most = room->size_bytes;
@@ -53,7 +53,7 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
     }
   }
   if (!growth.obstacle.empty()) {
-    ABSL_RETURN_IF_ERROR(GiveUp(context, growth.obstacle));
+    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, growth.obstacle));
   }
   return growth;
 }
@@ -71,7 +71,7 @@ absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
   growth.grew |= extended.value_or(false);
   if (!extended.ok()) {
     growth.obstacle = std::string(extended.status().message());
-    ABSL_RETURN_IF_ERROR(GiveUp(context, growth.obstacle));
+    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, growth.obstacle));
   }
   return growth;
 }
