@@ -57,7 +57,7 @@ class Patience {
   bool Lost() {
     time_ = back_off_.Failed();
     until_.reset();
-    return back_off_.worth_telling();
+    return back_off_.worth_logging();
   }
 
   absl::Duration time() const { return time_; }

@@ -44,7 +44,7 @@ absl::Status SetOwnDacl(HANDLE file, const std::string& path) {
 absl::StatusOr<bool> SocketExists(const std::string& path) {
   const absl::StatusOr<win32::UniqueHandle> file =
       win32::OpenWithoutFollowing(path, FILE_READ_ATTRIBUTES);
-  if (IsNotThere(file.status())) return false;
+  if (IsFileNotFound(file.status())) return false;
   if (!file.ok()) return file.status();
   ABSL_RETURN_IF_ERROR(CheckSocket(file->get(), path));
   return true;
@@ -53,7 +53,7 @@ absl::StatusOr<bool> SocketExists(const std::string& path) {
 absl::Status RemoveSocket(const std::string& path) {
   const absl::StatusOr<win32::UniqueHandle> file =
       win32::OpenWithoutFollowing(path, DELETE | FILE_READ_ATTRIBUTES);
-  if (IsNotThere(file.status())) return absl::OkStatus();
+  if (IsFileNotFound(file.status())) return absl::OkStatus();
   if (!file.ok()) return file.status();
   // One handle is checked and deleted, so the path cannot change in between.
   ABSL_RETURN_IF_ERROR(CheckSocket(file->get(), path));

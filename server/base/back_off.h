@@ -26,7 +26,7 @@ class BackOff {
   uint64_t failures() const { return failures_; }
   // Returns true if the last failure should be logged: the 1st, 2nd, 4th, 8th and so on, so that a
   // lasting cause does not fill the log.
-  bool worth_telling() const { return std::has_single_bit(failures_); }
+  bool worth_logging() const { return std::has_single_bit(failures_); }
 
  private:
   const absl::Duration first_, longest_;

@@ -23,7 +23,7 @@ TEST(BackOffTest, FailuresAreWorthTellingAtPowersOfTwoWhateverSucceedsBetween) {
   std::vector<uint64_t> told;
   for (int i = 0; i < 100; ++i) {
     back_off.Failed();
-    if (back_off.worth_telling()) told.push_back(back_off.failures());
+    if (back_off.worth_logging()) told.push_back(back_off.failures());
     back_off.Succeeded();
   }
   EXPECT_EQ(told, (std::vector<uint64_t>{1, 2, 4, 8, 16, 32, 64}));

@@ -122,7 +122,7 @@ bool OwnFile::in_place() const {
 
 absl::Status OwnFile::Remove() const {
   const auto file = win32::OpenWithoutFollowing(path_, DELETE | FILE_READ_ATTRIBUTES);
-  if (IsNotThere(file.status())) return absl::OkStatus();
+  if (IsFileNotFound(file.status())) return absl::OkStatus();
   if (!file.ok()) return file.status();
   ABSL_ASSIGN_OR_RETURN(const OwnFile found, Adopt(path_, reinterpret_cast<intptr_t>(file->get())));
   return found.id_ == id_ ? win32::DeleteOpened(file->get(), path_) : absl::OkStatus();
@@ -133,7 +133,7 @@ absl::Status RemoveEmptyFile(const std::string& path) {
   const absl::Status above = HoldDirectoriesOf(path, &held);
   const auto file = above.ok() ? win32::OpenWithoutFollowing(path, DELETE | FILE_READ_ATTRIBUTES)
                                : absl::StatusOr<win32::UniqueHandle>(above);
-  if (IsNotThere(file.status())) return absl::OkStatus();
+  if (IsFileNotFound(file.status())) return absl::OkStatus();
   if (!file.ok()) return file.status();
   BY_HANDLE_FILE_INFORMATION found;
   if (!GetFileInformationByHandle(file->get(), &found)) return win32::LastError(path);

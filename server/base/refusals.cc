@@ -123,7 +123,7 @@ constexpr Refusal kWin32Refusals[] = {
     {4395, kInternal, "The object manager encountered a reparse point while retrieving an object"},
 };
 
-constexpr char kTellDriver[] = "correct the user or the password in the driver's secret";
+constexpr char kCorrectSecret[] = "correct the user or the password in the driver's secret";
 constexpr char kNetworkComesBack[] =
     "repeat the call; if it goes on, look at the network and at the server's log";
 constexpr char kNoDomain[] =
@@ -146,7 +146,7 @@ constexpr Refusal kMappingRefusals[] = {
     {67, kNotFound, "", "check the share's name: the server has no such share"},
     {85, kAlreadyExists, "",
      "another program maps the share: Get-SmbGlobalMapping on the node shows it"},
-    {86, kFailedPrecondition, "", kTellDriver},
+    {86, kFailedPrecondition, "", kCorrectSecret},
     {87, kInternal, "", kAdviceReport},
     {121, kUnavailable, "",
      "the server did not answer in time: check that the node reaches its TCP port 445"},
@@ -168,7 +168,7 @@ constexpr Refusal kMappingRefusals[] = {
     {1312, kFailedPrecondition, "",
      "name the user's domain, as DOMAIN\\user, or the server, as SERVER\\user, in the driver's "
      "secret"},
-    {1326, kFailedPrecondition, "", kTellDriver},
+    {1326, kFailedPrecondition, "", kCorrectSecret},
     {1327, kFailedPrecondition, "",
      "the account may have an empty password, or a policy forbids it to sign in"},
     {1328, kFailedPrecondition, "", "give the driver an account that may sign in at any hour"},

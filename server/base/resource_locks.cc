@@ -55,7 +55,7 @@ ResourceLocks::~ResourceLocks() = default;
 
 absl::StatusOr<ResourceLocks::Lock> ResourceLocks::Acquire(const CallContext& context,
                                                            absl::string_view name) {
-  absl::StatusOr<Lock> lock = AcquireHere(context, name);
+  absl::StatusOr<Lock> lock = AcquireInProcess(context, name);
   if (!lock.ok() || processes_ == nullptr) return lock;
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<ProcessLocks::Held> held,
                         processes_->Acquire(context, name));
@@ -63,8 +63,8 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::Acquire(const CallContext& co
   return lock;
 }
 
-absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireHere(const CallContext& context,
-                                                               absl::string_view name) {
+absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireInProcess(const CallContext& context,
+                                                                    absl::string_view name) {
   std::string key(name);
   {
     const std::lock_guard lock(state_->mutex);

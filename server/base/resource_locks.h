@@ -39,7 +39,7 @@ class ResourceLocks {
  private:
   struct State;
   // Acquires `name` among the threads of this process.
-  absl::StatusOr<Lock> AcquireHere(const CallContext& context, absl::string_view name);
+  absl::StatusOr<Lock> AcquireInProcess(const CallContext& context, absl::string_view name);
 
   std::unique_ptr<State> state_;
   const std::unique_ptr<ProcessLocks> processes_;

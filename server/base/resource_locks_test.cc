@@ -93,22 +93,22 @@ TEST(ResourceLocksTest, AssigningReleasesTheOldLock) {
 }
 
 // Locks between processes that call `let_go` when they are released.
-class ToldProcesses final : public ProcessLocks {
+class NotifyingProcessLocks final : public ProcessLocks {
  public:
-  explicit ToldProcesses(std::function<void()> let_go) : let_go_(std::move(let_go)) {}
+  explicit NotifyingProcessLocks(std::function<void()> let_go) : let_go_(std::move(let_go)) {}
 
   absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext&, absl::string_view) override {
     if (refuse) return absl::UnavailableError("another process holds it");
-    return std::make_unique<ToldHeld>(let_go_);
+    return std::make_unique<NotifyingHeld>(let_go_);
   }
 
   bool refuse = false;
 
  private:
-  class ToldHeld final : public Held {
+  class NotifyingHeld final : public Held {
    public:
-    explicit ToldHeld(std::function<void()> let_go) : let_go_(std::move(let_go)) {}
-    ~ToldHeld() override { let_go_(); }
+    explicit NotifyingHeld(std::function<void()> let_go) : let_go_(std::move(let_go)) {}
+    ~NotifyingHeld() override { let_go_(); }
 
    private:
     const std::function<void()> let_go_;
@@ -121,8 +121,9 @@ class ToldProcesses final : public ProcessLocks {
 TEST(ResourceLocksTest, LetsGoBetweenProcessesFirst) {
   std::vector<size_t> held;
   ResourceLocks* watched = nullptr;
-  auto processes = std::make_unique<ToldProcesses>([&] { held.push_back(watched->size()); });
-  ToldProcesses& other = *processes;
+  auto processes =
+      std::make_unique<NotifyingProcessLocks>([&] { held.push_back(watched->size()); });
+  NotifyingProcessLocks& other = *processes;
   ResourceLocks locks(std::move(processes));
   watched = &locks;
   { const auto lock = locks.Acquire(CallContext(), "a"); }

@@ -48,7 +48,7 @@ bool HasWin32Code(const absl::Status& status, std::initializer_list<uint32_t> co
   return code.has_value() && std::find(codes.begin(), codes.end(), *code) != codes.end();
 }
 
-bool IsNotThere(const absl::Status& status) {
+bool IsFileNotFound(const absl::Status& status) {
   return HasWin32Code(status, {win32_error::kFileNotFound, win32_error::kPathNotFound});
 }
 

@@ -86,7 +86,7 @@ bool HasWin32Code(const absl::Status& status, uint32_t code);
 bool HasWin32Code(const absl::Status& status, std::initializer_list<uint32_t> codes);
 
 // Returns true if `status` says that an entry, or a directory on the way to it, does not exist.
-bool IsNotThere(const absl::Status& status);
+bool IsFileNotFound(const absl::Status& status);
 
 // Returns an error with `code` and `message` that keeps the Win32 code of `error`.
 absl::Status Reworded(const absl::Status& error, absl::StatusCode code, absl::string_view message);

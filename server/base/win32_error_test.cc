@@ -21,11 +21,11 @@ TEST(Win32ErrorTest, StatusesKeepTheirCode) {
 }
 
 TEST(Win32ErrorTest, RecognisesAbsentEntries) {
-  EXPECT_TRUE(IsNotThere(Win32Status(win32_error::kFileNotFound, "x")));
-  EXPECT_TRUE(IsNotThere(Win32Status(win32_error::kPathNotFound, "x")));
-  EXPECT_FALSE(IsNotThere(Win32Status(win32_error::kAccessDenied, "x")));
-  EXPECT_FALSE(IsNotThere(absl::NotFoundError("x"))) << "no word of Windows";
-  EXPECT_FALSE(IsNotThere(absl::OkStatus()));
+  EXPECT_TRUE(IsFileNotFound(Win32Status(win32_error::kFileNotFound, "x")));
+  EXPECT_TRUE(IsFileNotFound(Win32Status(win32_error::kPathNotFound, "x")));
+  EXPECT_FALSE(IsFileNotFound(Win32Status(win32_error::kAccessDenied, "x")));
+  EXPECT_FALSE(IsFileNotFound(absl::NotFoundError("x"))) << "no word of Windows";
+  EXPECT_FALSE(IsFileNotFound(absl::OkStatus()));
 }
 
 TEST(Win32ErrorTest, WordsOfCodes) {

@@ -15,9 +15,9 @@ using absl::Milliseconds;
 using testing::SizeIs;
 
 // A machine whose devices arrive when the test says, and whose clock the test moves.
-class ToldOs final : public OddOs {
+class ScriptedOs final : public OddOs {
  public:
-  explicit ToldOs(Machine& node) : OddOs(node, machine::Bytes()) {}
+  explicit ScriptedOs(Machine& node) : OddOs(node, machine::Bytes()) {}
 
   uint64_t DeviceChanges() override { return changes; }
   void AwaitDeviceChange(uint64_t seen, absl::Duration limit) override {
@@ -42,7 +42,7 @@ class DeviceWatchTest : public testing::Test {
   }
 
   const std::unique_ptr<Machine> node_ = TestNode();
-  ToldOs os_{*node_};
+  ScriptedOs os_{*node_};
   DeviceWatch watch_{&os_, Milliseconds(2), Milliseconds(7)};
 };
 

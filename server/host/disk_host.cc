@@ -97,7 +97,7 @@ class WindowsDisk final : public DiskHost {
   }
 
   absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk) override {
-    ABSL_ASSIGN_OR_RETURN(const KnownDisk known, Know(context, disk));
+    ABSL_ASSIGN_OR_RETURN(const KnownDisk known, FillIn(context, disk));
     const std::string operation = absl::StrCat("initialising disk ", disk.number);
     const auto result = storage_.Invoke(context, known.object, "Initialize",
                                         {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
@@ -106,7 +106,7 @@ class WindowsDisk final : public DiskHost {
   }
 
   absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk) override {
-    ABSL_ASSIGN_OR_RETURN(const KnownDisk known, Know(context, disk));
+    ABSL_ASSIGN_OR_RETURN(const KnownDisk known, FillIn(context, disk));
     const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
     // The GPT type is the one of the Go release, which Windows accepts (upstream's
     // pkg/os/disk/api.go, CreateBasicPartition). The type must be of the disk's style; Windows
@@ -349,7 +349,7 @@ class WindowsDisk final : public DiskHost {
   }
 
   // Fills in the object and style of a disk, which the methods of MSFT_Disk need.
-  absl::StatusOr<KnownDisk> Know(const CallContext& context, const KnownDisk& disk) {
+  absl::StatusOr<KnownDisk> FillIn(const CallContext& context, const KnownDisk& disk) {
     if (!disk.object.empty()) return disk;
     ABSL_ASSIGN_OR_RETURN(const cim::Object found, FindDisk(context, disk.number));
     ABSL_ASSIGN_OR_RETURN(const PartitionStyle style, StyleOf(found));

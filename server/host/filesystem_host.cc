@@ -35,7 +35,8 @@ class WindowsFilesystem final : public FilesystemHost {
     absl::Status status;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       status = TryMakeDirectories(context, path);
-      const bool raced = IsNotThere(status) || HasWin32Code(status, win32_error::kAlreadyExists) ||
+      const bool raced = IsFileNotFound(status) ||
+                         HasWin32Code(status, win32_error::kAlreadyExists) ||
                          HasWin32Code(status, win32_error::kFileExists);
       if (!raced) break;
     }
@@ -171,7 +172,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
       return absl::FailedPreconditionError(absl::StrCat("volume ", root, " has no file system"));
     }
-    if (IsNotThere(space.status()) ||
+    if (IsFileNotFound(space.status()) ||
         (!space.ok() && stats.volume.has_value() && IsVolumeGone(os_, *stats.volume))) {
       return absl::NotFoundError(absl::StrCat(operation, ": cannot find ", root));
     }

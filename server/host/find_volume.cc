@@ -38,8 +38,9 @@ absl::Status NoVolume(const VolumeId& volume) {
   return absl::NotFoundError(absl::StrCat("there is no volume ", volume.ToString()));
 }
 
-absl::Status About(const VolumeId& volume, absl::string_view what, const absl::Status& status) {
-  if (IsNotThere(status)) return NoVolume(volume);
+absl::Status VolumeError(const VolumeId& volume, absl::string_view what,
+                         const absl::Status& status) {
+  if (IsFileNotFound(status)) return NoVolume(volume);
   // learn.microsoft.com/windows-server/administration/windows-commands/manage-bde-unlock
   if (HasWin32Code(status, win32_error::kBitLockerLocked)) {
     return Reworded(status, absl::StatusCode::kFailedPrecondition,
@@ -60,7 +61,7 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
     ABSL_RETURN_IF_ERROR(CheckOne(absl::StrCat("volume ", volume.ToString()), found.size()));
     if (!found.empty()) return std::move(found.front());
     const auto extents = GetVolumeExtents(os, volume.ToString());
-    if (!extents.ok()) return About(volume, "locating", extents.status());
+    if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
     if (refreshed && !waiting.SleepFor(kCachePoll).ok()) {
       const absl::Status over = context.Check();
       return over.ok() ? absl::UnavailableError("WMI does not show the volume yet") : over;

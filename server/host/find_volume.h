@@ -16,7 +16,8 @@ namespace csi_proxy::host {
 absl::Status NoVolume(const VolumeId& volume);
 
 // Returns the error of an operation on a volume; NOT_FOUND if the volume is not there.
-absl::Status About(const VolumeId& volume, absl::string_view what, const absl::Status& status);
+absl::Status VolumeError(const VolumeId& volume, absl::string_view what,
+                         const absl::Status& status);
 
 // Finds the MSFT_Volume. Retries for some seconds, because the caller has the volume from the mount
 // manager and WMI may not show it yet.

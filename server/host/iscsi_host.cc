@@ -214,7 +214,7 @@ class WindowsIscsi final : public IscsiHost {
     auto result = wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     if (out != nullptr) *out = std::move(result->out);
-    return cim::OpaqueStatus(operation, *result);
+    return cim::ReturnValueStatus(operation, *result);
   }
 
   absl::Status Update(const CallContext& context, const cim::Object& object,

@@ -27,7 +27,7 @@ namespace {
 using machine::File;
 
 bool IsGone(const absl::Status& status) {
-  return IsNotThere(status) || HasWin32Code(status, win32_error::kDeletePending);
+  return IsFileNotFound(status) || HasWin32Code(status, win32_error::kDeletePending);
 }
 
 bool IsName(const std::string& name) {
@@ -35,7 +35,7 @@ bool IsName(const std::string& name) {
   return path.ok() && path->components().size() == 1;
 }
 
-bool IsForPeople(const std::string& text) {
+bool IsPrintable(const std::string& text) {
   return std::none_of(text.begin(), text.end(),
                       [](unsigned char c) { return absl::ascii_iscntrl(c); });
 }
@@ -92,7 +92,7 @@ struct Pending {
 };
 
 // A link, and the path to follow to its end.
-struct Found {
+struct LinkToFollow {
   FoundLink link;
   ConfinedPath path;
   std::optional<VolumeId> volume;
@@ -297,7 +297,7 @@ class LinkWalker {
   }
 
   void Note(const machine::ReparsePoint& point, const ConfinedPath& path) {
-    Found found{{}, path, point.volume};
+    LinkToFollow found{{}, path, point.volume};
     found.link.path = path.path.ToString();
     if (point.volume.has_value()) {
       found.link.kind = LinkKind::kMountedVolume;
@@ -305,14 +305,14 @@ class LinkWalker {
     } else {
       found.link.kind =
           point.tag == machine::kReparseTagMountPoint ? LinkKind::kJunction : LinkKind::kSymlink;
-      if (IsForPeople(point.target)) found.link.target = point.target;
+      if (IsPrintable(point.target)) found.link.target = point.target;
     }
-    found_bytes_ += sizeof(Found) + found.link.path.size() + found.link.target.size();
+    found_bytes_ += sizeof(LinkToFollow) + found.link.path.size() + found.link.target.size();
     found_.push_back(std::move(found));
   }
 
   LinkList Answer() {
-    for (Found& found : found_) list_.links.push_back(std::move(found.link));
+    for (LinkToFollow& found : found_) list_.links.push_back(std::move(found.link));
     const auto by_path = [](const FoundLink& a, const FoundLink& b) { return a.path < b.path; };
     const auto same = [](const FoundLink& a, const FoundLink& b) { return a.path == b.path; };
     std::stable_sort(list_.links.begin(), list_.links.end(), by_path);
@@ -321,7 +321,7 @@ class LinkWalker {
     return std::move(list_);
   }
 
-  absl::Status Follow(Found* found) {
+  absl::Status Follow(LinkToFollow* found) {
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (found->volume.has_value()) {
       found->link.end = EndAt(*found->volume);
@@ -378,7 +378,7 @@ class LinkWalker {
   // The open directories from a start to the one that was read last, and that start.
   std::vector<std::pair<std::string, std::unique_ptr<File>>> chain_;
   size_t chain_start_ = 0;
-  std::vector<Found> found_;
+  std::vector<LinkToFollow> found_;
   // The number of links at the front of `found_` that have been followed.
   size_t followed_ = 0;
   LinkList list_;

@@ -57,8 +57,9 @@ bool IsVolumeGone(machine::Os& os, const VolumeId& volume) {
   // The errors of a device that has just been removed.
   constexpr uint32_t kGoing[] = {win32_error::kNotReady, win32_error::kDeviceNotExist,
                                  win32_error::kNoSuchDevice, win32_error::kDeviceNotConnected};
-  return IsNotThere(asked) || std::any_of(std::begin(kGoing), std::end(kGoing),
-                                          [&](uint32_t code) { return HasWin32Code(asked, code); });
+  return IsFileNotFound(asked) ||
+         std::any_of(std::begin(kGoing), std::end(kGoing),
+                     [&](uint32_t code) { return HasWin32Code(asked, code); });
 }
 
 std::string MountPointName(absl::string_view directory) {
@@ -83,8 +84,8 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(File& file) {
   return std::move(point->volume);
 }
 
-bool LeadsTo(machine::Os& os, const CallContext& context, const std::string& folder,
-             const VolumeId& volume) {
+bool IsMountPointOf(machine::Os& os, const CallContext& context, const std::string& folder,
+                    const VolumeId& volume) {
   const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("folder", folder);
   if (!path.ok()) return true;
   const absl::StatusOr<ResolvedPath> walked = ResolvePath(

@@ -62,8 +62,8 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
 // be checked. A mount that ended while its volume was away stays in the mount manager's table, as
 // letters do
 // (learn.microsoft.com/windows/win32/api/vds/nf-vds-ivdsservice-cleanupobsoletemountpoints).
-bool LeadsTo(machine::Os& os, const CallContext& context, const std::string& folder,
-             const VolumeId& volume);
+bool IsMountPointOf(machine::Os& os, const CallContext& context, const std::string& folder,
+                    const VolumeId& volume);
 
 // Returns true if a folder lies strictly below a root. Follows links at or above the root, because
 // the mount manager may name the root by its target.

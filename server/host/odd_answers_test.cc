@@ -153,9 +153,9 @@ TEST(OddAnswersTest, RelativeLinksLeadFromWhereTheyAre) {
 }
 
 // The simulated Win32 with some answers set by the test.
-class ToldOs final : public OddOs {
+class ScriptedOs final : public OddOs {
  public:
-  explicit ToldOs(Machine& node) : OddOs(node, -1, {}) {}
+  explicit ScriptedOs(Machine& node) : OddOs(node, -1, {}) {}
 
   absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
                                          uint32_t code, const machine::Bytes& input,
@@ -176,8 +176,8 @@ class ToldOs final : public OddOs {
 
 TEST(OddAnswersTest, ImpossibleAnswersAreReported) {
   const std::unique_ptr<Machine> node = *Machine::Create(PreparedNode());
-  auto told = std::make_unique<ToldOs>(*node);
-  ToldOs& os = *told;
+  auto told = std::make_unique<ScriptedOs>(*node);
+  ScriptedOs& os = *told;
   const std::unique_ptr<Host> host =
       NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()), std::move(told));
   const CallContext context;

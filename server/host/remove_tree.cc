@@ -24,7 +24,7 @@ std::string Join(const std::string& path, const std::string& name) {
 
 // Returns true if the entry is gone or will be once its last handle is closed.
 bool IsGoing(const absl::Status& status) {
-  return IsNotThere(status) || HasWin32Code(status, win32_error::kDeletePending);
+  return IsFileNotFound(status) || HasWin32Code(status, win32_error::kDeletePending);
 }
 
 // A directory that is being emptied. Levels are kept in a vector, not on the call stack, which a
@@ -41,7 +41,7 @@ class Remover {
  public:
   Remover(machine::Os& os, const CallContext& context) : os_(os), context_(context) {}
 
-  absl::Status Empty(machine::File& directory, const std::string& path) {
+  absl::Status RemoveEntries(machine::File& directory, const std::string& path) {
     ABSL_RETURN_IF_ERROR(Push(&directory, nullptr, path));
     while (!levels_.empty()) {
       ABSL_RETURN_IF_ERROR(context_.Check());
@@ -77,7 +77,7 @@ class Remover {
       level.names = *std::move(names);
       return absl::OkStatus();
     }
-    if (!deleted.ok() && !IsNotThere(deleted)) return Prefixed(level.path, deleted);
+    if (!deleted.ok() && !IsFileNotFound(deleted)) return Prefixed(level.path, deleted);
     levels_.pop_back();
     return absl::OkStatus();
   }
@@ -105,7 +105,7 @@ class Remover {
       return Push(directory, *std::move(file), path);
     }
     const absl::Status deleted = (*file)->Delete();
-    if (!deleted.ok() && !IsNotThere(deleted)) return Prefixed(path, deleted);
+    if (!deleted.ok() && !IsFileNotFound(deleted)) return Prefixed(path, deleted);
     return absl::OkStatus();
   }
 
@@ -118,7 +118,7 @@ class Remover {
 
 absl::Status RemoveBelow(machine::Os& os, const CallContext& context, machine::File& directory,
                          const std::string& path) {
-  return Remover(os, context).Empty(directory, path);
+  return Remover(os, context).RemoveEntries(directory, path);
 }
 
 }  // namespace csi_proxy::host

@@ -80,7 +80,7 @@ absl::StatusOr<machine::DiskExtent> ExtentOf(machine::Os& os, const CallContext&
                                              const VolumeId& volume) {
   ABSL_RETURN_IF_ERROR(context.Check());
   const auto extents = GetVolumeExtents(os, volume.ToString());
-  if (!extents.ok()) return About(volume, "locating", extents.status());
+  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
   if (extents->size() == 1) return extents->front();
   return absl::FailedPreconditionError(absl::StrCat(
       "volume ", volume.ToString(), " spans several disks or partitions of a dynamic disk"));
@@ -160,17 +160,17 @@ absl::StatusOr<bool> ExtendFileSystem(cim::Session& wmi, machine::Os& os,
   const auto file_system = os.GetFileSystem(name);
   if (!file_system.ok() || file_system->name != "NTFS") return false;
   const absl::StatusOr<machine::VolumeSpace> space = os.GetSpace(name);
-  if (!space.ok()) return About(volume, "measuring", space.status());
+  if (!space.ok()) return VolumeError(volume, "measuring", space.status());
   const uint64_t total = space->total_bytes;
   if (total + kGap > extent.length || (size_bytes != 0 && size_bytes <= total)) return false;
   const auto disk = FindMsftDisk(wmi, context, extent.disk_number);
-  if (!disk.ok()) return About(volume, "extending the file system of", disk.status());
+  if (!disk.ok()) return VolumeError(volume, "extending the file system of", disk.status());
   const uint32_t sector =
       disk->has_value() ? (*disk)->GetUint32("LogicalSectorSize").value_or(0) : 0;
   if (sector == 0) return false;
   const absl::Status extended = ExtendVolume(os, name, extent.length / sector);
   RecordFallback(Fallback::kFileSystemExtended, extended.message());
-  if (!extended.ok()) return About(volume, "extending the file system of", extended);
+  if (!extended.ok()) return VolumeError(volume, "extending the file system of", extended);
   return true;
 }
 

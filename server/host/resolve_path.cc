@@ -23,7 +23,7 @@ std::string RootsText(const PathRoots& roots) {
 
 // Returns true if the entry does not exist, false if it exists but could not be opened.
 bool IsAbsent(const absl::Status& status) {
-  return IsNotThere(status) ||
+  return IsFileNotFound(status) ||
          HasWin32Code(status, {win32_error::kInvalidDrive, win32_error::kNotReady,
                                win32_error::kDeletePending, win32_error::kUnrecognizedVolume});
 }
@@ -44,7 +44,7 @@ class Walker {
     at_.held.reserve(components + 1);
     while (!pending_.empty() && !at_.held.empty()) {
       if (at_.link.has_value()) {
-        ABSL_RETURN_IF_ERROR(FollowHere());
+        ABSL_RETURN_IF_ERROR(FollowReparsePoint());
         continue;
       }
       if (!at_.attributes.is_directory) break;
@@ -52,7 +52,7 @@ class Walker {
       absl::StatusOr<std::unique_ptr<machine::File>> child = OpenNext(&steps);
       if (IsAbsent(child.status())) break;
       if (!child.ok()) {
-        return Prefixed(Here(pending_.back()).ToString(), child.status());
+        return Prefixed(CurrentPath(pending_.back()).ToString(), child.status());
       }
       for (; steps > 0; --steps) {
         names_.push_back(pending_.back());
@@ -64,7 +64,7 @@ class Walker {
       // A volume mounted at the end is not entered.
       if (pending_.empty() && options_.follow_last && at_.link.has_value() &&
           !at_.link->volume.has_value()) {
-        ABSL_RETURN_IF_ERROR(FollowHere());
+        ABSL_RETURN_IF_ERROR(FollowReparsePoint());
       }
     }
     at_.missing.assign(pending_.rbegin(), pending_.rend());
@@ -74,12 +74,12 @@ class Walker {
 
  private:
   // Returns the current path as the caller would name it.
-  WindowsPath Here() const {
+  WindowsPath CurrentPath() const {
     // Parses, because every component was checked.
     return *WindowsPath::Parse(
         "path", absl::StrCat(absl::string_view(&drive_, 1), ":\\", absl::StrJoin(names_, "\\")));
   }
-  WindowsPath Here(const std::string& child) const { return Here().Child(child); }
+  WindowsPath CurrentPath(const std::string& child) const { return CurrentPath().Child(child); }
 
   void Prepend(const std::vector<std::string>& components) {
     pending_.insert(pending_.end(), components.rbegin(), components.rend());
@@ -94,7 +94,7 @@ class Walker {
       const std::vector<std::string> names(pending_.rbegin(), pending_.rend());
       auto end = TwiceIfInvalid([&] { return at_.at().OpenBelow(names, options_.access); });
       *steps = pending_.size();
-      if (end.ok() || IsNotThere(end.status())) return end;
+      if (end.ok() || IsFileNotFound(end.status())) return end;
       // A link is on the way, or a component that only a walk can name or wait for.
     }
     *steps = 1;
@@ -112,14 +112,14 @@ class Walker {
   absl::Status Hold(std::unique_ptr<machine::File> file) {
     at_.held.push_back(std::move(file));
     const absl::StatusOr<machine::FileAttributes> attributes = at_.at().GetAttributes();
-    if (!attributes.ok()) return Prefixed(Here().ToString(), attributes.status());
+    if (!attributes.ok()) return Prefixed(CurrentPath().ToString(), attributes.status());
     at_.attributes = *attributes;
     at_.link.reset();
     if (!machine::IsNameSurrogate(*attributes)) return absl::OkStatus();
     const absl::StatusOr<machine::Bytes> data = at_.at().ReadReparsePoint();
-    if (!data.ok()) return Prefixed(Here().ToString(), data.status());
+    if (!data.ok()) return Prefixed(CurrentPath().ToString(), data.status());
     absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
-    if (!point.ok()) return Prefixed(Here().ToString(), point.status());
+    if (!point.ok()) return Prefixed(CurrentPath().ToString(), point.status());
     at_.link = *std::move(point);
     return absl::OkStatus();
   }
@@ -156,18 +156,18 @@ class Walker {
   }
 
   // Follows the link or mount point at the end of the held entries.
-  absl::Status FollowHere() {
+  absl::Status FollowReparsePoint() {
     const machine::ReparsePoint link = *at_.link;
-    const WindowsPath here = Here();
-    ABSL_RETURN_IF_ERROR(CountStep(here));
-    return link.volume.has_value() ? EnterMount(*link.volume, here) : FollowLink(link, here);
+    const WindowsPath current = CurrentPath();
+    ABSL_RETURN_IF_ERROR(CountStep(current));
+    return link.volume.has_value() ? EnterMount(*link.volume, current) : FollowLink(link, current);
   }
 
-  absl::Status EnterMount(const VolumeId& volume, const WindowsPath& here) {
-    if (Confines(here)) {
+  absl::Status EnterMount(const VolumeId& volume, const WindowsPath& current) {
+    if (Confines(current)) {
       for (const WindowsPath& root : roots_->roots()) {
         if (HoldingVolume(root) != volume) continue;
-        return absl::PermissionDeniedError(absl::StrCat("the mount point ", here.ToString(),
+        return absl::PermissionDeniedError(absl::StrCat("the mount point ", current.ToString(),
                                                         " leads to the volume of ", root.ToString(),
                                                         ", outside ", RootsText(*roots_)));
       }
@@ -176,11 +176,11 @@ class Walker {
     return EnterRoot(volume.ToString());
   }
 
-  absl::Status FollowLink(const machine::ReparsePoint& link, const WindowsPath& here) {
+  absl::Status FollowLink(const machine::ReparsePoint& link, const WindowsPath& current) {
     entered_by_link_ = true;
-    const bool confined = Confines(here);
+    const bool confined = Confines(current);
     const auto leads_out = [&] {
-      return absl::PermissionDeniedError(absl::StrCat("the link ", here.ToString(), " leads to ",
+      return absl::PermissionDeniedError(absl::StrCat("the link ", current.ToString(), " leads to ",
                                                       link.target, ", outside ",
                                                       RootsText(*roots_)));
     };
@@ -192,11 +192,12 @@ class Walker {
       AppendPendingToServer();
       return absl::OkStatus();
     }
-    const absl::StatusOr<WindowsPath> target = TargetOf(link, here);
+    const absl::StatusOr<WindowsPath> target = TargetOf(link, current);
     if (!target.ok()) {
       if (confined) return leads_out();
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the link ", here.ToString(), " leads to ", link.target, ", which is not a plain path"));
+      return absl::FailedPreconditionError(absl::StrCat("the link ", current.ToString(),
+                                                        " leads to ", link.target,
+                                                        ", which is not a plain path"));
     }
     if (confined && !roots_->Contains(*target)) return leads_out();
     if (roots_ != nullptr && !confined) return FollowAbove(*target);
@@ -206,9 +207,9 @@ class Walker {
 
   // Returns the drive path of a link's target.
   static absl::StatusOr<WindowsPath> TargetOf(const machine::ReparsePoint& link,
-                                              const WindowsPath& here) {
+                                              const WindowsPath& current) {
     if (!link.is_relative) return WindowsPath::Parse("link target", link.target);
-    WindowsPath path = here.Parent();
+    WindowsPath path = current.Parent();
     const bool from_root = absl::StartsWith(link.target, "\\");
     while (from_root && !path.components().empty()) path = path.Parent();
     for (const absl::string_view part : absl::StrSplit(link.target, '\\', absl::SkipEmpty())) {

@@ -118,7 +118,7 @@ class WindowsSmb final : public SmbHost {
       access.kind = Kind::kReached;
     } else if (HasWin32Code(reached, win32_error::kAccessDenied)) {
       access.kind = Kind::kDenied;
-    } else if (!is_share && IsNotThere(reached)) {
+    } else if (!is_share && IsFileNotFound(reached)) {
       access.kind = Kind::kNoFolder;
     } else if (!is_share && HasWin32Code(reached, win32_error::kNetworkUnreachable)) {
       access.kind = Kind::kDfsLink;
@@ -144,8 +144,8 @@ class WindowsSmb final : public SmbHost {
     const std::string operation = absl::StrCat("mapping ", share);
     const auto result =
         wmi_.Invoke(context, Namespace::kSmb, "MSFT_SmbGlobalMapping", "Create", arguments);
-    const absl::Status created =
-        result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
+    const absl::Status created = result.ok() ? cim::ReturnValueStatus(operation, *result)
+                                             : Prefixed(operation, result.status());
     if (HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
       WarnOfHolders(context, share);
     }
@@ -156,8 +156,8 @@ class WindowsSmb final : public SmbHost {
     const std::string operation = absl::StrCat("removing the mapping of ", mapping.remote_path);
     const auto result = wmi_.Invoke(context, Namespace::kSmb, mapping.object, "Remove",
                                     {{"Force", Value::Boolean(true)}});
-    const absl::Status removed =
-        result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
+    const absl::Status removed = result.ok() ? cim::ReturnValueStatus(operation, *result)
+                                             : Prefixed(operation, result.status());
     if (HasWin32Code(removed, kNotConnected)) return absl::NotFoundError(removed.message());
     return ClassifyLocal(removed);
   }

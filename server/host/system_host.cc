@@ -23,7 +23,7 @@ class WindowsSystem final : public SystemHost {
                                          const std::string& name) override {
     ABSL_RETURN_IF_ERROR(context.Check());
     absl::StatusOr<ServiceInfo> service = os_.GetService(name);
-    if (!service.ok()) return About(name, "asking for", service.status());
+    if (!service.ok()) return ServiceError(name, "asking for", service.status());
     return service;
   }
 
@@ -32,19 +32,19 @@ class WindowsSystem final : public SystemHost {
     ABSL_RETURN_IF_ERROR(context.Check());
     absl::StatusOr<std::vector<std::string>> names = os_.ListActiveDependents(name);
     if (!names.ok()) {
-      return About(name, "listing what depends on", names.status());
+      return ServiceError(name, "listing what depends on", names.status());
     }
     return names;
   }
 
   absl::Status RequestStart(const CallContext& context, const std::string& name) override {
     ABSL_RETURN_IF_ERROR(context.Check());
-    return About(name, "starting", os_.StartService(name));
+    return ServiceError(name, "starting", os_.StartService(name));
   }
 
   absl::Status RequestStop(const CallContext& context, const std::string& name) override {
     ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::Status stopped = About(name, "stopping", os_.StopService(name));
+    const absl::Status stopped = ServiceError(name, "stopping", os_.StopService(name));
     if (HasWin32Code(stopped, win32_error::kServiceNotActive)) return absl::OkStatus();
     if (HasWin32Code(stopped, win32_error::kDependentServicesRunning)) {
       const absl::StatusOr<std::vector<std::string>> dependents = os_.ListActiveDependents(name);
@@ -63,8 +63,8 @@ class WindowsSystem final : public SystemHost {
   }
 
  private:
-  static absl::Status About(const std::string& name, absl::string_view what,
-                            const absl::Status& status) {
+  static absl::Status ServiceError(const std::string& name, absl::string_view what,
+                                   const absl::Status& status) {
     if (HasWin32Code(status, win32_error::kServiceDoesNotExist)) {
       return absl::NotFoundError(absl::StrCat("there is no service ", name));
     }

@@ -50,7 +50,7 @@ class WindowsVolume final : public VolumeHost {
       found.emplace_back(volume.offset, std::move(id));
     }
     std::sort(found.begin(), found.end());
-    if (found.size() > 1) DataFirst(disk_number, &found);
+    if (found.size() > 1) SortDataFirst(disk_number, &found);
     std::vector<VolumeId> volumes;
     for (auto& [offset, id] : found) volumes.push_back(std::move(id));
     if (!volumes.empty() || partition_number == 0) return volumes;
@@ -74,7 +74,7 @@ class WindowsVolume final : public VolumeHost {
     ABSL_RETURN_IF_ERROR(context.Check());
     const auto file_system = os_.GetFileSystem(volume.ToString());
     if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return std::string();
-    if (!file_system.ok()) return About(volume, "reading", file_system.status());
+    if (!file_system.ok()) return VolumeError(volume, "reading", file_system.status());
     // Windows reports a volume whose content it does not recognise as RAW.
     if (file_system->name != "RAW") return file_system->name;
     RecordFallback(Fallback::kFileSystemRaw);
@@ -109,7 +109,7 @@ class WindowsVolume final : public VolumeHost {
     const bool is_locked = HasWin32Code(file_system.status(), win32_error::kBitLockerLocked);
     if (!file_system.ok() && !is_locked) return file_system.status();
     const auto extents = GetVolumeExtents(os_, volume.ToString());
-    if (!extents.ok()) return About(volume, "locating", extents.status());
+    if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
     VolumeHealth health;
     health.disk_number = extents->front().disk_number;
     if (is_locked) {
@@ -120,7 +120,9 @@ class WindowsVolume final : public VolumeHost {
     // A volume without a file system has no health.
     if (file_system->empty()) return health;
     const absl::StatusOr<bool> is_dirty = IsDirty(os_, volume.ToString());
-    if (!is_dirty.ok()) return About(volume, "asking for the dirty bit of", is_dirty.status());
+    if (!is_dirty.ok()) {
+      return VolumeError(volume, "asking for the dirty bit of", is_dirty.status());
+    }
     health.is_dirty = *is_dirty;
     const auto object = FindVolume(wmi_, os_, context, volume);
     if (!object.ok()) {
@@ -156,7 +158,7 @@ class WindowsVolume final : public VolumeHost {
       return absl::FailedPreconditionError(
           absl::StrCat("volume ", volume.ToString(), " has no file system"));
     }
-    if (!space.ok()) return About(volume, "measuring", space.status());
+    if (!space.ok()) return VolumeError(volume, "measuring", space.status());
     if (space->free_bytes > space->total_bytes) {
       return absl::InternalError(absl::StrCat("volume ", volume.ToString(), " has ",
                                               space->free_bytes, " bytes free of ",
@@ -169,7 +171,7 @@ class WindowsVolume final : public VolumeHost {
                                          const VolumeId& volume) override {
     ABSL_RETURN_IF_ERROR(context.Check());
     const auto extents = GetVolumeExtents(os_, volume.ToString());
-    if (!extents.ok()) return About(volume, "locating", extents.status());
+    if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
     return extents->front().disk_number;
   }
 
@@ -264,12 +266,12 @@ class WindowsVolume final : public VolumeHost {
                                                           const PathRoots* roots) override {
     ABSL_RETURN_IF_ERROR(context.Check());
     const absl::StatusOr<std::vector<std::string>> paths = os_.ListMountPoints(volume.ToString());
-    if (!paths.ok()) return About(volume, "asking for the folders of", paths.status());
+    if (!paths.ok()) return VolumeError(volume, "asking for the folders of", paths.status());
     std::vector<MountPoint> points;
     for (const std::string& path : *paths) {
       MountPoint point{path, false};
       if (!point.is_drive()) {
-        if (!LeadsTo(os_, context, path, volume)) continue;
+        if (!IsMountPointOf(os_, context, path, volume)) continue;
         point.is_drivers = roots == nullptr || IsBelowReally(os_, context, *roots, path);
       }
       points.push_back(std::move(point));
@@ -291,14 +293,14 @@ class WindowsVolume final : public VolumeHost {
     const absl::Status flushed = host::Flush(os_, context, volume.ToString());
     // A write-protected volume holds no pending writes.
     if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
-    return IsVolumeGone(os_, volume) ? NoVolume(volume) : About(volume, "flushing", flushed);
+    return IsVolumeGone(os_, volume) ? NoVolume(volume) : VolumeError(volume, "flushing", flushed);
   }
 
   absl::StatusOr<bool> IsReadOnly(const CallContext& context, const VolumeId& volume) override {
     ABSL_RETURN_IF_ERROR(context.Check());
     const auto file_system = os_.GetFileSystem(volume.ToString());
     if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return false;
-    if (!file_system.ok()) return About(volume, "reading", file_system.status());
+    if (!file_system.ok()) return VolumeError(volume, "reading", file_system.status());
     return file_system->read_only;
   }
 
@@ -337,7 +339,7 @@ class WindowsVolume final : public VolumeHost {
   // Moves the volumes of system partitions to the end, because drivers take the first volume. The
   // active partition of an MBR disk is the one that Windows starts from
   // (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-biosmbr-based-hard-drive-partitions).
-  void DataFirst(uint32_t disk_number, std::vector<std::pair<uint64_t, VolumeId>>* volumes) {
+  void SortDataFirst(uint32_t disk_number, std::vector<std::pair<uint64_t, VolumeId>>* volumes) {
     const auto layout = GetDriveLayout(os_, disk_number);
     if (!layout.ok()) return;
     std::stable_partition(volumes->begin(), volumes->end(), [&](const auto& volume) {

@@ -36,7 +36,7 @@ absl::Status CheckNotWindows(uint32_t disk_number, const cim::Object& disk) {
 absl::Status CheckNotWindows(cim::Session& wmi, machine::Os& os, const CallContext& context,
                              const VolumeId& volume) {
   const auto extents = GetVolumeExtents(os, volume.ToString());
-  if (!extents.ok()) return About(volume, "locating", extents.status());
+  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
   const uint32_t number = extents->front().disk_number;
   ABSL_ASSIGN_OR_RETURN(const auto disk, FindMsftDisk(wmi, context, number));
   return disk.has_value() ? CheckNotWindows(number, *disk) : NoDisk(number);

@@ -56,7 +56,7 @@ void WaitingInstances::Fail(size_t pipe, const absl::Status& why) {
     failed.making = false;
     if (stopping_) return;
     failed.retry_at = functions_.now() + failed.back_off.Failed();
-    if (failed.back_off.worth_telling()) failures = failed.back_off.failures();
+    if (failed.back_off.worth_logging()) failures = failed.back_off.failures();
   }
   if (failures > 0) functions_.warn(pipe, why, failures);
   functions_.wake();

@@ -87,9 +87,10 @@ int Grant(size_t all, size_t client_share) {
 // Every pair is a series from the start, because Prometheus sees no increase in a new one.
 std::vector<observability::Metrics::Unmaps> Unmaps(const smb::KnownShares::Counts& counts) {
   std::vector<observability::Metrics::Unmaps> all;
-  for (size_t fate = 0; fate < smb::kRemovalOutcomes.size(); ++fate) {
-    for (size_t left = 0; left < smb::kLinkCounts.size(); ++left) {
-      all.push_back({smb::kRemovalOutcomes[fate], smb::kLinkCounts[left], counts[fate][left]});
+  for (size_t outcome = 0; outcome < smb::kRemovalOutcomes.size(); ++outcome) {
+    for (size_t links = 0; links < smb::kLinkCounts.size(); ++links) {
+      all.push_back(
+          {smb::kRemovalOutcomes[outcome], smb::kLinkCounts[links], counts[outcome][links]});
     }
   }
   return all;

@@ -43,19 +43,20 @@ bool KnownShares::IsMappedInVain(const std::string& share) const {
   return in_vain_.contains(share);
 }
 
-void KnownShares::RecordRemoval(const std::string& share, RemovalOutcome fate,
+void KnownShares::RecordRemoval(const std::string& share, RemovalOutcome outcome,
                                 const ShareLinks& links) {
-  const LinkCount left = LinkCountOf(links);
+  const LinkCount link_count = LinkCountOf(links);
   {
     const std::lock_guard<Mutex> lock(mutex_);
-    ++counts_[static_cast<size_t>(fate)][static_cast<size_t>(left)];
+    ++counts_[static_cast<size_t>(outcome)][static_cast<size_t>(link_count)];
   }
-  if (left == LinkCount::kNone) return;
+  if (link_count == LinkCount::kNone) return;
   std::string text = absl::StrCat("the mapping of ", share,
-                                  fate == RemovalOutcome::kRemoved ? " was removed" : " stays");
+                                  outcome == RemovalOutcome::kRemoved ? " was removed" : " stays");
   if (!links.paths.empty()) {
     absl::StrAppend(
-        &text, fate == RemovalOutcome::kRemoved ? " though links lead there: " : " for the links ",
+        &text,
+        outcome == RemovalOutcome::kRemoved ? " though links lead there: " : " for the links ",
         PathsText(links.paths));
   }
   if (links.incomplete) absl::StrAppend(&text, "; not all links could be looked at");

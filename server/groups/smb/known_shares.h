@@ -54,7 +54,7 @@ class KnownShares {
   bool IsMappedInVain(const std::string& share) const;
 
   // Counts the removal of a mapping. Logs it if links to the share exist or may exist.
-  void RecordRemoval(const std::string& share, RemovalOutcome fate, const ShareLinks& links);
+  void RecordRemoval(const std::string& share, RemovalOutcome outcome, const ShareLinks& links);
   using Counts = std::array<std::array<uint64_t, kLinkCounts.size()>, kRemovalOutcomes.size()>;
   Counts counts() const;
 

@@ -88,8 +88,8 @@ inline std::unique_ptr<Machine> CloudNode(const std::string& scenario) {
   return *std::move(node);
 }
 
-// Attaches the cloud's disk, hidden from Windows until LetCome(): a node of an array that has a
-// disk is not connected to the array. Returns the disk's number.
+// Attaches the cloud's disk, hidden from Windows until RevealDataDisk(): a node of an array that
+// has a disk is not connected to the array. Returns the disk's number.
 inline uint32_t AttachDataDisk(Machine& node, std::optional<uint32_t> place = std::nullopt) {
   const NodeState state = node.Snapshot();
   if (!state.attach.has_value()) {
@@ -104,7 +104,7 @@ inline uint32_t AttachDataDisk(Machine& node, std::optional<uint32_t> place = st
   return *number;
 }
 
-inline void LetCome(Machine& node) {
+inline void RevealDataDisk(Machine& node) {
   node.core()->Change([](NodeState& state) {
     for (auto& disk : state.disks) disk.arrives_at = absl::InfinitePast();
     if (state.iscsi_portals.empty()) return;

@@ -155,7 +155,7 @@ class CloudCrashTest : public testing::TestWithParam<std::string> {};
 TEST_P(CloudCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
   const auto node = CloudNode(GetParam());
   const uint32_t number = AttachDataDisk(*node);
-  LetCome(*node);
+  RevealDataDisk(*node);
   node->core()->Change([](NodeState& state) {
     state.volume_arrival_delay = absl::ZeroDuration();
     state.behaviour.volume_cache_delay = absl::ZeroDuration();

@@ -23,7 +23,7 @@ std::string Text(const DiskSelector& disk) {
 std::vector<DiskSelector> Names(const std::string& cloud) {
   const auto node = CloudNode(cloud);
   const uint32_t number = AttachDataDisk(*node);
-  LetCome(*node);
+  RevealDataDisk(*node);
   Process process(node.get());
   return NamesOf(process, number, true);
 }
@@ -60,7 +60,7 @@ TEST_P(CloudLivesTest, ADiskThatIsThereIsStagedByEachOfItsNames) {
     SCOPED_TRACE(Text(name));
     const auto node = CloudNode(GetParam());
     const uint32_t number = AttachDataDisk(*node);
-    LetCome(*node);
+    RevealDataDisk(*node);
     Live(*node, number, name);
     // The second life begins with the volume of the first.
     Live(*node, number, name);
@@ -78,7 +78,7 @@ TEST_P(CloudLivesTest, ADiskThatComesMeanwhileIsStaged) {
   const int calls_of_a_look = looking.life.calls();
   Process process(node.get());
   process.life.before_call = [&](int call) {
-    if (call == calls_of_a_look + 1) LetCome(*node);
+    if (call == calls_of_a_look + 1) RevealDataDisk(*node);
   };
   const auto staged = process.Stage(name);
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -148,7 +148,7 @@ TEST(LivesTest, ADiskThatComesTooLateIsStagedWhenTheCallIsRepeated) {
       Process process(node.get());
       late.first = process.Stage(late.name).status();
       late.left_alone = AllElse(*node, number) == before;
-      LetCome(*node);
+      RevealDataDisk(*node);
       late.second = process.Stage(late.name).status();
       late.left_alone &= AllElse(*node, number) == before;
     });
@@ -172,7 +172,7 @@ TEST(LivesTest, OnAzureADiskWithTheTemporaryDisksLunIsWaitedFor) {
   ASSERT_TRUE(looking.host->disk().ListDisks(looking.context).ok());
   Process process(node.get());
   process.life.before_call = [&](int call) {
-    if (call == looking.life.calls() + 1) LetCome(*node);
+    if (call == looking.life.calls() + 1) RevealDataDisk(*node);
   };
   const auto staged = process.Stage({.lun_id = "1"});
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -188,7 +188,7 @@ TEST(LivesTest, OnEc2AVolumeIsKnownByItsWholeId) {
     node->core()->Change([](NodeState& state) {
       state.disks.back().serial_number = "vol0a1b2c3d4e5f60789_00000001.";
     });
-    LetCome(*node);
+    RevealDataDisk(*node);
     Process process(node.get());
     const CallContext hurried = process.context.WithTimeout(absl::Milliseconds(100));
     const StageVolumeRequest part = {.disk = {.serial_number = "vol0a1b2c3d4e5f6078"},

@@ -346,7 +346,7 @@ class Sequence {
     auto disk = machine::simulated::DiskFromProto(nodes_.DataDisk());
     if (!disk.ok()) return disk.status();
     const bool is_there =
-        original.online && !original.awaits_rescan && HasCome(original.arrives_at);
+        original.online && !original.awaits_rescan && HasArrived(original.arrives_at);
     if (random_.OneIn(4) && is_there && !number.has_value()) {
       if (absl::Status s = node_->CopyDisk(original.number, &*disk); !s.ok()) return s;
     }

@@ -32,7 +32,7 @@ inline bool IsMine(const Tree& tree, Tree::Id id) {
   return absl::StartsWithIgnoreCase(absl::StrCat(tree.PathOf(id), "\\"), kBelowRoot);
 }
 
-inline bool HasCome(absl::Time at) { return at <= absl::Now(); }
+inline bool HasArrived(absl::Time at) { return at <= absl::Now(); }
 
 inline const Disk* Find(NodeState& state, uint32_t number) {
   for (const Disk* disk : AllDisks(state)) {
@@ -85,7 +85,7 @@ inline bool IsUsed(NodeState& state, const Disk& disk, bool once_there = false) 
   if (IsWindows(disk)) return true;
   const auto outside = Mounts(state, false);
   return std::any_of(disk.partitions.begin(), disk.partitions.end(), [&](const DiskPartition& p) {
-    const bool is_there = disk.online && !p.awaits_online && HasCome(p.arrives_at);
+    const bool is_there = disk.online && !p.awaits_online && HasArrived(p.arrives_at);
     if (!p.volume.has_value() || !(is_there || once_there)) return false;
     return p.volume->drive_letter != 0 ||
            std::any_of(outside.begin(), outside.end(),

@@ -55,8 +55,8 @@ class ShareStagingTest : public groups::HandlerTest {
     }
     return shares;
   }
-  uint64_t Count(RemovalOutcome fate, LinkCount left) const {
-    return deps_.shares->counts()[static_cast<size_t>(fate)][static_cast<size_t>(left)];
+  uint64_t Count(RemovalOutcome outcome, LinkCount links) const {
+    return deps_.shares->counts()[static_cast<size_t>(outcome)][static_cast<size_t>(links)];
   }
   bool IsFaultLeft() const { return !node_->Snapshot().faults.empty(); }
 };

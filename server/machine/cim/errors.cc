@@ -165,7 +165,7 @@ absl::Status StorageStatus(absl::string_view operation, const MethodResult& resu
   return row == nullptr ? status : Advise(status, row->advice);
 }
 
-absl::Status OpaqueStatus(absl::string_view operation, const MethodResult& result) {
+absl::Status ReturnValueStatus(absl::string_view operation, const MethodResult& result) {
   if (result.return_value == 0) return absl::OkStatus();
   if (result.return_value >= 0x80000000) {
     return HresultStatus(result.return_value, operation, ExtendedMessage(result));

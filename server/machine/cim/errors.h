@@ -58,7 +58,7 @@ absl::Status StorageStatus(absl::string_view operation, const MethodResult& resu
 
 // Returns the status of a method whose values no page documents (SMB, iSCSI). Reads the value as a
 // Win32 code or an HRESULT.
-absl::Status OpaqueStatus(absl::string_view operation, const MethodResult& result);
+absl::Status ReturnValueStatus(absl::string_view operation, const MethodResult& result);
 
 // The return values that the product compares.
 inline constexpr uint32_t kJobStarted = 4096;

@@ -74,20 +74,21 @@ TEST(StorageStatusTest, ExtendedStatusIsAddedWhateverItsForm) {
 }
 
 TEST(OpaqueStatusTest, ReturnValuesAreWin32CodesOrHresults) {
-  EXPECT_TRUE(OpaqueStatus("map the share", Returning(0)).ok());
-  const absl::Status denied = OpaqueStatus("map the share", Returning(5));
+  EXPECT_TRUE(ReturnValueStatus("map the share", Returning(0)).ok());
+  const absl::Status denied = ReturnValueStatus("map the share", Returning(5));
   EXPECT_EQ(denied.code(), kFailedPrecondition);
   EXPECT_TRUE(HasWin32Code(denied, 5));
   EXPECT_THAT(std::string(denied.message()),
               StartsWith("map the share failed: Access is denied (5) ("));
-  EXPECT_EQ(OpaqueStatus("map", Returning(53)).code(), kNotFound);
-  EXPECT_EQ(OpaqueStatus("map", Returning(12345)).code(), kInternal);
-  const absl::Status gone = OpaqueStatus("map the share", Returning(hresult::kNotFound));
+  EXPECT_EQ(ReturnValueStatus("map", Returning(53)).code(), kNotFound);
+  EXPECT_EQ(ReturnValueStatus("map", Returning(12345)).code(), kInternal);
+  const absl::Status gone = ReturnValueStatus("map the share", Returning(hresult::kNotFound));
   EXPECT_EQ(gone.code(), kNotFound);
   EXPECT_EQ(HresultOf(gone), hresult::kNotFound);
-  EXPECT_EQ(OpaqueStatus("map", Returning(0x80070035)).code(), kNotFound);
-  EXPECT_EQ(OpaqueStatus("map", Returning(7, {{"ExtendedStatus", Value::String("why")}})).message(),
-            "map failed: Windows error (7): why");
+  EXPECT_EQ(ReturnValueStatus("map", Returning(0x80070035)).code(), kNotFound);
+  EXPECT_EQ(
+      ReturnValueStatus("map", Returning(7, {{"ExtendedStatus", Value::String("why")}})).message(),
+      "map failed: Windows error (7): why");
 }
 
 TEST(HresultStatusTest, CodesHaveTheirNameAndStatus) {

@@ -311,7 +311,7 @@ class FileDouble final : public File {
       const absl::Status free = open_->Check(state, {end.place, *there}, {}, operation);
       // The entry may just have been removed.
       if (free.ok()) return Failure(operation(), win32_error::kAlreadyExists);
-      if (!IsNotThere(free)) return free;
+      if (!IsFileNotFound(free)) return free;
     }
     ABSL_RETURN_IF_ERROR(CheckWritable(end.place, 0, operation()));
     const absl::StatusOr<Tree::Id> made = end.tree().Add(end.entry, Tree::Directory(name));
