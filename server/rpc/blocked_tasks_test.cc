@@ -26,15 +26,15 @@ struct Moving final : Task {
 
 class BlockedTest : public TenantsTest {
  protected:
-  absl::Status Submit(Executor& executor, const std::shared_ptr<Flow>& flow,
+  absl::Status Submit(Executor& executor, const std::shared_ptr<ClientQueue>& queue,
                       std::function<void(const CallContext&)> run) {
     Moving& task = tasks_.emplace_back();
     task.run = std::move(run);
-    return executor.Submit(&task, flow);
+    return executor.Submit(&task, queue);
   }
   // Submits a task that yields its slot until the gate opens.
-  absl::Status Wait(Executor& executor, const std::shared_ptr<Flow>& flow) {
-    return Submit(executor, flow, [this](const CallContext& context) {
+  absl::Status Wait(Executor& executor, const std::shared_ptr<ClientQueue>& queue) {
+    return Submit(executor, queue, [this](const CallContext& context) {
       const YieldSlot yielded(context);
       ++blocked_;
       gate_.WaitForNotification();
@@ -128,7 +128,7 @@ TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeOthersOfItsClientBegin) {
 
 // A driver stages a hundred volumes at once.
 TEST_F(BlockedTest, AHundredCallsOfATenantWaitAtOnceAndLeaveSlotsToOthers) {
-  const Flows driver = Processes(1), other = Processes(1);
+  const ClientQueues driver = Processes(1), other = Processes(1);
   {
     Executor executor(kDefault);
     for (int i = 0; i < 108; ++i) ASSERT_TRUE(Wait(executor, driver[0]).ok());
@@ -161,7 +161,7 @@ TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
     std::vector<std::thread> clients;
     for (int n = 0; n < kTenants; ++n) {
       clients.emplace_back([&, n] {
-        Flows flows = Processes(3);
+        ClientQueues queues = Processes(3);
         for (int i = 0; i < kTasks; ++i) {
           Moving& task = tasks[static_cast<size_t>(n) * kTasks + static_cast<size_t>(i)];
           task.run = [&, i](const CallContext& context) {
@@ -180,9 +180,10 @@ TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
             --begun;
             ++ran;
           };
-          const std::shared_ptr<Flow>& flow = flows[static_cast<size_t>(i) % flows.size()];
-          if (i % 5 == 0 && executor.TryRun(&task, flow)) continue;
-          if (!executor.Submit(&task, flow).ok()) ++refused;
+          const std::shared_ptr<ClientQueue>& queue =
+              queues[static_cast<size_t>(i) % queues.size()];
+          if (i % 5 == 0 && executor.TryRun(&task, queue)) continue;
+          if (!executor.Submit(&task, queue).ok()) ++refused;
         }
       });
     }

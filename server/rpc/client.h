@@ -25,9 +25,9 @@ inline constexpr size_t kMaxExecutors = 8;
 // of base/peer_process.h can tell.
 struct Tenant {
   // The calls of the tenant's processes, by Runtime::executor_index.
-  std::array<Flow, kMaxExecutors> flows;
+  std::array<ClientQueue, kMaxExecutors> queues;
 
-  size_t clients() const { return flows[0].members(); }
+  size_t clients() const { return queues[0].members(); }
 };
 
 // A process that calls. One object stands for it while it has connections or calls.
@@ -35,8 +35,8 @@ struct Client {
   // Makes the client a tenant of its own if `with` is null.
   explicit Client(Peer who, std::shared_ptr<Tenant> with = nullptr)
       : peer(std::move(who)), tenant(std::move(with)), http2(LimitsOf(peer)) {
-    for (size_t i = 0; tenant != nullptr && i < flows.size(); ++i) {
-      flows[i].BelongTo(&tenant->flows[i]);
+    for (size_t i = 0; tenant != nullptr && i < queues.size(); ++i) {
+      queues[i].SetParent(&tenant->queues[i]);
     }
   }
   Client(const Client&) = delete;
@@ -63,7 +63,7 @@ struct Client {
   const Peer peer;
   const std::shared_ptr<Tenant> tenant;
   // The client's calls, by Runtime::executor_index.
-  std::array<Flow, kMaxExecutors> flows;
+  std::array<ClientQueue, kMaxExecutors> queues;
   // The number of times that the client had used its share and wanted more, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
   // The account that all connections of the client pay from.

@@ -37,24 +37,24 @@ Task* TaskList::TakeFirst() {
   return first;
 }
 
-void Flow::BelongTo(Flow* above) {
-  if (above_ != nullptr) above_->members_.fetch_sub(1, std::memory_order_relaxed);
-  above_ = above;
-  if (above_ != nullptr) above_->members_.fetch_add(1, std::memory_order_relaxed);
+void ClientQueue::SetParent(ClientQueue* parent) {
+  if (parent_ != nullptr) parent_->members_.fetch_sub(1, std::memory_order_relaxed);
+  parent_ = parent;
+  if (parent_ != nullptr) parent_->members_.fetch_add(1, std::memory_order_relaxed);
 }
 
 // Holds a task's slot from its beginning to its end.
 class Executor::Slot final : public TaskSlot {
  public:
-  Slot(Executor* executor, std::shared_ptr<Flow> flow)
-      : executor_(executor), flow_(std::move(flow)) {}
+  Slot(Executor* executor, std::shared_ptr<ClientQueue> queue)
+      : executor_(executor), queue_(std::move(queue)) {}
 
   void Lend() override {
     has_waited_ = true;
     size_t started;
     {
       const std::lock_guard<Mutex> lock(executor_->mutex_);
-      executor_->Count(*flow_, &Flow::running_, -1);
+      executor_->Count(*queue_, &ClientQueue::running_, -1);
       started = executor_->StartWaiting();
     }
     for (; started > 0; --started) executor_->work_arrived_.notify_one();
@@ -65,22 +65,22 @@ class Executor::Slot final : public TaskSlot {
   // Frees the slot. Returns the number of waiting tasks that have a thread now. REQUIRES: the
   // executor's lock is held.
   size_t End() {
-    executor_->Count(*flow_, &Flow::running_, -1);
-    executor_->Count(*flow_, &Flow::begun_, -1);
+    executor_->Count(*queue_, &ClientQueue::running_, -1);
+    executor_->Count(*queue_, &ClientQueue::begun_, -1);
     return executor_->StartWaiting();
   }
 
  private:
   Executor* const executor_;
-  const std::shared_ptr<Flow> flow_;
+  const std::shared_ptr<ClientQueue> queue_;
 };
 
 // Stands for a task that waits to get its slot back. Never run.
 class Executor::Reclaim final : public Task {
  public:
-  explicit Reclaim(std::shared_ptr<Flow> flow) {
+  explicit Reclaim(std::shared_ptr<ClientQueue> queue) {
     is_reclaim_ = true;
-    flow_ = std::move(flow);
+    queue_ = std::move(queue);
   }
   void Run(TaskSlot*) override {}
 
@@ -91,12 +91,12 @@ class Executor::Reclaim final : public Task {
 void Executor::Slot::Reclaim() {
   Lock lock(executor_->mutex_);
   // Every waiter is over its limit, else it would run; so this task need not queue.
-  if (executor_->MayRun(*flow_)) {
-    executor_->Count(*flow_, &Flow::running_, 1);
+  if (executor_->MayRun(*queue_)) {
+    executor_->Count(*queue_, &ClientQueue::running_, 1);
     return;
   }
-  Executor::Reclaim reclaim(flow_);
-  executor_->Enqueue(*flow_, &reclaim);
+  Executor::Reclaim reclaim(queue_);
+  executor_->Enqueue(*queue_, &reclaim);
   reclaim.granted.wait(lock, [&] { return reclaim.has_slot; });
 }
 
@@ -113,61 +113,62 @@ Executor::~Executor() {
   if (ended_.joinable()) ended_.join();
 }
 
-// Returns the part of `most` that `flow` and the flows below it may take; 0 if `flow` may not take
-// one more than `taken` counts. A tenant's only client has all of the tenant's part.
-size_t Executor::Room(const Flow& flow, size_t Flow::*taken, size_t most, bool keeps) {
-  if (&flow == &all_) return most;
-  const Flow& above = Above(flow);
-  const size_t room = Room(above, taken, most, keeps);
-  const size_t percent = &above != &all_ && above.members() == 1 ? 100 : limits_.client_share;
-  const size_t others = above.*taken - flow.*taken;
-  const size_t kept = keeps ? KeptOf(room, percent) : 0;
-  if (!MayTakeOneMore(flow.*taken, others, room, percent, kept)) return 0;
+// Returns the part of `capacity` that `queue` and the queues below it may take; 0 if `queue` may
+// not take one more than `taken` counts. A tenant's only client has all of the tenant's part.
+size_t Executor::Room(const ClientQueue& queue, size_t ClientQueue::*taken, size_t capacity,
+                      bool reserves) {
+  if (&queue == &all_) return capacity;
+  const ClientQueue& parent = ParentOf(queue);
+  const size_t room = Room(parent, taken, capacity, reserves);
+  const size_t percent = &parent != &all_ && parent.members() == 1 ? 100 : limits_.client_share;
+  const size_t others = parent.*taken - queue.*taken;
+  const size_t reserved = reserves ? ReservedOf(room, percent) : 0;
+  if (!MayTakeOneMore(queue.*taken, others, room, percent, reserved)) return 0;
   return ShareOf(others, room, percent);
 }
 
-bool Executor::MayBegin(const Flow& flow) {
-  if (!MayRun(flow)) return false;
+bool Executor::MayBegin(const ClientQueue& queue) {
+  if (!MayRun(queue)) return false;
   // If no begun task waits, the limit of slots is the lower one.
   return all_.begun_ == all_.running_ ||
-         Room(flow, &Flow::begun_, limits_.max_threads + limits_.max_blocked) > 0;
+         Room(queue, &ClientQueue::begun_, limits_.max_threads + limits_.max_blocked) > 0;
 }
 
-void Executor::Count(Flow& flow, size_t Flow::*taken, size_t more) {
-  for (Flow* at = &flow; at != &all_; at = &Above(*at)) at->*taken += more;
+void Executor::Count(ClientQueue& queue, size_t ClientQueue::*taken, size_t more) {
+  for (ClientQueue* at = &queue; at != &all_; at = &ParentOf(*at)) at->*taken += more;
   all_.*taken += more;
 }
 
-// Queues the task at its flow and the flow at those above it.
-void Executor::Enqueue(Flow& flow, Task* task) {
-  for (Flow* at = &flow; at != &all_ && at->waiters_ == 0; at = &Above(*at)) {
-    Flow*& last = Above(*at).last_;
+// Adds the task to its queue, and the queue to those above it.
+void Executor::Enqueue(ClientQueue& queue, Task* task) {
+  for (ClientQueue* at = &queue; at != &all_ && at->waiters_ == 0; at = &ParentOf(*at)) {
+    ClientQueue*& last = ParentOf(*at).last_;
     at->next_ = last != nullptr ? last->next_ : at;
     if (last != nullptr) last->next_ = at;
     last = at;
   }
-  (task->is_reclaim_ ? flow.reclaims_ : flow.waiting_).Append(task);
-  Count(flow, &Flow::waiters_, 1);
-  if (!task->is_reclaim_) Count(flow, &Flow::queued_, 1);
+  (task->is_reclaim_ ? queue.reclaims_ : queue.waiting_).Append(task);
+  Count(queue, &ClientQueue::waiters_, 1);
+  if (!task->is_reclaim_) Count(queue, &ClientQueue::queued_, 1);
 }
 
-// Takes the first task that may run, by turns among the flows below `flow`; null if none may.
-Task* Executor::TakeNext(Flow& flow) {
-  if (!flow.reclaims_.empty()) return flow.reclaims_.TakeFirst();
-  if (!flow.waiting_.empty()) {
-    return MayBegin(flow) && HasThread() ? flow.waiting_.TakeFirst() : nullptr;
+// Takes the first task that may run, by turns among the queues below `queue`; null if none may.
+Task* Executor::TakeNext(ClientQueue& queue) {
+  if (!queue.reclaims_.empty()) return queue.reclaims_.TakeFirst();
+  if (!queue.waiting_.empty()) {
+    return MayBegin(queue) && HasThread() ? queue.waiting_.TakeFirst() : nullptr;
   }
-  Flow* const end = flow.last_;
-  for (Flow* one = nullptr; one != end;) {
-    Flow* const before = flow.last_;
+  ClientQueue* const end = queue.last_;
+  for (ClientQueue* one = nullptr; one != end;) {
+    ClientQueue* const before = queue.last_;
     one = before->next_;
     Task* const task = MayRun(*one) ? TakeNext(*one) : nullptr;
     if (task != nullptr) --one->waiters_;
     if (one->waiters_ > 0) {
-      flow.last_ = one;
+      queue.last_ = one;
     } else {
       before->next_ = one->next_;
-      if (before == one) flow.last_ = nullptr;
+      if (before == one) queue.last_ = nullptr;
     }
     if (task != nullptr) return task;
   }
@@ -187,33 +188,36 @@ bool Executor::HasThread() {
 }
 
 void Executor::Begin(Task* task) {
-  Count(*task->flow_, &Flow::running_, 1);
-  Count(*task->flow_, &Flow::begun_, 1);
+  Count(*task->queue_, &ClientQueue::running_, 1);
+  Count(*task->queue_, &ClientQueue::begun_, 1);
   ready_.Append(task);
   ++ready_count_;
 }
 
-absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* client_is_at_limit) {
+absl::Status Executor::Submit(Task* task, std::shared_ptr<ClientQueue> queue,
+                              bool* client_is_at_limit) {
   if (client_is_at_limit != nullptr) *client_is_at_limit = false;
-  if (flow == nullptr) flow = unknown_;
+  if (queue == nullptr) queue = unknown_;
   {
     std::lock_guard<Mutex> lock(mutex_);
-    Flow& line = *flow;
+    ClientQueue& own_queue = *queue;
     // Every waiter is over its limit, else it would run; so a task within its limits goes ahead.
-    const bool may_begin = MayBegin(line);
+    const bool may_begin = MayBegin(own_queue);
     if (may_begin && HasThread()) {
-      task->flow_ = std::move(flow);
+      task->queue_ = std::move(queue);
       Begin(task);
     } else {
       if (may_begin && threads_.empty()) return no_thread_;
-      const size_t most = limits_.max_queued;
-      if (all_.queued_ < most && Room(line, &Flow::queued_, most, /*keeps=*/false) == 0) {
+      const size_t capacity = limits_.max_queued;
+      if (all_.queued_ < capacity &&
+          Room(own_queue, &ClientQueue::queued_, capacity, /*reserves=*/false) == 0) {
         if (client_is_at_limit != nullptr) *client_is_at_limit = true;
-        return TooManyCallsOfClient((line.above_ != nullptr ? *line.above_ : line).queued_);
+        return TooManyCallsOfClient(
+            (own_queue.parent_ != nullptr ? *own_queue.parent_ : own_queue).queued_);
       }
-      if (Room(line, &Flow::queued_, most) == 0) return TooManyCalls(all_.queued_);
-      task->flow_ = std::move(flow);
-      Enqueue(line, task);
+      if (Room(own_queue, &ClientQueue::queued_, capacity) == 0) return TooManyCalls(all_.queued_);
+      task->queue_ = std::move(queue);
+      Enqueue(own_queue, task);
       return absl::OkStatus();
     }
   }
@@ -230,12 +234,12 @@ size_t Executor::StartWaiting() {
     --all_.waiters_;
     if (task->is_reclaim_) {
       auto* const reclaim = static_cast<Reclaim*>(task);
-      Count(*task->flow_, &Flow::running_, 1);
+      Count(*task->queue_, &ClientQueue::running_, 1);
       reclaim->has_slot = true;
       reclaim->granted.notify_one();
       continue;
     }
-    Count(*task->flow_, &Flow::queued_, -1);
+    Count(*task->queue_, &ClientQueue::queued_, -1);
     Begin(task);
     ++started;
   }
@@ -252,14 +256,14 @@ size_t Executor::threads() const {
   return threads_.size();
 }
 
-bool Executor::TryRun(Task* task, std::shared_ptr<Flow> flow) {
-  if (flow == nullptr) flow = unknown_;
+bool Executor::TryRun(Task* task, std::shared_ptr<ClientQueue> queue) {
+  if (queue == nullptr) queue = unknown_;
   Lock lock(mutex_);
-  if (!MayBegin(*flow)) return false;
-  Count(*flow, &Flow::running_, 1);
-  Count(*flow, &Flow::begun_, 1);
+  if (!MayBegin(*queue)) return false;
+  Count(*queue, &ClientQueue::running_, 1);
+  Count(*queue, &ClientQueue::begun_, 1);
   lock.unlock();
-  Slot slot(this, std::move(flow));
+  Slot slot(this, std::move(queue));
   task->Run(&slot);
   lock.lock();
   // If the pool has no thread, this thread must do its work.
@@ -278,7 +282,7 @@ void Executor::RunReady(Lock& lock) {
   Task* const task = ready_.TakeFirst();
   --ready_count_;
   // The task may be deleted before Run() returns.
-  Slot slot(this, std::move(task->flow_));
+  Slot slot(this, std::move(task->queue_));
   lock.unlock();
   task->Run(&slot);
   lock.lock();

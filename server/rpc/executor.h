@@ -17,7 +17,7 @@
 
 namespace csi_proxy::rpc {
 
-class Flow;
+class ClientQueue;
 
 // The slot of a running task.
 class TaskSlot : public SlotHolder {
@@ -43,7 +43,7 @@ class Task {
   friend class Executor;
   friend class TaskList;
   Task* next_ = nullptr;
-  std::shared_ptr<Flow> flow_;
+  std::shared_ptr<ClientQueue> queue_;
   // Stands for a running task that waits for its slot again.
   bool is_reclaim_ = false;
 };
@@ -60,37 +60,37 @@ class TaskList {
   Task** tail_ = &head_;
 };
 
-// The tasks of one client at one executor, or of all the flows below it, such as a tenant's. Must
-// outlive the flows below.
-class Flow {
+// The tasks of one client at one executor, or of all the queues below it, such as a tenant's. Must
+// outlive the queues below.
+class ClientQueue {
  public:
-  Flow() = default;
-  ~Flow() { BelongTo(nullptr); }
-  Flow(const Flow&) = delete;
-  Flow& operator=(const Flow&) = delete;
+  ClientQueue() = default;
+  ~ClientQueue() { SetParent(nullptr); }
+  ClientQueue(const ClientQueue&) = delete;
+  ClientQueue& operator=(const ClientQueue&) = delete;
 
-  // Puts this flow below `above` for good. REQUIRES: this flow has no tasks yet.
-  void BelongTo(Flow* above);
-  // Returns the number of flows below this one. Thread-safe.
+  // Puts this queue below `parent` for good. REQUIRES: this queue has no tasks yet.
+  void SetParent(ClientQueue* parent);
+  // Returns the number of queues below this one. Thread-safe.
   size_t members() const { return members_.load(std::memory_order_relaxed); }
 
  private:
   friend class Executor;
-  Flow* above_ = nullptr;
+  ClientQueue* parent_ = nullptr;
   std::atomic<size_t> members_ = 0;
-  // The fields below are the executor's and guarded by its lock. Counts include all flows below.
+  // The fields below are the executor's and guarded by its lock. Counts include all queues below.
   size_t queued_ = 0;
   size_t running_ = 0;
   // Tasks that run, and tasks that have begun and wait without a slot.
   size_t begun_ = 0;
   // Waiters for a slot: queued tasks and reclaims.
   size_t waiters_ = 0;
-  // The waiters are in these lists, or else in flows below, linked in a ring by their turns
+  // The waiters are in these lists, or else in queues below, linked in a ring by their turns
   // (`last_` is followed by the first). Reclaims go first.
   TaskList reclaims_;
   TaskList waiting_;
-  Flow* last_ = nullptr;
-  Flow* next_ = nullptr;
+  ClientQueue* last_ = nullptr;
+  ClientQueue* next_ = nullptr;
 };
 
 // Returns the status of a call that is refused because `queued` calls wait.
@@ -131,16 +131,16 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Queues `task` for `flow`, or for the flow of unknown clients if null. Returns
+  // Adds `task` to `queue`, or to the queue of unknown clients if null. Returns
   // RESOURCE_EXHAUSTED, without touching `task`, if too many tasks wait or there is no thread; sets
   // `*client_is_at_limit`, if not null, to whether the tenant's own are too many. REQUIRES: `task`
   // lives until it has run.
-  absl::Status Submit(Task* task, std::shared_ptr<Flow> flow = nullptr,
+  absl::Status Submit(Task* task, std::shared_ptr<ClientQueue> queue = nullptr,
                       bool* client_is_at_limit = nullptr);
 
-  // Runs `task` for `flow` on this thread, or returns false and does not touch it if it would have
+  // Runs `task` for `queue` on this thread, or returns false and does not touch it if it would have
   // to wait. A task that blocks blocks the caller.
-  bool TryRun(Task* task, std::shared_ptr<Flow> flow = nullptr);
+  bool TryRun(Task* task, std::shared_ptr<ClientQueue> queue = nullptr);
 
   // Returns the number of tasks that have not begun.
   size_t queued() const;
@@ -152,13 +152,18 @@ class Executor {
   using Lock = std::unique_lock<Mutex>;
 
   // REQUIRES for all of these: the lock is held.
-  Flow& Above(const Flow& flow) { return flow.above_ != nullptr ? *flow.above_ : all_; }
-  size_t Room(const Flow& flow, size_t Flow::*taken, size_t most, bool keeps = true);
-  bool MayRun(const Flow& flow) { return Room(flow, &Flow::running_, limits_.max_threads) > 0; }
-  bool MayBegin(const Flow& flow);
-  void Count(Flow& flow, size_t Flow::*taken, size_t more);
-  void Enqueue(Flow& flow, Task* task);
-  Task* TakeNext(Flow& flow);
+  ClientQueue& ParentOf(const ClientQueue& queue) {
+    return queue.parent_ != nullptr ? *queue.parent_ : all_;
+  }
+  size_t Room(const ClientQueue& queue, size_t ClientQueue::*taken, size_t capacity,
+              bool reserves = true);
+  bool MayRun(const ClientQueue& queue) {
+    return Room(queue, &ClientQueue::running_, limits_.max_threads) > 0;
+  }
+  bool MayBegin(const ClientQueue& queue);
+  void Count(ClientQueue& queue, size_t ClientQueue::*taken, size_t more);
+  void Enqueue(ClientQueue& queue, Task* task);
+  Task* TakeNext(ClientQueue& queue);
   bool HasThread();
   void Begin(Task* task);
   size_t StartWaiting();
@@ -169,11 +174,11 @@ class Executor {
 
   const Limits limits_;
   const ThreadStarter start_thread_;
-  const std::shared_ptr<Flow> unknown_ = std::make_shared<Flow>();
+  const std::shared_ptr<ClientQueue> unknown_ = std::make_shared<ClientQueue>();
   mutable Mutex mutex_;
   Condition work_arrived_;
-  // The flow above all flows that are below no other.
-  Flow all_;
+  // The queue above all queues that are below no other.
+  ClientQueue all_;
   // Tasks that have a slot and a thread, or are about to get a thread.
   TaskList ready_;
   size_t ready_count_ = 0;

@@ -70,14 +70,14 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
 }
 
 // Records the thread that ran it.
-struct Here final : Task {
+struct InlineTask final : Task {
   void Run(TaskSlot*) override { thread = std::this_thread::get_id(); }
   std::thread::id thread;
 };
 
 TEST(ExecutorTest, WhoNeedNotWaitRunsOnTheCallersThread) {
   Executor executor({.max_threads = 1, .max_queued = 1});
-  Here task;
+  InlineTask task;
   for (int i = 0; i < 3; ++i) {
     task.thread = {};
     EXPECT_TRUE(executor.TryRun(&task));
@@ -92,7 +92,7 @@ TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   here.started = &running;
   here.gate = &gate;
   waits.started = &waited;
-  Here refused;
+  InlineTask refused;
   Executor executor({.max_threads = 1, .max_queued = 1});
   std::thread caller([&] { EXPECT_TRUE(executor.TryRun(&here)); });
   running.Wait();
@@ -197,7 +197,7 @@ TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
   EXPECT_EQ(order_.size(), 20u);
 }
 
-// Counts the running tasks of its flow, and of all flows.
+// Counts the running tasks of its queue, and of all queues.
 struct Counted final : Task {
   void Run(TaskSlot*) override {
     const int own = ++*own_running, all = ++*all_running;
@@ -223,7 +223,7 @@ TEST_F(FairExecutorTest, ManyClientsAtOnceStayWithinTheirSharesAndAllIsRun) {
     std::vector<std::thread> clients;
     for (int n = 0; n < kClients; ++n) {
       clients.emplace_back([&, n] {
-        const auto flow = std::make_shared<Flow>();
+        const auto queue = std::make_shared<ClientQueue>();
         for (int i = 0; i < kTasks; ++i) {
           Counted& task = tasks[static_cast<size_t>(n) * kTasks + static_cast<size_t>(i)];
           task.own_running = &running[n];
@@ -231,8 +231,8 @@ TEST_F(FairExecutorTest, ManyClientsAtOnceStayWithinTheirSharesAndAllIsRun) {
           task.most_own = &most[n];
           task.most_all = &most_all;
           task.ran = &ran;
-          if (i % 3 == 0 && executor.TryRun(&task, flow)) continue;
-          if (!executor.Submit(&task, flow).ok()) ++refused;
+          if (i % 3 == 0 && executor.TryRun(&task, queue)) continue;
+          if (!executor.Submit(&task, queue).ok()) ++refused;
         }
       });
     }

@@ -66,33 +66,35 @@ struct Blocker final : Task {
 
 class FairExecutorTest : public testing::Test {
  protected:
-  // Submits a task of `flow` that runs until the gate opens.
-  absl::Status Block(Executor& executor, const std::shared_ptr<Flow>& flow,
+  // Submits a task of `queue` that runs until the gate opens.
+  absl::Status Block(Executor& executor, const std::shared_ptr<ClientQueue>& queue,
                      bool* client_is_at_limit = nullptr) {
-    return BlockUntil(&gate_, executor, flow, client_is_at_limit);
+    return BlockUntil(&gate_, executor, queue, client_is_at_limit);
   }
   absl::Status BlockUntil(absl::Notification* gate, Executor& executor,
-                          const std::shared_ptr<Flow>& flow, bool* client_is_at_limit = nullptr) {
+                          const std::shared_ptr<ClientQueue>& queue,
+                          bool* client_is_at_limit = nullptr) {
     Blocker& blocker = blockers_.emplace_back();
     blocker.running = &running_;
     blocker.gate = gate;
-    return executor.Submit(&blocker, flow, client_is_at_limit);
+    return executor.Submit(&blocker, queue, client_is_at_limit);
   }
-  absl::Status Note(Executor& executor, const std::shared_ptr<Flow>& flow, std::string name,
+  absl::Status Note(Executor& executor, const std::shared_ptr<ClientQueue>& queue, std::string name,
                     Countdown* ended) {
     Step& step = steps_.emplace_back();
     step.name = std::move(name);
     step.mutex = &mutex_;
     step.order = &order_;
     step.ended = ended;
-    return executor.Submit(&step, flow);
+    return executor.Submit(&step, queue);
   }
   void AwaitRunning(int count) {
     while (running_ < count) std::this_thread::yield();
   }
 
-  const std::shared_ptr<Flow> one_ = std::make_shared<Flow>(), two_ = std::make_shared<Flow>(),
-                              three_ = std::make_shared<Flow>();
+  const std::shared_ptr<ClientQueue> one_ = std::make_shared<ClientQueue>(),
+                                     two_ = std::make_shared<ClientQueue>(),
+                                     three_ = std::make_shared<ClientQueue>();
   std::atomic<int> running_ = 0;
   absl::Notification gate_;
   std::mutex mutex_;

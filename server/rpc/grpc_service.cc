@@ -95,12 +95,12 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
       return;
     }
     bytes_taken_ = request_.Length();
-    Flow* const flow = &client->flows[runtime_.executor_index];
-    if (TryRunHere(std::shared_ptr<Flow>(client, flow))) return;
+    ClientQueue* const queue = &client->queues[runtime_.executor_index];
+    if (TryRunInline(std::shared_ptr<ClientQueue>(client, queue))) return;
     bool client_is_at_limit;
     // The call may be over before Submit() returns, because it runs on another thread.
     const absl::Status queued = runtime_.executor->Submit(
-        this, std::shared_ptr<Flow>(std::move(client), flow), &client_is_at_limit);
+        this, std::shared_ptr<ClientQueue>(std::move(client), queue), &client_is_at_limit);
     if (queued.ok()) return;
     if (client_is_at_limit) {
       RefuseForShare(queued);
@@ -119,13 +119,14 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
 
   // Returns true if the call was done on this thread, on which gRPC called. The call is deleted
   // only after gRPC has been told of it.
-  bool TryRunHere(std::shared_ptr<Flow> flow) {
-    InlineCalls* const here = runtime_.inline_calls;
-    if (!method_.info->reads || waited_.load(std::memory_order_relaxed) || !here->TryBegin(this)) {
+  bool TryRunInline(std::shared_ptr<ClientQueue> queue) {
+    InlineCalls* const inline_calls = runtime_.inline_calls;
+    if (!method_.info->reads || waited_.load(std::memory_order_relaxed) ||
+        !inline_calls->TryBegin(this)) {
       return false;
     }
-    const bool done = runtime_.executor->TryRun(this, std::move(flow));
-    here->End(this);
+    const bool done = runtime_.executor->TryRun(this, std::move(queue));
+    inline_calls->End(this);
     return done;
   }
   bool IsCancelled() const override { return grpc_context_->IsCancelled(); }

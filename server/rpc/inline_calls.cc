@@ -54,16 +54,16 @@ void InlineCalls::End(Call* call) {
 void InlineCalls::Watch() {
   std::unique_lock<Mutex> lock(mutex_);
   for (int idle = 0; !stopping_;) {
-    bool some_linger = false;
+    bool some_are_slow = false;
     for (UnderWay& one : calls_) {
-      some_linger |= std::exchange(one.lingers, true);
+      some_are_slow |= std::exchange(one.is_slow, true);
       if (one.cancelled || !one.call->IsCancelled()) continue;
       one.cancelled = true;
       one.call->Cancel();
     }
-    if (some_linger && linger_ != nullptr) {
+    if (some_are_slow && on_slow_call_ != nullptr) {
       lock.unlock();
-      linger_();
+      on_slow_call_();
       lock.lock();
     }
     idle = used_ || !calls_.empty() ? 0 : idle + 1;

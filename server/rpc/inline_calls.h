@@ -29,11 +29,13 @@ class InlineCalls {
     ~Call() = default;
   };
 
-  // Calls `linger`, if set, repeatedly on a thread of its own while a call has been under way for
-  // more than 20 ms. `linger` must not block.
+  // Calls `on_slow_call`, if set, repeatedly on a thread of its own while a call has been under way
+  // for more than 20 ms. `on_slow_call` must not block.
   explicit InlineCalls(size_t most, ThreadStarter start_thread = StartThread,
-                       std::function<void()> linger = nullptr)
-      : most_(most), start_thread_(std::move(start_thread)), linger_(std::move(linger)) {}
+                       std::function<void()> on_slow_call = nullptr)
+      : most_(most),
+        start_thread_(std::move(start_thread)),
+        on_slow_call_(std::move(on_slow_call)) {}
   ~InlineCalls();
   InlineCalls(const InlineCalls&) = delete;
   InlineCalls& operator=(const InlineCalls&) = delete;
@@ -47,14 +49,14 @@ class InlineCalls {
     Call* call;
     bool cancelled = false;
     // The watcher has seen the call before.
-    bool lingers = false;
+    bool is_slow = false;
   };
 
   void Watch();
 
   const size_t most_;
   const ThreadStarter start_thread_;
-  const std::function<void()> linger_;
+  const std::function<void()> on_slow_call_;
   Mutex mutex_;
   Condition wake_;
   std::vector<UnderWay> calls_;

@@ -49,15 +49,15 @@ TEST(InlineCallsTest, WithoutAWatcherNoCallIsDoneHere) {
 }
 
 TEST(InlineCallsTest, TellsOfACallThatLingers) {
-  absl::Notification lingers;
+  absl::Notification is_slow;
   InlineCalls calls(2, StartThread, [&] {
-    if (!lingers.HasBeenNotified()) lingers.Notify();
+    if (!is_slow.HasBeenNotified()) is_slow.Notify();
   });
   FakeCall quick, slow;
   ASSERT_TRUE(calls.TryBegin(&quick));
   calls.End(&quick);
   ASSERT_TRUE(calls.TryBegin(&slow));
-  EXPECT_TRUE(lingers.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  EXPECT_TRUE(is_slow.WaitForNotificationWithTimeout(absl::Seconds(10)));
   calls.End(&slow);
 }
 

@@ -8,12 +8,12 @@ namespace csi_proxy::rpc {
 
 // Returns true if a client that has `own` of `all`, while others have `others`, may take one more:
 // it may have `percent` of what the others leave. So one client alone leaves some free, several
-// together leave less but always some, and one that has nothing may take the last. The last `kept`
-// are reserved for clients that have nothing.
+// together leave less but always some, and one that has nothing may take the last. The last
+// `reserved` are left to clients that have nothing.
 constexpr bool MayTakeOneMore(size_t own, size_t others, size_t all, size_t percent,
-                              size_t kept = 0) {
+                              size_t reserved = 0) {
   if (own + others >= all) return false;
-  return own == 0 || (own + others + kept < all && (own + 1) * 100 <= (all - others) * percent);
+  return own == 0 || (own + others + reserved < all && (own + 1) * 100 <= (all - others) * percent);
 }
 
 // Returns the most of `all` that a client may have while others have `others`.
@@ -22,6 +22,6 @@ constexpr size_t ShareOf(size_t others, size_t all, size_t percent) {
 }
 
 // Returns half of what one client alone must leave.
-constexpr size_t KeptOf(size_t all, size_t percent) { return all * (100 - percent) / 200; }
+constexpr size_t ReservedOf(size_t all, size_t percent) { return all * (100 - percent) / 200; }
 
 }  // namespace csi_proxy::rpc

@@ -12,7 +12,7 @@ namespace csi_proxy::rpc {
 namespace {
 
 TEST_F(TenantsTest, ManyProcessesOfOneLeaveThreadsAndTheQueueToOthers) {
-  const Flows greedy = Processes(400), honest = Processes(1);
+  const ClientQueues greedy = Processes(400), honest = Processes(1);
   Executor executor(kDefault);
   for (size_t i = 0; i < 16; ++i) ASSERT_TRUE(Block(executor, greedy[i]).ok());
   AwaitRunning(12);
@@ -36,14 +36,14 @@ TEST_F(TenantsTest, ManyProcessesOfOneLeaveThreadsAndTheQueueToOthers) {
 }
 
 TEST_F(TenantsTest, AProcessLeavesOthersOfItsTenantSome) {
-  const Flows flows = Processes(3);
+  const ClientQueues queues = Processes(3);
   Executor executor(kDefault);
-  for (int i = 0; i < 12; ++i) ASSERT_TRUE(Block(executor, flows[0]).ok());
+  for (int i = 0; i < 12; ++i) ASSERT_TRUE(Block(executor, queues[0]).ok());
   AwaitRunning(9);
   EXPECT_EQ(executor.queued(), 3u);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Block(executor, flows[1]).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Block(executor, queues[1]).ok());
   AwaitRunning(11);
-  ASSERT_TRUE(Block(executor, flows[2]).ok());
+  ASSERT_TRUE(Block(executor, queues[2]).ok());
   AwaitRunning(12);
   EXPECT_EQ(executor.queued(), 4u);
   gate_.Notify();
@@ -51,18 +51,18 @@ TEST_F(TenantsTest, AProcessLeavesOthersOfItsTenantSome) {
 
 TEST_F(TenantsTest, AProcessAloneHasAllOfItsTenants) {
   auto tenant = std::make_shared<Tenant>();
-  const Flows flows = Processes(1, tenant);
+  const ClientQueues queues = Processes(1, tenant);
   Processes(5, tenant);  // they have ended
   EXPECT_EQ(tenant->clients(), 1u);
   Executor executor(kDefault);
-  for (int i = 0; i < 13; ++i) ASSERT_TRUE(Block(executor, flows[0]).ok());
+  for (int i = 0; i < 13; ++i) ASSERT_TRUE(Block(executor, queues[0]).ok());
   AwaitRunning(12);
   EXPECT_EQ(executor.queued(), 1u);
   gate_.Notify();
 }
 
 TEST_F(TenantsTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
-  const Flows first = Processes(1), second = Processes(1);
+  const ClientQueues first = Processes(1), second = Processes(1);
   absl::Notification third_ends;
   Executor executor(kDefault);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(Block(executor, first[0]).ok());
@@ -83,7 +83,7 @@ TEST_F(TenantsTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
 }
 
 TEST_F(TenantsTest, TheLastPlacesInTheQueueAreKeptForThoseThatHaveNone) {
-  const Flows first = Processes(1), second = Processes(1);
+  const ClientQueues first = Processes(1), second = Processes(1);
   Executor executor({.max_threads = 1, .max_queued = 16, .client_share = 75});
   ASSERT_TRUE(Block(executor, Processes(1)[0]).ok());
   bool client_is_at_limit = false;
@@ -102,7 +102,7 @@ TEST_F(TenantsTest, TheLastPlacesInTheQueueAreKeptForThoseThatHaveNone) {
 }
 
 TEST_F(TenantsTest, TakeTurnsHoweverManyProcessesOneHas) {
-  const Flows many = Processes(3), one = Processes(1);
+  const ClientQueues many = Processes(3), one = Processes(1);
   Countdown ended(6);
   Executor executor({.max_threads = 1, .max_queued = 10});
   ASSERT_TRUE(Block(executor, three_).ok());

@@ -12,7 +12,7 @@
 
 namespace csi_proxy::rpc {
 
-using Flows = std::vector<std::shared_ptr<Flow>>;
+using ClientQueues = std::vector<std::shared_ptr<ClientQueue>>;
 
 // A service's default limits.
 inline constexpr Executor::Limits kDefault = {
@@ -20,16 +20,16 @@ inline constexpr Executor::Limits kDefault = {
 
 class TenantsTest : public FairExecutorTest {
  protected:
-  // Returns the flows of `count` processes of a tenant.
-  static Flows Processes(size_t count, std::shared_ptr<Tenant> tenant = nullptr) {
+  // Returns the queues of `count` processes of a tenant.
+  static ClientQueues Processes(size_t count, std::shared_ptr<Tenant> tenant = nullptr) {
     if (tenant == nullptr) tenant = std::make_shared<Tenant>();
-    Flows flows;
+    ClientQueues queues;
     for (size_t i = 0; i < count; ++i) {
       const auto client = std::make_shared<Client>(
           Peer{.process_id = static_cast<int64_t>(i), .image_path = ""}, tenant);
-      flows.emplace_back(client, &client->flows[0]);
+      queues.emplace_back(client, &client->queues[0]);
     }
-    return flows;
+    return queues;
   }
 };
 

@@ -329,7 +329,7 @@ class Metrics::Impl {
     };
     const auto may_add = [&](size_t own) {
       return rpc::MayTakeOneMore(own, images_.size() - own, kMaxImages, kShare,
-                                 rpc::KeptOf(kMaxImages, kShare));
+                                 rpc::ReservedOf(kMaxImages, kShare));
     };
     if (!may_add(of_tenant())) {
       ForgetIdle();

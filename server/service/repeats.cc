@@ -44,7 +44,7 @@ bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, a
     const auto own = static_cast<size_t>(std::ranges::count(
         kinds.counts, peer.process_id, [](const auto& one) { return one.first.process_id; }));
     if (!rpc::MayTakeOneMore(own, kinds.counts.size() - own, kMaxKinds, kTenantShare,
-                             rpc::KeptOf(kMaxKinds, kTenantShare))) {
+                             rpc::ReservedOf(kMaxKinds, kTenantShare))) {
       count.what = "*";
       count.times = kinds.beyond.times + 1;
       kinds.beyond = std::move(count);
