@@ -43,7 +43,7 @@ struct Client {
   Client& operator=(const Client&) = delete;
 
   // Counts a call that was refused because its client had used its share. Thread-safe.
-  void CallRefused() { http2.CallRefused(SteadyTime::clock::now()); }
+  void CountRefusedCall() { http2.CountRefusedCall(SteadyTime::clock::now()); }
 
   // The most bytes of requests that a client may have under way or in executors' queues. Each
   // group's queue has places for 384 calls of up to 256 KiB; honest requests have a few hundred

@@ -15,22 +15,24 @@ ConnectionTable::Pipe& ConnectionTable::PipeOf(size_t index) {
   return pipes_[index];
 }
 
-void ConnectionTable::Tell(const std::shared_ptr<Client>& limited) {
-  if (limited != nullptr) TellLimit(observers_, *limited, Limit::kConnections);
+void ConnectionTable::ReportLimit(const std::shared_ptr<Client>& limited) {
+  if (limited != nullptr) rpc::ReportLimit(observers_, *limited, Limit::kConnections);
 }
 
-bool ConnectionTable::Admit(SilentConnection* connection, SilentConnection** displaced) {
+bool ConnectionTable::Admit(ConnectionBeforePreface* connection,
+                            ConnectionBeforePreface** displaced) {
   std::shared_ptr<Client> limited;
   bool admitted;
   {
     const std::lock_guard<Mutex> lock(mutex_);
     admitted = TryAdmit(connection, displaced, &limited);
   }
-  Tell(limited);
+  ReportLimit(limited);
   return admitted;
 }
 
-bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** displaced,
+bool ConnectionTable::TryAdmit(ConnectionBeforePreface* connection,
+                               ConnectionBeforePreface** displaced,
                                std::shared_ptr<Client>* limited) {
   *displaced = nullptr;
   Pipe& pipe = PipeOf(connection->pipe);
@@ -51,15 +53,15 @@ bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** 
       client->tenant != nullptr && client->tenant->clients() > 1 &&
       !MayTakeOneMore(own, of_tenant - own, ShareOf(others, all, percent), percent);
   if (pipe_is_full || tenant_is_full || client_is_full) {
-    std::vector<Rival> rivals;
+    std::vector<EvictionCandidate> candidates;
     for (auto& [owner, share] : pipe.shares) {
       const size_t theirs = OfTenant(pipe, *owner);
-      const bool is_kin = client->tenant != nullptr && owner->tenant == client->tenant;
-      const bool has_more =
-          is_kin ? tenant_is_full && share.connections > own : pipe_is_full && theirs > of_tenant;
-      if (owner == client || has_more) rivals.push_back({theirs, &share});
+      const bool same_tenant = client->tenant != nullptr && owner->tenant == client->tenant;
+      const bool has_more = same_tenant ? tenant_is_full && share.connections > own
+                                        : pipe_is_full && theirs > of_tenant;
+      if (owner == client || has_more) candidates.push_back({theirs, &share});
     }
-    *limited = MakeRoomAtOneOf(std::move(rivals), client, displaced);
+    *limited = EvictFromLargest(std::move(candidates), client, displaced);
     if (*limited == nullptr) {
       *limited = connection->client;
       ++counters_.dropped_for_room;
@@ -75,41 +77,41 @@ bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** 
   return true;
 }
 
-bool ConnectionTable::MakeRoom(SilentConnection** displaced) {
+bool ConnectionTable::Evict(ConnectionBeforePreface** displaced) {
   std::shared_ptr<Client> limited;
   *displaced = nullptr;
   {
     const std::lock_guard<Mutex> lock(mutex_);
-    std::vector<Rival> rivals;
+    std::vector<EvictionCandidate> candidates;
     for (Pipe& pipe : pipes_) {
       for (auto& [client, share] : pipe.shares) {
-        rivals.push_back({OfTenant(pipe, *client), &share});
+        candidates.push_back({OfTenant(pipe, *client), &share});
       }
     }
-    limited = MakeRoomAtOneOf(std::move(rivals), nullptr, displaced);
+    limited = EvictFromLargest(std::move(candidates), nullptr, displaced);
   }
-  Tell(limited);
+  ReportLimit(limited);
   return limited != nullptr;
 }
 
-std::shared_ptr<Client> ConnectionTable::MakeRoomAtOneOf(std::vector<Rival> rivals,
-                                                         Client* newcomer,
-                                                         SilentConnection** displaced) {
-  const auto smaller = [](const Rival& a, const Rival& b) {
+std::shared_ptr<Client> ConnectionTable::EvictFromLargest(std::vector<EvictionCandidate> candidates,
+                                                          Client* incoming,
+                                                          ConnectionBeforePreface** displaced) {
+  const auto smaller = [](const EvictionCandidate& a, const EvictionCandidate& b) {
     return std::tie(a.of_tenant, a.share->connections) <
            std::tie(b.of_tenant, b.share->connections);
   };
-  std::make_heap(rivals.begin(), rivals.end(), smaller);
-  while (!rivals.empty()) {
-    if (auto client = MakeRoomAt(*rivals.front().share, newcomer, displaced)) return client;
-    std::pop_heap(rivals.begin(), rivals.end(), smaller);
-    rivals.pop_back();
+  std::make_heap(candidates.begin(), candidates.end(), smaller);
+  while (!candidates.empty()) {
+    if (auto client = EvictFrom(*candidates.front().share, incoming, displaced)) return client;
+    std::pop_heap(candidates.begin(), candidates.end(), smaller);
+    candidates.pop_back();
   }
   return nullptr;
 }
 
-std::shared_ptr<Client> ConnectionTable::MakeRoomAt(Share& share, Client* newcomer,
-                                                    SilentConnection** displaced) {
+std::shared_ptr<Client> ConnectionTable::EvictFrom(Share& share, Client* incoming,
+                                                   ConnectionBeforePreface** displaced) {
   if (!share.silent.empty()) {
     *displaced = share.silent.front();
     Unlist(*displaced);
@@ -131,8 +133,8 @@ std::shared_ptr<Client> ConnectionTable::MakeRoomAt(Share& share, Client* newcom
   ++counters_.ended_for_room;
   const bool unused = idle->list_ == &share.fresh;
   Unlist(idle);
-  if (unused && idle->client().get() == newcomer) {
-    newcomer->http2.DiscardedUnused(SteadyTime::clock::now());
+  if (unused && idle->client().get() == incoming) {
+    incoming->http2.CountDiscarded(SteadyTime::clock::now());
   }
   idle->hang_up_();
   return idle->client();
@@ -164,7 +166,7 @@ void ConnectionTable::Give(size_t pipe, Client* client) {
   if (--found->second.connections == 0) pipes_[pipe].shares.erase(found);
 }
 
-void ConnectionTable::Unlist(SilentConnection* connection) {
+void ConnectionTable::Unlist(ConnectionBeforePreface* connection) {
   Client* const client = connection->client.get();
   silent_.erase(connection->place);
   pipes_[connection->pipe].shares.at(client).silent.erase(connection->place_at_client);
@@ -184,16 +186,16 @@ void ConnectionTable::Unlist(ServedConnection* connection) {
   Give(connection->pipe_, connection->client().get());
 }
 
-void ConnectionTable::Drop(SilentConnection* connection, Counter counter) {
+void ConnectionTable::Drop(ConnectionBeforePreface* connection, Counter counter) {
   const std::lock_guard<Mutex> lock(mutex_);
   Unlist(connection);
   if (counter != nullptr) ++(counters_.*counter);
 }
 
-SilentConnection* ConnectionTable::DropOverdue(absl::Time now) {
+ConnectionBeforePreface* ConnectionTable::DropOverdue(absl::Time now) {
   const std::lock_guard<Mutex> lock(mutex_);
   if (silent_.empty() || silent_.front()->deadline > now) return nullptr;
-  SilentConnection* const first = silent_.front();
+  ConnectionBeforePreface* const first = silent_.front();
   Unlist(first);
   ++counters_.dropped_silent;
   return first;
@@ -204,7 +206,7 @@ absl::Time ConnectionTable::next_deadline() const {
   return silent_.empty() ? absl::InfiniteFuture() : silent_.front()->deadline;
 }
 
-void ConnectionTable::Promote(SilentConnection* connection) {
+void ConnectionTable::Promote(ConnectionBeforePreface* connection) {
   const std::lock_guard<Mutex> lock(mutex_);
   // The connection still counts for its client, but is in no list until it is served.
   Take(connection->pipe, connection->client.get());

@@ -54,15 +54,15 @@ struct ListenerCounters {
 };
 
 // A connection that has not sent its preface. Listeners derive their own record from it.
-struct SilentConnection {
+struct ConnectionBeforePreface {
   size_t pipe = 0;  // its index
   // The client of the connection; never null.
   std::shared_ptr<Client> client;
   // Set by the table: whether the connection is listed, and where.
   bool listed = false;
   absl::Time deadline{};
-  std::list<SilentConnection*>::iterator place{};
-  std::list<SilentConnection*>::iterator place_at_client{};
+  std::list<ConnectionBeforePreface*>::iterator place{};
+  std::list<ConnectionBeforePreface*>::iterator place_at_client{};
 };
 
 // A connection that has sent its preface and is served, and the calls that came over it.
@@ -75,11 +75,11 @@ class ServedConnection {
 
   const std::shared_ptr<Client>& client() const { return client_; }
 
-  void CallBegins() {
+  void BeginCall() {
     calls_.fetch_add(1, std::memory_order_relaxed);
     used_.store(true, std::memory_order_relaxed);
   }
-  void CallEnds() { calls_.fetch_sub(1, std::memory_order_relaxed); }
+  void EndCall() { calls_.fetch_sub(1, std::memory_order_relaxed); }
 
   // Returns true for the client's one connection to the pipe that may have more calls under way
   // than its others (ServerLimits).
@@ -125,24 +125,24 @@ class ConnectionTable {
   // Lists a new connection until its preface is due. May evict another connection: a served one is
   // hung up; a silent one is unlisted and returned in `*displaced`, for the caller to close.
   // Returns false, without listing, if there is no room.
-  bool Admit(SilentConnection* connection, SilentConnection** displaced);
+  bool Admit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced);
 
   // Evicts a connection for want of descriptors, as Admit() does, of the client that has most on
   // any pipe. Returns false if all have calls under way.
-  bool MakeRoom(SilentConnection** displaced);
+  bool Evict(ConnectionBeforePreface** displaced);
 
   // Unlists a connection that is closed or about to be. REQUIRES: the connection is listed.
-  void Drop(SilentConnection* connection, Counter counter = nullptr);
+  void Drop(ConnectionBeforePreface* connection, Counter counter = nullptr);
 
   // Unlists and returns one connection whose preface is overdue; null if there is none.
-  SilentConnection* DropOverdue(absl::Time now);
+  ConnectionBeforePreface* DropOverdue(absl::Time now);
 
   // Returns the time at which the next preface is overdue.
   absl::Time next_deadline() const;
 
   // Counts a connection that has sent its preface as live. Serve() must follow. REQUIRES: the
   // connection is listed.
-  void Promote(SilentConnection* connection);
+  void Promote(ConnectionBeforePreface* connection);
   // Lists a live connection as served under the transport's name `address`, until End(). `hang_up`
   // must end the connection; the table calls it under its lock.
   std::shared_ptr<ServedConnection> Serve(size_t pipe, std::string address,
@@ -166,7 +166,7 @@ class ConnectionTable {
   struct Share {
     size_t connections = 0;
     bool has_main = false;
-    std::list<SilentConnection*> silent;
+    std::list<ConnectionBeforePreface*> silent;
     std::list<ServedConnection*> fresh;  // have made no call when last looked at
     std::list<ServedConnection*> used;
   };
@@ -177,7 +177,7 @@ class ConnectionTable {
     std::unordered_map<const Tenant*, size_t> tenants;
   };
   // A client that may have to make room, with its connections.
-  struct Rival {
+  struct EvictionCandidate {
     size_t of_tenant;
     Share* share;
   };
@@ -191,21 +191,22 @@ class ConnectionTable {
   static size_t OfTenant(const Pipe& pipe, const Client& client);
   // Lists the connection or returns false. Sets `*limited` to the client that was at its limit: the
   // one that made room, or the one that was refused.
-  bool TryAdmit(SilentConnection* connection, SilentConnection** displaced,
+  bool TryAdmit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced,
                 std::shared_ptr<Client>* limited);
-  // Evicts a connection of `share` for one of `newcomer` and returns its client; null if none can
+  // Evicts a connection of `share` for one of `incoming` and returns its client; null if none can
   // go.
-  std::shared_ptr<Client> MakeRoomAt(Share& share, Client* newcomer, SilentConnection** displaced);
-  // Evicts a connection of one of `rivals`, the largest first, as MakeRoomAt() does.
-  std::shared_ptr<Client> MakeRoomAtOneOf(std::vector<Rival> rivals, Client* newcomer,
-                                          SilentConnection** displaced);
-  void Unlist(SilentConnection* connection);
+  std::shared_ptr<Client> EvictFrom(Share& share, Client* incoming,
+                                    ConnectionBeforePreface** displaced);
+  // Evicts a connection of one of `candidates`, the largest first, as EvictFrom() does.
+  std::shared_ptr<Client> EvictFromLargest(std::vector<EvictionCandidate> candidates,
+                                           Client* incoming, ConnectionBeforePreface** displaced);
+  void Unlist(ConnectionBeforePreface* connection);
   void Unlist(ServedConnection* connection);
   Share& Take(size_t pipe, Client* client);
   void Give(size_t pipe, Client* client);
 
   // Called without it.
-  void Tell(const std::shared_ptr<Client>& limited);
+  void ReportLimit(const std::shared_ptr<Client>& limited);
 
   const ListenerLimits limits_;
   const std::vector<CallObserver*> observers_;
@@ -213,7 +214,7 @@ class ConnectionTable {
   mutable Mutex mutex_;
   ListenerCounters counters_;
   std::vector<Pipe> pipes_;
-  std::list<SilentConnection*> silent_;  // the oldest in front
+  std::list<ConnectionBeforePreface*> silent_;  // the oldest in front
   std::unordered_map<std::string, std::shared_ptr<ServedConnection>, HashOfAddress,
                      std::equal_to<>>
       served_;  // by address

@@ -23,27 +23,27 @@ class ConnectionTableTest : public testing::Test {
   using Served = std::shared_ptr<ServedConnection>;
 
   // Makes a connection, which is not listed yet.
-  SilentConnection* New(const std::shared_ptr<Client>& client, size_t pipe = 0) {
-    SilentConnection& connection = connections_.emplace_back();
+  ConnectionBeforePreface* New(const std::shared_ptr<Client>& client, size_t pipe = 0) {
+    ConnectionBeforePreface& connection = connections_.emplace_back();
     connection.pipe = pipe;
     connection.client = client;
     return &connection;
   }
   // Admits `connection` and returns the connection that it displaces, if any.
-  SilentConnection* Admit(SilentConnection* connection) {
-    SilentConnection* displaced = nullptr;
+  ConnectionBeforePreface* Admit(ConnectionBeforePreface* connection) {
+    ConnectionBeforePreface* displaced = nullptr;
     EXPECT_TRUE(table_->Admit(connection, &displaced));
     return displaced;
   }
-  bool Refused(SilentConnection* connection) {
-    SilentConnection* displaced = connection;
+  bool Refused(ConnectionBeforePreface* connection) {
+    ConnectionBeforePreface* displaced = connection;
     const bool admitted = table_->Admit(connection, &displaced);
     EXPECT_EQ(displaced, nullptr);
     return !admitted;
   }
   // Serves a connection; its name is added to hung_up_ if it must make room.
   Served Serve(const std::shared_ptr<Client>& client, const std::string& name, size_t pipe = 0) {
-    SilentConnection* const connection = New(client, pipe);
+    ConnectionBeforePreface* const connection = New(client, pipe);
     EXPECT_EQ(Admit(connection), nullptr) << name;
     table_->Promote(connection);
     return table_->Serve(pipe, name, client, [this, name] { hung_up_.push_back(name); });
@@ -57,7 +57,7 @@ class ConnectionTableTest : public testing::Test {
   ConnectionTableTest() { Limit(2, 100); }
 
   std::optional<ConnectionTable> table_;
-  std::deque<SilentConnection> connections_;
+  std::deque<ConnectionBeforePreface> connections_;
   std::vector<std::string> hung_up_;
   const std::shared_ptr<Client> one_ = NewClient(1), two_ = NewClient(2), three_ = NewClient(3);
 };
@@ -65,8 +65,8 @@ class ConnectionTableTest : public testing::Test {
 using Names = std::vector<std::string>;
 
 TEST_F(ConnectionTableTest, AtTheLimitTheOldestSilentOneOfThePipeIsDisplaced) {
-  SilentConnection* const elsewhere = New(one_, 1);
-  SilentConnection* const first = New(one_);
+  ConnectionBeforePreface* const elsewhere = New(one_, 1);
+  ConnectionBeforePreface* const first = New(one_);
   EXPECT_EQ(Admit(elsewhere), nullptr);
   EXPECT_EQ(Admit(first), nullptr);
   EXPECT_EQ(Admit(New(one_)), nullptr);
@@ -78,14 +78,14 @@ TEST_F(ConnectionTableTest, AtTheLimitTheOldestSilentOneOfThePipeIsDisplaced) {
 }
 
 TEST_F(ConnectionTableTest, WhoIsBarredIsNotLetIn) {
-  for (int i = 0; i <= 2048; ++i) one_->CallRefused();
+  for (int i = 0; i <= 2048; ++i) one_->CountRefusedCall();
   EXPECT_TRUE(Refused(New(one_)));
   EXPECT_EQ(table_->counters().dropped_barred, 1u);
   EXPECT_EQ(table_->counters().dropped_for_room, 0u);
   EXPECT_EQ(Admit(New(two_)), nullptr);
   // Clients of unknown processes may be many.
   const std::shared_ptr<Client> unknown = NewClient(0);
-  for (int i = 0; i <= 2048; ++i) unknown->CallRefused();
+  for (int i = 0; i <= 2048; ++i) unknown->CountRefusedCall();
   EXPECT_EQ(Admit(New(unknown)), nullptr);
 }
 
@@ -94,8 +94,8 @@ TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
   const auto dial = [&](const std::shared_ptr<Client>& client, bool calls) {
     const Served served = Serve(client, absl::StrCat(++dialled));
     if (!calls) return;
-    served->CallBegins();
-    served->CallEnds();
+    served->BeginCall();
+    served->EndCall();
   };
   // A driver that opens a connection for each call and closes none.
   for (int i = 0; i < 1100; ++i) dial(one_, true);
@@ -108,12 +108,12 @@ TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
 }
 
 TEST_F(ConnectionTableTest, ConnectionsWithACallUnderWayAreNotEnded) {
-  Serve(one_, "a")->CallBegins();
+  Serve(one_, "a")->BeginCall();
   const Served second = Serve(one_, "b");
-  second->CallBegins();
+  second->BeginCall();
   EXPECT_TRUE(Refused(New(two_)));
   EXPECT_EQ(table_->counters().dropped_for_room, 1u);
-  second->CallEnds();
+  second->EndCall();
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"b"});
   EXPECT_EQ(table_->counters().ended_for_room, 1u);
@@ -124,17 +124,17 @@ TEST_F(ConnectionTableTest, SilentOnesGoFirstThenThoseWithoutACallThenTheLongest
   std::vector<Served> served;
   for (const char* name : {"a", "b", "c"}) served.push_back(Serve(one_, name));
   for (const int called : {0, 1}) {
-    served[called]->CallBegins();
-    served[called]->CallEnds();
+    served[called]->BeginCall();
+    served[called]->EndCall();
   }
-  SilentConnection* const silent = New(one_);
+  ConnectionBeforePreface* const silent = New(one_);
   Admit(silent);
   EXPECT_EQ(Admit(New(two_)), silent);
   // The client that has most makes room, not the one that comes.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"c"}) << "it has never made a call";
-  served[0]->CallBegins();
-  served[0]->CallEnds();
+  served[0]->BeginCall();
+  served[0]->EndCall();
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, (Names{"c", "b"})) << "the other one has made a call since";
 }
@@ -152,7 +152,7 @@ TEST_F(ConnectionTableTest, TheClientThatHasMostMakesRoom) {
 
 TEST_F(ConnectionTableTest, OfABusyClientNobodyIsTakenButTheNextMakesRoom) {
   Limit(5, 100);
-  for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat("busy", i))->CallBegins();
+  for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat("busy", i))->BeginCall();
   for (int i = 0; i < 2; ++i) Serve(two_, absl::StrCat("idle", i));
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"idle0"});
@@ -164,7 +164,7 @@ TEST_F(ConnectionTableTest, OfABusyClientNobodyIsTakenButTheNextMakesRoom) {
 TEST_F(ConnectionTableTest, BeyondItsShareAClientMakesRoomItself) {
   Limit(8, 75);
   for (int i = 0; i < 6; ++i) Serve(one_, absl::StrCat(i));
-  SilentConnection* const newest = New(one_);
+  ConnectionBeforePreface* const newest = New(one_);
   EXPECT_EQ(Admit(newest), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});
   EXPECT_EQ(Admit(New(one_)), newest) << "the silent one goes first";
@@ -176,7 +176,7 @@ TEST_F(ConnectionTableTest, BeyondItsShareAClientMakesRoomItself) {
 
 TEST_F(ConnectionTableTest, BeyondItsShareABusyClientIsRefused) {
   Limit(4, 75);
-  for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat(i))->CallBegins();
+  for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat(i))->BeginCall();
   EXPECT_TRUE(Refused(New(one_)));
   EXPECT_EQ(Admit(New(two_)), nullptr);
 }
@@ -206,11 +206,11 @@ TEST_F(ConnectionTableTest, AProcessLeavesOthersOfItsTenantConnections) {
   Limit(16, 75);
   const auto tenant = std::make_shared<Tenant>();
   const auto first = std::make_shared<Client>(Peer{.process_id = 10, .image_path = ""}, tenant);
-  for (int i = 0; i < 12; ++i) Serve(first, absl::StrCat("first", i))->CallBegins();
+  for (int i = 0; i < 12; ++i) Serve(first, absl::StrCat("first", i))->BeginCall();
   EXPECT_TRUE(Refused(New(first)));
   Limit(16, 75);
   const auto second = std::make_shared<Client>(Peer{.process_id = 11, .image_path = ""}, tenant);
-  for (int i = 0; i < 9; ++i) Serve(first, absl::StrCat("again", i))->CallBegins();
+  for (int i = 0; i < 9; ++i) Serve(first, absl::StrCat("again", i))->BeginCall();
   EXPECT_TRUE(Refused(New(first))) << "three quarters of its tenant's 12";
   Serve(second, "second");
   EXPECT_TRUE(hung_up_.empty());
@@ -232,23 +232,23 @@ TEST_F(ConnectionTableTest, AConnectionThatIsBeingEndedDoesNotCount) {
 
 TEST_F(ConnectionTableTest, ForDescriptorsTheClientWithMostOnAnyPipeMakesRoom) {
   Limit(100, 75);
-  SilentConnection* displaced = nullptr;
-  EXPECT_FALSE(table_->MakeRoom(&displaced));
+  ConnectionBeforePreface* displaced = nullptr;
+  EXPECT_FALSE(table_->Evict(&displaced));
   Serve(one_, "a", 0);
   for (int i = 0; i < 3; ++i) Serve(two_, absl::StrCat(i), 1);
-  EXPECT_TRUE(table_->MakeRoom(&displaced));
+  EXPECT_TRUE(table_->Evict(&displaced));
   EXPECT_EQ(displaced, nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});
-  SilentConnection* const silent = New(two_, 1);
+  ConnectionBeforePreface* const silent = New(two_, 1);
   Admit(silent);
-  EXPECT_TRUE(table_->MakeRoom(&displaced));
+  EXPECT_TRUE(table_->Evict(&displaced));
   EXPECT_EQ(displaced, silent);
 }
 
 TEST_F(ConnectionTableTest, TheOverdueAreDroppedTheOldestFirst) {
   EXPECT_EQ(table_->next_deadline(), absl::InfiniteFuture());
-  SilentConnection* const first = New(one_);
-  SilentConnection* const elsewhere = New(two_, 1);
+  ConnectionBeforePreface* const first = New(one_);
+  ConnectionBeforePreface* const elsewhere = New(two_, 1);
   Admit(first);
   Admit(elsewhere);
   EXPECT_EQ(table_->next_deadline(), first->deadline);

@@ -71,7 +71,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
         response_(response) {
     deadline_ = std::min(ToTime(context->raw_deadline()), arrived_ + runtime_.max_call_duration);
     connection_ = runtime_.connections->Find(context->peer());
-    if (connection_ != nullptr) connection_->CallBegins();
+    if (connection_ != nullptr) connection_->BeginCall();
   }
 
   // Queues the call, or answers it at once if the queue is full.
@@ -112,8 +112,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
  private:
   // Refuses the call because its client has used its share.
   void RefuseForShare(const absl::Status& status) {
-    TellLimit(runtime_.observers, *connection_->client(), Limit::kCalls);
-    connection_->client()->CallRefused();
+    ReportLimit(runtime_.observers, *connection_->client(), Limit::kCalls);
+    connection_->client()->CountRefusedCall();
     Answer(status);
   }
 
@@ -173,7 +173,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
     if (entered_) runtime_.gate->Leave();
     if (connection_ != nullptr) {
       connection_->client()->GiveBack(bytes_taken_);
-      connection_->CallEnds();
+      connection_->EndCall();
     }
     delete this;
   }

@@ -132,11 +132,13 @@ void Http2Account::PayOrBar(TokenBucket Http2Account::*bucket, SteadyTime now) {
   if (!Pay(bucket, 1, now)) barred_until_ = now + absl::ToChronoNanoseconds(limits_.bar);
 }
 
-void Http2Account::Violated(SteadyTime now) { PayOrBar(&Http2Account::violations_, now); }
+void Http2Account::CountViolation(SteadyTime now) { PayOrBar(&Http2Account::violations_, now); }
 
-void Http2Account::CallRefused(SteadyTime now) { PayOrBar(&Http2Account::refused_calls_, now); }
+void Http2Account::CountRefusedCall(SteadyTime now) {
+  PayOrBar(&Http2Account::refused_calls_, now);
+}
 
-void Http2Account::DiscardedUnused(SteadyTime now) { PayOrBar(&Http2Account::discarded_, now); }
+void Http2Account::CountDiscarded(SteadyTime now) { PayOrBar(&Http2Account::discarded_, now); }
 
 bool Http2Account::barred(SteadyTime now) const { return now < barred_until_.load(); }
 
@@ -219,7 +221,7 @@ Http2Violation Http2Guard::Received(absl::string_view bytes, SteadyTime now,
     violation_ = Judge(now);
     if (violation_ == Http2Violation::kNone && frame_.length == 0) EndFrame();
   }
-  if (violation_ != Http2Violation::kNone) account_->Violated(now);
+  if (violation_ != Http2Violation::kNone) account_->CountViolation(now);
   cut(bytes.data() + bytes.size());
   return violation_;
 }

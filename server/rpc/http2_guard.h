@@ -136,9 +136,9 @@ class Http2Account {
 
   // Count a connection of the client that was ended, a call that was refused, and a connection
   // without a call that made room for another of the client. Each may bar the client.
-  void Violated(SteadyTime now);
-  void CallRefused(SteadyTime now);
-  void DiscardedUnused(SteadyTime now);
+  void CountViolation(SteadyTime now);
+  void CountRefusedCall(SteadyTime now);
+  void CountDiscarded(SteadyTime now);
   // Returns true if the client is barred: its connections are ended and no more are admitted.
   bool barred(SteadyTime now) const;
 

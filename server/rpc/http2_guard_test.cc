@@ -310,9 +310,9 @@ TEST_F(Http2GuardTest, WhoBreaksRulesAgainAndAgainIsBarred) {
 }
 
 TEST_F(Http2GuardTest, WhoDoesNotTakeARefusalIsBarred) {
-  for (int i = 0; i < 2048; ++i) account_->CallRefused(now_);
+  for (int i = 0; i < 2048; ++i) account_->CountRefusedCall(now_);
   EXPECT_FALSE(account_->barred(now_));
-  account_->CallRefused(now_);
+  account_->CountRefusedCall(now_);
   EXPECT_TRUE(account_->barred(now_));
 }
 

@@ -207,7 +207,7 @@ TEST_F(PipeListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
   Client first = Dial();
   ASSERT_TRUE(first.Send(kHttp2Preface));
   ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
-  listener_->connections().Find(adopted_.front().name)->CallBegins();
+  listener_->connections().Find(adopted_.front().name)->BeginCall();
   Client second = Dial();
   ASSERT_TRUE(second.Send(kHttp2Preface));
   ASSERT_TRUE(Eventually([&] { return adopted() == 2; }));
@@ -215,7 +215,7 @@ TEST_F(PipeListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
   ASSERT_TRUE(Eventually([&] { return listener_->connections().counters().ended_for_room == 1; }));
   ASSERT_TRUE(third.Send(kHttp2Preface));
   ASSERT_TRUE(Eventually([&] { return adopted() == 3; }));
-  listener_->connections().Find(adopted_.back().name)->CallBegins();
+  listener_->connections().Find(adopted_.back().name)->BeginCall();
   // Calls are under way on all, so the new connection is closed.
   Client fourth = Dial();
   EXPECT_TRUE(fourth.Disconnected());

@@ -99,7 +99,7 @@ class PipeListener final : public Listener {
  private:
   // An instance that waits for its client, then for the client's preface. One operation of its
   // stream is always under way; its completion handles the instance.
-  struct Instance : SilentConnection {
+  struct Instance : ConnectionBeforePreface {
     PipeListener* listener;
     std::unique_ptr<pipe::PipeStream> stream;
     std::array<char, kFirstBytes> bytes;
@@ -136,7 +136,7 @@ class PipeListener final : public Listener {
   bool OnRead(Instance* instance, DWORD error, DWORD bytes);
   bool Admit(Instance* instance);
   // Cancels the read of a connection that the table dropped; its end removes the instance.
-  static void Cancel(SilentConnection* dropped) {
+  static void Cancel(ConnectionBeforePreface* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
   // Removes the instance. REQUIRES: the lock is held, as for Admit().
@@ -248,7 +248,7 @@ absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
   {
     const std::lock_guard<Mutex> lock(mutex_);
     if (stopping_) return absl::CancelledError("stopping");
-    waiting_->Added(pipe);
+    waiting_->OnAdded(pipe);
     instances_.emplace(instance, std::move(owned));
     // Must hold the lock, so that Stop() finds either no instance or an operation to cancel.
     connected = instance->stream->Connect(
@@ -272,7 +272,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
   }
   {
     const std::lock_guard<Mutex> lock(mutex_);
-    waiting_->Taken(pipe);
+    waiting_->OnTaken(pipe);
     if (stopping_) {
       gone = Remove(instance);
       return;
@@ -332,7 +332,7 @@ bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
 
 bool PipeListener::Admit(Instance* instance) {
   connections_->Count(&ListenerCounters::accepted);
-  SilentConnection* displaced;
+  ConnectionBeforePreface* displaced;
   if (!connections_->Admit(instance, &displaced)) return false;
   if (displaced != nullptr) Cancel(displaced);
   // The watcher waits for the oldest connection.
@@ -374,7 +374,7 @@ void PipeListener::Watch() {
     const absl::Time retry = waiting_->Retry();
     lock.lock();
     const absl::Time now = absl::Now();
-    while (SilentConnection* const overdue = connections_->DropOverdue(now)) Cancel(overdue);
+    while (ConnectionBeforePreface* const overdue = connections_->DropOverdue(now)) Cancel(overdue);
     const absl::Time next = std::min({retry, connections_->next_deadline(), now + kLongestWait});
     if (stopping_ || wake_watcher_) continue;
     changed_.wait_for(

@@ -37,7 +37,7 @@ class CallObserver {
 };
 
 // Calls OnLimit() of every observer.
-inline void TellLimit(const std::vector<CallObserver*>& observers, Client& client, Limit limit) {
+inline void ReportLimit(const std::vector<CallObserver*>& observers, Client& client, Limit limit) {
   const uint64_t times = ++client.limited[static_cast<size_t>(limit)];
   for (CallObserver* observer : observers) observer->OnLimit(client.peer, limit, times);
 }

@@ -37,11 +37,11 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// Descriptors reserved for serving accepted connections. Below this number, up to kMakeRoomAtOnce
+// Descriptors reserved for serving accepted connections. Below this number, up to kEvictionsAtOnce
 // connections are evicted and accepting pauses for kAcceptPause, in which the evicted connections
 // return their descriptors.
 constexpr rlim_t kSpareDescriptors = 64;
-constexpr int kMakeRoomAtOnce = 16;
+constexpr int kEvictionsAtOnce = 16;
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
 
 bool DescriptorsRunOut(int newest) {
@@ -78,7 +78,7 @@ class UnixListener final : public Listener {
 
   // An entry of the epoll set. `watched` is the registered descriptor: the listening socket, the
   // silent connection, or the duplicate of an adopted one.
-  struct Entry : SilentConnection {
+  struct Entry : ConnectionBeforePreface {
     uint64_t id = 0;
     Kind kind;
     UniqueFd watched;
@@ -93,10 +93,10 @@ class UnixListener final : public Listener {
   void CloseSilent(Entry* entry, ConnectionTable::Counter counter = nullptr);
   void CloseLive(Entry* entry);
   // Closes a connection that the table has dropped.
-  void Close(SilentConnection* dropped) { entries_.erase(static_cast<Entry*>(dropped)->id); }
+  void Close(ConnectionBeforePreface* dropped) { entries_.erase(static_cast<Entry*>(dropped)->id); }
   void CloseOverdue(absl::Time now);
   // Ends connections if descriptors run out.
-  void MakeRoom();
+  void EvictConnections();
   void PauseAccepting();
   void WatchPipes(uint32_t events);
   void RemoveSockets();
@@ -253,20 +253,20 @@ void UnixListener::Accept(Entry* listening) {
     UniqueFd fd(accept4(listening->watched.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        MakeRoom();
+        EvictConnections();
         PauseAccepting();
       }
       return;
     }
     const bool last = DescriptorsRunOut(fd.get());
-    if (last) MakeRoom();
+    if (last) EvictConnections();
     connections_->Count(&ListenerCounters::accepted);
     auto owned = NewEntry(Kind::kSilent);
     Entry* const entry = owned.get();
     entry->client = clients_.Get(ClientOf(fd.get()));
     entry->watched = std::move(fd);
     entry->pipe = listening->pipe;
-    SilentConnection* displaced;
+    ConnectionBeforePreface* displaced;
     if (!connections_->Admit(entry, &displaced)) continue;
     if (displaced != nullptr) Close(displaced);
     Keep(std::move(owned));
@@ -320,7 +320,7 @@ void UnixListener::Adopt(Entry* entry) {
   const bool is_main = entry->served->is_main();
   if (!watched) CloseLive(entry);
   pipes_[pipe].serve(std::make_unique<ReadySocket>(std::move(ready)), is_main);
-  if (last) MakeRoom();
+  if (last) EvictConnections();
 }
 
 void UnixListener::CloseSilent(Entry* entry, ConnectionTable::Counter counter) {
@@ -335,16 +335,16 @@ void UnixListener::CloseLive(Entry* entry) {
 }
 
 void UnixListener::CloseOverdue(absl::Time now) {
-  while (SilentConnection* const overdue = connections_->DropOverdue(now)) Close(overdue);
+  while (ConnectionBeforePreface* const overdue = connections_->DropOverdue(now)) Close(overdue);
   if (accept_again_.has_value() && *accept_again_ <= now) {
     accept_again_.reset();
     WatchPipes(EPOLLIN);
   }
 }
 
-void UnixListener::MakeRoom() {
-  SilentConnection* displaced;
-  for (int made = 0; made < kMakeRoomAtOnce && connections_->MakeRoom(&displaced); ++made) {
+void UnixListener::EvictConnections() {
+  ConnectionBeforePreface* displaced;
+  for (int made = 0; made < kEvictionsAtOnce && connections_->Evict(&displaced); ++made) {
     if (displaced != nullptr) Close(displaced);
   }
 }

@@ -40,7 +40,7 @@ class UnixListenerTest : public testing::Test {
   }
 
   void CallBeginsOn(size_t adopted) {
-    listener_->connections().Find("fd:" + std::to_string(adopted_[adopted].get()))->CallBegins();
+    listener_->connections().Find("fd:" + std::to_string(adopted_[adopted].get()))->BeginCall();
   }
 
   // Waits until another thread makes `condition` true.

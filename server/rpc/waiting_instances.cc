@@ -9,12 +9,12 @@ namespace csi_proxy::rpc {
 WaitingInstances::WaitingInstances(size_t pipes, Functions functions)
     : functions_(std::move(functions)), pipes_(pipes) {}
 
-void WaitingInstances::Added(size_t pipe) {
+void WaitingInstances::OnAdded(size_t pipe) {
   const std::lock_guard<Mutex> lock(mutex_);
   ++pipes_[pipe].waiting;
 }
 
-void WaitingInstances::Taken(size_t pipe) {
+void WaitingInstances::OnTaken(size_t pipe) {
   const std::lock_guard<Mutex> lock(mutex_);
   --pipes_[pipe].waiting;
 }
@@ -26,10 +26,10 @@ void WaitingInstances::Replenish(size_t pipe) {
     if (pipes_[pipe].making || pipes_[pipe].retry_at != absl::InfiniteFuture()) return;
     pipes_[pipe].making = true;
   }
-  Turn(pipe);
+  MakeInstances(pipe);
 }
 
-void WaitingInstances::Turn(size_t pipe) {
+void WaitingInstances::MakeInstances(size_t pipe) {
   for (size_t made = 0;; ++made) {
     {
       const std::lock_guard<Mutex> lock(mutex_);
@@ -43,7 +43,7 @@ void WaitingInstances::Turn(size_t pipe) {
     const absl::Status status = functions_.make(pipe);
     if (!status.ok()) return Fail(pipe, status);
   }
-  if (!functions_.post([this, pipe] { Turn(pipe); })) {
+  if (!functions_.post([this, pipe] { MakeInstances(pipe); })) {
     Fail(pipe, absl::ResourceExhaustedError("its next turn could not be queued"));
   }
 }

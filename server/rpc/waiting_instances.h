@@ -26,7 +26,7 @@ class WaitingInstances {
   static constexpr size_t kMostATurn = 8;
 
   struct Functions {
-    // Must make an instance of the pipe, and call Added() as soon as clients may take it.
+    // Must make an instance of the pipe, and call OnAdded() as soon as clients may take it.
     std::function<absl::Status(size_t pipe)> make;
     // Must run the work on a thread of the same pool, behind the work that waits there. Returns
     // false if it cannot.
@@ -39,8 +39,8 @@ class WaitingInstances {
   };
   WaitingInstances(size_t pipes, Functions functions);
 
-  void Added(size_t pipe);
-  void Taken(size_t pipe);
+  void OnAdded(size_t pipe);
+  void OnTaken(size_t pipe);
 
   // Makes instances until enough wait, unless another thread does so or a pause is on.
   void Replenish(size_t pipe);
@@ -58,7 +58,7 @@ class WaitingInstances {
     absl::Time retry_at = absl::InfiniteFuture();
   };
 
-  void Turn(size_t pipe);
+  void MakeInstances(size_t pipe);
   void Fail(size_t pipe, const absl::Status& why);
 
   const Functions functions_;

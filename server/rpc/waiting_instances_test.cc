@@ -18,9 +18,9 @@ class WaitingInstancesTest : public testing::Test {
   absl::Status Make(size_t pipe) {
     if (failing_.contains(pipe)) return absl::ResourceExhaustedError("no memory");
     ++made_[pipe];
-    instances_.Added(pipe);
+    instances_.OnAdded(pipe);
     if (flooded_.contains(pipe)) {
-      instances_.Taken(pipe);
+      instances_.OnTaken(pipe);
       instances_.Replenish(pipe);
     }
     return absl::OkStatus();
@@ -54,7 +54,7 @@ class WaitingInstancesTest : public testing::Test {
 TEST_F(WaitingInstancesTest, EnoughWaitAndNoMore) {
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], WaitingInstances::kEnough);
-  instances_.Taken(0);
+  instances_.OnTaken(0);
   instances_.Replenish(0);
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], WaitingInstances::kEnough + 1);
@@ -111,7 +111,7 @@ TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterLongerPausesAndSeldomTold) {
   EXPECT_EQ(made_[0], WaitingInstances::kEnough);
   // The pause is short again, and the log is still spared.
   failing_ = {0};
-  instances_.Taken(0);
+  instances_.OnTaken(0);
   instances_.Replenish(0);
   EXPECT_EQ(instances_.Retry(), now_ + absl::Milliseconds(100));
   EXPECT_EQ(warnings_.size(), 10u);
