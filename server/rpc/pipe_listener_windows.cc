@@ -237,7 +237,7 @@ void PipeListener::Stop() {
 absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
   if (!made.ok()) return made.status();
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<pipe::PipeStream> stream,
-                        pipe::PipeStream::Create(closer_->Own(*made)));
+                        pipe::PipeStream::Create(closer_->Adopt(*made)));
   auto owned = std::make_unique<Instance>();
   Instance* const instance = owned.get();
   instance->listener = this;

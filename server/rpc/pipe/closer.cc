@@ -161,7 +161,7 @@ Closer::Closer(std::shared_ptr<PipeCalls> calls, absl::Duration patience,
                ThreadStarter start_thread)
     : state_(std::make_shared<State>(std::move(calls), patience, std::move(start_thread))) {}
 
-std::shared_ptr<ServerEnd> Closer::Own(void* instance) {
+std::shared_ptr<ServerEnd> Closer::Adopt(void* instance) {
   const std::shared_ptr<ServerEnd> end(new ServerEnd(state_, instance));
   state_->Add(end);
   return end;

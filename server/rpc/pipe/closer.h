@@ -29,7 +29,7 @@ class Closer {
          ThreadStarter start_thread = StartThread);
 
   // Takes ownership of an instance.
-  std::shared_ptr<ServerEnd> Own(void* instance);
+  std::shared_ptr<ServerEnd> Adopt(void* instance);
 
   // Returns when all ends are disconnected, even those that other objects still own. After
   // `patience`, disconnects those that are left.

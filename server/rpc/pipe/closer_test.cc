@@ -34,7 +34,7 @@ class CloserTest : public testing::Test {
     const absl::StatusOr<void*> instance = calls_->Create(kTestPipe, Creation::kFurther);
     EXPECT_TRUE(instance.ok());
     EXPECT_TRUE(clients_.Open().ok());
-    return closer.Own(*instance);
+    return closer.Adopt(*instance);
   }
   bool Gone() { return !npfs_->HasName(kTestPipe); }
 

@@ -49,12 +49,12 @@ absl::Status IoPort::StartThreads() {
   return absl::OkStatus();
 }
 
-absl::Status IoPort::Associate(HANDLE handle, Comes comes) {
+absl::Status IoPort::Associate(HANDLE handle, Completions completions) {
   ABSL_RETURN_IF_ERROR(StartThreads());
   if (CreateIoCompletionPort(handle, port_.get(), 0, 0) == nullptr) {
     return win32::LastError("CreateIoCompletionPort");
   }
-  if (comes == Comes::kLate &&
+  if (completions == Completions::kPendingOnly &&
       !SetFileCompletionNotificationModes(
           handle, FILE_SKIP_COMPLETION_PORT_ON_SUCCESS | FILE_SKIP_SET_EVENT_ON_HANDLE)) {
     return win32::LastError("SetFileCompletionNotificationModes");

@@ -36,17 +36,17 @@ class IoPort {
 
   size_t thread_count();
 
-  enum class Comes {
-    kLate,  // I/O that completes at once is handled where it was started, not by the port.
-    kAll,   // All I/O comes to the port, unless it fails at once.
+  enum class Completions {
+    kPendingOnly,  // I/O that completes at once is handled where it was started, not by the port.
+    kAlways,       // All I/O comes to the port, unless it fails at once.
   };
 
   // Sends completions of I/O on `handle` to this port. RESOURCE_EXHAUSTED if the system starts no
-  // thread for the port. For a socket kLate is only safe if no layered service provider of the old
-  // kind is installed, so Go uses kAll for Unix sockets
+  // thread for the port. For a socket kPendingOnly is only safe if no layered service provider of
+  // the old kind is installed, so Go uses kAlways for Unix sockets
   // (https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setfilecompletionnotificationmodes,
   // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go).
-  absl::Status Associate(HANDLE handle, Comes comes = Comes::kLate);
+  absl::Status Associate(HANDLE handle, Completions completions = Completions::kPendingOnly);
 
   // Runs `work`, which must not block, on a thread of the port. Returns false, and does nothing, if
   // Windows has no memory for it.

@@ -119,7 +119,7 @@ bool PipeStream::Connect(Done done, void* argument, Result* result) {
   return true;
 }
 
-bool PipeStream::Ended(BOOL ok, Operation* operation, Result* result) {
+bool PipeStream::CompletedSynchronously(BOOL ok, Operation* operation, Result* result) {
   if (!ok) {
     const DWORD error = GetLastError();
     if (error == ERROR_IO_PENDING) return false;
@@ -135,12 +135,14 @@ bool PipeStream::Ended(BOOL ok, Operation* operation, Result* result) {
 
 bool PipeStream::Read(void* buffer, DWORD size, Done done, void* argument, Result* result) {
   inward_.Begin(done, argument);
-  return Ended(ReadFile(handle_, buffer, size, nullptr, &inward_), &inward_, result);
+  return CompletedSynchronously(ReadFile(handle_, buffer, size, nullptr, &inward_), &inward_,
+                                result);
 }
 
 bool PipeStream::Write(const void* data, DWORD size, Done done, void* argument, Result* result) {
   outward_.Begin(done, argument);
-  return Ended(WriteFile(handle_, data, size, nullptr, &outward_), &outward_, result);
+  return CompletedSynchronously(WriteFile(handle_, data, size, nullptr, &outward_), &outward_,
+                                result);
 }
 
 }  // namespace csi_proxy::pipe

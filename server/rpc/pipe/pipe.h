@@ -100,7 +100,7 @@ class PipeStream final : public Stream {
  private:
   PipeStream(HANDLE handle, win32::UniqueHandle client, std::shared_ptr<ServerEnd> server)
       : client_(std::move(client)), server_(std::move(server)), handle_(handle) {}
-  bool Ended(BOOL ok, Operation* operation, Result* result);
+  bool CompletedSynchronously(BOOL ok, Operation* operation, Result* result);
 
   // Exactly one of the two is set.
   const win32::UniqueHandle client_;

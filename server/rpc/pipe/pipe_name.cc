@@ -26,7 +26,7 @@ absl::Status CheckUnserved(PipeCalls& calls, const std::string& path) {
       "taken the name", process, ". End that process first."));
 }
 
-absl::Status LeftOver(const std::string& path, absl::string_view why) {
+absl::Status LeftOverError(const std::string& path, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat(
       path, " is left over from a server that has ended and kept by processes that have it open; ",
       why, ". End those processes (on a node: restart the pods of the CSI drivers)."));
@@ -39,13 +39,13 @@ absl::Status CheckInherited(PipeCalls& calls, const std::string& path, void* ins
   const bool own = security->owner == calls.ours().owner;
   // The owner of the pipe could at any time get the right to serve it, too.
   if (!own && !OwnedByAdministrators(*security)) {
-    return LeftOver(path, absl::StrCat("it belongs to ", security->owner,
-                                       " rather than to SYSTEM or the administrators"));
+    return LeftOverError(path, absl::StrCat("it belongs to ", security->owner,
+                                            " rather than to SYSTEM or the administrators"));
   }
   const bool same_dacl = SameDacl(*security, calls.ours());
   *is_ours = own && same_dacl;
   if (!same_dacl && !OnlyAdministratorsServe(*security)) {
-    return LeftOver(path, "others than SYSTEM and the administrators may serve it");
+    return LeftOverError(path, "others than SYSTEM and the administrators may serve it");
   }
   return absl::OkStatus();
 }
@@ -53,8 +53,8 @@ absl::Status CheckInherited(PipeCalls& calls, const std::string& path, void* ins
 absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
   const absl::StatusOr<void*> instance = calls.Create(path, Creation::kInheriting);
   if (!instance.ok()) {
-    return LeftOver(path,
-                    absl::StrCat("no instance can be made of it: ", instance.status().message()));
+    return LeftOverError(
+        path, absl::StrCat("no instance can be made of it: ", instance.status().message()));
   }
   const auto end = [&calls](void* made) {
     calls.Disconnect(made);
@@ -67,7 +67,7 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
   if (status.ok()) status = calls.MakeOurs(*instance);
   if (status.ok()) status = CheckInherited(calls, path, *instance, &is_ours);
   if (status.ok() && !is_ours) {
-    status = LeftOver(path, "its owner and access list cannot be changed to ours");
+    status = LeftOverError(path, "its owner and access list cannot be changed to ours");
   }
   if (!status.ok()) {
     end(*instance);
@@ -91,8 +91,9 @@ absl::StatusOr<void*> TakeName(PipeCalls& calls, const std::string& path,
   // A server may have started in between.
   ABSL_RETURN_IF_ERROR(CheckUnserved(calls, path));
   if (!alone.ok()) {
-    return LeftOver(path, absl::StrCat("it is not taken, because another csi-proxy might take it ",
-                                       "at the same time: ", alone.message()));
+    return LeftOverError(path,
+                         absl::StrCat("it is not taken, because another csi-proxy might take it ",
+                                      "at the same time: ", alone.message()));
   }
   return Inherit(calls, path);
 }

@@ -36,14 +36,14 @@ class Server {
 
   absl::Status Start(const absl::Status& alone = absl::OkStatus()) {
     const absl::StatusOr<void*> first = TakeName(*calls_, kTestPipe, alone);
-    if (first.ok()) ends_.push_back(closer_.Own(*first));
+    if (first.ok()) ends_.push_back(closer_.Adopt(*first));
     return first.status();
   }
   // A client connects, and its instance is replaced.
   absl::Status Serve(LeakyClients* clients) {
     absl::Status opened = clients->Open();
     const absl::StatusOr<void*> next = calls_->Create(kTestPipe, Creation::kFurther);
-    if (next.ok()) ends_.push_back(closer_.Own(*next));
+    if (next.ok()) ends_.push_back(closer_.Adopt(*next));
     opened.Update(next.status());
     return opened;
   }

@@ -87,7 +87,7 @@ Ends Connect(const std::string& path, absl::Duration reading_time = absl::Second
   const auto instance = calls->Create(path, Creation::kFirst);
   EXPECT_TRUE(instance.ok()) << instance.status();
   Ends ends;
-  ends.server = *PipeStream::Create(Closer(calls, reading_time).Own(*instance));
+  ends.server = *PipeStream::Create(Closer(calls, reading_time).Adopt(*instance));
   Awaiter awaiter;
   Stream::Result result;
   const bool at_once = ends.server->Connect(&Awaiter::Done, &awaiter, &result);

@@ -118,12 +118,12 @@ absl::StatusOr<Socket> Connect(const SocketAddress& address, absl::Time deadline
 }
 
 absl::StatusOr<std::unique_ptr<SocketStream>> SocketStream::Create(Socket socket) {
-  absl::Status watched = IoPort::Get().Associate(socket.handle(), IoPort::Comes::kAll);
+  absl::Status watched = IoPort::Get().Associate(socket.handle(), IoPort::Completions::kAlways);
   if (!watched.ok()) return watched;
   return std::unique_ptr<SocketStream>(new SocketStream(std::move(socket)));
 }
 
-bool SocketStream::Ended(int returned, Result* result) {
+bool SocketStream::CompletedSynchronously(int returned, Result* result) {
   const DWORD error = returned == 0 ? DWORD{ERROR_SUCCESS} : LastSocketError();
   // An operation that succeeds at once comes to the port too.
   if (error == ERROR_SUCCESS || error == WSA_IO_PENDING) return false;
@@ -137,13 +137,15 @@ bool SocketStream::Read(void* buffer, DWORD size, Done done, void* argument, Res
   inward_.Begin(done, argument);
   WSABUF piece{.len = size, .buf = static_cast<char*>(buffer)};
   DWORD flags = 0;
-  return Ended(WSARecv(socket_.get(), &piece, 1, nullptr, &flags, &inward_, nullptr), result);
+  return CompletedSynchronously(
+      WSARecv(socket_.get(), &piece, 1, nullptr, &flags, &inward_, nullptr), result);
 }
 
 bool SocketStream::Write(const void* data, DWORD size, Done done, void* argument, Result* result) {
   outward_.Begin(done, argument);
   WSABUF piece{.len = size, .buf = static_cast<char*>(const_cast<void*>(data))};
-  return Ended(WSASend(socket_.get(), &piece, 1, nullptr, 0, &outward_, nullptr), result);
+  return CompletedSynchronously(WSASend(socket_.get(), &piece, 1, nullptr, 0, &outward_, nullptr),
+                                result);
 }
 
 absl::StatusOr<std::unique_ptr<SocketListener>> SocketListener::Start(Socket bound, int family,

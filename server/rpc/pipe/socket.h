@@ -95,7 +95,7 @@ class SocketStream final : public Stream {
   };
 
   explicit SocketStream(Socket socket) : socket_(std::move(socket)) {}
-  static bool Ended(int returned, Result* result);
+  static bool CompletedSynchronously(int returned, Result* result);
 
   const Socket socket_;
   Reading inward_;

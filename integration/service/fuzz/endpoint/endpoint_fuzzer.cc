@@ -139,7 +139,7 @@ class FakePipe final : public Stream {
       at_ += bytes;
       *result = {.error = ERROR_SUCCESS, .bytes = static_cast<DWORD>(bytes)};
     }
-    return Ended(choice % 2 == 0, done, argument, *result);
+    return CompletedSynchronously(choice % 2 == 0, done, argument, *result);
   }
 
   bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) override {
@@ -153,7 +153,7 @@ class FakePipe final : public Stream {
       *result = {.error = ERROR_SUCCESS, .bytes = bytes};
       if (at_ == input_.size() && client_.done()) EndRead(ERROR_BROKEN_PIPE);
     }
-    return Ended(choice % 2 == 0, done, argument, *result);
+    return CompletedSynchronously(choice % 2 == 0, done, argument, *result);
   }
 
   void Cancel() override {
@@ -178,7 +178,7 @@ class FakePipe final : public Stream {
 
   // Returns true if the operation completes at once; otherwise completes it on a thread of the
   // port.
-  static bool Ended(bool at_once, Done done, void* argument, Result result) {
+  static bool CompletedSynchronously(bool at_once, Done done, void* argument, Result result) {
     if (at_once) return true;
     IoPort::Get().Post([=] { done(argument, result.error, result.bytes); });
     return false;

@@ -55,7 +55,7 @@ std::string ClassOf(absl::string_view path) {
 constexpr ULONG kObjectsAtOnce = 64;
 
 // Returns true for an error after which the call has certainly not run.
-bool CertainlyNotRun(uint32_t result) {
+bool IsCertainlyNotRun(uint32_t result) {
   return result == hresult::kRpcServerUnavailable || result == hresult::kRpcDisconnected ||
          result == hresult::kRpcCallFailedDne;
 }
@@ -198,7 +198,7 @@ class ComSession : public Session {
     const HRESULT result = connection.services()->ExecMethod(
         Bstr(path).get(), Bstr(method).get(), WBEM_FLAG_RETURN_IMMEDIATELY, nullptr, in.get(),
         out.Receive(), pending.Receive());
-    *may_have_run = !CertainlyNotRun(static_cast<uint32_t>(result));
+    *may_have_run = !IsCertainlyNotRun(static_cast<uint32_t>(result));
     if (FAILED(result)) return ComError(result, what);
     ABSL_ASSIGN_OR_RETURN(const ComPtr<IWbemClassObject> answer,
                           Await(context, what, std::move(out), pending));
