@@ -159,8 +159,8 @@ absl::Status AtLeastOne(absl::string_view flag, size_t value) {
       absl::StrCat("--", flag, ": ", value, " is not from 1 to 1000000"));
 }
 
-absl::Status Settle(const Raw& raw, bool working_dir_given, bool kubelet_path_given,
-                    Options* options) {
+absl::Status CompleteOptions(const Raw& raw, bool working_dir_given, bool kubelet_path_given,
+                             Options* options) {
   if (raw.host == "simulated") {
     options->host = HostKind::kSimulated;
   } else if (raw.host == "windows") {
@@ -247,8 +247,8 @@ absl::StatusOr<Options> ParseOptions(int argc, const char* const* argv) {
                   .run(),
               values);
     po::notify(values);
-    ABSL_RETURN_IF_ERROR(
-        Settle(raw, values.contains("working-dir"), !values["kubelet-path"].defaulted(), &options));
+    ABSL_RETURN_IF_ERROR(CompleteOptions(raw, values.contains("working-dir"),
+                                         !values["kubelet-path"].defaulted(), &options));
   } catch (const po::error& error) {
     return absl::InvalidArgumentError(error.what());
   }

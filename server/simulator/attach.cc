@@ -39,7 +39,7 @@ std::string MakeDiskId(NodeState& state, const Disk& disk) {
   return MakeVolumeId(state, disk, 0).ToString().substr(kBegin, kBytes);
 }
 
-absl::Status PutInPlace(NodeState& state, std::optional<uint32_t> place, Disk& disk) {
+absl::Status AssignLocation(NodeState& state, std::optional<uint32_t> place, Disk& disk) {
   const bool is_in_location = absl::StrContains(disk.location, kPlace);
   const bool is_lun = !is_in_location && !absl::StrContains(disk.location, "LUN");
   const auto is_taken = [&](uint32_t at) {

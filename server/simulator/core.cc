@@ -77,12 +77,12 @@ bool Core::Count(absl::string_view operation) {
   return is_wmi;
 }
 
-void Core::Settle() {
+void Core::AdvanceClock() {
   while (!later_.empty() && later_.begin()->first <= absl::Now()) {
     const auto work = later_.extract(later_.begin());
     work.mapped()(state_);
   }
-  if (AnyServicePending(state_)) SettleServices(state_, absl::Now());
+  if (AnyServicePending(state_)) AdvanceServices(state_, absl::Now());
 }
 
 std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,

@@ -76,7 +76,7 @@ class Core {
   }
 
   // Runs `work` under the lock, in the first step after `time`.
-  void Later(absl::Time time, std::function<void(NodeState&)> work) {
+  void RunLater(absl::Time time, std::function<void(NodeState&)> work) {
     const std::lock_guard lock(mutex_);
     later_.emplace(time, std::move(work));
   }
@@ -119,7 +119,7 @@ class Core {
 
   template <typename Action>
   auto Step(Action& action, bool is_long) -> decltype(action(std::declval<NodeState&>())) {
-    Settle();
+    AdvanceClock();
     // Random rather than every eighth, because the steps of a repeated call may be a multiple of
     // eight.
     random_ = random_ * 6364136223846793005 + 1442695040888963407;
@@ -135,7 +135,7 @@ class Core {
   bool Count(absl::string_view operation);
 
   // Ends the pending states and does the delayed work that are due. REQUIRES: the lock is held.
-  void Settle();
+  void AdvanceClock();
 
   // Not an absl::Mutex: ThreadSanitizer cannot see into one that was built without it.
   mutable std::mutex mutex_;

@@ -43,19 +43,19 @@ std::optional<VolumePlace> VolumeOf(Disk& disk, DiskPartition& partition) {
 }
 
 // Indexes the places of all disks and volumes.
-LastSeen LookAround(const NodeState& state) {
-  LastSeen seen;
+DeviceIndex IndexDevices(const NodeState& state) {
+  DeviceIndex index;
   for (size_t d = 0; d < state.disks.size(); ++d) {
     const Disk& disk = state.disks[d];
-    seen.disks[disk.number] = {d, 0};
+    index.disks[disk.number] = {d, 0};
     for (size_t p = 0; p < disk.partitions.size(); ++p) {
       const auto& volume = disk.partitions[p].volume;
       if (!volume.has_value()) continue;
-      seen.volumes[volume->id] = {d, p};
-      if (volume->drive_letter != 0) seen.drives[volume->drive_letter] = {d, p};
+      index.volumes[volume->id] = {d, p};
+      if (volume->drive_letter != 0) index.drives[volume->drive_letter] = {d, p};
     }
   }
-  return seen;
+  return index;
 }
 
 bool IsAmong(const std::vector<Disk>& disks, const Disk& disk) {
@@ -63,16 +63,16 @@ bool IsAmong(const std::vector<Disk>& disks, const Disk& disk) {
 }
 
 // Finds the one volume of the node for which `matches(volume)` is true, if any. Tries the place of
-// `key` in `seen` first.
+// `key` in `index` first.
 template <typename Places, typename Key, typename Predicate>
-std::optional<VolumePlace> FindVolumeIf(NodeState& state, Places LastSeen::*seen, const Key& key,
-                                        Predicate matches) {
+std::optional<VolumePlace> FindVolumeIf(NodeState& state, Places DeviceIndex::*index,
+                                        const Key& key, Predicate matches) {
   const auto found = [&](Disk& disk, DiskPartition& partition) -> std::optional<VolumePlace> {
     if (!partition.volume.has_value() || !matches(*partition.volume)) return std::nullopt;
     return VolumeOf(disk, partition);
   };
   std::optional<VolumePlace> place;
-  const auto& places = state.last_seen.*seen;
+  const auto& places = state.device_index.*index;
   if (const auto it = places.find(key);
       it != places.end() && it->second.disk < state.disks.size()) {
     Disk& disk = state.disks[it->second.disk];
@@ -88,7 +88,9 @@ std::optional<VolumePlace> FindVolumeIf(NodeState& state, Places LastSeen::*seen
     }
     return false;
   });
-  if (place.has_value() && IsAmong(state.disks, *place->disk)) state.last_seen = LookAround(state);
+  if (place.has_value() && IsAmong(state.disks, *place->disk)) {
+    state.device_index = IndexDevices(state);
+  }
   return place;
 }
 
@@ -171,8 +173,8 @@ std::vector<Disk*> VisibleDisks(NodeState& state) {
 }
 
 Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number) {
-  const auto it = state.last_seen.disks.find(disk_number);
-  if (it != state.last_seen.disks.end() && it->second.disk < state.disks.size()) {
+  const auto it = state.device_index.disks.find(disk_number);
+  if (it != state.device_index.disks.end() && it->second.disk < state.disks.size()) {
     Disk& disk = state.disks[it->second.disk];
     if (disk.number == disk_number && IsSeen(disk)) return &disk;
   }
@@ -182,7 +184,7 @@ Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number) {
     found = &disk;
     return true;
   });
-  if (found != nullptr && IsAmong(state.disks, *found)) state.last_seen = LookAround(state);
+  if (found != nullptr && IsAmong(state.disks, *found)) state.device_index = IndexDevices(state);
   return found;
 }
 
@@ -222,14 +224,14 @@ absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number) {
 }
 
 absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id) {
-  const auto place = FindVolumeIf(state, &LastSeen::volumes, id,
+  const auto place = FindVolumeIf(state, &DeviceIndex::volumes, id,
                                   [&](const Volume& volume) { return volume.id == id; });
   if (place.has_value()) return *place;
   return absl::NotFoundError(absl::StrCat("there is no volume ", id.ToString()));
 }
 
 absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter) {
-  const auto place = FindVolumeIf(state, &LastSeen::drives, letter, [&](const Volume& volume) {
+  const auto place = FindVolumeIf(state, &DeviceIndex::drives, letter, [&](const Volume& volume) {
     return volume.drive_letter == letter;
   });
   if (place.has_value()) return *place;

@@ -152,7 +152,7 @@ absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> 
     if (state.attach.has_value()) disk.arrives_at = absl::InfiniteFuture();
     StartArrivals(state, disk);
     const absl::Status status = Try(state, [&](NodeState& changed) {
-      ABSL_RETURN_IF_ERROR(PutInPlace(changed, place, disk));
+      ABSL_RETURN_IF_ERROR(AssignLocation(changed, place, disk));
       if (disk.online && Collides(changed, disk)) KeepOffline(disk);
       changed.disks.push_back(disk);
       return absl::OkStatus();

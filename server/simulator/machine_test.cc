@@ -94,8 +94,8 @@ TEST_F(MachineTest, ForgetsDisksThatAreGone) {
     ASSERT_THAT(node_->DetachDisk(*number), IsOk());
   }
   const NodeState state = node_->Snapshot();
-  EXPECT_LE(state.last_seen.volumes.size(), state.disks.size() + 2);
-  EXPECT_LE(state.last_seen.disks.size(), state.disks.size() + 1);
+  EXPECT_LE(state.device_index.volumes.size(), state.disks.size() + 2);
+  EXPECT_LE(state.device_index.disks.size(), state.disks.size() + 1);
 }
 
 FaultRule Fails(std::string operation, std::string resource = "", uint32_t times = 0) {

@@ -70,7 +70,7 @@ bool AnyServicePending(const NodeState& state) {
   });
 }
 
-void SettleServices(NodeState& state, absl::Time now) {
+void AdvanceServices(NodeState& state, absl::Time now) {
   for (Service& service : state.services) {
     if (service.pending_until > now) continue;
     if (service.state == ServiceState::kStartPending) service.state = ServiceState::kRunning;
@@ -87,7 +87,7 @@ void RestartServices(NodeState& state, absl::Time now) {
     // A service whose dependency is disabled stays stopped, as on Windows.
     if (by_itself && service.state == ServiceState::kStopped) (void)Start(state, service, now);
   }
-  SettleServices(state, now);
+  AdvanceServices(state, now);
 }
 
 absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,
@@ -112,7 +112,7 @@ absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time 
                      win32_error::kServiceCannotAcceptControl);
   }
   absl::Status status = Start(state, *service, now);
-  SettleServices(state, now);
+  AdvanceServices(state, now);
   return status;
 }
 
@@ -132,7 +132,7 @@ absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time n
   }
   service->state = ServiceState::kStopPending;
   service->pending_until = now + service->stop_latency;
-  SettleServices(state, now);
+  AdvanceServices(state, now);
   return absl::OkStatus();
 }
 

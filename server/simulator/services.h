@@ -1,5 +1,5 @@
 // A node's Windows services. Callers must hold the lock and check the calls. A pending state ends
-// at the first SettleServices() after it is due.
+// at the first AdvanceServices() after it is due.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ Service* FindService(NodeState& state, absl::string_view name);
 // Returns true if any service is about to start or stop.
 bool AnyServicePending(const NodeState& state);
 // Ends the pending states that have lasted long enough.
-void SettleServices(NodeState& state, absl::Time now);
+void AdvanceServices(NodeState& state, absl::Time now);
 
 // Resets all services to their state after boot: stops all, then starts the automatic ones and
 // their dependencies, unless one of these is disabled.

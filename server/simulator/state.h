@@ -299,7 +299,7 @@ struct OtherOpen {
 
 // The last known places of disks and volumes, so that a search need not visit all. Not kept up to
 // date: a reader must check that the disk or volume is still there (see find_storage.cc).
-struct LastSeen {
+struct DeviceIndex {
   struct Place {
     size_t disk = 0;  // in NodeState::disks
     size_t partition = 0;
@@ -326,7 +326,7 @@ struct NodeState {
   std::vector<OtherOpen> other_opens;
   // Without this, a disk appears at once, as AttachDisk requests it.
   std::optional<Attach> attach;
-  LastSeen last_seen;
+  DeviceIndex device_index;
 };
 
 }  // namespace csi_proxy::machine::simulated

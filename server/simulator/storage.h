@@ -151,6 +151,6 @@ std::string MakeDiskId(NodeState& state, const Disk& disk);
 
 // Puts the disk at `place` of the cloud, or at the first free one, and fills in the placeholders of
 // its texts. Returns ALREADY_EXISTS if another disk has the place.
-absl::Status PutInPlace(NodeState& state, std::optional<uint32_t> place, Disk& disk);
+absl::Status AssignLocation(NodeState& state, std::optional<uint32_t> place, Disk& disk);
 
 }  // namespace csi_proxy::machine::simulated

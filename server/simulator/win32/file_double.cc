@@ -141,7 +141,7 @@ class FileDouble final : public File {
         [&](NodeState& state, const PathEnd& end, const auto& operation) {
           return CreateIn(state, end, name, operation);
         });
-    return Opened(std::move(path), Access::kWriteAttributes, id);
+    return NewFile(std::move(path), Access::kWriteAttributes, id);
   }
 
   absl::StatusOr<std::vector<std::string>> List() override {
@@ -272,7 +272,7 @@ class FileDouble final : public File {
         [&](NodeState& state, const PathEnd& end, const auto& operation) {
           return OpenIn(state, end, names, access, operation);
         });
-    return Opened(std::move(path), access, id);
+    return NewFile(std::move(path), access, id);
   }
 
   absl::StatusOr<Tree::Id> OpenIn(NodeState& state, const PathEnd& end,
@@ -320,8 +320,8 @@ class FileDouble final : public File {
   }
 
   // Returns the file of an entry that was opened under `path`.
-  absl::StatusOr<std::unique_ptr<File>> Opened(std::string path, Access access,
-                                               const absl::StatusOr<Tree::Id>& id) {
+  absl::StatusOr<std::unique_ptr<File>> NewFile(std::string path, Access access,
+                                                const absl::StatusOr<Tree::Id>& id) {
     if (!id.ok()) return id.status();
     return std::make_unique<FileDouble>(gate_, open_, OpenEntries::Key(key_.first, *id), access,
                                         std::move(path));

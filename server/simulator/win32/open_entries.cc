@@ -43,7 +43,7 @@ bool Conflict(const OpenMode& one, const OpenMode& other) {
 absl::Status OpenEntries::Check(NodeState& state, const PathEnd& end, const OpenMode& mode,
                                 absl::FunctionRef<std::string()> operation) {
   const Key key = KeyOf(end);
-  const auto it = Settle(state, entries_.find(key));
+  const auto it = RemoveIfDue(state, entries_.find(key));
   if (!end.tree().Has(end.entry)) return Failure(operation(), win32_error::kFileNotFound);
   if (it != entries_.end() && it->second.deleted) return DeletePending(state, operation());
   const auto conflicts = [&](const OpenMode& other) { return Conflict(mode, other); };
@@ -62,7 +62,7 @@ void OpenEntries::Remove(NodeState& state, const Key& key, const OpenMode& mode,
         return other.access == mode.access && other.share == mode.share;
       }));
   if (deleted_it) entry.closed = true;
-  Settle(state, it);
+  RemoveIfDue(state, it);
 }
 
 void OpenEntries::SetDeleted(const Key& key) { entries_.at(key).deleted = true; }
@@ -77,7 +77,7 @@ absl::Status OpenEntries::DeletePending(const NodeState& state, absl::string_vie
                                                                      : win32_error::kDeletePending);
 }
 
-OpenEntries::Entries::iterator OpenEntries::Settle(NodeState& state, Entries::iterator it) {
+OpenEntries::Entries::iterator OpenEntries::RemoveIfDue(NodeState& state, Entries::iterator it) {
   if (it == entries_.end()) return it;
   const auto& [key, entry] = *it;
   const bool is_open = !entry.opens.empty();

@@ -69,7 +69,7 @@ class OpenEntries {
   using Entries = absl::flat_hash_map<Key, Entry>;
 
   // Removes a deleted entry's name if it is due. Returns the iterator of an entry that stays.
-  Entries::iterator Settle(NodeState& state, Entries::iterator it);
+  Entries::iterator RemoveIfDue(NodeState& state, Entries::iterator it);
 
   Entries entries_;
 };

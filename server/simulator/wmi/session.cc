@@ -79,7 +79,7 @@ cim::Object Projected(cim::Object object, const Select& select) {
 }
 
 // Replaces the embedded objects of a method's answer by null or text if the scenario says so.
-void Spoil(OutParameters how, const Method& method, cim::MethodResult* answer) {
+void CorruptOutParameters(OutParameters how, const Method& method, cim::MethodResult* answer) {
   if (how == OutParameters::kGiven) return;
   cim::Properties out = answer->out.properties();
   for (const Parameter& parameter : method.parameters) {
@@ -113,10 +113,11 @@ absl::StatusOr<std::vector<cim::Object>> SimulatedSession::DoQuery(const CallCon
   return Run(context, std::get<AssociatorsOf>(statement));
 }
 
-SimulatedSession::Found SimulatedSession::Run(const CallContext& context, const Select& select) {
+SimulatedSession::QueryResult SimulatedSession::Run(const CallContext& context,
+                                                    const Select& select) {
   const std::string operation = QueryOperation(*select.of);
   Core::FaultEffects effects;
-  const auto list = [&](NodeState& state) -> Found {
+  const auto list = [&](NodeState& state) -> QueryResult {
     std::vector<cim::Object> objects;
     for (cim::Object& object : Instances(state, *select.of, WantedBy(select))) {
       const bool matches =
@@ -126,29 +127,30 @@ SimulatedSession::Found SimulatedSession::Run(const CallContext& context, const 
     }
     return objects;
   };
-  Found found = core_.Run(context, operation, ResourceOf(select), list, &effects);
+  QueryResult found = core_.Run(context, operation, ResourceOf(select), list, &effects);
   if (found.ok() && effects.objects == AnsweredObjects::kNone) found->clear();
   if (found.ok() && effects.objects == AnsweredObjects::kEachTwice) {
     const std::vector<cim::Object> others = *found;
     found->insert(found->end(), others.begin(), others.end());
   }
-  return Counted(operation, std::move(found));
+  return CountAnswer(operation, std::move(found));
 }
 
-SimulatedSession::Found SimulatedSession::Run(const CallContext& context,
-                                              const AssociatorsOf& associators) {
+SimulatedSession::QueryResult SimulatedSession::Run(const CallContext& context,
+                                                    const AssociatorsOf& associators) {
   const std::string operation = AssociatorsOperation(*associators.result);
   const std::string resource = ResourceAt(associators.of);
-  Found found = core_.Run(context, operation, resource, [&](NodeState& state) -> Found {
+  QueryResult found = core_.Run(context, operation, resource, [&](NodeState& state) -> QueryResult {
     const absl::Status there = FindInstance(state, associators.of).status();
     if (!there.ok()) return there;
     return FindAssociated(state, associators.of, *associators.role, *associators.association,
                           *associators.result_role, *associators.result);
   });
-  return Counted(operation, std::move(found));
+  return CountAnswer(operation, std::move(found));
 }
 
-SimulatedSession::Found SimulatedSession::Counted(absl::string_view operation, Found found) {
+SimulatedSession::QueryResult SimulatedSession::CountAnswer(absl::string_view operation,
+                                                            QueryResult found) {
   if (!found.ok()) return AsHresult(operation, found.status());
   core_.CountObjects(found->size());
   return found;
@@ -191,7 +193,7 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
     ABSL_ASSIGN_OR_RETURN(const cim::Object self,
                           on_class ? cim::Object() : FindInstance(state, path));
     Result answer = CallMethod({state, *path.of, *method, self, arguments});
-    if (answer.ok()) Spoil(state.behaviour.out_parameters, *method, &*answer);
+    if (answer.ok()) CorruptOutParameters(state.behaviour.out_parameters, *method, &*answer);
     return answer;
   };
   Core::FaultEffects effects;
@@ -206,7 +208,7 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
     // Windows locks the object when the method starts. The double drops the method instead if
     // another call has changed the object by then.
     const auto self = core_.Change([&](NodeState& state) { return FindInstance(state, path); });
-    core_.Later(effects.goes_on_at, [run, path, self](NodeState& state) {
+    core_.RunLater(effects.goes_on_at, [run, path, self](NodeState& state) {
       const auto now = FindInstance(state, path);
       const bool is_same = self.ok() && now.ok() && self->properties() == now->properties();
       if (is_same) (void)run(state);

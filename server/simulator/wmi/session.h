@@ -40,12 +40,12 @@ class SimulatedSession : public cim::Session {
                                   const std::string& path);
 
  private:
-  using Found = absl::StatusOr<std::vector<cim::Object>>;
+  using QueryResult = absl::StatusOr<std::vector<cim::Object>>;
 
-  Found Run(const CallContext& context, const Select& select);
-  Found Run(const CallContext& context, const AssociatorsOf& associators);
+  QueryResult Run(const CallContext& context, const Select& select);
+  QueryResult Run(const CallContext& context, const AssociatorsOf& associators);
   // Counts the objects of the answer and returns it.
-  Found Counted(absl::string_view operation, Found found);
+  QueryResult CountAnswer(absl::string_view operation, QueryResult found);
   // Returns a fault rule's name of the object at a path; empty if there is none.
   std::string ResourceAt(const ObjectPath& path);
 

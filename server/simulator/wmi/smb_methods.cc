@@ -52,7 +52,7 @@ absl::Status Fail(uint32_t error, absl::string_view what, absl::string_view deta
 }
 
 // Converts the status of the node's function to Windows' error.
-absl::Status AsWindowsSays(const absl::Status& status, absl::string_view what) {
+absl::Status ToWindowsError(const absl::Status& status, absl::string_view what) {
   if (const std::optional<uint32_t> error = Win32CodeOf(status); error.has_value()) {
     return Fail(*error, what);
   }
@@ -87,7 +87,7 @@ Outcome Create(const Call& call) {
       CreateMapping(call.state, share, credentials, call.Flag("RequirePrivacy"),
                     // Without the argument, the mapping is persistent (doubts.md).
                     !call.Has("Persistent") || call.Flag("Persistent"));
-  if (!made.ok()) return AsWindowsSays(made, kWhat);
+  if (!made.ok()) return ToWindowsError(made, kWhat);
   for (const cim::Object& mapping : Mappings(call.state, {{"RemotePath", Value::String(share)}})) {
     if (*mapping.GetString("RemotePath") == share) {
       return Done(call.method, {{"CreatedMapping", Value::Embedded(mapping)}});
@@ -99,7 +99,7 @@ Outcome Create(const Call& call) {
 Outcome Remove(const Call& call) {
   const absl::Status removed = RemoveMapping(call.state, *call.self.GetString("RemotePath"),
                                              *call.self.GetString("LocalPath"));
-  if (!removed.ok()) return AsWindowsSays(removed, "removing the mapping");
+  if (!removed.ok()) return ToWindowsError(removed, "removing the mapping");
   return Done(call.method);
 }
 

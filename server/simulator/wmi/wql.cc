@@ -43,7 +43,7 @@ class Parser {
       } while (TakeMark(","));
     }
     if (!TakeWord("FROM")) return InvalidQuery("FROM is missing");
-    ABSL_ASSIGN_OR_RETURN(const Class* const of, ClassHere());
+    ABSL_ASSIGN_OR_RETURN(const Class* const of, TakeClass());
     select.of = of;
     for (const absl::string_view column : columns) {
       // Every object has the system properties.
@@ -145,7 +145,7 @@ class Parser {
     rest_ = rest;
     return true;
   }
-  absl::StatusOr<const Class*> ClassHere() {
+  absl::StatusOr<const Class*> TakeClass() {
     const std::optional<absl::string_view> name = Name();
     if (!name.has_value()) return InvalidQuery("a class is missing");
     const Class* of = FindClass(space_, *name);
