@@ -70,16 +70,16 @@ class GardenServedTest : public testing::Test {
  protected:
   void SetUp() override {
     listener_ = rpc::NewListener({.socket_dir = directory_.path()}, {});
-    runtime_ = {.executor = &executor_,
-                .inline_calls = &inline_calls_,
-                .observers = {},
-                .connections = &listener_->connections(),
-                .gate = &gate_};
+    deps_ = {.executor = &executor_,
+             .inline_calls = &inline_calls_,
+             .observers = {},
+             .connections = &listener_->connections(),
+             .gate = &gate_};
     std::vector<rpc::PipeEndpoint> endpoints;
     for (const auto* version : ServedVersions()) {
       auto pipe = rpc::PipeServer::Create(
           PipeName("garden", version->name), version->service_name,
-          rpc::NewGrpcService(version->methods, version->open(&garden_, nullptr), &runtime_), {});
+          rpc::NewGrpcService(version->methods, version->open(&garden_, nullptr), &deps_), {});
       ASSERT_TRUE(pipe.ok()) << pipe.status();
       endpoints.push_back(
           {.name = (*pipe)->name(),
@@ -101,7 +101,7 @@ class GardenServedTest : public testing::Test {
   rpc::InlineCalls inline_calls_{1};
   rpc::CallGate gate_;
   std::unique_ptr<rpc::Listener> listener_;
-  rpc::Runtime runtime_;
+  rpc::Deps deps_;
   std::vector<std::unique_ptr<rpc::PipeServer>> pipes_;
 };
 
@@ -140,7 +140,7 @@ TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
 TEST_F(GardenServedTest, AClientHasItsShareOfTheExecutor) {
   // One call runs, one waits, and a third exceeds the client's share.
   rpc::Executor narrow({.max_threads = 2, .max_queued = 2, .client_share = 50});
-  runtime_.executor = &narrow;
+  deps_.executor = &narrow;
   absl::Notification until;
   garden_.until = &until;
   const v1alpha1::Client client(Connect(options_).value());
@@ -153,7 +153,7 @@ TEST_F(GardenServedTest, AClientHasItsShareOfTheExecutor) {
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   until.Notify();
   for (std::thread& caller : callers) caller.join();
-  runtime_.executor = &executor_;
+  deps_.executor = &executor_;
 }
 
 TEST_F(GardenServedTest, RefusesBytesThatAreNoRequestByName) {

@@ -33,8 +33,8 @@ constexpr size_t kMaxWarnings = 100;
 
 class WindowsDisk final : public DiskHost {
  public:
-  explicit WindowsDisk(const Parts& parts)
-      : wmi_(*parts.wmi), storage_(*parts.storage), os_(*parts.os), warn_(parts.warn) {}
+  explicit WindowsDisk(const Deps& deps)
+      : wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
 
   absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(
       const CallContext& context) override {
@@ -381,8 +381,8 @@ class WindowsDisk final : public DiskHost {
 
 }  // namespace
 
-std::unique_ptr<DiskHost> NewDiskHost(const Parts& parts) {
-  return std::make_unique<WindowsDisk>(parts);
+std::unique_ptr<DiskHost> NewDiskHost(const Deps& deps) {
+  return std::make_unique<WindowsDisk>(deps);
 }
 
 }  // namespace csi_proxy::host

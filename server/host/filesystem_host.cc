@@ -22,8 +22,8 @@ constexpr int kAttempts = 16;
 
 class WindowsFilesystem final : public FilesystemHost {
  public:
-  explicit WindowsFilesystem(const Parts& parts)
-      : os_(*parts.os), warn_(parts.warn), smb_(NewSmbHost(parts)) {}
+  explicit WindowsFilesystem(const Deps& deps)
+      : os_(*deps.os), warn_(deps.warn), smb_(NewSmbHost(deps)) {}
 
   absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) override {
     ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, false));
@@ -300,8 +300,8 @@ class WindowsFilesystem final : public FilesystemHost {
 
 }  // namespace
 
-std::unique_ptr<FilesystemHost> NewFilesystemHost(const Parts& parts) {
-  return std::make_unique<WindowsFilesystem>(parts);
+std::unique_ptr<FilesystemHost> NewFilesystemHost(const Deps& deps) {
+  return std::make_unique<WindowsFilesystem>(deps);
 }
 
 }  // namespace csi_proxy::host

@@ -16,7 +16,7 @@ class MachineHost final : public Host {
               std::function<void(absl::string_view)> warn)
       : wmi_(std::move(wmi)),
         os_(std::move(os)),
-        parts_{wmi_.get(), &storage_, os_.get(), std::move(warn)} {}
+        deps_{wmi_.get(), &storage_, os_.get(), std::move(warn)} {}
 
   DiskHost& disk() override { return *disk_; }
   VolumeHost& volume() override { return *volume_; }
@@ -32,13 +32,13 @@ class MachineHost final : public Host {
   const std::unique_ptr<cim::Session> wmi_;
   const std::unique_ptr<machine::Os> os_;
   StorageNamespace storage_{wmi_.get()};
-  const Parts parts_;
-  const std::unique_ptr<DiskHost> disk_ = NewDiskHost(parts_);
-  const std::unique_ptr<VolumeHost> volume_ = NewVolumeHost(parts_);
-  const std::unique_ptr<FilesystemHost> filesystem_ = NewFilesystemHost(parts_);
-  const std::unique_ptr<SmbHost> smb_ = NewSmbHost(parts_);
-  const std::unique_ptr<IscsiHost> iscsi_ = NewIscsiHost(parts_);
-  const std::unique_ptr<SystemHost> system_ = NewSystemHost(parts_);
+  const Deps deps_;
+  const std::unique_ptr<DiskHost> disk_ = NewDiskHost(deps_);
+  const std::unique_ptr<VolumeHost> volume_ = NewVolumeHost(deps_);
+  const std::unique_ptr<FilesystemHost> filesystem_ = NewFilesystemHost(deps_);
+  const std::unique_ptr<SmbHost> smb_ = NewSmbHost(deps_);
+  const std::unique_ptr<IscsiHost> iscsi_ = NewIscsiHost(deps_);
+  const std::unique_ptr<SystemHost> system_ = NewSystemHost(deps_);
 };
 
 }  // namespace

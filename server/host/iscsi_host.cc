@@ -42,7 +42,7 @@ cim::Arguments PortalArguments(const IscsiPortal& portal) {
 
 class WindowsIscsi final : public IscsiHost {
  public:
-  explicit WindowsIscsi(const Parts& parts) : wmi_(*parts.wmi), warn_(parts.warn) {}
+  explicit WindowsIscsi(const Deps& deps) : wmi_(*deps.wmi), warn_(deps.warn) {}
 
   absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context) override {
     const auto objects =
@@ -376,8 +376,8 @@ bool IscsiSession::Shows(uint32_t disk) const {
   return std::ranges::any_of(connections, [&](const auto& one) { return one.Shows(disk); });
 }
 
-std::unique_ptr<IscsiHost> NewIscsiHost(const Parts& parts) {
-  return std::make_unique<WindowsIscsi>(parts);
+std::unique_ptr<IscsiHost> NewIscsiHost(const Deps& deps) {
+  return std::make_unique<WindowsIscsi>(deps);
 }
 
 }  // namespace csi_proxy::host

@@ -18,7 +18,7 @@
 namespace csi_proxy::host {
 
 // The dependencies of the six hosts. REQUIRES: the objects outlive the hosts.
-struct Parts {
+struct Deps {
   cim::Session* wmi = nullptr;
   StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
@@ -26,11 +26,11 @@ struct Parts {
   std::function<void(absl::string_view)> warn;
 };
 
-std::unique_ptr<DiskHost> NewDiskHost(const Parts& parts);
-std::unique_ptr<VolumeHost> NewVolumeHost(const Parts& parts);
-std::unique_ptr<FilesystemHost> NewFilesystemHost(const Parts& parts);
-std::unique_ptr<SmbHost> NewSmbHost(const Parts& parts);
-std::unique_ptr<IscsiHost> NewIscsiHost(const Parts& parts);
-std::unique_ptr<SystemHost> NewSystemHost(const Parts& parts);
+std::unique_ptr<DiskHost> NewDiskHost(const Deps& deps);
+std::unique_ptr<VolumeHost> NewVolumeHost(const Deps& deps);
+std::unique_ptr<FilesystemHost> NewFilesystemHost(const Deps& deps);
+std::unique_ptr<SmbHost> NewSmbHost(const Deps& deps);
+std::unique_ptr<IscsiHost> NewIscsiHost(const Deps& deps);
+std::unique_ptr<SystemHost> NewSystemHost(const Deps& deps);
 
 }  // namespace csi_proxy::host

@@ -75,7 +75,7 @@ absl::Status ClassifyLocal(const absl::Status& status) {
 
 class WindowsSmb final : public SmbHost {
  public:
-  explicit WindowsSmb(const Parts& parts) : wmi_(*parts.wmi), os_(*parts.os), warn_(parts.warn) {}
+  explicit WindowsSmb(const Deps& deps) : wmi_(*deps.wmi), os_(*deps.os), warn_(deps.warn) {}
 
   absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                        const std::string& share) override {
@@ -195,8 +195,6 @@ class WindowsSmb final : public SmbHost {
 
 }  // namespace
 
-std::unique_ptr<SmbHost> NewSmbHost(const Parts& parts) {
-  return std::make_unique<WindowsSmb>(parts);
-}
+std::unique_ptr<SmbHost> NewSmbHost(const Deps& deps) { return std::make_unique<WindowsSmb>(deps); }
 
 }  // namespace csi_proxy::host

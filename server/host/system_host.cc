@@ -10,7 +10,7 @@ namespace {
 
 class WindowsSystem final : public SystemHost {
  public:
-  explicit WindowsSystem(const Parts& parts) : os_(*parts.os) {}
+  explicit WindowsSystem(const Deps& deps) : os_(*deps.os) {}
 
   absl::StatusOr<std::string> GetBiosSerialNumber(const CallContext& context) override {
     ABSL_RETURN_IF_ERROR(context.Check());
@@ -76,8 +76,8 @@ class WindowsSystem final : public SystemHost {
 
 }  // namespace
 
-std::unique_ptr<SystemHost> NewSystemHost(const Parts& parts) {
-  return std::make_unique<WindowsSystem>(parts);
+std::unique_ptr<SystemHost> NewSystemHost(const Deps& deps) {
+  return std::make_unique<WindowsSystem>(deps);
 }
 
 }  // namespace csi_proxy::host

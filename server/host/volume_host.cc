@@ -28,8 +28,8 @@ constexpr int kMaxClimbingSteps = 256;
 
 class WindowsVolume final : public VolumeHost {
  public:
-  explicit WindowsVolume(const Parts& parts)
-      : wmi_(*parts.wmi), storage_(*parts.storage), os_(*parts.os), warn_(parts.warn) {}
+  explicit WindowsVolume(const Deps& deps)
+      : wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
 
   absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
                                                     uint32_t disk_number,
@@ -359,8 +359,8 @@ class WindowsVolume final : public VolumeHost {
 
 }  // namespace
 
-std::unique_ptr<VolumeHost> NewVolumeHost(const Parts& parts) {
-  return std::make_unique<WindowsVolume>(parts);
+std::unique_ptr<VolumeHost> NewVolumeHost(const Deps& deps) {
+  return std::make_unique<WindowsVolume>(deps);
 }
 
 }  // namespace csi_proxy::host

@@ -24,7 +24,7 @@ inline constexpr size_t kMaxExecutors = 8;
 // The processes that share one client's limits: the processes of a container, as far as TenantOf()
 // of base/peer_process.h can tell.
 struct Tenant {
-  // The calls of the tenant's processes, by Runtime::executor_index.
+  // The calls of the tenant's processes, by Deps::executor_index.
   std::array<ClientQueue, kMaxExecutors> queues;
 
   size_t clients() const { return queues[0].members(); }
@@ -62,7 +62,7 @@ struct Client {
 
   const Peer peer;
   const std::shared_ptr<Tenant> tenant;
-  // The client's calls, by Runtime::executor_index.
+  // The client's calls, by Deps::executor_index.
   std::array<ClientQueue, kMaxExecutors> queues;
   // The number of times that the client had used its share and wanted more, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};

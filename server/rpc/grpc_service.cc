@@ -59,30 +59,30 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
  public:
   // REQUIRES: `waited` outlives the call. `request` and `*response` live until the rpc is answered,
   // as gRPC's callback API ensures.
-  UnaryCall(const Runtime& runtime, const UnaryMethod& method, std::atomic<bool>* waited, void* api,
+  UnaryCall(const Deps& deps, const UnaryMethod& method, std::atomic<bool>* waited, void* api,
             grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
             grpc::ByteBuffer* response)
-      : runtime_(runtime),
+      : deps_(deps),
         method_(method),
         waited_(*waited),
         api_(api),
         grpc_context_(context),
         request_(request),
         response_(response) {
-    deadline_ = std::min(ToTime(context->raw_deadline()), arrived_ + runtime_.max_call_duration);
-    connection_ = runtime_.connections->Find(context->peer());
+    deadline_ = std::min(ToTime(context->raw_deadline()), arrived_ + deps_.max_call_duration);
+    connection_ = deps_.connections->Find(context->peer());
     if (connection_ != nullptr) connection_->BeginCall();
   }
 
   // Queues the call, or answers it at once if the queue is full.
   void Start() {
-    for (CallObserver* observer : runtime_.observers) observer->OnStart(*method_.info);
+    for (CallObserver* observer : deps_.observers) observer->OnStart(*method_.info);
     if (connection_ == nullptr) {
       // No client waits for the answer, and the client whose share to charge is unknown by now.
       Answer(absl::CancelledError("the connection has ended"));
       return;
     }
-    entered_ = runtime_.gate->Enter();
+    entered_ = deps_.gate->Enter();
     if (!entered_) {
       Answer(absl::UnavailableError("the service is stopping"));
       return;
@@ -95,11 +95,11 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
       return;
     }
     bytes_taken_ = request_.Length();
-    ClientQueue* const queue = &client->queues[runtime_.executor_index];
+    ClientQueue* const queue = &client->queues[deps_.executor_index];
     if (TryRunInline(std::shared_ptr<ClientQueue>(client, queue))) return;
     bool client_is_at_limit;
     // The call may be over before Submit() returns, because it runs on another thread.
-    const absl::Status queued = runtime_.executor->Submit(
+    const absl::Status queued = deps_.executor->Submit(
         this, std::shared_ptr<ClientQueue>(std::move(client), queue), &client_is_at_limit);
     if (queued.ok()) return;
     if (client_is_at_limit) {
@@ -112,7 +112,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
  private:
   // Refuses the call because its client has used its share.
   void RefuseForShare(const absl::Status& status) {
-    ReportLimit(runtime_.observers, *connection_->client(), Limit::kCalls);
+    ReportLimit(deps_.observers, *connection_->client(), Limit::kCalls);
     connection_->client()->CountRefusedCall();
     Answer(status);
   }
@@ -120,12 +120,12 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   // Returns true if the call was done on this thread, on which gRPC called. The call is deleted
   // only after gRPC has been told of it.
   bool TryRunInline(std::shared_ptr<ClientQueue> queue) {
-    InlineCalls* const inline_calls = runtime_.inline_calls;
+    InlineCalls* const inline_calls = deps_.inline_calls;
     if (!method_.info->reads || waited_.load(std::memory_order_relaxed) ||
         !inline_calls->TryBegin(this)) {
       return false;
     }
-    const bool done = runtime_.executor->TryRun(this, std::move(queue));
+    const bool done = deps_.executor->TryRun(this, std::move(queue));
     inline_calls->End(this);
     return done;
   }
@@ -170,7 +170,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
 
   void OnDone() override {
     // The call must not leave earlier: a stop may close the connection once the last call has left.
-    if (entered_) runtime_.gate->Leave();
+    if (entered_) deps_.gate->Leave();
     if (connection_ != nullptr) {
       connection_->client()->GiveBack(bytes_taken_);
       connection_->EndCall();
@@ -190,14 +190,14 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   void Answer(const absl::Status& status) {
     const absl::Duration duration = absl::Now() - arrived_;
     const CallContext context = Context();
-    for (CallObserver* observer : runtime_.observers) {
+    for (CallObserver* observer : deps_.observers) {
       observer->OnDone(*method_.info, context, status, duration);
     }
     // Finish() may delete the call before it returns, so no member is touched from here on.
     Finish(ToGrpcStatus(status));
   }
 
-  const Runtime& runtime_;
+  const Deps& deps_;
   const UnaryMethod& method_;
   // True if the method's last call waited for WMI or a server. The next one must not run on a
   // thread that reads, because the connections of all clients share those threads.
@@ -218,7 +218,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
 // Replaces the class that gRPC's plugin writes for a service whose callback methods are all raw.
 class Service final : public grpc::Service {
  public:
-  Service(absl::Span<const UnaryMethod> methods, std::shared_ptr<void> api, const Runtime* runtime)
+  Service(absl::Span<const UnaryMethod> methods, std::shared_ptr<void> api, const Deps* deps)
       : api_(std::move(api)), waited_(methods.size()) {
     using Handler = grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
     for (size_t i = 0; i < methods.size(); ++i) {
@@ -227,11 +227,11 @@ class Service final : public grpc::Service {
           method.info->path, grpc::internal::RpcMethod::NORMAL_RPC, nullptr));
       MarkMethodRawCallback(
           static_cast<int>(i),
-          new Handler([runtime, &method, waited = &waited_[i], api = api_.get()](
+          new Handler([deps, &method, waited = &waited_[i], api = api_.get()](
                           grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                           grpc::ByteBuffer* response) {
             auto* const call =
-                new UnaryCall(*runtime, method, waited, api, context, *request, response);
+                new UnaryCall(*deps, method, waited, api, context, *request, response);
             call->Start();
             return call;
           }));
@@ -246,8 +246,8 @@ class Service final : public grpc::Service {
 }  // namespace
 
 std::unique_ptr<grpc::Service> NewGrpcService(absl::Span<const UnaryMethod> methods,
-                                              std::shared_ptr<void> api, const Runtime* runtime) {
-  return std::make_unique<Service>(methods, std::move(api), runtime);
+                                              std::shared_ptr<void> api, const Deps* deps) {
+  return std::make_unique<Service>(methods, std::move(api), deps);
 }
 
 }  // namespace csi_proxy::rpc

@@ -23,9 +23,9 @@ struct VersionedService {
   std::unique_ptr<grpc::Service> service;
 };
 
-// Serves `methods` of `api`, the version's Api, on the runtime's executor. REQUIRES: `runtime`
+// Serves `methods` of `api`, the version's Api, on the executor of `deps`. REQUIRES: `deps`
 // outlives the service.
 std::unique_ptr<grpc::Service> NewGrpcService(absl::Span<const UnaryMethod> methods,
-                                              std::shared_ptr<void> api, const Runtime* runtime);
+                                              std::shared_ptr<void> api, const Deps* deps);
 
 }  // namespace csi_proxy::rpc

@@ -76,7 +76,7 @@ class CallGate {
 };
 
 // REQUIRES: no pointer is null, and all that they point to outlives the services made with this.
-struct Runtime {
+struct Deps {
   Executor* executor = nullptr;
   size_t executor_index = 0;  // among the executors that a client calls
   InlineCalls* inline_calls = nullptr;

@@ -11,18 +11,18 @@ namespace csi_proxy {
 struct VersionedServices::Group {
   Group(const char* group_name, size_t index, const Settings& settings)
       : name(group_name), executor(settings.executor) {
-    runtime.executor = &executor;
-    runtime.executor_index = index;
-    runtime.observers = settings.observers;
-    runtime.connections = settings.connections;
-    runtime.gate = settings.gate;
-    runtime.inline_calls = settings.inline_calls;
-    runtime.max_call_duration = settings.max_call_duration;
+    deps.executor = &executor;
+    deps.executor_index = index;
+    deps.observers = settings.observers;
+    deps.connections = settings.connections;
+    deps.gate = settings.gate;
+    deps.inline_calls = settings.inline_calls;
+    deps.max_call_duration = settings.max_call_duration;
   }
 
   const char* const name;
   rpc::Executor executor;
-  rpc::Runtime runtime;
+  rpc::Deps deps;
   std::function<std::vector<rpc::VersionedService>()> new_services;
 };
 
@@ -30,13 +30,13 @@ VersionedServices::VersionedServices(const Settings& settings,
                                      const groups::NodeServices& handlers) {
   const auto add = [&](const char* name, const auto& audited, auto versions) {
     auto group = std::make_unique<Group>(name, groups_.size(), settings);
-    group->new_services = [name, service = audited.service.get(), runtime = &group->runtime,
+    group->new_services = [name, service = audited.service.get(), deps = &group->deps,
                            versions = std::move(versions)] {
       std::vector<rpc::VersionedService> services;
       for (const auto* version : versions) {
         services.push_back(
             {name, version->name, version->service_name,
-             rpc::NewGrpcService(version->methods, version->open(service, nullptr), runtime)});
+             rpc::NewGrpcService(version->methods, version->open(service, nullptr), deps)});
       }
       return services;
     };
