@@ -17,8 +17,8 @@ namespace {
 
 absl::StatusOr<OpenedMachine> Open(std::shared_ptr<machine::simulated::Machine> machine,
                                    const std::string& lock_directory, const LogFunction& log) {
-  OpenedMachine opened =
-      Opened(std::move(machine), [log](absl::string_view line) { log(Severity::kWarning, line); });
+  OpenedMachine opened = OpenSimulatedMachine(
+      std::move(machine), [log](absl::string_view line) { log(Severity::kWarning, line); });
   if (lock_directory.empty()) return opened;
   absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks(lock_directory);
   if (!locks.ok()) {

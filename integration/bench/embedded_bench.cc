@@ -116,8 +116,10 @@ void StageOfANewDisk(benchmark::State& state) {
     return absl::OkStatus();
   };
   if (!machine->core()->Change(set_volume_delay).ok()) return state.SkipWithError("no delay");
-  const std::shared_ptr<Node> node = Must(client::OwnNode::Create(
-      {}, [&](const LogFunction&) -> absl::StatusOr<OpenedMachine> { return Opened(machine); }));
+  const std::shared_ptr<Node> node =
+      Must(client::OwnNode::Create({}, [&](const LogFunction&) -> absl::StatusOr<OpenedMachine> {
+        return OpenSimulatedMachine(machine);
+      }));
   absl::Duration all;
   for (int64_t disks = 0; [[maybe_unused]] auto _ : state) {
     Disk disk;

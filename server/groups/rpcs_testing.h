@@ -24,7 +24,8 @@ struct NoAudit final : AuditLog {
 struct Node {
   explicit Node(const machine::simulated::NodeState& state)
       : machine(*Machine::Create(state)),
-        host(HostOver(*machine, [this](absl::string_view line) { warnings.emplace_back(line); })) {
+        host(NewSimulatedHost(*machine,
+                              [this](absl::string_view line) { warnings.emplace_back(line); })) {
     deps.host = host.get();
     deps.locks = &locks;
     deps.roots = machine::simulated::Kubelet("").roots;

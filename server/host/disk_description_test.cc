@@ -37,7 +37,7 @@ class DiskDescriptionTest : public testing::Test {
 
   const CallContext context_{};
   const std::unique_ptr<Machine> node_ = TestNode(kDisks);
-  const std::unique_ptr<Host> host_ = HostOver(*node_);
+  const std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
 TEST_F(DiskDescriptionTest, TellsAllOfEachDisk) {
@@ -151,7 +151,8 @@ TEST_F(DiskDescriptionTest, AMissingPropertyIsEmpty) {
 TEST_F(DiskDescriptionTest, OnlyAzuresDisksGetALunFromTheirAddress) {
   const std::unique_ptr<Machine> node = TestNode(
       "disk { number: 9 size_bytes: 1048576 bus_type: BUS_NVME location: 'Adapter 4' lun: 3 }");
-  EXPECT_EQ(HostOver(*node)->disk().ListDisks(context_)->at(4).location, "Adapter 4 : LUN 2");
+  EXPECT_EQ(NewSimulatedHost(*node)->disk().ListDisks(context_)->at(4).location,
+            "Adapter 4 : LUN 2");
   std::set<OddSession::Property> given;
   const auto host =
       NewHost(std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "FriendlyName"),

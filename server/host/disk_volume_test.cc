@@ -22,13 +22,13 @@ class DiskVolumeTest : public testing::Test {
 
   CallContext context_;
   std::unique_ptr<Machine> node_ = TestNode();
-  std::unique_ptr<Host> host_ = HostOver(*node_);
+  std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
 TEST_F(DiskVolumeTest, ListsDisksByNumberReadableOrNot) {
   node_ = TestNode(R"(disk { number: 9 size_bytes: 1048576 serial_number: "S9" page83: "hidden"
       page83_error { code: 21 } } disk { number: 5 size_bytes: 1048576 location: "L5" })");
-  host_ = HostOver(*node_);
+  host_ = NewSimulatedHost(*node_);
   const auto locations = *disk().ListDiskLocations(context_);
   ASSERT_EQ(locations.size(), 6u);
   EXPECT_EQ(locations[4].disk_number, 5u);
@@ -50,7 +50,7 @@ TEST_F(DiskVolumeTest, KnowsDisksThatCannotBeAskedByTheirUniqueId) {
       disk { number: 6 size_bytes: 1048576 page83: "Vendor Name" }
       disk { number: 7 size_bytes: 1048576 }
       fault { operation: "win32.Control" code: "INTERNAL" error { code: 21 } })");
-  host_ = HostOver(*node_);
+  host_ = NewSimulatedHost(*node_);
   const auto identities = *disk().ListDiskIdentities(context_);
   ASSERT_EQ(identities.size(), 7u);
   for (const DiskIdentity& identity : identities) {
@@ -135,7 +135,7 @@ TEST_F(DiskVolumeTest, TheSystemDiskStaysOnline) {
 
 TEST_F(DiskVolumeTest, AVolumeArrivesAfterTheDelay) {
   node_ = TestNode("volume_arrival_ms: 60");
-  host_ = HostOver(*node_);
+  host_ = NewSimulatedHost(*node_);
   ASSERT_THAT(disk().InitializeGpt(context_, 1), IsOk());
   ASSERT_THAT(disk().CreateBasicPartition(context_, 1), IsOk());
   EXPECT_THAT(volume().ListVolumes(context_, 1, 0), Yields(std::vector<VolumeId>{}));

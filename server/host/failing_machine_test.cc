@@ -166,7 +166,7 @@ TEST(FailingMachineTest, EveryFailureIsTold) {
         const std::unique_ptr<Machine> node = *Machine::Create(prepared);
         FailAt(*node, kind, others);
         const absl::Status status =
-            operation.run(*HostOver(*node), CallContext().WithTimeout(absl::Seconds(5)));
+            operation.run(*NewSimulatedHost(*node), CallContext().WithTimeout(absl::Seconds(5)));
         if (!node->Snapshot().faults.empty()) {
           EXPECT_THAT(status, IsOk());
           break;
@@ -211,7 +211,7 @@ TEST(FailingMachineTest, EveryReturnValueIsTold) {
     rule.code = absl::StatusCode::kInternal;
     rule.error.code = 31;
     ASSERT_THAT(node->InjectFault(rule), IsOk());
-    const absl::Status status = operation.run(*HostOver(*node), CallContext());
+    const absl::Status status = operation.run(*NewSimulatedHost(*node), CallContext());
     if (!node->Snapshot().faults.empty()) continue;
     ++struck;
     if (kTolerated.contains({operation.name, "wmi.Invoke/*"})) continue;

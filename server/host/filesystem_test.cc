@@ -25,7 +25,7 @@ class FilesystemTest : public testing::Test {
 
   CallContext context_;
   std::unique_ptr<Machine> node_ = TestNode(kSmb);
-  std::unique_ptr<Host> host_ = HostOver(*node_);
+  std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
 TEST_F(FilesystemTest, MakesDirectoriesWithThoseAbove) {
@@ -56,7 +56,7 @@ TEST_F(FilesystemTest, DoesNotWriteToAFullOrProtectedVolume) {
   NodeState state = node_->Snapshot();
   state.disks[0].read_only = true;
   node_ = *Machine::Create(std::move(state));
-  host_ = HostOver(*node_);
+  host_ = NewSimulatedHost(*node_);
   EXPECT_THAT(files().MakeDirectories(context_, Kubelet("x")), FailsWith(kInternal, "0x13"));
   EXPECT_THAT(files().Remove(context_, Kubelet("pods"), true), FailsWith(kInternal, "0x13"));
   EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods")), FailsWith(kInternal, "0x13"));

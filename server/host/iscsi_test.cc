@@ -34,7 +34,7 @@ class IscsiTest : public testing::Test {
   const IscsiPortal kPortal = {"10.0.0.5", 3260};
   CallContext context_;
   std::unique_ptr<Machine> node_ = TestNode(kPortals);
-  std::unique_ptr<Host> host_ = HostOver(*node_);
+  std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
 TEST_F(IscsiTest, RegistersPortalsThatAnswer) {

@@ -188,7 +188,7 @@ inline const std::vector<Operation>& HostOperations() {
 // Returns a node on which each of HostOperations() succeeds.
 inline NodeState PreparedNode() {
   const std::unique_ptr<Machine> node = TestNode(kMoreOfTheNode);
-  const std::unique_ptr<Host> host = HostOver(*node);
+  const std::unique_ptr<Host> host = NewSimulatedHost(*node);
   const CallContext context;
   EXPECT_THAT(node->MakeDirectory(R"(C:\var\lib\kubelet\empty)"), IsOk());
   EXPECT_THAT(node->MakeDirectory(R"(C:\var\lib\kubelet\mounted)"), IsOk());

@@ -32,7 +32,7 @@ class RefusalsTest : public testing::Test {
 
   const CallContext context_{};
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
-  const std::unique_ptr<Host> host_ = HostOver(*node_);
+  const std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
 TEST_F(RefusalsTest, DisksAndPartitionsThatAreNotThere) {

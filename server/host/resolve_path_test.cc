@@ -18,7 +18,7 @@ class ResolverTest : public testing::Test {
 
   CallContext context_;
   std::unique_ptr<Machine> node_ = TestNode();
-  std::unique_ptr<Host> host_ = HostOver(*node_);
+  std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
 TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedOnTheWayAndNotAtTheEnd) {
@@ -59,7 +59,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
       user { name: "u" password: "p" }
       share { name: "data" file { path: "kubelet\\pods" } }
   })");
-  host_ = HostOver(*node_);
+  host_ = NewSimulatedHost(*node_);
   ASSERT_THAT(host_->smb().CreateMapping(context_, R"(\\fileserver.example\data)",
                                          {"u", Secret("p")}, true),
               IsOk());
@@ -135,7 +135,7 @@ TEST_F(ResolverTest, TheVolumeOfARootBehindManyLinksIsNotEntered) {
   Tree& tree = state.disks[2].partitions[0].volume->tree;
   tree.SetMounted(*tree.Add(Tree::kRoot, Tree::Directory("c")), TestVolume(1));
   node_ = *Machine::Create(std::move(state));
-  host_ = HostOver(*node_);
+  host_ = NewSimulatedHost(*node_);
   ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
   const auto roots = std::make_shared<PathRoots>(std::vector<WindowsPath>{Path("C:\\k99")});
   EXPECT_THAT(host_->volume().GetVolumeHolding(context_, {Path("C:\\k99\\pods\\p1\\c"), roots}),
@@ -252,7 +252,7 @@ TEST_F(ResolverTest, AMountOfTheVolumeThatHoldsTheRootsIsNotEntered) {
   const Tree::Id id = *tree.Add(Tree::kRoot, Tree::Directory("c"));
   tree.SetMounted(id, TestVolume(1));
   node_ = *Machine::Create(std::move(state));
-  host_ = HostOver(*node_);
+  host_ = NewSimulatedHost(*node_);
   ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
   EXPECT_THAT(Exists(Kubelet("pods\\p1\\c")), Yields(true));
   EXPECT_THAT(
@@ -267,7 +267,7 @@ TEST_F(ResolverTest, LinksAboveTheRootAreTheAdministrators) {
   node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
       size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "D"
         file { path: "kube\\pods\\p9" } file { path: "secret" } } } })");
-  host_ = HostOver(*node_);
+  host_ = NewSimulatedHost(*node_);
   FilesystemHost& files = host_->filesystem();
   ASSERT_THAT(files.Remove(context_, Anywhere("C:\\var\\lib\\kubelet"), true), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet", "D:\\kube"), IsOk());
@@ -325,7 +325,7 @@ TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
   int found = 0, on_servers = 0, refused = 0, missing = 0;
   for (int round = 0; round < 60; ++round) {
     node_ = TestNode();
-    host_ = HostOver(*node_);
+    host_ = NewSimulatedHost(*node_);
     for (int i = 0; i < 12; ++i) {
       const std::string at = random_path(kRoot, 3);
       // Some fail, because another entry is there.

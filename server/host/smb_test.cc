@@ -42,7 +42,7 @@ class SmbTest : public testing::Test {
 
   CallContext context_;
   std::unique_ptr<Machine> node_ = TestNode(kServers);
-  std::unique_ptr<Host> host_ = HostOver(*node_);
+  std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
 TEST_F(SmbTest, MapsAndUnmaps) {

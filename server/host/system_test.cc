@@ -31,7 +31,7 @@ class SystemTest : public testing::Test {
 
   CallContext context_;
   std::unique_ptr<Machine> node_ = TestNode(kServices);
-  std::unique_ptr<Host> host_ = HostOver(*node_);
+  std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
 TEST_F(SystemTest, GivesTheKnownFacts) {

@@ -33,7 +33,7 @@ class AdminTest : public testing::Test {
 
   CallContext context_;
   std::shared_ptr<Machine> node_ = *LoadScenario(DefaultScenarioText(), "default.textproto");
-  std::unique_ptr<host::Host> host_ = HostOver(*node_);
+  std::unique_ptr<host::Host> host_ = NewSimulatedHost(*node_);
   std::unique_ptr<grpc::Service> service_ = NewAdminService(node_);
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<proto::Admin::Stub> stub_;

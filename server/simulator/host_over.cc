@@ -22,7 +22,8 @@ void Add(FaultGate* faults, groups::Audited<Service>& group) {
 
 }  // namespace
 
-std::unique_ptr<host::Host> HostOver(machine::simulated::Machine& machine, WarnFunction warn) {
+std::unique_ptr<host::Host> NewSimulatedHost(machine::simulated::Machine& machine,
+                                             WarnFunction warn) {
   return host::NewHost(machine::simulated::wmi::NewSimulatedSession(machine.core()),
                        machine::simulated::NewSimulatedOs(machine.core()), std::move(warn));
 }
@@ -37,9 +38,10 @@ void AddFaults(FaultGate* faults, groups::NodeServices& services) {
   Add<volume::Faulty>(faults, services.volume);
 }
 
-OpenedMachine Opened(std::shared_ptr<machine::simulated::Machine> machine, WarnFunction warn) {
+OpenedMachine OpenSimulatedMachine(std::shared_ptr<machine::simulated::Machine> machine,
+                                   WarnFunction warn) {
   OpenedMachine opened;
-  opened.host = HostOver(*machine, std::move(warn));
+  opened.host = NewSimulatedHost(*machine, std::move(warn));
   opened.add_faults = [machine = std::move(machine)](groups::NodeServices& services) {
     AddFaults(machine.get(), services);
   };

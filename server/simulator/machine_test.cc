@@ -18,7 +18,7 @@ class MachineTest : public testing::Test {
  protected:
   CallContext context_;
   std::unique_ptr<Machine> node_ = TestNode();
-  std::unique_ptr<host::Host> host_ = HostOver(*node_);
+  std::unique_ptr<host::Host> host_ = NewSimulatedHost(*node_);
 };
 
 Disk DiskWithVolume(int volume) {
@@ -206,7 +206,7 @@ TEST_F(MachineTest, ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory) {
     service { name: "Manual" start_type: MANUAL state: RUNNING }
     other_open { path: "C:\\Windows\\secret.txt" access: READING }
   )");
-  host_ = HostOver(*node_);
+  host_ = NewSimulatedHost(*node_);
   ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
   ASSERT_THAT(host_->filesystem().CreateLink(context_, Kubelet("pods\\p1"), Kubelet("link")),
               IsOk());

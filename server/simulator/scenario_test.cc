@@ -29,33 +29,35 @@ TEST(ScenarioTest, TheDefaultLoadsAndDumpsTheSame) {
   ASSERT_THAT(node, IsOk());
   ExpectStable(**node);
   const CallContext context;
-  EXPECT_GE(HostOver(**node)->disk().ListDiskLocations(context)->size(), 5u);
-  EXPECT_THAT(HostOver(**node)->filesystem().Exists(context, Kubelet("pods")), Yields(true));
-  EXPECT_THAT(HostOver(**node)->filesystem().Exists(context, Kubelet("plugins")), Yields(true));
+  EXPECT_GE(NewSimulatedHost(**node)->disk().ListDiskLocations(context)->size(), 5u);
+  EXPECT_THAT(NewSimulatedHost(**node)->filesystem().Exists(context, Kubelet("pods")),
+              Yields(true));
+  EXPECT_THAT(NewSimulatedHost(**node)->filesystem().Exists(context, Kubelet("plugins")),
+              Yields(true));
 }
 
 TEST(ScenarioTest, AChangedNodeDumpsWhatItHasBecome) {
   auto node = *LoadScenario(DefaultScenarioText(), "default.textproto");
   const CallContext context;
-  ASSERT_THAT(HostOver(*node)->disk().InitializeGpt(context, 1), IsOk());
-  ASSERT_THAT(HostOver(*node)->disk().CreateBasicPartition(context, 1), IsOk());
+  ASSERT_THAT(NewSimulatedHost(*node)->disk().InitializeGpt(context, 1), IsOk());
+  ASSERT_THAT(NewSimulatedHost(*node)->disk().CreateBasicPartition(context, 1), IsOk());
   EXPECT_TRUE(StateToProto(node->Snapshot()).disk(1).partition(1).arriving());
   ExpectStable(*node);
   ASSERT_THAT(node->GrowDisk(2, uint64_t{1} << 40), IsOk());
   ASSERT_THAT(node->MakeLink("C:\\var\\lib\\kubelet\\l", "\\\\fileserver.example\\data"), IsOk());
-  ASSERT_THAT(
-      HostOver(*node)->smb().CreateMapping(context, "\\\\fileserver.example\\data",
-                                           {"EXAMPLE\\storage", Secret("correct horse")}, true),
-      IsOk());
+  ASSERT_THAT(NewSimulatedHost(*node)->smb().CreateMapping(
+                  context, "\\\\fileserver.example\\data",
+                  {"EXAMPLE\\storage", Secret("correct horse")}, true),
+              IsOk());
   ASSERT_THAT(node->BreakMapping("\\\\fileserver.example\\data"), IsOk());
-  ASSERT_THAT(HostOver(*node)->iscsi().AddPortal(context, {"10.0.0.5", 3260}), IsOk());
-  ASSERT_THAT(HostOver(*node)->iscsi().Connect(context, {"10.0.0.5", 3260},
-                                               "iqn.2026-01.example.storage:open", {}),
+  ASSERT_THAT(NewSimulatedHost(*node)->iscsi().AddPortal(context, {"10.0.0.5", 3260}), IsOk());
+  ASSERT_THAT(NewSimulatedHost(*node)->iscsi().Connect(context, {"10.0.0.5", 3260},
+                                                       "iqn.2026-01.example.storage:open", {}),
               IsOk());
   node->core()->Change(
       [](NodeState& state) { state.iscsi_portals[0].targets[0].persistent = true; });
   EXPECT_TRUE(StateToProto(node->Snapshot()).iscsi_portal(0).target(0).persistent());
-  ASSERT_THAT(HostOver(*node)->system().RequestStop(context, "MSiSCSI"), IsOk());
+  ASSERT_THAT(NewSimulatedHost(*node)->system().RequestStop(context, "MSiSCSI"), IsOk());
   ASSERT_THAT(node->InjectFault(*FaultFromProto([] {
     csi_proxy::simulated::Fault fault;
     fault.set_operation("volume.FormatVolume");
@@ -165,7 +167,8 @@ TEST(ScenarioTest, WhatWindowsSaysOfDisksAndVolumesIsLoadedAndDumped) {
 TEST(ScenarioTest, AMountWhoseDiskWasPulledLoadsAgain) {
   auto node = TestNode();
   const CallContext context;
-  ASSERT_THAT(HostOver(*node)->volume().Mount(context, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+  ASSERT_THAT(NewSimulatedHost(*node)->volume().Mount(context, TestVolume(2), Kubelet("pods\\p1")),
+              IsOk());
   ExpectStable(*node);
   ASSERT_THAT(node->DetachDisk(2), IsOk());
   ExpectStable(*node);
@@ -173,8 +176,9 @@ TEST(ScenarioTest, AMountWhoseDiskWasPulledLoadsAgain) {
 
 TEST(ScenarioTest, SecretsAreNeverDumped) {
   auto node = *LoadScenario(DefaultScenarioText(), "default.textproto");
-  ASSERT_THAT(HostOver(*node)->iscsi().SetMutualChapSecret(CallContext(), Secret("mutual-secret1")),
-              IsOk());
+  ASSERT_THAT(
+      NewSimulatedHost(*node)->iscsi().SetMutualChapSecret(CallContext(), Secret("mutual-secret1")),
+      IsOk());
   const csi_proxy::simulated::Node proto = StateToProto(node->Snapshot());
   for (const std::string& text : {Dump(*node), ToJson(proto)}) {
     for (const char* secret : {"correct horse", "one-way-secret", "mutual-secret1"}) {
@@ -389,7 +393,7 @@ TEST(ScenarioTest, OffsetsNumbersAndIdsAreFilledIn) {
       "disk { size_bytes: 1073741824 style: GPT partition { size_bytes: 1048576 volume {} } }",
       "f");
   ASSERT_THAT(made, IsOk());
-  EXPECT_EQ(HostOver(**made)->volume().ListVolumes(CallContext(), 0, 0)->size(), 1u);
+  EXPECT_EQ(NewSimulatedHost(**made)->volume().ListVolumes(CallContext(), 0, 0)->size(), 1u);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ TEST(SimulatedMachineTest, TheHostActsOnWhatTheAdministratorHas) {
   auto loaded = LoadScenario("disk { number: 3 size_bytes: 1073741824 }", "test");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   std::shared_ptr<Machine> machine = *std::move(loaded);
-  const std::unique_ptr<host::Host> host = HostOver(*machine);
+  const std::unique_ptr<host::Host> host = NewSimulatedHost(*machine);
   const CallContext context;
   EXPECT_TRUE(host->disk().InitializeGpt(context, 3).ok());
   EXPECT_EQ(machine->Snapshot().disks.at(0).partitions.size(), 1u);
@@ -51,7 +51,7 @@ TEST(SimulatedMachineTest, EachScenariosDisksAreSeenAsDescribed) {
     for (const machine::simulated::Disk& disk : (*machine)->Snapshot().disks) {
       disks[disk.number] = disk;
     }
-    const std::unique_ptr<host::Host> node = HostOver(**machine);
+    const std::unique_ptr<host::Host> node = NewSimulatedHost(**machine);
     host::DiskHost& host = node->disk();
     const std::vector<host::DiskIdentity> identities = *host.ListDiskIdentities(context);
     for (const host::DiskIdentity& identity : identities) {

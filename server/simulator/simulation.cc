@@ -39,7 +39,7 @@ absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario,
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Machine> loaded, Load(scenario));
   const std::shared_ptr<Machine> machine = std::move(loaded);
   Simulation simulation;
-  simulation.machine = Opened(machine, std::move(warn));
+  simulation.machine = OpenSimulatedMachine(machine, std::move(warn));
   simulation.services.push_back({.pipe_name = "csi-proxy-admin",
                                  .full_name = machine::simulated::kAdminServiceName,
                                  .service = machine::simulated::NewAdminService(machine)});

@@ -63,7 +63,7 @@ class Sides {
     options.place.socket_dir = directory;
     options.working_dirs = {R"(C:\var\lib\kubelet)"};
     machine_ = Must(machine::simulated::LoadScenario(kScenario, "fuzz"));
-    node_ = Must(NewNode(options, Opened(machine_)));
+    node_ = Must(NewNode(options, OpenSimulatedMachine(machine_)));
     server_ = Must(Server::Start(options, *node_, {}));
     remote_.options.mode = Mode::kRemote;
     remote_.options.socket_dir = directory;

@@ -36,7 +36,7 @@ class Win32Test : public testing::Test {
     ASSERT_THAT(node, IsOk());
     node_ = *std::move(node);
     Change([](NodeState& state) { state.volume_arrival_delay = absl::ZeroDuration(); });
-    host_ = HostOver(*node_);
+    host_ = NewSimulatedHost(*node_);
     os_ = NewSimulatedOs(node_->core());
   }
 

@@ -36,7 +36,7 @@ class WmiTest : public testing::Test {
  protected:
   explicit WmiTest(absl::string_view more = "")
       : node_(TestNode(more)),
-        host_(HostOver(*node_)),
+        host_(NewSimulatedHost(*node_)),
         session_(NewSimulatedSession(node_->core())) {}
 
   absl::StatusOr<std::vector<cim::Object>> All(const Query& query,
