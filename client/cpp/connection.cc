@@ -47,7 +47,7 @@ absl::StatusOr<Mode> Pinned() {
 std::string FirstPipe(const ClientOptions& options) {
   for (const api::ReleasedVersion& released : api::kReleasedVersions) {
     std::string path = PipePath(options, released.group, released.version);
-    if (PipeIsThere(path)) return path;
+    if (PipeExists(path)) return path;
   }
   return "";
 }

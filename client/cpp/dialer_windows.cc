@@ -68,7 +68,7 @@ struct Attempt {
 
 // Returns the owner of the pipe behind `handle`. REQUIRES: `handle` was opened with READ_CONTROL,
 // which generic read access includes.
-absl::StatusOr<PipeOwner> WhoseIs(HANDLE handle) {
+absl::StatusOr<PipeOwner> OwnerOf(HANDLE handle) {
   ABSL_ASSIGN_OR_RETURN(const pipe::ObjectSecurity security, pipe::SecurityOf(handle));
   ABSL_ASSIGN_OR_RETURN(std::string self, win32::UserOfThisProcess());
   return PipeOwner{.owner = security.owner,
@@ -87,7 +87,7 @@ absl::StatusOr<Attempt> OpenLink(const std::string& path,
         "service's --pipe-sddl says who may");
   }
   if (!handle.ok()) return absl::UnavailableError(handle.status().message());
-  const absl::StatusOr<PipeOwner> who = WhoseIs(handle->get());
+  const absl::StatusOr<PipeOwner> who = OwnerOf(handle->get());
   if (!who.ok()) return absl::UnavailableError(who.status().message());
   ABSL_RETURN_IF_ERROR(CheckPipeOwner(path, *who));
   absl::StatusOr<std::unique_ptr<pipe::PipeStream>> stream =

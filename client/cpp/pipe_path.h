@@ -19,6 +19,6 @@ inline std::string PipePath(const ClientOptions& options, absl::string_view grou
 }
 
 // Returns true if the pipe exists. Does not connect.
-bool PipeIsThere(const std::string& path);
+bool PipeExists(const std::string& path);
 
 }  // namespace csi_proxy::client

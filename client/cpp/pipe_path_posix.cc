@@ -22,7 +22,7 @@ std::string PipePath(const ClientOptions& options, absl::string_view name) {
   return absl::StrCat(directory, "/", name, ".sock");
 }
 
-bool PipeIsThere(const std::string& path) {
+bool PipeExists(const std::string& path) {
   struct stat info;
   // The pipe may exist in a directory that this user may not search.
   if (stat(path.c_str(), &info) != 0) return errno == EACCES;

@@ -5,6 +5,6 @@ namespace csi_proxy::client {
 
 std::string PipePath(const ClientOptions&, absl::string_view name) { return pipe::Path(name); }
 
-bool PipeIsThere(const std::string& path) { return pipe::Exists(path); }
+bool PipeExists(const std::string& path) { return pipe::Exists(path); }
 
 }  // namespace csi_proxy::client

@@ -31,7 +31,7 @@ absl::Status NotReached(absl::string_view message) {
 bool WasNotReached(const absl::Status& error) { return error.GetPayload(kNotReached).has_value(); }
 
 absl::Status CheckPipe(const std::string& path) {
-  if (PipeIsThere(path)) return absl::OkStatus();
+  if (PipeExists(path)) return absl::OkStatus();
   return NotReached(absl::StrCat("there is no pipe ", path,
                                  ": is csi-proxy running, and does it serve this version?"));
 }

@@ -20,7 +20,7 @@ struct FakeAnswer {
 
 class FakePipes final : public Pipes {
  public:
-  bool IsThere(const std::string& group, const std::string& version) override {
+  bool Exists(const std::string& group, const std::string& version) override {
     return !gone.contains(absl::StrCat(group, " ", version));
   }
 

@@ -15,8 +15,8 @@ class RemotePipes final : public Pipes {
   RemotePipes(const ClientOptions& options, const CallOptions& call)
       : options_(options), call_(call) {}
 
-  bool IsThere(const std::string& group, const std::string& version) override {
-    return client::PipeIsThere(client::PipePath(options_, group, version));
+  bool Exists(const std::string& group, const std::string& version) override {
+    return client::PipeExists(client::PipePath(options_, group, version));
   }
 
   PipeReport Examine(const std::string& group, const std::string& version) override {

@@ -103,7 +103,7 @@ absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& m
   ABSL_ASSIGN_OR_RETURN(const auto versions, catalog_.VersionsFor(group, ""));
   for (const std::string& version : versions) {
     const absl::StatusOr<Method> candidate = catalog_.Find(group, method, version);
-    if (!candidate.ok() || !pipes_.IsThere(group, version)) continue;
+    if (!candidate.ok() || !pipes_.Exists(group, version)) continue;
     found = *candidate;
     break;
   }

@@ -20,7 +20,7 @@ namespace csi_proxy::ctl {
 class Pipes {
  public:
   virtual ~Pipes() = default;
-  virtual bool IsThere(const std::string& group, const std::string& version) = 0;
+  virtual bool Exists(const std::string& group, const std::string& version) = 0;
   virtual PipeReport Examine(const std::string& group, const std::string& version) = 0;
   virtual absl::Status Send(const Method& method, const pb::Message& request,
                             pb::Message* response) = 0;

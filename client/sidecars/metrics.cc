@@ -46,7 +46,7 @@ Metrics::Metrics(std::string driver_name)
       .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
 }
 
-void Metrics::Called(absl::string_view method, absl::StatusCode code, absl::Duration duration) {
+void Metrics::CountCall(absl::string_view method, absl::StatusCode code, absl::Duration duration) {
   operations_
       .Add({{"driver_name", driver_name_},
             {"grpc_status_code", kGoCodes[GoCodeIndex(code)]},
@@ -55,7 +55,7 @@ void Metrics::Called(absl::string_view method, absl::StatusCode code, absl::Dura
       .Observe(absl::ToDoubleSeconds(duration));
 }
 
-void Metrics::Registered(bool accepted) {
+void Metrics::RecordRegistration(bool accepted) {
   registered_.Add({{"driver_name", driver_name_}}).Set(accepted ? 1 : 0);
   prometheus::Counter& registrations = registrations_.Add({{"driver_name", driver_name_}});
   if (accepted) registrations.Increment();
@@ -64,7 +64,7 @@ void Metrics::Registered(bool accepted) {
   SocketsRemade(Remade::kUnanswered);
 }
 
-void Metrics::SocketRemade(Remade why) { SocketsRemade(why).Increment(); }
+void Metrics::CountRemadeSocket(Remade why) { SocketsRemade(why).Increment(); }
 
 prometheus::Counter& Metrics::SocketsRemade(Remade why) {
   return sockets_remade_.Add(

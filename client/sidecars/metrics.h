@@ -26,10 +26,10 @@ class Metrics {
   explicit Metrics(std::string driver_name);
 
   // Records a call to the driver: `method` is /csi.v1.Identity/Probe.
-  void Called(absl::string_view method, absl::StatusCode code, absl::Duration duration);
+  void CountCall(absl::string_view method, absl::StatusCode code, absl::Duration duration);
   // Records whether the kubelet has accepted the driver.
-  void Registered(bool accepted);
-  void SocketRemade(Remade why);
+  void RecordRegistration(bool accepted);
+  void CountRemadeSocket(Remade why);
 
   // Returns the metrics in Prometheus' text format.
   HttpAnswer Text() const;

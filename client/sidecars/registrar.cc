@@ -48,23 +48,23 @@ class Patience {
     if (first_ > absl::ZeroDuration()) until_ = Clock::now() + absl::ToChronoMilliseconds(time_);
   }
   // Records that the kubelet has called the socket.
-  void Called() {
+  void OnCalled() {
     back_off_.Succeeded();
     time_ = first_;
     until_.reset();
   }
   // Records that the socket was not called and is replaced. Returns true if the log should say so.
-  bool Lost() {
+  bool OnReplaced() {
     time_ = back_off_.Failed();
     until_.reset();
     return back_off_.worth_logging();
   }
 
   absl::Duration time() const { return time_; }
-  bool Over() const { return until_.has_value() && Clock::now() >= *until_; }
+  bool IsOver() const { return until_.has_value() && Clock::now() >= *until_; }
   // Returns the time until the next check of the socket.
   std::chrono::milliseconds Next() const {
-    if (!until_.has_value() || Over()) return kLook;
+    if (!until_.has_value() || IsOver()) return kLook;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until_ - Clock::now());
     return std::clamp(left, std::chrono::milliseconds(1), kLook);
   }
@@ -124,8 +124,8 @@ Registrar::Registrar(std::string driver_name, RegistrarOptions options, Metrics*
       log_(std::move(log)),
       socket_path_(RegistrationSocket(options_.plugin_registration_path, driver_name_)),
       service_(
-          driver_name_, options_.kubelet_registration_path, [this] { Called(); },
-          [this](bool accepted, const std::string& reason) { Notified(accepted, reason); }) {}
+          driver_name_, options_.kubelet_registration_path, [this] { OnCalled(); },
+          [this](bool accepted, const std::string& reason) { OnNotified(accepted, reason); }) {}
 
 void Registrar::Withdraw() {
   if (!watcher_.joinable()) return;  // Already withdrawn, or never started.
@@ -168,7 +168,7 @@ HttpAnswer Registrar::Health() const {
   return Healthy();
 }
 
-void Registrar::Called() {
+void Registrar::OnCalled() {
   const std::lock_guard lock(mutex_);
   called_ = true;
 }
@@ -178,8 +178,8 @@ bool Registrar::WasCalled() const {
   return called_;
 }
 
-void Registrar::Notified(bool accepted, const std::string& reason) {
-  Called();
+void Registrar::OnNotified(bool accepted, const std::string& reason) {
+  OnCalled();
   SetRegistered(accepted);
   Mark(accepted);
   if (accepted) {
@@ -194,7 +194,7 @@ void Registrar::Notified(bool accepted, const std::string& reason) {
 void Registrar::SetRegistered(bool registered) {
   const std::lock_guard lock(mutex_);
   registered_ = registered;
-  metrics_->Registered(registered);
+  metrics_->RecordRegistration(registered);
 }
 
 void Registrar::Mark(bool registered) {
@@ -220,7 +220,7 @@ void Registrar::WarnOfMarker(const char* what, const absl::Status& status) {
                              : ""));
 }
 
-bool Registrar::Rest(std::chrono::milliseconds time) {
+bool Registrar::WaitFor(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
   if (!stopping_) stop_.wait_for(lock, time);
   return !stopping_;
@@ -233,7 +233,7 @@ absl::Status Registrar::MakeAgain(Remade why) {
     called_ = false;
   }
   ABSL_ASSIGN_OR_RETURN(server_, SocketServer::Listen(socket_path_, &service_));
-  metrics_->SocketRemade(why);
+  metrics_->CountRemadeSocket(why);
   return absl::OkStatus();
 }
 
@@ -241,13 +241,13 @@ void Registrar::Watch() {
   Patience patience(options_.registration_timeout);
   Remade why = Remade::kGone;
   bool said = false;
-  while (Rest(patience.Next())) {
+  while (WaitFor(patience.Next())) {
     if (server_ != nullptr && server_->in_place()) {
       said = false;
-      if (WasCalled()) patience.Called();
-      if (!patience.Over()) continue;
+      if (WasCalled()) patience.OnCalled();
+      if (!patience.IsOver()) continue;
       const absl::Duration waited = patience.time();
-      if (patience.Lost()) {
+      if (patience.OnReplaced()) {
         log_(Severity::kWarning,
              absl::StrCat(socket_path_, ": the kubelet has not called it in ",
                           absl::FormatDuration(waited), ", so it is made anew"));

@@ -60,8 +60,8 @@ class Registrar {
             std::function<void(const std::string&)> on_refused, LogFunction log);
 
   // Records that the kubelet has called the socket.
-  void Called();
-  void Notified(bool accepted, const std::string& reason);
+  void OnCalled();
+  void OnNotified(bool accepted, const std::string& reason);
   void SetRegistered(bool registered);
   // Creates or removes the marker file, in a directory to which the driver may write.
   void Mark(bool registered);
@@ -70,7 +70,7 @@ class Registrar {
   // Creates the socket again when it is gone or the kubelet does not call it.
   void Watch();
   // Waits. Returns false if the registrar stops.
-  bool Rest(std::chrono::milliseconds time);
+  bool WaitFor(std::chrono::milliseconds time);
   // Returns true if the kubelet has called the socket since it was created.
   bool WasCalled() const;
   absl::Status MakeAgain(Remade why);

@@ -313,7 +313,7 @@ class Running final : public Sidecars {
     const absl::StatusOr<bool> ready =
         connection.ok() ? sidecars::Probe(**connection, deadline) : connection.status();
     if (connection.ok()) {
-      metrics_->Called(sidecars::kProbeMethod, ready.status().code(), absl::Now() - begin);
+      metrics_->CountCall(sidecars::kProbeMethod, ready.status().code(), absl::Now() - begin);
     }
     if (ready.ok() && *ready) return Healthy();
     std::string why = ready.ok()

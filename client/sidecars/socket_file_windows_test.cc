@@ -27,7 +27,7 @@ class SocketFileTest : public testing::Test {
         CreateFileW(win32::Utf16(path).c_str(), GENERIC_WRITE, 0, nullptr, CREATE_NEW, 0, nullptr));
     ASSERT_TRUE(file.valid()) << path;
   }
-  static bool IsThere(const std::string& path) {
+  static bool Exists(const std::string& path) {
     return GetFileAttributesW(win32::Utf16(path).c_str()) != INVALID_FILE_ATTRIBUTES;
   }
 
@@ -48,7 +48,7 @@ TEST_F(SocketFileTest, AnotherKindOfFileIsRefusedAndStays) {
   for (const std::string& path : {path_, win32::Utf8(directory)}) {
     EXPECT_TRUE(absl::IsFailedPrecondition(SocketExists(path).status())) << path;
     EXPECT_TRUE(absl::IsFailedPrecondition(RemoveSocket(path))) << path;
-    EXPECT_TRUE(IsThere(path));
+    EXPECT_TRUE(Exists(path));
   }
 }
 
@@ -63,7 +63,7 @@ TEST_F(SocketFileTest, KnowsItsOwnFileAndRemovesNoOther) {
                           MOVEFILE_REPLACE_EXISTING));
   EXPECT_FALSE(file->in_place());
   EXPECT_TRUE(file->Remove().ok());
-  EXPECT_TRUE(IsThere(path_));
+  EXPECT_TRUE(Exists(path_));
 }
 
 TEST_F(SocketFileTest, RemovesItsOwn) {
@@ -118,7 +118,7 @@ TEST_F(UnixSocketTest, IsServedAndRemoved) {
     EXPECT_TRUE(Ask(**channel).ok());
     EXPECT_TRUE(absl::IsUnavailable(SocketServer::Listen(path_, &service_).status()));
   }
-  EXPECT_FALSE(IsThere(path_));
+  EXPECT_FALSE(Exists(path_));
 }
 
 TEST_F(UnixSocketTest, AnotherServersSocketStays) {

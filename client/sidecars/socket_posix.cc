@@ -116,11 +116,11 @@ class Server final : public SocketServer {
       for (ptrdiff_t i = std::ssize(connections); i-- > 0;) {
         if (watched[i + 2].revents != 0) connections.erase(connections.begin() + i);
       }
-      if (watched[1].revents != 0) LetIn(&server, &connections);
+      if (watched[1].revents != 0) AcceptConnection(&server, &connections);
     }
   }
 
-  void LetIn(std::unique_ptr<grpc::Server>* server, std::vector<UniqueFd>* connections) {
+  void AcceptConnection(std::unique_ptr<grpc::Server>* server, std::vector<UniqueFd>* connections) {
     UniqueFd accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     UniqueFd second(accepted.get() < 0 ? -1 : fcntl(accepted.get(), F_DUPFD_CLOEXEC, 0));
     if (second.get() < 0) {

@@ -59,13 +59,13 @@ std::optional<File> FileIn(const Volume& volume, const std::string& path) {
   return exists ? std::optional<File>({.path = path}) : std::nullopt;
 }
 
-struct Found {
+struct FoundFile {
   const Volume* volume;
   // Has an empty path if the path led to the root of the volume.
   File file;
 };
 
-std::optional<Found> Walk(const State& state, const std::string& path, bool follow, int links) {
+std::optional<FoundFile> Walk(const State& state, const std::string& path, bool follow, int links) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(path, absl::MaxSplits(':', 1));
   const Volume* volume = FirstVolume(state, [&](const Volume& candidate) {
@@ -94,7 +94,7 @@ std::optional<Found> Walk(const State& state, const std::string& path, bool foll
       file = {};
     }
   }
-  return Found{volume, std::move(file)};
+  return FoundFile{volume, std::move(file)};
 }
 
 }  // namespace
@@ -129,12 +129,12 @@ const SmbMapping* State::FindMapping(absl::string_view share) const {
 }
 
 std::optional<File> State::At(absl::string_view path) const {
-  std::optional<Found> found = Walk(*this, FullPath(path), false, 0);
+  std::optional<FoundFile> found = Walk(*this, FullPath(path), false, 0);
   return found.has_value() ? std::optional(std::move(found->file)) : std::nullopt;
 }
 
 std::string State::MountedAt(absl::string_view path) const {
-  const std::optional<Found> found = Walk(*this, FullPath(path), true, 0);
+  const std::optional<FoundFile> found = Walk(*this, FullPath(path), true, 0);
   const bool is_mount =
       found.has_value() && found->file.path.empty() && found->volume->drive_letter.empty();
   return is_mount ? found->volume->id : "";

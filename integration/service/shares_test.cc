@@ -230,7 +230,7 @@ TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
   const absl::Time give_up = absl::Now() + absl::Seconds(120);
   size_t refused = 0;
   while (refused < 7 && absl::Now() < give_up) {
-    refused += std::erase_if(greedy, [](const auto& child) { return !child->Running(); });
+    refused += std::erase_if(greedy, [](const auto& child) { return !child->IsRunning(); });
     absl::SleepFor(absl::Milliseconds(10));
   }
   EXPECT_EQ(refused, 7u);

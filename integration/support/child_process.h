@@ -23,7 +23,7 @@ class ChildProcess {
   static const bool kCanAsk;
 
   int64_t pid() const;
-  bool Running();
+  bool IsRunning();
   // Waits for the process to end. Returns its exit code, or -1 if it was killed after `limit`.
   int Wait(absl::Duration limit);
   // Asks the process to end by SIGTERM or Ctrl-Break, and waits like Wait().

@@ -17,7 +17,7 @@ struct ChildProcess::State {
   bool ended = false;
   int status = 0;
 
-  bool Ended() {
+  bool HasEnded() {
     if (!ended) ended = waitpid(pid, &status, WNOHANG) == pid;
     return ended;
   }
@@ -50,16 +50,16 @@ ChildProcess::~ChildProcess() { Stop(absl::ZeroDuration()); }
 
 int64_t ChildProcess::pid() const { return state_->pid; }
 
-bool ChildProcess::Running() { return !state_->Ended(); }
+bool ChildProcess::IsRunning() { return !state_->HasEnded(); }
 
 int ChildProcess::Stop(absl::Duration limit) {
-  if (!state_->Ended()) kill(state_->pid, SIGTERM);
+  if (!state_->HasEnded()) kill(state_->pid, SIGTERM);
   return Wait(limit);
 }
 
 int ChildProcess::Wait(absl::Duration limit) {
   const absl::Time give_up = absl::Now() + limit;
-  while (!state_->Ended()) {
+  while (!state_->HasEnded()) {
     if (absl::Now() < give_up) {
       absl::SleepFor(absl::Milliseconds(5));
       continue;

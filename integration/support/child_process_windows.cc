@@ -50,7 +50,7 @@ ChildProcess::~ChildProcess() { Stop(absl::ZeroDuration()); }
 
 int64_t ChildProcess::pid() const { return state_->pid; }
 
-bool ChildProcess::Running() {
+bool ChildProcess::IsRunning() {
   return WaitForSingleObject(state_->process.get(), 0) == WAIT_TIMEOUT;
 }
 

@@ -38,7 +38,7 @@ absl::Status ServerProcess::Launch() {
   const absl::Time give_up = absl::Now() + absl::Seconds(30);
   while (absl::Now() < give_up) {
     if (absl::StrContains(Log(), " serves ")) return absl::OkStatus();
-    if (!child_->Running()) return absl::InternalError("csi-proxy did not start:\n" + Log());
+    if (!child_->IsRunning()) return absl::InternalError("csi-proxy did not start:\n" + Log());
     absl::SleepFor(absl::Milliseconds(10));
   }
   return absl::InternalError("csi-proxy took too long to start:\n" + Log());

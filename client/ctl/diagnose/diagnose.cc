@@ -33,7 +33,7 @@ uint32_t DoubtOf(const std::string& fallback) {
 void Begin(const Findings& findings, Diagnosis* diagnosis) { BeginAny(findings, diagnosis); }
 void Begin(const Findings& findings, Repairs* repairs) { BeginAny(findings, repairs); }
 
-absl::Status Usable(const Rpcs& rpcs, const Findings& findings) {
+absl::Status CheckFindings(const Rpcs& rpcs, const Findings& findings) {
   if (!findings.answered) return findings.error;
   if (rpcs.missing_field().empty()) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("there is no ", rpcs.missing_field()));
@@ -41,11 +41,11 @@ absl::Status Usable(const Rpcs& rpcs, const Findings& findings) {
 
 absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch) {
   Findings findings = LookAtNode(rpcs);
-  ABSL_RETURN_IF_ERROR(Usable(rpcs, findings));
+  ABSL_RETURN_IF_ERROR(CheckFindings(rpcs, findings));
   LookAtMetrics(rpcs.catalog(), fetch, &findings);
   Diagnosis diagnosis;
   Begin(findings, &diagnosis);
-  for (const Found& found : findings.found) *diagnosis.add_findings() = found.finding;
+  for (const FindingWithRepair& found : findings.found) *diagnosis.add_findings() = found.finding;
   for (const auto& [name, times] : findings.fallbacks) {
     FallbackTaken& taken = *diagnosis.add_fallbacks();
     taken.set_fallback(name);

@@ -19,7 +19,7 @@ using Consent = std::function<bool()>;
 void Begin(const Findings& findings, Diagnosis* diagnosis);
 void Begin(const Findings& findings, Repairs* repairs);
 // Returns an error if the service answered no call, or nothing that can be parsed.
-absl::Status Usable(const Rpcs& rpcs, const Findings& findings);
+absl::Status CheckFindings(const Rpcs& rpcs, const Findings& findings);
 
 // Looks for faults. Returns an error if the service answers no call.
 absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch);

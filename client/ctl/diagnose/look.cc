@@ -20,9 +20,9 @@ namespace {
 
 constexpr char kStorage[] = "storage";
 
-Found Make(const char* kind, std::string where, std::string what, std::string why,
-           std::string repair) {
-  Found found;
+FindingWithRepair Make(const char* kind, std::string where, std::string what, std::string why,
+                       std::string repair) {
+  FindingWithRepair found;
   found.finding.set_kind(kind);
   found.finding.set_where(std::move(where));
   found.finding.set_what(std::move(what));
@@ -31,7 +31,7 @@ Found Make(const char* kind, std::string where, std::string what, std::string wh
   return found;
 }
 
-void RepairBy(Found* found, const char* group, const char* method, Fields fields) {
+void RepairBy(FindingWithRepair* found, const char* group, const char* method, Fields fields) {
   found->finding.set_can_be_repaired(true);
   found->group = group;
   found->method = method;
@@ -53,7 +53,7 @@ Answer Ask(Rpcs& rpcs, const char* method, const Fields& fields, absl::string_vi
   return Answer();
 }
 
-void TellWhetherAll(const Answer& answer, absl::string_view what, Findings* findings) {
+void RecordIfIncomplete(const Answer& answer, absl::string_view what, Findings* findings) {
   if (!answer.Flag("incomplete")) return;
   findings->cut_short = true;
   findings->not_known.push_back(
@@ -74,9 +74,10 @@ std::string Describe(const Answer& disk) {
   return absl::StrJoin(parts, ", ");
 }
 
-Found MakeOfDisk(const char* kind, const Answer& disk, std::string why, std::string repair) {
-  Found found = Make(kind, absl::StrCat("disk ", disk.Number("number")), Describe(disk),
-                     std::move(why), std::move(repair));
+FindingWithRepair MakeOfDisk(const char* kind, const Answer& disk, std::string why,
+                             std::string repair) {
+  FindingWithRepair found = Make(kind, absl::StrCat("disk ", disk.Number("number")), Describe(disk),
+                                 std::move(why), std::move(repair));
   found.finding.set_size_bytes(static_cast<int64_t>(disk.Number("size_bytes")));
   return found;
 }
@@ -106,8 +107,8 @@ std::string MapByHand(absl::string_view share) {
 
 // Returns the finding about a link to a share, or to another link, that cannot be followed.
 // `mappings` is the answer of ListSmbMappings; if that failed, the finding has no repair.
-Found MakeOfShareLink(const std::string& where, const std::string& target, std::string what,
-                      const absl::StatusOr<Answer>& mappings) {
+FindingWithRepair MakeOfShareLink(const std::string& where, const std::string& target,
+                                  std::string what, const absl::StatusOr<Answer>& mappings) {
   const std::string share = ShareOf(target);
   if (share.empty()) {
     return Make(kDisconnectedLinks, where, std::move(what),
@@ -129,7 +130,7 @@ Found MakeOfShareLink(const std::string& where, const std::string& target, std::
   }
   // While a staging link exists, the kubelet takes the volume for staged and calls no driver.
   const bool is_staging = absl::StrContains(absl::AsciiStrToLower(where), "\\plugins\\");
-  Found found = Make(
+  FindingWithRepair found = Make(
       kDisconnectedLinks, where, std::move(what), "the node has no mapping of the share",
       absl::StrCat(is_staging ? "removes the link and nothing else, so that the driver stages the "
                                 "volume again when a pod needs it; or "
@@ -208,7 +209,7 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
       continue;
     }
     if (!disk.Flag("is_online")) {
-      Found found = MakeOfDisk(
+      FindingWithRepair found = MakeOfDisk(
           kOfflineDisks, disk,
           reason.empty() ? "Windows does not say why" : absl::StrCat("Windows says: ", reason),
           is_windows ? never
@@ -220,7 +221,7 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
       findings->found.push_back(std::move(found));
     }
     if (disk.Flag("is_read_only")) {
-      Found found = MakeOfDisk(
+      FindingWithRepair found = MakeOfDisk(
           kReadOnlyDisks, disk, "it has Windows' read-only flag",
           is_windows ? never
                      : "clears the flag; a disk that its storage exports as read-only stays so");
@@ -236,7 +237,7 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
 void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
   const Answer answer =
       Ask(rpcs, "ListMounts", {{"path", path}}, "mounted folders and links", findings);
-  TellWhetherAll(answer, "mounted folders and links", findings);
+  RecordIfIncomplete(answer, "mounted folders and links", findings);
   std::map<std::string, std::string> volumes;  // each with one path where it is mounted
   std::optional<absl::StatusOr<Answer>> mappings;
   int not_followed = 0;
@@ -248,7 +249,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
     const std::string what =
         absl::StrCat(is_volume ? "volume" : absl::AsciiStrToLower(mount.Text("kind")), " ", target);
     if (state == "DANGLING") {
-      Found found =
+      FindingWithRepair found =
           is_volume ? Make(kDanglingMounts, where, what,
                            "the volume is not there: its disk was pulled or is offline",
                            "removes the mounted folder and nothing else; if its disk is offline "
@@ -281,7 +282,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
 
 void LookAtMappings(Rpcs& rpcs, Findings* findings) {
   const Answer answer = Ask(rpcs, "ListSmbMappings", {}, "SMB mappings", findings);
-  TellWhetherAll(answer, "links to shares, and so which mappings leak", findings);
+  RecordIfIncomplete(answer, "links to shares, and so which mappings leak", findings);
   const bool knows_links = !answer.Flag("incomplete");
   for (const Answer& mapping : answer.Each("mappings")) {
     const std::string status = mapping.Text("status");
@@ -291,16 +292,17 @@ void LookAtMappings(Rpcs& rpcs, Findings* findings) {
     const bool removable = unused && !IsOfFolder(share);
     if (absl::EqualsIgnoreCase(status, "OK")) {
       if (!unused) continue;
-      Found found = Make(kLeakedMappings, share, "status OK",
-                         "no link leads to it: the driver that made it did not remove it",
-                         removable ? "removes the mapping if still no link leads to it; a program "
-                                     "that opens the share by its name alone loses it"
-                                   : kOfFolder);
+      FindingWithRepair found =
+          Make(kLeakedMappings, share, "status OK",
+               "no link leads to it: the driver that made it did not remove it",
+               removable ? "removes the mapping if still no link leads to it; a program "
+                           "that opens the share by its name alone loses it"
+                         : kOfFolder);
       if (removable) RepairBy(&found, kStorage, "UnstageShare", {{"remote_path", share}});
       findings->found.push_back(std::move(found));
       continue;
     }
-    Found found =
+    FindingWithRepair found =
         Make(kDisconnectedMappings, share, absl::StrCat("status ", status),
              !links.empty() ? absl::StrCat("links lead to it: ", absl::StrJoin(links, ", "))
              : knows_links  ? "no link leads to it"
@@ -357,12 +359,13 @@ Findings LookAtNode(Rpcs& rpcs) {
   LookAtDisks(rpcs, &findings);
   LookAtMounts(rpcs, "", &findings);
   LookAtMappings(rpcs, &findings);
-  const auto rank = [](const Found& found) {
+  const auto rank = [](const FindingWithRepair& found) {
     return std::find(std::begin(kKinds), std::end(kKinds), found.finding.kind()) -
            std::begin(kKinds);
   };
-  std::stable_sort(findings.found.begin(), findings.found.end(),
-                   [&](const Found& a, const Found& b) { return rank(a) < rank(b); });
+  std::stable_sort(
+      findings.found.begin(), findings.found.end(),
+      [&](const FindingWithRepair& a, const FindingWithRepair& b) { return rank(a) < rank(b); });
   return findings;
 }
 

@@ -34,14 +34,14 @@ inline constexpr const char* kKinds[] = {
     kLeakedMappings,   kDisconnectedLinks, kLongCalls,      kOldClients};
 
 // A finding and the call that repairs it. `group` is empty if no call does.
-struct Found {
+struct FindingWithRepair {
   Finding finding;
   std::string group, method;
   Fields fields;
 };
 
 struct Findings {
-  std::vector<Found> found;
+  std::vector<FindingWithRepair> found;
   // The objects that could not be looked at, with the reason.
   std::vector<std::string> not_known;
   // How often each fallback was taken, by name, from the metrics.

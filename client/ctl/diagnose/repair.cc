@@ -13,7 +13,7 @@ bool Same(const Finding& a, const Finding& b) {
 }
 
 // Repairs one finding, unless the mount works again or another disk has its number by now.
-void RepairOne(Rpcs& rpcs, const Found& found, Act* act) {
+void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
   const Findings again = LookAgain(rpcs, found.finding);
   // If the second look was cut short, a missing finding proves nothing.
   const bool cannot_tell = found.finding.kind() == kLeakedMappings && again.cut_short;
@@ -24,14 +24,15 @@ void RepairOne(Rpcs& rpcs, const Found& found, Act* act) {
         again.error.ok() ? again.not_known.back() : std::string(again.error.message())));
     return;
   }
-  const auto still = std::find_if(again.found.begin(), again.found.end(), [&](const Found& now) {
-    return Same(now.finding, found.finding);
-  });
+  const auto still =
+      std::find_if(again.found.begin(), again.found.end(),
+                   [&](const FindingWithRepair& now) { return Same(now.finding, found.finding); });
   if (still == again.found.end()) {
-    const bool is_ill = std::any_of(again.found.begin(), again.found.end(), [&](const Found& now) {
-      return now.finding.kind() == found.finding.kind() &&
-             now.finding.where() == found.finding.where();
-    });
+    const bool is_ill =
+        std::any_of(again.found.begin(), again.found.end(), [&](const FindingWithRepair& now) {
+          return now.finding.kind() == found.finding.kind() &&
+                 now.finding.where() == found.finding.where();
+        });
     act->set_result(is_ill ? CHANGED : WELL_AGAIN);
     return;
   }
@@ -57,12 +58,12 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
                                const std::function<void(absl::Duration)>& wait) {
   Findings findings = LookAtNode(rpcs);
   const absl::Time looked = absl::Now();
-  ABSL_RETURN_IF_ERROR(Usable(rpcs, findings));
+  ABSL_RETURN_IF_ERROR(CheckFindings(rpcs, findings));
   Repairs repairs;
   Begin(findings, &repairs);
-  std::vector<Found> found;
+  std::vector<FindingWithRepair> found;
   bool any = false;
-  for (Found& one : findings.found) {
+  for (FindingWithRepair& one : findings.found) {
     if (std::find(kinds.begin(), kinds.end(), one.finding.kind()) == kinds.end()) continue;
     Act* const act = repairs.add_acts();
     *act->mutable_finding() = one.finding;

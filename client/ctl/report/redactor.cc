@@ -166,7 +166,7 @@ const std::string& Redactor::Mask(absl::string_view kind, absl::string_view valu
   return mask;
 }
 
-void Redactor::Know(absl::string_view kind, absl::string_view value) {
+void Redactor::AddSecret(absl::string_view kind, absl::string_view value) {
   const std::string text = absl::AsciiStrToLower(absl::StripAsciiWhitespace(value));
   if (text.size() < 3 || masks_.contains(text)) return;
   if (text.find_first_not_of('0') == std::string::npos) return;

@@ -15,7 +15,7 @@ class Redactor {
   // Masks the value as `<kind-N>` from now on. A name (`host`, `user`) is masked where it is a
   // whole word. A short name that could be an English word is masked only after `\` or `@`, before
   // `\`, or alone in a field. Ignores values that identify nothing (`None`, zeros, Administrator).
-  void Know(absl::string_view kind, absl::string_view value);
+  void AddSecret(absl::string_view kind, absl::string_view value);
 
   // Masks known values, IQNs, account SIDs, volume ids, and IP and Ethernet addresses but
   // 127.0.0.1.

@@ -111,7 +111,7 @@ void ForEachText(pb::Message* message, const std::function<void(std::string*)>& 
 
 Redactor RedactorOf(const NodeReport& report) {
   Redactor redactor;
-  for (const Secret& secret : report.secrets()) redactor.Know(secret.kind(), secret.value());
+  for (const Secret& secret : report.secrets()) redactor.AddSecret(secret.kind(), secret.value());
   return redactor;
 }
 

@@ -18,11 +18,11 @@ using testing::SizeIs;
 
 TEST(RedactorTest, MasksKnownValues) {
   Redactor masks;
-  masks.Know("host", "NODE-7");
-  masks.Know("user", "Müller");
-  masks.Know("serial", "AB12 &CD'34");
-  masks.Know("serial", "AB12");
-  masks.Know("id", "600224807fb01d");
+  masks.AddSecret("host", "NODE-7");
+  masks.AddSecret("user", "Müller");
+  masks.AddSecret("serial", "AB12 &CD'34");
+  masks.AddSecret("serial", "AB12");
+  masks.AddSecret("id", "600224807fb01d");
   EXPECT_EQ(masks.Apply(R"(\\node-7\pipe, NODE-7.example, NODE-77)"),
             R"(\\<host-1>\pipe, <host-1>.example, NODE-77)");
   EXPECT_EQ(masks.Apply("an Müller, Müllerin"), "an <user-1>, Müllerin");
@@ -36,7 +36,7 @@ TEST(RedactorTest, LeavesWhatIdentifiesNobody) {
   Redactor masks;
   for (const char* value : {"Administrator", "Guest", "DefaultAccount", "WDAGUtilityAccount",
                             "ContainerUser", "None", "0000000000", "SYSTEM", "ab"}) {
-    masks.Know("user", value);
+    masks.AddSecret("user", value);
   }
   const std::string text = "an Administrator may make 0000000000 None SYSTEM ab, Guest";
   EXPECT_EQ(masks.Apply(text), text);
@@ -44,8 +44,8 @@ TEST(RedactorTest, LeavesWhatIdentifiesNobody) {
 
 TEST(RedactorTest, MasksAnOrdinaryWordOnlyWhereANameStands) {
   Redactor masks;
-  masks.Know("user", "test");
-  masks.Know("host", "node");
+  masks.AddSecret("user", "test");
+  masks.AddSecret("host", "node");
   const std::string text = "a test of the node, csi-node-check and test.txt; a \"test run\"";
   EXPECT_EQ(masks.Apply(text), text);
   EXPECT_EQ(masks.Apply(R"(C:\Users\Test\x NODE\test me@node)"),

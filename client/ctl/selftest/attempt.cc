@@ -51,8 +51,9 @@ Answer Attempt::Call(const std::string& group, const std::string& method, const 
   return Answer();
 }
 
-void Attempt::Refused(absl::StatusCode code, const std::string& group, const std::string& method,
-                      const Fields& fields, absl::string_view text) {
+void Attempt::ExpectRefused(absl::StatusCode code, const std::string& group,
+                            const std::string& method, const Fields& fields,
+                            absl::string_view text) {
   if (!ok()) return;
   const absl::Status status = Try(group, method, fields).status();
   if (!ok() || (status.code() == code && absl::StrContains(status.message(), text))) return;
@@ -70,13 +71,13 @@ void Attempt::Expect(bool condition, absl::string_view otherwise) {
   if (ok() && !condition) status_ = absl::InternalError(otherwise);
 }
 
-void Attempt::AtEnd(Undo undo) {
+void Attempt::AddUndo(Undo undo) {
   if (!ok()) return;
-  NoLonger(undo.what);
+  RemoveUndo(undo.what);
   state_.undos.push_back(std::move(undo));
 }
 
-void Attempt::NoLonger(absl::string_view what) {
+void Attempt::RemoveUndo(absl::string_view what) {
   if (!ok()) return;
   std::erase_if(state_.undos, [&](const Undo& undo) { return undo.what == what; });
 }

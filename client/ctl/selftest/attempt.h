@@ -41,17 +41,17 @@ class Attempt {
   // Calls a method. Returns an empty answer if the attempt has failed.
   Answer Call(const std::string& group, const std::string& method, const Fields& fields = {});
   // Calls a method that must fail with `code` and a message that contains `text`.
-  void Refused(absl::StatusCode code, const std::string& group, const std::string& method,
-               const Fields& fields, absl::string_view text = "");
+  void ExpectRefused(absl::StatusCode code, const std::string& group, const std::string& method,
+                     const Fields& fields, absl::string_view text = "");
   // Calls a method and returns the result, without failing the attempt.
   absl::StatusOr<Answer> Try(const std::string& group, const std::string& method,
                              const Fields& fields);
   void Expect(bool condition, absl::string_view otherwise);
 
-  // Registers a call for the end of the selftest, made even after a failure unless NoLonger(what)
+  // Registers a call for the end of the selftest, made even after a failure unless RemoveUndo(what)
   // is called. REQUIRES: the call that it undoes has not been made yet.
-  void AtEnd(Undo undo);
-  void NoLonger(absl::string_view what);
+  void AddUndo(Undo undo);
+  void RemoveUndo(absl::string_view what);
 
   bool ok() const { return status_.ok(); }
   const absl::Status& status() const { return status_; }

@@ -33,7 +33,7 @@ absl::StatusOr<selftest::Options> ReadOptions(const Catalog& catalog, const Comm
 bool AnyPipe(const Catalog& catalog, Pipes& pipes) {
   for (const std::string& group : catalog.Groups()) {
     for (const std::string& version : catalog.Versions(group)) {
-      if (pipes.IsThere(group, version)) return true;
+      if (pipes.Exists(group, version)) return true;
     }
   }
   return false;

@@ -40,7 +40,7 @@ std::string ExaminePipes(Attempt& attempt) {
     std::vector<std::string> versions;
     for (const std::string& version : catalog.Versions(group)) {
       ++released;
-      if (!pipes.IsThere(group, version)) continue;
+      if (!pipes.Exists(group, version)) continue;
       const PipeReport report = pipes.Examine(group, version);
       if (report.status.ok()) {
         versions.push_back(version);
@@ -63,8 +63,8 @@ std::string QueryService(Attempt& attempt) {
   const Answer service = attempt.Call("system", "GetService", {{"name", name}});
   const std::string status = service.Text("status");
   attempt.Expect(status != "UNKNOWN", "its state is UNKNOWN");
-  attempt.Refused(absl::StatusCode::kNotFound, "system", "GetService",
-                  {{"name", "csi-proxy-selftest-absent"}});
+  attempt.ExpectRefused(absl::StatusCode::kNotFound, "system", "GetService",
+                        {{"name", "csi-proxy-selftest-absent"}});
   return absl::StrCat(name, " (", service.Text("display_name"), "): ", service.Text("start_type"),
                       ", ", status);
 }
@@ -75,7 +75,7 @@ std::string RestartService(Attempt& attempt) {
   attempt.Expect(before == "RUNNING" || before == "STOPPED",
                  absl::StrCat("it is ", before, ", and neither RUNNING nor STOPPED"));
   const bool ran = before == "RUNNING";
-  attempt.AtEnd({"service", "system", ran ? "StartService" : "StopService", service});
+  attempt.AddUndo({"service", "system", ran ? "StartService" : "StopService", service});
   for (const bool start : {!ran, ran}) {
     const char* const method = start ? "StartService" : "StopService";
     // The second call finds the service in the wanted state.
@@ -85,7 +85,7 @@ std::string RestartService(Attempt& attempt) {
     attempt.Expect(now == (start ? "RUNNING" : "STOPPED"),
                    absl::StrCat("it is ", now, " after ", method));
   }
-  attempt.NoLonger("service");
+  attempt.RemoveUndo("service");
   return absl::StrCat(attempt.options().restart_service(), " is ", before, " as before");
 }
 
@@ -102,11 +102,11 @@ std::string MapShare(Attempt& attempt) {
                           {"local-path", link},
                           {"username", options.smb_username()},
                           {"password", options.smb_password()}};
-  attempt.AtEnd({"the mapping of the share",
-                 "smb",
-                 "RemoveSmbGlobalMapping",
-                 {{"remote-path", options.smb_share()}}});
-  attempt.AtEnd({"the link to the share", "filesystem", "Rmdir", {{"path", link}}});
+  attempt.AddUndo({"the mapping of the share",
+                   "smb",
+                   "RemoveSmbGlobalMapping",
+                   {{"remote-path", options.smb_share()}}});
+  attempt.AddUndo({"the link to the share", "filesystem", "Rmdir", {{"path", link}}});
   attempt.Call("smb", "NewSmbGlobalMapping", mapping);
   attempt.Call("smb", "NewSmbGlobalMapping", mapping);
   attempt.Expect(attempt.Call("filesystem", "IsSymlink", {{"path", link}}).Flag("is_symlink"),
@@ -133,10 +133,10 @@ std::string SeeMapping(Attempt& attempt) {
 std::string UnmapShare(Attempt& attempt) {
   const Fields share = {{"remote-path", attempt.options().smb_share()}};
   attempt.Call("filesystem", "Rmdir", {{"path", attempt.Path("share")}});
-  attempt.NoLonger("the link to the share");
+  attempt.RemoveUndo("the link to the share");
   attempt.Call("smb", "RemoveSmbGlobalMapping", share);
-  attempt.NoLonger("the mapping of the share");
-  attempt.Refused(absl::StatusCode::kNotFound, "smb", "RemoveSmbGlobalMapping", share);
+  attempt.RemoveUndo("the mapping of the share");
+  attempt.ExpectRefused(absl::StatusCode::kNotFound, "smb", "RemoveSmbGlobalMapping", share);
   return "";
 }
 
@@ -151,11 +151,12 @@ std::string RefuseMappings(Attempt& attempt) {
   };
   const Undo removal = {
       "the mapping of the share", "smb", "RemoveSmbGlobalMapping", {{"remote-path", share}}};
-  attempt.AtEnd(removal);
-  attempt.Refused(absl::StatusCode::kFailedPrecondition, "smb", "NewSmbGlobalMapping",
-                  mapping(share, options.smb_username(), "csi-proxy-selftest: not the password"));
-  attempt.Refused(absl::StatusCode::kNotFound, "smb", "NewSmbGlobalMapping",
-                  mapping(absent, options.smb_username(), options.smb_password()));
+  attempt.AddUndo(removal);
+  attempt.ExpectRefused(
+      absl::StatusCode::kFailedPrecondition, "smb", "NewSmbGlobalMapping",
+      mapping(share, options.smb_username(), "csi-proxy-selftest: not the password"));
+  attempt.ExpectRefused(absl::StatusCode::kNotFound, "smb", "NewSmbGlobalMapping",
+                        mapping(absent, options.smb_username(), options.smb_password()));
   attempt.Call("smb", "NewSmbGlobalMapping",
                mapping(share, options.smb_username(), options.smb_password()));
   // No page says whether Windows looks for the share or for another user's session (error 1219)
@@ -168,7 +169,7 @@ std::string RefuseMappings(Attempt& attempt) {
           .status();
   attempt.Expect(!second.ok(), "a second user has mapped a share that is not there");
   attempt.Call("smb", "RemoveSmbGlobalMapping", removal.fields);
-  attempt.NoLonger(removal.what);
+  attempt.RemoveUndo(removal.what);
   return absl::StrCat("a second user: ", second.message());
 }
 
@@ -180,7 +181,7 @@ std::string AddPortal(Attempt& attempt) {
                  absl::StrCat("iscsi.DiscoverTargetPortal: ", before.message()));
   attempt.state().knew_portal = before.ok();
   if (!before.ok()) {
-    attempt.AtEnd({"the portal", "iscsi", "RemoveTargetPortal", portal});
+    attempt.AddUndo({"the portal", "iscsi", "RemoveTargetPortal", portal});
   }
   attempt.Call("iscsi", "AddTargetPortal", portal);
   attempt.Call("iscsi", "AddTargetPortal", portal);
@@ -198,7 +199,7 @@ std::string ConnectTarget(Attempt& attempt) {
   const int before = attempt.Call("iscsi", "GetTargetDisks", target).Size("disk_ids");
   // A target without a session has no disks. A session without disks is of no use and may be ended.
   if (before > 0) return absl::StrCat("was connected before and is left so, disks: ", before);
-  attempt.AtEnd({"the target", "iscsi", "DisconnectTarget", target});
+  attempt.AddUndo({"the target", "iscsi", "DisconnectTarget", target});
   attempt.Call("iscsi", "ConnectTarget", target);
   attempt.Call("iscsi", "ConnectTarget", target);
   int disks = 0;
@@ -211,7 +212,7 @@ std::string ConnectTarget(Attempt& attempt) {
   attempt.Expect(disks > 0, "the target brings no disk");
   attempt.Call("iscsi", "DisconnectTarget", target);
   attempt.Call("iscsi", "DisconnectTarget", target);
-  attempt.NoLonger("the target");
+  attempt.RemoveUndo("the target");
   return absl::StrCat(disks, " disks");
 }
 
@@ -219,8 +220,8 @@ std::string RemovePortal(Attempt& attempt) {
   if (attempt.state().knew_portal) return "was registered before and is left so";
   const Fields portal = Portal(attempt);
   attempt.Call("iscsi", "RemoveTargetPortal", portal);
-  attempt.NoLonger("the portal");
-  attempt.Refused(absl::StatusCode::kNotFound, "iscsi", "RemoveTargetPortal", portal);
+  attempt.RemoveUndo("the portal");
+  attempt.ExpectRefused(absl::StatusCode::kNotFound, "iscsi", "RemoveTargetPortal", portal);
   return "";
 }
 

@@ -52,7 +52,7 @@ std::string MakeWorkDirectory(Attempt& attempt) {
       absl::StrCat(path,
                    " exists already. The selftest removes its directory at the end: "
                    "remove what an earlier one left, or choose another with --work-dir"));
-  attempt.AtEnd(Removal(path));
+  attempt.AddUndo(Removal(path));
   Mkdir(attempt, path);
   Mkdir(attempt, path);
   attempt.Expect(Exists(attempt, path), "the new directory does not exist");
@@ -99,34 +99,34 @@ std::string FindClosestVolume(Attempt& attempt) {
 
 std::string MakeLinks(Attempt& attempt) {
   const std::string mount = attempt.Path("mount"), link = attempt.Path("link");
-  attempt.AtEnd(Removal(link));
+  attempt.AddUndo(Removal(link));
   Link(attempt, mount, link);
   attempt.Expect(IsSymlink(attempt, link), "IsSymlink does not recognise the link");
   ExpectVolume(attempt, "GetVolumeIDFromTargetPath", link);
   Mkdir(attempt, absl::StrCat(link, "\\through"));
   attempt.Expect(Exists(attempt, absl::StrCat(mount, "\\through")),
                  "a directory made through the link is not where the link leads");
-  attempt.Refused(absl::StatusCode::kAlreadyExists, "filesystem", "CreateSymlink",
-                  {{"source-path", mount}, {"target-path", link}});
+  attempt.ExpectRefused(absl::StatusCode::kAlreadyExists, "filesystem", "CreateSymlink",
+                        {{"source-path", mount}, {"target-path", link}});
   Rmdir(attempt, link);
   attempt.Expect(Exists(attempt, absl::StrCat(mount, "\\through")),
                  "removing the link removed what it led to");
-  attempt.NoLonger(link);
+  attempt.RemoveUndo(link);
 
   const std::string gone = attempt.Path("gone"), dangling = attempt.Path("dangling");
-  attempt.AtEnd(Removal(gone));
+  attempt.AddUndo(Removal(gone));
   Mkdir(attempt, gone);
   attempt.Expect(!IsSymlink(attempt, gone), "IsSymlink takes a plain directory for a link");
-  attempt.AtEnd(Removal(dangling));
+  attempt.AddUndo(Removal(dangling));
   Link(attempt, gone, dangling);
   Rmdir(attempt, gone);
   attempt.Expect(!IsSymlink(attempt, dangling),
                  "IsSymlink takes a link without a target for a link");
   attempt.Expect(Exists(attempt, dangling), "PathExists does not see a link without a target");
   Rmdir(attempt, dangling);
-  attempt.NoLonger(dangling);
-  attempt.NoLonger(gone);
-  attempt.Refused(absl::StatusCode::kNotFound, "filesystem", "IsSymlink", {{"path", gone}});
+  attempt.RemoveUndo(dangling);
+  attempt.RemoveUndo(gone);
+  attempt.ExpectRefused(absl::StatusCode::kNotFound, "filesystem", "IsSymlink", {{"path", gone}});
   return "";
 }
 
@@ -134,14 +134,14 @@ std::string RemoveDirectories(Attempt& attempt) {
   constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
   const std::string tree = attempt.Path("tree"), keep = attempt.Path("keep");
   const std::string deep = absl::StrCat(tree, "\\a\\b"), kept = absl::StrCat(keep, "\\kept");
-  attempt.AtEnd(Removal(keep, true));
-  attempt.AtEnd(Removal(tree, true));
+  attempt.AddUndo(Removal(keep, true));
+  attempt.AddUndo(Removal(tree, true));
   Mkdir(attempt, kept);
   // Removes the tree in both ways: only its contents, and the directory with them.
   for (const char* method : {"RmdirContents", "Rmdir"}) {
     Mkdir(attempt, deep);
     Link(attempt, keep, absl::StrCat(tree, "\\link"));
-    attempt.Refused(kFailedPrecondition, "filesystem", "Rmdir", {{"path", tree}});
+    attempt.ExpectRefused(kFailedPrecondition, "filesystem", "Rmdir", {{"path", tree}});
     Fields fields = {{"path", tree}};
     if (absl::string_view(method) == "Rmdir") fields.push_back({"force", "true"});
     attempt.Call("filesystem", method, fields);
@@ -150,11 +150,11 @@ std::string RemoveDirectories(Attempt& attempt) {
     attempt.Expect(Exists(attempt, tree) == (absl::string_view(method) == "RmdirContents"),
                    absl::StrCat(method, " left the directory itself in the wrong state"));
   }
-  attempt.Refused(absl::StatusCode::kNotFound, "filesystem", "Rmdir", {{"path", tree}});
+  attempt.ExpectRefused(absl::StatusCode::kNotFound, "filesystem", "Rmdir", {{"path", tree}});
   Rmdir(attempt, tree, true);
   Rmdir(attempt, keep, true);
-  attempt.NoLonger(tree);
-  attempt.NoLonger(keep);
+  attempt.RemoveUndo(tree);
+  attempt.RemoveUndo(keep);
   return "";
 }
 
@@ -164,7 +164,8 @@ std::string SendHostilePaths(Attempt& attempt) {
   int malformed = 0;
   for (const HostilePath& hostile : HostilePaths()) {
     if (hostile.code != kInvalid || !hostile.is_utf8) continue;
-    attempt.Refused(kInvalid, "filesystem", "PathExists", {{"path", hostile.text}}, hostile.rule);
+    attempt.ExpectRefused(kInvalid, "filesystem", "PathExists", {{"path", hostile.text}},
+                          hostile.rule);
     ++malformed;
   }
   const std::string inside = attempt.Path("hostile"), volume = attempt.state().volume;
@@ -213,7 +214,9 @@ std::string SendHostilePaths(Attempt& attempt) {
     if (volume.empty()) continue;
     calls.push_back({"volume", method, {{"volume-id", volume}, {"target-path", outside}}});
   }
-  for (const Call& call : calls) attempt.Refused(kDenied, call.group, call.method, call.fields);
+  for (const Call& call : calls) {
+    attempt.ExpectRefused(kDenied, call.group, call.method, call.fields);
+  }
   return absl::StrCat(malformed, " malformed paths, ", calls.size(), " calls outside");
 }
 
@@ -221,8 +224,8 @@ std::string AskNotMounted(Attempt& attempt) {
   // Drivers match these words.
   constexpr char kWords[] = "because it does not exist";
   for (const std::string& path : {attempt.options().work_dir(), attempt.Path("absent")}) {
-    attempt.Refused(absl::StatusCode::kNotFound, "volume", "GetVolumeIDFromTargetPath",
-                    {{"target-path", path}}, kWords);
+    attempt.ExpectRefused(absl::StatusCode::kNotFound, "volume", "GetVolumeIDFromTargetPath",
+                          {{"target-path", path}}, kWords);
   }
   return "";
 }

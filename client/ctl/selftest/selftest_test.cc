@@ -133,13 +133,13 @@ TEST_F(RunTest, WhatWasDoneIsTakenBackLastFirst) {
   pipes_.answers["filesystem.Rmdir"] = {absl::NotFoundError("gone already"), ""};
   pipes_.answers["volume.WriteVolumeCache"] = {absl::InternalError("stuck"), ""};
   Run({{"one", "", {}, {}, "", [](Attempt& attempt) {
-          attempt.AtEnd({"scan", "disk", "Rescan", {}});
-          attempt.AtEnd({"directory", "filesystem", "Rmdir", {{"path", "p"}}});
-          attempt.AtEnd({"other", "filesystem", "RmdirContents", {}});
-          attempt.AtEnd({"cache", "volume", "WriteVolumeCache", {}});
-          attempt.NoLonger("other");
+          attempt.AddUndo({"scan", "disk", "Rescan", {}});
+          attempt.AddUndo({"directory", "filesystem", "Rmdir", {{"path", "p"}}});
+          attempt.AddUndo({"other", "filesystem", "RmdirContents", {}});
+          attempt.AddUndo({"cache", "volume", "WriteVolumeCache", {}});
+          attempt.RemoveUndo("other");
           attempt.Expect(false, "after which nothing is taken back or called");
-          attempt.NoLonger("scan");
+          attempt.RemoveUndo("scan");
           attempt.Call("disk", "ListDiskIDs");
           return std::string();
         }}});

@@ -39,7 +39,7 @@ std::string ListDisks(Attempt& attempt) {
 
 std::string Stage(Attempt& attempt) {
   const Fields request = {{"disk.number", attempt.disk()}, {"target-path", Staging(attempt)}};
-  attempt.AtEnd({"the staged volume", "storage", "UnstageVolume", StagingTarget(attempt)});
+  attempt.AddUndo({"the staged volume", "storage", "UnstageVolume", StagingTarget(attempt)});
   const Answer staged = attempt.Call("storage", "StageVolume", request);
   attempt.Expect(staged.Text("volume_id") == attempt.state().volume,
                  absl::StrCat("it staged volume ", staged.Text("volume_id")));
@@ -81,18 +81,18 @@ std::string SeeStaged(Attempt& attempt) {
 }
 
 std::string RefuseToFormat(Attempt& attempt) {
-  attempt.Refused(absl::StatusCode::kFailedPrecondition, "storage", "FormatVolume",
-                  {{"volume-id", attempt.state().volume}});
+  attempt.ExpectRefused(absl::StatusCode::kFailedPrecondition, "storage", "FormatVolume",
+                        {{"volume-id", attempt.state().volume}});
   return "";
 }
 
 std::string Unstage(Attempt& attempt) {
-  attempt.AtEnd({"the disk online again",
-                 "disk",
-                 "SetDiskState",
-                 {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
+  attempt.AddUndo({"the disk online again",
+                   "disk",
+                   "SetDiskState",
+                   {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
   const Answer done = attempt.Call("storage", "UnstageVolume", StagingTarget(attempt));
-  attempt.NoLonger("the staged volume");
+  attempt.RemoveUndo("the staged volume");
   attempt.Expect(done.Text("volume_id") == attempt.state().volume,
                  absl::StrCat("it unstaged volume ", done.Text("volume_id")));
   attempt.Expect(
@@ -105,7 +105,7 @@ std::string Unstage(Attempt& attempt) {
       attempt.Call("storage", "UnstageVolume", StagingTarget(attempt)).Texts("steps");
   attempt.Expect(again.empty(), absl::StrCat("the second call did ", absl::StrJoin(again, ", ")));
   attempt.Call("disk", "SetDiskState", {{"disk-number", attempt.disk()}, {"is-online", "true"}});
-  attempt.NoLonger("the disk online again");
+  attempt.RemoveUndo("the disk online again");
   return absl::StrJoin(done.Texts("steps"), ", ");
 }
 
@@ -115,15 +115,15 @@ std::string ProtectDisk(Attempt& attempt) {
                  {{"disk-number", attempt.disk()}, {"read-only", value}});
   };
   const std::string inside = absl::StrCat(Staging(attempt), "\\made");
-  attempt.AtEnd({"the disk online again",
-                 "disk",
-                 "SetDiskState",
-                 {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
-  attempt.AtEnd({"the staged volume", "storage", "UnstageVolume", StagingTarget(attempt)});
-  attempt.AtEnd({"the disk writable again",
-                 "storage",
-                 "SetDiskReadOnly",
-                 {{"disk-number", attempt.disk()}, {"read-only", "false"}}});
+  attempt.AddUndo({"the disk online again",
+                   "disk",
+                   "SetDiskState",
+                   {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
+  attempt.AddUndo({"the staged volume", "storage", "UnstageVolume", StagingTarget(attempt)});
+  attempt.AddUndo({"the disk writable again",
+                   "storage",
+                   "SetDiskReadOnly",
+                   {{"disk-number", attempt.disk()}, {"read-only", "false"}}});
   attempt.Call("storage", "StageVolume",
                {{"disk.number", attempt.disk()}, {"target-path", Staging(attempt)}});
   set("true");
@@ -132,13 +132,13 @@ std::string ProtectDisk(Attempt& attempt) {
                  "a directory was made on a read-only disk");
   set("false");
   attempt.Expect(!OwnDisk(attempt).Flag("is_read_only"), "the disk is still read-only");
-  attempt.NoLonger("the disk writable again");
+  attempt.RemoveUndo("the disk writable again");
   // Fails if the file system is still mounted read-only.
   attempt.Call("filesystem", "Mkdir", {{"path", inside}});
   attempt.Call("storage", "UnstageVolume", StagingTarget(attempt));
-  attempt.NoLonger("the staged volume");
+  attempt.RemoveUndo("the staged volume");
   attempt.Call("disk", "SetDiskState", {{"disk-number", attempt.disk()}, {"is-online", "true"}});
-  attempt.NoLonger("the disk online again");
+  attempt.RemoveUndo("the disk online again");
   return "read-only, and writable again";
 }
 
@@ -149,7 +149,7 @@ std::string StageShare(Attempt& attempt) {
   Fields request = target;
   request.push_back({"username", options.smb_username()});
   request.push_back({"password", options.smb_password()});
-  attempt.AtEnd({"the staged share", "storage", "UnstageShare", target});
+  attempt.AddUndo({"the staged share", "storage", "UnstageShare", target});
   const auto expect = [&](const char* method, const Fields& fields, const std::string& wanted) {
     const std::string steps =
         absl::StrJoin(attempt.Call("storage", method, fields).Texts("steps"), ", ");
@@ -160,7 +160,7 @@ std::string StageShare(Attempt& attempt) {
   attempt.Expect(attempt.Call("filesystem", "PathExists", {{"path", link}}).Flag("exists"),
                  "the link to the share does not exist");
   expect("UnstageShare", target, "UNMAPPED, UNLINKED");
-  attempt.NoLonger("the staged share");
+  attempt.RemoveUndo("the staged share");
   expect("UnstageShare", target, "");
   for (const Answer& mapping : attempt.Call("storage", "ListSmbMappings").Each("mappings")) {
     attempt.Expect(!EqualNames(mapping.Text("remote_path"), options.smb_share()),

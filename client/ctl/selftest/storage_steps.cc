@@ -88,10 +88,10 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
   const Fields disk = {{"disk-number", attempt.disk()}};
   const bool online = attempt.Call("disk", "GetDiskState", disk).Flag("is_online");
   if (!online) {
-    attempt.AtEnd({"the disk offline again",
-                   "disk",
-                   "SetDiskState",
-                   {{"disk-number", attempt.disk()}, {"is-online", "false"}}});
+    attempt.AddUndo({"the disk offline again",
+                     "disk",
+                     "SetDiskState",
+                     {{"disk-number", attempt.disk()}, {"is-online", "false"}}});
     SetOnline(attempt, true);
   }
   const size_t volumes = ListVolumes(attempt).size();
@@ -119,18 +119,18 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
   return absl::StrCat("raw, ", found);
 }
 
-void OffAndOn(Attempt& attempt) {
-  attempt.AtEnd({"the disk online again",
-                 "disk",
-                 "SetDiskState",
-                 {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
+void TakeOfflineAndOnline(Attempt& attempt) {
+  attempt.AddUndo({"the disk online again",
+                   "disk",
+                   "SetDiskState",
+                   {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
   SetOnline(attempt, false);
   SetOnline(attempt, true);
-  attempt.NoLonger("the disk online again");
+  attempt.RemoveUndo("the disk online again");
 }
 
 std::string GoOfflineAndOnline(Attempt& attempt) {
-  OffAndOn(attempt);
+  TakeOfflineAndOnline(attempt);
   SetOnline(attempt, true);
   return "offline, online, and online again";
 }
@@ -173,9 +173,9 @@ std::string Format(Attempt& attempt) {
 std::string Mount(Attempt& attempt) {
   const std::string path = attempt.Path("mount");
   const Fields target = {{"volume-id", attempt.state().volume}, {"target-path", path}};
-  attempt.AtEnd({"directory mount", "filesystem", "Rmdir", {{"path", path}}});
+  attempt.AddUndo({"directory mount", "filesystem", "Rmdir", {{"path", path}}});
   attempt.Call("filesystem", "Mkdir", {{"path", path}});
-  attempt.AtEnd({"mount", "volume", "UnmountVolume", target});
+  attempt.AddUndo({"mount", "volume", "UnmountVolume", target});
   attempt.Call("volume", "MountVolume", target);
   attempt.Call("volume", "MountVolume", target);
   attempt.Expect(attempt.Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink"),
@@ -204,8 +204,8 @@ std::string Resize(Attempt& attempt) {
   attempt.Expect(largest >= before, "the volume shrank");
   attempt.Call("volume", "ResizeVolume", resize(1));
   attempt.Expect(total() == largest, "a resize to one byte changed the volume");
-  attempt.Refused(absl::StatusCode::kFailedPrecondition, "volume", "ResizeVolume",
-                  resize(attempt.state().disk_bytes + kGiB));
+  attempt.ExpectRefused(absl::StatusCode::kFailedPrecondition, "volume", "ResizeVolume",
+                        resize(attempt.state().disk_bytes + kGiB));
   return absl::StrCat(Gib(before), " -> ", Gib(largest));
 }
 
@@ -213,11 +213,11 @@ std::string Unmount(Attempt& attempt) {
   const std::string path = attempt.Path("mount");
   const State& state = attempt.state();
   attempt.Call("volume", "UnmountVolume", {{"volume-id", state.volume}, {"target-path", path}});
-  attempt.NoLonger("mount");
+  attempt.RemoveUndo("mount");
   attempt.Expect(!attempt.Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink"),
                  "the directory is still a mount point");
   attempt.Call("filesystem", "Rmdir", {{"path", path}});
-  attempt.NoLonger("directory mount");
+  attempt.RemoveUndo("directory mount");
   attempt.Expect(!attempt.Call("filesystem", "PathExists", {{"path", path}}).Flag("exists"),
                  "the directory is still there");
   ExpectOnDisk(attempt, state.volume);
@@ -227,22 +227,23 @@ std::string Unmount(Attempt& attempt) {
 }
 
 std::string Release(Attempt& attempt) {
-  OffAndOn(attempt);
+  TakeOfflineAndOnline(attempt);
   return "offline, and online again";
 }
 
 std::string AskForAbsent(Attempt& attempt) {
   constexpr auto kNotFound = absl::StatusCode::kNotFound;
   const Fields disk = {{"disk-number", kAbsentDisk}};
-  attempt.Refused(kNotFound, "disk", "GetDiskStats", disk);
-  attempt.Refused(kNotFound, "disk", "GetDiskState", disk);
-  attempt.Refused(kNotFound, "disk", "GetDiskNumberByName", {{"disk-name", "no such disk"}});
-  attempt.Refused(kNotFound, "volume", "ListVolumesOnDisk", disk);
-  attempt.Refused(kNotFound, "volume", "ListVolumesOnDisk",
-                  {{"disk-number", attempt.disk()}, {"partition-number", "4096"}});
-  attempt.Refused(kNotFound, "volume", "GetDiskNumberFromVolumeID", {{"volume-id", kAbsentVolume}});
-  attempt.Refused(absl::StatusCode::kInvalidArgument, "volume", "GetDiskNumberFromVolumeID",
-                  {{"volume-id", "no volume id"}});
+  attempt.ExpectRefused(kNotFound, "disk", "GetDiskStats", disk);
+  attempt.ExpectRefused(kNotFound, "disk", "GetDiskState", disk);
+  attempt.ExpectRefused(kNotFound, "disk", "GetDiskNumberByName", {{"disk-name", "no such disk"}});
+  attempt.ExpectRefused(kNotFound, "volume", "ListVolumesOnDisk", disk);
+  attempt.ExpectRefused(kNotFound, "volume", "ListVolumesOnDisk",
+                        {{"disk-number", attempt.disk()}, {"partition-number", "4096"}});
+  attempt.ExpectRefused(kNotFound, "volume", "GetDiskNumberFromVolumeID",
+                        {{"volume-id", kAbsentVolume}});
+  attempt.ExpectRefused(absl::StatusCode::kInvalidArgument, "volume", "GetDiskNumberFromVolumeID",
+                        {{"volume-id", "no volume id"}});
   return "";
 }
 

@@ -22,7 +22,7 @@ double Find(const std::map<std::string, double>& numbers, const std::string& key
 }
 
 template <typename List>
-void MostCallsFirst(List* list) {
+void SortByCalls(List* list) {
   std::stable_sort(list->begin(), list->end(),
                    [](const auto& a, const auto& b) { return a.calls() > b.calls(); });
 }
@@ -74,8 +74,8 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
     row->set_calls(calls);
     row->set_calls_per_second(PerSecond(calls, duration));
   }
-  MostCallsFirst(report.mutable_rpcs());
-  MostCallsFirst(report.mutable_clients());
+  SortByCalls(report.mutable_rpcs());
+  SortByCalls(report.mutable_clients());
   std::set<std::string> groups;
   for (const auto& [group, number] : counted.in_flight) groups.insert(group);
   for (const auto& [group, number] : counted.queued) groups.insert(group);

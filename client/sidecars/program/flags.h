@@ -70,7 +70,7 @@ class Flags {
   // REQUIRES: the table contains the flag, and the flag is of the function's kind.
   absl::string_view Text(absl::string_view name) const;
   absl::string_view Text(absl::string_view name, Component component) const;
-  bool Given(absl::string_view name, Component component) const {
+  bool IsGiven(absl::string_view name, Component component) const {
     return FindFor(name, component) != nullptr;
   }
   bool Bool(absl::string_view name) const { return *ParseGoBool(Text(name)); }

@@ -136,7 +136,7 @@ absl::StatusOr<LivenessProbeOptions> LivenessProbe(const Flags& flags) {
     return Contradiction(flags, "metrics-address", kLivenessProbe);
   }
   const bool has_common =
-      flags.Given("timeout", kLivenessProbe) && !flags.Given("probe-timeout", kLivenessProbe);
+      flags.IsGiven("timeout", kLivenessProbe) && !flags.IsGiven("probe-timeout", kLivenessProbe);
   const absl::string_view timeout = has_common ? "timeout" : "probe-timeout";
   ABSL_RETURN_IF_ERROR(Positive(flags, timeout, kLivenessProbe, &probe.probe_timeout));
   return probe;

@@ -163,7 +163,7 @@ TEST_F(ProgramPosixTest, StopsWhileItWaitsForTheDriver) {
     // SIGUSR1 has no effect.
     kill(static_cast<pid_t>(child_->pid()), SIGUSR1);
     absl::SleepFor(absl::Milliseconds(50));
-    EXPECT_TRUE(child_->Running());
+    EXPECT_TRUE(child_->IsRunning());
     kill(static_cast<pid_t>(child_->pid()), stop);
     EXPECT_EQ(child_->Wait(kLimit), 0);
   }

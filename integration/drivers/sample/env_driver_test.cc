@@ -58,7 +58,7 @@ class Driver {
     if (!child.ok()) return;
     child_ = *std::move(child);
     const absl::Time give_up = absl::Now() + absl::Seconds(30);
-    while (!absl::StrContains(Log(), " serves ") && child_->Running() && absl::Now() < give_up) {
+    while (!absl::StrContains(Log(), " serves ") && child_->IsRunning() && absl::Now() < give_up) {
       absl::SleepFor(absl::Milliseconds(10));
     }
   }

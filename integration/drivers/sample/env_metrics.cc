@@ -30,8 +30,8 @@ EnvMetrics::EnvMetrics()
   for (const absl::string_view provider : kProviders) Requests(provider, absl::StatusCode::kOk);
 }
 
-void EnvMetrics::Answered(absl::string_view provider, absl::StatusCode code,
-                          absl::Duration duration) {
+void EnvMetrics::CountAnswer(absl::string_view provider, absl::StatusCode code,
+                             absl::Duration duration) {
   Requests(provider, code).Observe(absl::ToDoubleSeconds(duration));
 }
 

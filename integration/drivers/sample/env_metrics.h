@@ -18,7 +18,7 @@ class EnvMetrics {
   EnvMetrics();
 
   // Counts an answered request. REQUIRES: `provider` comes from ProviderOf(), not from the caller.
-  void Answered(absl::string_view provider, absl::StatusCode code, absl::Duration duration);
+  void CountAnswer(absl::string_view provider, absl::StatusCode code, absl::Duration duration);
 
   // Returns the metrics in Prometheus' text format.
   HttpAnswer Text() const;

@@ -91,7 +91,7 @@ absl::StatusOr<grpc::ByteBuffer> EnvService::GetEnvVars(const grpc::ByteBuffer& 
   const absl::StatusOr<std::vector<Secret>> values =
       parsed.ok() ? FindValues(request, call) : parsed;
   const absl::Duration duration = absl::Now() - began;
-  metrics_.Answered(ProviderOf(request), values.status().code(), duration);
+  metrics_.CountAnswer(ProviderOf(request), values.status().code(), duration);
   audit_->Record({.method = "NodeGetEnvVars",
                   .subject = AuditSubject(request),
                   .context = CallContext(),
