@@ -13,7 +13,7 @@ absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions options, absl::string_view
   return OpenedNode{
       std::move(opened.node),
       [machine = std::move(opened.machine)](absl::string_view method, const std::string& request) {
-        return machine::simulated::CallAdmin(*machine, method, request);
+        return machine::simulator::CallAdmin(*machine, method, request);
       }};
 }
 

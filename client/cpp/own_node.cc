@@ -29,11 +29,10 @@ spdlog::level::level_enum LevelOf(Severity severity) {
 }
 
 std::shared_ptr<spdlog::logger> NewLogger(const LogFunction& log) {
-  if (log == nullptr) return observability::NewStderrLogger();
-  return observability::NewFunctionLogger(
-      [log](spdlog::level::level_enum level, absl::string_view line) {
-        log(SeverityOf(level), line);
-      });
+  if (log == nullptr) return service::NewStderrLogger();
+  return service::NewFunctionLogger([log](spdlog::level::level_enum level, absl::string_view line) {
+    log(SeverityOf(level), line);
+  });
 }
 
 absl::Status CheckLimits(const NodeOptions& options) {
@@ -49,14 +48,12 @@ absl::Status CheckLimits(const NodeOptions& options) {
 }  // namespace
 
 OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules rules,
-                 std::shared_ptr<spdlog::logger> logger,
-                 std::unique_ptr<observability::Metrics> metrics)
+                 std::shared_ptr<spdlog::logger> logger, std::unique_ptr<service::Metrics> metrics)
     : call_log_(logger),
       metrics_(std::move(metrics)),
-      node_(
-          std::move(machine), std::move(rules),
-          std::make_unique<observability::SpdlogAuditSink>(logger, observability::LogFormat::kText),
-          [logger](absl::string_view line) { logger->info("{}", std::string(line)); }),
+      node_(std::move(machine), std::move(rules),
+            std::make_unique<service::SpdlogAuditSink>(logger, service::LogFormat::kText),
+            [logger](absl::string_view line) { logger->info("{}", std::string(line)); }),
       unknown_fields_(node_.audit()) {
   std::vector<rpc::CallObserver*> observers = {&call_log_, &unknown_fields_};
   if (metrics_ != nullptr) observers.push_back(metrics_.get());
@@ -68,22 +65,22 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
         observers, options.max_call_duration);
   }
   if (metrics_ != nullptr) {
-    metrics_->SetGauges(
-        {.connections = nullptr,
-         .queued = [this] { return Queued(); },
-         .formats =
-             [this] {
-               const auto formats = node_.formats();
-               return observability::Metrics::Formats{formats.count, formats.oldest};
-             },
-         .shares =
-             [this] {
-               const auto shares = node_.share_counts();
-               using Shares = observability::Metrics::Shares;
-               return shares.has_value() ? std::optional(Shares{shares->linked, shares->unlinked,
-                                                                shares->unknown, shares->links})
-                                         : std::nullopt;
-             }});
+    metrics_->SetGauges({.connections = nullptr,
+                         .queued = [this] { return Queued(); },
+                         .formats =
+                             [this] {
+                               const auto formats = node_.formats();
+                               return service::Metrics::Formats{formats.count, formats.oldest};
+                             },
+                         .shares =
+                             [this] {
+                               const auto shares = node_.share_counts();
+                               using Shares = service::Metrics::Shares;
+                               return shares.has_value()
+                                          ? std::optional(Shares{shares->linked, shares->unlinked,
+                                                                 shares->unknown, shares->links})
+                                          : std::nullopt;
+                             }});
   }
 }
 
@@ -99,9 +96,9 @@ absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
                                          options.allowed_services, options.require_privacy));
   rules.bind_smb_credentials = options.bind_smb_credentials;
   std::shared_ptr<spdlog::logger> logger = NewLogger(options.log);
-  ABSL_ASSIGN_OR_RETURN(auto metrics,
-                        observability::Metrics::Serve("metrics_bind_address",
-                                                      options.metrics_bind_address, "embedded"));
+  ABSL_ASSIGN_OR_RETURN(
+      auto metrics,
+      service::Metrics::Serve("metrics_bind_address", options.metrics_bind_address, "embedded"));
   ABSL_ASSIGN_OR_RETURN(OpenedMachine machine,
                         open([logger](Severity severity, absl::string_view line) {
                           logger->log(LevelOf(severity), "{}", std::string(line));

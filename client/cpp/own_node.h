@@ -46,17 +46,17 @@ class OwnNode final : public Node {
   static constexpr size_t kGroupCount = std::size(kGroups);
 
   OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules rules,
-          std::shared_ptr<spdlog::logger> logger, std::unique_ptr<observability::Metrics> metrics);
+          std::shared_ptr<spdlog::logger> logger, std::unique_ptr<service::Metrics> metrics);
 
   OwnNode* own() override { return this; }
 
   std::vector<std::pair<std::string, size_t>> Queued() const;
 
   // The order matters for destruction: calls end before the objects that they use.
-  observability::CallLog call_log_;
-  const std::unique_ptr<observability::Metrics> metrics_;
+  service::CallLog call_log_;
+  const std::unique_ptr<service::Metrics> metrics_;
   ManagedNode node_;
-  observability::UnknownFieldAudit unknown_fields_;
+  service::UnknownFieldAudit unknown_fields_;
   std::unique_ptr<rpc::CallLimiter> calls_[kGroupCount];
 };
 

@@ -15,7 +15,7 @@ namespace csi_proxy {
 namespace client {
 namespace {
 
-absl::StatusOr<OpenedMachine> Open(std::shared_ptr<machine::simulated::Machine> machine,
+absl::StatusOr<OpenedMachine> Open(std::shared_ptr<machine::simulator::Machine> machine,
                                    const std::string& lock_directory, const LogFunction& log) {
   OpenedMachine opened = OpenSimulatedMachine(
       std::move(machine), [log](absl::string_view line) { log(Severity::kWarning, line); });
@@ -39,7 +39,7 @@ absl::StatusOr<NodeAndMachine> OpenSimulatedNode(NodeOptions options, absl::stri
       OwnNode::Create(std::move(options),
                       [&](const LogFunction& log) -> absl::StatusOr<OpenedMachine> {
                         ABSL_ASSIGN_OR_RETURN(
-                            auto machine, machine::simulated::LoadScenario(
+                            auto machine, machine::simulator::LoadScenario(
                                               scenario.empty() ? "default" : scenario, "scenario"));
                         opened.machine = std::move(machine);
                         return Open(opened.machine, lock_directory, log);

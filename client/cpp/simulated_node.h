@@ -13,7 +13,7 @@ namespace csi_proxy::client {
 struct NodeAndMachine {
   std::shared_ptr<Node> node;
   // The simulated machine of the node, for calls of the admin service.
-  std::shared_ptr<machine::simulated::Machine> machine;
+  std::shared_ptr<machine::simulator::Machine> machine;
 };
 
 // Opens a node as Node::Simulated() does.

@@ -14,7 +14,7 @@ namespace {
 
 int Main(int argc, char** argv) {
   namespace ctl = csi_proxy::ctl;
-  csi_proxy::observability::RouteLibraryLogs([](csi_proxy::Severity, absl::string_view message) {
+  csi_proxy::service::RouteLibraryLogs([](csi_proxy::Severity, absl::string_view message) {
     std::cerr << absl::StrCat(message, "\n");
   });
   const auto line = ctl::ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc));

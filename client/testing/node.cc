@@ -11,7 +11,7 @@
 
 namespace csi_proxy {
 
-namespace sim = machine::simulated;
+namespace sim = machine::simulator;
 
 absl::StatusOr<SimulatedNode> SimulatedNode::Create(absl::string_view scenario,
                                                     NodeOptions options) {

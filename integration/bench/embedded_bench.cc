@@ -107,7 +107,7 @@ void PathExistsRemote(benchmark::State& state) { PathExists(state, Remote()); }
 // Stages a disk that the cloud has just attached. Windows shows the disk after the first number of
 // ms, and its volume after the second. `overhead_ms` is the time beyond both.
 void StageOfANewDisk(benchmark::State& state) {
-  using namespace machine::simulated;  // NOLINT: for this function alone
+  using namespace machine::simulator;  // NOLINT: for this function alone
   const absl::Duration disk_delay = absl::Milliseconds(state.range(0));
   const absl::Duration volume_delay = absl::Milliseconds(state.range(1));
   const std::shared_ptr<Machine> machine = Must(LoadScenario(DefaultScenarioText(), "default"));

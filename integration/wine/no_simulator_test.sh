@@ -5,7 +5,7 @@
 set -euo pipefail
 
 # Lists the simulator's marks in a program: its types, its protos' files and a scenario.
-parts() { grep -aoE '9simulated[0-9A-Z]|server/simulator/[a-z]+\.proto|azure-scsi' "$1" | sort -u; }
+parts() { grep -aoE '9simulat(ed|or)[0-9A-Z]|server/simulator/[a-z]+\.proto|azure-scsi' "$1" | sort -u; }
 
 while [[ $1 != -- ]]; do
   [[ -n $(parts "$1") ]] || { echo "$1 holds the simulator, and it is not found"; exit 1; }

@@ -37,7 +37,7 @@ class BadInputTest : public HandlerTest {
   }
 
   std::string Everything() const {
-    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+    return machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();
   }
   absl::Status Map(const smb::NewSmbGlobalMappingRequest& request) {
     return smb_->NewSmbGlobalMapping(context_, request).status();

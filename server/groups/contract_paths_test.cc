@@ -41,7 +41,7 @@ TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsTheVolumesContent) {
     for (const bool force : {false, true}) {
       node_->Reset();
       node_->core()->Change(
-          [&](machine::simulated::NodeState& state) { state.behaviour.mount_calls_share = share; });
+          [&](machine::simulator::NodeState& state) { state.behaviour.mount_calls_share = share; });
       const std::string volume = MountedAt(Below("m"));
       const absl::Status removed = Rmdir(Below("m"), force);
       EXPECT_TRUE(removed.ok()) << removed;
@@ -119,7 +119,7 @@ TEST_F(MountedFolderContract, IsSymlinkIsTrueWhileTheVolumeIsThere) {
 // A volume without a file system exists nevertheless: a driver formats it and goes on.
 TEST_F(MountedFolderContract, IsSymlinkOfAMountWithoutAFileSystemIsTrue) {
   MountedAt(Below("m"));
-  node_->core()->Change([](machine::simulated::NodeState& state) {
+  node_->core()->Change([](machine::simulator::NodeState& state) {
     state.disks[1].partitions.back().volume->file_system.clear();
   });
   EXPECT_EQ(IsLink(Below("m")).value_or(false), true);

@@ -121,7 +121,7 @@ TEST_F(SmbContract, AMappingThatWorksIsNeverRemovedWhateverItsStateSays) {
   const auto request = Mapping(R"(\\fileserver.example\data)", "");
   ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
   node_->core()->Change(
-      [](machine::simulated::NodeState& state) { state.smb_mappings[0].idle = true; });
+      [](machine::simulator::NodeState& state) { state.smb_mappings[0].idle = true; });
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove");
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Create");
   const auto again = smb_->NewSmbGlobalMapping(context_, request);
@@ -326,7 +326,7 @@ TEST_F(IscsiContract, DiscoveryListsKnownTargetsWhenAskingAnewFails) {
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_TRUE(absl::StrContains(warnings_[0], "10.0.0.5:3260")) << warnings_[0];
   // A call that has ended returns no answer.
-  machine::simulated::FaultRule slow;
+  machine::simulator::FaultRule slow;
   slow.operation = "wmi.Invoke/MSFT_iSCSITargetPortal.Update";
   slow.latency = absl::Hours(1);
   ASSERT_TRUE(node_->InjectFault(slow).ok());
@@ -383,13 +383,13 @@ TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
 
 TEST_F(SystemContract, AWaitThatRunsOutTellsTheState) {
   // The service does not start before the last look at its state.
-  node_->core()->Change([](machine::simulated::NodeState& state) {
+  node_->core()->Change([](machine::simulator::NodeState& state) {
     for (auto& service : state.services) {
       service.start_latency = absl::Hours(1);
       if (service.name == "MSiSCSI") service.state = host::ServiceState::kStopped;
     }
   });
-  machine::simulated::FaultRule slow;
+  machine::simulator::FaultRule slow;
   slow.operation = "win32.GetService";
   slow.latency = absl::Milliseconds(100);
   ASSERT_TRUE(node_->InjectFault(slow).ok());

@@ -14,10 +14,10 @@ namespace {
 
 using groups::kGiB;
 using groups::kMiB;
-using machine::simulated::DiskBytes;
-using machine::simulated::DiskPartition;
-using machine::simulated::PartitionStyle;
-using machine::simulated::PartitionType;
+using machine::simulator::DiskBytes;
+using machine::simulator::DiskPartition;
+using machine::simulator::PartitionStyle;
+using machine::simulator::PartitionType;
 
 constexpr char kVolume[] = R"(\\?\Volume{11111111-c511-4c0d-9000-000000000001}\)";
 constexpr uint64_t kDisk = 8 * kGiB;
@@ -90,11 +90,11 @@ class DestroyingCallsTest : public StageTest {
       data.offset_bytes = kData;
       data.size_bytes = kDataEnd - kData;
       if (state.type != PartitionType::kBasic) return;
-      data.volume = machine::simulated::Volume{*VolumeId::Parse(kVolume), state.file_system, 0, {}};
+      data.volume = machine::simulator::Volume{*VolumeId::Parse(kVolume), state.file_system, 0, {}};
       if (*state.file_system == 0) return;
       ASSERT_TRUE(data.volume->tree
-                      .Add(machine::simulated::Tree::kRoot,
-                           machine::simulated::Tree::File("kept", 1, false))
+                      .Add(machine::simulator::Tree::kRoot,
+                           machine::simulator::Tree::File("kept", 1, false))
                       .ok());
     });
     if (state.fault.second != 0) Inject(state.fault.first, state.fault.second, 0);
@@ -149,7 +149,7 @@ class DestroyingCallsTest : public StageTest {
     const Disk disk = DiskNow(1);
     std::string content;
     for (const uint64_t at : {uint64_t{0}, kData, kDataEnd - kMiB, kDisk - kMiB}) {
-      const machine::Bytes bytes = machine::simulated::ReadBytes(disk, at, kMiB);
+      const machine::Bytes bytes = machine::simulator::ReadBytes(disk, at, kMiB);
       content.append(bytes.begin(), bytes.end());
     }
     for (const DiskPartition& partition : disk.partitions) {

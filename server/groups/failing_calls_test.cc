@@ -17,8 +17,8 @@
 namespace csi_proxy::groups {
 namespace {
 
-using machine::simulated::FaultRule;
-using machine::simulated::StateToProto;
+using machine::simulator::FaultRule;
+using machine::simulator::StateToProto;
 
 // Returns the rpc that a row of Rpcs() calls.
 std::string MethodOf(const Rpc& rpc) {
@@ -40,10 +40,10 @@ bool Struck(const absl::Status& status) {
 }
 
 TEST(FailingCallsTest, EachRpcFailsByItsNameAndNoOther) {
-  const machine::simulated::NodeState prepared = host::PreparedNode();
+  const machine::simulator::NodeState prepared = host::PreparedNode();
   std::set<std::string> methods;
-  for (const absl::string_view operation : machine::simulated::Operations()) {
-    if (machine::simulated::MatchesOperation("*", operation)) methods.emplace(operation);
+  for (const absl::string_view operation : machine::simulator::Operations()) {
+    if (machine::simulator::MatchesOperation("*", operation)) methods.emplace(operation);
   }
   std::set<std::string> called;
   for (const Rpc& rpc : Rpcs()) {
@@ -222,9 +222,9 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
 };
 
 TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
-  const machine::simulated::NodeState prepared = host::PreparedNode();
+  const machine::simulator::NodeState prepared = host::PreparedNode();
   std::vector<std::string> kinds = {"wmi.Query/*", "wmi.Associators/*", "wmi.Invoke/*"};
-  for (const absl::string_view call : machine::simulated::Operations()) {
+  for (const absl::string_view call : machine::simulator::Operations()) {
     if (absl::StartsWith(call, "win32.")) kinds.emplace_back(call);
   }
   std::set<std::pair<std::string, std::string>> tolerated;

@@ -16,7 +16,7 @@ namespace csi_proxy::groups {
 namespace {
 
 using machine::DeviceAccess;
-using machine::simulated::Disk;
+using machine::simulator::Disk;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
@@ -32,7 +32,7 @@ class FallbackTest : public StrictDiskTest {
     });
     auto os = std::make_unique<InterruptedOs>(*node_);
     os_ = os.get();
-    Use(machine::simulated::wmi::NewSimulatedSession(node_->core()), std::move(os));
+    Use(machine::simulator::wmi::NewSimulatedSession(node_->core()), std::move(os));
   }
   void Use(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os) {
     host_ = host::NewHost(std::move(wmi), std::move(os));
@@ -99,7 +99,7 @@ TEST_F(FallbackTest, DisksThatWmiHasOtherwise) {
               ElementsAre(Pair("disk-without-number", 1)));
   ChangeDisk(2, [](Disk& disk) { disk.without_number = false; });
   Use(std::make_unique<ForgetfulSession>(node_->core()),
-      machine::simulated::NewSimulatedOs(node_->core()));
+      machine::simulator::NewSimulatedOs(node_->core()));
   EXPECT_THAT(Taken([&] { return host_->disk().Describe(context_, 1).status(); }),
               ElementsAre(Pair("disk-unknown-to-wmi", 1)));
 }
@@ -258,12 +258,12 @@ TEST_F(FallbackTest, FoldersThatTheMountManagerNames) {
 }
 
 TEST_F(FallbackTest, AnOpenThatFailsAtRandom) {
-  machine::simulated::FaultRule rule;
+  machine::simulator::FaultRule rule;
   rule.operation = "win32.Open";
   rule.resource = R"(C:\var)";
   rule.times = 1;
   rule.code = absl::StatusCode::kInternal;
-  rule.error = machine::simulated::KnownError(win32_error::kInvalidParameter);
+  rule.error = machine::simulator::KnownError(win32_error::kInvalidParameter);
   ASSERT_TRUE(node_->InjectFault(rule).ok());
   EXPECT_THAT(Taken([&] { return Mkdir(Below("made")); }), ElementsAre(Pair("open-repeated", 1)));
 }

@@ -119,8 +119,8 @@ constexpr char kNewDisk[] = R"(
 // calls is drawn, and so is what other programs do while a call waits for a lock.
 class FormatRace {
  public:
-  FormatRace(const machine::simulated::NodeState& node, uint64_t seed)
-      : seed_(seed), random_(seed), node_(*machine::simulated::Machine::Create(node)) {
+  FormatRace(const machine::simulator::NodeState& node, uint64_t seed)
+      : seed_(seed), random_(seed), node_(*machine::simulator::Machine::Create(node)) {
     for (size_t i = 0; i < 3; ++i) {
       drivers_.push_back(std::make_unique<Driver>(node_.get(), i));
       drivers_.back()->kind = static_cast<Kind>(random_.Below(4));
@@ -152,7 +152,7 @@ class FormatRace {
   static constexpr int kCalls = 4;
 
   struct Driver {
-    Driver(machine::simulated::Machine* node, size_t i)
+    Driver(machine::simulator::Machine* node, size_t i)
         : name(absl::StrCat(i)),
           folder(absl::StrCat(storage::kRoot, R"(\plugins\)", i)),
           process(node, &meanwhile) {}
@@ -256,12 +256,12 @@ class FormatRace {
     return status;
   }
 
-  machine::simulated::Volume Volume() { return *node_->Snapshot().disks[1].partitions[1].volume; }
+  machine::simulator::Volume Volume() { return *node_->Snapshot().disks[1].partitions[1].volume; }
 
   void Check() {
-    const machine::simulated::Volume volume = Volume();
+    const machine::simulator::Volume volume = Volume();
     for (const std::string& file : written_) {
-      if (!volume.tree.Find(machine::simulated::Tree::kRoot, file).has_value()) {
+      if (!volume.tree.Find(machine::simulator::Tree::kRoot, file).has_value()) {
         Complain(absl::StrCat(file, " is lost"));
       }
     }
@@ -269,7 +269,7 @@ class FormatRace {
 
   const uint64_t seed_;
   storage::Random random_;
-  const std::unique_ptr<machine::simulated::Machine> node_;
+  const std::unique_ptr<machine::simulator::Machine> node_;
   std::vector<std::unique_ptr<Driver>> drivers_;
   std::vector<std::string> written_;
   std::vector<std::string> log_;
@@ -281,9 +281,9 @@ TEST(FormatRaceTest, NoOrderOfCallsLosesWhatWasWritten) {
   const char* const text = std::getenv("CSI_PROXY_TEST_CALLS");
   uint64_t orders = 0;
   if (text == nullptr || !absl::SimpleAtoi(text, &orders)) orders = 1000;
-  const auto node = machine::simulated::LoadScenario(kNewDisk, "test");
+  const auto node = machine::simulator::LoadScenario(kNewDisk, "test");
   ASSERT_TRUE(node.ok()) << node.status();
-  const machine::simulated::NodeState state = (*node)->Snapshot();
+  const machine::simulator::NodeState state = (*node)->Snapshot();
   for (uint64_t seed = 1; seed <= orders && !HasFailure(); ++seed) FormatRace(state, seed).Run();
 }
 
@@ -318,7 +318,7 @@ TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
   };
   for (const auto& row : rows) {
     for (const bool is_older : {true, false}) {
-      auto node = machine::simulated::LoadScenario(kNewDisk, "test");
+      auto node = machine::simulator::LoadScenario(kNewDisk, "test");
       ASSERT_TRUE(node.ok()) << node.status();
       std::function<void()> nothing;
       storage::NodeProcess other_process(node->get(), &nothing);

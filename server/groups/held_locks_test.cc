@@ -145,7 +145,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
        [&](const C& c) { return system_->StopService(c, {.name = "RpcSs"}).status(); }},
   };
   const auto everything = [&] {
-    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+    return machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();
   };
   for (const auto& [lock, rpc, call] : rows) {
     SCOPED_TRACE(rpc);

@@ -125,7 +125,7 @@ TEST_F(HostileIdsTest, ReachNothingAndChangeNothing) {
   ASSERT_TRUE(
       iscsi_->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5"}}).ok());
   const std::string before =
-      machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+      machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();
   for (const std::string& text : HostileTexts()) {
     for (const auto& [call, status] : TryAll(text)) {
       const std::string shown =
@@ -137,7 +137,7 @@ TEST_F(HostileIdsTest, ReachNothingAndChangeNothing) {
       // The error is short enough for a person or a log.
       EXPECT_LT(status.message().size(), 2048u) << shown.substr(0, 200);
     }
-    EXPECT_EQ(machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString(), before)
+    EXPECT_EQ(machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString(), before)
         << absl::CHexEscape(text.substr(0, 60));
   }
 }

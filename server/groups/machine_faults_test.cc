@@ -20,7 +20,7 @@ class MachineFaultsTest : public HandlerTest {
  protected:
   void Inject(const std::string& operation, uint32_t error, uint32_t times = 1,
               absl::Duration latency = absl::ZeroDuration(), const std::string& resource = "") {
-    machine::simulated::FaultRule rule;
+    machine::simulator::FaultRule rule;
     rule.resource = resource;
     rule.operation = operation;
     rule.times = times;
@@ -98,7 +98,7 @@ TEST_F(MachineFaultsTest, ADiskThatGoesBetweenListAndQuestionHidesNoOther) {
 }
 
 TEST_F(MachineFaultsTest, ADiskWithoutSerialNumberOrLocationIsListed) {
-  machine::simulated::Disk bare;
+  machine::simulator::Disk bare;
   bare.size_bytes = uint64_t{1} << 30;
   bare.page83 = "bare";
   const auto number = node_->AttachDisk(bare);
@@ -115,7 +115,7 @@ TEST_F(MachineFaultsTest, ADiskWithoutSerialNumberOrLocationIsListed) {
 
 TEST_F(MachineFaultsTest, AHundredAndTwentyEightDisks) {
   for (uint32_t i = 0; i < 128; ++i) {
-    machine::simulated::Disk disk;
+    machine::simulator::Disk disk;
     disk.size_bytes = uint64_t{1} << 30;
     disk.page83 = absl::StrCat("disk-", i);
     disk.serial_number = absl::StrCat("serial-", i);

@@ -23,7 +23,7 @@ class OddWindowsTest : public StrictDiskTest {
   OddWindowsTest() {
     auto os = std::make_unique<InterruptedOs>(*node_);
     os_ = os.get();
-    Use(machine::simulated::wmi::NewSimulatedSession(node_->core()), std::move(os));
+    Use(machine::simulator::wmi::NewSimulatedSession(node_->core()), std::move(os));
   }
   void Use(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os) {
     host_ = host::NewHost(std::move(wmi), std::move(os),
@@ -136,7 +136,7 @@ TEST_F(OddWindowsTest, AFileSystemIsMountedAnewAfterItsDiskWasMadeReadOnly) {
 // The disk is like a snapshot's copy that has just arrived.
 TEST_F(OddWindowsTest, ADiskThatWmiDoesNotKnowYetIsLookedForOnceMore) {
   Use(std::make_unique<ForgetfulSession>(node_->core()),
-      machine::simulated::NewSimulatedOs(node_->core()));
+      machine::simulator::NewSimulatedOs(node_->core()));
   const absl::Status partitioned = Partition(1);
   EXPECT_TRUE(partitioned.ok()) << partitioned;
   // A disk that does not exist costs no rescan.
@@ -148,12 +148,12 @@ TEST_F(OddWindowsTest, ADiskThatWmiDoesNotKnowYetIsLookedForOnceMore) {
 // bindflt does so at random: github.com/microsoft/Windows-Containers/issues/635.
 TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
   const auto refuse = [&](const std::string& operation, const std::string& path, uint32_t times) {
-    machine::simulated::FaultRule rule;
+    machine::simulator::FaultRule rule;
     rule.operation = operation;
     rule.resource = path;
     rule.times = times;
     rule.code = absl::StatusCode::kInternal;
-    rule.error = machine::simulated::KnownError(win32_error::kInvalidParameter);
+    rule.error = machine::simulator::KnownError(win32_error::kInvalidParameter);
     ASSERT_TRUE(node_->InjectFault(rule).ok());
   };
   const std::string made = Below("made");

@@ -15,7 +15,7 @@ namespace csi_proxy::groups {
 // The simulated Win32, with a callback of the test before some calls.
 class InterruptedOs final : public host::OddOs {
  public:
-  explicit InterruptedOs(machine::simulated::Machine& node) : OddOs(node, -1, {}) {}
+  explicit InterruptedOs(machine::simulator::Machine& node) : OddOs(node, -1, {}) {}
 
   // Returns the error for a control code; 0 for none.
   std::function<uint32_t(uint32_t code, machine::DeviceAccess access)> before_control;
@@ -40,7 +40,7 @@ class InterruptedOs final : public host::OddOs {
 };
 
 // The simulated WMI without disk 1 before the first rescan.
-class ForgetfulSession final : public machine::simulated::wmi::SimulatedSession {
+class ForgetfulSession final : public machine::simulator::wmi::SimulatedSession {
  public:
   using SimulatedSession::SimulatedSession;
 

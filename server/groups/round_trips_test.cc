@@ -125,7 +125,7 @@ TEST_F(RoundTripsTest, AreFew) {
   };
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   // The extra cost of an outdated cache is not measured here.
-  node_->core()->Change([](machine::simulated::NodeState& state) {
+  node_->core()->Change([](machine::simulator::NodeState& state) {
     state.behaviour.volume_cache_delay = absl::ZeroDuration();
   });
   std::printf("%-34s %5s %7s %10s\n", "rpc", "here", "at most", "Go v1.3.0");

@@ -14,7 +14,7 @@
 namespace csi_proxy::groups {
 
 using host::kVolume;
-using machine::simulated::Machine;
+using machine::simulator::Machine;
 
 struct NoAudit final : AuditLog {
   void Record(const AuditRecord&) override {}
@@ -22,13 +22,13 @@ struct NoAudit final : AuditLog {
 
 // The services of a PreparedNode().
 struct Node {
-  explicit Node(const machine::simulated::NodeState& state)
+  explicit Node(const machine::simulator::NodeState& state)
       : machine(*Machine::Create(state)),
         host(NewSimulatedHost(*machine,
                               [this](absl::string_view line) { warnings.emplace_back(line); })) {
     deps.host = host.get();
     deps.locks = &locks;
-    deps.roots = machine::simulated::Kubelet("").roots;
+    deps.roots = machine::simulator::Kubelet("").roots;
     services = std::make_unique<NodeServices>(deps, &audit);
     AddFaults(machine.get(), *services);
   }

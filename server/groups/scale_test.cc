@@ -14,7 +14,7 @@
 namespace csi_proxy::groups {
 namespace {
 
-using machine::simulated::CallCounts;
+using machine::simulator::CallCounts;
 
 std::string VolumeOf(int n) {
   return absl::StrFormat(R"(\\?\Volume{00000000-0000-0000-0000-%012d}\)", n);

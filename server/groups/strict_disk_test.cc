@@ -13,16 +13,16 @@ namespace {
 // volumes next without a check of its length.
 TEST_F(StrictDiskTest, PartitionDiskOfADiskThatBringsNoVolumeIsRefused) {
   for (const auto type :
-       {machine::simulated::PartitionType::kLinux, machine::simulated::PartitionType::kEfiSystem}) {
+       {machine::simulator::PartitionType::kLinux, machine::simulator::PartitionType::kEfiSystem}) {
     for (const bool online : {true, false}) {
       Change([&](NodeState& state) {
-        machine::simulated::DiskPartition partition;
+        machine::simulator::DiskPartition partition;
         partition.number = 1;
         partition.type = type;
         partition.offset_bytes = kMiB;
         partition.size_bytes = kGiB;
         state.disks[1].online = online;
-        state.disks[1].style = machine::simulated::PartitionStyle::kGpt;
+        state.disks[1].style = machine::simulator::PartitionStyle::kGpt;
         state.disks[1].partitions = {partition};
       });
       const absl::Status status = Partition(1);
@@ -249,7 +249,7 @@ TEST_F(StrictDiskTest, AProviderWhoseCacheIsOutOfDateIsAskedAgainOnce) {
     for (const auto& row : rows) {
       // Disk 2 is raw again for the first rows.
       Change([](NodeState& state) {
-        state.disks[2].style = machine::simulated::PartitionStyle::kRaw;
+        state.disks[2].style = machine::simulator::PartitionStyle::kRaw;
         state.disks[2].partitions.clear();
       });
       const std::string operation = absl::StrCat("wmi.Invoke/", row.method);
@@ -266,8 +266,8 @@ TEST_F(StrictDiskTest, AProviderWhoseCacheIsOutOfDateIsAskedAgainOnce) {
 
 TEST_F(StrictDiskTest, ADiskWithoutANumberIsToldToTheLogOnce) {
   std::vector<std::string> lines;
-  const auto host = host::NewHost(machine::simulated::wmi::NewSimulatedSession(node_->core()),
-                                  machine::simulated::NewSimulatedOs(node_->core()),
+  const auto host = host::NewHost(machine::simulator::wmi::NewSimulatedSession(node_->core()),
+                                  machine::simulator::NewSimulatedOs(node_->core()),
                                   [&](absl::string_view line) { lines.emplace_back(line); });
   deps_.host = host.get();
   Remake();

@@ -10,22 +10,22 @@
 
 namespace csi_proxy::groups {
 
-using machine::simulated::Behaviour;
-using machine::simulated::NodeState;
+using machine::simulator::Behaviour;
+using machine::simulator::NodeState;
 
 inline constexpr uint64_t kMiB = uint64_t{1} << 20;
 inline constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 class StrictDiskTest : public HandlerTest {
  protected:
-  explicit StrictDiskTest(absl::string_view scenario = machine::simulated::DefaultScenarioText())
+  explicit StrictDiskTest(absl::string_view scenario = machine::simulator::DefaultScenarioText())
       : HandlerTest(Files::kSimulated, scenario) {}
 
   void Change(const std::function<void(NodeState&)>& change) { node_->core()->Change(change); }
   void Behave(const std::function<void(Behaviour&)>& change) {
     Change([&](NodeState& state) { change(state.behaviour); });
   }
-  machine::simulated::Disk DiskNow(uint32_t number) { return node_->Snapshot().disks[number]; }
+  machine::simulator::Disk DiskNow(uint32_t number) { return node_->Snapshot().disks[number]; }
 
   absl::Status Partition(uint32_t number) {
     return disk_->PartitionDisk(context_, {.disk_number = number}).status();
@@ -59,28 +59,28 @@ class StrictDiskTest : public HandlerTest {
 
   // Lets the machine fail with this error at `times` calls.
   void Inject(const std::string& operation, uint32_t error, uint32_t times = 1) {
-    machine::simulated::FaultRule rule;
+    machine::simulator::FaultRule rule;
     rule.operation = operation;
     rule.times = times;
     rule.code = absl::StatusCode::kInternal;
-    rule.error = machine::simulated::KnownError(error);
+    rule.error = machine::simulator::KnownError(error);
     ASSERT_TRUE(node_->InjectFault(rule).ok()) << operation;
   }
 
   // Attaches disk 9 of `size` with two formatted volumes of 1 GiB, at 17 MiB and at 3 GiB.
   std::vector<std::string> TwoVolumes(uint64_t size = 8 * kGiB) {
-    machine::simulated::Disk disk;
+    machine::simulator::Disk disk;
     disk.size_bytes = size;
-    disk.style = machine::simulated::PartitionStyle::kGpt;
+    disk.style = machine::simulator::PartitionStyle::kGpt;
     std::vector<std::string> ids;
     for (uint32_t number : {1u, 2u}) {
-      machine::simulated::DiskPartition& partition = disk.partitions.emplace_back();
+      machine::simulator::DiskPartition& partition = disk.partitions.emplace_back();
       partition.number = number;
       partition.offset_bytes = number == 1 ? 17 * kMiB : 3 * kGiB;
       partition.size_bytes = kGiB;
       ids.push_back(
           absl::StrCat(R"(\\?\Volume{00000000-0000-0000-0000-00000000000)", number, R"(}\)"));
-      partition.volume = machine::simulated::Volume{*VolumeId::Parse(ids.back()), "NTFS", 0, {}};
+      partition.volume = machine::simulator::Volume{*VolumeId::Parse(ids.back()), "NTFS", 0, {}};
     }
     EXPECT_TRUE(node_->AttachDisk(disk, 9).ok());
     return ids;

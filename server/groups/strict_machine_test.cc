@@ -7,9 +7,9 @@
 namespace csi_proxy::groups {
 namespace {
 
-using machine::simulated::Behaviour;
-using machine::simulated::NodeState;
-using machine::simulated::OutParameters;
+using machine::simulator::Behaviour;
+using machine::simulator::NodeState;
+using machine::simulator::OutParameters;
 
 class StrictMachineTest : public HandlerTest {
  protected:
@@ -51,10 +51,10 @@ TEST_F(StrictMachineTest, FormatEndsWithItsCallWhenWmiNeverLearns) {
   Change([](NodeState& state) {
     state.disks[1].partitions[1].cached_at = absl::Now() + absl::Hours(1);
   });
-  machine::simulated::FaultRule rule;
+  machine::simulator::FaultRule rule;
   rule.operation = "wmi.Invoke/MSFT_Disk.Refresh";
   rule.code = absl::StatusCode::kInternal;
-  rule.error = machine::simulated::KnownError(4);
+  rule.error = machine::simulator::KnownError(4);
   ASSERT_TRUE(node_->InjectFault(rule).ok());
   const absl::Status failed = Format(context_.WithTimeout(absl::Milliseconds(100)), volume);
   EXPECT_TRUE(absl::IsDeadlineExceeded(failed)) << failed;
@@ -182,10 +182,10 @@ TEST_F(StrictMachineTest, AMountWhoseVolumeIsGoneIsRemovedWithItsTree) {
   ASSERT_TRUE(Mkdir(Below("a\\m")).ok());
   ASSERT_TRUE(Mount(volume, Below("a\\m")).ok());
   ASSERT_TRUE(node_->DetachDisk(1).ok());
-  machine::simulated::FaultRule rule;
+  machine::simulator::FaultRule rule;
   rule.operation = "win32.DeleteMountPoint";
   rule.code = absl::StatusCode::kInternal;
-  rule.error = machine::simulated::KnownError(2);
+  rule.error = machine::simulator::KnownError(2);
   ASSERT_TRUE(node_->InjectFault(rule).ok());
   const absl::Status removed = Rmdir(Below("a"), true);
   EXPECT_TRUE(removed.ok()) << removed;

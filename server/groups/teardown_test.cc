@@ -15,10 +15,10 @@
 namespace csi_proxy::groups {
 namespace {
 
-using machine::simulated::FaultRule;
-using machine::simulated::NodeState;
-using machine::simulated::StateToProto;
-using machine::simulated::Tree;
+using machine::simulator::FaultRule;
+using machine::simulator::NodeState;
+using machine::simulator::StateToProto;
+using machine::simulator::Tree;
 using testing::Contains;
 using testing::HasSubstr;
 
@@ -142,16 +142,16 @@ TEST(TeardownTest, EndsWhicheverCallOfTheMachineFailsForGood) {
   const NodeState prepared = Prepared();
   int faults = 0;
   for (const Teardown& teardown : kTeardowns) {
-    for (const absl::string_view call : machine::simulated::Operations()) {
+    for (const absl::string_view call : machine::simulator::Operations()) {
       const std::string operation(call);
-      if (machine::simulated::MatchesOperation("*", call)) continue;
+      if (machine::simulator::MatchesOperation("*", call)) continue;
       for (const uint32_t error : ErrorsOf(operation)) {
         SCOPED_TRACE(absl::StrCat(teardown.name, ", ", operation, " fails with ", error));
         Node node(prepared);
         FaultRule rule;
         rule.operation = operation;
         rule.code = absl::StatusCode::kInternal;
-        rule.error = machine::simulated::KnownError(error);
+        rule.error = machine::simulator::KnownError(error);
         ASSERT_TRUE(node.machine->InjectFault(rule).ok());
         absl::StatusOr<Warnings> answer;
         for (int repeat = 0; repeat < 3; ++repeat) {

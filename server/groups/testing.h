@@ -38,12 +38,12 @@ inline auto AllFiles() {
 class HandlerTest : public testing::Test {
  protected:
   explicit HandlerTest(Files files = Files::kSimulated,
-                       absl::string_view scenario = machine::simulated::DefaultScenarioText()) {
-    auto node = machine::simulated::LoadScenario(scenario, "test");
+                       absl::string_view scenario = machine::simulator::DefaultScenarioText()) {
+    auto node = machine::simulator::LoadScenario(scenario, "test");
     EXPECT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
-    auto wmi = machine::simulated::wmi::NewSimulatedSession(node_->core());
-    auto os = machine::simulated::NewSimulatedOs(node_->core());
+    auto wmi = machine::simulator::wmi::NewSimulatedSession(node_->core());
+    auto os = machine::simulator::NewSimulatedOs(node_->core());
     if (files == Files::kReal) {
       real_files_ = NewRealFiles();
       os = real_files_->NewOs(std::move(os));
@@ -113,11 +113,11 @@ class HandlerTest : public testing::Test {
 
   // Lets the machine fail at a call, as `win32.Flush`, with an error; always if `times` is 0.
   void Fail(const std::string& call, uint32_t times = 1, uint32_t error = 5) {
-    machine::simulated::FaultRule rule;
+    machine::simulator::FaultRule rule;
     rule.operation = call;
     rule.times = times;
     rule.code = absl::StatusCode::kInternal;
-    rule.error = machine::simulated::KnownError(error);
+    rule.error = machine::simulator::KnownError(error);
     EXPECT_TRUE(node_->InjectFault(rule).ok());
   }
 
@@ -126,7 +126,7 @@ class HandlerTest : public testing::Test {
   std::vector<std::string> warnings_;
   // Log lines about mappings. REQUIRES: no concurrent calls.
   std::vector<std::string> share_lines_;
-  std::unique_ptr<machine::simulated::Machine> node_;
+  std::unique_ptr<machine::simulator::Machine> node_;
   std::unique_ptr<RealFiles> real_files_;
   std::unique_ptr<host::Host> host_;
   // The host's own.

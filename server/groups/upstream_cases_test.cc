@@ -10,7 +10,7 @@
 namespace csi_proxy::groups {
 namespace {
 
-using machine::simulated::NodeState;
+using machine::simulator::NodeState;
 
 class UpstreamFilesystemCases : public HandlerTest {
  protected:
@@ -170,7 +170,7 @@ class UpstreamSystemCases : public HandlerTest {
   // Adds a service that starts and stops at once.
   void AddService(const std::string& name, const std::vector<std::string>& depends_on,
                   host::ServiceState state = host::ServiceState::kRunning) {
-    machine::simulated::Service service;
+    machine::simulator::Service service;
     service.name = name;
     service.state = state;
     service.depends_on = depends_on;
@@ -214,11 +214,11 @@ TEST_F(UpstreamSystemCases, DependentsStopFirstAndStoppedOnesAreLeftAlone) {
   EXPECT_FALSE(system_->StopService(context_, {.name = "A"}).ok());
   EXPECT_EQ(StatusOf("C"), system::ServiceStatus::kRunning);
   // A stop of the stopped service would fail.
-  machine::simulated::FaultRule rule;
+  machine::simulator::FaultRule rule;
   rule.operation = "win32.StopService";
   rule.resource = "Idle";
   rule.code = absl::StatusCode::kInternal;
-  rule.error = machine::simulated::KnownError(5);
+  rule.error = machine::simulator::KnownError(5);
   ASSERT_TRUE(node_->InjectFault(rule).ok());
   ASSERT_TRUE(system_->StopService(context_, {.name = "A", .force = true}).ok());
   for (const char* name : {"A", "B", "C", "Idle"}) {

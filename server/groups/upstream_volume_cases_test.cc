@@ -20,7 +20,7 @@ class UpstreamVolumeCases : public HandlerTest {
   UpstreamVolumeCases() {
     // Provides a new raw, online disk, and removes the disk that answers no query.
     EXPECT_TRUE(node_->DetachDisk(4).ok());
-    machine::simulated::Disk disk;
+    machine::simulator::Disk disk;
     disk.size_bytes = kGiB;
     disk.location = "Integrated : Bus 0 : Device 0 : Function 0 : Adapter 5 : Port 0 : Target 0";
     disk.page83 = "600224801234567890abcdef12345678";
@@ -78,7 +78,7 @@ TEST_F(UpstreamVolumeCases, ADiskHasItsSize) {
 TEST_F(UpstreamVolumeCases, TheStateOfADiskIsSeenAndSet) {
   // Another program took the disk offline.
   node_->core()->Change(
-      [](machine::simulated::NodeState& state) { state.disks.back().online = false; });
+      [](machine::simulator::NodeState& state) { state.disks.back().online = false; });
   EXPECT_FALSE(IsOnline());
   EXPECT_TRUE(SetOnline(true).ok());
   EXPECT_TRUE(IsOnline());

@@ -101,13 +101,13 @@ TEST_F(ShareWaitsTest, CallsThatWaitForDeadServersYieldTheirSlots) {
   constexpr int kServers = 20, kCallsEach = 9;
   node_->core()->Change([](NodeState& state) {
     for (int i = 0; i < kServers; ++i) {
-      machine::simulated::SmbServer server = state.smb_servers[0];
+      machine::simulator::SmbServer server = state.smb_servers[0];
       server.name = absl::StrCat("dead", i);
       state.smb_servers.push_back(server);
     }
   });
   for (int i = 0; i < kServers; ++i) {
-    machine::simulated::FaultRule dead;
+    machine::simulator::FaultRule dead;
     dead.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
     dead.resource = absl::StrCat(R"(\\dead)", i, R"(\data)");
     dead.latency = absl::Hours(1);

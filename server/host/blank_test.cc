@@ -10,8 +10,8 @@
 namespace csi_proxy::host {
 namespace {
 
-using machine::simulated::kGiB;
-using machine::simulated::kMiB;
+using machine::simulator::kGiB;
+using machine::simulator::kMiB;
 
 constexpr char kScenario[] = R"(
   disk { number: 1 size_bytes: 1073741824 }
@@ -20,11 +20,11 @@ constexpr char kScenario[] = R"(
 
 class BlankTest : public testing::Test {
  protected:
-  BlankTest() : node_(*machine::simulated::LoadScenario(kScenario, "test")) {
-    os_ = machine::simulated::NewSimulatedOs(node_->core());
+  BlankTest() : node_(*machine::simulator::LoadScenario(kScenario, "test")) {
+    os_ = machine::simulator::NewSimulatedOs(node_->core());
   }
   void Write(uint64_t offset, const std::string& bytes) {
-    node_->core()->Change([&](machine::simulated::NodeState& state) {
+    node_->core()->Change([&](machine::simulator::NodeState& state) {
       state.disks[0].foreign = {{offset, bytes}};
     });
   }

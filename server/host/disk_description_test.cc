@@ -127,7 +127,7 @@ TEST_F(DiskDescriptionTest, AMissingPropertyIsEmpty) {
       const auto host =
           NewHost(std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", property),
                                                value, &given),
-                  machine::simulated::NewSimulatedOs(node_->core()));
+                  machine::simulator::NewSimulatedOs(node_->core()));
       const auto disks = host->disk().ListDisks(context_);
       ASSERT_THAT(disks, IsOk());
       ASSERT_EQ(disks->size(), 10u);
@@ -157,7 +157,7 @@ TEST_F(DiskDescriptionTest, OnlyAzuresDisksGetALunFromTheirAddress) {
   const auto host =
       NewHost(std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "FriendlyName"),
                                            cim::Value::String("nvme_card-pd"), &given),
-              machine::simulated::NewSimulatedOs(node->core()));
+              machine::simulator::NewSimulatedOs(node->core()));
   EXPECT_EQ(host->disk().ListDisks(context_)->at(4).location, "Adapter 4");
 }
 
@@ -167,7 +167,7 @@ TEST_F(DiskDescriptionTest, AnUnknownNumberIsShownAsItIs) {
   const auto host =
       NewHost(std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", "BusType"),
                                            cim::Value::Uint16(18), &given),
-              machine::simulated::NewSimulatedOs(node_->core()));
+              machine::simulator::NewSimulatedOs(node_->core()));
   EXPECT_EQ(host->disk().ListDisks(context_)->at(1).bus_type, "18");
 }
 
@@ -210,7 +210,7 @@ TEST_F(DiskDescriptionTest, ARefusalOfWindowsIsReported) {
   const auto host =
       NewHost(std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", "IsBoot"),
                                            std::nullopt, &given),
-              machine::simulated::NewSimulatedOs(node_->core()));
+              machine::simulator::NewSimulatedOs(node_->core()));
   EXPECT_THAT(host->disk().SetReadOnly(context_, 4, true),
               FailsWith(kPrecondition, "Not on a critical disk"));
 }

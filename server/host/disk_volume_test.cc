@@ -63,8 +63,8 @@ TEST_F(DiskVolumeTest, KnowsDisksThatCannotBeAskedByTheirUniqueId) {
 
 TEST_F(DiskVolumeTest, DisksWithoutANumberAreWarnedOfOnceAndNotWithoutEnd) {
   std::vector<std::string> warnings;
-  host_ = NewHost(machine::simulated::wmi::NewSimulatedSession(node_->core()),
-                  machine::simulated::NewSimulatedOs(node_->core()),
+  host_ = NewHost(machine::simulator::wmi::NewSimulatedSession(node_->core()),
+                  machine::simulator::NewSimulatedOs(node_->core()),
                   [&](absl::string_view line) { warnings.emplace_back(line); });
   const auto take_number = [&](uint32_t of) {
     node_->core()->Change([&](NodeState& state) {

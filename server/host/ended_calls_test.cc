@@ -16,7 +16,7 @@ constexpr auto kLate = absl::StatusCode::kDeadlineExceeded;
 class EndedCallsTest : public testing::Test {
  protected:
   std::string Everything() const {
-    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+    return machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();
   }
   // Slows the first such call of the machine beyond the caller's time.
   void SlowDown(const std::string& call) {
@@ -31,8 +31,8 @@ class EndedCallsTest : public testing::Test {
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
   // Bypasses the fault table of the host's operations, which also checks the call.
   const std::unique_ptr<Host> host_ =
-      NewHost(machine::simulated::wmi::NewSimulatedSession(node_->core()),
-              machine::simulated::NewSimulatedOs(node_->core()));
+      NewHost(machine::simulator::wmi::NewSimulatedSession(node_->core()),
+              machine::simulator::NewSimulatedOs(node_->core()));
 };
 
 TEST_F(EndedCallsTest, NoOperationIsBegun) {

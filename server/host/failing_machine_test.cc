@@ -154,7 +154,7 @@ void FailAt(Machine& node, const std::string& calls, uint32_t others) {
 TEST(FailingMachineTest, EveryFailureIsTold) {
   const NodeState prepared = PreparedNode();
   std::vector<std::string> kinds = {"wmi.Query/*", "wmi.Associators/*", "wmi.Invoke/*"};
-  for (const absl::string_view call : machine::simulated::Operations()) {
+  for (const absl::string_view call : machine::simulator::Operations()) {
     if (absl::StartsWith(call, "win32.")) kinds.emplace_back(call);
   }
   std::set<std::string> said;

@@ -191,7 +191,7 @@ TEST_F(FilesystemTest, NoServerIsAskedButByAMapping) {
   EXPECT_EQ(node_->Snapshot().faults.size(), 2u) << "they were not called";
   node_->ClearFaults();
   // Other programs map folders (github.com/kubernetes-csi/csi-driver-smb/issues/1035).
-  node_->core()->Change([](machine::simulated::NodeState& state) {
+  node_->core()->Change([](machine::simulator::NodeState& state) {
     state.smb_mappings[0].remote_path = "\\\\SRV\\data\\dir";
   });
   fail("win32.Reach");

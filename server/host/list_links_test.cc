@@ -144,12 +144,12 @@ class ListLinksTest : public testing::Test {
     ASSERT_THAT(node, IsOk());
     os_.reset();
     node_ = *std::move(node);
-    os_ = machine::simulated::NewSimulatedOs(node_->core());
+    os_ = machine::simulator::NewSimulatedOs(node_->core());
   }
 
   CallContext context_;
   std::unique_ptr<Machine> node_ = TestNode();
-  std::unique_ptr<machine::Os> os_ = machine::simulated::NewSimulatedOs(node_->core());
+  std::unique_ptr<machine::Os> os_ = machine::simulator::NewSimulatedOs(node_->core());
 };
 
 TEST_F(ListLinksTest, AreInTheOrderOfTheirPathsWhereverTheyAre) {
@@ -364,7 +364,7 @@ TEST_F(ListLinksTest, ARootBelowAnotherIsWalkedOnce) {
 TEST_F(ListLinksTest, CostsALineForAFileAndAFewCallsForADirectory) {
   const auto calls_for = [&](int directories, int files) {
     node_ = TestNode();
-    os_ = machine::simulated::NewSimulatedOs(node_->core());
+    os_ = machine::simulator::NewSimulatedOs(node_->core());
     std::vector<std::string> names;
     for (int i = 0; i < directories; ++i) names.push_back(absl::StrCat(R"(pods\p1\d)", i));
     Fill(names, {R"(pods\p1\zz\link)"});
@@ -377,7 +377,7 @@ TEST_F(ListLinksTest, CostsALineForAFileAndAFewCallsForADirectory) {
     }
     os_.reset();
     node_ = *Machine::Create(std::move(state));
-    os_ = machine::simulated::NewSimulatedOs(node_->core());
+    os_ = machine::simulator::NewSimulatedOs(node_->core());
     const int64_t before = node_->CountCalls().win32_calls;
     const LinkList list = Walk();
     EXPECT_EQ(list.links.size(), 1u);

@@ -34,7 +34,7 @@ class MountPointsTest : public testing::Test {
   std::vector<std::string> Paths(bool of_drivers, std::vector<std::string> also,
                                  const PathRoots* roots) {
     const auto host =
-        NewHost(std::make_unique<machine::simulated::wmi::SimulatedSession>(node_->core()),
+        NewHost(std::make_unique<machine::simulator::wmi::SimulatedSession>(node_->core()),
                 std::make_unique<RememberingOs>(*node_, std::move(also)));
     const auto points = host->volume().ListMountPoints(context_, kVolume, roots);
     EXPECT_THAT(points, IsOk());

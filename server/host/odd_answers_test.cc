@@ -30,7 +30,7 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
                        std::set<OddSession::Property>* given) {
     const std::unique_ptr<Machine> node = *Machine::Create(prepared);
     return operation.run(*NewHost(std::make_unique<OddSession>(*node, property, value, given),
-                                  machine::simulated::NewSimulatedOs(node->core())),
+                                  machine::simulator::NewSimulatedOs(node->core())),
                          CallContext().WithTimeout(absl::Milliseconds(200)));
   };
   int failures = 0;
@@ -61,7 +61,7 @@ TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
     const auto layout = NewHost(std::make_unique<OddSession>(
                                     *node, OddSession::Property("MSFT_Partition", "GptType"),
                                     cim::Value::String(type), &given),
-                                machine::simulated::NewSimulatedOs(node->core()))
+                                machine::simulator::NewSimulatedOs(node->core()))
                             ->disk()
                             .GetLayout(CallContext(), 2);
     EXPECT_THAT(layout, IsOk());
@@ -91,7 +91,7 @@ TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
         auto os = std::make_unique<OddOs>(*node, others, odd);
         const OddOs& asked = *os;
         const std::unique_ptr<Host> host =
-            NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()), std::move(os));
+            NewHost(machine::simulator::wmi::NewSimulatedSession(node->core()), std::move(os));
         const absl::Status status =
             operation.run(*host, CallContext().WithTimeout(absl::Seconds(5)));
         if (!asked.answered()) {
@@ -118,7 +118,7 @@ TEST(OddAnswersTest, LinksToDevicesLeadNowhere) {
     const std::string led = R"(the link C:\var\lib\kubelet\link leads to )" + shown;
     const std::unique_ptr<Machine> node = *Machine::Create(prepared);
     const std::unique_ptr<Host> host =
-        NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()),
+        NewHost(machine::simulator::wmi::NewSimulatedSession(node->core()),
                 std::make_unique<OddOs>(*node, SymlinkTo(target)));
     EXPECT_THAT(host->filesystem().Exists(CallContext(), Kubelet("link\\p1")),
                 FailsWith(kDenied, led + R"(, outside C:\var\lib\kubelet)"));
@@ -136,7 +136,7 @@ TEST(OddAnswersTest, RelativeLinksLeadFromWhereTheyAre) {
   const NodeState prepared = PreparedNode();
   const auto exists = [&](const char* target, const char* below) {
     const std::unique_ptr<Machine> node = *Machine::Create(prepared);
-    return NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()),
+    return NewHost(machine::simulator::wmi::NewSimulatedSession(node->core()),
                    std::make_unique<OddOs>(*node, SymlinkTo(target, true)))
         ->filesystem()
         .Exists(CallContext(), Kubelet(absl::StrCat("link\\", below)));
@@ -179,7 +179,7 @@ TEST(OddAnswersTest, ImpossibleAnswersAreReported) {
   auto told = std::make_unique<ScriptedOs>(*node);
   ScriptedOs& os = *told;
   const std::unique_ptr<Host> host =
-      NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()), std::move(told));
+      NewHost(machine::simulator::wmi::NewSimulatedSession(node->core()), std::move(told));
   const CallContext context;
   const std::string volume = "volume " + kVolume.ToString();
 
@@ -233,7 +233,7 @@ TEST(OddAnswersTest, AUniqueIdIsReadByItsFormat) {
     mute.error.code = 21;
     ASSERT_THAT(node->InjectFault(mute), IsOk());
     const auto host = NewHost(session("UniqueIdFormat", cim::Value::Uint16(format)),
-                              machine::simulated::NewSimulatedOs(node->core()));
+                              machine::simulator::NewSimulatedOs(node->core()));
     EXPECT_EQ(host->disk().ListDiskIdentities(CallContext())->at(1).page83, page83) << format;
   }
 }
@@ -245,7 +245,7 @@ TEST(OddAnswersTest, ADiskWithoutAPathAndAPartitionOutOfPlaceAreTold) {
   const auto odd = [&](const char* of, const char* property, std::optional<cim::Value> value) {
     return NewHost(std::make_unique<OddSession>(*node, OddSession::Property(of, property),
                                                 std::move(value), &given),
-                   machine::simulated::NewSimulatedOs(node->core()));
+                   machine::simulator::NewSimulatedOs(node->core()));
   };
   EXPECT_EQ(odd("MSFT_Disk", "Path", std::nullopt)
                 ->disk()

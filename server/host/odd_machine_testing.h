@@ -19,7 +19,7 @@ namespace csi_proxy::host {
 
 // The simulated WMI with another value, or none, for one property of a class or one out-parameter
 // of a method.
-class OddSession final : public machine::simulated::wmi::SimulatedSession {
+class OddSession final : public machine::simulator::wmi::SimulatedSession {
  public:
   using Property = std::pair<std::string, std::string>;
 
@@ -113,7 +113,7 @@ class OddOs : public machine::Os {
  public:
   // Changes the answer after `others` other ones.
   OddOs(Machine& node, int others, machine::Bytes odd)
-      : os_(machine::simulated::NewSimulatedOs(node.core())),
+      : os_(machine::simulator::NewSimulatedOs(node.core())),
         others_(others),
         odd_(std::move(odd)) {}
   // Gives all reparse points these bytes.

@@ -71,7 +71,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
   EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet\pods)"), roots}), Yields(true));
   EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet\none)"), roots}), Yields(false));
   // The server resolves the rest of the path.
-  const std::unique_ptr<machine::Os> os = machine::simulated::NewSimulatedOs(node_->core());
+  const std::unique_ptr<machine::Os> os = machine::simulator::NewSimulatedOs(node_->core());
   for (const char* link : {"C:\\server", "C:\\alias"}) {
     const std::string text = absl::StrCat(link, R"(\kubelet\pods)");
     for (const ConfinedPath& path :
@@ -348,7 +348,7 @@ TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
           node_->MakeDirectory(at).IgnoreError();
       }
     }
-    const std::unique_ptr<machine::Os> os = machine::simulated::NewSimulatedOs(node_->core());
+    const std::unique_ptr<machine::Os> os = machine::simulator::NewSimulatedOs(node_->core());
     for (int i = 0; i < 100; ++i) {
       const std::string text = random_path(kRoot, 5);
       for (const bool follow_last : {false, true}) {

@@ -52,7 +52,7 @@ TEST_F(SmbTest, MapsAndUnmaps) {
   EXPECT_EQ((*host_->smb().GetMapping(context_, kShare))->remote_path, kShare);
   EXPECT_TRUE(Healthy());
   const SmbMapping mapping = **host_->smb().GetMapping(context_, kShare);
-  machine::simulated::FaultRule gone;
+  machine::simulator::FaultRule gone;
   gone.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Remove";
   gone.times = 1;
   gone.code = kInternal;

@@ -9,7 +9,7 @@
 
 namespace csi_proxy::host {
 
-using namespace machine::simulated;  // NOLINT: for tests alone
+using namespace machine::simulator;  // NOLINT: for tests alone
 
 // Records whether calls yield their slot.
 struct TestSlot final : SlotHolder {

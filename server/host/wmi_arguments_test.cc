@@ -18,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 
 // Records the methods and their arguments.
-class NotingSession final : public machine::simulated::wmi::SimulatedSession {
+class NotingSession final : public machine::simulator::wmi::SimulatedSession {
  public:
   using SimulatedSession::SimulatedSession;
 
@@ -47,7 +47,7 @@ class WmiArgumentsTest : public testing::Test {
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
   NotingSession* const session_ = new NotingSession(node_->core());
   const std::unique_ptr<Host> host_ = NewHost(std::unique_ptr<cim::Session>(session_),
-                                              machine::simulated::NewSimulatedOs(node_->core()));
+                                              machine::simulator::NewSimulatedOs(node_->core()));
 };
 
 // The arguments of the Go release (kubernetes-csi/csi-proxy, pkg/os/disk: CreateBasicPartition).
@@ -77,7 +77,7 @@ TEST_F(WmiArgumentsTest, OfDisks) {
   // 7: IFS, for NTFS and similar
   // (learn.microsoft.com/windows-hardware/drivers/storage/createpartition-msft-disk, MbrType).
   node_->core()->Change(
-      [](NodeState& state) { state.disks[5].style = machine::simulated::PartitionStyle::kMbr; });
+      [](NodeState& state) { state.disks[5].style = machine::simulator::PartitionStyle::kMbr; });
   (void)disk.CreateBasicPartition(context_, node_->Snapshot().disks[5].number);
   EXPECT_THAT(Called(), ElementsAre("CreatePartition(AssignDriveLetter=boolean false, "
                                     "MbrType=uint16 7, UseMaximumSize=boolean true)"));

@@ -9,7 +9,7 @@
 #include "server/base/unicode.h"
 #include "server/rpc/request_fields.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 // Errors that the caller causes, such as a missing path, are common.
@@ -79,4 +79,4 @@ void UnknownFieldAudit::OnDone(const rpc::MethodInfo& method, const CallContext&
       {method.method, absl::StrCat("unknown_field=\"", *field, "\""), call, status, duration});
 }
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

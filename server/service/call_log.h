@@ -12,7 +12,7 @@
 #include "server/rpc/runtime.h"
 #include "server/service/repeats.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 
 // A line has method, peer, trace, code, duration and error text, never the request. Error texts
 // contain no secrets, because no layer below puts them there. Thread-safe.
@@ -49,4 +49,4 @@ class UnknownFieldAudit final : public rpc::CallObserver {
   AuditLog* const audit_;
 };
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -4,7 +4,7 @@
 #include "server/service/log_line.pb.h"
 #include "server/service/logging.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 std::string Timestamp(absl::Time time) {
@@ -48,4 +48,4 @@ std::string JsonLine(absl::Time time, const AuditRecord& record) {
   return Print(line);
 }
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -13,7 +13,7 @@
 #include "server/base/unicode.h"
 #include "server/service/repeats.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 struct LibraryLog {
@@ -67,4 +67,4 @@ void RouteLibraryLogs(LogFunction log) {
   google::protobuf::SetLogHandler(WriteOfProtobuf);
 }
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -5,7 +5,7 @@
 
 #include "csi_proxy/log_function.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 
 // Passes messages of gRPC and protobuf to `log` instead of standard error: escaped, shortened, one
 // line each; at most five a minute from one place in the code, then a count. kError means that the
@@ -15,4 +15,4 @@ namespace csi_proxy::observability {
 // because the program may have set these process-wide functions.
 void RouteLibraryLogs(LogFunction log);
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -11,7 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "server/base/unicode.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 // Calls `write` with the message as one line, escaped, because callers, servers and libraries
@@ -74,4 +74,4 @@ std::shared_ptr<spdlog::logger> NewStderrLogger() {
   return std::make_shared<spdlog::logger>("csi_proxy", std::move(sink));
 }
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 
 // Returns a logger that passes lines without time to `function`, which must be thread-safe.
 std::shared_ptr<spdlog::logger> NewFunctionLogger(
@@ -29,4 +29,4 @@ spdlog::sink_ptr NewEventLogSink();
 // a name that Windows' code page cannot express.
 absl::StatusOr<std::string> LogFileName(const std::string& name);
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

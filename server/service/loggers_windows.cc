@@ -6,7 +6,7 @@
 #include "server/base/win32.h"
 #include "server/service/loggers.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 
 spdlog::sink_ptr NewEventLogSink() {
   return std::make_shared<spdlog::sinks::win_eventlog_sink_mt>("csi-proxy");
@@ -34,4 +34,4 @@ absl::StatusOr<std::string> LogFileName(const std::string& name) {
   return narrow;
 }
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

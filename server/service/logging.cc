@@ -15,7 +15,7 @@
 #include "server/base/unicode.h"
 #include "server/service/loggers.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 // The number of full log files kept beside the current one.
@@ -109,4 +109,4 @@ absl::Status InitLogging(const LogOptions& options) {
   return absl::OkStatus();
 }
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "server/base/audit.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 
 enum class LogFormat { kText, kJson };
 
@@ -42,4 +42,4 @@ struct LogOptions {
 // called once, before threads are started.
 absl::Status InitLogging(const LogOptions& options);
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -19,7 +19,7 @@
 #include "server/service/loggers.h"
 #include "server/service/spdlog_audit_sink.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 using testing::HasSubstr;
@@ -345,4 +345,4 @@ TEST_F(LoggingTest, AFileThatCannotBeOpenedIsAnError) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "server/base/running_calls.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 
 LongCallLog::LongCallLog(std::function<void(absl::string_view)> log, absl::Duration age) {
   thread_ = std::thread([this, log = std::move(log), age] {
@@ -55,4 +55,4 @@ LongCallLog::~LongCallLog() {
   thread_.join();
 }
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

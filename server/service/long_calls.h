@@ -10,7 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 
 // Logs each call of this process once it has run for `age`, and again whenever its age has doubled.
 class LongCallLog {
@@ -29,4 +29,4 @@ class LongCallLog {
 // kLongCall, by its rpc and object. The oldest counts of several calls with one request.
 prometheus::MetricFamily LongCalls();
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -44,7 +44,7 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
 // Logs a message of gRPC or protobuf at full verbosity only, because clients cause them; a message
 // after which the process ends is always logged and flushed.
 void WriteOfLibrary(Severity severity, absl::string_view line) {
-  const auto log = spdlog::get(observability::kCallLogger);
+  const auto log = spdlog::get(service::kCallLogger);
   const bool fatal = severity == Severity::kError;
   log->log(fatal ? spdlog::level::err : spdlog::level::trace, "{}", std::string(line));
   if (fatal) log->flush();
@@ -52,13 +52,13 @@ void WriteOfLibrary(Severity severity, absl::string_view line) {
 
 // Runs the service from start to stop. Returns an ExitCode.
 int Run(const absl::StatusOr<Options>& options, bool as_service, Supervisor& supervisor) {
-  observability::LogOptions fallback;
+  service::LogOptions fallback;
   fallback.to_event_log = as_service;
   absl::Status status = options.status();
-  if (status.ok()) status = observability::InitLogging(options->log);
+  if (status.ok()) status = service::InitLogging(options->log);
   // Report bad flags or a bad log file where a service's failures are looked for.
-  if (!status.ok()) (void)observability::InitLogging(fallback);
-  observability::RouteLibraryLogs(WriteOfLibrary);
+  if (!status.ok()) (void)service::InitLogging(fallback);
+  service::RouteLibraryLogs(WriteOfLibrary);
   if (status.ok()) status = Serve(*options, supervisor);
   if (status.ok()) return kExitOk;
   spdlog::error("cannot start: {}", std::string(status.message()));

@@ -32,7 +32,7 @@
 #include "server/service/long_calls.h"
 #include "server/service/product_version.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 // The buckets of the Go service, in seconds.
@@ -402,4 +402,4 @@ void Metrics::OnDone(const rpc::MethodInfo& method, const CallContext& call,
   impl_->OnDone(method, call.peer(), status, duration);
 }
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -15,7 +15,7 @@
 #include "server/rpc/listener.h"
 #include "server/rpc/runtime.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 
 // Counts calls and serves the counts over HTTP. Thread-safe.
 class Metrics final : public rpc::CallObserver {
@@ -78,4 +78,4 @@ class Metrics final : public rpc::CallObserver {
   const std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

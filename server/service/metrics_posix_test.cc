@@ -3,7 +3,7 @@
 #include "server/http/http_testing.h"
 #include "server/service/metrics.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 // Except under Wine, 127.0.0.0/8 has many addresses, all of this machine.
@@ -19,4 +19,4 @@ TEST(MetricsServeTest, APortAloneIsThisMachinesOnly) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -18,7 +18,7 @@
 #include "server/rpc/request_fields.h"
 #include "server/service/product_version.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 using testing::HasSubstr;
@@ -279,4 +279,4 @@ TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

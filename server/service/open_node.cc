@@ -41,8 +41,8 @@ absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
   rules.keep_foreign_data = options.keep_foreign_data;
   return std::make_unique<ManagedNode>(
       std::move(machine), std::move(rules),
-      std::make_unique<observability::SpdlogAuditSink>(spdlog::get(observability::kAuditLogger),
-                                                       options.log.format),
+      std::make_unique<service::SpdlogAuditSink>(spdlog::get(service::kAuditLogger),
+                                                 options.log.format),
       [](absl::string_view line) { spdlog::info("{}", std::string(line)); });
 }
 

@@ -170,7 +170,7 @@ absl::Status CompleteOptions(const Raw& raw, bool working_dir_given, bool kubele
         absl::StrCat("--host: \"", raw.host, "\" is neither windows nor simulated"));
   }
   if (raw.log_format == "json") {
-    options->log.format = observability::LogFormat::kJson;
+    options->log.format = service::LogFormat::kJson;
   } else if (raw.log_format != "text") {
     return absl::InvalidArgumentError(
         absl::StrCat("--log-format: \"", raw.log_format, "\" is neither text nor json"));

@@ -47,7 +47,7 @@ struct Options {
   absl::Duration max_call_duration = absl::Minutes(10);
   absl::Duration stop_grace_period = absl::Seconds(20);
 
-  observability::LogOptions log;
+  service::LogOptions log;
   // The address of the Prometheus metrics; empty for none.
   std::string metrics_bind_address;
 

@@ -5,7 +5,7 @@
 
 #include "server/rpc/share.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 // The percentage of its tenant's kinds that one process may use.
@@ -65,4 +65,4 @@ std::vector<Repeats::Count> Repeats::TakeEnded(absl::Time now) {
   return ended;
 }
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

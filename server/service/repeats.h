@@ -16,7 +16,7 @@
 #include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 
 // Chooses the events to log: the first kWritten of each kind in a minute; others are counted until
 // it ends. A kind is a method, a process and a code. Each tenant has its own kinds for each code,
@@ -68,4 +68,4 @@ class Repeats {
   std::map<std::string, std::map<absl::StatusCode, Kinds>> tenants_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 using testing::IsEmpty;
@@ -94,4 +94,4 @@ TEST_F(RepeatsTest, AnyNumberOfTenantsTakesNoMoreRoom) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -85,8 +85,8 @@ int Grant(size_t all, size_t client_share) {
 }
 
 // Every pair is a series from the start, because Prometheus sees no increase in a new one.
-std::vector<observability::Metrics::Unmaps> Unmaps(const smb::KnownShares::Counts& counts) {
-  std::vector<observability::Metrics::Unmaps> all;
+std::vector<service::Metrics::Unmaps> Unmaps(const smb::KnownShares::Counts& counts) {
+  std::vector<service::Metrics::Unmaps> all;
   for (size_t outcome = 0; outcome < smb::kRemovalOutcomes.size(); ++outcome) {
     for (size_t links = 0; links < smb::kLinkCounts.size(); ++links) {
       all.push_back(
@@ -102,11 +102,10 @@ class Server::Impl {
  public:
   absl::Status Start(const Options& options, const ManagedNode& node,
                      std::vector<ExtraService> extra) {
-    unknown_fields_ = std::make_unique<observability::UnknownFieldAudit>(node.audit());
+    unknown_fields_ = std::make_unique<service::UnknownFieldAudit>(node.audit());
     std::vector<rpc::CallObserver*> observers = {&call_log_, unknown_fields_.get()};
-    ABSL_ASSIGN_OR_RETURN(
-        auto metrics,
-        observability::Metrics::Serve("--metrics-bind-address", options.metrics_bind_address));
+    ABSL_ASSIGN_OR_RETURN(auto metrics, service::Metrics::Serve("--metrics-bind-address",
+                                                                options.metrics_bind_address));
     metrics_ = std::move(metrics);
     if (metrics_ != nullptr) observers.push_back(metrics_.get());
     listener_ = rpc::NewListener(options.place, options.listener, observers);
@@ -148,23 +147,23 @@ class Server::Impl {
     }
     ABSL_RETURN_IF_ERROR(listener_->Listen(std::move(endpoints)));
     if (metrics_ != nullptr) {
-      metrics_->SetGauges(
-          {.connections = [this] { return listener_->connections().counters(); },
-           .queued = [this] { return versioned_services_->Queued(); },
-           .formats =
-               [&node] {
-                 const auto formats = node.formats();
-                 return observability::Metrics::Formats{formats.count, formats.oldest};
-               },
-           .shares =
-               [&node] {
-                 const auto shares = node.share_counts();
-                 using Shares = observability::Metrics::Shares;
-                 return shares.has_value() ? std::optional(Shares{shares->linked, shares->unlinked,
-                                                                  shares->unknown, shares->links})
-                                           : std::nullopt;
-               },
-           .unmaps = [&node] { return Unmaps(node.unmaps()); }});
+      metrics_->SetGauges({.connections = [this] { return listener_->connections().counters(); },
+                           .queued = [this] { return versioned_services_->Queued(); },
+                           .formats =
+                               [&node] {
+                                 const auto formats = node.formats();
+                                 return service::Metrics::Formats{formats.count, formats.oldest};
+                               },
+                           .shares =
+                               [&node] {
+                                 const auto shares = node.share_counts();
+                                 using Shares = service::Metrics::Shares;
+                                 return shares.has_value()
+                                            ? std::optional(Shares{shares->linked, shares->unlinked,
+                                                                   shares->unknown, shares->links})
+                                            : std::nullopt;
+                               },
+                           .unmaps = [&node] { return Unmaps(node.unmaps()); }});
     }
     return absl::OkStatus();
   }
@@ -204,11 +203,11 @@ class Server::Impl {
 
  private:
   // Destroyed in reverse order: pipes before what their calls use.
-  observability::CallLog call_log_{spdlog::get(observability::kCallLogger)};
-  observability::LongCallLog long_calls_{
+  service::CallLog call_log_{spdlog::get(service::kCallLogger)};
+  service::LongCallLog long_calls_{
       [](absl::string_view line) { spdlog::warn("{}", std::string(line)); }, kLongCall};
-  std::unique_ptr<observability::UnknownFieldAudit> unknown_fields_;
-  std::unique_ptr<observability::Metrics> metrics_;
+  std::unique_ptr<service::UnknownFieldAudit> unknown_fields_;
+  std::unique_ptr<service::Metrics> metrics_;
   rpc::CallGate gate_;
   // All reading threads but one may run inline calls, so one always remains to read.
   rpc::InlineCalls inline_calls_{rpc::ReadingThreads() - 1, StartThread, rpc::SendHeldFrames};

@@ -8,7 +8,7 @@
 #include "server/base/unicode.h"
 #include "server/service/logging.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 namespace {
 
 // Returns true if the code proves that nothing was changed; other failures prove nothing.
@@ -56,4 +56,4 @@ void SpdlogAuditSink::Record(const AuditRecord& record) {
                              trace.empty() ? "" : " trace=", trace, " ", record.subject));
 }
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

@@ -13,7 +13,7 @@
 #include "server/service/logging.h"
 #include "server/service/repeats.h"
 
-namespace csi_proxy::observability {
+namespace csi_proxy::service {
 
 // Thread-safe.
 class SpdlogAuditSink final : public AuditLog {
@@ -32,4 +32,4 @@ class SpdlogAuditSink final : public AuditLog {
   Repeats repeats_;
 };
 
-}  // namespace csi_proxy::observability
+}  // namespace csi_proxy::service

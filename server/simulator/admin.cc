@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/simulator/admin.pb.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 using Handler = grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
@@ -65,4 +65,4 @@ std::unique_ptr<grpc::Service> NewAdminService(const std::shared_ptr<Machine>& n
   return std::make_unique<AdminService>(node);
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

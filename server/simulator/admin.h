@@ -16,7 +16,7 @@ namespace grpc {
 class Service;
 }
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Calls `method` with messages of its types. Returns UNIMPLEMENTED if there is no such method.
 absl::Status CallAdmin(Machine& node, absl::string_view method,
@@ -33,4 +33,4 @@ inline constexpr char kAdminServiceName[] = "csi_proxy.simulated.Admin";
 // Returns the service, which shares the ownership of the machine.
 std::unique_ptr<grpc::Service> NewAdminService(const std::shared_ptr<Machine>& node);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -10,7 +10,7 @@
 #include "server/simulator/admin.pb.h"
 #include "server/simulator/scenario.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 namespace proto = ::csi_proxy::simulated;
@@ -211,4 +211,4 @@ absl::StatusOr<std::string> CallAdmin(Machine& node, absl::string_view method,
   return answer->SerializeAsString();
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -7,7 +7,7 @@
 #include "server/simulator/host_over.h"
 #include "server/simulator/testing.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 namespace proto = ::csi_proxy::simulated;
@@ -220,4 +220,4 @@ TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 constexpr char kPlace[] = "{place}";
@@ -74,4 +74,4 @@ absl::Status AssignLocation(NodeState& state, std::optional<uint32_t> place, Dis
   return absl::OkStatus();
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

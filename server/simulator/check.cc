@@ -11,7 +11,7 @@
 #include "server/simulator/core.h"
 #include "server/simulator/iscsi.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 constexpr absl::Duration kMaxLatency = absl::Hours(1);
@@ -218,4 +218,4 @@ absl::Status CheckState(NodeState& state) {
   return problems.status();
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

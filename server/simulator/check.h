@@ -7,7 +7,7 @@
 #include "server/simulator/problems.h"
 #include "server/simulator/state.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Returns INVALID_ARGUMENT for the first problem: the field, spelt as in a scenario
 // (`disk[2].partition[0].size_bytes`), and the reason. Safe for any values.
@@ -22,4 +22,4 @@ void CheckDisks(NodeState& state, Problems* problems);
 // Checks the entries of a share; errors call it `at`.
 void CheckShareTree(const Tree& tree, const std::string& at, Problems* problems);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -8,7 +8,7 @@
 #include "server/simulator/check.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 constexpr size_t kMaxDisks = 2048;
@@ -224,4 +224,4 @@ void CheckShareTree(const Tree& tree, const std::string& at, Problems* problems)
   }
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

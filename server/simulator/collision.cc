@@ -5,7 +5,7 @@
 #include "server/base/win32_error.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 constexpr uint16_t kOfflineByCollision = 4;
@@ -43,4 +43,4 @@ absl::Status Resign(NodeState& state, Disk& disk) {
   return absl::OkStatus();
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -20,7 +20,7 @@
 #include "server/simulator/services.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
                         absl::Span<const std::string> resources, FaultEffects* effects) {
@@ -240,4 +240,4 @@ const std::vector<absl::string_view>& Operations() {
   return *kOperations;
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -21,7 +21,7 @@
 #include "server/base/status_macros.h"
 #include "server/simulator/state.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Counts the requests to a machine since it was made.
 struct CallCounts {
@@ -158,4 +158,4 @@ bool MatchesOperation(absl::string_view pattern, absl::string_view operation);
 // Returns every operation that a rule can name: the rpcs, then the calls of the machine.
 const std::vector<absl::string_view>& Operations();
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

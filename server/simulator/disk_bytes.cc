@@ -6,7 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 // The last bytes of a boot sector, and of the first sector of a disk.
@@ -58,4 +58,4 @@ void EraseForeign(Disk& disk, uint64_t offset, uint64_t size) {
   });
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

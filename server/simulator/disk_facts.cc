@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/simulator/scenario.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace proto = ::csi_proxy::simulated;
 
 DiskFacts ReadDiskFacts(const proto::Disk& in, const std::string& at, Problems* problems) {
@@ -67,4 +67,4 @@ void WriteForeign(const std::vector<DiskBytes>& foreign, csi_proxy::simulated::D
   }
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -17,7 +17,7 @@
 #include "server/simulator/win32/testing.h"
 #include "server/simulator/wmi/testing.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using machine::Bytes;
@@ -221,7 +221,7 @@ TEST_F(DoubtsTest, D23AHandleWithoutRightsIsEnoughToAsk) {
 }
 
 TEST_F(DoubtsTest, D26EveryDiskIsAnMsftDiskWithANumberOnceTheCacheIsUpdated) {
-  simulated::Disk disk = RawDisk(kGiB);
+  simulator::Disk disk = RawDisk(kGiB);
   disk.awaits_rescan = true;
   ASSERT_THAT(node_->AttachDisk(disk, 9), IsOk());
   const size_t disks = node_->Snapshot().disks.size();
@@ -262,7 +262,7 @@ TEST_F(DoubtsTest, D32AnMbrDiskIsPartitionedFormattedAndResizedLikeAny) {
 }
 
 TEST_F(DoubtsTest, D38TheSecondOfTwoCopiesIsOfflineByCollision) {
-  simulated::Disk copy = RawDisk(kGiB);
+  simulator::Disk copy = RawDisk(kGiB);
   ASSERT_THAT(node_->CopyDisk(2, &copy), IsOk());
   const auto number = node_->AttachDisk(copy);
   ASSERT_THAT(number, IsOk());
@@ -394,4 +394,4 @@ TEST_F(DoubtsTest, D04WhileMsiscsiIsStoppedTheIscsiClassesAnswerWithAnErrorOrNot
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

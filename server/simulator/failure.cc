@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 // Errors of the Storage Management API.
@@ -51,4 +51,4 @@ absl::Status Failure(absl::string_view operation, uint32_t error, absl::StatusCo
   return Failure(operation, KnownError(error), code);
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

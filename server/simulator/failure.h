@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // A code of winerror.h or of the Storage Management API, with its text.
 struct WindowsError {
@@ -41,4 +41,4 @@ inline constexpr uint32_t kStorageSystemPartition = 42010;
 inline constexpr uint32_t kStorageBadClusterSize = 43000;
 inline constexpr uint32_t kStorageFileSystemNotSupported = 43001;
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

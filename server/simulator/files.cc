@@ -7,7 +7,7 @@
 #include "server/base/win32_error.h"
 #include "server/simulator/resolver.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 // Adds an entry at the missing end of `at`. Fails if the volume has no room.
@@ -100,4 +100,4 @@ absl::Status RemoveFolderEntry(NodeState& state, const WindowsPath& path) {
   return absl::OkStatus();
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -9,7 +9,7 @@
 #include "server/base/windows_path.h"
 #include "server/simulator/state.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Makes a directory and the missing ones above it. Returns ALREADY_EXISTS if a file or a dangling
 // link is in the way, NOT_FOUND if there is no such drive.
@@ -28,4 +28,4 @@ absl::Status WriteFileEntry(NodeState& state, const WindowsPath& path, uint64_t 
 // NOT_FOUND if there is no such entry.
 absl::Status RemoveFolderEntry(NodeState& state, const WindowsPath& path);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -10,7 +10,7 @@
 #include "server/simulator/iscsi.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 bool HasArrived(absl::Time arrives_at) {
@@ -238,4 +238,4 @@ absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter) {
   return absl::NotFoundError(absl::StrFormat("there is no drive %c:", letter));
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

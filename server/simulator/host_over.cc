@@ -22,10 +22,10 @@ void Add(FaultGate* faults, groups::Audited<Service>& group) {
 
 }  // namespace
 
-std::unique_ptr<host::Host> NewSimulatedHost(machine::simulated::Machine& machine,
+std::unique_ptr<host::Host> NewSimulatedHost(machine::simulator::Machine& machine,
                                              WarnFunction warn) {
-  return host::NewHost(machine::simulated::wmi::NewSimulatedSession(machine.core()),
-                       machine::simulated::NewSimulatedOs(machine.core()), std::move(warn));
+  return host::NewHost(machine::simulator::wmi::NewSimulatedSession(machine.core()),
+                       machine::simulator::NewSimulatedOs(machine.core()), std::move(warn));
 }
 
 void AddFaults(FaultGate* faults, groups::NodeServices& services) {
@@ -38,7 +38,7 @@ void AddFaults(FaultGate* faults, groups::NodeServices& services) {
   Add<volume::Faulty>(faults, services.volume);
 }
 
-OpenedMachine OpenSimulatedMachine(std::shared_ptr<machine::simulated::Machine> machine,
+OpenedMachine OpenSimulatedMachine(std::shared_ptr<machine::simulator::Machine> machine,
                                    WarnFunction warn) {
   OpenedMachine opened;
   opened.host = NewSimulatedHost(*machine, std::move(warn));

@@ -16,14 +16,14 @@ namespace csi_proxy {
 using WarnFunction = std::function<void(absl::string_view line)>;
 
 // Makes the host. REQUIRES: `machine` outlives it.
-std::unique_ptr<host::Host> NewSimulatedHost(machine::simulated::Machine& machine,
+std::unique_ptr<host::Host> NewSimulatedHost(machine::simulator::Machine& machine,
                                              WarnFunction warn = nullptr);
 
 // Puts `faults` before each of the services. REQUIRES: `faults` outlives them.
 void AddFaults(FaultGate* faults, groups::NodeServices& services);
 
 // Returns the machine with its host and its faults. `processes` stays null.
-OpenedMachine OpenSimulatedMachine(std::shared_ptr<machine::simulated::Machine> machine,
+OpenedMachine OpenSimulatedMachine(std::shared_ptr<machine::simulator::Machine> machine,
                                    WarnFunction warn = nullptr);
 
 }  // namespace csi_proxy

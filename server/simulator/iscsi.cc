@@ -9,7 +9,7 @@
 #include "server/base/windows_path.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 // Errors from the range of the Microsoft initiator.
@@ -246,4 +246,4 @@ absl::Status SetMutualChapSecret(NodeState& state, const Secret& secret) {
   return absl::OkStatus();
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

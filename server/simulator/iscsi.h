@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "server/simulator/state.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 struct ChapCredentials {
   ChapMode mode = ChapMode::kNone;
@@ -55,4 +55,4 @@ void RestartSessions(NodeState& state);
 // Returns INVALID_ARGUMENT unless the secret has 12 to 16 bytes.
 absl::Status SetMutualChapSecret(NodeState& state, const Secret& secret);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

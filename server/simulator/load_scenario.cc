@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "server/simulator/scenario.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 namespace proto = ::csi_proxy::simulated;
@@ -73,4 +73,4 @@ absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textprot
   return made;
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -15,7 +15,7 @@
 #include "server/simulator/smb.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 constexpr size_t kMaxFaults = 1024;
@@ -219,7 +219,7 @@ absl::Status Machine::SetSmbPassword(absl::string_view server, absl::string_view
 absl::Status Machine::BreakMapping(absl::string_view share) {
   ABSL_ASSIGN_OR_RETURN(const UncPath path, UncPath::Parse("share", share));
   return core_.Change(
-      [&](NodeState& state) { return simulated::BreakMapping(state, path.Share()); });
+      [&](NodeState& state) { return simulator::BreakMapping(state, path.Share()); });
 }
 
 absl::Status Machine::SetServerReachable(absl::string_view server, bool reachable) {
@@ -357,4 +357,4 @@ void Machine::Reset() {
   core_.Change([&](NodeState& state) { state = Started(initial_); });
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

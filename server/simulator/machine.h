@@ -17,7 +17,7 @@
 #include "server/simulator/core.h"
 #include "server/simulator/state.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // The administrator's side, to which faults do not apply: the cloud that attaches disks, the server
 // whose password changes, the attacker who plants links. A host sees the machine through win32/ and
@@ -120,4 +120,4 @@ class Machine final : public FaultGate {
   Core core_;
 };
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -11,7 +11,7 @@
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 class MachineTest : public testing::Test {
@@ -326,4 +326,4 @@ TEST_F(MachineTest, ASwappedLinkLetsNobodyOut) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -3,7 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 absl::string_view NamedScenario::description() const {
   absl::string_view line = textproto.substr(0, textproto.find('\n'));
@@ -28,4 +28,4 @@ std::string ListScenarios() {
   return lines;
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

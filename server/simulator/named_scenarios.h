@@ -6,7 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 struct NamedScenario {
   // The name of its file, without `.textproto`.
@@ -27,4 +27,4 @@ absl::string_view DefaultScenarioText();
 // Returns a line for each: its name and its description.
 std::string ListScenarios();
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

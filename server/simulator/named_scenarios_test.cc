@@ -12,7 +12,7 @@
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 namespace proto = ::csi_proxy::simulated;
@@ -189,4 +189,4 @@ TEST(SimulatorReadmeTest, EveryTextOfAScenarioLoads) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

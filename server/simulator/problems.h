@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Keeps the first problem. Later checks run all the same and need not ask for it.
 class Problems {
@@ -45,4 +45,4 @@ inline bool IsPlainText(absl::string_view text) {
 }
 inline constexpr char kNotPlainText[] = "has control characters or more than 1024 bytes";
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -10,7 +10,7 @@
 #include "server/base/win32_error.h"
 #include "server/simulator/smb.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 // The number of steps after which Windows gives up.
@@ -128,4 +128,4 @@ Resolved ResolveUnc(NodeState& state, const UncPath& path) {
   return at;
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -10,7 +10,7 @@
 #include "server/simulator/state.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // The end of a path, or the deepest point that exists. Valid until the state changes.
 struct Resolved {
@@ -42,4 +42,4 @@ absl::StatusOr<Resolved> ResolveBelow(NodeState& state, const VolumePlace& root,
 // healthy.
 Resolved ResolveUnc(NodeState& state, const UncPath& path);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -12,7 +12,7 @@
 #include "server/simulator/node.pb.h"
 #include "server/simulator/problems.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Reads a scenario, or the built-in one of that name. Returns INVALID_ARGUMENT with the file and
 // the line, or the field's path (`disk[2].partition[0].size_bytes: ...`), and the reason.
@@ -44,4 +44,4 @@ void WriteForeign(const std::vector<DiskBytes>& foreign, csi_proxy::simulated::D
 // Returns the node in protobuf's JSON, with the field names of node.proto.
 std::string ToJson(const csi_proxy::simulated::Node& node);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

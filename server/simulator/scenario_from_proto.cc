@@ -13,7 +13,7 @@
 #include "server/simulator/scenario.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 namespace proto = ::csi_proxy::simulated;
@@ -389,4 +389,4 @@ absl::StatusOr<FaultRule> FaultFromProto(const proto::Fault& fault) {
   return OrProblem(reader, std::move(read));
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -7,7 +7,7 @@
 #include "server/simulator/host_over.h"
 #include "server/simulator/testing.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 std::string Dump(Machine& node) {
@@ -397,4 +397,4 @@ TEST(ScenarioTest, OffsetsNumbersAndIdsAreFilledIn) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -7,7 +7,7 @@
 #include "server/simulator/scenario.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 namespace proto = ::csi_proxy::simulated;
@@ -260,4 +260,4 @@ std::string ToJson(const proto::Node& node) {
   return json;
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

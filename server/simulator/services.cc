@@ -8,7 +8,7 @@
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 absl::StatusOr<Service*> FindOrNotFound(NodeState& state, absl::string_view name) {
@@ -136,4 +136,4 @@ absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time n
   return absl::OkStatus();
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

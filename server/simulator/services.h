@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "server/simulator/state.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Returns the service of that name, or null.
 Service* FindService(NodeState& state, absl::string_view name);
@@ -31,4 +31,4 @@ absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,
 absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time now);
 absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time now);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -10,8 +10,8 @@
 namespace csi_proxy {
 namespace {
 
-using machine::simulated::LoadScenario;
-using machine::simulated::Machine;
+using machine::simulator::LoadScenario;
+using machine::simulator::Machine;
 
 TEST(SimulatedMachineTest, TheHostActsOnWhatTheAdministratorHas) {
   auto loaded = LoadScenario("disk { number: 3 size_bytes: 1073741824 }", "test");
@@ -43,19 +43,19 @@ TEST(SimulatedMachineTest, AnEmptyScenarioIsAnEmptyNode) {
 // Calls must return every fact that a scenario gives for its disks.
 TEST(SimulatedMachineTest, EachScenariosDisksAreSeenAsDescribed) {
   const CallContext context;
-  for (const machine::simulated::NamedScenario& scenario : machine::simulated::NamedScenarios()) {
+  for (const machine::simulator::NamedScenario& scenario : machine::simulator::NamedScenarios()) {
     SCOPED_TRACE(scenario.name);
     const auto machine = LoadScenario(scenario.name, "test");
     ASSERT_TRUE(machine.ok()) << machine.status();
-    std::map<uint32_t, machine::simulated::Disk> disks;
-    for (const machine::simulated::Disk& disk : (*machine)->Snapshot().disks) {
+    std::map<uint32_t, machine::simulator::Disk> disks;
+    for (const machine::simulator::Disk& disk : (*machine)->Snapshot().disks) {
       disks[disk.number] = disk;
     }
     const std::unique_ptr<host::Host> node = NewSimulatedHost(**machine);
     host::DiskHost& host = node->disk();
     const std::vector<host::DiskIdentity> identities = *host.ListDiskIdentities(context);
     for (const host::DiskIdentity& identity : identities) {
-      const machine::simulated::Disk& disk = disks.at(identity.disk_number);
+      const machine::simulator::Disk& disk = disks.at(identity.disk_number);
       EXPECT_EQ(identity.serial_number, disk.serial_number);
       if (disk.page83_error.has_value()) continue;
       EXPECT_EQ(identity.page83, disk.page83.empty() ? disk.facts.eui : disk.page83);
@@ -66,7 +66,7 @@ TEST(SimulatedMachineTest, EachScenariosDisksAreSeenAsDescribed) {
     }
     const std::vector<host::DiskDescription> descriptions = *host.ListDisks(context);
     for (const host::DiskDescription& description : descriptions) {
-      const machine::simulated::Disk& disk = disks.at(description.disk_number);
+      const machine::simulator::Disk& disk = disks.at(description.disk_number);
       const std::string& unique_id =
           disk.facts.scsi_name.empty() ? disk.facts.unique_id : disk.facts.scsi_name;
       if (!unique_id.empty()) {
@@ -77,7 +77,7 @@ TEST(SimulatedMachineTest, EachScenariosDisksAreSeenAsDescribed) {
       EXPECT_EQ(description.is_online, disk.online);
       EXPECT_EQ(description.is_read_only, disk.read_only);
       EXPECT_EQ(description.bus_type.empty(), disk.facts.bus_type == 0);
-      EXPECT_EQ(description.has_windows(), machine::simulated::IsBoot(disk));
+      EXPECT_EQ(description.has_windows(), machine::simulator::IsBoot(disk));
     }
   }
 }

@@ -14,12 +14,12 @@
 namespace csi_proxy {
 namespace {
 
-using machine::simulated::Machine;
+using machine::simulator::Machine;
 
 absl::StatusOr<std::unique_ptr<Machine>> Load(const std::string& scenario) {
-  using machine::simulated::LoadScenario;
+  using machine::simulator::LoadScenario;
   if (scenario.empty()) return LoadScenario("default", "default");
-  if (machine::simulated::IsScenario(scenario)) return LoadScenario(scenario, scenario);
+  if (machine::simulator::IsScenario(scenario)) return LoadScenario(scenario, scenario);
   // Reads the name as UTF-8, independent of Windows' code page.
   const std::filesystem::path path(std::u8string(scenario.begin(), scenario.end()));
   std::ifstream file(path, std::ios::binary);
@@ -41,11 +41,11 @@ absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario,
   Simulation simulation;
   simulation.machine = OpenSimulatedMachine(machine, std::move(warn));
   simulation.services.push_back({.pipe_name = "csi-proxy-admin",
-                                 .full_name = machine::simulated::kAdminServiceName,
-                                 .service = machine::simulated::NewAdminService(machine)});
+                                 .full_name = machine::simulator::kAdminServiceName,
+                                 .service = machine::simulator::NewAdminService(machine)});
   return simulation;
 }
 
-absl::StatusOr<std::string> ListScenarios() { return machine::simulated::ListScenarios(); }
+absl::StatusOr<std::string> ListScenarios() { return machine::simulator::ListScenarios(); }
 
 }  // namespace csi_proxy

@@ -9,7 +9,7 @@
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 // Splits `\\host\share` into its two names.
@@ -155,4 +155,4 @@ absl::Status BreakMapping(NodeState& state, absl::string_view share) {
   return absl::OkStatus();
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "server/simulator/state.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Returns the server of that name, or null.
 SmbServer* FindServer(NodeState& state, absl::string_view name);
@@ -43,4 +43,4 @@ absl::Status ChangePassword(NodeState& state, absl::string_view server, absl::st
 // Breaks a mapping. Returns NOT_FOUND if the share is not mapped.
 absl::Status BreakMapping(NodeState& state, absl::string_view share);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -17,7 +17,7 @@
 #include "server/simulator/failure.h"
 #include "server/simulator/tree.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 enum class PartitionStyle { kRaw, kMbr, kGpt };
 
@@ -329,4 +329,4 @@ struct NodeState {
   DeviceIndex device_index;
 };
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

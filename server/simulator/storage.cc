@@ -14,7 +14,7 @@
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 constexpr size_t kMaxMbrPartitions = 4;
@@ -365,4 +365,4 @@ VolumeId MakeVolumeId(NodeState& state, const Disk& disk, uint32_t partition_num
   }
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

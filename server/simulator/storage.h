@@ -14,7 +14,7 @@
 #include "server/base/volume_id.h"
 #include "server/simulator/state.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 inline constexpr uint64_t kKiB = 1024;
 inline constexpr uint64_t kMiB = 1024 * kKiB;
@@ -153,4 +153,4 @@ std::string MakeDiskId(NodeState& state, const Disk& disk);
 // its texts. Returns ALREADY_EXISTS if another disk has the place.
 absl::Status AssignLocation(NodeState& state, std::optional<uint32_t> place, Disk& disk);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -9,7 +9,7 @@
 
 #include "server/simulator/scenario.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // C: on disk 0, with the kubelet's tree; disk 1 raw, 1 GiB; disk 2 with a formatted volume; disk 3
 // offline. Volumes arrive at once.
@@ -109,4 +109,4 @@ inline constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
 inline constexpr auto kInternal = absl::StatusCode::kInternal;
 inline constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -10,7 +10,7 @@
 #include "server/base/windows_path.h"
 #include "server/simulator/failure.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 constexpr size_t kMaxPathLength = 32767;
 constexpr uint64_t kCluster = 4096;
@@ -174,4 +174,4 @@ uint64_t Tree::RoundedSize(uint64_t size_bytes) {
   return (size_bytes + kCluster - 1) / kCluster * kCluster;
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "server/base/volume_id.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // A table of entries, as NTFS keeps its files, rather than nested nodes, so that no depth makes
 // code recurse. Names compare without case and keep their own. Copies are independent. Not
@@ -106,4 +106,4 @@ class Tree {
   uint64_t file_bytes_ = 0;
 };
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -2,7 +2,7 @@
 
 #include "server/simulator/testing.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 using testing::ElementsAre;
@@ -95,4 +95,4 @@ TEST(TreeTest, DigsAsDeepAsWindowsCanName) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -105,7 +105,7 @@ void SetLogs(const ProgramOptions& program, SidecarsOptions* options) {
 int Run(ProgramOptions options) {
   SetLogs(options, &options.sidecars);
   const LogFunction log = options.sidecars.log;
-  observability::RouteLibraryLogs(log);
+  service::RouteLibraryLogs(log);
   for (const std::string& warning : options.warnings) log(Severity::kWarning, warning);
   auto& registrar = options.sidecars.registrar;
   if (options.probe_registration) return ProbeRegistration(registrar->marker_file, log);

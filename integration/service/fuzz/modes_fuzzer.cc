@@ -62,7 +62,7 @@ class Sides {
     options.host = HostKind::kSimulated;
     options.place.socket_dir = directory;
     options.working_dirs = {R"(C:\var\lib\kubelet)"};
-    machine_ = Must(machine::simulated::LoadScenario(kScenario, "fuzz"));
+    machine_ = Must(machine::simulator::LoadScenario(kScenario, "fuzz"));
     node_ = Must(NewNode(options, OpenSimulatedMachine(machine_)));
     server_ = Must(Server::Start(options, *node_, {}));
     remote_.options.mode = Mode::kRemote;
@@ -107,7 +107,7 @@ class Sides {
   void CompareNodes() {
     csi_proxy::simulated::DumpStateResponse embedded;
     if (!embedded.ParseFromString(Must(embedded_node_->Administer("DumpState", "")))) abort();
-    const std::string remote = machine::simulated::StateToProto(machine_->Snapshot()).DebugString();
+    const std::string remote = machine::simulator::StateToProto(machine_->Snapshot()).DebugString();
     if (remote != embedded.node().DebugString()) {
       std::cerr << "remote:\n" << remote << "embedded:\n" << embedded.node().DebugString();
       abort();
@@ -116,7 +116,7 @@ class Sides {
     Must(embedded_node_->Administer("Reset", ""));
   }
 
-  std::shared_ptr<machine::simulated::Machine> machine_;
+  std::shared_ptr<machine::simulator::Machine> machine_;
   std::unique_ptr<ManagedNode> node_;
   std::unique_ptr<Server> server_;
   std::optional<SimulatedNode> embedded_node_;

@@ -14,7 +14,7 @@
 namespace {
 
 namespace cim = csi_proxy::cim;
-namespace wmi = csi_proxy::machine::simulated::wmi;
+namespace wmi = csi_proxy::machine::simulator::wmi;
 using cim::Value;
 using enum cim::Namespace;
 

@@ -21,11 +21,11 @@ bool ReadMethod(HANDLE pipe, std::string* method) {
   return false;
 }
 
-void ServeConnection(HANDLE pipe, machine::simulated::Machine& node) {
+void ServeConnection(HANDLE pipe, machine::simulator::Machine& node) {
   std::string method;
   std::string request;
   while (ReadMethod(pipe, &method) && ReadCounted(pipe, &request)) {
-    const absl::StatusOr<std::string> answer = machine::simulated::CallAdmin(node, method, request);
+    const absl::StatusOr<std::string> answer = machine::simulator::CallAdmin(node, method, request);
     const auto code = static_cast<uint32_t>(answer.status().code());
     if (!WriteAll(pipe, &code, sizeof(code)) ||
         !WriteCounted(pipe, answer.ok() ? *answer : std::string(answer.status().message()))) {
@@ -36,7 +36,7 @@ void ServeConnection(HANDLE pipe, machine::simulated::Machine& node) {
 
 }  // namespace
 
-void ServeAdmin(machine::simulated::Machine& node) {
+void ServeAdmin(machine::simulator::Machine& node) {
   // The first instance is created here, so a client can connect as soon as this function returns.
   const auto new_instance = [] {
     return std::make_shared<win32::UniqueHandle>(CreateNamedPipeW(

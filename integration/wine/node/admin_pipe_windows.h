@@ -11,14 +11,14 @@
 
 #include "server/base/win32.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 class Machine;
 }
 
 namespace csi_proxy::node_double {
 
 // Serves the pipe in the background until the process ends.
-void ServeAdmin(machine::simulated::Machine& node);
+void ServeAdmin(machine::simulator::Machine& node);
 
 inline constexpr wchar_t kAdminPipe[] = L"\\\\.\\pipe\\csi-proxy-node-double";
 

@@ -14,7 +14,7 @@
 
 namespace csi_proxy::node_double {
 
-namespace wmi = machine::simulated::wmi;
+namespace wmi = machine::simulator::wmi;
 
 struct Member {
   std::string name;

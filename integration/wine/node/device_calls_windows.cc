@@ -37,14 +37,14 @@ struct Device final : Opened {
 bool IsDevice(const std::string& path) {
   return absl::StartsWithIgnoreCase(path, R"(\\.\PhysicalDrive)") ||
          absl::StartsWithIgnoreCase(path, R"(\\?\Volume{)") ||
-         machine::simulated::DiskNumberOfPath(path).has_value();
+         machine::simulator::DiskNumberOfPath(path).has_value();
 }
 
 // Returns OK if the device can be opened. Ignores injected faults, which apply only to later
 // control codes.
 absl::Status Probe(const std::string& path) {
-  return TheNode().node->core()->Change([&](machine::simulated::NodeState& state) {
-    return machine::simulated::ControlDevice(state, path, DeviceAccess::kNone,
+  return TheNode().node->core()->Change([&](machine::simulator::NodeState& state) {
+    return machine::simulator::ControlDevice(state, path, DeviceAccess::kNone,
                                              machine::control::kGetDeviceNumber, {},
                                              sizeof(machine::DeviceNumber))
         .status();

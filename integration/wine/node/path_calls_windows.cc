@@ -26,9 +26,9 @@
 namespace csi_proxy::node_double {
 namespace {
 
-using machine::simulated::NodeState;
-using machine::simulated::PathEnd;
-using machine::simulated::Tree;
+using machine::simulator::NodeState;
+using machine::simulator::PathEnd;
+using machine::simulator::Tree;
 
 // The attributes of an entry itself, without following it.
 struct Entry {
@@ -64,7 +64,7 @@ Entry Describe(const Tree::Entry& entry) {
 
 absl::StatusOr<Entry> Look(const std::string& path) {
   return TheNode().node->core()->Change([&](NodeState& state) -> absl::StatusOr<Entry> {
-    const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, path, "path");
+    const absl::StatusOr<PathEnd> end = machine::simulator::FindPath(state, path, "path");
     if (!end.ok()) return end.status();
     return Describe(end->at());
   });
@@ -100,7 +100,7 @@ std::string EndOf(std::string path) {
   TheNode().node->core()->Change([&](NodeState& state) {
     // At most 32 links, because links may form a circle.
     for (int i = 0; i < 32; ++i) {
-      const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, path, "path");
+      const absl::StatusOr<PathEnd> end = machine::simulator::FindPath(state, path, "path");
       if (!end.ok() || end->at().kind != Tree::Kind::kLink) break;
       const std::optional<std::string> target = DrivePath(end->at().target);
       if (!target.has_value()) break;
@@ -118,7 +118,7 @@ std::optional<absl::Status> ChangeParent(LPCWSTR path, Change change) {
   if (!at.has_value() || at->rfind('\\') < 3) return std::nullopt;
   const std::string parent = at->substr(0, at->rfind('\\'));
   return TheNode().node->core()->Change([&](NodeState& state) -> std::optional<absl::Status> {
-    const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, parent, "parent");
+    const absl::StatusOr<PathEnd> end = machine::simulator::FindPath(state, parent, "parent");
     if (!end.ok()) return std::nullopt;
     return change(end->tree(), end->entry, at->substr(at->rfind('\\') + 1));
   });
@@ -133,7 +133,7 @@ HANDLE OpenPath(LPCWSTR path, bool follow) {
   std::string root;
   std::vector<std::string> names;
   const absl::Status found = TheNode().node->core()->Change([&](NodeState& state) -> absl::Status {
-    const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, *at, "path");
+    const absl::StatusOr<PathEnd> end = machine::simulator::FindPath(state, *at, "path");
     if (!end.ok()) return end.status();
     if (follow && end->at().mounted.has_value()) {
       root = end->at().mounted->ToString();
@@ -240,7 +240,7 @@ BOOLEAN WINAPI CreateSymbolicLinkW(LPCWSTR link, LPCWSTR target, DWORD flags) {
   if (absl::StartsWith(leads_to, R"(\\?\)")) leads_to.erase(0, 4);
   const absl::Status made = TheNode().node->core()->Change([&](NodeState& state) -> absl::Status {
     const std::string parent = path->substr(0, std::max<size_t>(name - 1, 3));
-    const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, parent, "link");
+    const absl::StatusOr<PathEnd> end = machine::simulator::FindPath(state, parent, "link");
     if (!end.ok()) return end.status();
     if (end->tree().Find(end->entry, path->substr(name)).has_value()) {
       return Win32Status(ERROR_ALREADY_EXISTS, "link");

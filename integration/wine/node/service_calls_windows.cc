@@ -82,8 +82,8 @@ SC_HANDLE WINAPI OpenServiceW(SC_HANDLE manager, LPCWSTR name, DWORD access) {
   service->name = TextOf(name);
   service->rights = access;
   // Uses the state directly, so that injected faults hit only the calls on the opened service.
-  const bool exists = TheNode().node->core()->Change([&](machine::simulated::NodeState& state) {
-    return machine::simulated::FindService(state, service->name) != nullptr;
+  const bool exists = TheNode().node->core()->Change([&](machine::simulator::NodeState& state) {
+    return machine::simulator::FindService(state, service->name) != nullptr;
   });
   if (!exists) {
     Refuse(ERROR_SERVICE_DOES_NOT_EXIST);

@@ -12,9 +12,9 @@
 namespace csi_proxy::node_double {
 
 struct SimulatedNode {
-  std::unique_ptr<machine::simulated::Machine> node;
+  std::unique_ptr<machine::simulator::Machine> node;
   // WMI and the Win32 interface of `node`.
-  std::unique_ptr<machine::simulated::wmi::SimulatedSession> wmi;
+  std::unique_ptr<machine::simulator::wmi::SimulatedSession> wmi;
   std::unique_ptr<machine::Os> os;
 };
 

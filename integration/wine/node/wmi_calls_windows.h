@@ -40,6 +40,6 @@ struct Wmi {
 };
 
 // Returns a locator for all namespaces. `session` must outlive every object obtained from it.
-cim::ComPtr<IWbemLocator> NewLocator(machine::simulated::wmi::SimulatedSession* session);
+cim::ComPtr<IWbemLocator> NewLocator(machine::simulator::wmi::SimulatedSession* session);
 
 }  // namespace csi_proxy::node_double

@@ -24,8 +24,8 @@
 
 namespace csi_proxy::storage {
 
-using machine::simulated::Machine;
-using machine::simulated::NodeState;
+using machine::simulator::Machine;
+using machine::simulator::NodeState;
 
 inline constexpr char kTarget[] = R"(C:\var\lib\kubelet\plugins\pv\globalmount)";
 
@@ -64,7 +64,7 @@ struct Process {
 // Returns the named scenarios except the one that resembles no cloud.
 inline std::vector<std::string> Clouds() {
   std::vector<std::string> names;
-  for (const auto& scenario : machine::simulated::NamedScenarios()) {
+  for (const auto& scenario : machine::simulator::NamedScenarios()) {
     if (scenario.name != "default") names.emplace_back(scenario.name);
   }
   return names;
@@ -83,7 +83,7 @@ inline std::unique_ptr<Machine> NodeIn(const NodeState& state) {
 }
 
 inline std::unique_ptr<Machine> CloudNode(const std::string& scenario) {
-  auto node = machine::simulated::LoadScenario(scenario, "test");
+  auto node = machine::simulator::LoadScenario(scenario, "test");
   EXPECT_TRUE(node.ok()) << node.status();
   return *std::move(node);
 }
@@ -95,8 +95,8 @@ inline uint32_t AttachDataDisk(Machine& node, std::optional<uint32_t> place = st
   if (!state.attach.has_value()) {
     return state.iscsi_portals.at(0).targets.at(0).disks.at(0).number;
   }
-  machine::simulated::Disk disk = node.NewDisk();
-  disk.size_bytes = 10 * machine::simulated::kGiB;
+  machine::simulator::Disk disk = node.NewDisk();
+  disk.size_bytes = 10 * machine::simulator::kGiB;
   const auto number = node.AttachDisk(disk, std::nullopt, place);
   EXPECT_TRUE(number.ok()) << number.status();
   node.core()->Change(
@@ -108,7 +108,7 @@ inline void RevealDataDisk(Machine& node) {
   node.core()->Change([](NodeState& state) {
     for (auto& disk : state.disks) disk.arrives_at = absl::InfinitePast();
     if (state.iscsi_portals.empty()) return;
-    machine::simulated::IscsiTarget& target = state.iscsi_portals[0].targets[0];
+    machine::simulator::IscsiTarget& target = state.iscsi_portals[0].targets[0];
     target.connected = target.persistent = true;
   });
 }
@@ -154,7 +154,7 @@ void EraseIf(Messages* messages, Condition condition) {
 
 // Returns the node's state without these disks and the entries below the kubelet's directory.
 inline std::string AllBut(Machine& node, const std::function<bool(uint32_t)>& is_left_out) {
-  auto state = machine::simulated::StateToProto(node.Snapshot());
+  auto state = machine::simulator::StateToProto(node.Snapshot());
   state.clear_iscsi_portal();
   state.clear_volumes_made();
   EraseIf(state.mutable_disk(), [&](const auto& disk) { return is_left_out(disk.number()); });

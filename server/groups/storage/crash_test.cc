@@ -32,7 +32,7 @@ constexpr char kScenario[] = R"(
 
 const DiskSelector kWanted = {.serial_number = "vol0123"};
 
-void Change(Machine& node, const std::function<void(machine::simulated::Disk&)>& change) {
+void Change(Machine& node, const std::function<void(machine::simulator::Disk&)>& change) {
   node.core()->Change([&](NodeState& state) { change(state.disks[1]); });
 }
 
@@ -130,7 +130,7 @@ absl::Status Stage(Process& process) { return process.Stage(kWanted).status(); }
 absl::Status Unstage(Process& process) { return process.Unstage().status(); }
 
 NodeState StateAt(const Start& start) {
-  auto node = machine::simulated::LoadScenario(kScenario, "test");
+  auto node = machine::simulator::LoadScenario(kScenario, "test");
   EXPECT_TRUE(node.ok()) << node.status();
   start.prepare(**node);
   return (*node)->Snapshot();

@@ -26,7 +26,7 @@ struct Start {
 
 using Act = std::function<absl::Status(Process&)>;
 inline std::string Dump(Machine& node) {
-  return machine::simulated::StateToProto(node.Snapshot()).DebugString();
+  return machine::simulator::StateToProto(node.Snapshot()).DebugString();
 }
 
 // Runs `act` from that state, killed at each of its calls in turn, then in a new process; with and

@@ -48,7 +48,7 @@ class StorageDisksTest : public HandlerTest {
  protected:
   StorageDisksTest()
       : HandlerTest(Files::kSimulated,
-                    absl::StrCat(machine::simulated::DefaultScenarioText(), kMore)) {}
+                    absl::StrCat(machine::simulator::DefaultScenarioText(), kMore)) {}
 
   absl::Status Format(const storage::FormatVolumeRequest& request) {
     return storage_->FormatVolume(context_, request).status();
@@ -67,9 +67,9 @@ class StorageDisksTest : public HandlerTest {
     return {};
   }
   // Returns the simulated volume of a disk.
-  machine::simulated::Volume Machine(uint32_t disk_number) {
-    for (const machine::simulated::Disk& disk : node_->Snapshot().disks) {
-      for (const machine::simulated::DiskPartition& partition : disk.partitions) {
+  machine::simulator::Volume Machine(uint32_t disk_number) {
+    for (const machine::simulator::Disk& disk : node_->Snapshot().disks) {
+      for (const machine::simulator::DiskPartition& partition : disk.partitions) {
         if (disk.number == disk_number && partition.volume.has_value()) return *partition.volume;
       }
     }
@@ -211,7 +211,7 @@ TEST_F(StorageDisksTest, AFileSystemIsKeptUnlessToldOtherwise) {
 
 TEST_F(StorageDisksTest, RefusesBadFormatOptions) {
   const auto everything = [&] {
-    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+    return machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();
   };
   const std::string before = everything();
   const auto format = [&](const std::string& file_system, uint32_t unit, const std::string& label) {
@@ -309,7 +309,7 @@ TEST_F(StorageDisksTest, ReportsTheHealthOfAVolume) {
 TEST_F(StorageDisksTest, TheDirtyBitMayNotBeThere) {
   const std::string id = Volume(1);
   const auto answers = [&](uint32_t error) {
-    machine::simulated::FaultRule rule;
+    machine::simulator::FaultRule rule;
     rule.operation = "win32.Control";
     rule.resource = id.substr(0, id.size() - 1);
     // The fault comes after the query for the location.
@@ -318,7 +318,7 @@ TEST_F(StorageDisksTest, TheDirtyBitMayNotBeThere) {
     EXPECT_TRUE(node_->InjectFault(rule).ok());
     rule.latency = absl::ZeroDuration();
     rule.code = absl::StatusCode::kInternal;
-    rule.error = machine::simulated::KnownError(error);
+    rule.error = machine::simulator::KnownError(error);
     EXPECT_TRUE(node_->InjectFault(rule).ok());
     return storage_->GetVolumeHealth(context_, {.volume_id = id});
   };
@@ -375,7 +375,7 @@ TEST_F(StorageDisksTest, AFormatThatTakesLongIsSeen) {
   Remake();
   for (const bool old_group : {false, true}) {
     lines.clear();
-    machine::simulated::FaultRule slow;
+    machine::simulator::FaultRule slow;
     slow.operation = "wmi.Invoke/MSFT_Volume.Format";
     slow.times = 1;
     slow.latency = absl::Milliseconds(200);

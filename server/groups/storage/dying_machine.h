@@ -106,8 +106,8 @@ class DyingFile final : public machine::File {
 
 class DyingOs final : public machine::Os {
  public:
-  DyingOs(Life* life, machine::simulated::Core* core)
-      : life_(*life), os_(machine::simulated::NewSimulatedOs(core)) {}
+  DyingOs(Life* life, machine::simulator::Core* core)
+      : life_(*life), os_(machine::simulator::NewSimulatedOs(core)) {}
 
   absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string& root) override {
     auto file = life_.Run([&] { return os_->OpenRoot(root); });
@@ -169,9 +169,9 @@ class DyingOs final : public machine::Os {
   const std::unique_ptr<machine::Os> os_;
 };
 
-class DyingSession final : public machine::simulated::wmi::SimulatedSession {
+class DyingSession final : public machine::simulator::wmi::SimulatedSession {
  public:
-  DyingSession(Life* life, machine::simulated::Core* core) : SimulatedSession(core), life_(*life) {}
+  DyingSession(Life* life, machine::simulator::Core* core) : SimulatedSession(core), life_(*life) {}
 
   absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
                                                    const std::string& wql) override {

@@ -140,7 +140,7 @@ class AzureNvmeTest : public StageTest {
     for (const uint32_t lun : {0u, 1u, 5u}) {
       Disk disk = DiskNow(0);
       disk.partitions.clear();
-      disk.style = machine::simulated::PartitionStyle::kRaw;
+      disk.style = machine::simulator::PartitionStyle::kRaw;
       disk.facts.eui = absl::StrCat("577f8d0aff944fa3b6e5a7ff4d36601", lun);
       disk.facts.lun = lun + 1;
       EXPECT_TRUE(node_->AttachDisk(disk, 10 + lun).ok());

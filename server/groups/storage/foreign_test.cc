@@ -8,10 +8,10 @@ namespace {
 
 using groups::kGiB;
 using groups::kMiB;
-using machine::simulated::DiskBytes;
-using machine::simulated::DiskPartition;
-using machine::simulated::PartitionStyle;
-using machine::simulated::PartitionType;
+using machine::simulator::DiskBytes;
+using machine::simulator::DiskPartition;
+using machine::simulator::PartitionStyle;
+using machine::simulator::PartitionType;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -37,7 +37,7 @@ constexpr char kStage[] = R"(plugins\kubernetes.io\csi\d\globalmount)";
 class MountsTest : public groups::HandlerTest {
  protected:
   MountsTest()
-      : HandlerTest(Files::kSimulated, absl::StrCat(machine::simulated::kTestScenario, kMore)) {
+      : HandlerTest(Files::kSimulated, absl::StrCat(machine::simulator::kTestScenario, kMore)) {
     EXPECT_TRUE(Mkdir(Below(kStage)).ok());
     const absl::Status mounted =
         volume_->MountVolume(context_, {.volume_id = volume_id_, .target_path = Below(kStage)})
@@ -67,7 +67,7 @@ class MountsTest : public groups::HandlerTest {
     return storage_->GetPathStats(context_, {.path = path});
   }
 
-  const std::string volume_id_ = machine::simulated::TestVolume(2).ToString();
+  const std::string volume_id_ = machine::simulator::TestVolume(2).ToString();
 };
 
 TEST_F(MountsTest, EachIsListedWithItsKindAndItsTarget) {
@@ -177,11 +177,11 @@ TEST_F(MountsTest, APathIsThatOfALinkOrOfItsFolder) {
 
 TEST_F(MountsTest, EntriesThatCannotBeReadAreMissedAndReported) {
   Plant(R"(pods\p1\a)", Below("plugins"));
-  machine::simulated::FaultRule rule;
+  machine::simulator::FaultRule rule;
   rule.operation = "win32.List";
   rule.code = absl::StatusCode::kInternal;
   rule.times = 0;
-  rule.error = machine::simulated::KnownError(5);
+  rule.error = machine::simulator::KnownError(5);
   rule.resource = R"(C:\var\lib\kubelet\pods)";
   ASSERT_TRUE(node_->InjectFault(rule).ok());
   ListMountsResponse answer = ListMounts();
@@ -189,7 +189,7 @@ TEST_F(MountsTest, EntriesThatCannotBeReadAreMissedAndReported) {
   EXPECT_TRUE(answer.incomplete);
   // A link that is gone does not make the list incomplete.
   node_->ClearFaults();
-  rule.error = machine::simulated::KnownError(2);
+  rule.error = machine::simulator::KnownError(2);
   ASSERT_TRUE(node_->InjectFault(rule).ok());
   answer = ListMounts();
   EXPECT_EQ(answer.mounts.size(), 1u);
@@ -216,7 +216,7 @@ TEST_F(MountsTest, MappingsAreListedWithTheLinksThatLeadToThem) {
 // learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping: -LocalPath.
 TEST_F(MountsTest, ADriveLetterLeadsToAShareToo) {
   node_->core()->Change(
-      [](machine::simulated::NodeState& state) { state.smb_mappings[1].local_path = "G:"; });
+      [](machine::simulator::NodeState& state) { state.smb_mappings[1].local_path = "G:"; });
   Plant("c", R"(\\srv\data)");
   const auto answer = storage_->ListSmbMappings(context_, {});
   ASSERT_TRUE(answer.ok()) << answer.status();
@@ -225,7 +225,7 @@ TEST_F(MountsTest, ADriveLetterLeadsToAShareToo) {
 
 // github.com/kubernetes-csi/csi-driver-smb/issues/1035: mappings of a folder for each volume.
 TEST_F(MountsTest, AMappingOfAFolderHasTheLinksThatLeadIntoIt) {
-  node_->core()->Change([](machine::simulated::NodeState& state) {
+  node_->core()->Change([](machine::simulator::NodeState& state) {
     state.smb_mappings.push_back({R"(\\SRV\data\Sub)", "u", false, false, ""});
     state.smb_mappings.push_back({R"(\\srv\other\pvc)", "u", false, false, ""});
   });
@@ -256,7 +256,7 @@ TEST_F(MountsTest, WithoutMappingsNothingIsLookedAt) {
 
 TEST_F(MountsTest, TheSizeIsThatOfTheFileSystemBehindAPath) {
   Plant("way", Below(kStage));
-  const std::string system = machine::simulated::TestVolume(1).ToString();
+  const std::string system = machine::simulator::TestVolume(1).ToString();
   const std::vector<std::tuple<std::string, std::string, int64_t>> rows = {
       {R"(C:\var\lib\kubelet)", system, 8589934592},
       {Below("pods"), system, 8589934592},

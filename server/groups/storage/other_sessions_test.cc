@@ -14,7 +14,7 @@
 namespace csi_proxy::storage {
 namespace {
 
-using machine::simulated::IscsiTarget;
+using machine::simulator::IscsiTarget;
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
@@ -135,7 +135,7 @@ TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
     Change([&](NodeState& state) {
       state.iscsi_portals[kAttackers].registered = row.waits_at == rows[1].waits_at;
     });
-    machine::simulated::FaultRule rule;
+    machine::simulator::FaultRule rule;
     rule.operation = row.waits_at;
     rule.times = 1;
     rule.latency = absl::Hours(1);
@@ -272,7 +272,7 @@ TEST_P(OtherSessionsTest, ADiskIsComparedWithTheConnectionThatShowsIt) {
   Change([&](NodeState& state) {
     for (const size_t portal : {size_t{0}, kAttackers}) {
       Target(state, portal).connected = true;
-      Target(state, portal).session_chap = machine::simulated::ChapMode::kNone;
+      Target(state, portal).session_chap = machine::simulator::ChapMode::kNone;
       for (auto& disk : Target(state, portal).disks) disk.location.clear();
     }
   });

@@ -112,11 +112,11 @@ class Meanwhile final : public ProcessLocks {
 // A process of the node: the service, or a driver with an embedded node.
 struct NodeProcess {
   // `deps` may be filled in by a test.
-  NodeProcess(machine::simulated::Machine* node, std::function<void()>* meanwhile,
+  NodeProcess(machine::simulator::Machine* node, std::function<void()>* meanwhile,
               HeldLocks* held = nullptr, groups::Deps deps = {})
       : locks(std::make_unique<Meanwhile>(meanwhile, held != nullptr ? held : &own_held)),
-        host(host::NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()),
-                           machine::simulated::NewSimulatedOs(node->core()),
+        host(host::NewHost(machine::simulator::wmi::NewSimulatedSession(node->core()),
+                           machine::simulator::NewSimulatedOs(node->core()),
                            [](absl::string_view) {})) {
     deps.host = host.get();
     deps.locks = &locks;

@@ -45,7 +45,7 @@ extern "C" void ABSL_INTERNAL_C_SYMBOL(AbslInternalSleepFor)(absl::Duration dura
 namespace csi_proxy::storage {
 namespace {
 
-using machine::simulated::Machine;
+using machine::simulator::Machine;
 
 const std::vector<std::string>& Targets() {
   static const auto* const kTargets = new std::vector<std::string>{
@@ -72,7 +72,7 @@ class Sequence {
   explicit Sequence(uint64_t seed)
       : seed_(seed), random_(seed), nodes_(&random_), tenants_(&random_) {
     node_text_ = nodes_.Make().DebugString() + tenants_.Scenario();
-    auto made = machine::simulated::LoadScenario(node_text_, "random");
+    auto made = machine::simulator::LoadScenario(node_text_, "random");
     if (!made.ok()) Complain(made.status().ToString());
     if (failed_) return;
     node_ = *std::move(made);
@@ -273,7 +273,7 @@ class Sequence {
     std::string what;
     switch (random_.Below(11)) {
       case 10:
-        status = node_->InjectFault(*machine::simulated::FaultFromProto(nodes_.Fault(&what)));
+        status = node_->InjectFault(*machine::simulator::FaultFromProto(nodes_.Fault(&what)));
         break;
       case 0:
       case 1:
@@ -321,7 +321,7 @@ class Sequence {
         what = absl::StrCat("mount ", volume, " at ", folder);
         status = node_->MakeDirectory(folder);
         if (status.ok()) {
-          status = machine::simulated::NewSimulatedOs(node_->core())
+          status = machine::simulator::NewSimulatedOs(node_->core())
                        ->SetMountPoint(folder + "\\", volume);
         }
         break;
@@ -343,14 +343,14 @@ class Sequence {
 
   // Attaches a disk, sometimes a copy of `original`, which must be online to keep the copy offline.
   absl::Status Attach(const Disk& original, std::optional<uint32_t> number, std::string* what) {
-    auto disk = machine::simulated::DiskFromProto(nodes_.DataDisk());
+    auto disk = machine::simulator::DiskFromProto(nodes_.DataDisk());
     if (!disk.ok()) return disk.status();
     const bool is_there =
         original.online && !original.awaits_rescan && HasArrived(original.arrives_at);
     if (random_.OneIn(4) && is_there && !number.has_value()) {
       if (absl::Status s = node_->CopyDisk(original.number, &*disk); !s.ok()) return s;
     }
-    absl::StrAppend(what, " attach ", machine::simulated::DiskToProto(*disk).ShortDebugString());
+    absl::StrAppend(what, " attach ", machine::simulator::DiskToProto(*disk).ShortDebugString());
     return node_->AttachDisk(*disk, number).status();
   }
 

@@ -19,13 +19,13 @@
 namespace csi_proxy::storage {
 
 namespace proto = ::csi_proxy::simulated;
-using machine::simulated::AllDisks;
-using machine::simulated::Disk;
-using machine::simulated::DiskPartition;
-using machine::simulated::NodeState;
-using machine::simulated::PartitionType;
-using Style = machine::simulated::PartitionStyle;
-using machine::simulated::Tree;
+using machine::simulator::AllDisks;
+using machine::simulator::Disk;
+using machine::simulator::DiskPartition;
+using machine::simulator::NodeState;
+using machine::simulator::PartitionType;
+using Style = machine::simulator::PartitionStyle;
+using machine::simulator::Tree;
 
 inline constexpr char kBelowRoot[] = R"(var\lib\kubelet\)";
 inline bool IsMine(const Tree& tree, Tree::Id id) {
@@ -139,7 +139,7 @@ inline proto::Disk Lasting(Disk disk) {
       if (tree.Has(id) && IsMine(tree, id)) tree.Remove(id);
     }
   }
-  return machine::simulated::DiskToProto(disk);
+  return machine::simulator::DiskToProto(disk);
 }
 
 // Returns the LUN that the cloud assigned to the disk; empty if there is none. Azure's NVMe disks

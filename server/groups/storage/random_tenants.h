@@ -72,7 +72,7 @@ class Tenants {
   }
 
   // Creates a link to a server that must not be asked, or seventy nested directories.
-  absl::Status Plant(machine::simulated::Machine* node) {
+  absl::Status Plant(machine::simulator::Machine* node) {
     std::string path = Directory(random_.Below(count_));
     if (is_slow_ && random_.OneIn(2)) return node->MakeLink(path + "\\evil", kEvil);
     for (int i = 0; i < 70; ++i) path += "\\d";
@@ -226,7 +226,7 @@ class Tenants {
     return links;
   }
 
-  static const machine::simulated::SmbMappingState* FindMapping(const NodeState& state,
+  static const machine::simulator::SmbMappingState* FindMapping(const NodeState& state,
                                                                 const std::string& share) {
     const auto found =
         std::find_if(state.smb_mappings.begin(), state.smb_mappings.end(),
@@ -235,7 +235,7 @@ class Tenants {
   }
 
   // Returns the tenant's target if the node has a session with it, else null.
-  static const machine::simulated::IscsiTarget* SessionOf(const NodeState& state, size_t i) {
+  static const machine::simulator::IscsiTarget* SessionOf(const NodeState& state, size_t i) {
     for (const auto& portal : state.iscsi_portals) {
       if (portal.portal.address == Portal(i) && portal.targets[0].connected)
         return &portal.targets[0];

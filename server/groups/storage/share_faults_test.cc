@@ -63,8 +63,8 @@ class ShareFaultsTest : public groups::HandlerTest {
     EXPECT_EQ(refused.code(), code) << refused;
     EXPECT_THAT(std::string(refused.message()), HasSubstr(words));
   }
-  void ChangeMappings(const std::function<void(machine::simulated::SmbMappingState&)>& change) {
-    node_->core()->Change([&](machine::simulated::NodeState& state) {
+  void ChangeMappings(const std::function<void(machine::simulator::SmbMappingState&)>& change) {
+    node_->core()->Change([&](machine::simulator::NodeState& state) {
       for (auto& mapping : state.smb_mappings) change(mapping);
     });
   }
@@ -103,7 +103,7 @@ TEST_F(ShareFaultsTest, AMappingThatDeniesEverythingIsMadeAnew) {
 // A user whose rights begin below the share's root keeps the existing mapping.
 TEST_F(ShareFaultsTest, AMappingThatWorksFurtherDownStays) {
   ExpectStaged(Stage("s", R"(\\files.corp.example\a\there)"), "s", {kLinked, kMapped});
-  machine::simulated::FaultRule denied;
+  machine::simulator::FaultRule denied;
   denied.operation = "win32.Reach";
   denied.resource = kA;
   denied.code = absl::StatusCode::kInternal;
@@ -119,7 +119,7 @@ TEST_F(ShareFaultsTest, AMappingThatWorksFurtherDownStays) {
 }
 
 TEST_F(ShareFaultsTest, AFolderThatTheUserMayNotReadIsRefused) {
-  machine::simulated::FaultRule denied;
+  machine::simulator::FaultRule denied;
   denied.operation = "win32.Reach";
   denied.resource = R"(\\files.corp.example\a\there)";
   denied.code = absl::StatusCode::kInternal;
@@ -200,7 +200,7 @@ TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
 TEST_F(ShareFaultsTest, AShareThatMayComeBackKeepsItsMapping) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   const auto rename = [&](const char* from, const char* to) {
-    node_->core()->Change([&](machine::simulated::NodeState& state) {
+    node_->core()->Change([&](machine::simulator::NodeState& state) {
       for (auto& share : state.smb_servers[0].shares) {
         if (share.name == from) share.name = to;
       }
@@ -220,7 +220,7 @@ TEST_F(ShareFaultsTest, AShareThatMayComeBackKeepsItsMapping) {
 }
 
 TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterStays) {
-  node_->core()->Change([](machine::simulated::NodeState& state) {
+  node_->core()->Change([](machine::simulator::NodeState& state) {
     auto& mapping = state.smb_mappings.emplace_back();
     mapping.remote_path = kA;
     mapping.username = "CORP\\svc";
@@ -260,7 +260,7 @@ TEST_F(ShareFaultsTest, AHostThatIsNoHostIsToldHowToSpellIt) {
 }
 
 TEST_F(ShareFaultsTest, AServiceThatIsStoppedIsNamed) {
-  node_->core()->Change([](machine::simulated::NodeState& state) {
+  node_->core()->Change([](machine::simulator::NodeState& state) {
     state.services.emplace_back().name = "LanmanWorkstation";
   });
   ExpectRefused(Map(kA), absl::StatusCode::kFailedPrecondition,

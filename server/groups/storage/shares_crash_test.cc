@@ -142,14 +142,14 @@ std::vector<Start> Starts() {
 }
 
 NodeState StateAt(const Start& start) {
-  auto node = machine::simulated::LoadScenario(kScenario, "test");
+  auto node = machine::simulator::LoadScenario(kScenario, "test");
   EXPECT_TRUE(node.ok()) << node.status();
   start.prepare(**node);
   return (*node)->Snapshot();
 }
 
 std::string Dump(Machine& node) {
-  return machine::simulated::StateToProto(node.Snapshot()).DebugString();
+  return machine::simulator::StateToProto(node.Snapshot()).DebugString();
 }
 
 using Act = std::function<absl::Status(Process&)>;
@@ -357,7 +357,7 @@ class Caller {
 };
 
 TEST(ShareLivesTest, AThousandCallsOfTwentyCallersWithCrashesLeaveNothing) {
-  auto loaded = machine::simulated::LoadScenario(kScenario, "test");
+  auto loaded = machine::simulator::LoadScenario(kScenario, "test");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   Machine& node = **loaded;
   std::vector<Caller> callers;

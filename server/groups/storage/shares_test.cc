@@ -14,7 +14,7 @@
 namespace csi_proxy::storage {
 namespace {
 
-using machine::simulated::NodeState;
+using machine::simulator::NodeState;
 using smb::LinkCount;
 using smb::RemovalOutcome;
 using testing::AllOf;
@@ -91,7 +91,7 @@ TEST_F(ShareStagingTest, OnlyAnEmptyDirectoryGivesPlaceToTheLink) {
   ASSERT_TRUE(
       volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("mounted")}).ok());
   const auto everything = [&] {
-    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+    return machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();
   };
   const std::string before = everything();
   const struct {
@@ -145,7 +145,7 @@ TEST_F(ShareStagingTest, ARefusedCallLeavesNothing) {
 
 // Windows may continue and map the share after the call has ended.
 TEST_F(ShareStagingTest, TheLinkStaysWhileNobodyKnowsWhetherTheShareIsMapped) {
-  machine::simulated::FaultRule slow;
+  machine::simulator::FaultRule slow;
   slow.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
   slow.latency = absl::Hours(1);
   ASSERT_TRUE(node_->InjectFault(slow).ok());
@@ -332,7 +332,7 @@ TEST_F(ShareStagingTest, TheRequestMayNameTheShare) {
 TEST_F(ShareStagingTest, ADriveLetterKeepsTheMapping) {
   Staged("s");
   node_->core()->Change(
-      [](machine::simulated::NodeState& state) { state.smb_mappings.front().local_path = "G:"; });
+      [](machine::simulator::NodeState& state) { state.smb_mappings.front().local_path = "G:"; });
   const auto answer = Unstage("s");
   EXPECT_THAT(answer.steps, ElementsAre(StorageStep::kUnlinked));
   EXPECT_THAT(answer.other_links, ElementsAre("G:"));

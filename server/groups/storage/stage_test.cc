@@ -26,7 +26,7 @@ TEST_F(StageTest, ARawDiskThatIsOfflineAndReadOnlyIsMadeUsable) {
 }
 
 TEST_F(StageTest, EachStepHasItsTime) {
-  machine::simulated::FaultRule slow;
+  machine::simulator::FaultRule slow;
   slow.operation = "win32.SetMountPoint";
   slow.latency = absl::Milliseconds(200);
   ASSERT_TRUE(node_->InjectFault(slow).ok());
@@ -218,7 +218,7 @@ TEST_F(StageTest, ACallThatHasEndedDoesNothingMore) {
       absl::IsDeadlineExceeded(storage_->UnstageVolume(over, {.target_path = Target()}).status()));
   EXPECT_EQ(node_->CountCalls().wmi_calls, calls);
   // The call may also end between two steps.
-  machine::simulated::FaultRule slow;
+  machine::simulator::FaultRule slow;
   slow.operation = "wmi.Invoke/MSFT_Disk.Initialize";
   slow.latency = absl::Seconds(60);
   ASSERT_TRUE(node_->InjectFault(slow).ok());

@@ -15,7 +15,7 @@
 
 namespace csi_proxy::storage {
 
-using machine::simulated::Disk;
+using machine::simulator::Disk;
 
 class StageTest : public groups::StrictDiskTest {
  protected:
@@ -64,7 +64,7 @@ class StageTest : public groups::StrictDiskTest {
 
   // Returns the whole state of the node.
   std::string Everything() {
-    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+    return machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();
   }
 
   // Returns the error of a call that must be refused without a change to the disk.

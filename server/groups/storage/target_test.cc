@@ -57,7 +57,7 @@ TEST_F(TargetTest, ALunThatDoesNotComeIsNotFound) {
 // The disk arrives while the call waits.
 TEST_F(TargetTest, TheDiskIsAwaited) {
   NodeState state = node_->Snapshot();
-  std::vector<machine::simulated::Disk> disks;
+  std::vector<machine::simulator::Disk> disks;
   Change([&](NodeState& now) { std::swap(disks, now.iscsi_portals[0].targets[0].disks); });
   std::thread later([&] {
     absl::SleepFor(absl::Milliseconds(400));

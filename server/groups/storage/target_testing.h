@@ -59,7 +59,7 @@ inline UnstageTargetRequest UnstageRequest() {
 
 // `more`: further portals.
 inline NodeState TargetState(bool mpio, absl::string_view more = "") {
-  auto node = machine::simulated::LoadScenario(absl::StrCat(kTargetScenario, more), "test");
+  auto node = machine::simulator::LoadScenario(absl::StrCat(kTargetScenario, more), "test");
   EXPECT_TRUE(node.ok()) << node.status();
   NodeState state = (*node)->Snapshot();
   state.behaviour.mpio = mpio;
@@ -93,12 +93,12 @@ class TargetTest : public testing::Test {
   }
 
   // Returns the target at a portal.
-  machine::simulated::IscsiTarget At(size_t portal) {
+  machine::simulator::IscsiTarget At(size_t portal) {
     return node_->Snapshot().iscsi_portals[portal].targets[0];
   }
   void Change(const std::function<void(NodeState&)>& change) { node_->core()->Change(change); }
   void Fail(const std::string& operation, uint32_t error) {
-    machine::simulated::FaultRule rule;
+    machine::simulator::FaultRule rule;
     rule.operation = operation;
     rule.times = 1;
     rule.code = absl::StatusCode::kInternal;

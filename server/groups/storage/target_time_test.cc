@@ -27,7 +27,7 @@ std::unique_ptr<Machine> NodeWithDeadPortals(size_t live) {
   for (size_t i = 0; i < kPortals; ++i) {
     if (i == live) continue;
     state.iscsi_portals[i].reachable = false;
-    machine::simulated::FaultRule rule;
+    machine::simulator::FaultRule rule;
     rule.operation = "wmi.Invoke/MSFT_iSCSITargetPortal.New";
     rule.resource = absl::StrCat(state.iscsi_portals[i].portal.address, ":3260");
     rule.latency = absl::Seconds(15);
@@ -66,7 +66,7 @@ TEST(TargetTimeTest, ARepeatBeginsWithThePortalsThatHaveNotFailed) {
       for (size_t live = 0; live < kPortals; ++live) {
         SCOPED_TRACE(absl::StrCat(seconds, " s, portal ", live, multipath ? ", multipath" : ""));
         const auto node = NodeWithDeadPortals(live);
-        machine::simulated::FaultRule slow;
+        machine::simulator::FaultRule slow;
         slow.operation = "wmi.Invoke/MSFT_iSCSITargetPortal.New";
         slow.latency = absl::Seconds(3);
         ASSERT_TRUE(node->InjectFault(slow).ok());

@@ -130,7 +130,7 @@ TEST_F(UnstageTest, TheDiskOfWindowsNeverGoesOffline) {
   ASSERT_TRUE(StageDisk(1).ok());
   const std::string inner = Target() + R"(\inner)";
   ASSERT_TRUE(Mkdir(inner).ok());
-  ASSERT_TRUE(machine::simulated::NewSimulatedOs(node_->core())
+  ASSERT_TRUE(machine::simulator::NewSimulatedOs(node_->core())
                   ->SetMountPoint(inner + "\\", kSystemVolume)
                   .ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(StageDisk(0, inner).status()));

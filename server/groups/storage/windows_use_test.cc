@@ -14,8 +14,8 @@ namespace {
 
 using groups::kGiB;
 using groups::kMiB;
-using machine::simulated::DiskPartition;
-using machine::simulated::PartitionStyle;
+using machine::simulator::DiskPartition;
+using machine::simulator::PartitionStyle;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -80,7 +80,7 @@ class WindowsUseTest : public StageTest {
     disk.location = absl::StrCat("Integrated : Adapter 1 : Port 0 : Target 0 : LUN ", lun);
     return disk;
   }
-  machine::simulated::Disk Numbered(uint32_t number) {
+  machine::simulator::Disk Numbered(uint32_t number) {
     for (const Disk& disk : node_->Snapshot().disks) {
       if (disk.number == number) return disk;
     }
@@ -96,7 +96,7 @@ class WindowsUseTest : public StageTest {
   }
   // Mounts a volume as an administrator, not a driver, does.
   absl::Status MountByHand(const std::string& volume, const std::string& path) {
-    return machine::simulated::NewSimulatedOs(node_->core())->SetMountPoint(path + "\\", volume);
+    return machine::simulator::NewSimulatedOs(node_->core())->SetMountPoint(path + "\\", volume);
   }
   // Expects a refusal with these words and an unchanged node.
   void ExpectRefused(const std::function<absl::Status()>& call, const std::string& words) {
@@ -304,10 +304,10 @@ TEST_F(WindowsUseTest, ADynamicDiskOfWhichAnotherVolumeIsMountedStaysOnline) {
   for (const auto& [volume, folder] : mounts) {
     DiskPartition& partition = disk.partitions.emplace_back();
     partition.number = static_cast<uint32_t>(disk.partitions.size());
-    partition.type = machine::simulated::PartitionType::kLdmData;
+    partition.type = machine::simulator::PartitionType::kLdmData;
     partition.offset_bytes = partition.number * kGiB;
     partition.size_bytes = kGiB;
-    partition.volume = machine::simulated::Volume{*VolumeId::Parse(volume), "NTFS", 0, {}};
+    partition.volume = machine::simulator::Volume{*VolumeId::Parse(volume), "NTFS", 0, {}};
   }
   ASSERT_TRUE(node_->AttachDisk(disk, 2).ok());
   for (const auto& [volume, folder] : mounts) {

@@ -18,7 +18,7 @@
 #include "server/machine/layouts_encode.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 using machine::Bytes;
@@ -350,4 +350,4 @@ absl::StatusOr<Bytes> ControlDevice(NodeState& state, const std::string& device,
   return answer;
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -12,7 +12,7 @@
 #include "server/simulator/win32/gate.h"
 #include "server/simulator/win32/open_entries.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Implements Os::Control(). Disks accept the codes of layouts.h that ask a disk, volumes those that
 // ask a volume or the disk below; any other fails with ERROR_INVALID_FUNCTION. A disk is
@@ -33,4 +33,4 @@ absl::StatusOr<machine::Bytes> ReadDevice(NodeState& state, const std::string& d
 absl::StatusOr<std::unique_ptr<machine::File>> OpenRootDirectory(
     const Gate& gate, const std::shared_ptr<OpenEntries>& open, const std::string& root);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

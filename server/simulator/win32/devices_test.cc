@@ -6,7 +6,7 @@
 #include "server/machine/layouts_encode.h"
 #include "server/simulator/win32/testing.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 using machine::Bytes;
@@ -283,4 +283,4 @@ TEST_F(DevicesTest, ReadsToTheEndBySectors) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

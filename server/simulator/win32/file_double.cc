@@ -13,7 +13,7 @@
 #include "server/simulator/win32/devices.h"
 #include "server/simulator/win32/paths.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 using machine::Access;
@@ -358,4 +358,4 @@ absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const Gate& gate,
   return std::make_unique<FileDouble>(gate, open, *key, Access::kRead, root);
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

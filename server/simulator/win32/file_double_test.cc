@@ -2,7 +2,7 @@
 #include "server/machine/reparse_point.h"
 #include "server/simulator/win32/testing.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 using machine::Bytes;
@@ -380,4 +380,4 @@ TEST_F(FileDoubleTest, AFileIsDeadWhileItsVolumeIsGone) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -12,7 +12,7 @@
 #include "server/simulator/core.h"
 #include "server/simulator/failure.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Converts an error to a Win32Status(), regardless of the simulation's status code.
 inline absl::Status AsWin32(const absl::Status& status) {
@@ -48,4 +48,4 @@ class Gate {
   Core* core_;
 };
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -6,7 +6,7 @@
 #include "server/simulator/failure.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 constexpr uint32_t kReads = right::kReadData | right::kExecute;
@@ -92,4 +92,4 @@ OpenEntries::Entries::iterator OpenEntries::RemoveIfDue(NodeState& state, Entrie
   return entries_.end();
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -23,7 +23,7 @@
 #include "server/simulator/tree.h"
 #include "server/simulator/win32/paths.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // The access that an open asks for, and the access that it shares with others.
 struct OpenMode {
@@ -74,4 +74,4 @@ class OpenEntries {
   Entries entries_;
 };
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -20,7 +20,7 @@
 #include "server/simulator/win32/gate.h"
 #include "server/simulator/win32/paths.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 using machine::Bytes;
@@ -282,7 +282,7 @@ class OsDouble final : public machine::Os {
     return OnService<absl::StatusOr<std::vector<std::string>>>(
         "win32.ListActiveDependents", name, "listing what depends on service ",
         [&](NodeState& state, Service&, const auto&) {
-          return simulated::ListActiveDependents(state, name);
+          return simulator::ListActiveDependents(state, name);
         });
   }
 
@@ -306,7 +306,7 @@ class OsDouble final : public machine::Os {
             return Failure(operation, win32_error::kServiceNotActive);
           }
           ABSL_ASSIGN_OR_RETURN(const auto dependents,
-                                simulated::ListActiveDependents(state, name));
+                                simulator::ListActiveDependents(state, name));
           if (!dependents.empty()) {
             return Failure(operation, win32_error::kDependentServicesRunning);
           }
@@ -351,4 +351,4 @@ class OsDouble final : public machine::Os {
 
 std::unique_ptr<machine::Os> NewSimulatedOs(Core* core) { return std::make_unique<OsDouble>(core); }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

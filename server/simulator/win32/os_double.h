@@ -7,10 +7,10 @@
 #include "server/machine/os.h"
 #include "server/simulator/core.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Makes the Os. Every call passes the core's faults first, as `win32.<Method>` on its volume,
 // device, path or service. REQUIRES: `core` outlives the Os and the files that it opens.
 std::unique_ptr<machine::Os> NewSimulatedOs(Core* core);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -8,7 +8,7 @@
 #include "server/machine/layouts.h"
 #include "server/simulator/win32/testing.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 using testing::ElementsAre;
@@ -361,4 +361,4 @@ TEST_F(OsDoubleTest, IsThreadSafe) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -10,7 +10,7 @@
 #include "server/base/win32_error.h"
 #include "server/simulator/resolver.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 constexpr absl::string_view kVolumePrefix = R"(\\?\Volume{)";
@@ -78,4 +78,4 @@ absl::StatusOr<PathEnd> FindPath(NodeState& state, absl::string_view path,
   return Failure(operation, is_last ? win32_error::kFileNotFound : win32_error::kPathNotFound);
 }
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -7,7 +7,7 @@
 #include "server/simulator/state.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Returns the volume of this name, `\\?\Volume{guid}\`, or ERROR_FILE_NOT_FOUND.
 absl::StatusOr<VolumePlace> FindVolumeByName(NodeState& state, absl::string_view volume,
@@ -32,4 +32,4 @@ struct PathEnd {
 absl::StatusOr<PathEnd> FindPath(NodeState& state, absl::string_view path,
                                  absl::string_view operation);
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

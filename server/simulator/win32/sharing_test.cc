@@ -3,7 +3,7 @@
 #include "server/simulator/win32/open_entries.h"
 #include "server/simulator/win32/testing.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 using testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST_F(SharingTest, ADeletedEntryMayBeCalledDenied) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

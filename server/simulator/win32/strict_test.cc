@@ -3,7 +3,7 @@
 #include "server/machine/reparse_point.h"
 #include "server/simulator/win32/testing.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 namespace {
 
 using machine::DeviceAccess;
@@ -248,4 +248,4 @@ TEST_F(StrictWin32Test, ARelativeOpenMayFailOnce) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -12,7 +12,7 @@
 #include "server/simulator/testing.h"
 #include "server/simulator/win32/os_double.h"
 
-namespace csi_proxy::machine::simulated {
+namespace csi_proxy::machine::simulator {
 
 // Matches this error of Win32, with its status code.
 MATCHER_P(FailsWithWin32, code, "") {
@@ -71,4 +71,4 @@ class Win32Test : public testing::Test {
   std::unique_ptr<machine::Os> os_;
 };
 
-}  // namespace csi_proxy::machine::simulated
+}  // namespace csi_proxy::machine::simulator

@@ -10,7 +10,7 @@
 #include "server/simulator/smb.h"
 #include "server/simulator/wmi/objects.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using cim::Value;
@@ -148,4 +148,4 @@ Objects FindAssociated(NodeState& state, const ObjectPath& of, const Property& r
   return found;
 }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -10,7 +10,7 @@
 #include "server/simulator/wmi/objects.h"
 #include "server/simulator/wmi/schema.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 
 // Returns the service that a class needs, if the node has that service and it does not run: MSiSCSI
 // for the classes of iSCSI, and smphost, which WMI starts unless it is disabled, for the other
@@ -32,4 +32,4 @@ std::vector<cim::Object> FindAssociated(NodeState& state, const ObjectPath& of,
                                         const Property& role, const Class& association,
                                         const Property& result_role, const Class& result);
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

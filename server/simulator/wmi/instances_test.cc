@@ -4,7 +4,7 @@
 #include "server/simulator/wmi/schema.h"
 #include "server/simulator/wmi/testing.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using testing::ElementsAre;
@@ -272,4 +272,4 @@ TEST_F(InstancesTest, Bios) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

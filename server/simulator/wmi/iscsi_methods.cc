@@ -12,7 +12,7 @@
 #include "server/simulator/wmi/methods.h"
 #include "server/simulator/wmi/objects.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using cim::Value;
@@ -181,4 +181,4 @@ constexpr Implementation kIscsiMethods[] = {
 
 std::span<const Implementation> IscsiMethods() { return kIscsiMethods; }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -8,7 +8,7 @@
 #include "server/simulator/iscsi.h"
 #include "server/simulator/wmi/objects.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using cim::Value;
@@ -204,4 +204,4 @@ Objects SessionsToDisks(NodeState& state) {
   return objects;
 }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "server/machine/cim/value.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 
 // Takes a literal of `type` from the front of `text`: text in either kind of quotes, in which `\`
 // must stand before a `\` or a quote and before nothing else (doubled quotes end the literal:
@@ -21,4 +21,4 @@ std::optional<absl::string_view> TakeName(absl::string_view* text);
 // Returns `text` between double quotes, escaped.
 std::string Quoted(absl::string_view text);
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

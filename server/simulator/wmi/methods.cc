@@ -8,7 +8,7 @@
 #include "server/simulator/wmi/instances.h"
 #include "server/simulator/wmi/objects.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using cim::Value;
@@ -103,4 +103,4 @@ absl::Status Win32Failure(uint32_t error, absl::string_view what, absl::string_v
   return cim::HresultStatus(0x80070000 | (error & 0xFFFF), what, detail);
 }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

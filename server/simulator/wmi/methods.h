@@ -13,7 +13,7 @@
 #include "server/simulator/state.h"
 #include "server/simulator/wmi/schema.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 
 // A call of a method: on the instance `self` or, if `self` is empty, on the class.
 struct Call {
@@ -60,4 +60,4 @@ std::span<const Implementation> SmbMethods();
 std::span<const Implementation> IscsiMethods();
 std::span<const Implementation> ServiceMethods();
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -10,7 +10,7 @@
 #include "server/machine/cim/errors.h"
 #include "server/simulator/wmi/literal.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 absl::Status NoPath(absl::string_view why) {
@@ -68,4 +68,4 @@ absl::StatusOr<ObjectPath> ParsePath(cim::Namespace space, absl::string_view tex
   return path;
 }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -8,7 +8,7 @@
 #include "server/machine/cim/session.h"
 #include "server/simulator/wmi/schema.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 
 // Returns the path of an instance with these keys, in the order of the class; empty for a class
 // without keys, whose instances have no path. Missing keys are empty text.
@@ -29,4 +29,4 @@ absl::StatusOr<ObjectPath> ParsePath(cim::Namespace space, absl::string_view tex
 // Takes the path from the front of `text` and leaves the rest.
 absl::StatusOr<ObjectPath> TakePath(cim::Namespace space, absl::string_view* text);
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -9,7 +9,7 @@
 #include "server/simulator/state.h"
 #include "server/simulator/storage.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 
 using Objects = std::vector<cim::Object>;
 
@@ -62,4 +62,4 @@ Objects Bioses(NodeState& state);
 Objects Services(NodeState& state);
 Objects DependentServices(NodeState& state);
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -3,7 +3,7 @@
 #include "server/simulator/iscsi.h"
 #include "server/simulator/wmi/testing.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using testing::IsEmpty;
@@ -314,4 +314,4 @@ TEST_F(RemoteMethodsTest, PersistentSessions) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

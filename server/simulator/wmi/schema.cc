@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using enum cim::Namespace;
@@ -349,4 +349,4 @@ std::string AssociatorsOperation(const Class& result) {
   return absl::StrCat("wmi.Associators/", result.name);
 }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

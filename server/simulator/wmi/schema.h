@@ -9,7 +9,7 @@
 #include "server/machine/cim/session.h"
 #include "server/machine/cim/value.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 
 struct Property {
   const char* name;
@@ -72,4 +72,4 @@ std::string GetOperation(const Class& of);
 std::string InvokeOperation(const Class& of, const Method& method);
 std::string AssociatorsOperation(const Class& result);
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -11,7 +11,7 @@
 #include "server/simulator/core.h"
 #include "server/simulator/wmi/methods.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using testing::IsSupersetOf;
@@ -148,4 +148,4 @@ TEST(SchemaTest, FaultRulesCanNameEveryOperation) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

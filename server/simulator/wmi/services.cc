@@ -9,7 +9,7 @@
 #include "server/simulator/wmi/methods.h"
 #include "server/simulator/wmi/objects.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using cim::Value;
@@ -121,4 +121,4 @@ Objects DependentServices(NodeState& state) {
 
 std::span<const Implementation> ServiceMethods() { return kServiceMethods; }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -3,7 +3,7 @@
 
 #include "server/simulator/wmi/testing.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 constexpr char kServices[] = R"(
@@ -63,4 +63,4 @@ TEST_F(ServicesTest, TheAbstractClassHasTheInstancesToo) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -18,7 +18,7 @@
 #include "server/simulator/wmi/schema.h"
 #include "server/simulator/wmi/wql.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 constexpr uint32_t kFirstHresult = 0x80000000;
@@ -234,4 +234,4 @@ std::unique_ptr<SimulatedSession> NewSimulatedSession(Core* core) {
   return std::make_unique<SimulatedSession>(core);
 }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

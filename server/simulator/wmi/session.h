@@ -13,7 +13,7 @@
 #include "server/simulator/core.h"
 #include "server/simulator/wmi/wql.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 
 // Shows the node (Machine::core()), which must outlive the session, as MSFT_* objects. As strict as
 // WMI: a class, property, method or parameter outside the schema, a value of another type, a
@@ -54,4 +54,4 @@ class SimulatedSession : public cim::Session {
 
 std::unique_ptr<SimulatedSession> NewSimulatedSession(Core* core);
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

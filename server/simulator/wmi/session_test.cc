@@ -5,7 +5,7 @@
 #include "server/simulator/storage.h"
 #include "server/simulator/wmi/testing.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using testing::HasSubstr;
@@ -267,4 +267,4 @@ TEST_F(SessionTest, ACallThatHasEndedDoesNothing) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

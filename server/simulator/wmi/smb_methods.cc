@@ -13,7 +13,7 @@
 #include "server/simulator/wmi/methods.h"
 #include "server/simulator/wmi/objects.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using cim::Value;
@@ -112,4 +112,4 @@ constexpr Implementation kSmbMethods[] = {
 
 std::span<const Implementation> SmbMethods() { return kSmbMethods; }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

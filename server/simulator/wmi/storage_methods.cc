@@ -11,7 +11,7 @@
 #include "server/simulator/wmi/methods.h"
 #include "server/simulator/wmi/objects.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using cim::Value;
@@ -234,4 +234,4 @@ constexpr Implementation kStorageMethods[] = {
 
 std::span<const Implementation> StorageMethods() { return kStorageMethods; }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

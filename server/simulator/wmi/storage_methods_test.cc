@@ -1,7 +1,7 @@
 #include "server/simulator/storage.h"
 #include "server/simulator/wmi/testing.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using testing::HasSubstr;
@@ -260,4 +260,4 @@ TEST_F(StorageMethodsTest, WhatTheSimulationCannotDoIsNotSupported) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

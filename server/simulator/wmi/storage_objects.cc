@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "server/simulator/wmi/objects.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using cim::Value;
@@ -330,4 +330,4 @@ Objects PartitionsToVolumes(NodeState& state) {
   return objects;
 }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -4,7 +4,7 @@
 #include "server/simulator/storage.h"
 #include "server/simulator/wmi/testing.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using testing::IsEmpty;
@@ -149,7 +149,7 @@ TEST_F(StrictWmiTest, WithoutAutomountAVolumeWaitsForItsPartition) {
 }
 
 TEST_F(StrictWmiTest, WithoutAutomountADiskFromElsewhereBringsNoVolume) {
-  machine::simulated::Disk disk = node_->Snapshot().disks[2];
+  machine::simulator::Disk disk = node_->Snapshot().disks[2];
   const VolumeId id = TestVolume(5);
   disk.partitions[0].volume->id = id;
   Behave([](Behaviour& behaviour) { behaviour.automount_disabled = true; });
@@ -238,4 +238,4 @@ TEST_F(StrictWmiTest, WmiKnowsNoDynamicVolume) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

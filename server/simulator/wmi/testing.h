@@ -14,7 +14,7 @@
 #include "server/simulator/testing.h"
 #include "server/simulator/wmi/session.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 
 using cim::Query;
 using cim::Value;
@@ -78,4 +78,4 @@ class WmiTest : public testing::Test {
   const std::unique_ptr<SimulatedSession> session_;
 };
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -13,7 +13,7 @@
 #include "server/machine/cim/errors.h"
 #include "server/simulator/wmi/literal.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 absl::Status InvalidQuery(absl::string_view why) {
@@ -172,4 +172,4 @@ bool Matches(const Condition& condition, const cim::Object& object) {
   return equals == condition.is_equal;
 }
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

@@ -11,7 +11,7 @@
 #include "server/simulator/wmi/object_path.h"
 #include "server/simulator/wmi/schema.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 
 // A property and the value, of the property's type, that it must be equal or unequal to.
 struct Condition {
@@ -50,4 +50,4 @@ absl::StatusOr<Statement> ParseWql(cim::Namespace space, absl::string_view wql);
 // char16 with case; null equals nothing and differs from nothing.
 bool Matches(const Condition& condition, const cim::Object& object);
 
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

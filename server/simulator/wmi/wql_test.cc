@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/simulator/wmi/testing.h"
 
-namespace csi_proxy::machine::simulated::wmi {
+namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
 using testing::SizeIs;
@@ -294,4 +294,4 @@ TEST(ObjectPathTest, PathsThatAreNone) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::machine::simulated::wmi
+}  // namespace csi_proxy::machine::simulator::wmi

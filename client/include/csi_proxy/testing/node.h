@@ -25,7 +25,7 @@
 
 namespace csi_proxy {
 
-namespace machine::simulated {
+namespace machine::simulator {
 class Machine;
 }
 
@@ -112,11 +112,11 @@ class SimulatedNode {
                                          const std::string& request) const;
 
  private:
-  SimulatedNode(std::shared_ptr<Node> node, std::shared_ptr<machine::simulated::Machine> machine)
+  SimulatedNode(std::shared_ptr<Node> node, std::shared_ptr<machine::simulator::Machine> machine)
       : node_(std::move(node)), machine_(std::move(machine)) {}
 
   std::shared_ptr<Node> node_;
-  std::shared_ptr<machine::simulated::Machine> machine_;
+  std::shared_ptr<machine::simulator::Machine> machine_;
 };
 
 }  // namespace csi_proxy
