@@ -13,7 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "client/c/open_node.h"
 #include "client/cpp/serialized_node.h"
-#include "server/rpc/runtime.h"
+#include "server/rpc/deps.h"
 
 namespace csi_proxy::c {
 

@@ -8,8 +8,8 @@
 #include "server/base/process_locks.h"
 #include "server/base/status_macros.h"
 #include "server/node/opened_machine.h"
-#include "server/simulator/host_over.h"
 #include "server/simulator/scenario.h"
+#include "server/simulator/simulated_host.h"
 
 namespace csi_proxy {
 namespace client {

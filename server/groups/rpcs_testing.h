@@ -9,7 +9,7 @@
 #include "server/groups/deps.h"
 #include "server/groups/node_services.h"
 #include "server/host/operations_testing.h"
-#include "server/simulator/host_over.h"
+#include "server/simulator/simulated_host.h"
 
 namespace csi_proxy::groups {
 

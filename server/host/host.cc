@@ -5,7 +5,7 @@
 
 #include "absl/time/clock.h"
 #include "server/base/status_macros.h"
-#include "server/host/parts.h"
+#include "server/host/deps.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -9,8 +9,8 @@
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
+#include "server/host/deps.h"
 #include "server/host/iscsi_authentication.h"
-#include "server/host/parts.h"
 #include "server/machine/cim/errors.h"
 
 namespace csi_proxy::host {

@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
-#include "server/host/parts.h"
+#include "server/host/deps.h"
 #include "server/machine/layouts.h"
 
 namespace csi_proxy::host {

@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/turn_queue.h"
+#include "server/rpc/deps.h"
 #include "server/rpc/executor.h"
-#include "server/rpc/runtime.h"
 
 namespace csi_proxy::rpc {
 

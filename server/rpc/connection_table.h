@@ -19,8 +19,8 @@
 #include "absl/time/time.h"
 #include "server/base/condition.h"
 #include "server/rpc/client.h"
+#include "server/rpc/deps.h"
 #include "server/rpc/http2_guard.h"
-#include "server/rpc/runtime.h"
 
 namespace csi_proxy::rpc {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "server/rpc/runtime.h"
+#include "server/rpc/deps.h"
 #include "server/rpc/served_version.h"
 
 namespace grpc {

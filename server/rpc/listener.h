@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "server/rpc/connection_table.h"
-#include "server/rpc/runtime.h"
+#include "server/rpc/deps.h"
 
 namespace grpc {
 class Server;

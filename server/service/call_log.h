@@ -9,7 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "server/base/audit.h"
-#include "server/rpc/runtime.h"
+#include "server/rpc/deps.h"
 #include "server/service/repeats.h"
 
 namespace csi_proxy::service {

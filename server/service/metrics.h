@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/rpc/deps.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/listener.h"
-#include "server/rpc/runtime.h"
 
 namespace csi_proxy::service {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "server/groups/node_services.h"
+#include "server/rpc/deps.h"
 #include "server/rpc/grpc_service.h"
-#include "server/rpc/runtime.h"
 
 namespace csi_proxy {
 

@@ -4,7 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "server/simulator/admin.grpc.pb.h"
-#include "server/simulator/host_over.h"
+#include "server/simulator/simulated_host.h"
 #include "server/simulator/testing.h"
 
 namespace csi_proxy::machine::simulator {

@@ -3,8 +3,8 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "server/simulator/host_over.h"
 #include "server/simulator/scenario.h"
+#include "server/simulator/simulated_host.h"
 #include "server/simulator/storage.h"
 
 namespace csi_proxy {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/simulator/admin.h"
-#include "server/simulator/host_over.h"
 #include "server/simulator/scenario.h"
+#include "server/simulator/simulated_host.h"
 
 namespace csi_proxy {
 namespace {

@@ -18,8 +18,8 @@
 #include "server/service/server.h"
 #include "server/service/versioned_services.h"
 #include "server/simulator/admin.pb.h"
-#include "server/simulator/host_over.h"
 #include "server/simulator/scenario.h"
+#include "server/simulator/simulated_host.h"
 
 namespace csi_proxy::integration {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/simulator/host_over.h"
+#include "server/simulator/simulated_host.h"
 
 #include <utility>
 
