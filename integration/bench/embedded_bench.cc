@@ -1,6 +1,6 @@
-// Measures a call to the hub's service, by the embedded client of a version, and by that client
-// over the service's socket: on the simulated machine, and on a machine that costs nothing, which
-// leaves the product's own cost. c_bench measures the C interface, client/go the Go package.
+// Measures a call on the hub's service, through a version's embedded client, and over the socket.
+// Each runs on the simulated machine and on an idle machine, which shows the product's own cost.
+// c_bench measures the C interface, client/go the Go package.
 //
 //   build/release/integration/bench/embedded_bench
 #include <benchmark/benchmark.h>

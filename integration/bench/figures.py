@@ -36,7 +36,7 @@ def ratio(values):
 
 
 def read_run(path, command):
-    """A result of run.sh, by the rows that it printed."""
+    """Returns a result of run.sh, with the rows that run.sh printed."""
     run = json.loads(path.read_text(encoding="utf-8"))
     figures = []
     for row in run["rows"]:

@@ -148,7 +148,7 @@ TEST_F(HostileFramesTest, WhatLibrariesQuoteForgesAndFloodsNoLog) {
     of_grpc += absl::StrContains(line, "\"gRPC: ") ? 1 : 0;
     of_protobuf += absl::StrContains(line, "\"protobuf: ") ? 1 : 0;
   }
-  // Five lines a minute for each place in the code; further ones are counted.
+  // Each place in the code logs five lines a minute; further lines are only counted.
   EXPECT_THAT(of_protobuf, testing::AllOf(testing::Ge(5), Le(12)));
   EXPECT_THAT(of_grpc, testing::AllOf(testing::Ge(5), Le(24)));
   std::filesystem::remove(file);

@@ -108,7 +108,7 @@ TEST_F(PriceTest, TheRequestsOfAClientThatWaitAreFewBytes) {
   filesystem::v1::MkdirRequest large;
   large.set_path(std::string(250'000, 'x'));
   std::vector<std::thread> callers;
-  // Occupy all workers that this client may have.
+  // Occupies all workers that this client may have.
   for (int i = 0; i < 20; ++i) callers.emplace_back([&] { (void)Call(kPathExists, slow); });
   std::atomic<int> refused = 0;
   constexpr int kLarge = 40, kMayWait = (8 << 20) / 250'000;
@@ -116,7 +116,7 @@ TEST_F(PriceTest, TheRequestsOfAClientThatWaitAreFewBytes) {
     callers.emplace_back([&] {
       grpc::Status status;
       do {
-        // A call that gets a worker is refused for its path, and is repeated.
+        // A call that gets a worker fails because its path is too long; the test repeats the call.
         status = Call("/v1.Filesystem/Mkdir", large);
       } while (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
       if (status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) return;

@@ -160,7 +160,7 @@ TEST_F(SharesTest, NorDoTheyWhenDescriptorsRunOut) {
 TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
   Start();
   const absl::Duration before = HonestCall("mkdir");
-  // 25 connections allow 396 calls: 108 and 24 times 12.
+  // 25 connections allow 396 calls: 108 on the first and 12 on each of the other 24.
   const std::vector<filesystem::v1::Client> clients = Clients(25);
   ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 60000").ok());
   std::atomic<int> refused = 0;
@@ -173,8 +173,8 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
       });
     }
   }
-  // The calls take 12 of the 16 workers, 288 of the 384 places in the queue, and as many reading
-  // threads as may be in a call.
+  // The calls take 12 of the 16 workers, 288 of the 384 places in the queue, and all reading
+  // threads that may execute calls.
   const absl::Time give_up = absl::Now() + absl::Seconds(20);
   while (refused < 96 && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(refused, 96);
@@ -226,7 +226,7 @@ TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
     ASSERT_TRUE(child.ok()) << child.status();
     greedy.push_back(*std::move(child));
   }
-  // They take three of the four workers and six of the eight places in the queue.
+  // The greedy processes take three of the four workers and six of the eight places in the queue.
   const absl::Time give_up = absl::Now() + absl::Seconds(120);
   size_t refused = 0;
   while (refused < 7 && absl::Now() < give_up) {

@@ -168,8 +168,8 @@ TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
   }));
 }
 
-// Only proves a restart: Wine frees a name that only clients keep open, Windows does not. The model
-// in server/rpc/pipe/testing behaves like Windows.
+// Proves only that the service restarts: Wine frees a name that only clients keep open, but Windows
+// does not. The model in server/rpc/pipe/testing behaves like Windows.
 TEST_F(PipeAbuseTest, ItStartsAgainWhileClientsKeepTheirEnds) {
   Start({});
   std::vector<win32::UniqueHandle> kept;
@@ -244,7 +244,7 @@ TEST_F(PipeAbuseTest, GarbageEndsItsConnectionAndNothingElse) {
   }
 }
 
-// gRPC alone would read 200 MB of each flood, and keep those of the first in memory.
+// Without the guard, gRPC would read 200 MB of each flood and keep those of the first in memory.
 TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
   constexpr size_t kFlood = size_t{200} << 20;
   const std::string ping = rpc::Frame(rpc::kPing, 0, 0, std::string(8, '\0'));

@@ -59,8 +59,8 @@ class ServiceLifeTest : public testing::Test {
     // The simulated program has the main of the shipped program; the latter's node would be Wine.
     fs::copy_file(CSI_PROXY_SIMULATED_BINARY, Program());
     Run({"uninstall"});
-    // An interrupted run leaves it, and no two services may have one display name. It is deleted
-    // once its program has ended.
+    // Deletes the service of an interrupted run, because display names are unique. Windows deletes
+    // the service once its program has ended.
     Execute({"sc.exe", "delete", "unstoppable"});
     Execute({"taskkill.exe", "/f", "/im", "csi-proxy-unstoppable.exe"});
   }
@@ -191,7 +191,7 @@ TEST_F(ServiceLifeTest, CallsUnderWayFinishWhenTheServiceStops) {
 TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
   InstallAndStart();
   const fs::path next = directory_ / "next.exe";
-  // Other bytes at the end of the program do not matter to Windows.
+  // Windows ignores the appended bytes.
   fs::copy_file(CSI_PROXY_SIMULATED_BINARY, next);
   std::ofstream(next, std::ios::app | std::ios::binary) << "next";
   ASSERT_EQ(Run({"upgrade", "--binary", next.string()}), 0) << said_;

@@ -31,13 +31,13 @@ type stormService struct {
 	client  func(arguments ...string) *exec.Cmd
 	// Returns the number of requests to WMI so far.
 	requests func() float64
-	released bool // it has the released calls alone
+	released bool // has only the released calls
 }
 
-// stormWay is a way to stage, which is compared with the way that the Go release has.
+// stormWay is a way to stage volumes. It is compared with the Go release's way, theirs.
 type stormWay struct {
 	by       string
-	released bool // the Go release has it
+	released bool // also possible with the Go release
 	theirs   string
 	target   string // the wanted ratio
 	counts   []int
@@ -193,7 +193,7 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 					s.Add(this, stormOfOne, 100*s.Median(this, stormAll)/one)
 				}
 			}
-			// The Go release stages by its own calls what ours stages by one.
+			// Compares one call of ours with the calls by which the Go release stages the same.
 			for _, what := range stormFigures {
 				if value := servers[1].Median(theirs, what); value != 0 && way.by != way.theirs {
 					servers[1].Add(this, what, value)

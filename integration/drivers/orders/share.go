@@ -14,13 +14,13 @@ type ShareNode interface {
 }
 
 // SMB makes the calls of csi-driver-smb's pkg/smb/nodeserver.go with pkg/mounter/safe_mounter_windows.go, or of
-// azurefile's files of these names.
+// the corresponding files of azurefile.
 type SMB struct {
 	ShareNode
 	// KeepsMapping is true for azurefile, which does not remove the mapping.
 	KeepsMapping bool
-	// Stand for the driver's own os.ReadDir, os.MkdirAll and os.Readlink. Readlink returns ErrNotLink if there is
-	// no link.
+	// Stand-ins for the driver's own os.ReadDir, os.MkdirAll and os.Readlink. Readlink returns ErrNotLink if there
+	// is no link.
 	ReadDir, MkdirAll func(path string) error
 	Readlink          func(path string) (string, error)
 

@@ -166,13 +166,13 @@ TEST(EnvDriverTest, AnswersThroughItsSocketAndKeepsNothing) {
   const std::string result = response.results(1).SerializeAsString();
   const std::string sent = result.substr(result.find("DB_PASSWORD"), 32);
   ASSERT_THAT(sent, HasSubstr("hunter2"));
-  // The driver may free the bytes only after the client has read them.
+  // Waits, because the driver may free the bytes later than the client reads them.
   const absl::Time give_up = absl::Now() + absl::Seconds(10);
   while (driver.CountInMemory(sent) != 0 && absl::Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(10));
   }
   EXPECT_EQ(driver.CountInMemory(sent), 0);
-  // Proves that the search works: the driver keeps its flags.
+  // The driver keeps its flags in memory: finding one proves that the search works.
   EXPECT_GT(driver.CountInMemory(files.path()), 0);
 
   AskVault(&request);
@@ -191,7 +191,7 @@ TEST(EnvDriverTest, AnswersThroughItsSocketAndKeepsNothing) {
   status = driver.GetEnvVars(request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message() << driver.Log();
   EXPECT_EQ(response.results(0).value(), "i-1");
-  // Equal refusals have a line each.
+  // Each refusal writes its own line, even if it equals the one before.
   context["csi.storage.k8s.io/pod.name"] = "other";
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(driver.GetEnvVars(request, &response).error_code(),

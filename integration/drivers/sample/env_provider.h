@@ -41,8 +41,8 @@ class FileEnvProvider final : public EnvProvider {
 
 // Reads facts about an EC2 instance from its metadata service, by IMDSv2
 // (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html).
-// Every pod may read them. Only listed keys exist: neither the role's credentials nor the user data
-// is among them.
+// Every pod may read these facts. Only listed keys exist: no pod gets the role's credentials or the
+// user data.
 class ImdsEnvProvider final : public EnvProvider {
  public:
   // Returns INVALID_ARGUMENT, naming the flag, unless `address` is IMDS' own or a loopback address.
@@ -62,7 +62,7 @@ struct VaultOptions {
   // The driver's flags for the address of Vault or its agent. REQUIRES: all or none are set.
   std::string address, token_file, path;
   // Allows sending the token to a loopback port, where any process of the node may listen while
-  // Vault's agent does not. An address requires this, because the client has no other transport.
+  // Vault's agent does not. Required with `address`, because the client has no TLS.
   bool allow_loopback = false;
   // The time limit for an answer.
   absl::Duration timeout = absl::Seconds(5);

@@ -38,13 +38,13 @@ absl::StatusOr<std::vector<Secret>> FileEnvProvider::Get(const EnvRequest& reque
   const absl::Cleanup wipe = [&file] {
     for (auto& variable : *file.mutable_variables()) Wipe(variable.second);
   };
-  // Not copied, because a copy would not be wiped.
+  // Passes the text uncopied, because a copy would not be wiped.
   if (!google::protobuf::util::JsonStringToMessage({text->data(), text->size()}, &file).ok()) {
-    // Protobuf's own text quotes what it could not read, and that may be a secret.
+    // Drops protobuf's message, which quotes the text around the error and so perhaps a secret.
     return absl::FailedPreconditionError(
         absl::StrCat("file ", request.file, ": is not JSON of `readers` and `variables`"));
   }
-  // Before any key is looked up: others need not know what there is.
+  // Checked before any key is looked up, so that other pods do not learn which keys exist.
   if (!MayRead(file, request)) {
     return absl::PermissionDeniedError(absl::StrCat("file ", request.file, ": has no reader ",
                                                     request.pod_namespace, "/",

@@ -51,8 +51,8 @@ bool IsHeaderValue(absl::string_view text) {
          absl::c_all_of(text, absl::ascii_isgraph);
 }
 
-// Parses an address such as `http://127.0.0.1:8200`. Refuses others than the loopback, because
-// others could read the unencrypted secrets on their way.
+// Parses an address such as `http://127.0.0.1:8200`. Refuses addresses outside the loopback,
+// because the secrets are not encrypted on their way.
 absl::StatusOr<HostPort> ParseAddress(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, "http://")) {
     return Invalid(kAddress, "must begin with http://; there is no TLS, so ask a Vault Agent here");

@@ -138,7 +138,7 @@ absl::StatusOr<std::vector<std::string>> ReadKeys(const Context& context) {
   const std::string field = absl::StrCat("volume_context[", kEnvPrefix, "keys]");
   const std::string text = Find(context, absl::StrCat(kEnvPrefix, "keys"));
   if (text.empty()) return Invalid(field, "is missing");
-  // Checked before the text is split.
+  // Checked before the split, to bound its cost.
   if (text.size() > kMaxVariables * (kMaxKeyBytes + 1)) return Invalid(field, "is too long");
   std::vector<std::string> keys = absl::StrSplit(text, ',');
   if (keys.size() > kMaxVariables) return Invalid(field, "lists more than 64 keys");
@@ -271,7 +271,7 @@ absl::Status CheckValues(const std::vector<EnvQuery>& queries, const std::vector
     if (value.size() > kMaxValueBytes) return invalid("has more than 16384 bytes");
     if (absl::StrContains(value, '\0')) return invalid("has a NUL in it");
     if (Utf16Length(value) < 0) return invalid("is not UTF-8");
-    // Counted as `name=value` and a NUL.
+    // Counts `name=value` and a NUL.
     total += queries[i].name.size() + value.size() + 2;
   }
   if (total > kMaxTotalBytes) return Invalid("queries", "all variables have more than 65536 bytes");

@@ -35,7 +35,7 @@ class EnvService final : public grpc::Service {
     std::string imds_address;
     VaultOptions vault;
   };
-  // Returns INVALID_ARGUMENT, naming the flag.
+  // Creates the providers. Returns INVALID_ARGUMENT, naming the flag, if an option is invalid.
   static absl::StatusOr<std::unique_ptr<EnvService>> Create(const Options& options);
 
   struct Providers {

@@ -21,7 +21,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using Request = env::NodeGetEnvVarsRequest;
 
-// Keeps what it is told.
+// Appends each record to `lines`.
 class KeptAudit final : public AuditLog {
  public:
   explicit KeptAudit(std::vector<std::string>* lines) : lines_(lines) {}
@@ -78,7 +78,7 @@ class EnvServiceTest : public testing::Test {
     WriteFile(directory_.path() + "/db.json", text, mode);
   }
 
-  // `name=value` of each variable, or the error; there is one audit record of either.
+  // Returns `name=value` of each variable, or the error. Expects one audit record for the call.
   absl::StatusOr<std::vector<std::string>> Call(const Request& request) {
     const size_t before = audit_.size();
     const auto bytes = service_->GetEnvVars(Bytes(request.SerializeAsString()), {});
@@ -133,7 +133,7 @@ TEST_F(EnvServiceTest, OnlyTheReadersOfAFileGetItsValues) {
   refused(R"([{"namespace": "production"}])");
   refused(R"([{"serviceAccount": "*"}])");
   refused(R"([{"namespace": "*", "serviceAccount": "*"}])");
-  // The namespace of one and the account of another.
+  // No single reader has both the namespace and the account.
   refused(R"([{"namespace": "production", "serviceAccount": "other"},
               {"namespace": "other", "serviceAccount": "app"}])");
   Write(absl::StrCat(R"({"readers": [{"namespace": "production", "serviceAccount": "*"}],
@@ -160,7 +160,7 @@ TEST_F(EnvServiceTest, AFileGivesAllOrNothing) {
                 "needs the driver's flag --env-directory");
 }
 
-// Protobuf's messages quote the text around an error; neither they nor its log may get out.
+// Protobuf's error messages quote the file, so neither errors nor stderr may contain them.
 TEST_F(EnvServiceTest, ABrokenFileIsNotQuoted) {
   const std::string good = GoodFile();
   const std::string secret = absl::StrCat("\"", kSecret, "\"");
@@ -173,7 +173,7 @@ TEST_F(EnvServiceTest, ABrokenFileIsNotQuoted) {
         absl::StrCat("{\"readers\": [", secret, "]}"), std::string(100000, '[')}) {
     Write(text);
     const absl::Status status = Call(GoodRequest()).status();
-    // A text that protobuf can read has no readers.
+    // The texts that protobuf accepts list no readers.
     if (status.code() == absl::StatusCode::kPermissionDenied) continue;
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << text.substr(0, 99);
     EXPECT_EQ(status.message(), "file db.json: is not JSON of `readers` and `variables`");
@@ -181,7 +181,7 @@ TEST_F(EnvServiceTest, ABrokenFileIsNotQuoted) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr(kSecret)));
 }
 
-// Windows PowerShell 5.1 writes the mark of UTF-8, and UTF-16 where it is told nothing.
+// Windows PowerShell 5.1 begins UTF-8 files with a byte order mark, and writes UTF-16 by default.
 TEST_F(EnvServiceTest, AByteOrderMarkIsSkippedAndUtf16IsNamed) {
   Write(absl::StrCat("\xEF\xBB\xBF", GoodFile()));
   EXPECT_TRUE(Call(GoodRequest()).ok());
@@ -195,7 +195,7 @@ TEST_F(EnvServiceTest, MetricsCountRequestsByProviderAndCode) {
                                           "\",provider=\"", provider, "\"} ", count, "\n");
     EXPECT_THAT(service_->Metrics().body, HasSubstr(line));
   };
-  // There before the first request.
+  // The series exist before the first request.
   for (const char* provider : {"file", "imds", "vault"}) counted("OK", provider, 0);
   Write(GoodFile());
   EXPECT_TRUE(Call(GoodRequest()).ok());

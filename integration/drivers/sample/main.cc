@@ -185,7 +185,7 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
     return absl::UnavailableError(absl::StrCat("--endpoint: cannot listen on ", flags.endpoint));
   }
   std::cerr << absl::StrCat("sample_driver serves ", flags.endpoint, "\n");
-  // `on_failed` sets it before it sends the signal that ends the wait.
+  // Set by the sidecars' callback before it sends the signal that ends the wait.
   absl::Status failure;
   absl::StatusOr<std::unique_ptr<Sidecars>> sidecars =
       StartSidecars(flags.sidecars, flags.endpoint, [&failure](const absl::Status& why) {
@@ -196,7 +196,7 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
 
   int signal = 0;
   sigwait(&stop_signals, &signal);
-  // Tells the kubelet first that the driver is going.
+  // Ends the registration with the kubelet before the server stops.
   sidecars->reset();
   constexpr absl::Duration kGrace = absl::Seconds(5);
   server->Shutdown(absl::ToChronoTime(absl::Now() + kGrace));

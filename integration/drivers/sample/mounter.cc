@@ -181,7 +181,7 @@ absl::StatusOr<std::string> Mounter::VolumeOfDiskAt(const std::string& serial,
   const absl::StatusOr<uint32_t> disk = FindDisk(serial, call);
   if (!disk.ok()) return disk.status();
   const absl::StatusOr<std::string> volume = VolumeAt(path, call);
-  // A volume cannot be at an invalid path, so it is not found there.
+  // No volume can be mounted at an invalid path.
   if (absl::IsInvalidArgument(volume.status())) {
     return absl::NotFoundError(volume.status().message());
   }

@@ -60,9 +60,9 @@ class Mounter {
   absl::StatusOr<uint32_t> FindDisk(const std::string& serial, const CallOptions& call);
   // Returns the volume of the disk's only basic partition.
   absl::StatusOr<std::string> FirstVolume(uint32_t disk, const CallOptions& call);
-  // Returns the volume that `path` leads to, NOT_FOUND if it leads to none.
+  // Returns the volume that `path` leads to, or NOT_FOUND if it leads to none.
   absl::StatusOr<std::string> VolumeAt(const std::string& path, const CallOptions& call);
-  // Returns VolumeAt(path), NOT_FOUND if that volume is not on this disk.
+  // Returns VolumeAt(path), or NOT_FOUND if that volume is not on this disk.
   absl::StatusOr<std::string> VolumeOfDiskAt(const std::string& serial, const std::string& path,
                                              const CallOptions& call);
   absl::StatusOr<uint32_t> DiskOf(const std::string& volume, const CallOptions& call);

@@ -225,7 +225,7 @@ TEST_F(RemoteTest, AVolumeLives) {
   EXPECT_EQ(driver_->Stop(), 0);
 }
 
-// A driver stores nothing itself: the disk and the paths have everything about a volume.
+// The driver stores no state: it reads everything about a volume from the disk and the paths.
 TEST_F(RemoteTest, ARestartedDriverKnowsItsVolumes) {
   std::string id;
   ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
@@ -261,7 +261,7 @@ TEST_F(RemoteTest, ASecondOperationOnAVolumeIsRefused) {
           .ok());
   grpc::Status first;
   std::thread stager([&] { first = Stage(*driver_, id); });
-  // The fault has been removed once the first call waits in it.
+  // The node removes the fault when the first call hits it.
   const absl::Time give_up = absl::Now() + absl::Seconds(10);
   while (server_->Dump().fault_size() != 0 && absl::Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(10));

@@ -25,7 +25,7 @@ import (
 type Admin struct {
 	service protoreflect.ServiceDescriptor
 	conn    *grpc.ClientConn
-	// On a real machine, the script that does the same (machine.ps1).
+	// The script that replaces the service on a real machine (machine.ps1); otherwise empty.
 	machine string
 }
 

@@ -17,8 +17,8 @@ var killedBefore = []string{
 
 // killed runs an action repeatedly and kills the service before the action's first call of a kind, then, after
 // prepare, before its second, and so on until the action ends undisturbed. Killing the service before call N
-// also covers a crash after call N-1 whose answer was lost. Each time again, the kubelet's next attempt, must
-// succeed, and check must confirm it.
+// also covers a crash after call N-1 whose answer was lost. After each kill, again (the kubelet's next attempt)
+// must succeed, and check must confirm its result.
 func (r *Run) killed(name string, prepare, action, again, check func() error) {
 	for _, kind := range killedBefore {
 		r.killedBefore(kind, name, prepare, action, again, check)

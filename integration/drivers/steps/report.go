@@ -68,7 +68,7 @@ func take(lives func(run *Run) error, program, descriptors, directory, machine s
 	if machine != "" {
 		defer service.Call("Reset", struct{}{})
 	}
-	// Also if the driver's code panics: the next program needs the pipes.
+	// Kills the service even if the driver's code panics, because the next program needs the pipes.
 	defer service.Kill()
 	run := &Run{Service: service}
 	err = lives(run)

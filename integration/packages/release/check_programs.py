@@ -1,5 +1,5 @@
-"""check_programs.py VERSION PROGRAM ...: a program or DLL for Windows tells its version, lies at random
-addresses, executes no data, guards return addresses, and imports only what Windows Server 2019 has (exports.tsv)."""
+"""check_programs.py VERSION PROGRAM ...: checks that each Windows program or DLL has the version, random addresses,
+no executable data, guarded return addresses, and only imports that Windows Server 2019 has (exports.tsv)."""
 import pathlib
 import sys
 

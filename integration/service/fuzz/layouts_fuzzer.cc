@@ -62,7 +62,7 @@ void CheckReparsePoint(const Bytes& data) {
   }
 }
 
-// These checks surround the input with tags and lengths that a fuzzer rarely finds.
+// The checks below put tags and lengths around the input that a fuzzer rarely finds.
 
 void CheckBody(uint32_t tag, const Bytes& body) {
   Bytes data;

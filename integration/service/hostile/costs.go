@@ -210,7 +210,7 @@ func inflation(a attack, name string, megabytes int) attack {
 	a.run = func(ctx context.Context, count *counters) {
 		callers(ctx, count, 8, func(ctx context.Context, files filesystem.FilesystemClient) error {
 			defer time.Sleep(time.Millisecond)
-			// Does not end with the attack, so that the answer is always received.
+			// The call may outlast the attack, so that its answer is always received.
 			limited, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			_, err := files.PathExists(limited, &filesystem.PathExistsRequest{Path: root}, grpc.UseCompressor(name))

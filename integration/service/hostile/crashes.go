@@ -221,7 +221,7 @@ func (c *crashing) insist(call func(ctx context.Context) error) error {
 			}
 			c.retried.Add(1)
 			time.Sleep(5 * time.Millisecond)
-		// An earlier try removed it, and its answer was lost in the crash.
+		// An earlier try removed the directory, but the crash lost its answer.
 		case status.Code(err) == codes.NotFound && tries > 0:
 			return nil
 		default:

@@ -61,7 +61,7 @@ var httpAttacks = []httpAttack{
 }
 
 // attackHTTP makes `rate` connections a second of each attack, while a scrape every 100 ms must be answered
-// within Prometheus' ten seconds. Returns false if one is not, or if the service keeps a connection.
+// within Prometheus' ten seconds. Returns false if a scrape is not, or if the service keeps a connection.
 func attackHTTP(o options) (bool, error) {
 	passed := true
 	for _, attack := range httpAttacks {

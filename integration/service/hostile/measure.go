@@ -27,7 +27,7 @@ const (
 type result struct {
 	total                          summary
 	before, during, between, after phase
-	// Resident memory in KiB before the attack, at most, and after it.
+	// Resident memory in KiB before the attack, at its peak, and after the attack.
 	memory, peak, left int
 	cpu                time.Duration
 	// The number of descriptors that the attack left open.

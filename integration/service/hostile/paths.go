@@ -48,10 +48,10 @@ var (
 	numbers = []uint32{1, 2, 63, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1}
 )
 
-// tame has harmless names, and those of links that lead outside.
+// tame lists harmless names, and the names of links that lead outside.
 var tame = []string{"pods", "pod", "PODS", "volumes", "out", "OUT", "junction", "a", "b", "plugins", "kubernetes.io", "csi"}
 
-// secrets has names that exist only outside. Only reading calls use them, because others could create them.
+// secrets lists names that exist only outside. Only reading calls use them, because other calls could create them.
 var secrets = append([]string{forbidden, "key", "out", "junction"}, components...)
 
 // generator makes hostile text from a seed.

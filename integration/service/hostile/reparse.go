@@ -38,8 +38,8 @@ disk {
 `
 )
 
-// reparseRace calls through such a directory of the simulated node, where a link is a new entry. Only on a
-// Windows node can a directory become a link in place (raceOnNode).
+// reparseRace runs a race on the simulated node, where each switch creates a new entry. Only on a Windows node
+// can a directory become a link in place (raceOnNode).
 func reparseRace(service *steps.Service, o options) (bool, error) {
 	if err := service.Start(node + spareDisk); err != nil {
 		return false, err
@@ -49,7 +49,7 @@ func reparseRace(service *steps.Service, o options) (bool, error) {
 	toLink := map[string]any{"path": r.directory, "target": `C:\var\lib\` + forbidden, "junction": true}
 	link := false
 	r.toggle = func() bool {
-		// Fails if the folder is not empty, and the first time, because there is no folder.
+		// RemoveFolder fails if the folder is not empty, and at first, because there is no folder.
 		service.Call("RemoveFolder", path)
 		var err error
 		if link {

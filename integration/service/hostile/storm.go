@@ -12,7 +12,7 @@ import (
 	"csi-proxy.example/drivers/steps"
 )
 
-// The most that an attack may lengthen a storm, and multiply the p99 of a third tenant.
+// The most by which an attack may multiply the time of a storm and the p99 of a third tenant.
 const (
 	longerLimit = 1.25
 	thirdLimit  = 3

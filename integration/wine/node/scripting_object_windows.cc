@@ -47,8 +47,8 @@ struct Source {
     return object->Put(win32::Utf16(property).c_str(), 0, const_cast<VARIANT*>(&value), 0);
   }
   // Finds the signature of a method. Only the class definition has signatures (learn.microsoft.com/
-  // windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-getmethod), so it is fetched for an
-  // instance. No page says how often Windows fetches it for one object; this double fetches it
+  // windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-getmethod), so an instance fetches the
+  // definition. No page says how often Windows fetches it for one object; this double fetches it
   // once.
   HRESULT GetMethod(const std::string& method, ComPtr<IWbemClassObject>* in,
                     ComPtr<IWbemClassObject>* out) const {

@@ -123,7 +123,7 @@ absl::StatusOr<Value> Take64(Type type, const std::string& text) {
   return Mismatch("text that is not a decimal number of 64 bits");
 }
 
-// Reads a VARIANT of the type's own carrier.
+// Reads a VARIANT that has the carrier type of `type`.
 absl::StatusOr<Value> TakeCarried(Type type, const VARIANT& variant) {
   const Rule& rule = RuleOf(type);
   switch (rule.carrier) {

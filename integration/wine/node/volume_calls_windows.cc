@@ -16,7 +16,7 @@ namespace csi_proxy::node_double {
 namespace {
 
 struct VolumeSearch final : Opened {
-  // The next name last.
+  // In reverse order: the next name is the last element.
   std::vector<std::string> names;
 };
 

@@ -1,5 +1,5 @@
-// A driver with its own code of CSI that uses the sidecars library, and its kubelet: everything
-// that must work beside the library in one process.
+// Runs a driver with its own CSI code, the sidecars library and a test kubelet in one process, to
+// show that other gRPC code works beside the library.
 #include <grpcpp/grpcpp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

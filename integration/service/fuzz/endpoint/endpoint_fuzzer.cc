@@ -279,7 +279,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const pipe::Script script = pipe::Read(all.substr(kChoices));
   absl::Notification closed;
   absl::Notification destroyed;
-  // Does not wait for answers to bytes that make no calls.
+  // Waits for the answers only if all bytes belong to honest calls.
   pipe::Client client(script.honest ? script.calls : 0);
   server->Serve(std::make_unique<rpc::ReadyPipe>(pipe::Connection{
                     .stream = std::make_shared<pipe::FakePipe>(

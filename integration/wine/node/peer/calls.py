@@ -3,15 +3,14 @@
 
     calls.py --ours FILE... --theirs FILE... [--at-least PERCENT] [--readme FILE [--write]]
 
-Prints, in Markdown, the calls that both make, those that only ours makes and those that only theirs
-makes, and how many of ours theirs makes too, definitions of classes aside, which COM needs for every
-method. Fails below PERCENT. The calls that only one makes, and the count, are also between
-<!-- calls --> and <!-- /calls --> of a README. Reports when the README has others; --write mends it.
+Prints, in Markdown, the calls that both programs make, those that only one makes, and the share of our
+calls that theirs makes too. Definitions of classes are not counted, because COM fetches one for every
+method. Fails below PERCENT. Compares the calls that only one makes, and the share, with the text between
+<!-- calls --> and <!-- /calls --> of the README, and reports if they differ; --write updates the README.
 
-Two calls are the same when these are: of a method its class, its name, the names of the parameters
-that are given and the types of their VARIANTs; of a query its class and the properties it compares,
-each by the same operator; of an association its source, its classes and its roles; of a definition
-its class.
+Two methods are the same if class, name, names of the given parameters and types of their VARIANTs are.
+Two queries are the same if class, compared properties and operators are; two associations, if source,
+classes and roles are; two definitions, if the class is.
 """
 import argparse
 import re
@@ -36,7 +35,7 @@ def parse_query(text):
 
 
 def read(paths):
-    """The calls of all files: what each is called, without case, to how it is written."""
+    """Returns the calls of all files: a map from each call in lower case to the call as written."""
     calls = {}
     for path in paths:
         for line in open(path, encoding="utf-8"):

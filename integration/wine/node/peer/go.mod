@@ -2,7 +2,7 @@ module csi-proxy.example/node-peer
 
 go 1.24.3
 
-// As the release's own module has it: how os.Lstat names mount points depends on it.
+// The setting of the release's own module. The type that os.Lstat gives mount points depends on the setting.
 godebug winsymlink=0
 
 require (
@@ -27,5 +27,5 @@ require (
 	k8s.io/klog/v2 v2.130.1 // indirect
 )
 
-// This module is in this repository, and needs no other.
+// A module of this repository, which requires no other modules.
 replace csi-proxy.example/drivers/orders => ../../../drivers/orders
