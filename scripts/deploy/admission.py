@@ -19,9 +19,9 @@ import check
 PIPE = r"\\.\pipe\csi-proxy-"
 POLICY = "csi-proxy-pipes"
 DRIVER = "example-csi-node"
-# Resources that live in no namespace, and the groups of those that are in none of the API's oldest.
+# The kinds that have no namespace.
 CLUSTER = {"Namespace", "CSIDriver", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-# An informer of the server sees a changed policy after a moment.
+# The seconds in which the server's informer must notice a changed policy.
 PATIENCE = 20
 
 
@@ -31,7 +31,7 @@ class Server:
         self.context = ssl.create_default_context(cafile=told["certificate"])
 
     def ask(self, method, path, body=None):
-        """The code and the answer."""
+        """Returns the code and the answer."""
         request = urllib.request.Request(self.address + path, method=method)
         request.add_header("Authorization", f"Bearer {self.token}")
         request.add_header("Content-Type", "application/json")
@@ -43,7 +43,7 @@ class Server:
             return error.code, json.load(error)
 
     def create(self, resource, dry_run):
-        """What the server says against a resource; empty if nothing. Unknown and repeated fields are errors."""
+        """Returns why the server refuses a resource; empty if it does not. Unknown and repeated fields are errors."""
         query = "fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
         code, answer = self.ask("POST", f"{path_of(resource)}?{query}", resource)
         return "" if code == 201 else answer["message"]
@@ -95,7 +95,7 @@ def with_paths(*paths, os="windows"):
 
 
 def application(**changes):
-    """A pod of Windows with a volume of the driver, as `restricted` wants it."""
+    """A pod of Windows with a volume of the driver, as `restricted` requires."""
     return {
         "os": {"name": "windows"},
         "securityContext": {"runAsNonRoot": True, "windowsOptions": {"runAsUserName": "ContainerUser"}},
@@ -122,7 +122,7 @@ CASES = [
     ("csi-windows", "csi-proxy", with_paths(PIPE + "disk-v1"), MOUNT),
     # A namespace without a level, where pods may mount every folder of the node.
     ("kube-system", "csi-proxy", with_paths(PIPE + "disk-v1"), MOUNT),
-    # Its account has the driver's name, which counts in the driver's namespace alone.
+    # The account has the driver's name, which the list has only in the driver's namespace.
     ("kube-system", DRIVER, with_paths(PIPE + "disk-v1"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(PIPE.upper() + "DISK-V1"), MOUNT),
     ("kube-system", "csi-proxy", with_paths("//./pipe/csi-proxy-disk-v1"), MOUNT),
@@ -166,7 +166,7 @@ def case_complaints(server):
 
 
 def awaited(server):
-    """The complaints about the cases, as soon as there are none, or after a while."""
+    """Returns the complaints about the cases, once there are none or after PATIENCE."""
     until = time.monotonic() + PATIENCE
     while (found := list(case_complaints(server))) and time.monotonic() < until:
         time.sleep(0.2)

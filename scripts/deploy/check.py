@@ -19,7 +19,7 @@ PIPES = {rf"{PIPE}csi-proxy-{p.parent.parent.name}-{p.parent.name}" for p in REP
 
 
 def patched(resource, patch):
-    """The resource after a JSON patch, of the operations that patches/ has."""
+    """Returns the resource after a JSON patch that has only the operations used in patches/."""
     resource = json.loads(json.dumps(resource))
     for step in patch:
         *to, last = [int(part) if part.isdigit() else part for part in step["path"].split("/")[1:]]
@@ -42,7 +42,7 @@ def diffed(text, diff, reverse=False):
 
 
 def load():
-    """Every manifest by its file, and what the patches and the diffs of sidecars.md make of them."""
+    """Returns every manifest by its file, and the manifests after the patches and the diffs of sidecars.md."""
     files = {f.name: list(yaml.safe_load_all(f.read_text())) for f in sorted(DIRECTORY.glob("*.yaml"))}
     for name, of in (("containerd-1.6.yaml", "embedded-driver.yaml"), ("sig-windows.yaml", "proxy-daemonset.yaml")):
         patch = yaml.safe_load((DIRECTORY / "patches" / name).read_text())
@@ -60,7 +60,7 @@ def workloads(files):
 
 
 def refusal(program, name, arguments):
-    """What the program says against a command line when it is called by this name; 0 when it takes the line."""
+    """Returns why the program, called by this name, refuses a command line; 0 if it accepts the line."""
     run = subprocess.run([name, *arguments, "--help"], executable=program, capture_output=True, text=True, check=False)
     return run.returncode and run.stderr.splitlines()[0]
 

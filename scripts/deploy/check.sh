@@ -48,7 +48,7 @@ for part in "$@"; do
       jq '[.. | .expr? | strings] | {groups: [{name: "dashboard", rules: [to_entries[] | {record: "panel:\(.key)", expr: .value}]}]}' dashboard.json |
         sed 's/\$__rate_interval/5m/g; s/\$job/csi-proxy/g; s/\$instance/.+/g' >"$out/dashboard.yaml"
       promtool check rules "$out/dashboard.yaml"
-      # The program that serves a metric contains its name, and alerts.yaml that of a recorded series.
+      # Each name must be in the source of a program that serves the metric, or in alerts.yaml if it is recorded.
       for name in $(grep -oh 'csi_\(proxy\|sidecar\)_[a-z_]*\|grpc_server_[a-z_]*' alerts.yaml dashboard.json | sort -u); do
         git -C ../../.. grep -qwE "${name%_bucket}|${name%_sum}|${name%_count}" -- '*.cc' ':!*_test.cc' || fail "nothing serves $name"
       done
