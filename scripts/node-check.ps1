@@ -5,31 +5,31 @@
   Makes virtual disks, and installs the service unless one is installed or answers already; without csi-proxy-service.exe, or in a HostProcess
   container, csi-proxy.exe is started in console mode, where it has more privileges than the service. Runs `csi-proxyctl selftest` with such a
   disk, a share and an iSCSI target of this node itself, then compares with what Windows' own tools say of links, mounts, disks in rare states,
-  the pipes, the service and its event log. A service that was there before is neither stopped nor restarted. A node on which the Go release of
-  csi-proxy is installed or answers is left alone.
+  the pipes, the service and its event log. An existing service is neither stopped nor restarted. The script does nothing on a node where the
+  Go release of csi-proxy is installed or answers.
 
   Touches: the virtual disks, and the disk of -DiskNumber; a directory csi-proxy-node-check below the kubelet's, and the one of the selftest;
   a folder below C:\Windows\Temp; a folder csi-proxy-node-check below %ProgramFiles% and the service csi-proxy-node-check, when it installs
   that; the start type of the service defragsvc, during the selftest; a local user csi-node-check and a share csi-node-check$; with the role
-  iSCSI Target Server, a target csi-node-check. At the end, whatever happens, all of it is taken back.
+  iSCSI Target Server, a target csi-node-check. At the end, even after an error, the script removes or restores all of these.
 
-  A part ends with OK; FAILED, Windows or the service did otherwise than expected; ERROR, the part did not come to its end, which says nothing
-  about Windows; or SKIPPED, the node lacks what the part needs. The exit code is 1 when a part FAILED, and 3 when one ended with an ERROR.
+  A part ends with OK; FAILED, if Windows or the service behaved unexpectedly; ERROR, if the part could not finish, which says nothing about
+  Windows; or SKIPPED, if the node lacks what the part needs. The exit code is 1 if a part FAILED, and 3 if one ended with an ERROR.
 
   Run it by Windows PowerShell as administrator, with the folder node-check beside it. These files go into the folder of the report: REPORT.md,
   under 60 KB, to paste into an issue; report.json, with all facts (client/ctl/report/report.proto); the log of a service that was started
   here. Names, serial numbers, identifiers and addresses are masked in them, unless -NoRedact is given. Look through them all the same.
 .PARAMETER Directory
-  The folder with csi-proxy.exe, csi-proxyctl.exe and csi-proxy-service.exe. Without it they are looked for beside the script, in the
-  bin of the release that the script is in, and in %ProgramFiles%\csi-proxy.
+  The folder with csi-proxy.exe, csi-proxyctl.exe and csi-proxy-service.exe. By default the first of: the script's folder, the bin folder of
+  the release that contains the script, and %ProgramFiles%\csi-proxy.
 .PARAMETER KubeletPath
-  The working directory of the service. Without it the -kubelet-path of the installed service, else C:\var\lib\kubelet.
+  The working directory of the service. By default the -kubelet-path of the installed service, or C:\var\lib\kubelet without one.
 .PARAMETER Report
   The folder of the report, which must not exist yet; by default node-check-report in the current folder.
 .PARAMETER DiskNumber
   A new disk of the cloud, which must be raw and read as zero. It is staged and unstaged, and raw again at the end.
 .PARAMETER Note
-  What the report shall say of the node besides its Windows build, such as the cloud and the machine's type.
+  Text about the node for the report, such as the cloud and the machine's type. The report has the Windows build anyway.
 .PARAMETER NoRedact
   Masks nothing.
 .PARAMETER KubeletMounted
@@ -65,7 +65,7 @@ $ctl = Join-Path $Directory "csi-proxyctl.exe"
 $proxy = Join-Path $Directory "csi-proxy.exe"
 $library = Join-Path $PSScriptRoot "node-check"
 $list = Join-Path $library "doubts.md"
-# In a checkout the list stands where it is written.
+# In a checkout doubts.md is below server.
 if (-not (Test-Path $list)) { $list = Join-Path $PSScriptRoot "..\server\host\doubts.md" }
 $work = Join-Path $env:SystemRoot "Temp\csi-proxy-node-check"
 $programs = Join-Path $env:ProgramFiles "csi-proxy-node-check"
@@ -74,7 +74,7 @@ $sentinel = Join-Path $outside "inner\sentinel.txt"
 $pipe = "csi-proxy-volume-v1"
 $disk = -1
 $selftestFlags = @()
-# What is masked is masked when the report is made: until then only names and outcomes are printed.
+# Prints only names and outcomes of parts, because details are masked only when the report is made.
 $showDetails = $false
 foreach ($file in "harness", "node", "proxy") { . (Join-Path $library "$file.ps1") }
 if ($KubeletPath -eq "" -and (Find-ServiceName) -ne "") { $KubeletPath = Get-ServiceFlag (Find-ServiceName) "kubelet-path" }
@@ -86,7 +86,7 @@ $windows = Get-CimInstance Win32_OperatingSystem
 $revision = (Get-ItemProperty "HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion").UBR
 $about = (@("$($windows.Caption), build $($windows.BuildNumber).$revision", $Note) | Where-Object { $_ }) -join ", "
 
-# Values of this node that no pattern finds, for csi-proxyctl to mask.
+# Returns values of this node that csi-proxyctl must mask although they match no pattern.
 function Get-Secrets {
   $queries = { @{ host = $env:COMPUTERNAME, [System.Net.Dns]::GetHostName(), $env:USERDNSDOMAIN; user = $env:USERNAME, $env:USERDOMAIN } },
   { @{ user = @(Get-ChildItem "$env:SystemDrive\Users" | ForEach-Object { $_.Name }) } },
@@ -96,7 +96,7 @@ function Get-Secrets {
   { @{ id = @(Get-CimInstance -Namespace $storage MSFT_Partition | ForEach-Object { $_.UniqueId, "$($_.Guid)".Trim("{}") }) } },
   { @{ id = @((Get-Answer "storage", "list-disks").disks | ForEach-Object { $_.page83, $_.eui, $_.unique_id, $_.serial_number }) } }
   foreach ($query in $queries) {
-    # A node without such a class has nothing to mask of it, and a service that does not answer says so elsewhere.
+    # Errors are ignored: without the class there is nothing to mask, and other parts report a service that does not answer.
     try { $values = & $query } catch { $values = @{} }
     foreach ($kind in $values.Keys) { foreach ($value in $values[$kind]) { [pscustomobject]@{ kind = $kind; value = "$value" } } }
   }
@@ -125,7 +125,7 @@ try {
 } finally {
   Write-Host "taking everything back"
   $left = @()
-  # Their files may not have been read yet.
+  # A step is undefined if the script ended before it read the step's file.
   foreach ($step in "Remove-Shares", "Remove-Target", "Restore-Services", "Remove-Images") {
     if (-not (Get-Command $step -ErrorAction SilentlyContinue)) { continue }
     try { & $step } catch { $left += "${step}: $($_.Exception.Message)" }

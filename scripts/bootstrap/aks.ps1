@@ -1,8 +1,8 @@
 <#
 .SYNOPSIS
   The CSI Proxy step of a node bootstrap in the style of AKS: a service `csi-proxy` that nssm runs as
-  a console program. With -Native the service runs csi-proxy itself from then on, without nssm: the
-  csi-proxy.exe beside this script, as csi-proxy-service.exe, which is there too, puts it into place.
+  a console program. With -Native the service runs csi-proxy itself, without nssm: csi-proxy-service.exe
+  installs csi-proxy.exe, both from this script's folder.
 #>
 [CmdletBinding()]
 param(
@@ -17,8 +17,8 @@ function Invoke-Checked {
 }
 
 if ($Native) {
-  # A folder made below C:\ lets users add files: it gets an access list of its own. Until then nothing
-  # in it is run: the programs beside this script are put there.
+  # Users can add files to a folder made below C:\, so the folder gets an access list of its own. Only
+  # programs beside this script are run until then.
   $service = Join-Path $PSScriptRoot "csi-proxy-service.exe"
   if (Get-Service csi-proxy -ErrorAction SilentlyContinue) { Invoke-Checked $service stop --name csi-proxy }
   Invoke-Checked $service install --name csi-proxy --directory $KubeDirectory --replace-wrapper --repair-folders
@@ -26,12 +26,12 @@ if ($Native) {
 } else {
   $nssm = Join-Path $KubeDirectory "nssm.exe"
   if (-not (Get-Service csi-proxy -ErrorAction SilentlyContinue)) { Invoke-Checked $nssm install csi-proxy (Join-Path $KubeDirectory "csi-proxy.exe") }
-  # nssm stops a console program by Ctrl-C and waits; calls under way have 20 s.
+  # nssm stops a console program by Ctrl-C and waits 25 s, longer than the 20 s that running calls get.
   $settings = [ordered]@{ AppDirectory = $KubeDirectory; AppRestartDelay = 5000; AppStopMethodConsole = 25000; Description = "CSI Proxy"; Start = "SERVICE_AUTO_START" }
   foreach ($stream in "Stdout", "Stderr") {
     $log = Join-Path $KubeDirectory $(if ($stream -eq "Stdout") { "csi-proxy.log" } else { "csi-proxy.err.log" })
-    # Users may add files to the folder and read those there. nssm writes as SYSTEM: not to a file or a
-    # link of theirs, nor what is for administrators into one that they may read.
+    # nssm writes the logs as SYSTEM, and users can add files to the folder. So the script replaces a
+    # file or link that a user may have made by a file that only administrators can read.
     if (Test-Path $log) { Remove-Item -Force $log }
     New-Item -ItemType File -Path $log | Out-Null
     Invoke-Checked icacls.exe $log /inheritance:r /grant "*S-1-5-18:F" "*S-1-5-32-544:F" | Out-Null

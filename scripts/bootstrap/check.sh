@@ -30,7 +30,7 @@ check_proxy_flags() {
   done
 }
 
-# Parsed if npm can fetch the grammar.
+# Parses the scripts if npm can fetch the grammar.
 modules=$HOME/.cache/csi-proxy/powershell-grammar
 if [[ ! -d $modules/node_modules ]] && command -v npm >/dev/null; then
   mkdir -p "$modules"
@@ -60,7 +60,7 @@ for script in *.ps1; do
   check_proxy_flags "$script" "$(grep -E 'windows-service|"--" "-' <<<"$code" | sed 's/.* "--" / /; s/.*binPath= / /')"
 done
 
-# A part of node-check.ps1 or run.ps1, or a step of the selftest, must show each doubt.
+# For each doubt there must be a part of node-check.ps1 or run.ps1, or a step of the selftest, that shows it.
 declared=$(grep -ohP '(Test-Part |@\()"\K[a-z0-9-]+' "${node_check[@]}" | sort -u)
 for part in $(grep '^| [0-9]' ../../server/host/doubts.md | cut -d '|' -f 6 | grep -o '`[a-z0-9/-]*`' | tr -d '`'); do
   case $part in
@@ -124,7 +124,7 @@ for script in "${node_check[@]}"; do
   done < <(grep -E -- '--[a-z]|", "' <<<"$code")
 done
 flags=0
-# The flags of our programs, of the Go tests, and of the only rpc that is called.
+# The known flags: those of our programs, of the Go tests, and of the only rpc that the scripts call.
 known=$proxy_help$'\n'$service_help$'\n'$ctl_help$'\n'$("$ctl" describe filesystem path-exists)
 known+=$(sed -nE 's/.*flag\.[A-Za-z0-9]+\((&[a-z.]+, )?"([a-z-]+)".*/\n--\2 /p' ../../integration/{service/hostile/main,drivers/steps/report,peers/legacy_go/load/main}.go)
 for script in ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1; do

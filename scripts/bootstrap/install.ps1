@@ -2,14 +2,13 @@
 .SYNOPSIS
   Installs, or upgrades, CSI Proxy on a Windows node and starts it.
 .DESCRIPTION
-  Has the csi-proxy-service.exe beside it put csi-proxy.exe and itself into a folder of their own.
-  May be run again: what is right is left alone, a newer program replaces the old one, and if it
-  does not serve the old one comes back. Upgrades of a running service stop and start it. When settings
-  have changed the service is restarted, after the calls under way; with -NoRestart it is only said
-  that it has to be.
+  Runs the csi-proxy-service.exe beside it, which copies csi-proxy.exe and itself into their folder.
+  May be run again: a newer program replaces the old one, and the old one is restored if the new one
+  does not serve. An upgrade stops and starts a running service. If settings have changed, the service
+  is restarted after its running calls; with -NoRestart the script only reports that it must be.
 
-  Only administrators may be able to change the folders of program and log: others are refused, or
-  with -RepairFolders get an access list of their own.
+  Only administrators may be able to change the folders of program and log. Other folders are refused,
+  or get an access list of their own with -RepairFolders.
 #>
 [CmdletBinding()]
 param(
@@ -22,19 +21,19 @@ param(
 $ErrorActionPreference = "Stop"
 
 function Invoke-Checked {
-  # Lists among the arguments become single ones.
+  # Flattens lists among the arguments.
   $rest = @($args[1..($args.Length - 1)] | ForEach-Object { $_ })
   & $args[0] $rest
   if ($LASTEXITCODE -ne 0) { throw "$($args[0]) failed with exit code $LASTEXITCODE" }
 }
 
-# From where this script is, and from nowhere else: others may have put a program of this name into
-# $Directory. The installer looks at that folder before it puts anything there.
+# Runs the installer only from this script's folder, because another user may have put a program of this
+# name into $Directory. The installer checks that folder before it copies anything there.
 $service = Join-Path $PSScriptRoot "csi-proxy-service.exe"
 $repair = @()
 if ($RepairFolders) { $repair = @("--repair-folders") }
-# In quotes: PowerShell takes an unquoted -- for its own, and leaves $LogFile in -log_file=$LogFile as it is.
-# The folder of the log is made by it, for administrators only.
+# Quoted, because PowerShell removes an unquoted -- and does not expand $LogFile in -log_file=$LogFile.
+# The installer makes the log's folder, for administrators only.
 $said = Invoke-Checked $service install --directory $Directory $repair "--" "-kubelet-path=$KubeletPath" "-logtostderr=false" "-log_file=$LogFile"
 $said
 if ($said -match "until it is restarted" -and -not $NoRestart) { Invoke-Checked $service stop }

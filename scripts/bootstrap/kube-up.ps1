@@ -18,16 +18,16 @@ function Invoke-Checked {
 $program = Join-Path $NodeDirectory "csi-proxy.exe"
 $log = Join-Path $LogsDirectory "csi-proxy.log"
 if (-not (Test-Path $LogsDirectory)) {
-  # Below C:\ every user may read a new folder and add files to it, which the service would write to.
-  # A folder that is there is others' as well, and keeps its access list.
+  # Below C:\ every user can read a new folder and add files to it, even one with the log's name. An
+  # existing folder keeps its access list, because other programs use it too.
   New-Item -ItemType Directory -Path $LogsDirectory | Out-Null
   Invoke-Checked icacls.exe $LogsDirectory /inheritance:r /grant "*S-1-5-18:(OI)(CI)F" "*S-1-5-32-544:(OI)(CI)F"
   if (Get-ChildItem -Force $LogsDirectory) { throw "$LogsDirectory was made just now and has files in it" }
 }
 
 if (-not (Get-Service csiproxy -ErrorAction SilentlyContinue)) {
-  # Quoted for the service control manager, as either path may hold a space. Not by sc.exe: PowerShell
-  # passes quotation marks to programs in one way up to 7.2 and in another from 7.3 on.
+  # The service control manager needs the quotes, because either path may contain a space. New-Service
+  # instead of sc.exe, because PowerShell 7.3 changed how it passes quotation marks to programs.
   New-Service -Name csiproxy -StartupType Automatic -BinaryPathName "`"$program`" -windows-service `"-log_file=$log`" -logtostderr=false" | Out-Null
   Invoke-Checked sc.exe failure csiproxy reset= 0 actions= restart/10000
   Invoke-Checked sc.exe failureflag csiproxy 1

@@ -1,7 +1,7 @@
 <#
 .SYNOPSIS
-  Puts this csi-proxy in the place of the one that a node's image or its agent has installed: on EKS, or by
-  Rancher's wins.
+  Replaces the csi-proxy that a node's image or agent has installed, on EKS or by Rancher's wins, with this
+  one.
 .DESCRIPTION
   Finds the service that runs csi-proxy.exe, whatever its name, and has the csi-proxy-service.exe beside this
   script swap that program for the csi-proxy.exe beside this script. The service keeps its name, folder and flags.
@@ -19,7 +19,7 @@ $ErrorActionPreference = "Stop"
 
 $program = Join-Path $PSScriptRoot "csi-proxy.exe"
 $service = Join-Path $PSScriptRoot "csi-proxy-service.exe"
-# The path may be in quotation marks, and flags follow it. A service under nssm is no such service: see aks.ps1.
+# The path may be in quotation marks, and flags may follow. A service that runs nssm does not match: see aks.ps1.
 $pattern = '(?i)^"?([^"]*[\\/]csi-proxy\.exe)("|\s|$)'
 $running = @(Get-CimInstance Win32_Service | Where-Object { $_.PathName -match $pattern })
 if ($running.Count -eq 0) { throw "no service runs csi-proxy.exe: install.ps1 installs one" }

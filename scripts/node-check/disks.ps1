@@ -1,5 +1,5 @@
-# Part of node-check.ps1: disks as Windows has them, and in states that are rare, each a virtual one of its own. Uses its $base,
-# $work, $storage, $disk, $DiskNumber and $windows, and node.ps1.
+# Part of node-check.ps1: compares disks with WMI, and tests disks in rare states, for each state on its own virtual disk. Uses
+# the script's $base, $work, $storage, $disk, $DiskNumber and $windows, and node.ps1.
 
 Test-Part "wmi-agrees" "what the service says of the disk, its volume and the BIOS is what WMI says" {
   Assert-Passed "answers", "disk-image"
@@ -33,7 +33,7 @@ Test-Part "disk-lists" "the service lists every disk of the node as WMI has it" 
     $service = "$($mine.path), $($mine.size_bytes) bytes, serial number '$($mine.serial_number)', boot $($mine.is_boot), system $($mine.is_system), offline $(-not $mine.is_online)"
     $wmi = "$($theirs.Path), $($theirs.Size) bytes, serial number '$("$($theirs.SerialNumber)".Trim())', boot $($theirs.IsBoot), system $($theirs.IsSystem), offline $($theirs.IsOffline)"
     Assert-That ($service -eq $wmi) "disk ${number}: $service; in WMI $wmi"
-    # The text that the service reads, beside what it reads in it.
+    # Shows Windows' text beside the values that the service parsed from it.
     "disk ${number}: bus type $($theirs.BusType), Location '$($theirs.Location)' read as Adapter $($mine.adapter) Bus $($mine.bus) Target $($mine.target) LUN $($mine.lun_id), page 83 $($mine.page83), namespace $($mine.nvme_namespace_id)"
   }
 }
@@ -78,7 +78,7 @@ Test-Part "detach-while-mounted" "a disk that is detached while its volume is mo
 Test-Part "offline-read-only" "PartitionDisk brings an offline, read-only disk online and makes it writable" {
   Assert-Passed "selftest"
   $number = New-Image "readonly"
-  # In this order: a disk that is offline takes no flag.
+  # Sets the flag while the disk is online, because an offline disk refuses it.
   if ((Get-CimDisk $number).IsOffline) { Set-Disk -Number $number -IsOffline $false }
   Set-Disk -Number $number -IsReadOnly $true
   Set-Disk -Number $number -IsOffline $true
@@ -106,7 +106,7 @@ Test-Part "signature-collision" "the second of two copies of a disk is offline, 
   $told
 }
 
-# Each on a disk of its own: the size in MiB, the bytes of a sector, the file system.
+# Each form has its own disk: the part's name, the size in MiB, the bytes of a sector, the file system.
 foreach ($form in @("mbr", 512, 512, "NTFS"), @("refs", 8192, 512, "ReFS"), @("sector-4kn", 512, 4096, "NTFS")) {
   Test-Part $form[0] "a disk of this form is partitioned, formatted, resized, staged and unstaged" {
     Assert-Passed "selftest"

@@ -1,5 +1,5 @@
-# Part of node-check.ps1 and of integration/windows/run.ps1: programs run to their end, parts with an outcome, facts and files.
-# Uses $ctl and $showDetails, and keeps $parts and $facts.
+# Part of node-check.ps1 and of integration/windows/run.ps1: runs programs and parts, and collects outcomes and facts.
+# Uses $ctl and $showDetails, and defines $parts and $facts.
 
 $parts = New-Object System.Collections.ArrayList
 $facts = New-Object System.Collections.ArrayList
@@ -10,7 +10,7 @@ function Write-Text([string]$Path, [string[]]$Lines) { [System.IO.File]::WriteAl
 
 # --- Programs ---
 
-# A word as CommandLineToArgvW reads it back.
+# Quotes a word so that CommandLineToArgvW returns it unchanged.
 function ConvertTo-Argument([string]$Text) {
   if ($Text -ne "" -and $Text -notmatch '[\s"]') { return $Text }
   '"' + ($Text -replace '(\\*)"', '$1$1\"' -replace '(\\+)$', '$1$1') + '"'
@@ -54,7 +54,7 @@ function Invoke-Checked([string]$Path, [string[]]$Arguments) {
 
 function Invoke-Ctl([string[]]$Arguments) { Invoke-Program $ctl ($Arguments + "--output=json") }
 
-# The answer of an rpc, which must succeed. An error of the service is a finding, a service that is not there is none.
+# Returns the answer of an rpc. The part ends with FAILED if the service returns an error, with ERROR if no service answers.
 function Get-Answer([string[]]$Arguments) {
   $call = Invoke-Ctl $Arguments
   Assert-That ($call.Code -ne 1) "csi-proxyctl $($Arguments -join ' '): $($call.Err.Trim())"
@@ -62,7 +62,7 @@ function Get-Answer([string[]]$Arguments) {
   $call.Out | ConvertFrom-Json
 }
 
-# The error of an rpc, which must fail with this code.
+# Returns the error of an rpc, which must fail with this code.
 function Assert-Refused([string]$Code, [string[]]$Arguments) {
   $call = Invoke-Ctl $Arguments
   if ($call.Code -ge 2) { throw "csi-proxyctl $($Arguments -join ' '): exit code $($call.Code): $($call.Err.Trim())" }
@@ -72,15 +72,15 @@ function Assert-Refused([string]$Code, [string[]]$Arguments) {
 
 # --- Parts and facts ---
 
-# Ends a part: FAILED is a finding, Windows or the service did otherwise than expected. All else that is thrown is an ERROR: a
-# missing command, a fault of the script, a service that is not there. It says nothing about Windows.
+# Ends a part with FAILED or SKIPPED. Everything else that is thrown ends it with ERROR, which says nothing about Windows: a
+# missing command, a bug in the script, an absent service.
 function Exit-Part([string]$Result, [string]$Detail) { throw [pscustomobject]@{ outcome = $Result; detail = $Detail } }
 
 function Assert-That([bool]$Condition, [string]$Otherwise) { if (-not $Condition) { Exit-Part "FAILED" $Otherwise } }
 
 function Skip-Part([string]$Reason) { Exit-Part "SKIPPED" $Reason }
 
-# Runs one part. Its detail is what the body returns.
+# Runs one part. The body returns the part's detail.
 function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
   Write-Host -NoNewline "$Name ... "
   $start = Get-Date
@@ -102,7 +102,7 @@ function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
   [void]$parts.Add([pscustomobject]@{ name = $Name; shows = $Shows; result = $result; milliseconds = $milliseconds; detail = $detail })
 }
 
-# Skips a part that makes no sense after another has not passed.
+# Skips the part unless all of these parts have passed.
 function Assert-Passed([string[]]$Names) {
   foreach ($name in $Names) {
     if (@($parts | Where-Object { $_.name -eq $name -and $_.result -eq "OK" }).Count -eq 0) { Skip-Part "needs $name" }
@@ -116,7 +116,7 @@ function Add-Fact([string]$Name, [scriptblock]$Body) {
 
 function Get-Count([string]$Result) { @($parts | Where-Object { $_.result -eq $Result }).Count }
 
-# 1 after a finding, 3 when parts did not come to their end.
+# Returns 1 if a part FAILED; otherwise 3 if one ended with ERROR or none ran, and 0 if none did.
 function Get-OutcomeCode {
   if ((Get-Count "FAILED") -gt 0) { return 1 }
   if ((Get-Count "ERROR") -gt 0 -or $parts.Count -eq 0) { return 3 }

@@ -1,5 +1,5 @@
-# Part of node-check.ps1: a share and an iSCSI target of this node itself, made for the selftest. Uses
-# its $work, $base, $storage and $selftestFlags, and keeps $iqn.
+# Part of node-check.ps1: makes a share and an iSCSI target on this node for the selftest. Uses the script's $work, $base,
+# $storage and $selftestFlags, and defines $iqn.
 
 $shareName = "csi-node-check$"
 $share = "\\$env:COMPUTERNAME\$shareName"
@@ -12,7 +12,7 @@ $targetDisk = Join-Path $work "target.vhdx"
 $chapSecret = [System.Guid]::NewGuid().ToString("N").Substring(0, 14)
 $initiatorBegun = $false
 
-# The flag with a secret's file, which only administrators read.
+# Writes the secret to a file that only administrators can read. Returns the flag that names the file.
 function Write-Secret([string]$Flag, [string]$Secret) {
   [System.IO.File]::WriteAllText((Join-Path $work "secret.txt"), $Secret)
   "--$Flag-file=$(Join-Path $work "secret.txt")"
@@ -69,7 +69,7 @@ Test-Part "target-made" "the node has an iSCSI target, to which the selftest con
     $script:initiatorBegun = $true
   }
   New-IscsiVirtualDisk -Path $targetDisk -SizeBytes 256mb | Out-Null
-  # For this node alone.
+  # Only this node may connect.
   $target = New-IscsiServerTarget -TargetName $targetName -InitiatorIds "IQN:$(@(Get-InitiatorPort -ConnectionType "iSCSI")[0].NodeAddress)"
   $script:iqn = "$($target.TargetIqn)"
   Add-IscsiVirtualDiskTargetMapping -TargetName $targetName -Path $targetDisk
@@ -96,8 +96,8 @@ Test-Part "selftest" "csi-proxyctl selftest passes, while the service that optim
   "$($told.passed) passed, $($told.not_asked) not asked for"
 }
 
-# A virtual disk that is attached by diskpart must be detached to grow. That of this role stays connected, and the initiator does
-# not see by itself that it has grown (learn.microsoft.com/powershell/module/iscsitarget/resize-iscsivirtualdisk).
+# A virtual disk that diskpart attached must be detached to grow. A disk of this role can grow while it is connected, but the
+# initiator does not notice the growth by itself (learn.microsoft.com/powershell/module/iscsitarget/resize-iscsivirtualdisk).
 Test-Part "disk-grown" "a disk grows while it is connected, and its volume grows without a rescan" {
   Assert-Passed "selftest", "target-made"
   Get-Answer "iscsi", "add-target-portal", $portal | Out-Null

@@ -1,4 +1,4 @@
-# Part of node-check.ps1: virtual disks, and what is asked of disks and volumes. Uses its $work and $base, and keeps $images.
+# Part of node-check.ps1: makes virtual disks and calls the service. Uses the script's $work and $base, and defines $images.
 
 $images = New-Object System.Collections.ArrayList
 $storage = "root/Microsoft/Windows/Storage"
@@ -9,7 +9,7 @@ function Invoke-DiskPart([string[]]$Lines) {
   Invoke-Checked "diskpart.exe" "/s", $file | Out-Null
 }
 
-# Makes a virtual disk, attaches it and returns its number. All that is done to a disk is done to one of these files.
+# Makes a virtual disk, attaches it and returns its number. The parts change only such disks and -DiskNumber.
 function New-Image([string]$Name, [int]$Megabytes = 512, [int]$Sector = 512) {
   $path = Join-Path $work "$Name.vhdx"
   [void]$images.Add($path)
@@ -42,29 +42,29 @@ function Remove-Images {
   }
 }
 
-# The MSFT_Disk of a number, as it is now.
+# Returns the current MSFT_Disk of a number.
 function Get-CimDisk([int]$Number) { Get-CimInstance -Namespace $storage MSFT_Disk -Filter "Number = $Number" }
 
-# The one volume of a disk, as the service has it.
+# Returns the id of a disk's only volume, from the service.
 function Get-VolumeOf([int]$Number) {
   $volumes = @((Get-Answer "volume", "list-volumes-on-disk", "--disk-number=$Number").volume_ids)
   Assert-That ($volumes.Count -eq 1) "there are $($volumes.Count) volumes on disk $Number"
   $volumes[0]
 }
 
-# One call mounts a disk at a directory of its own; one takes it back.
+# Stages a disk at the directory $Name below $base. Invoke-Unstage undoes it.
 function Invoke-Stage([int]$Number, [string]$Name) { Get-Answer "storage", "stage-volume", "--disk.number=$Number", "--target-path=$base\$Name" }
 
 function Invoke-Unstage([string]$Name) { Get-Answer "storage", "unstage-volume", "--target-path=$base\$Name" }
 
-# What diagnose finds of a kind.
+# Returns the findings of diagnose that have this kind.
 function Find-Findings([string]$Kind) {
   $call = Invoke-Ctl "diagnose"
   if (-not $call.Out.StartsWith("{")) { throw "csi-proxyctl diagnose: $($call.Err.Trim())" }
   @(($call.Out | ConvertFrom-Json).findings | Where-Object { $_.kind -eq $Kind })
 }
 
-# .NET removes links and mount points as such, where Remove-Item of 5.1 may follow them.
+# Removes a tree by .NET, because Remove-Item of PowerShell 5.1 may follow links and mount points.
 function Remove-Tree([string]$Path) {
   if (-not [System.IO.Directory]::Exists($Path)) { return }
   $isLink = ([System.IO.File]::GetAttributes($Path) -band [System.IO.FileAttributes]::ReparsePoint) -ne 0

@@ -1,4 +1,4 @@
-# Part of node-check.ps1: links and mounts, and what is behind them. Uses its $base, $outside, $sentinel, $work, $Directory and $disk.
+# Part of node-check.ps1: calls through links and mounts. Uses the script's $base, $outside, $sentinel, $work, $Directory and $disk.
 
 function Assert-SentinelStays {
   Assert-That (Test-Path $sentinel) "the sentinel $sentinel outside is gone"
@@ -6,7 +6,7 @@ function Assert-SentinelStays {
   Assert-That ($names.Count -eq 0) "made outside: $($names -join ', ')"
 }
 
-# Every kind of call that takes a path, with one that a link of this kind leads out.
+# Makes every kind of call that takes a path, through a link that leads out of the kubelet's directory.
 foreach ($kind in @("escape-junction", "Junction"), @("escape-symlink", "SymbolicLink")) {
   Test-Part $kind[0] "no call leaves the kubelet's directory by a link of this kind" {
     Assert-Passed "answers"
@@ -22,7 +22,7 @@ foreach ($kind in @("escape-junction", "Junction"), @("escape-symlink", "Symboli
       @("volume", "get-volume-id-from-target-path", "--target-path=$link\inner"),
       @("volume", "get-closest-volume-id-from-target-path", "--target-path=$link\inner")
     foreach ($call in $calls) { Assert-Refused "PERMISSION_DENIED" $call | Out-Null }
-    # The link itself may go, and alone.
+    # Rmdir may remove the link itself, but not its target.
     Get-Answer "filesystem", "rmdir", "--path=$link" | Out-Null
     Assert-That (-not (Test-Path $link)) "the link is still there"
     Assert-SentinelStays

@@ -1,23 +1,23 @@
-# Part of node-check.ps1: the service that is looked at. Uses its $programs, $work, $Directory, $KubeletPath, $ctl, $proxy and
-# $pipe, and keeps $child, $installed, $begun and $metrics.
+# Part of node-check.ps1: finds, starts and ends the service under test. Uses the script's $programs, $work, $Directory,
+# $KubeletPath, $ctl, $proxy and $pipe, and defines $child, $installed, $begun and $metrics.
 
-# In console mode; as a service of ours; a service that was there, and stopped.
+# What Start-Proxy did: $child runs in console mode, $installed is our own service, $begun an existing service that was stopped.
 $child = $null
 $installed = $false
 $begun = ""
 $metrics = ""
 $ownName = "csi-proxy-node-check"
 
-# The service's name; empty when none is installed.
+# Returns the service's name; empty if none is installed.
 function Find-ServiceName {
   if ($installed) { return $ownName }
   "$(Get-Service -Name "csi-proxy", "csiproxy" -ErrorAction SilentlyContinue | Select-Object -First 1 | ForEach-Object { $_.Name })"
 }
 
-# A service's values in the registry, which no language of Windows changes.
+# Reads a service's value from the registry, whose texts do not depend on Windows' language.
 function Get-ServiceValue([string]$Name, [string]$Value) { (Get-Item -LiteralPath "HKLM:\SYSTEM\CurrentControlSet\Services\$Name").GetValue($Value) }
 
-# The value of a flag of the service, with one dash or two; empty when it is not there.
+# Returns the value of a flag in the service's command line, with one dash or two; empty if the flag is not set.
 function Get-ServiceFlag([string]$Name, [string]$Flag) {
   if ((Get-ServiceValue $Name "ImagePath") -match "--?$Flag[= ]`"?([^`" ]+)") { $Matches[1] } else { "" }
 }
@@ -26,16 +26,16 @@ function Test-Answering { (Invoke-Program $ctl "doctor").Code -eq 0 }
 
 # --- Which program it is ---
 
-# A program's own word on what it is: only ours has a version resource that names the product.
+# Returns a program's name and version; empty for another csi-proxy, because only ours names its product in a version resource.
 function Get-ProgramVersion([string]$Path) {
-  # A container's files are not seen from outside.
+  # A container's files are not visible from outside.
   if (-not (Test-Path $Path)) { return "unknown" }
   $told = [System.Diagnostics.FileVersionInfo]::GetVersionInfo($Path)
   if ($told.ProductName -eq "CSI Proxy") { return "CSI Proxy $($told.ProductVersion)" }
   ""
 }
 
-# The process behind the pipes, as it is now.
+# Returns the process that serves the pipes now.
 function Get-ProxyProcess {
   if ($null -ne $child) { return Get-Process -Id $child.Process.Id }
   $running = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue)
@@ -43,13 +43,13 @@ function Get-ProxyProcess {
   $running[0]
 }
 
-# Finds another csi-proxy, as a service or behind the pipes: nothing here talks to it, or stops it.
+# Throws if another csi-proxy is installed or serves the pipes. The script neither calls nor stops such a service.
 function Assert-NoGoRelease {
   $name = Find-ServiceName
   $found = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue | ForEach-Object { $_.Path })
   if ($name -ne "") { $found += (Get-ServiceValue $name "ImagePath") -replace '^"?([^"]*?\.exe).*', '$1' }
   $others = @($found | Where-Object { $_ -and (Get-ProgramVersion $_) -eq "" })
-  # A wrapper such as nssm runs the program that serves. Our clients refuse the pipes of the Go release.
+  # A service may run a wrapper such as nssm, so also checks the pipes: our clients refuse those of the Go release.
   $serving = @([System.IO.Directory]::GetFiles("\\.\pipe\", $pipe)).Count -gt 0
   if ($others.Count -eq 0 -and (-not $serving -or (Test-Answering))) { return "neither installed nor answering" }
   throw "there is another csi-proxy than this release's, as the Go release's is: service '$name', program $($others -join ', '). Stop it and run again"
@@ -57,7 +57,7 @@ function Assert-NoGoRelease {
 
 # --- Starting and ending it ---
 
-# Metrics as well, at a port that is free.
+# Returns the service's flags, with metrics at a free port.
 function New-ProxyFlags {
   $free = New-Object System.Net.Sockets.TcpListener([System.Net.IPAddress]::Loopback, 0)
   $free.Start()
@@ -66,8 +66,8 @@ function New-ProxyFlags {
   "-kubelet-path=$KubeletPath", "-logtostderr=false", "-log_file=$programs\logs\csi-proxy.log", "-v=2", "--metrics-bind-address=$metrics"
 }
 
-# Installs the service as operators do, in a folder of its own, so that it has the privileges that it is left with and no
-# more: in console mode it has those of an administrator, who may do anything.
+# Installs the service as operators do, in its own folder, because in console mode it has all of an administrator's privileges
+# instead of the few that the installer leaves it. Uses a service that exists or answers already.
 function Start-Proxy {
   $name = Find-ServiceName
   if ($name -ne "" -and -not $installed) { $script:metrics = (Get-ServiceFlag $name "metrics-bind-address") -replace "^:", "127.0.0.1:" }
@@ -93,7 +93,7 @@ function Start-Proxy {
   throw "csi-proxy.exe does not answer"
 }
 
-# Ends what was started here, keeps its log in $work, and stops what was started.
+# Ends or uninstalls what Start-Proxy started or installed, copies the log to $work, and stops $begun again.
 function Restore-Services {
   if ($null -ne $child -and -not $child.Process.HasExited) {
     $child.Process.Kill()

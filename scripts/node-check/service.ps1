@@ -1,9 +1,9 @@
-# Part of node-check.ps1: the service's pipe, process, settings and cost, and the container that all may run in.
-# Uses its $base, $work, $pipe, $disk and $KubeletMounted, node.ps1 and proxy.ps1.
+# Part of node-check.ps1: the service's pipe, process, settings and cost, and the container in which the script may run.
+# Uses the script's $base, $work, $pipe, $disk and $KubeletMounted, node.ps1 and proxy.ps1.
 
 Test-Part "remote-client" "a client that comes over the network is refused" {
   Assert-Passed "answers"
-  # The same way to a pipe that takes such clients, or nothing is shown.
+  # Also connects to srvsvc, which accepts remote clients, because otherwise a refusal would prove nothing.
   foreach ($name in "srvsvc", $pipe) {
     $client = New-Object System.IO.Pipes.NamedPipeClientStream($env:COMPUTERNAME, $name, [System.IO.Pipes.PipeDirection]::InOut)
     $refusal = ""
@@ -51,10 +51,10 @@ Test-Part "cost" "after a thousand calls the process has neither grown nor kept 
   $reads = @("disk", "list-disk-ids"),
     @("system", "get-service", "--name=EventLog"),
     @("volume", "get-closest-volume-id-from-target-path", "--target-path=$base")
-  # Objects that are made once, at the first calls, do not count as growth.
+  # The first 60 calls create objects that exist only once and must not count as growth.
   $seen = foreach ($calls in 60, 1000) {
     for ($i = 0; $i -lt $calls; $i++) { Get-Answer $reads[$i % $reads.Count] | Out-Null }
-    # Until the connections of clients that have gone are closed.
+    # Waits until the service has closed the connections of ended clients.
     Start-Sleep -Seconds 5
     Get-ProxyProcess
   }
@@ -63,7 +63,7 @@ Test-Part "cost" "after a thousand calls the process has neither grown nor kept 
   $told
 }
 
-# A fallback that was taken settles its doubt in the report.
+# If the service took a fallback, the report shows the doubt about that fallback as settled.
 Test-Part "fallbacks" "the service tells which ways around it has taken for what Windows refused" {
   Assert-Passed "answers"
   if ($metrics -eq "") { Skip-Part "the service serves no metrics (--metrics-bind-address)" }
@@ -81,7 +81,7 @@ Test-Part "offline-open-file" "a volume is unstaged while a file on it is open, 
   $number = New-Image "open"
   Invoke-Stage $number "open" | Out-Null
   $file = [System.IO.File]::Open("$base\open\file.txt", "Create", "ReadWrite", "None")
-  # UnstageVolume passes over one code of MSFT_Disk.Offline, that of a disk in use, and fails with any other.
+  # UnstageVolume ignores one error of MSFT_Disk.Offline, that of a disk in use, and fails on any other.
   try { $steps = (Invoke-Unstage "open").steps -join " " } finally { $file.Dispose() }
   Assert-That (-not (Get-CimDisk $number).IsOffline) "$steps; the disk is offline"
   $steps
@@ -101,7 +101,7 @@ Test-Part "host-process" "a container of its own has a session and a type of its
   $sandbox = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
   $session = (Get-Process -Id $PID).SessionId
   $type = (Get-Item "HKLM:\SYSTEM\CurrentControlSet\Control").GetValue("ContainerType")
-  # Each process-isolated container runs one.
+  # Each process-isolated container runs a CExecSvc.exe.
   $sessions = @(Get-CimInstance Win32_Process -Filter "Name = 'CExecSvc.exe'" | ForEach-Object { $_.SessionId })
   Assert-That ($null -eq $type) "ContainerType is $type here"
   Assert-That ($sandbox -eq "" -or $session -eq 0) "a HostProcess container in session $session"
