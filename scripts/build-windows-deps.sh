@@ -272,8 +272,8 @@ exec 9>"$cache/windows/lock"
 flock 9
 rm -rf "$cache/apt"
 for name in "${names[@]}"; do [[ -d ${prefix_of[$name]} ]] || fetch "$name"; done
-# gRPC and the libraries below it take most of the time. The others are built at the same time, when steps of these
-# leave a processor idle.
+# gRPC and the libraries below it take most of the time. The other libraries are built beside them, on processors
+# that they leave idle.
 others=()
 for name in "${names[@]}"; do [[ " ${upon_of[grpc]} grpc " == *" $name "* ]] || others+=("$name"); done
 build_each "${others[@]}" &

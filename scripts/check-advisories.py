@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compares the versions of the libraries that the programs link with those whose advisories SECURITY.md
-has been through. Another version, or a library that is not there, has to be looked at: read its advisories
-since, mend the tables of SECURITY.md, and put the new version there.
+"""Compares the versions of the libraries that the programs link with the versions in SECURITY.md, whose
+advisories have been read. For a new version or library, read the advisories since the last version, update
+the tables of SECURITY.md, and enter the new version there.
 
 On Windows the versions are those of scripts/build-windows-deps.sh, on Linux those of this machine's packages.
 """
@@ -16,7 +16,7 @@ HEADING = "## Advisories of what is linked"
 
 
 def looked_at(text):
-    """{library: (version, [Debian packages])} of SECURITY.md's table."""
+    """Returns {library: (version, [Debian packages])} from SECURITY.md's table."""
     section = text.partition(f"\n{HEADING}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([a-z+-]+) \| ([\d.]+) \| ([^|]*) \|$", section, re.MULTILINE)
     return {library: (version, packages.split(", ")) for library, version, packages in rows}
@@ -28,7 +28,7 @@ def upstream(version):
 
 
 def built():
-    """(library, version) of what is built for Windows, but for what only tests link."""
+    """Yields (library, version) of each library built for Windows, except those that only tests link."""
     script = ROOT / "scripts/build-windows-deps.sh"
     said = subprocess.run([script, "--sources"], check=True, capture_output=True, text=True).stdout
     components = json.loads((ROOT / "scripts/release/components.json").read_text())["built"]
@@ -39,7 +39,7 @@ def built():
 
 
 def installed(package):
-    """The version of a package; nothing when this machine does not have it."""
+    """Returns the version of a package, or None if it is not installed on this machine."""
     try:
         asked = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", package],
                                capture_output=True, text=True)

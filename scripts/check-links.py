@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks the links of every tracked Markdown file to files, folders and headings of the repository,
-and that the C++ tests exist which these files name as `Suite.Name`, or as `Suite.Start*`.
+and that the C++ tests exist that these files name as `Suite.Name` or `Suite.Start*`.
 
-Links to elsewhere are not followed. A heading's anchor is made as GitHub makes it.
+Links to other sites are not followed. A heading's anchor is made as GitHub makes it.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ FENCE = re.compile(r"^ *(```|~~~)")
 
 
 def prose(text):
-    """The lines that are not code."""
+    """Yields the lines that are not code."""
     inside = False
     for line in text.splitlines():
         if FENCE.match(line):
@@ -25,7 +25,7 @@ def prose(text):
 
 
 def links(text):
-    # Code has no links; a link's text may be code, and may go over the end of a line.
+    # Code contains no links, but a link's text may be code, and may span two lines.
     yield from re.findall(r"\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s]+)\)", "\n".join(prose(text)))
 
 

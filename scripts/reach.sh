@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Says which of the places that packages come from cannot be reached; exit code 1 then.
+# Prints which sources of packages cannot be reached. Exits with 1 if there are any.
 #
 #   scripts/reach.sh debian|go|npm...
 #
-# Packages that are there already are used without it, so this explains a failure and foretells none.
+# Cached packages need no source, so the output can explain a failure but not predict one.
 set -uo pipefail
 failed=0
 # try NAME COMMAND...

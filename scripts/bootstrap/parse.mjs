@@ -1,7 +1,7 @@
 // Checks PowerShell scripts by the grammar of tree-sitter: `node parse.mjs MODULES GROUP...`, where MODULES is the
-// folder with its packages, and a GROUP is the scripts that run as one, with commas between them. Says where a script is
-// no PowerShell, reads a variable that no script of its group sets, or runs a command that neither a script of its
-// group defines nor Windows has; exit code 1 then.
+// folder with its packages, and a GROUP is the scripts that run as one, with commas between them. Prints where a script
+// is not valid PowerShell, reads a variable that no script of its group sets, or runs a command that neither a script of
+// its group nor Windows defines. Exits with 1 if there is such a place.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";

@@ -65,7 +65,7 @@ endif()
 if(NOT WIN32)
   include(CheckPIESupported)
   check_pie_supported(LANGUAGES C CXX)
-  # For all sources, because those that share precompiled headers must be compiled alike.
+  # Set for all sources, because sources that share precompiled headers must have equal options.
   add_compile_options(-pthread)
 endif()
 if(WIN32)

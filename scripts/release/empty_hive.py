@@ -1,4 +1,4 @@
-"""A registry hive with nothing in it but its root, as the specification has it
+"""Makes a registry hive that has only a root key, by the specification
 (https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md).
 """
 
@@ -15,13 +15,13 @@ ROOT_FLAGS = 0x2C
 
 
 def _cell(content):
-    """An allocated cell: its size is negative, and a multiple of 8."""
+    """Returns an allocated cell, whose size is negative and a multiple of 8."""
     size = (4 + len(content) + 7) // 8 * 8
     return struct.pack("<i", -size) + content.ljust(size - 4, b"\0")
 
 
 def hive(name, epoch):
-    """The bytes of a hive whose root key is called `name`."""
+    """Returns the bytes of a hive whose root key is called `name`."""
     filetime = (epoch + 11644473600) * 10_000_000
     key_at = 32
     label = name.encode("ascii")
@@ -56,7 +56,7 @@ def hive(name, epoch):
     descriptor = windows_layer.security_descriptor(
         windows_layer.KEY_ALL, windows_layer.KEY_READ, windows_layer.INHERITED_BY_CONTAINERS
     )
-    # The only one: it is the list, and points to itself.
+    # The list of security descriptors has only this one, so both of its links point to itself.
     security = (
         struct.pack("<2sHIIII", b"sk", 0, security_at, security_at, 1, len(descriptor)) + descriptor
     )

@@ -20,7 +20,7 @@ def _run(*command):
 
 
 def _owner(path):
-    """The package of a file. Debian's /lib is a link to /usr/lib, and dpkg knows a file by one of the two names."""
+    """Returns the package of a file. Debian's /lib is a link to /usr/lib, and dpkg lists a file under one of the two."""
     for name in (path, path.removeprefix("/usr"), "/usr" + path):
         found = subprocess.run(["dpkg-query", "--search", name], capture_output=True, text=True, check=False)
         if found.returncode == 0:
@@ -29,7 +29,7 @@ def _owner(path):
 
 
 def _sums(package):
-    """The package's own MD5 sums, by path."""
+    """Returns the package's own MD5 sums, by path."""
     for name in (package, package.partition(":")[0]):
         file = INFO / f"{name}.md5sums"
         if file.is_file():
@@ -38,7 +38,7 @@ def _sums(package):
 
 
 def libraries(program):
-    """The libraries that the program's loader finds, and itself: their files by path, and their packages by name."""
+    """Returns the files of the loader and of the libraries that it finds, by path, and their packages, by name."""
     files, packages = {}, {}
     # "NAME => PATH (ADDRESS)", and of the loader only its path; linux-vdso has none.
     found = re.findall(r"^\t(?:\S+ => )?(/\S+) \(0x", _run("ldd", str(program)), re.M)
@@ -59,8 +59,8 @@ def libraries(program):
 
 
 def layer(files, epoch, programs=(), links=None):
-    """The tar of a layer: `files` maps paths to bytes, those of `programs` can be run, and `links` maps further
-    names to files of this layer."""
+    """Returns the tar of a layer: `files` maps paths to bytes, those in `programs` are executable, and `links` maps
+    further names to files of this layer."""
     entries = {}
     for path in sorted(files):
         steps = path.split("/")

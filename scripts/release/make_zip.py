@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""make_zip.py PARENT NAME ARCHIVE: a ZIP of PARENT/NAME that depends on the files' names and bytes alone.
+"""make_zip.py PARENT NAME ARCHIVE: makes a ZIP of PARENT/NAME that depends only on the files' names and bytes.
 
-Entries are sorted; all have one time, SOURCE_DATE_EPOCH, and one mode.
+Entries are sorted; all have the time SOURCE_DATE_EPOCH and the same mode.
 """
 import os
 import pathlib

@@ -4,21 +4,20 @@
     oci_image.py --programs DIR --linux FILE --out DIR --version V --source-date-epoch N [--license FILE ...]
 
 The programs are csi-proxy.exe, csi-proxyctl.exe, csi-proxy-service.exe, csi-node-sidecars.exe and
-csi_proxy.dll; what else is in their folder is left out. FILE is csi-node-sidecars for Linux. A licence goes
-into the image's folder `licenses`. What is made depends on these files, on install.ps1, on node-check.ps1 and
-its folder, on the options, and on Debian's packages of the libraries that FILE needs, and on nothing else.
+csi_proxy.dll; other files of their folder are left out. FILE is csi-node-sidecars for Linux. Licences go into
+the image's folder `licenses`. The images depend only on these files, on install.ps1, on node-check.ps1 and
+its folder, on the options, and on Debian's packages of the libraries that FILE needs.
 
 Two tags:
 
   VERSION             the service, which proxy-daemonset.yaml runs and install-daemonset.yaml installs, and csi_proxy.dll:
                       drivers that embed csi-proxy are built FROM this
   VERSION-sidecars    csi-node-sidecars, for the containers beside a driver: an index of an image for Linux and one
-                      for Windows, so that one reference is good for every node
+                      for Windows, so that one reference serves every node
 
-The images for Windows are for HostProcess containers. Their first layer makes hcsshim's base layer, for which Windows wants five registry hives, and from
-Server 2025 on valid ones. Such an image runs on every build of Windows as a HostProcess container,
-and as no other, like Microsoft's
-(https://github.com/microsoft/windows-host-process-containers-base-image).
+The images for Windows run on every build of Windows, but only as HostProcess containers, like Microsoft's
+(https://github.com/microsoft/windows-host-process-containers-base-image). Their first layer becomes hcsshim's
+base layer, for which Windows requires five registry hives, and from Server 2025 on valid ones.
 """
 
 import argparse
@@ -38,8 +37,8 @@ import windows_layer
 HIVES = ("DEFAULT", "SAM", "SECURITY", "SOFTWARE", "SYSTEM")
 LIBRARY = ("csi_proxy.dll",)
 PROGRAMS = ("csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe")
-# One program by several names, all but the first hard links. By the name of one of the two sidecars it takes
-# that sidecar's flags alone; csi-sidecars is KEP-4958's name for a program of all sidecars.
+# One program under several names; all but the first are hard links. Under the name of one of the two sidecars
+# it takes only that sidecar's flags; csi-sidecars is KEP-4958's name for a program of all sidecars.
 SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "csi-sidecars.exe", "livenessprobe.exe")
 SCRIPTS = pathlib.Path(__file__).parents[1]
 INSTALL = SCRIPTS / "bootstrap" / "install.ps1"
@@ -50,11 +49,11 @@ INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
-# No os.version: these run on every build of Windows. From an index containerd takes such an image since
-# February 2023 (https://github.com/containerd/containerd/pull/8101).
+# No os.version, because the images run on every build of Windows. containerd takes such an image from an index
+# since February 2023 (https://github.com/containerd/containerd/pull/8101).
 WINDOWS = {"architecture": "amd64", "os": "windows"}
 LINUX = {"architecture": "amd64", "os": "linux"}
-# On Windows the node's, where such a container finds cmd.exe and PowerShell.
+# On Windows the node's own PATH, in which a HostProcess container finds cmd.exe and PowerShell.
 PATH = {"windows": r"C:\Windows\system32;C:\Windows;C:\Windows\System32\WindowsPowerShell\v1.0", "linux": "/"}
 
 
@@ -79,7 +78,7 @@ class Layout:
 
 
 def compressed(tar):
-    """Without the time and the name that gzip writes."""
+    """Returns a gzip of the tar without the time and the name that gzip usually writes."""
     out = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=9, mtime=0) as stream:
         stream.write(tar)
@@ -87,7 +86,7 @@ def compressed(tar):
 
 
 def image(layout, layers, settings, labels, created, platform=WINDOWS):
-    """Adds an image of `layers`: pairs of how one came to be and its tar."""
+    """Adds an image of `layers`, each a pair: how the layer was made, and its tar."""
     descriptors = [layout.add(compressed(tar), LAYER) for _, tar in layers]
     config = layout.add_json(
         {

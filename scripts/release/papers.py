@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""papers.py VERSION DIST PARTS: what accompanies a release's files: an SPDX list of what is in them,
-OpenVEX statements on the advisories of what is linked, and notes.
+"""papers.py VERSION DIST PARTS: writes an SPDX list of the contents of a release's files, OpenVEX
+statements on the advisories of the linked libraries, and the release notes.
 
-DIST holds the files; PARTS what scripts/release.sh noted while it made them.
+DIST contains the release's files; PARTS the files from which scripts/release.sh made them.
 """
 import datetime
 import hashlib
@@ -29,7 +29,7 @@ def digest(path, algorithm="sha256"):
 
 
 class Release:
-    """The facts about a release whose files are there."""
+    """The facts about a release whose files exist."""
 
     def __init__(self, version, dist, parts):
         self.version = version
@@ -56,7 +56,7 @@ class Release:
 
 
 def notes(release):
-    """The changelog's section of the version, which must be there, and what one needs to use the files."""
+    """Returns the changelog's section of the version, or what is unreleased, and how to use the files."""
     text = (ROOT / "CHANGELOG.md").read_text()
     sections = re.split(r"^## (?=\[)", text, flags=re.M)[1:]
     of = {re.match(r"\[([^\]]+)\]", section)[1]: section.split("\n", 1)[1].strip() for section in sections}
@@ -98,7 +98,7 @@ From the files of this release, before the tags are published, or without a netw
 """
 
 
-# How SECURITY.md's cell on an advisory begins, and what OpenVEX has for it.
+# OpenVEX's fields for an advisory, by the first words of its cell in SECURITY.md.
 VEX_STATUS = {
     "Does not apply": {"status": "not_affected"},
     "Fixed in": {"status": "fixed"},
@@ -130,7 +130,7 @@ def write_json(path, value):
 
 def main(version, dist, parts):
     release = Release(version, dist, parts)
-    # Each lists what is there before it.
+    # The lists contain the files that exist, so each also lists the documents before it.
     (release.dist / "RELEASE_NOTES.md").write_text(notes(release))
     write_json(release.dist / f"csi-proxy-{version}.spdx.json", sbom.document(release, digest))
     write_json(release.dist / f"csi-proxy-{version}.openvex.json", vex(release))

@@ -29,7 +29,7 @@ class Document:
         return identifier
 
     def shipped(self, name, path, digest, **more):
-        """A file of the release, which the document is about."""
+        """Adds a file of the release, which the document describes."""
         identifier = self.package("release", name, self.release.version, "Apache-2.0", packageFileName=path.name,
                                   checksums=[{"algorithm": "SHA256", "checksumValue": digest(path)}],
                                   supplier="Organization: CSI Proxy maintainers", **more)
@@ -55,7 +55,7 @@ def linked_libraries(document):
 
     versions = {}
     for name, version, archive, sha256 in release.sources:
-        # A library that nobody has described here must not go out unnoticed.
+        # Fails for a library that components.json does not describe.
         known = components["built"][name]
         versions[name] = version
         if not known.get("test"):

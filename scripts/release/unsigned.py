@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""unsigned.py PROGRAM ...: the SHA-256 of each program apart from its signature, if it has one, for a
-comparison of a signed program with one's own build.
+"""unsigned.py PROGRAM ...: prints the SHA-256 of each program without its signature, if it has one, so that
+a signed program can be compared with another build.
 
-A signature is appended, named in the header, and changes the header's checksum
+Signing appends the signature, enters its place into the header, and changes the header's checksum
 (https://learn.microsoft.com/windows/win32/debug/pe-format#process-for-generating-the-authenticode-pe-image-hash),
-so that is taken for 0.
+which this program therefore sets to 0.
 """
 import hashlib
 import pathlib

@@ -1,5 +1,5 @@
-"""Layers of a Windows image, as hcsshim reads them: a tar of `Files/`, with what Windows knows of a
-file in records of its PAX header (https://github.com/microsoft/go-winio/blob/main/backuptar/tar.go).
+"""Makes layers of a Windows image, as hcsshim reads them: a tar of `Files/`, with a file's attributes and
+access list in its PAX header (https://github.com/microsoft/go-winio/blob/main/backuptar/tar.go).
 """
 
 import base64
@@ -24,11 +24,11 @@ USERS = _sid(32, 545)
 
 
 def security_descriptor(all_access, read_access, inheritance=0):
-    """O:BAG:SYD: with all access for Administrators and SYSTEM, and reading for Users.
+    """Returns O:BAG:SYD: with the given access for Administrators and SYSTEM, and for Users.
 
-    Self-relative
+    The descriptor is self-relative
     (https://learn.microsoft.com/openspecs/windows_protocols/ms-dtyp/7d4dac05-9cef-4563-a058-f108abecce1d).
-    Other than in BuildKit's layers, Users may add nothing to a directory: SYSTEM runs what is there.
+    Unlike in BuildKit's layers, Users may not add files to a directory, because SYSTEM runs programs there.
     """
     entries = b""
     for sid, mask in ((ADMINISTRATORS, all_access), (SYSTEM, all_access), (USERS, read_access)):
@@ -49,20 +49,20 @@ FILE_SECURITY = security_descriptor(FILE_ALL, FILE_READ)
 
 
 def layer(files, epoch, parents=(), links=None):
-    """The tar of a layer: `files` maps paths below the root of the image, with slashes, to bytes, and
-    `links` further names of them, at the root, to theirs.
+    """Returns the tar of a layer: `files` maps paths below the root of the image, with slashes, to bytes, and
+    `links` maps further names at the root to such paths.
 
-    A hard link comes after its file, in the same layer or a later one: there hcsshim looks for it
+    hcsshim requires that a hard link comes after its file, in the same layer or a later one
     (https://github.com/microsoft/hcsshim/blob/main/internal/wclayer/legacy.go, AddLink).
 
-    `parents` are further directories at the top, such as `Hives`, empty, in each layer above the
-    first (https://github.com/moby/buildkit/blob/master/util/winlayers/differ.go).
+    `parents` are further directories at the top. Each layer above the first has them, empty, such as `Hives`
+    (https://github.com/moby/buildkit/blob/master/util/winlayers/differ.go).
     """
     entries = {name: None for name in parents}
     entries["Files"] = None
     for path in sorted(files):
         steps = path.split("/")
-        # hcsshim makes each entry in a directory that must be there.
+        # hcsshim requires the directory of each entry to exist.
         for depth in range(1, len(steps)):
             entries.setdefault("/".join(["Files", *steps[:depth]]), None)
         entries["/".join(["Files", *steps])] = files[path]
