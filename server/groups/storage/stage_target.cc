@@ -137,8 +137,11 @@ class TargetStager {
         ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
         continue;
       }
-      response.failed_portals.push_back(
-          {.portal = request_.portals[i], .message = std::string(status.message())});
+      const absl::Status over = context_.Check();
+      // The repeat begins with a portal that this call's end cut short, unless it was first here.
+      const std::string& name = request_.portals[i];
+      if (over.ok() || failed.empty()) deps_.failed_portals->Note(request_.iqn, name);
+      response.failed_portals.push_back({.portal = name, .message = std::string(status.message())});
       failed.push_back(std::move(status));
       if (!over.ok()) return WithTried(over);
     }
