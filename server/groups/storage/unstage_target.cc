@@ -38,8 +38,9 @@ class TargetUnstager {
       ABSL_RETURN_IF_ERROR(CheckMounted(mounted->disk));
     }
     ABSL_ASSIGN_OR_RETURN(
-        auto unstaged, Unstage(deps_, context_,
-                               UnstageVolumeRequest{.target_path = request_.target_path}, clock_));
+        auto unstaged,
+        UnstageVolume(deps_, context_, UnstageVolumeRequest{.target_path = request_.target_path},
+                      clock_));
     if (!unstaged.steps.empty()) clock_ = StepClock();
     response_.volume_id = std::move(unstaged.volume_id);
     response_.steps = std::move(unstaged.steps);
