@@ -197,14 +197,15 @@ class Sequence {
       Complain(absl::StrCat("waiting: a lock for ", absl::FormatDuration(held_.longest)));
     }
     NodeState after = node_->Snapshot();
-    JudgeDisks(call, after);
+    JudgeDisks(call, absl::StrContains(status.message(), "stays online"), after);
     JudgeMounts(call, status, after);
     const std::string broken =
         tenants_.Judge(call, status, answer, absl::Now() - begin, before_, after);
     if (!broken.empty()) Complain(broken);
   }
 
-  void JudgeDisks(const Call& call, NodeState& after) {
+  // `stays_online`: the answer names a disk that could not be taken offline again.
+  void JudgeDisks(const Call& call, bool stays_online, NodeState& after) {
     std::vector<uint32_t> changed;
     for (const Disk* was : AllDisks(before_)) {
       const Disk* const is = Find(after, was->number);
@@ -214,6 +215,7 @@ class Sequence {
       changed.push_back(was->number);
       Disk allowed = *was;
       Allow(call, before_, *is, &allowed);
+      if (stays_online) AllowOnline(before_, *is, &allowed);
       for (const Call& late : late_) Allow(late, before_, *is, &allowed);
       if (Lasting(allowed).SerializeAsString() == now) continue;
       return Complain(absl::StrCat("disk ", was->number, " was\n", Lasting(*was).DebugString(),
