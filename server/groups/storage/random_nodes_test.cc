@@ -221,7 +221,8 @@ class Sequence {
       return Complain(absl::StrCat("disk ", was->number, " was\n", Lasting(*was).DebugString(),
                                    "and is\n", Lasting(*is).DebugString()));
     }
-    if (changed.size() > 1) Complain(absl::StrCat("changed: ", absl::StrJoin(changed, ", ")));
+    if (changed.size() > 1 + late_.size())
+      Complain(absl::StrCat("changed: ", absl::StrJoin(changed, ", ")));
   }
 
   void JudgeMounts(const Call& call, const absl::Status& status, NodeState& after) {
