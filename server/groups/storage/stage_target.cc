@@ -171,15 +171,19 @@ class TargetStager {
   }
 
   absl::Status Register(const CallContext& context, const IscsiPortal& portal) {
-    absl::Status added;
-    {
-      ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
-      added = host_.iscsi().AddPortal(context, portal, credentials_);
+    // The target may be newer than the answer of a registered portal. Needs no lock, so that many
+    // calls need not take turns.
+    absl::Status asked = host_.iscsi().RefreshPortal(context, portal);
+    if (absl::IsNotFound(asked)) {
+      absl::Status added;
+      {
+        ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
+        added = host_.iscsi().AddPortal(context, portal, credentials_);
+      }
+      if (added.ok()) AddStep(StorageStep::kAddedPortal);
+      if (!absl::IsAlreadyExists(added)) return added;
+      asked = host_.iscsi().RefreshPortal(context, portal);
     }
-    if (added.ok()) AddStep(StorageStep::kAddedPortal);
-    if (!absl::IsAlreadyExists(added)) return added;
-    // The target may be newer than the portal's last answer.
-    const absl::Status asked = host_.iscsi().RefreshPortal(context, portal);
     if (asked.ok()) AddStep(StorageStep::kRefreshedPortal);
     return absl::IsUnavailable(asked) ? asked : context.Check();
   }
