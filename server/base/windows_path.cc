@@ -202,6 +202,12 @@ bool EqualNames(absl::string_view a, absl::string_view b) {
   if (a == b) return true;
   char32_t from_a, from_b;
   while (!a.empty() && !b.empty()) {
+    // Most names begin alike, in ASCII.
+    if (a.front() == b.front() && static_cast<unsigned char>(a.front()) < 0x80) {
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+      continue;
+    }
     if (!ConsumeCodePoint(&a, &from_a) || !ConsumeCodePoint(&b, &from_b)) return a == b;
     if (from_a != from_b && UpperCase(from_a) != UpperCase(from_b)) return false;
   }
