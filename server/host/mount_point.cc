@@ -81,7 +81,7 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(File& file) {
   absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(data);
   // A malformed junction is not a volume's mount point.
   if (!point.ok()) return std::nullopt;
-  return std::move(point->volume);
+  return point->volume;
 }
 
 bool IsMountPointOf(machine::Os& os, const CallContext& context, const std::string& folder,

@@ -150,7 +150,7 @@ void Tree::SetMounted(Id directory, std::optional<VolumeId> volume) {
   entry.kind = Kind::kDirectory;
   entry.target.clear();
   entry.junction = false;
-  entry.mounted = std::move(volume);
+  entry.mounted = volume;
   NoteMount(directory);
 }
 
