@@ -45,7 +45,7 @@ class MountPointsTest : public testing::Test {
     return paths;
   }
 
-  const CallContext context_;
+  const CallContext context_ = CallContext();
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
   const PathRoots roots_{{*WindowsPath::Parse("root", R"(C:\var\lib\kubelet)")}};
 };
