@@ -110,6 +110,7 @@ require (
 )
 
 require (
+	csi-proxy.example/drivers/clients v0.0.0
 	csi-proxy.example/drivers/orders v0.0.0
 	cyphar.com/go-pathrs v0.2.5 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -233,6 +234,7 @@ replace (
 )
 
 replace (
+	csi-proxy.example/drivers/clients => ./drivers/clients
 	csi-proxy.example/drivers/orders => ./drivers/orders
 	csi-proxy.example/drivers/steps => ./drivers/steps
 )

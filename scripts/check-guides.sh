@@ -81,6 +81,7 @@ library() {
   local commands
   module "$1" integration/wine/node/peer/library
   go mod edit -require=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.2 \
+    "-replace=csi-proxy.example/drivers/clients=$root/integration/drivers/clients" \
     "-replace=csi-proxy.example/drivers/orders=$root/integration/drivers/orders" \
     "-replace=csi-proxy.example/node-peer=$root/integration/wine/node/peer"
   [[ $1 != aws-ebs ]] ||

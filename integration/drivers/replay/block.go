@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"csi-proxy.example/drivers/clients"
 	"csi-proxy.example/drivers/orders"
 	"csi-proxy.example/drivers/steps"
 )
@@ -44,7 +45,7 @@ func (b block) NodeUnstage(volume *steps.BlockVolume) error {
 }
 
 // ownDisks lists disks with a separate client, which it closes after the call.
-type ownDisks struct{ *clients }
+type ownDisks struct{ *clients.Clients }
 
 func (c ownDisks) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
 	client, err := newDiskClient()
@@ -52,10 +53,10 @@ func (c ownDisks) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
 		return nil, err
 	}
 	defer client.Close()
-	return listDiskIDs(client)
+	return clients.ListDiskIDs(client)
 }
 
-func awsEBS(made *clients) block {
+func awsEBS(made *clients.Clients) block {
 	// Replaces the driver's own GetDiskFreeSpaceEx.
 	measure := func(path string) (total, used int64, err error) { return orders.Stats(made, path) }
 	return block{
@@ -69,7 +70,7 @@ func awsEBS(made *clients) block {
 }
 
 // vsphere makes these calls to the Go library v2 today. Up to v3.4 it made them over the v1 pipes, as here.
-func vsphere(made *clients, run *steps.Run) block {
+func vsphere(made *clients.Clients, run *steps.Run) block {
 	look := func(path string) (mounted, readable bool, err error) {
 		err = run.Then(func(node *steps.Node) error {
 			entry, _ := node.At(path)

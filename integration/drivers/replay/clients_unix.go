@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"csi-proxy.example/drivers/clients"
 	"csi-proxy.example/drivers/steps"
 )
 
@@ -38,13 +39,17 @@ func dialAll(apis ...string) ([]*grpc.ClientConn, error) {
 	return conns, nil
 }
 
-func newClients() (*clients, error) {
+func newClients() (*clients.Clients, error) {
 	conns, err := dialAll("filesystem-v1", "disk-v1", "volume-v1", "smb-v1")
 	if err != nil {
 		return nil, err
 	}
-	return &clients{filesystem.NewFilesystemClient(conns[0]), disk.NewDiskClient(conns[1]),
-		volume.NewVolumeClient(conns[2]), smb.NewSmbClient(conns[3])}, nil
+	return &clients.Clients{
+		Files:   filesystem.NewFilesystemClient(conns[0]),
+		Disks:   disk.NewDiskClient(conns[1]),
+		Volumes: volume.NewVolumeClient(conns[2]),
+		Shares:  smb.NewSmbClient(conns[3]),
+	}, nil
 }
 
 type ownDiskClient struct {

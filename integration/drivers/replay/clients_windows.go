@@ -1,6 +1,7 @@
 package main
 
 import (
+	"csi-proxy.example/drivers/clients"
 	"github.com/kubernetes-csi/csi-proxy/client/groups/disk/v1"
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/groups/filesystem/v1"
 	smb "github.com/kubernetes-csi/csi-proxy/client/groups/smb/v1"
@@ -8,7 +9,7 @@ import (
 )
 
 // newClients creates the released clients by the pipes' names, in the drivers' order.
-func newClients() (*clients, error) {
+func newClients() (*clients.Clients, error) {
 	files, err := filesystem.NewClient()
 	if err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func newClients() (*clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clients{files, disks, volumes, shares}, nil
+	return &clients.Clients{Files: files, Disks: disks, Volumes: volumes, Shares: shares}, nil
 }
 
 // newDiskClient creates another client, which the caller must close.

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"csi-proxy.example/drivers/clients"
 	"csi-proxy.example/drivers/orders"
 	"csi-proxy.example/drivers/steps"
 )
@@ -32,7 +33,7 @@ func (s share) count(volume *steps.ShareVolume) {
 }
 
 // csiDriverSMB lets the driver see the node's files instead of those of Wine's drive.
-func csiDriverSMB(made *clients, run *steps.Run) share {
+func csiDriverSMB(made *clients.Clients, run *steps.Run) share {
 	return share{&orders.SMB{
 		ShareNode: made,
 		MkdirAll:  run.MakeDirectory,

@@ -2,13 +2,16 @@
 // client.
 package main
 
-import "csi-proxy.example/drivers/steps"
+import (
+	"csi-proxy.example/drivers/clients"
+	"csi-proxy.example/drivers/steps"
+)
 
 // players run each driver through its volumes' lives. onMachine is false for aws-ebs, which finds disks by
 // serial number: a Windows machine has no disk with one.
 var players = []struct {
 	onMachine bool
-	play      func(run *steps.Run, made *clients) error
+	play      func(run *steps.Run, made *clients.Clients) error
 }{{false, playEBS}, {true, playVSphere}, {true, playSMB}}
 
 func main() {
@@ -24,6 +27,7 @@ func main() {
 			if err != nil {
 				return err
 			}
+			run.Ready = func() error { return ready(made) }
 			if err := player.play(run, made); err != nil {
 				return err
 			}
@@ -32,23 +36,20 @@ func main() {
 	})
 }
 
-func playEBS(run *steps.Run, made *clients) error {
-	run.Ready = made.ready
+func playEBS(run *steps.Run, made *clients.Clients) error {
 	life := &steps.BlockLife{Run: run, Driver: awsEBS(made), Traits: steps.BlockTraits{TakesOffline: true, LeavesFolder: true}}
 	life.All("ebs.csi.aws.com", "v1.64.0, replayed")
 	return nil
 }
 
-func playVSphere(run *steps.Run, made *clients) error {
-	run.Ready = made.ready
+func playVSphere(run *steps.Run, made *clients.Clients) error {
 	life := &steps.BlockLife{Run: run, Driver: vsphere(made, run),
 		Traits: steps.BlockTraits{TakesOffline: true, FailsOnceUnmounted: true}}
 	life.All("csi.vsphere.vmware.com", "v3.4, replayed")
 	return nil
 }
 
-func playSMB(run *steps.Run, made *clients) error {
-	run.Ready = made.ready
+func playSMB(run *steps.Run, made *clients.Clients) error {
 	driver := csiDriverSMB(made, run)
 	run.Fresh = driver.Forget
 	defer func() { run.Fresh = nil }()

@@ -242,7 +242,8 @@ go_module() {
   # A program that uses the Go library changes one line to use the module.
   cp -r "$root/integration/wine/node/peer" "$at/library_driver"
   cd "$at/library_driver"
-  "${replace[@]}" -replace "csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
+  "${replace[@]}" -replace "csi-proxy.example/drivers/clients=$root/integration/drivers/clients" \
+    -replace "csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
   go build -mod=mod -o "$at/driver-v2" ./library
   GOOS=windows go build -mod=mod -o "$at/driver-v2.exe" ./library
   go version -m "$at/driver-v2" | grep -F "$module"

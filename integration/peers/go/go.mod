@@ -11,6 +11,7 @@ require (
 )
 
 require (
+	csi-proxy.example/drivers/clients v0.0.0
 	csi-proxy.example/drivers/orders v0.0.0
 	github.com/Microsoft/go-winio v0.6.1 // indirect
 	github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2 v2.0.0
@@ -26,6 +27,7 @@ require (
 )
 
 replace (
+	csi-proxy.example/drivers/clients => ../../drivers/clients
 	csi-proxy.example/drivers/orders => ../../drivers/orders
 	csi-proxy.example/legacy_go => ../legacy_go
 	github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2 => ../../../client/go/csiproxytest

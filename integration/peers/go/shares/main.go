@@ -18,6 +18,7 @@ import (
 	storage "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"csi-proxy.example/drivers/clients"
 	"csi-proxy.example/drivers/orders"
 )
 
@@ -32,44 +33,8 @@ var ctx = context.Background()
 
 // node makes the calls of a driver of shares by one connection.
 type node struct {
-	files   filesystem.FilesystemClient
-	shares  smb.SmbClient
+	*clients.Clients
 	storage storage.StorageClient
-}
-
-func (n *node) PathExists(path string) (bool, error) {
-	out, err := n.files.PathExists(ctx, &filesystem.PathExistsRequest{Path: path})
-	return out.GetExists(), err
-}
-
-func (n *node) IsSymlink(path string) (bool, error) {
-	out, err := n.files.IsSymlink(ctx, &filesystem.IsSymlinkRequest{Path: path})
-	return out.GetIsSymlink(), err
-}
-
-func (n *node) Mkdir(path string) error {
-	_, err := n.files.Mkdir(ctx, &filesystem.MkdirRequest{Path: path})
-	return err
-}
-
-func (n *node) Rmdir(path string) error {
-	_, err := n.files.Rmdir(ctx, &filesystem.RmdirRequest{Path: path, Force: true})
-	return err
-}
-
-func (n *node) CreateSymlink(source, target string) error {
-	_, err := n.files.CreateSymlink(ctx, &filesystem.CreateSymlinkRequest{SourcePath: source, TargetPath: target})
-	return err
-}
-
-func (n *node) NewSmbGlobalMapping(remote, local, user, password string) error {
-	_, err := n.shares.NewSmbGlobalMapping(ctx, &smb.NewSmbGlobalMappingRequest{RemotePath: remote, LocalPath: local, Username: user, Password: password})
-	return err
-}
-
-func (n *node) RemoveSmbGlobalMapping(remote string) error {
-	_, err := n.shares.RemoveSmbGlobalMapping(ctx, &smb.RemoveSmbGlobalMappingRequest{RemotePath: remote})
-	return err
 }
 
 // stats measures a path through its links. It fails if the share does not answer, as a driver's os.ReadDir does.
@@ -151,7 +116,10 @@ func life(run *run) {
 		return
 	}
 	defer conn.Close()
-	node := &node{filesystem.NewFilesystemClient(conn), smb.NewSmbClient(conn), storage.NewStorageClient(conn)}
+	node := &node{
+		&clients.Clients{Files: filesystem.NewFilesystemClient(conn), Shares: smb.NewSmbClient(conn)},
+		storage.NewStorageClient(conn),
+	}
 	driver := &orders.SMB{ShareNode: node, ReadDir: node.stats, MkdirAll: node.Mkdir, Readlink: readlink}
 	stage := func(v *volume) error { return driver.Stage(v.remote, v.stage, user, password) }
 	publish := func(v *volume) error {

@@ -6,6 +6,7 @@ go 1.24.3
 godebug winsymlink=0
 
 require (
+	csi-proxy.example/drivers/clients v0.0.0
 	csi-proxy.example/drivers/orders v0.0.0
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
 	github.com/kubernetes-csi/csi-proxy/v2 v2.0.0-alpha.2
@@ -27,5 +28,7 @@ require (
 	k8s.io/klog/v2 v2.130.1 // indirect
 )
 
-// A module of this repository, which requires no other modules.
-replace csi-proxy.example/drivers/orders => ../../../drivers/orders
+replace (
+	csi-proxy.example/drivers/clients => ../../../drivers/clients
+	csi-proxy.example/drivers/orders => ../../../drivers/orders
+)

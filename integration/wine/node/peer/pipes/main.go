@@ -10,7 +10,6 @@ import (
 
 	diskapi "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	iscsiapi "github.com/kubernetes-csi/csi-proxy/client/api/iscsi/v1alpha2"
-	smbapi "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 	systemapi "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
 	volumeapi "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 	closestapi "github.com/kubernetes-csi/csi-proxy/client/api/volume/v2alpha1"
@@ -21,16 +20,15 @@ import (
 	volume "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v1"
 	closest "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v2alpha1"
 
+	"csi-proxy.example/drivers/clients"
 	"csi-proxy.example/drivers/orders"
 	"csi-proxy.example/node-peer/steps"
 )
 
 type node struct {
-	disk   *disk.Client
-	volume *volume.Client
+	*clients.Clients
 	// Volume v2alpha1, for the calls that v1 lacks.
 	closest *closest.Client
-	smb     *smb.Client
 	iscsi   *iscsi.Client
 	system  *system.Client
 }
@@ -54,23 +52,14 @@ func main() {
 	release := flag.Bool("release", false, "the Go release serves the pipes")
 	flag.Parse()
 	served := &node{
-		open(disk.NewClient), open(volume.NewClient), open(closest.NewClient), open(smb.NewClient), open(iscsi.NewClient),
-		open(system.NewClient),
+		&clients.Clients{Disks: open(disk.NewClient), Volumes: open(volume.NewClient), Shares: open(smb.NewClient)},
+		open(closest.NewClient), open(iscsi.NewClient), open(system.NewClient),
 	}
 	steps.Main("over the pipes", served, steps.Quirks{SecondMountFails: *release, NoMBR: *release})
 }
 
-func (n *node) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
-	r, err := n.disk.ListDiskIDs(ctx, &diskapi.ListDiskIDsRequest{})
-	ids := map[uint32]orders.DiskIDs{}
-	for number, id := range r.GetDiskIDs() {
-		ids[number] = orders.DiskIDs{Page83: id.Page83, SerialNumber: id.SerialNumber}
-	}
-	return ids, err
-}
-
 func (n *node) ListDiskLocations() (map[uint32]orders.Location, error) {
-	r, err := n.disk.ListDiskLocations(ctx, &diskapi.ListDiskLocationsRequest{})
+	r, err := n.Disks.ListDiskLocations(ctx, &diskapi.ListDiskLocationsRequest{})
 	locations := map[uint32]orders.Location{}
 	for number, at := range r.GetDiskLocations() {
 		locations[number] = orders.Location{Adapter: at.Adapter, Target: at.Target, LUN: at.LUNID}
@@ -78,96 +67,19 @@ func (n *node) ListDiskLocations() (map[uint32]orders.Location, error) {
 	return locations, err
 }
 
-func (n *node) Rescan() error {
-	_, err := n.disk.Rescan(ctx, &diskapi.RescanRequest{})
-	return err
-}
-
-func (n *node) PartitionDisk(number uint32) error {
-	_, err := n.disk.PartitionDisk(ctx, &diskapi.PartitionDiskRequest{DiskNumber: number})
-	return err
-}
-
-func (n *node) GetDiskStats(number uint32) (int64, error) {
-	r, err := n.disk.GetDiskStats(ctx, &diskapi.GetDiskStatsRequest{DiskNumber: number})
-	return r.GetTotalBytes(), err
-}
-
 func (n *node) GetDiskState(number uint32) (bool, error) {
-	r, err := n.disk.GetDiskState(ctx, &diskapi.GetDiskStateRequest{DiskNumber: number})
+	r, err := n.Disks.GetDiskState(ctx, &diskapi.GetDiskStateRequest{DiskNumber: number})
 	return r.GetIsOnline(), err
 }
 
-func (n *node) SetDiskState(number uint32, online bool) error {
-	_, err := n.disk.SetDiskState(ctx, &diskapi.SetDiskStateRequest{DiskNumber: number, IsOnline: online})
-	return err
-}
-
-func (n *node) ListVolumesOnDisk(number, partition uint32) ([]string, error) {
-	r, err := n.volume.ListVolumesOnDisk(ctx, &volumeapi.ListVolumesOnDiskRequest{DiskNumber: number, PartitionNumber: partition})
-	return r.GetVolumeIds(), err
-}
-
-func (n *node) IsVolumeFormatted(id string) (bool, error) {
-	r, err := n.volume.IsVolumeFormatted(ctx, &volumeapi.IsVolumeFormattedRequest{VolumeId: id})
-	return r.GetFormatted(), err
-}
-
-func (n *node) FormatVolume(id string) error {
-	_, err := n.volume.FormatVolume(ctx, &volumeapi.FormatVolumeRequest{VolumeId: id})
-	return err
-}
-
-func (n *node) MountVolume(id, path string) error {
-	_, err := n.volume.MountVolume(ctx, &volumeapi.MountVolumeRequest{VolumeId: id, TargetPath: path})
-	return err
-}
-
-func (n *node) UnmountVolume(id, path string) error {
-	_, err := n.volume.UnmountVolume(ctx, &volumeapi.UnmountVolumeRequest{VolumeId: id, TargetPath: path})
-	return err
-}
-
 func (n *node) WriteVolumeCache(id string) error {
-	_, err := n.volume.WriteVolumeCache(ctx, &volumeapi.WriteVolumeCacheRequest{VolumeId: id})
+	_, err := n.Volumes.WriteVolumeCache(ctx, &volumeapi.WriteVolumeCacheRequest{VolumeId: id})
 	return err
-}
-
-func (n *node) ResizeVolume(id string, size int64) error {
-	_, err := n.volume.ResizeVolume(ctx, &volumeapi.ResizeVolumeRequest{VolumeId: id, SizeBytes: size})
-	return err
-}
-
-func (n *node) GetVolumeStats(id string) (int64, int64, error) {
-	r, err := n.volume.GetVolumeStats(ctx, &volumeapi.GetVolumeStatsRequest{VolumeId: id})
-	return r.GetTotalBytes(), r.GetUsedBytes(), err
-}
-
-func (n *node) GetDiskNumberFromVolumeID(id string) (uint32, error) {
-	r, err := n.volume.GetDiskNumberFromVolumeID(ctx, &volumeapi.GetDiskNumberFromVolumeIDRequest{VolumeId: id})
-	return r.GetDiskNumber(), err
-}
-
-func (n *node) GetVolumeIDFromTargetPath(path string) (string, error) {
-	r, err := n.volume.GetVolumeIDFromTargetPath(ctx, &volumeapi.GetVolumeIDFromTargetPathRequest{TargetPath: path})
-	return r.GetVolumeId(), err
 }
 
 func (n *node) GetClosestVolumeIDFromTargetPath(path string) (string, error) {
 	r, err := n.closest.GetClosestVolumeIDFromTargetPath(ctx, &closestapi.GetClosestVolumeIDFromTargetPathRequest{TargetPath: path})
 	return r.GetVolumeId(), err
-}
-
-func (n *node) NewSmbGlobalMapping(remote, local, user, password string) error {
-	_, err := n.smb.NewSmbGlobalMapping(ctx, &smbapi.NewSmbGlobalMappingRequest{
-		RemotePath: remote, LocalPath: local, Username: user, Password: password,
-	})
-	return err
-}
-
-func (n *node) RemoveSmbGlobalMapping(remote string) error {
-	_, err := n.smb.RemoveSmbGlobalMapping(ctx, &smbapi.RemoveSmbGlobalMappingRequest{RemotePath: remote})
-	return err
 }
 
 func target(p steps.Portal) *iscsiapi.TargetPortal {
