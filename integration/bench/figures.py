@@ -84,14 +84,23 @@ def page(text, results):
     return BLOCK.sub(block, text)
 
 
+def one_figure_a_line(results):
+    def text(value):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    runs = []
+    for name, run in sorted(results.items()):
+        about = {key: value for key, value in run.items() if key != "figures"}
+        figures = ",\n".join(map(text, run["figures"]))
+        runs.append('%s: %s, "figures": [\n%s]}' % (text(name), text(about)[:-1], figures))
+    return "{%s}\n" % ",\n".join(runs)
+
+
 def main():
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     if sys.argv[1:2] == ["record"]:
         name, path, command = sys.argv[2:]
         results[name] = read_run(pathlib.Path(path), command)
-        # Each figure stands on a line of its own.
-        text = json.dumps(results, ensure_ascii=False, sort_keys=True)
-        RESULTS.write_text(re.sub(r'(?=\{"figure")|(?<=[\]}], )(?="[a-z_]+": \{)', "\n", text) + "\n", encoding="utf-8")
+        RESULTS.write_text(one_figure_a_line(results), encoding="utf-8")
         return 0
     failed = 0
     for path in PAGES:
