@@ -39,12 +39,7 @@ else
   flags=(--host=windows '--pipe-sddl=D:P(A;;GA;;;WD)')
 fi
 
-finish() {
-  local code=$?
-  "$wine" --session-stop
-  exit $code
-}
-trap finish EXIT
+trap '"$wine" --session-stop' EXIT
 "$wine" --session-start >/dev/null
 # The tests read the metrics at this address.
 "$wine" "$out/csi-proxy.exe" "${flags[@]}" -metrics-bind-address=localhost:8888 >"$out/server.log" 2>&1 &

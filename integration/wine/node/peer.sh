@@ -31,12 +31,7 @@ mkdir -p "$out"
 cp "$built/server/csi-proxy.exe" "$out/ours.exe"
 cp "$here/scenario.textproto" "$out/node.textproto"
 
-finish() {
-  local code=$?
-  "$wine" --session-stop
-  exit $code
-}
-trap finish EXIT
+trap '"$wine" --session-stop' EXIT
 "$wine" --session-start >/dev/null
 
 export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/node.textproto
