@@ -69,9 +69,13 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
         grpc_context_(context),
         request_(request),
         response_(response) {
-    deadline_ = std::min(ToTime(context->raw_deadline()), arrived_ + deps_.max_call_duration);
     connection_ = deps_.connections->Find(context->peer());
     if (connection_ != nullptr) connection_->BeginCall();
+    const absl::Time deadline =
+        std::min(ToTime(context->raw_deadline()), arrived_ + deps_.max_call_duration);
+    const Peer* const peer = connection_ != nullptr ? &connection_->client()->peer : nullptr;
+    context_ = CallContext(deadline, &cancelled_, peer, method_.info->pipe)
+                   .Traced(TraceparentOf(*context));
   }
 
   // Queues the call, or answers it at once if the queue is full.
@@ -133,7 +137,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   void Cancel() override { cancelled_.Notify(); }
 
   void Run(TaskSlot* slot) override {
-    const CallContext context = Context().With(slot);
+    const CallContext context = context_.With(slot);
     absl::Status status = context.Check();
     if (status.ok()) status = Execute(context);
     if (method_.info->reads) waited_.store(slot->has_waited(), std::memory_order_relaxed);
@@ -182,16 +186,10 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   // them to a thread of its own, which costs every call a wake-up.
   bool InternalInlineable() override { return true; }
 
-  CallContext Context() const {
-    const Peer* const peer = connection_ != nullptr ? &connection_->client()->peer : nullptr;
-    return CallContext(deadline_, &cancelled_, peer, method_.info->pipe).Traced(traceparent_);
-  }
-
   void Answer(const absl::Status& status) {
     const absl::Duration duration = absl::Now() - arrived_;
-    const CallContext context = Context();
     for (CallObserver* observer : deps_.observers) {
-      observer->OnDone(*method_.info, context, status, duration);
+      observer->OnDone(*method_.info, context_, status, duration);
     }
     // Finish() may delete the call before it returns, so no member is touched from here on.
     Finish(ToGrpcStatus(status));
@@ -207,11 +205,10 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer* const response_;
   const absl::Time arrived_ = absl::Now();
-  const absl::string_view traceparent_ = TraceparentOf(*grpc_context_);
-  absl::Time deadline_;
   std::shared_ptr<ServedConnection> connection_;  // null: it has ended already
   size_t bytes_taken_ = 0;                        // charged to the client
   absl::Notification cancelled_;
+  CallContext context_;  // without a slot
   bool entered_ = false;
 };
 
