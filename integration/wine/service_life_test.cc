@@ -52,17 +52,26 @@ std::string Shipped(const fs::path& built) {
 
 class ServiceLifeTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { std::cout << "testing " << Shipped(CSI_PROXY_BINARY) << "\n"; }
+  static void SetUpTestSuite() {
+    std::cout << "testing " << Shipped(CSI_PROXY_BINARY) << "\n";
+    // Deletes the service of an interrupted run, because display names are unique. Windows deletes
+    // the service once its program has ended.
+    const fs::path base = NewTestDirectory();
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"sc.exe", "delete", "unstoppable"},
+          {"taskkill.exe", "/f", "/im", "csi-proxy-unstoppable.exe"}}) {
+      auto child = ChildProcess::Start(command, (base / "output").string());
+      if (child.ok()) (*child)->Wait(absl::Seconds(60));
+    }
+    std::error_code ignored;
+    fs::remove_all(base, ignored);
+  }
   // The folder's name contains a letter that Windows-1252 does not have.
   ServiceLifeTest() : base_(NewTestDirectory()), directory_(base_ / u8"Bałtyk") {
     fs::create_directory(directory_);
     // The simulated program has the main of the shipped program; the latter's node would be Wine.
     fs::copy_file(CSI_PROXY_SIMULATED_BINARY, Program());
     Run({"uninstall"});
-    // Deletes the service of an interrupted run, because display names are unique. Windows deletes
-    // the service once its program has ended.
-    Execute({"sc.exe", "delete", "unstoppable"});
-    Execute({"taskkill.exe", "/f", "/im", "csi-proxy-unstoppable.exe"});
   }
   ~ServiceLifeTest() override {
     Run({"uninstall"});
