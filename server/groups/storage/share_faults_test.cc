@@ -40,6 +40,14 @@ class ShareFaultsTest : public groups::HandlerTest {
                                            .username = "CORP\\svc",
                                            .password = password});
   }
+  absl::Status StageAsAnother(const std::string& name, const std::string& remote) {
+    return storage_
+        ->StageShare(context_, {.remote_path = remote,
+                                .target_path = Below(name),
+                                .username = "CORP\\other",
+                                .password = "x"})
+        .status();
+  }
   absl::Status Map(const std::string& remote, const std::string& local = "") {
     return smb_
         ->NewSmbGlobalMapping(context_, {.remote_path = remote,
@@ -179,21 +187,11 @@ TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
   EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("was removed though links lead there")));
   ExpectStaged(Stage("a", kA, "two"), "a", {kMapped});
   // A working mapping keeps the server.
-  ExpectRefused(storage_
-                    ->StageShare(context_, {.remote_path = R"(\\files.corp.example\c)",
-                                            .target_path = Below("c"),
-                                            .username = "CORP\\other",
-                                            .password = "x"})
-                    .status(),
-                absl::StatusCode::kNotFound, "check the share's name");
+  ExpectRefused(StageAsAnother("c", R"(\\files.corp.example\c)"), absl::StatusCode::kNotFound,
+                "check the share's name");
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("b")}).ok());
-  ExpectRefused(storage_
-                    ->StageShare(context_, {.remote_path = kB,
-                                            .target_path = Below("b"),
-                                            .username = "CORP\\other",
-                                            .password = "x"})
-                    .status(),
-                absl::StatusCode::kFailedPrecondition, "Get-SmbConnection");
+  ExpectRefused(StageAsAnother("b", kB), absl::StatusCode::kFailedPrecondition,
+                "Get-SmbConnection");
   EXPECT_TRUE(Follows("a"));
 }
 
@@ -207,13 +205,8 @@ TEST_F(ShareFaultsTest, AShareThatMayComeBackKeepsItsMapping) {
     });
   };
   rename("a", "away");
-  ExpectRefused(storage_
-                    ->StageShare(context_, {.remote_path = kB,
-                                            .target_path = Below("b"),
-                                            .username = "CORP\\other",
-                                            .password = "x"})
-                    .status(),
-                absl::StatusCode::kFailedPrecondition, "Get-SmbConnection");
+  ExpectRefused(StageAsAnother("b", kB), absl::StatusCode::kFailedPrecondition,
+                "Get-SmbConnection");
   rename("away", "a");
   EXPECT_THAT(Mapped(), ElementsAre(kA));
   EXPECT_TRUE(Follows("a"));
