@@ -64,4 +64,8 @@ absl::Status Prefixed(absl::string_view what, const absl::Status& status) {
   return Reworded(status, status.code(), absl::StrCat(what, ": ", status.message()));
 }
 
+absl::Status Appended(const absl::Status& error, absl::string_view text) {
+  return Reworded(error, error.code(), absl::StrCat(error.message(), " (", text, ")"));
+}
+
 }  // namespace csi_proxy

@@ -94,4 +94,7 @@ absl::Status Reworded(const absl::Status& error, absl::StatusCode code, absl::st
 // Returns `status` with `what: ` before its message; its codes stay. OK stays OK.
 absl::Status Prefixed(absl::string_view what, const absl::Status& status);
 
+// Returns an error with ` (text)` after its message; its codes stay.
+absl::Status Appended(const absl::Status& error, absl::string_view text);
+
 }  // namespace csi_proxy

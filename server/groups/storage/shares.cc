@@ -171,9 +171,8 @@ class ShareStager {
     const CallContext context = CallContext().WithTimeout(kAfterwards);
     const absl::Status removed = RemoveLink(context);
     if (removed.ok() || absl::IsNotFound(removed)) return failed;
-    return Reworded(failed, failed.code(),
-                    absl::StrCat(failed.message(), " (and the link ", target_.path.ToString(),
-                                 " could not be removed again: ", removed.message(), ")"));
+    return Appended(failed, absl::StrCat("and the link ", target_.path.ToString(),
+                                         " could not be removed again: ", removed.message()));
   }
 
   absl::Status RemoveLink(const CallContext& context) {

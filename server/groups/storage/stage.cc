@@ -182,9 +182,8 @@ class VolumeStager {
     if (was_offline_)
       undo([&] { return host_.disk().SetOnline(context_, number_, false).status(); });
     if (undone.ok()) return status;
-    return Reworded(status, status.code(),
-                    absl::StrCat(status.message(), " (and the disk stays online or writable: ",
-                                 undone.message(), ")"));
+    return Appended(status,
+                    absl::StrCat("and the disk stays online or writable: ", undone.message()));
   }
 
   absl::Status Partition(const host::DiskLayout& layout) {
