@@ -5,7 +5,7 @@
 namespace csi_proxy {
 namespace {
 
-// Returns true for a text of lower-case hexadecimal digits, of which one is not 0.
+// Returns true if the text consists of lower-case hexadecimal digits, at least one of them not 0.
 bool IsId(absl::string_view text) {
   return text.find_first_not_of('0') != absl::string_view::npos &&
          text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;

@@ -184,7 +184,7 @@ constexpr Refusal kMappingRefusals[] = {
     {1907, kFailedPrecondition, "", "set a new password, and put it in the driver's secret"},
     {1909, kFailedPrecondition, "",
      "unlock the account, after the wrong password was corrected that locked it"},
-    // The service sometimes needs a restart although it runs
+    // LanmanWorkstation sometimes needs a restart although it runs
     // (github.com/kubernetes-csi/csi-driver-smb/issues/844).
     {2138, kFailedPrecondition, "",
      "start the node's service LanmanWorkstation; if it runs, restart it, which ends all "

@@ -1,5 +1,5 @@
-// How a refusal by Windows is reported. Each number that the product knows has one row: whose fault
-// it is, what Windows means, and what an operator can do.
+// The tables that translate error numbers of Windows. A known number has one row with the status
+// code to return, the text of Windows, and advice for an operator.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace csi_proxy {
 // The tables of numbers.
 enum class Refuser {
   kWin32,             // of a system call
-  kMapping,           // of a system call, as the answer to mapping a share; no words of its own
+  kMapping,           // of a system call that maps a share; its rows have no words
   kEncryptedMapping,  // likewise, where encryption is required; what it lacks is in kMapping
   kHresult,           // of a call of WMI, or of the iSCSI initiator behind it
   kStorage,           // ReturnValue of a method of the Storage Management API
@@ -24,9 +24,9 @@ struct Refusal {
   // Never INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED, which the
   // product returns itself for fields, paths, its limits and the caller's time.
   absl::StatusCode code;
-  // In English, without a period.
+  // The English text or the name of a constant, without a final period; may be empty.
   const char* words;
-  // Empty if the words say it all.
+  // What an operator can do; empty if the words suffice.
   const char* advice = "";
 };
 
@@ -35,11 +35,11 @@ const Refusal* FindRefusal(Refuser refuser, uint32_t number);
 absl::Span<const Refusal> AllRefusals(Refuser refuser);
 
 // Returns `error` with ` (advice)` after its message. Replaces advice at the message's end, because
-// the caller that knows the operation has the last word.
+// the outer caller knows more about the operation.
 absl::Status Advise(const absl::Status& error, absl::string_view advice);
 
-// Returns `error` with the code and advice of its Win32 code's row; unchanged if there is no row.
-// REQUIRES: `error` has a Win32 code.
+// Returns `error` with the status code and advice of the row for its Win32 code; unchanged if there
+// is no row. REQUIRES: `error` has a Win32 code.
 absl::Status RefusedBy(Refuser refuser, const absl::Status& error);
 
 }  // namespace csi_proxy

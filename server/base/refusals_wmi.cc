@@ -40,7 +40,7 @@ constexpr char kFree[] = "there is too little space for it: grow the disk at its
 
 // Numbers of learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants and of iscsierr.h
 // (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers). A malformed WMI
-// query is csi-proxy's fault, hence INTERNAL; a missing class is a feature that the node lacks.
+// query is csi-proxy's fault, hence INTERNAL; a missing class is a missing feature: UNIMPLEMENTED.
 constexpr Refusal kHresultRefusals[] = {
     {0x80041001, kInternal, "WBEM_E_FAILED"},
     {0x80041002, kNotFound, "WBEM_E_NOT_FOUND"},

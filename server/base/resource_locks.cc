@@ -15,8 +15,8 @@
 namespace csi_proxy {
 namespace {
 
-// Returns the context with an earlier deadline, so that the answer, which names the holder, reaches
-// the client before the client's own deadline.
+// The most by which a wait ends before the client's deadline, so that the error, which names the
+// holder, reaches the client in time.
 constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
 
 std::string Age(absl::Time since) {
@@ -29,7 +29,7 @@ struct ResourceLocks::State {
   mutable std::mutex mutex;
   struct Held {
     TurnQueue waiters;
-    // The rpc that holds the name ("" for none), and the time since when.
+    // The rpc that holds the name ("" for none), and the time at which it got the name.
     const char* rpc = "";
     absl::Time since;
 

@@ -17,7 +17,7 @@ thread_local const char* rpc_of_this_thread = "";
 }  // namespace
 
 struct RunningCall::Entry {
-  // Sorted by start. Never destroyed, because calls may outlive static objects.
+  // The entries, by start. Never destroyed, because calls may outlive static objects.
   struct All {
     std::mutex mutex;
     std::list<Entry> entries;

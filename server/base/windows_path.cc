@@ -202,7 +202,7 @@ bool EqualNames(absl::string_view a, absl::string_view b) {
   if (a == b) return true;
   char32_t from_a, from_b;
   while (!a.empty() && !b.empty()) {
-    // Most names begin alike, in ASCII.
+    // The fast path: most names begin with the same ASCII characters.
     if (a.front() == b.front() && static_cast<unsigned char>(a.front()) < 0x80) {
       a.remove_prefix(1);
       b.remove_prefix(1);

@@ -19,8 +19,8 @@ struct Peer {
   int64_t process_id = 0;
   // The path of the process's image; empty if unknown.
   std::string image_path;
-  // Identifies the tenant whose limits the client shares (TenantOf() of base/peer_process.h). Only
-  // for comparison. Empty if unknown.
+  // Identifies the tenant whose limits the client shares (TenantOf() of base/peer_process.h). Must
+  // only be compared. Empty if unknown.
   std::string tenant = {};
 };
 
@@ -64,10 +64,10 @@ class CallContext {
   // Returns the pipe through which the call came, `csi-proxy-volume-v1`; empty for none.
   const char* pipe() const { return pipe_; }
 
-  // Returns the W3C traceparent of the call, which is valid; empty for none.
+  // Returns the call's valid W3C traceparent; empty if the call has none.
   absl::string_view traceparent() const { return traceparent_; }
 
-  // Returns the trace and the caller's span, `<32 hex>-<16 hex>`; empty for none.
+  // Returns the ids of the trace and the caller's span, `<32 hex>-<16 hex>`; empty if unknown.
   absl::string_view trace() const {
     return traceparent_.empty() ? traceparent_ : traceparent_.substr(3, 49);
   }
@@ -100,15 +100,15 @@ class CallContext {
     return context;
   }
 
-  // Returns a copy for a call with this traceparent, or with none unless the text is valid in
-  // version 00 (w3.org/TR/trace-context/#traceparent-header). The text must outlive the copy.
+  // Returns a copy with this traceparent, or without one if the text is not valid in version 00
+  // (w3.org/TR/trace-context/#traceparent-header). The text must outlive the copy.
   CallContext Traced(absl::string_view traceparent) const;
 
   // Returns a copy whose deadline is at most `time`.
   CallContext NoLaterThan(absl::Time time) const;
 
-  // Returns a copy whose deadline leaves time for what must follow: one `part`th of the time left,
-  // at most `most`. REQUIRES: part > 0.
+  // Returns a copy whose deadline is earlier by one `part`th of the time left, at most `most`, so
+  // that the caller has this time for its remaining steps. REQUIRES: part > 0.
   CallContext Leaving(int part, absl::Duration most) const;
 
   // Returns a copy whose deadline is at most `limit` from now.
