@@ -133,7 +133,7 @@ TEST_F(BlockedTest, AHundredCallsOfATenantWaitAtOnceAndLeaveSlotsToOthers) {
     Executor executor(kDefault);
     for (int i = 0; i < 108; ++i) ASSERT_TRUE(Wait(executor, driver[0]).ok());
     AwaitBlocked(108);
-    // The tenant's whole share has begun.
+    // The tenant has used its share of begun tasks, so one more task waits.
     Countdown ended(1);
     ASSERT_TRUE(Note(executor, driver[0], "", &ended).ok());
     EXPECT_EQ(executor.queued(), 1u);

@@ -10,8 +10,8 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// The most bytes of an error's text. A header carries the text with up to three bytes for one
-// (percent-encoding), and clients accept 8 KiB of headers in all
+// The most bytes of an error's text. A header carries the text percent-encoded, which may triple
+// its length, and clients accept 8 KiB of headers in all
 // (github.com/grpc/grpc/blob/v1.51.1/include/grpc/impl/codegen/grpc_types.h, MAX_METADATA_SIZE).
 constexpr size_t kMaxErrorText = 2048;
 

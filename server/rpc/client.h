@@ -64,13 +64,13 @@ struct Client {
   const std::shared_ptr<Tenant> tenant;
   // The client's calls, by Deps::executor_index.
   std::array<ClientQueue, kMaxExecutors> queues;
-  // The number of times that the client had used its share and wanted more, by Limit.
+  // The number of times that the client asked for more than its share, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
   // The account that all connections of the client pay from.
   Http2Account http2;
 
  private:
-  // Clients of unknown processes share one account, so none of them is barred for the others.
+  // Never bars unknown processes: they share one account, and one would bar all the others.
   static Http2Limits LimitsOf(const Peer& peer) {
     Http2Limits limits;
     if (peer.process_id == 0) limits.bar = absl::ZeroDuration();

@@ -27,8 +27,8 @@ class ClientRegistry {
   // Returns the client for the process that started at `start` (StartOfProcess()).
   std::shared_ptr<Client> Get(int64_t process_id, uint64_t start);
 
-  // Keeps the last 64 clients that misbehaved, so that a client is not forgotten with the
-  // connection that was ended for it.
+  // Keeps a client that misbehaved until 64 others have, so that its account outlives the
+  // connection that was ended.
   void Remember(std::shared_ptr<Client> client);
 
   // Returns the number of clients.

@@ -27,13 +27,13 @@ namespace csi_proxy::rpc {
 struct ListenerLimits {
   // The time that a connection may stay silent before the HTTP/2 preface.
   absl::Duration preface_timeout = absl::Seconds(10);
-  // The most open connections of a pipe. At the limit the client with most connections closes one
-  // for the new one: a silent one, else one that has never made a call, else one without a recent
-  // call. If calls are under way on all, the new one is closed.
+  // The most open connections of a pipe. At the limit the client with most connections loses one to
+  // the new one: a silent one, else one that has never made a call, else one without a recent
+  // call. If calls are under way on all of them, the new one is closed.
   size_t max_connections = 1024;
-  // One tenant may have this percentage of the connections that other tenants leave; one of its
-  // several clients may have this percentage of those. Beyond that the tenant's own connections
-  // make room.
+  // The percentage that one tenant may have of the connections that other tenants leave, and that
+  // one of several clients of a tenant may have of the tenant's. Beyond it, a new connection
+  // displaces one of the same tenant.
   size_t client_share = 75;
 };
 
@@ -43,11 +43,11 @@ struct ListenerCounters {
   uint64_t adopted = 0;          // sent the preface and went to a server
   uint64_t dropped_silent = 0;   // closed at the preface deadline
   uint64_t dropped_garbage = 0;  // closed for other first bytes
-  // New or silent, and closed at a limit of ListenerLimits or for lack of descriptors.
+  // Closed, new or silent, at a limit of ListenerLimits or for lack of descriptors.
   uint64_t dropped_for_room = 0;
-  uint64_t dropped_barred = 0;  // new, from a barred client (Http2Limits)
-  uint64_t ended_for_room = 0;  // idle with a server, and ended for lack of room
-  // Served, and ended by the guard; by Http2Violation.
+  uint64_t dropped_barred = 0;  // new, closed because the client is barred (Http2Limits)
+  uint64_t ended_for_room = 0;  // served but idle, and ended for lack of room
+  // Served connections that the guard has ended, by Http2Violation.
   std::array<uint64_t, kHttp2Violations> violations{};
   size_t silent = 0;  // open now, before the preface
   size_t live = 0;    // open now, with a server
@@ -107,12 +107,12 @@ class ServedConnection {
 // Thread-safe. REQUIRES: a listener closes silent connections, and makes the calls about them, on
 // one thread or under a lock of its own.
 //
-// The tenant with most connections makes room, and in it the client with most, never the oldest
-// connection: a client with few is admitted as long as a client with more has a connection without
-// a call under way. Closing such a connection does no harm, because clients redial with their next
-// call, and grpc-go since 1.41 not before (https://github.com/grpc/grpc-go/pull/4613). Only lack of
-// room closes it, so that a driver that connects at its start and calls much later need not redial
-// over and over.
+// The client that loses a connection is the one with most connections in the tenant with most, not
+// the one with the oldest, so that a client with few is admitted while a client with more has one
+// without a call under way. Closing such a connection does no harm, because clients redial with
+// their next call, and grpc-go since 1.41 not before (https://github.com/grpc/grpc-go/pull/4613).
+// The table closes idle connections only for lack of room, so that a driver that connects at its
+// start and calls much later need not redial repeatedly.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.
@@ -127,8 +127,8 @@ class ConnectionTable {
   // Returns false, without listing, if there is no room.
   bool Admit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced);
 
-  // Evicts a connection for want of descriptors, as Admit() does, of the client that has most on
-  // any pipe. Returns false if all have calls under way.
+  // Evicts a connection as Admit() does, of the client that has most on any pipe, to free
+  // descriptors. Returns false if all connections have calls under way.
   bool Evict(ConnectionBeforePreface** displaced);
 
   // Unlists a connection that is closed or about to be. REQUIRES: the connection is listed.

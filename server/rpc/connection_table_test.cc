@@ -83,7 +83,7 @@ TEST_F(ConnectionTableTest, WhoIsBarredIsNotLetIn) {
   EXPECT_EQ(table_->counters().dropped_barred, 1u);
   EXPECT_EQ(table_->counters().dropped_for_room, 0u);
   EXPECT_EQ(Admit(New(two_)), nullptr);
-  // Clients of unknown processes may be many.
+  // The client of unknown processes is never barred, because it stands for several processes.
   const std::shared_ptr<Client> unknown = NewClient(0);
   for (int i = 0; i <= 2048; ++i) unknown->CountRefusedCall();
   EXPECT_EQ(Admit(New(unknown)), nullptr);
@@ -102,7 +102,7 @@ TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
   EXPECT_FALSE(one_->http2.barred(SteadyTime::clock::now()));
   for (int i = 0; i < 1000; ++i) dial(two_, false);
   EXPECT_FALSE(two_->http2.barred(SteadyTime::clock::now()));
-  // The account earned a second's tokens since, at most.
+  // The account earns only 20 tokens a second, so at most 100 more connections overdraw it.
   for (int i = 0; i < 100 && !two_->http2.barred(SteadyTime::clock::now()); ++i) dial(two_, false);
   EXPECT_TRUE(Refused(New(two_)));
 }
@@ -168,7 +168,7 @@ TEST_F(ConnectionTableTest, BeyondItsShareAClientMakesRoomItself) {
   EXPECT_EQ(Admit(newest), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});
   EXPECT_EQ(Admit(New(one_)), newest) << "the silent one goes first";
-  // The places that it leaves are for other clients, each of which leaves some again.
+  // The places beyond its share are free for other clients, without an eviction.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});
@@ -190,13 +190,13 @@ TEST_F(ConnectionTableTest, ManyProcessesOfOneTenantMakeRoomForAnother) {
         std::make_shared<Client>(Peer{.process_id = 10 + i, .image_path = ""}, tenant));
   }
   for (int i = 0; i < 12; ++i) Serve(greedy[i], absl::StrCat("greedy", i));
-  // The tenant has three quarters: a further process of it displaces one of its own.
+  // The tenant has three quarters: one more of its processes displaces a connection of the tenant.
   Serve(greedy[12], "greedy12");
   ASSERT_EQ(hung_up_.size(), 1u);
   for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat("honest", i));
   Serve(two_, "last");
   ASSERT_EQ(hung_up_.size(), 1u);
-  // The honest process has the most connections, but its tenant few.
+  // The honest process has the most connections, but its tenant has fewer than the greedy one.
   Serve(three_, "late");
   ASSERT_EQ(hung_up_.size(), 2u);
   for (const std::string& name : hung_up_) EXPECT_EQ(name.substr(0, 6), "greedy");

@@ -69,16 +69,16 @@ class CallGate {
  private:
   static constexpr uint64_t kShut = uint64_t{1} << 63;
 
-  // The number of calls inside, plus kShut.
+  // The number of calls inside, plus kShut once the gate is shut.
   std::atomic<uint64_t> state_ = 0;
   std::mutex mutex_;
   std::condition_variable emptied_;
 };
 
-// REQUIRES: no pointer is null, and all that they point to outlives the services made with this.
+// REQUIRES: no pointer is null, and every object pointed to outlives the services made with Deps.
 struct Deps {
   Executor* executor = nullptr;
-  size_t executor_index = 0;  // among the executors that a client calls
+  size_t executor_index = 0;  // of `executor`, in Client::queues
   InlineCalls* inline_calls = nullptr;
   std::vector<CallObserver*> observers;
   // The connections over which calls arrive.

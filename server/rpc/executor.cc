@@ -113,8 +113,8 @@ Executor::~Executor() {
   if (ended_.joinable()) ended_.join();
 }
 
-// Returns the part of `capacity` that `queue` and the queues below it may take; 0 if `queue` may
-// not take one more than `taken` counts. A tenant's only client has all of the tenant's part.
+// Returns the part of `capacity` that `queue` and the queues below it may take; 0 if they have
+// taken it all already, as `taken` counts. A tenant's only client has the tenant's whole part.
 size_t Executor::Room(const ClientQueue& queue, size_t ClientQueue::*taken, size_t capacity,
                       bool reserves) {
   if (&queue == &all_) return capacity;

@@ -60,8 +60,8 @@ class TaskList {
   Task** tail_ = &head_;
 };
 
-// The tasks of one client at one executor, or of all the queues below it, such as a tenant's. Must
-// outlive the queues below.
+// The tasks of one client at one executor, or, as a tenant's queue does, of all the queues below
+// this one. REQUIRES: a queue outlives the queues below it.
 class ClientQueue {
  public:
   ClientQueue() = default;
@@ -117,9 +117,9 @@ class Executor {
     size_t max_threads;
     // The most tasks that may wait to begin.
     size_t max_queued;
-    // One tenant may take this percentage of the slots, the queue and the begun tasks that others
-    // leave; one of its several clients may take this percentage of that. Half of what a sole
-    // tenant leaves is kept for tenants that have nothing.
+    // The percentage that one tenant may take of the slots, the queue and the begun tasks that
+    // others leave, and that one of several clients of a tenant may take of the tenant's. Half of
+    // what a sole tenant leaves is reserved for tenants that have nothing.
     size_t client_share = 100;
     // The most begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
@@ -133,7 +133,7 @@ class Executor {
 
   // Adds `task` to `queue`, or to the queue of unknown clients if null. Returns
   // RESOURCE_EXHAUSTED, without touching `task`, if too many tasks wait or there is no thread; sets
-  // `*client_is_at_limit`, if not null, to whether the tenant's own are too many. REQUIRES: `task`
+  // `*client_is_at_limit`, if not null, to whether those of its tenant are. REQUIRES: `task`
   // lives until it has run.
   absl::Status Submit(Task* task, std::shared_ptr<ClientQueue> queue = nullptr,
                       bool* client_is_at_limit = nullptr);
@@ -177,7 +177,7 @@ class Executor {
   const std::shared_ptr<ClientQueue> unknown_ = std::make_shared<ClientQueue>();
   mutable Mutex mutex_;
   Condition work_arrived_;
-  // The queue above all queues that are below no other.
+  // The parent of the queues without a parent of their own.
   ClientQueue all_;
   // Tasks that have a slot and a thread, or are about to get a thread.
   TaskList ready_;

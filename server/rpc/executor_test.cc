@@ -174,7 +174,7 @@ TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
   Countdown mine(1), theirs(2);
   ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(1);
-  // The other thread is reserved for others; one of them comes and goes.
+  // The other slot is reserved for other clients, and two_ uses it for one task after another.
   ASSERT_TRUE(Note(executor, one_, "mine", &mine).ok());
   ASSERT_TRUE(Note(executor, two_, "theirs", &theirs).ok());
   while (executor.queued() > 1) std::this_thread::yield();

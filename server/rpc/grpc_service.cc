@@ -82,7 +82,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   void Start() {
     for (CallObserver* observer : deps_.observers) observer->OnStart(*method_.info);
     if (connection_ == nullptr) {
-      // No client waits for the answer, and the client whose share to charge is unknown by now.
+      // No client waits for the answer, and the call cannot be charged to a client any more.
       Answer(absl::CancelledError("the connection has ended"));
       return;
     }
@@ -121,8 +121,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
     Answer(status);
   }
 
-  // Returns true if the call was done on this thread, on which gRPC called. The call is deleted
-  // only after gRPC has been told of it.
+  // Runs the call on this thread, which is gRPC's, and returns true; or returns false if the call
+  // must be queued. The call is deleted only after this thread has returned to gRPC.
   bool TryRunInline(std::shared_ptr<ClientQueue> queue) {
     InlineCalls* const inline_calls = deps_.inline_calls;
     if (!method_.info->reads || waited_.load(std::memory_order_relaxed) ||
@@ -149,7 +149,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
     const absl::Cleanup wiped = [this, &request] {
       if (method_.info->has_secrets) WipeTexts(request.get());
     };
-    // The call only reads.
+    // The const_cast is safe, because the reader does not write to the buffer.
     grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&request_));
     if (!reader.status().ok() || !request->ParseFromZeroCopyStream(&reader)) {
       return absl::InvalidArgumentError(

@@ -34,8 +34,8 @@ inline std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::str
   return frame;
 }
 
-// Returns a header of HEADERS, in HPACK (RFC 7541, section 6.2.2). REQUIRES: name and value have
-// less than 127 bytes each.
+// Returns a header for a HEADERS frame, in HPACK (RFC 7541, section 6.2.2). REQUIRES: name and
+// value have less than 127 bytes each.
 inline std::string Literal(absl::string_view name, absl::string_view value) {
   std::string header(1, '\0');
   for (const absl::string_view text : {name, value}) {

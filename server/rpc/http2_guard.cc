@@ -293,7 +293,7 @@ Http2Violation Http2Guard::Keep(size_t bytes) {
   size_t* kept = nullptr;
   if (frame_.type == kData) kept = &Find(frame_.stream)->bytes;
   if (frame_.type == kHeaders || frame_.type == kContinuation) kept = &block_kept_;
-  // gRPC reads the other frames as they come.
+  // gRPC parses other frames as their bytes arrive.
   if (kept == nullptr) return Http2Violation::kNone;
   if (!account_->Keep(bytes)) return Http2Violation::kUnfinished;
   *kept += bytes;
@@ -308,8 +308,8 @@ void Http2Guard::EndFrame() {
   }
 }
 
-// gRPC 1.51 makes an empty message of one whose flag is neither 0, plain, nor 1, compressed, and
-// calls the method with it (src/core/ext/transport/chttp2/transport/frame_data.cc).
+// If a message's flag is neither 0 (plain) nor 1 (compressed), gRPC 1.51 calls the method with an
+// empty message instead (src/core/ext/transport/chttp2/transport/frame_data.cc).
 Http2Violation Http2Guard::OnData(absl::string_view payload) {
   Request* const request = Find(frame_.stream);
   if (std::exchange(request->begun, true)) return Http2Violation::kNone;
@@ -329,7 +329,7 @@ void Http2Guard::Finish(Request* request) {
   unfinished_.pop_back();
 }
 
-// Handles a new stream, or a call's trailers, which no gRPC client sends.
+// Opens a new stream. Refuses the trailers of an open one, because no gRPC client sends trailers.
 Http2Violation Http2Guard::OnHeaders() {
   // Streams of clients have odd numbers that only grow (section 5.1.1).
   if (frame_.stream % 2 == 0 || frame_.stream <= newest_stream_) return Http2Violation::kStream;

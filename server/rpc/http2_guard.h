@@ -41,11 +41,11 @@ enum class Http2Violation : uint8_t {
   kNone,
   kFrameSize,      // a length that the type cannot have
   kHeaderBlock,    // HEADERS and its CONTINUATIONs longer than a block may be
-  kContinuations,  // too many CONTINUATIONs, one without a block, or another frame amid one
+  kContinuations,  // too many CONTINUATIONs, one outside a block, or another frame in one
   kStream,         // a frame on a stream that is not open, or that a client cannot open
   kUnfinished,     // too many requests begun and not ended, or too many of their bytes
   kStreams,        // more calls under way than the server's settings allow
-  kResets,         // more RST_STREAM, in both directions, than clients give up calls
+  kResets,         // more RST_STREAMs, in both directions, than honest clients cause
   kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
   kMessage,        // a request whose message has flags other than 0 and 1
   kPush,           // PUSH_PROMISE, which only servers may send
@@ -77,7 +77,7 @@ struct Http2Limits {
   size_t unfinished_bytes = 4 << 20;
   // The memory that gRPC takes, beside the bytes, for each DATA frame and each read that brings
   // more of a frame: on 64 bits a grpc_slice of 32 bytes in an array that grows by half, up to 24
-  // bytes of a reference count, and 32 for malloc to round up and to note.
+  // bytes of a reference count, and 32 for malloc's rounding and headers.
   size_t piece_bytes = 128;
   // The most calls of a connection whose answers the pipe has not taken; gRPC keeps 20 KB for each.
   // gRPC's settings say 256, but 1.51 does not enforce them on a client that acknowledges them
@@ -85,25 +85,24 @@ struct Http2Limits {
   // answers took 400 MB. gRPC's clients wait for the settings before their first call; they may
   // have read 256 answers and called as often again before the guard sees the end of the write.
   size_t calls = 512;
-  // The most such calls on all connections of a client. No group queues as many calls of one
-  // client.
+  // The most such calls on all connections of a client: more than any group queues for one client.
   size_t calls_of_client = 1024;
-  // Both sides' resets pay here. A client that gives up all its calls at once is honest; a reset
-  // costs gRPC 134 us. The server resets a stream that has broken a rule (CVE-2025-8671).
+  // RST_STREAMs of both sides: the server resets a stream that has broken a rule (CVE-2025-8671). A
+  // reset costs gRPC 134 us. An honest client may cancel all its calls at once.
   Http2Allowance resets = {.burst = 512, .per_second = 100};
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer; each call adds four tokens.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
   double control_frames_per_call = 4;
-  // An unknown frame costs one control frame, and one more for each this many bytes.
+  // The bytes of an unknown frame that cost one control frame; the frame itself costs another.
   double unknown_bytes_per_control_frame = 64;
   // Connections that were ended for a violation. Ending one with hundreds of calls under way costs
   // gRPC tens of milliseconds, so a client that overdraws this is barred.
   Http2Allowance violations = {.burst = 8, .per_second = 0.2};
   // Calls that were refused because their client had used its share. A driver that must mount the
-  // volumes of a thousand pods at once has as many refused.
+  // volumes of a thousand pods at once has about a thousand calls refused.
   Http2Allowance refused_calls = {.burst = 2048, .per_second = 100};
-  // Connections that never made a call and ended so that their client gets a new one. A driver that
-  // never closes connections has made calls on them.
+  // Connections that never made a call and were evicted for a newer one of their client. A driver
+  // that never closes its connections is not charged, because it has made calls on them.
   Http2Allowance discarded = {.burst = 1024, .per_second = 20};
   // Connections that have sent their preface; gRPC makes a transport for each. A driver that dials
   // for every call makes a few in a second.
@@ -191,8 +190,8 @@ struct Http2Frame {
 // Finds the frames in bytes that arrive in pieces. Not thread-safe.
 class Http2Frames {
  public:
-  // Takes bytes off the front, up to the end of the next frame's header. Returns false if all bytes
-  // were taken before it.
+  // Takes bytes off the front, up to the end of the next frame's header. Returns false, with all
+  // bytes taken, if that header is still incomplete.
   bool Next(absl::string_view* bytes, Http2Frame* frame);
 
   // Takes and returns the part of the last frame's payload that `*bytes` begins with. Next() skips
@@ -217,9 +216,9 @@ class Http2Guard {
   Http2Guard(const Http2Guard&) = delete;
   Http2Guard& operator=(const Http2Guard&) = delete;
 
-  // Checks bytes from the client, from behind its preface on. After any result but kNone the
-  // connection must end; later calls return it again. `pieces`, if not null, receives the bytes cut
-  // so that the payload of DATA, which gRPC keeps, shares no piece with other bytes.
+  // Checks bytes that follow the client's preface. After any result but kNone the connection must
+  // end; later calls return the same result. `pieces`, if not null, receives the bytes cut so that
+  // the payload of DATA, which gRPC keeps, shares no piece with other bytes.
   Http2Violation Received(absl::string_view bytes, SteadyTime now,
                           std::vector<absl::string_view>* pieces = nullptr);
   // Reads bytes that the pipe has taken for the client, and ends the calls that they answer.

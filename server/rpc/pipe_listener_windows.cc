@@ -127,7 +127,7 @@ class PipeListener final : public Listener {
   };
 
   absl::Status TakeNames();
-  // Waits for a client at an instance that has been `made`.
+  // Waits for a client at the new instance, whose handle or error is `made`.
   absl::Status Await(size_t pipe, absl::StatusOr<void*> made);
   WaitingInstances::Functions Making();
   void OnConnected(Instance* instance, DWORD error);
@@ -335,7 +335,7 @@ bool PipeListener::Admit(Instance* instance) {
   ConnectionBeforePreface* displaced;
   if (!connections_->Admit(instance, &displaced)) return false;
   if (displaced != nullptr) Cancel(displaced);
-  // The watcher waits for the oldest connection.
+  // The watcher must wake earlier if this connection's deadline is the next.
   if (connections_->next_deadline() == instance->deadline) {
     wake_watcher_ = true;
     changed_.notify_all();

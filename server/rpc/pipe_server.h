@@ -23,7 +23,7 @@ struct ServerLimits {
   int max_request_bytes = 256 << 10;
   // The most calls under way on a client's main connection, and on each further one
   // (SETTINGS_MAX_CONCURRENT_STREAMS). HTTP/2 holds back the rest at the client. A group must have
-  // room for the calls of a client with 16 connections, so that it refuses no client within this.
+  // room for the calls of a client with 16 connections, so that it refuses no such client.
   int calls_of_main_connection = 108;
   int calls_of_further_connection = 12;
   // The largest header block, in bytes.
@@ -39,7 +39,7 @@ void BoundMemory(grpc::ServerBuilder* builder);
 // Returns the number of threads that read connections and call a server's methods.
 size_t ReadingThreads();
 
-// Sends the frames that connections hold back until the call under way has its answer. Thread-safe.
+// Sends the frames that connections hold back to send them with the next answer. Thread-safe.
 void SendHeldFrames();
 
 // Thread-safe.

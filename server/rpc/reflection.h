@@ -14,8 +14,8 @@
 
 namespace csi_proxy::rpc {
 
-// No name that a tool asks for is nearly as long. Every open stream holds its last request, and an
-// answer with a copy of it, for as long as the client does not read.
+// The longest request, far longer than any name that a tool asks for. An open stream holds its last
+// request, and an answer with a copy of the request, for as long as the client does not read.
 inline constexpr size_t kMaxReflectionRequestBytes = 4096;
 
 // Serves versions v1 and v1alpha of the protocol. Lists `full_name` (such as `v1.Volume`), health

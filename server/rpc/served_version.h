@@ -1,5 +1,5 @@
 // A released version of a group as a table of its methods, so that one implementation, which is
-// independent of the version's types, serves gRPC and callers in this process that have bytes.
+// independent of the version's types, serves gRPC and callers in this process that pass bytes.
 #pragma once
 
 #include <google/protobuf/message.h>

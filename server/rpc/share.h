@@ -7,9 +7,9 @@
 namespace csi_proxy::rpc {
 
 // Returns true if a client that has `own` of `all`, while others have `others`, may take one more:
-// it may have `percent` of what the others leave. So one client alone leaves some free, several
-// together leave less but always some, and one that has nothing may take the last. The last
-// `reserved` are left to clients that have nothing.
+// a client may have `percent` of what the others leave, but the last `reserved` are for clients
+// that have nothing. Therefore one client alone leaves some free, several together leave less but
+// always some, and a client that has nothing may take the last.
 constexpr bool MayTakeOneMore(size_t own, size_t others, size_t all, size_t percent,
                               size_t reserved = 0) {
   if (own + others >= all) return false;

@@ -95,7 +95,7 @@ class UnixListener final : public Listener {
   // Closes a connection that the table has dropped.
   void Close(ConnectionBeforePreface* dropped) { entries_.erase(static_cast<Entry*>(dropped)->id); }
   void CloseOverdue(absl::Time now);
-  // Ends connections if descriptors run out.
+  // Evicts up to kEvictionsAtOnce connections, to free descriptors.
   void EvictConnections();
   void PauseAccepting();
   void WatchPipes(uint32_t events);
@@ -328,7 +328,7 @@ void UnixListener::CloseSilent(Entry* entry, ConnectionTable::Counter counter) {
   Close(entry);
 }
 
-// gRPC may have closed the descriptor already, and a newer connection may have its number.
+// Does not use gRPC's descriptor, whose number a newer connection may have by now.
 void UnixListener::CloseLive(Entry* entry) {
   connections_->End(entry->served);
   entries_.erase(entry->id);
@@ -381,7 +381,7 @@ void BoundMemory(grpc::ServerBuilder* builder) {
   builder->SetResourceQuota(*quota);
 }
 
-// The threads of gRPC's CompletionQueue::CallbackAlternativeCQ
+// Computes the number of threads as gRPC's CompletionQueue::CallbackAlternativeCQ does
 // (src/cpp/common/completion_queue_cc.cc, 1.51).
 size_t ReadingThreads() {
   return std::clamp<size_t>(std::thread::hardware_concurrency() / 2, 2, 16);

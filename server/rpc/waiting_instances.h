@@ -46,7 +46,7 @@ class WaitingInstances {
   void Replenish(size_t pipe);
   // Makes the instances whose pause is over. Returns the end of the next pause.
   absl::Time Retry();
-  // Ends the making of instances.
+  // Stops making instances. A make() that is under way may still finish.
   void Stop();
 
  private:
