@@ -26,7 +26,7 @@ class LongCallLog {
 };
 
 // Returns the metric `csi_proxy_long_call_seconds`: the age of each call that has run for
-// kLongCall, by its rpc and object. The oldest counts of several calls with one request.
+// kLongCall, by its rpc and object. Of calls with equal rpc and object only the oldest is reported.
 prometheus::MetricFamily LongCalls();
 
 }  // namespace csi_proxy::service

@@ -73,7 +73,7 @@ TEST(OptionsTest, TakesTheFlagsOfNodeBootstraps) {
              "-alsologtostderr", "-log_file_max_size=10", "-log_dir=C:\\logs"});
 }
 
-// The flags of cmd/csi-proxy/main.go of v1.3.0, beside klog's above: an upgrade keeps a node's.
+// Besides klog's flags above, those of cmd/csi-proxy/main.go of v1.3.0: upgraded nodes keep them.
 TEST(OptionsTest, TakesEveryFlagOfTheGoRelease) {
   const Options options = MustParse({"-kubelet-path=D:\\kubelet", "-working-dir=D:\\work",
                                      "-require-privacy=false", "-metrics-bind-address=:8888",
