@@ -12,7 +12,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// More than any answer of fixed size takes.
+// Larger than any answer of fixed size.
 constexpr size_t kSmallAnswer = 64;
 
 absl::StatusOr<machine::Bytes> AskDisk(machine::Os& os, uint32_t disk_number,

@@ -14,7 +14,7 @@
 
 namespace csi_proxy::host {
 
-// Returns the NOT_FOUND of a disk number that no disk has.
+// Returns the NOT_FOUND error for a disk number that no disk has.
 absl::Status NoDisk(uint32_t disk_number);
 
 // Return NOT_FOUND if there is no such disk.
@@ -34,13 +34,13 @@ absl::StatusOr<std::vector<machine::PartitionEntry>> GetDriveLayout(machine::Os&
 // shows its volumes
 // (learn.microsoft.com/windows-server/storage/disk-management/change-a-dynamic-disk-back-to-a-basic-disk).
 absl::Status CheckNotDynamic(machine::Os& os, const std::string& volume, uint32_t disk_number);
-// Counts the volumes that a disk's partitions promise, arrived or not.
+// Counts the volumes that a disk's partitions will have once all of them have arrived.
 absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number);
 // Asks the disk at a device path for its identifiers. Also checks its number, because Windows may
 // reassign device paths after WMI has returned one.
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
                                                    const std::string& path);
-// Returns the unit number by which Windows addresses the disk; checks the number likewise.
+// Returns the unit number by which Windows addresses the disk. Checks the disk's number likewise.
 absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
                                        const std::string& path);
 // OK if the disk exists, else NOT_FOUND.
@@ -79,7 +79,7 @@ absl::Status Flush(machine::Os& os, const CallContext& context, const std::strin
 absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
 // Extends the file system of a volume to `sectors` sectors of its partition.
 absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors);
-// Remounts the file systems of a disk; see Dismount().
+// Dismounts the file systems of a disk. Windows mounts them again at the next access.
 absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
 // Makes Windows remount the file system of a volume at the next access. Its open files are lost.
 absl::Status Dismount(machine::Os& os, const std::string& volume);

@@ -19,8 +19,8 @@ absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk);
 std::string UniqueIdOf(const cim::Object& disk);
 
 // Returns the location of a disk. Azure's NVMe disks all have the same Location without a LUN, so
-// the LUN is computed: Azure numbers the namespace of Windows' disk 1 and of a data disk LUN + 2
-// (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a namespace by its id - 1
+// the LUN is computed: on Azure, Windows' disk has namespace id 1, and a data disk has LUN + 2
+// (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a namespace by its id minus 1
 // (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk reads LUN 0 from a device path with
 // `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
 std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object& disk);
@@ -30,7 +30,7 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
 // Sets the fields from the disk's own answer.
 void AddIds(const machine::DeviceIds& ids, DiskDescription* description);
-// Sets these fields from MSFT_Disk, for a disk that did not answer.
+// Sets the fields of AddIds() from MSFT_Disk, for a disk that did not answer.
 void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description);
 
 // The types of basic data partitions as MSFT_Partition spells them: GPT, and MBR (NTFS and

@@ -112,7 +112,7 @@ TEST_F(DiskDescriptionTest, OneDiskIsDescribedAsWmiKnowsIt) {
   EXPECT_THAT(disk().Describe(context_, 77), FailsWith(kNotFound, "there is no disk 77"));
 }
 
-// A missing property hides no disk.
+// A disk with a missing property is still listed.
 TEST_F(DiskDescriptionTest, AMissingPropertyIsEmpty) {
   const char* const properties[] = {
       "BusType",   "Path",       "SerialNumber",   "UniqueId",    "UniqueIdFormat",
@@ -182,7 +182,7 @@ TEST_F(DiskDescriptionTest, ADiskIsMadeReadOnlyAndWritable) {
   ASSERT_THAT(disk().SetReadOnly(context_, 2, true), IsOk()) << "it is already";
   ASSERT_THAT(disk().SetReadOnly(context_, 2, false), IsOk());
   EXPECT_FALSE(is_read_only(2));
-  // A SAN leaves disks like this one: raw and offline.
+  // Disk 7 is raw and offline, as Windows leaves a SAN's disks.
   ASSERT_THAT(disk().SetReadOnly(context_, 7, false), IsOk());
   EXPECT_FALSE(is_read_only(7));
   EXPECT_THAT(disk().SetReadOnly(context_, 77, true), FailsWith(kNotFound, "there is no disk 77"));
@@ -200,8 +200,7 @@ TEST_F(DiskDescriptionTest, WindowsDiskIsNotMadeReadOnly) {
   }
 }
 
-// Windows keeps the flag of its own disk, even if WMI does not show that it is, and of an offline
-// disk.
+// Windows refuses the flag for an offline disk, and for its own disk even if WMI does not mark it.
 TEST_F(DiskDescriptionTest, ARefusalOfWindowsIsReported) {
   ASSERT_THAT(disk().SetReadOnly(context_, 7, false), IsOk());
   EXPECT_THAT(disk().SetReadOnly(context_, 7, true),

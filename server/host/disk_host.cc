@@ -109,8 +109,8 @@ class WindowsDisk final : public DiskHost {
     ABSL_ASSIGN_OR_RETURN(const KnownDisk known, FillIn(context, disk));
     const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
     // The GPT type is the one of the Go release, which Windows accepts (upstream's
-    // pkg/os/disk/api.go, CreateBasicPartition). The type must be of the disk's style; Windows
-    // refuses the other's.
+    // pkg/os/disk/api.go, CreateBasicPartition). Windows refuses a type of another style than the
+    // disk's.
     cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
                                 {"AssignDriveLetter", Value::Boolean(false)}};
     if (known.style == PartitionStyle::kMbr) {
@@ -176,7 +176,7 @@ class WindowsDisk final : public DiskHost {
     if (online && change.changed && before.is_read_only) (void)ClearReadOnly(os_, disk_number);
     if (change.changed) {
       const absl::Status s = InvokeState(context, disk_number, online);
-      // Logged, because a caller may continue.
+      // Logged here, because a caller may ignore the failure.
       if (!online && !s.ok() && context.Check().ok()) {
         warn_(absl::StrCat("disk ", disk_number, " stays online: ", s.message()));
       }
@@ -307,7 +307,7 @@ class WindowsDisk final : public DiskHost {
     const auto result = storage_.Invoke(context, disk.path(), online ? "Online" : "Offline");
     if (!result.ok()) return Prefixed(operation, result.status());
     const absl::Status changed = cim::StorageStatus(operation, *result);
-    // Counted, because a caller may continue.
+    // Counted here, because a caller may ignore the failure.
     if (!online && absl::IsFailedPrecondition(changed)) {
       RecordFallback(Fallback::kDiskStaysOnline, changed.message());
     }

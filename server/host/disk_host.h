@@ -37,7 +37,7 @@ struct DiskDescription {
   std::string bus_type;
   // The device path.
   std::string path;
-  // Without surrounding spaces.
+  // The serial number without surrounding spaces.
   std::string serial_number;
   std::string unique_id;
   // See DiskLocationText.
@@ -45,8 +45,8 @@ struct DiskDescription {
   // See DiskIdentity; `status` is the reason if the disk could not be asked.
   std::string page83;
   absl::Status status;
-  // Of an NVMe disk: EUI-64 or NGUID in lower-case hexadecimal, and the namespace id, which Windows
-  // reports for old devices only.
+  // For an NVMe disk: its EUI-64 or NGUID in lower-case hexadecimal, and its namespace id, which
+  // Windows reports for old devices only.
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   uint64_t size_bytes = 0;
@@ -55,7 +55,7 @@ struct DiskDescription {
   bool is_boot = false;
   // True if the firmware starts Windows from the disk.
   bool is_system = false;
-  // Returns true for either: see windows_use.h.
+  // Returns true if Windows runs on the disk or starts from it; see windows_use.h.
   bool has_windows() const { return is_boot || is_system; }
   bool is_online = true;
   bool is_read_only = false;
@@ -79,7 +79,7 @@ enum class PartitionKind {
 struct Partition {
   // Counted from 1.
   uint32_t partition_number = 0;
-  // True for basic data, and for any type that is not known to hold no volume.
+  // False only for the types that are known to hold no volume.
   bool is_basic = false;
   PartitionKind kind = PartitionKind::kOther;
   uint64_t offset_bytes = 0;
@@ -100,7 +100,7 @@ struct DiskLayout {
   std::string object;
 };
 
-// A disk by its number, optionally with the result of GetLayout(), which then is not read again.
+// A disk's number, optionally with facts of GetLayout() so that the callee need not read them.
 struct KnownDisk {
   KnownDisk(uint32_t disk_number) : number(disk_number) {}  // NOLINT(google-explicit-constructor)
   KnownDisk(uint32_t disk_number, const DiskLayout& layout)
@@ -114,7 +114,7 @@ struct KnownDisk {
 
 // The result of bringing a disk online or taking it offline.
 struct StateChange {
-  // True if the disk was in the other state before.
+  // True if the call changed the disk's state.
   bool changed = false;
   // True if the disk was online and read-only at the same time: a file system may have been mounted
   // read-only.
@@ -174,8 +174,8 @@ class DiskHost {
   virtual absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online) = 0;
 
-  // Sets or clears the disk's persistent read-only flag. No change if it is so already. Setting it
-  // is FAILED_PRECONDITION for a disk that Windows boots from or runs on, or that is offline.
+  // Sets or clears the disk's persistent read-only flag, unless it has that value. Setting it fails
+  // with FAILED_PRECONDITION for a disk that is offline or that Windows boots from or runs on.
   virtual absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number,
                                    bool read_only) = 0;
 

@@ -18,7 +18,7 @@ class EndedCallsTest : public testing::Test {
   std::string Everything() const {
     return machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();
   }
-  // Slows the first such call of the machine beyond the caller's time.
+  // Delays the machine's next `call` until the caller's time is over.
   void SlowDown(const std::string& call) {
     FaultRule rule;
     rule.operation = call;
@@ -29,7 +29,7 @@ class EndedCallsTest : public testing::Test {
   static CallContext Hurried() { return CallContext().WithTimeout(absl::Milliseconds(150)); }
 
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
-  // Bypasses the fault table of the host's operations, which also checks the call.
+  // Has no fault table before its operations, because the table would end the call itself.
   const std::unique_ptr<Host> host_ =
       NewHost(machine::simulator::wmi::NewSimulatedSession(node_->core()),
               machine::simulator::NewSimulatedOs(node_->core()));

@@ -20,7 +20,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     // A disk that does not answer is listed with WMI's values.
     {"identities", "win32.Control"},
     {"disks", "win32.Control"},
-    // A volume that does not answer, because it is disappearing, does not show its disk.
+    // A volume that does not answer is skipped, because it may be disappearing.
     {"read-only", "win32.Control"},
     // A volume that does not answer counts as lying on no disk.
     {"volumes", "win32.Control"},
@@ -44,7 +44,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     // The reparse point is removed even if the mount manager refuses.
     {"remove mounted", "win32.DeleteMountPoint"},
     {"unmount", "win32.DeleteMountPoint"},
-    // A device that does not report its number is taken for the disk's.
+    // A device that does not report its number counts as the disk's.
     {"layout", "win32.Control"},
     {"offline", "win32.Control"},
     // A portal that does not answer is listed with the targets known from before.
@@ -61,8 +61,8 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"links", "win32.GetFileSystem"},
 };
 
-// The operations in errors, with VOLUME for a volume's name. An error on the way along a path names
-// the path instead.
+// The texts by which errors name an operation; VOLUME stands for a volume's name. An error that
+// occurs while a path is resolved names the path instead.
 const std::set<std::string> kDoing = {
     R"(C:\)",
     "asking for service Base: ",
@@ -134,7 +134,7 @@ const std::set<std::string> kDoing = {
     "taking disk 1 offline: ",
 };
 
-// Lets a call of this kind fail after `others` earlier ones.
+// Makes one call that matches `calls` fail, after `others` that succeed.
 void FailAt(Machine& node, const std::string& calls, uint32_t others) {
   FaultRule rule;
   rule.operation = calls;

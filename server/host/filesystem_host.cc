@@ -96,7 +96,7 @@ class WindowsFilesystem final : public FilesystemHost {
                           const ConfinedPath& link) override {
     ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
                           ResolvePath(os_, context, source, {.follow_last = true}));
-    // Asks no server, as the Go release asks none: a dead one would block a pod's link for minutes.
+    // Asks no server, like the Go release: a dead server would block a pod's link for minutes.
     if (!walked.found() && walked.on_server.empty()) return MissingError(source.path);
     if (walked.found() && !walked.attributes.is_directory) {
       return absl::FailedPreconditionError(

@@ -30,7 +30,7 @@ struct LinkInfo {
 // The file system that holds a path.
 struct PathStats {
   uint64_t total_bytes = 0;
-  // The bytes that may still be written; with quotas fewer than the free bytes.
+  // The bytes that may still be written; fewer than the free bytes if a quota applies.
   uint64_t available_bytes = 0;
   // One of the two is set: the volume, or the share as UncPath::Share() returns it.
   std::optional<VolumeId> volume;
@@ -70,7 +70,7 @@ class FilesystemHost {
   virtual absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
                                   const ConfinedPath& link) = 0;
 
-  // Creates a link to a server's directory likewise; its target reads as `\\host\share\a\`.
+  // Like CreateLink(), but to a directory on a server. ReadLink() shows `\\host\share\a\`.
   virtual absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
                                          const ConfinedPath& link) = 0;
 
@@ -78,13 +78,13 @@ class FilesystemHost {
   virtual absl::StatusOr<LinkInfo> ReadLink(const CallContext& context,
                                             const ConfinedPath& path) = 0;
 
-  // Describes the entry likewise, but asks no server and leaves `target_exists` false.
+  // Describes the entry like ReadLink(), but asks no server and leaves `target_exists` false.
   virtual absl::StatusOr<LinkInfo> PeekLink(const CallContext& context,
                                             const ConfinedPath& path) = 0;
 
   // Measures the file system that holds the path. Follows links, a mount point at the end, and a
   // link to a share only at the end. NOT_FOUND if nothing is there or the share is not mapped,
-  // FAILED_PRECONDITION if the volume has no file system. Blocks as long as a server does.
+  // FAILED_PRECONDITION if the volume has no file system. Blocks until a share's server answers.
   virtual absl::StatusOr<PathStats> GetStats(const CallContext& context,
                                              const ConfinedPath& path) = 0;
 

@@ -20,9 +20,9 @@
 
 namespace csi_proxy::host {
 
-// Polls for a thing that comes with a disk or volume: Watch(), look, Wait(), repeated. Wait()
-// returns early when the machine reports that a disk or volume came or went; because it may miss
-// one, or report it too early, the next look is due after a pause in any case. For one thread.
+// Paces a loop that looks for something that arrives with a disk or volume: call Watch(), look,
+// call Wait(), repeat. Wait() returns early when the machine reports an arrival or a removal, and
+// in any case after a pause, because a report may be lost or too early. Not thread-safe.
 class DeviceWatch {
  public:
   // The pause between two looks doubles from `first` to `longest` until a device comes or goes.

@@ -153,7 +153,7 @@ class WindowsIscsi final : public IscsiHost {
     ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn, ids));
     for (const cim::Object& session : sessions) {
       ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
-      // A session that is registered twice returns twice
+      // A session that is registered twice is opened twice at the next start
       // (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
       if (persistent) continue;
       cim::Arguments arguments = {{"IsMultipathEnabled", Value::Boolean(allow_multipath)}};

@@ -34,7 +34,7 @@ struct ChapCredentials {
 struct IscsiConnection {
   // The portal's address as Windows spells it.
   IscsiPortal portal;
-  // Sorted.
+  // The numbers of the disks, sorted.
   std::vector<uint32_t> disks;
 
   // Returns true if the connection shows the disk.
@@ -87,10 +87,10 @@ class IscsiHost {
   // Returns true if the target is connected. NOT_FOUND if the portal does not offer it.
   virtual absl::StatusOr<bool> IsConnected(const CallContext& context, const IscsiPortal& portal,
                                            const std::string& iqn) = 0;
-  // Connects. FAILED_PRECONDITION if authentication fails, ALREADY_EXISTS if connected.
+  // Connects the target. FAILED_PRECONDITION if authentication fails, ALREADY_EXISTS if connected.
   virtual absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
                                const std::string& iqn, const ChapCredentials& credentials) = 0;
-  // Disconnects. NOT_FOUND if the target is not connected.
+  // Disconnects the target. NOT_FOUND if it is not connected.
   virtual absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
                                   const std::string& iqn) = 0;
   // Returns the disk numbers of a target, sorted; none while it is not connected.
@@ -115,7 +115,7 @@ class IscsiHost {
                                       const std::set<std::string>& ids,
                                       const ChapCredentials& credentials, bool allow_multipath) = 0;
   // Ends the target's sessions with these ids and makes them non-persistent. Skips sessions that
-  // have ended. FAILED_PRECONDITION if a disk of one is in use.
+  // have ended. FAILED_PRECONDITION if a disk of such a session is in use.
   virtual absl::Status EndSessions(const CallContext& context, const std::string& iqn,
                                    const std::set<std::string>& ids) = 0;
   // Lists the connected targets that a portal offers. NOT_FOUND if it is not registered.

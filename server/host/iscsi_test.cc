@@ -174,7 +174,7 @@ TEST_F(IscsiTest, ASessionThatCannotEndStaysPersistent) {
   EXPECT_FALSE(persistent());
 }
 
-// One target by two portals. Once the sessions exist, the portals need not be registered.
+// Two portals offer one target. Once the sessions exist, the portals need not be registered.
 TEST_F(IscsiTest, SessionsByTwoPortals) {
   node_->core()->Change([](NodeState& state) {
     state.behaviour.mpio = true;

@@ -176,7 +176,7 @@ TEST_F(ListLinksTest, APodsEntriesDoNotHideOthersMounts) {
   const LinkList all = Walk();
   EXPECT_EQ(all.links.size(), 301u) << "large directories have their turn";
   EXPECT_FALSE(all.incomplete);
-  // Too few entries for all of the first pod's.
+  // The limit is below the number of the first pod's entries.
   const LinkList some = Walk({.entries = 3500});
   EXPECT_TRUE(some.incomplete);
   ASSERT_FALSE(some.links.empty());

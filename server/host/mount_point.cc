@@ -23,7 +23,7 @@ namespace {
 using machine::Access;
 using machine::File;
 
-// Calls `call`, which opens the entry of `held`. Closes `held` after a sharing violation.
+// Calls `call`, which opens the entry of `held`; after a sharing violation closes it and retries.
 template <typename Call>
 absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held, Call call) {
   absl::Status status = call();
@@ -151,8 +151,8 @@ absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const
   const absl::Status deleted =
       CallOnHeld(context, &at->held.back(), [&] { return os.DeleteMountPoint(name); });
   if (at->held.back() == nullptr) at->held.pop_back();
-  // The directory still leads to the volume if the mount manager has forgotten a volume that is
-  // gone, or fails.
+  // The directory still leads to the volume if the call failed, for example because the mount
+  // manager has forgotten a volume that is gone.
   if (deleted.ok()) return deleted;
   RecordFallback(Fallback::kMountForgotten, deleted.message());
   if (at->held.size() >= at->names.size() + 1) at->held.pop_back();

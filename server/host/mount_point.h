@@ -58,8 +58,8 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
                                     machine::File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<machine::File>* file);
 
-// Returns true if a folder that the mount manager names for a volume still leads there, or cannot
-// be checked. A mount that ended while its volume was away stays in the mount manager's table, as
+// Returns true if a folder that the mount manager names for a volume still leads to it or cannot be
+// checked. A mount that ended while its volume was away stays in the mount manager's table, as
 // letters do
 // (learn.microsoft.com/windows/win32/api/vds/nf-vds-ivdsservice-cleanupobsoletemountpoints).
 bool IsMountPointOf(machine::Os& os, const CallContext& context, const std::string& folder,

@@ -76,7 +76,7 @@ TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
   }
 }
 
-// Bytes that do not fit the query: the operation fails, or does without the answer.
+// A device answers with bytes that do not fit the query: the operation fails or ignores them.
 TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
   const std::set<std::string> without = {
       "identities",    "disks",    "read-only",        "read-write", "no volumes of 1",

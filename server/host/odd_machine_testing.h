@@ -23,7 +23,7 @@ class OddSession final : public machine::simulator::wmi::SimulatedSession {
  public:
   using Property = std::pair<std::string, std::string>;
 
-  // Adds each odd property that it returns to `given`.
+  // Adds to `given` each property that an answer contains.
   OddSession(Machine& node, Property odd, std::optional<cim::Value> value,
              std::set<Property>* given)
       : SimulatedSession(node.core()),
@@ -111,7 +111,7 @@ class OddFile final : public machine::File {
 // The simulated Win32 with other bytes in one answer of a device or in the firmware's table.
 class OddOs : public machine::Os {
  public:
-  // Changes the answer after `others` other ones.
+  // Changes only one answer, which follows `others` unchanged ones.
   OddOs(Machine& node, int others, machine::Bytes odd)
       : os_(machine::simulator::NewSimulatedOs(node.core())),
         others_(others),

@@ -1,5 +1,5 @@
-// Every operation of the host once, and a node on which each succeeds, to test a machine that
-// fails.
+// Lists every operation of the host and makes a node on which all succeed, for tests in which the
+// machine fails.
 #pragma once
 
 #include <functional>

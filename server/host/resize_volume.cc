@@ -144,7 +144,7 @@ absl::Status Resize(cim::Session& wmi, StorageNamespace& storage, machine::Os& o
     if (most.ok() && *most < size_bytes) result = resize(*most);
   }
   if (!result.ok()) return Prefixed(operation, result.status());
-  // A file system other than NTFS, made by old drivers, is as large as it can be
+  // Windows cannot resize this file system (FAT32 of old drivers), so it is as large as possible
   // (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize).
   if (result->return_value == cim::kUnknownFileSystem && how == ResizeTo::kAtMost) {
     return absl::OkStatus();

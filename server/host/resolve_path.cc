@@ -75,7 +75,7 @@ class Walker {
  private:
   // Returns the current path as the caller would name it.
   WindowsPath CurrentPath() const {
-    // Parses, because every component was checked.
+    // Parsing cannot fail, because every component was checked.
     return *WindowsPath::Parse(
         "path", absl::StrCat(absl::string_view(&drive_, 1), ":\\", absl::StrJoin(names_, "\\")));
   }

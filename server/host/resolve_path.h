@@ -24,7 +24,7 @@ struct ResolveOptions {
   // The most links and mount points on the way; Windows gives up after 63.
   int max_steps = 63;
   // The access to the last component. kPeek returns a snapshot: entries on the way may change and
-  // are not all held, and of a path that ends early only that is known.
+  // are not all held, and for a path that ends early only this fact is reported.
   machine::Access access = machine::Access::kRead;
   // Retries entries that other programs hold: see patient_open.h.
   bool is_patient = true;

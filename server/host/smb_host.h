@@ -70,8 +70,8 @@ class SmbHost {
   // has ended.
   virtual absl::StatusOr<SmbAccess> Reach(const CallContext& context, const UncPath& path) = 0;
 
-  // Maps a share, anonymously without a user. Windows does not restore the mapping at its next
-  // start. FAILED_PRECONDITION if the server refuses the credentials, if it cannot encrypt and
+  // Maps a share, anonymously if the user name is empty. Windows does not restore the mapping after
+  // a restart. FAILED_PRECONDITION if the server refuses the credentials, if it cannot encrypt and
   // `require_privacy` is set, or, with Win32's code kSessionCredentialConflict, if the node uses
   // the server with other credentials (their mappings are logged). NOT_FOUND if host or share do
   // not exist, ALREADY_EXISTS if the share is mapped.

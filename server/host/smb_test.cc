@@ -148,7 +148,7 @@ TEST_F(SmbTest, ErrorsOfOtherCallsHaveTheirAdviceToo) {
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 59);
   EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping),
               FailsWith(absl::StatusCode::kUnavailable, "(repeat the call"));
-  // No server has refused anything.
+  // These calls involve no server, so error 5 is about this process's own rights.
   Fail("wmi.Query/MSFT_SmbGlobalMapping", 5);
   EXPECT_THAT(host_->smb().ListMappings(context_), FailsWith(kPrecondition, "rights of SYSTEM"));
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 5);

@@ -49,7 +49,7 @@ std::string NameOf(const cim::Object& object, const char* property,
   return *number < kSize ? names[*number] : absl::StrCat(*number);
 }
 
-// Returns the MSFT_Disk with a number, or nothing if WMI shows none. Fails as CheckOne().
+// Returns the MSFT_Disk with a number, or nothing if WMI shows none. Fails like CheckOne().
 absl::StatusOr<std::optional<cim::Object>> FindMsftDisk(cim::Session& wmi,
                                                         const CallContext& context,
                                                         uint32_t disk_number);

@@ -35,7 +35,7 @@ class SystemHost {
   virtual absl::Status RequestStart(const CallContext& context, const std::string& name) = 0;
 
   // Stops a service without waiting for it. OK if the service is stopped already.
-  // FAILED_PRECONDITION if active services depend on it or if it takes no stop now.
+  // FAILED_PRECONDITION if active services depend on it or if it does not accept a stop now.
   virtual absl::Status RequestStop(const CallContext& context, const std::string& name) = 0;
 };
 

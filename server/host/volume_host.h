@@ -18,8 +18,8 @@ struct VolumeStats {
   uint64_t used_bytes = 0;
 };
 
-// kExactly: the volume gets the given size, or the call fails. kAtMost: it gets the largest size up
-// to that which Windows allows.
+// kExactly: the volume gets the given size, or the call fails. kAtMost: the volume gets the largest
+// size that Windows allows, at most the given one.
 enum class ResizeTo { kExactly, kAtMost };
 
 // How far a partition can grow.
@@ -99,9 +99,9 @@ class VolumeHost {
   virtual absl::Status Resize(const CallContext& context, const VolumeId& volume,
                               uint64_t size_bytes, ResizeTo how) = 0;
 
-  // Extends an NTFS file system that is at least 100 MiB smaller than its partition, as an image
-  // written to the volume is, or a volume whose growth was interrupted. Returns false and does
-  // nothing for any other, and if the file system has `size_bytes` already (unless that is 0).
+  // Extends an NTFS file system that is at least 100 MiB smaller than its partition, for example
+  // after an image was written to the volume or its growth was interrupted. Returns false and does
+  // nothing for any other file system, or for one of at least `size_bytes` if that is not 0.
   virtual absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeId& volume,
                                                 uint64_t size_bytes) = 0;
 
@@ -151,9 +151,8 @@ class VolumeHost {
   // Returns true if the volume refuses writes; false if it has no file system.
   virtual absl::StatusOr<bool> IsReadOnly(const CallContext& context, const VolumeId& volume) = 0;
 
-  // Remounts the file systems of a disk that are read-only because the disk was so when they were
-  // mounted. Skips volumes that are marked read-only themselves. REQUIRES: no program uses the disk
-  // yet.
+  // Remounts the file systems of a disk that were mounted while the disk was read-only. Skips
+  // volumes that are marked read-only themselves. REQUIRES: no program uses the disk yet.
   virtual absl::Status MakeWritable(const CallContext& context, uint32_t disk_number) = 0;
 };
 

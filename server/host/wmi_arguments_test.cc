@@ -170,7 +170,7 @@ TEST_F(WmiArgumentsTest, OfSessions) {
   const auto ids = [&](const char* iqn) {
     return std::set<std::string>{iscsi.GetSessions(context_, iqn)->at(0).id};
   };
-  // The session is persistent already; registered again it would return twice.
+  // The session is persistent already; a second registration would open it twice at a restart.
   ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:open", ids("iqn.x:open"), chap, true), IsOk());
   EXPECT_THAT(Called(), ElementsAre());
   ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:joined", ids("iqn.x:joined"), chap, true),
