@@ -85,7 +85,7 @@ TEST(RefusalsTest, NoneIsBlamedOnTheRequestOrTheCallersTime) {
            {kInvalidArgument, kPermissionDenied, kResourceExhausted, kDeadlineExceeded}) {
         EXPECT_NE(refused.code(), code) << refused;
       }
-      // No repeat mends what is INTERNAL.
+      // An INTERNAL error stays, so its text must not advise to repeat the call.
       EXPECT_FALSE(row.code == kInternal && absl::StrContains(row.advice, "repeat the call"))
           << text;
       EXPECT_THAT(text, HasSubstr(absl::StrCat("(", row.number >> 31 ? "0x" : "")));
