@@ -117,8 +117,8 @@ void CheckIscsi(const NodeState& state, Problems* problems) {
   }
 }
 
-// Bounds the chains of dependencies below each service: a service that is not resolved after as
-// many rounds as chains may be long is part of a circle, or its chain is too long.
+// Finds circular and too long dependencies: each round resolves the services whose dependencies are
+// all resolved. The services that no round resolves depend on a circle or on too long a chain.
 void CheckDependencies(const NodeState& state, Problems* problems) {
   std::set<std::string> resolved;
   for (size_t round = 0; round <= kMaxDependencyDepth; ++round) {

@@ -1,4 +1,4 @@
-// Checks every rule for scenarios, before the node starts, so that no impossible node does.
+// Checks a state by every rule for scenarios before the node starts.
 #pragma once
 
 #include <string>

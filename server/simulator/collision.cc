@@ -28,8 +28,8 @@ void KeepOffline(Disk& disk) {
 
 // The read-only flag must be cleared first, because Windows writes the new identity to the disk
 // (github.com/kubernetes-csi/csi-proxy/issues/287,
-// github.com/hpe-storage/common-host-libs/pull/40); else "the parameter is incorrect"
-// (github.com/MicrosoftDocs/windowsserverdocs/issues/3637).
+// github.com/hpe-storage/common-host-libs/pull/40). Otherwise Windows fails with "the parameter is
+// incorrect" (github.com/MicrosoftDocs/windowsserverdocs/issues/3637).
 absl::Status Resign(NodeState& state, Disk& disk) {
   if (disk.read_only) {
     return Failure(absl::StrCat("bringing disk ", disk.number, " online beside its original"),

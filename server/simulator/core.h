@@ -56,9 +56,9 @@ class Core {
     return !state_.faults.empty();
   }
 
-  // Runs a call of the machine: applies the fault table, which may wait and so does without the
-  // lock, then runs `action(NodeState&)` under the lock as one atomic step. Returns the fault's
-  // error or the result of `action`, a Status or a StatusOr.
+  // Runs a call of the machine: applies the fault table without the lock, because a fault may wait,
+  // then runs `action(NodeState&)` under the lock as one atomic step. Returns the fault's error or
+  // the result of `action`, a Status or a StatusOr.
   template <typename Action>
   auto Run(const CallContext& context, absl::string_view operation, absl::string_view resource,
            Action action, FaultEffects* effects = nullptr)
@@ -103,7 +103,7 @@ class Core {
   // Reading the clock costs as much as most steps of Win32, so one in kStepsToOneTimed is timed.
   static constexpr int kStepsToOneTimed = 8;
 
-  // Adds the time that it lived, times `times`, to `*sum`.
+  // Adds its lifetime, multiplied by `times`, to `*sum`.
   class Stopwatch {
    public:
     Stopwatch(absl::Duration* sum, int times) : sum_(*sum), times_(times) {}
@@ -120,8 +120,8 @@ class Core {
   template <typename Action>
   auto Step(Action& action, bool is_long) -> decltype(action(std::declval<NodeState&>())) {
     AdvanceClock();
-    // Random rather than every eighth, because the steps of a repeated call may be a multiple of
-    // eight.
+    // Times random steps, not every eighth one, because the steps of a repeated call may be a
+    // multiple of eight.
     random_ = random_ * 6364136223846793005 + 1442695040888963407;
     if (!is_long && (random_ >> 32) % kStepsToOneTimed != 0) return action(state_);
     const Stopwatch stopwatch(&counts_.busy, is_long ? 1 : kStepsToOneTimed);
@@ -134,7 +134,7 @@ class Core {
   // Counts a call. Returns true if it is one of WMI's.
   bool Count(absl::string_view operation);
 
-  // Ends the pending states and does the delayed work that are due. REQUIRES: the lock is held.
+  // Ends the pending states and runs the work whose time has come. REQUIRES: the lock is held.
   void AdvanceClock();
 
   // Not an absl::Mutex: ThreadSanitizer cannot see into one that was built without it.

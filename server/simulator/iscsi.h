@@ -43,14 +43,14 @@ bool ShowsDisks(NodeState& state, const IscsiTarget& target);
 // Returns the disks that the session of this entry shows.
 const std::vector<Disk>& DisksBy(NodeState& state, const IscsiTarget& target);
 
-// Opens a session. Returns ALREADY_EXISTS if the portal has a session with the target or, unless
-// `multipath`, any portal has
+// Opens a session. Returns ALREADY_EXISTS if this portal already has a session with the target, or
+// if any portal has one and `multipath` is false
 // (learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_iscsi_login_flag).
 absl::Status Connect(NodeState& state, const IscsiPortal& portal, const std::string& iqn,
                      const ChapCredentials& credentials, bool multipath);
 absl::Status Disconnect(NodeState& state, IscsiTarget* target);
-// Sets the sessions of a node that has restarted: those with a persistent login, if the portal
-// answers (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
+// Ends all sessions, then opens those with a persistent login whose portal answers, as a restart of
+// the node does (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
 void RestartSessions(NodeState& state);
 // Returns INVALID_ARGUMENT unless the secret has 12 to 16 bytes.
 absl::Status SetMutualChapSecret(NodeState& state, const Secret& secret);

@@ -37,9 +37,9 @@ class Machine final : public FaultGate {
   // Gives `disk` the content and the identity of the disk with that number. Returns NOT_FOUND if
   // there is none.
   absl::Status CopyDisk(uint32_t number, Disk* disk);
-  // Attaches a disk and returns its number: `disk.number` or, if nullopt is passed for it, the
-  // lowest free one. Without a `place` the cloud chooses one. Returns INVALID_ARGUMENT for a disk
-  // that cannot exist, ALREADY_EXISTS for a number or a place in use.
+  // Attaches a disk and returns its number: `number`, or the lowest free one if that is nullopt.
+  // Without a `place` the cloud chooses one. Returns INVALID_ARGUMENT for a disk that cannot exist,
+  // ALREADY_EXISTS for a number or a place in use.
   absl::StatusOr<uint32_t> AttachDisk(Disk disk, std::optional<uint32_t> number = std::nullopt,
                                       std::optional<uint32_t> place = std::nullopt);
   // Detaches a disk, even while it is mounted, and loses its content. Returns NOT_FOUND if there is
@@ -75,11 +75,11 @@ class Machine final : public FaultGate {
   absl::Status SetBehaviour(const Behaviour& behaviour);
 
   // Sets the handles that other processes of the node hold from now on. Returns INVALID_ARGUMENT
-  // unless each path is one of a drive.
+  // unless each path begins with a drive.
   absl::Status SetOtherOpens(std::vector<OtherOpen> opens);
 
-  // The calls below set traps for a host, and create missing parent directories. Paths are `C:\a\b`
-  // or `\\server\share\a`.
+  // The calls below change entries as other programs would, and create missing parent directories.
+  // Paths are `C:\a\b` or `\\server\share\a`.
   //
   // Creates or changes a file.
   absl::Status WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only);

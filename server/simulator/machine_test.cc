@@ -245,7 +245,7 @@ TEST_F(MachineTest, TellsWhenADeviceComes) {
   cloud.join();
   EXPECT_NE(core.DeviceChanges(), seen);
 
-  // The disk is on its way, and so is its volume.
+  // The disk arrives again after 20 ms, and its volume 20 ms after the disk.
   seen = core.DeviceChanges();
   ASSERT_THAT(core.Change([](NodeState& state) {
     Disk& disk = state.disks.back();

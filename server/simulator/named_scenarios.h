@@ -24,7 +24,7 @@ absl::string_view ScenarioNamed(absl::string_view name);
 inline bool IsScenario(absl::string_view name) { return !ScenarioNamed(name).empty(); }
 // Returns the node that is served if no scenario is given.
 absl::string_view DefaultScenarioText();
-// Returns a line for each: its name and its description.
+// Returns one line per scenario: its name and its description.
 std::string ListScenarios();
 
 }  // namespace csi_proxy::machine::simulator

@@ -9,7 +9,7 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Keeps the first problem. Later checks run all the same and need not ask for it.
+// Keeps the first problem and ignores later ones, so that checks may continue after a problem.
 class Problems {
  public:
   // Records a problem unless `holds`. Names the field by `at` and `field`, joined by a dot if
@@ -31,7 +31,7 @@ class Problems {
   absl::Status status_;
 };
 
-// Returns `disk[2]`, with `at` and a dot before it if that is not empty.
+// Returns `at.field[index]`, or `field[index]` if `at` is empty.
 inline std::string Element(absl::string_view at, absl::string_view field, size_t index) {
   return absl::StrCat(at, at.empty() ? "" : ".", field, "[", index, "]");
 }

@@ -20,7 +20,7 @@ struct Resolved {
   Tree::Id entry = Tree::kRoot;
   // The volume of the tree, or the one without a file system where the path ends; empty on a share.
   std::optional<VolumePlace> place;
-  // The components below `entry` that do not exist. Empty, with a tree: the path was found.
+  // The components below `entry` that do not exist.
   std::vector<std::string> missing;
   // The first missing component belongs to a link's target: the link is dangling.
   bool dangling = false;
@@ -29,8 +29,8 @@ struct Resolved {
   const Tree::Entry& at() const { return tree->at(entry); }
 };
 
-// Resolves `path`. Follows a link at its end only if `follow_last` is set, a mount point there
-// never. Returns FAILED_PRECONDITION if the path has more than 63 links and mount points.
+// Resolves `path`. Follows a link at its end only if `follow_last` is set, and never a mount point
+// there. Returns FAILED_PRECONDITION if the path has more than 63 links and mount points.
 absl::StatusOr<Resolved> Resolve(NodeState& state, const WindowsPath& path, bool follow_last);
 
 // Resolves a path from a volume's root, without following a link at the end. Errors name `path`.
@@ -38,8 +38,7 @@ absl::StatusOr<Resolved> ResolveBelow(NodeState& state, const VolumePlace& root,
                                       const std::vector<std::string>& names,
                                       absl::string_view path);
 
-// Resolves a path on a server. Sets a tree only if the node can read the share: mapped, and
-// healthy.
+// Resolves a path on a server. Sets `tree` only if the node has a healthy mapping of the share.
 Resolved ResolveUnc(NodeState& state, const UncPath& path);
 
 }  // namespace csi_proxy::machine::simulator

@@ -14,8 +14,8 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Reads a scenario, or the built-in one of that name. Returns INVALID_ARGUMENT with the file and
-// the line, or the field's path (`disk[2].partition[0].size_bytes: ...`), and the reason.
+// Loads the scenario in `textproto`, or the built-in one if `textproto` is its name. Returns
+// INVALID_ARGUMENT with file and line, or the field's path (`disk[2].number`), and the reason.
 absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
                                                       absl::string_view file_name);
 

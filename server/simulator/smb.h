@@ -32,8 +32,8 @@ bool ShowsAsOk(NodeState& state, const SmbMappingState& mapping);
 absl::Status CreateMapping(NodeState& state, absl::string_view share,
                            const SmbCredentials& credentials, bool require_privacy,
                            bool persistent);
-// Removes a mapping. Returns NOT_FOUND if the share is not mapped to the drive letter, or, if that
-// is empty, not mapped without one.
+// Removes the share's mapping with this drive letter, or without a letter if `local_path` is empty.
+// Returns NOT_FOUND if there is no such mapping.
 absl::Status RemoveMapping(NodeState& state, absl::string_view share, absl::string_view local_path);
 
 // Adds a user or changes the password, which breaks the mappings made with the old one. Returns

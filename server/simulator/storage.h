@@ -25,8 +25,8 @@ inline constexpr uint32_t kSectorBytes = 512;
 // The letter of the volume with Windows, which cannot be formatted or go offline.
 inline constexpr char kSystemDrive = 'C';
 
-// The first offset at which a partition may start. The last one must end as far before the end of
-// the disk.
+// The first offset at which a partition may start, and the least distance from the end of the last
+// one to the end of the disk.
 inline constexpr uint64_t kDiskMargin = kMiB;
 // The size of the protective MBR, the header and the table. A second table and header lie at the
 // end of the disk.
@@ -41,14 +41,14 @@ std::vector<Disk*> VisibleDisks(NodeState& state);
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
 // Returns a visible disk, even one without a number in WMI; null if there is none.
 Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number);
-// Return true if Windows runs on the disk, and if Windows starts from it.
+// IsBoot() returns true if Windows runs on the disk, IsSystem() if Windows starts from it.
 bool IsBoot(const Disk& disk);
 bool IsSystem(const Disk& disk);
 // Returns all disks, visible to Windows or not.
 std::vector<Disk*> AllDisks(NodeState& state);
 
-// Return the path of a disk's device, which is MSFT_Disk.Path, and the disk's number from that
-// path, in any case; nullopt for any other text.
+// DevicePath() returns the path of a disk's device, as in MSFT_Disk.Path. DiskNumberOfPath()
+// returns the number of the disk with that path, without case; nullopt for any other text.
 std::string DevicePath(uint32_t disk_number);
 std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path);
 // Returns the number of the disk whose device path the text contains, if any.
@@ -68,7 +68,7 @@ absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
 
 // Returns the number of disks and volumes that Windows sees.
 size_t CountDevices(NodeState& state);
-// Returns the time at which the next one appears by itself; the infinite future if none will.
+// Returns the time at which the next disk or volume appears by itself, or the infinite future.
 absl::Time NextArrival(const NodeState& state);
 
 // Returns the size of a volume's file system. REQUIRES: the volume is formatted.
@@ -89,7 +89,7 @@ void ForgetStaleFolder(NodeState& state, const std::string& folder);
 
 // Reads `size` bytes of a disk from `offset`, or fewer at its end.
 Bytes ReadBytes(const Disk& disk, uint64_t offset, size_t size);
-// Zeroes the bytes of earlier users there.
+// Zeroes the bytes that earlier users left in a range.
 void EraseForeign(Disk& disk, uint64_t offset, uint64_t size);
 
 // Returns true if the volume's file system refuses writes.

@@ -19,12 +19,12 @@
 namespace csi_proxy::machine::simulator {
 
 // A table of entries, as NTFS keeps its files, rather than nested nodes, so that no depth makes
-// code recurse. Names compare without case and keep their own. Copies are independent. Not
+// code recurse. Names are compared without case but kept as given. Copies are independent. Not
 // thread-safe.
 class Tree {
  public:
-  // Names an entry while it exists; never reused, in any tree. All roots have one id, and copies of
-  // an entry have the entry's.
+  // Names an entry while it exists; never reused, in any tree. All roots have the same id, and the
+  // copies of an entry have the original's.
   using Id = uint64_t;
   static constexpr Id kRoot = 0;
   // The largest file that NTFS allows with its usual clusters. Sizes passed here must not exceed

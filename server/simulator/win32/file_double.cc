@@ -29,7 +29,7 @@ bool IsName(absl::string_view name) {
   const int64_t length = Utf16Length(name);
   return length > 0 && length <= kMaxNameLength && name != "." && name != ".." &&
          std::none_of(name.begin(), name.end(), [](char c) {
-           // Only these two characters sort behind the digits.
+           // Of the forbidden characters, only these two sort behind `A`.
            if (c >= 'A' && c != '\\' && c != '|') return false;
            return (c >= 0 && c < ' ') || absl::StrContains(R"(\/:*?"<>|)", c);
          });

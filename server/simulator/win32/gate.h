@@ -17,7 +17,7 @@ namespace csi_proxy::machine::simulator {
 // Converts an error to a Win32Status(), regardless of the simulation's status code.
 inline absl::Status AsWin32(const absl::Status& status) {
   if (status.ok()) return status;
-  // A fault may have a status code alone, for which Windows has a general error.
+  // A fault may set only a status code, which becomes Windows' general error.
   return Win32Status(Win32CodeOf(status).value_or(win32_error::kGeneralFailure), status.message());
 }
 template <typename T>

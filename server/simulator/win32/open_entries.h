@@ -68,7 +68,8 @@ class OpenEntries {
 
   using Entries = absl::flat_hash_map<Key, Entry>;
 
-  // Removes a deleted entry's name if it is due. Returns the iterator of an entry that stays.
+  // Removes a deleted entry from its tree if that is due. Returns `it`, or end() if the entry is no
+  // longer open and not waiting for its removal.
   Entries::iterator RemoveIfDue(NodeState& state, Entries::iterator it);
 
   Entries entries_;

@@ -55,7 +55,7 @@ class Win32Test : public testing::Test {
     return volumes->front().ToString();
   }
 
-  // Opens each name in the directory before, beginning at a root; only the last stays open.
+  // Opens each name in the directory opened before it, from a root on; only the last stays open.
   OpenedFile Open(const std::string& root, const std::vector<std::string>& names,
                   Access access = Access::kRead) {
     OpenedFile file = os_->OpenRoot(root);

@@ -19,12 +19,12 @@ namespace csi_proxy::machine::simulator::wmi {
 const char* StoppedService(NodeState& state, const Class& of);
 
 // Returns the current instances of a class or association: disks that Windows sees, volumes that
-// have arrived and whose disk is online, portals that are registered. May leave out instances that
-// differ from `wanted`, and does where a node has many.
+// have arrived and whose disk is online, portals that are registered. Instances that differ from
+// `wanted` may be missing, and are missing if the class may have many.
 std::vector<cim::Object> Instances(NodeState& state, const Class& of, const Wanted& wanted = {});
 
-// Returns the instance at a path, or WBEM_E_NOT_FOUND if there is none. Several portals at one
-// address share a path, which finds the first.
+// Returns the instance at a path, or WBEM_E_NOT_FOUND if there is none. Returns the first portal if
+// several share the path, as all portals at one address do.
 absl::StatusOr<cim::Object> FindInstance(NodeState& state, const ObjectPath& path);
 
 // Returns the instances that `association` links to `of`, which plays `role` in it.

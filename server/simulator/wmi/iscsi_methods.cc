@@ -43,7 +43,7 @@ Outcome Answer(const Call& call, const absl::Status& status, uint32_t otherwise,
   return Fail(call, Win32CodeOf(status).value_or(otherwise));
 }
 
-// Returns the portal that the arguments name, or the portal that is called.
+// Returns the portal that the arguments name, else the portal on which the method is called.
 IscsiPortal PortalOf(const Call& call) {
   const bool has_self = call.self.Has("TargetPortalAddress");
   IscsiPortal portal;
@@ -55,7 +55,7 @@ IscsiPortal PortalOf(const Call& call) {
   return portal;
 }
 
-// A target that the initiator knows, and its portal. Its name must match with case.
+// A target that the initiator knows, and its portal. FindKnownTarget() compares IQNs with case.
 struct KnownTarget {
   IscsiPortalState* portal;
   IscsiTarget* target;

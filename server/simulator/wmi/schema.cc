@@ -86,7 +86,7 @@ std::vector<Class> StorageClasses() {
         Instance("SetAttributes", {In("IsReadOnly", kBoolean), In("Signature", kUint32),
                                    In("Guid", kString), ExtendedStatus()}),
         // The layer above the providers shows these parameters; the providers' own MOF has Sanitize
-        // for RunAsJob.
+        // instead of RunAsJob.
         Instance("Clear", {In("RemoveData", kBoolean), In("RemoveOEM", kBoolean),
                            In("ZeroOutEntireDisk", kBoolean), In("RunAsJob", kBoolean),
                            StorageJob(), ExtendedStatus()})},

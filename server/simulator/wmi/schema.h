@@ -60,8 +60,8 @@ struct Class {
 
 // Returns all classes, associations included.
 const std::vector<Class>& Classes();
-// Returns a class by name, without case; null if there is none. A base's name returns the only
-// class here that has it.
+// Returns a class by its name or its base's name, without case; null if there is none. Every base
+// has only one class here.
 const Class* FindClass(cim::Namespace space, absl::string_view name);
 
 // Return the operations that a fault rule can name: `wmi.Query/<Class>`, `wmi.Get/<Class>`,
