@@ -63,7 +63,7 @@ absl::StatusOr<Choice> Choose(const ClientOptions& options) {
     return Choice{Mode::kRemote, absl::StrCat("there is a pipe ", pipe)};
   }
   const absl::Status may = embedded_backend.load()->may_be_chosen();
-  // This process may not manage storage, so only the service can. Without it, calls fail.
+  // This process may not manage storage. Its calls go to the service, and fail if none answers.
   if (!may.ok() && remote_backend != nullptr) {
     return Choice{Mode::kRemote, std::string(may.message())};
   }

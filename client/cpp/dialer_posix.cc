@@ -49,7 +49,7 @@ absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
 
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& path) {
   grpc::ChannelArguments arguments;
-  // A pool of its own: gRPC would share a subchannel that leads to the service before its restart.
+  // Shares no subchannels, because a shared one may still lead to the service before its restart.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);

@@ -39,7 +39,7 @@ std::tuple<int, int, int> Preference(const std::string& version) {
   if (absl::ConsumePrefix(&rest, "beta")) stage = kBeta;
   if (absl::ConsumePrefix(&rest, "alpha")) stage = kAlpha;
   if (!absl::SimpleAtoi(rest, &minor)) minor = 0;
-  // v2alpha1 precedes v1beta1, because a later generation contains what the betas became.
+  // v2alpha1 precedes v1beta1, because generation 2 has the successors of generation 1's betas.
   if (major >= 2 && stage != kStable) stage = kNext;
   return {stage, -major, -minor};
 }
@@ -84,8 +84,8 @@ std::string KebabCase(absl::string_view name) {
   };
   std::string kebab;
   for (size_t i = 0; i < name.size(); ++i) {
-    // A capital begins a word after a lower-case letter, and at the end of several capitals: the
-    // `P` of `IDPath`. The plural of an abbreviation is one word: `IDs`.
+    // A capital begins a word after a lower-case letter, and between a capital and a lower-case
+    // letter (the `P` of `IDPath`). The plural of an abbreviation is one word: `IDs`.
     const bool plural = i + 1 < name.size() && name[i + 1] == 's' && !lower(i + 2);
     const bool begins =
         upper(i) && i > 0 && (lower(i - 1) || (upper(i - 1) && lower(i + 1) && !plural));

@@ -115,7 +115,7 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
     absl::SubstituteAndAppend(&rows, row, after, absl::StrJoin(words, " "));
   };
   for (const std::string& group : groups) {
-    // By method: the fields of all versions that have the method.
+    // The fields of each method in all its versions, keyed by the method's name.
     std::map<std::string, std::set<std::string>> fields;
     for (const std::string& version : catalog.Versions(group)) {
       for (const Method& method : catalog.Methods(group, version)) {

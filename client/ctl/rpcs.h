@@ -40,7 +40,7 @@ class Answer {
       : message_(std::move(message)), missing_(missing) {}
 
   bool Flag(absl::string_view field) const;
-  // Returns a number. The oldest versions have some numbers as decimal strings.
+  // Returns a number, also from the oldest versions' decimal strings; UINT64_MAX if malformed.
   uint64_t Number(absl::string_view field) const;
   // Returns a string, or the name of an enum value.
   std::string Text(absl::string_view field) const;

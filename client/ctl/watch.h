@@ -10,7 +10,7 @@
 
 namespace csi_proxy::ctl::watch {
 
-// The question that a watch or `top` repeats, and its clock. All three must be set.
+// The request that a watch or `top` repeats, and its clock. All three functions must be set.
 struct Environment {
   // Returns the answer in the form in which it is shown.
   std::function<absl::StatusOr<std::string>()> ask;

@@ -136,7 +136,7 @@ func (e *embedded) Close() error {
 	return nil
 }
 
-// meaningful returns the options that embedded mode honours: the codec, and functions to call at the end.
+// meaningful returns what embedded mode honours of opts: the codec, and a function that calls every OnFinish.
 func meaningful(opts []grpc.CallOption) (encoding.Codec, func(error)) {
 	var codec encoding.Codec = protoCodec{}
 	var finish []func(error)

@@ -9,14 +9,14 @@ import (
 )
 
 // mayManageStorage reports whether this process acts as an administrator (SYSTEM does) on the node
-// rather than in a container, and if not, why. User account control leaves the group in a token for
-// denials only, which does not count.
+// rather than in a container, and if not, why. A deny-only group, as Administrators is before
+// elevation, does not count.
 func mayManageStorage() (bool, string) {
 	administrators, err := windows.CreateWellKnownSid(windows.WinBuiltinAdministratorsSid)
 	if err != nil {
 		return false, fmt.Sprintf("the group Administrators cannot be named: %v", err)
 	}
-	// The zero token is the thread's or, if it has none, the process's.
+	// Token 0 means the thread's token or, if the thread has none, the process's.
 	member, err := windows.Token(0).IsMember(administrators)
 	if err != nil {
 		return false, fmt.Sprintf("this process's token cannot be looked at: %v", err)

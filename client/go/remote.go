@@ -58,7 +58,7 @@ func (r *remote) pipe(name string) (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithAuthority("localhost"),
 		grpc.WithNoProxy(),
-		// The service is on this node; gRPC's own pauses, up to two minutes, are for networks.
+		// Short pauses, because the service is on this node; gRPC's defaults, up to two minutes, suit networks.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 5 * time.Second,

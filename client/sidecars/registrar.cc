@@ -53,7 +53,7 @@ class Patience {
     time_ = first_;
     until_.reset();
   }
-  // Records that the socket was not called and is replaced. Returns true if the log should say so.
+  // Records that the socket was not called and is replaced. Returns true if this should be logged.
   bool OnReplaced() {
     time_ = back_off_.Failed();
     until_.reset();

@@ -215,7 +215,7 @@ class Running final : public Sidecars {
     return absl::OkStatus();
   }
 
-  // Serves `endpoints`, and removes from it those that are served. Returns the first error.
+  // Listens at `endpoints`, and removes those at which it listens. Returns the first error.
   absl::Status Listen(Endpoints* endpoints) {
     absl::Status failed;
     std::erase_if(*endpoints, [&](const auto& one) {
@@ -299,7 +299,7 @@ class Running final : public Sidecars {
     if (options_.registrar && !options_.registrar->http_endpoint.empty()) {
       Paths& paths = paths_at(options_.registrar->http_endpoint);
       const HttpHandler health = [this] { return RegistrarHealth(); };
-      paths.emplace(kHealthz, health);  // Keeps livenessprobe's handler.
+      paths.emplace(kHealthz, health);  // Does not replace livenessprobe's handler.
       paths.emplace(kRegistrarsHealthz, health);
     }
     return endpoints;

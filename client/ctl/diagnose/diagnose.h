@@ -28,7 +28,7 @@ absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch);
 // looked at, otherwise kFindings.
 int ExitCodeOf(const Diagnosis& diagnosis);
 
-// The time between two looks before a mapping without a link counts as leaked, because a call that
+// A mapping counts as leaked if two looks this far apart find no link to it, because a call that
 // maps a share makes the link a moment later.
 inline constexpr absl::Duration kLinkFollows = absl::Seconds(5);
 

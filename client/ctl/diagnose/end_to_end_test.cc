@@ -70,7 +70,7 @@ class DiagnoseTest : public CtlTest {
     Do("sim make-link --path='" + Path(name) + "' --target='" + Path("gone") + "'");
   }
 
-  // Starts the service again on the node as it is, with a change.
+  // Restarts the service on a node with the present state, which `change` has edited.
   void Restart(const std::function<void(csi_proxy::simulated::Node&)>& change) {
     csi_proxy::simulated::Node node = server_->Dump();
     change(node);
@@ -99,7 +99,7 @@ class DiagnoseTest : public CtlTest {
   std::string ExpectIll(const std::string& kind, const std::string& where) {
     const Result result = Diagnose("table");
     EXPECT_EQ(result.exit_code, kFindings) << result.output;
-    // Without the spaces of the columns.
+    // Reduces the spaces that align the columns to one.
     EXPECT_THAT(absl::StrJoin(absl::StrSplit(result.output, ' ', absl::SkipEmpty()), " "),
                 HasSubstr(absl::StrCat("\n", kind, " ", where)));
     return result.output;
@@ -118,7 +118,7 @@ class DiagnoseTest : public CtlTest {
     ExpectWell();
   }
 
-  // Runs a command that a finding names, with the user and the password of the share.
+  // Runs the advised command that begins with `command`, with the share's user and password.
   void RunAdvised(const std::string& command) {
     const std::string text = Diagnose("table").output;
     const size_t begin = text.find("csi-proxyctl " + command);
@@ -134,12 +134,12 @@ class DiagnoseTest : public CtlTest {
   }
 };
 
-// A situation, the finding of it, and what ends it as the finding's advice says.
+// A fault, the finding that diagnose reports for it, and the repair.
 struct Case {
   std::string kind;
   std::string where;
   std::function<void()> make;
-  // Words of the advice, and a person who follows it. Without them repair does.
+  // A part of the advice, and steps that follow the advice. Unset if `repair` ends the fault.
   std::string advice = "";
   std::function<void()> follow = nullptr;
 };
@@ -175,7 +175,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
        [&] {
          attach(R"("number": 6, "style": "GPT", "partition": [{"size_bytes": "5368709120",
                    "volume": {"file_system": "NTFS", "dirty": true}}])");
-         ExpectWell();  // no pod uses the disk
+         ExpectWell();  // No fault while no pod uses the disk.
          Mount(6, "dirty");
        },
        "none: check the file system (Repair-Volume)",
@@ -215,7 +215,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
       {"disconnected-links", staged, [&] { Do("sim reboot"); }},
       {"disconnected-links", staged,
        [&] {
-         // The kubelet asks the driver, whose mapping goes with another reboot.
+         // The kubelet makes the driver stage the share again; another reboot drops the mapping.
          Do("filesystem mkdir --path='" + staged + "'");
          StageShare(staged);
          Do("sim reboot");
@@ -244,7 +244,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
          Restart([](auto&) {});
        }},
   };
-  // The next test has leaked mappings. A long call takes a minute: see diagnose_test.cc.
+  // Other tests cover leaked mappings (the next one) and long calls (diagnose_test.cc).
   std::set<std::string> kinds = {"leaked-mappings", "long-calls"};
   for (const Case& c : cases) {
     SCOPED_TRACE(c.kind + " " + c.where);
@@ -315,7 +315,7 @@ TEST_F(DiagnoseTest, TheSystemDiskIsNotTouched) {
   EXPECT_THAT(refused.output, HasSubstr("FAILED_PRECONDITION"));
 }
 
-// The disk is repaired first, and the mount that this restores is left alone.
+// Repair brings the disk online first, which restores the mount, and then leaves the mount alone.
 TEST_F(DiagnoseTest, AMountWhoseDiskIsOfflineComesBackWithIt) {
   PartitionAndMount(1, "offline");
   Do("disk set-disk-state --disk-number=1 --is-online=false");

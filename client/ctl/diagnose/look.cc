@@ -238,7 +238,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
   const Answer answer =
       Ask(rpcs, "ListMounts", {{"path", path}}, "mounted folders and links", findings);
   RecordIfIncomplete(answer, "mounted folders and links", findings);
-  std::map<std::string, std::string> volumes;  // each with one path where it is mounted
+  std::map<std::string, std::string> volumes;  // Volume id to one mount path.
   std::optional<absl::StatusOr<Answer>> mappings;
   int not_followed = 0;
   for (const Answer& mount : answer.Each("mounts")) {

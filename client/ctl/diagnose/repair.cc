@@ -43,7 +43,7 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
                                  std::string(answer.status().message())));
     return;
   }
-  // UnstageShare counts links under the lock of the share, so it sees a link that was made before.
+  // UnstageShare counts links under the share's lock, so it also finds links made since the look.
   const bool is_kept = found.method == "UnstageShare" &&
                        (answer->Flag("incomplete") || !answer->Texts("other_links").empty());
   act->set_result(is_kept ? CHANGED : DONE);

@@ -124,7 +124,7 @@ class SelftestTest : public testing::Test {
     ASSERT_TRUE(injected.ok()) << injected;
   }
   void FailMounts() { Fail("win32.SetMountPoint", 0); }
-  // UnmountVolume tries both ways to end a mount.
+  // Makes both calls fail by which UnmountVolume can end a mount.
   void FailUnmounts(int times) {
     Fail("win32.DeleteMountPoint", times);
     Fail("win32.DeleteReparsePoint", times);

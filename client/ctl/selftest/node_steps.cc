@@ -175,7 +175,7 @@ std::string RefuseMappings(Attempt& attempt) {
 
 std::string AddPortal(Attempt& attempt) {
   const Fields portal = Portal(attempt);
-  // Must come before the portal is added, because a portal that existed must stay.
+  // Asks before it adds the portal, because a portal that existed must stay registered.
   const absl::Status before = attempt.Try("iscsi", "DiscoverTargetPortal", portal).status();
   attempt.Expect(before.ok() || absl::IsNotFound(before),
                  absl::StrCat("iscsi.DiscoverTargetPortal: ", before.message()));
@@ -197,7 +197,7 @@ std::string AddPortal(Attempt& attempt) {
 std::string ConnectTarget(Attempt& attempt) {
   const Fields target = Target(attempt);
   const int before = attempt.Call("iscsi", "GetTargetDisks", target).Size("disk_ids");
-  // A target without a session has no disks. A session without disks is of no use and may be ended.
+  // A target with disks has a session, which must stay. A session without disks may be ended.
   if (before > 0) return absl::StrCat("was connected before and is left so, disks: ", before);
   attempt.AddUndo({"the target", "iscsi", "DisconnectTarget", target});
   attempt.Call("iscsi", "ConnectTarget", target);

@@ -83,7 +83,7 @@ std::string FindVolumeOfPath(Attempt& attempt) {
 
 std::string FindClosestVolume(Attempt& attempt) {
   const std::string inside = attempt.Path("mount\\inside");
-  // Not removed, because no later step uses the volume.
+  // No step removes this directory, because no later step uses the volume.
   Mkdir(attempt, inside);
   ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", attempt.Path("mount"));
   ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", inside);

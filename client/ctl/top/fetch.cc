@@ -7,7 +7,7 @@
 namespace csi_proxy::ctl::top {
 namespace {
 
-// The most bytes that are read: about twenty times the metrics of every rpc and 64 clients.
+// The most bytes of a reply: about twenty times the size of the metrics of all rpcs and 64 clients.
 constexpr size_t kMaxBytes = 16 << 20;
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 namespace csi_proxy::ctl::top {
 
-// Parses an address in the form of the service's --metrics-bind-address. An address
-// without a host is on this machine. INVALID_ARGUMENT naming `option`.
+// Parses an address in the form of the service's --metrics-bind-address. Without a host the address
+// is on this machine. Returns INVALID_ARGUMENT, naming `option`, if the address is invalid.
 absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view option, absl::string_view text);
 
 // Returns the text at `/metrics`. UNAVAILABLE if no server answers, or one that does not speak

@@ -17,7 +17,7 @@ struct RpcNumbers {
   double finished = 0;
   // The finished calls that did not end with OK.
   double failed = 0;
-  // The number of calls that took at most the key in seconds; the last key is infinite.
+  // Keyed by seconds: the number of calls that took at most this long. The last key is infinite.
   std::map<double, double> within;
 };
 
@@ -30,7 +30,7 @@ struct Numbers {
   std::map<Caller, double> callers;
   // How often clients met a limit, by image and limit.
   std::map<std::pair<std::string, std::string>, double> limited;
-  // By group: the calls that have not ended, and the part of them that waits to begin.
+  // Keyed by group: the calls that have not ended, and the number of them that wait to begin.
   std::map<std::string, double> in_flight, queued;
   // Keyed by state.
   std::map<std::string, double> connections;

@@ -21,7 +21,7 @@ struct Style {
   bool clears = false;
 };
 
-// Returns the report on `counted`, which was counted within `duration`; zero: unknown.
+// Returns the report on `counted`, counted within `duration`. A zero `duration` means unknown.
 Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duration);
 
 // Returns the report as tables, with at most `rows` rpcs and clients each.

@@ -14,6 +14,6 @@
 // checks its state ([Node.AssertMounted], [Node.State]).
 //
 // The package imports nothing but the standard library. It runs the programs csi-proxy
-// (csi-proxy-simulated on Windows) and csi-proxyctl, which must be in PATH; the README has where
-// they come from.
+// (csi-proxy-simulated on Windows) and csi-proxyctl, which must be in PATH; the README says
+// where to get them.
 package csiproxytest

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// endWithThread lets a command end with the thread that starts it, and so with a test that is killed.
+// endWithThread makes Linux kill a command when the thread that starts it ends, as it does when the test is killed.
 func endWithThread(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

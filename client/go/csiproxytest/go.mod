@@ -1,4 +1,4 @@
-// The module requires nothing, so that a driver that tests with it gains one line of go.mod.
+// This module requires nothing, so that a driver's go.mod gains only one line.
 module github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2
 
 go 1.19

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// protoTypes are the proto types of fields by their Go kinds.
+// protoTypes maps the kinds of Go fields to proto types.
 var protoTypes = map[reflect.Kind]string{
 	reflect.Bool: "bool", reflect.Uint32: "uint32", reflect.Uint64: "uint64", reflect.String: "string",
 }
 
-// messages returns the type of each message's fields by their names, with "repeated ".
+// messages returns the type of each field by message and name, including "repeated " or "optional ".
 func messages(t *testing.T) map[string]map[string]string {
 	messages := map[string]map[string]string{}
 	begin := regexp.MustCompile(`^message (\w+) \{`)
@@ -68,12 +68,12 @@ func TestTheStructsAreTheMessages(t *testing.T) {
 				}
 				check(type_, strings.TrimPrefix(is, "repeated "))
 			case type_.Kind() == reflect.String && type_.Name() != "string":
-				// An enum, whose zero value has no name.
+				// An enum must be omitted if empty, because "" is not the name of a value.
 				if is != type_.Name() || options != "omitempty" {
 					t.Errorf("%s.%s is %s, %q", struct_.Name(), field.Name, is, options)
 				}
 			case (type_.Kind() == reflect.Uint64) != (options == "string"):
-				// 64 bits are text in JSON.
+				// JSON has 64-bit integers as strings.
 				t.Errorf("%s.%s is %s, %q", struct_.Name(), field.Name, is, options)
 			case is != repeated+want:
 				t.Errorf("%s.%s is %s, not %s", struct_.Name(), field.Name, is, want)

@@ -31,7 +31,7 @@ type Node struct {
 	socketDir string
 }
 
-// advice is for a user who has no node's programs.
+// advice ends the error for a missing program.
 const advice = ": the README of csiproxytest has where its programs come from"
 
 // NewNode starts a node that ends with the test. The test's log gets the node's log, with a line for
@@ -46,7 +46,7 @@ const advice = ": the README of csiproxytest has where its programs come from"
 // flags are further flags of csi-proxy, for example `--working-dir=C:\csi`.
 //
 // The test fails if the programs are not in PATH, or if csi-proxy refuses the scenario or a flag; the
-// message has the program's.
+// failure quotes csi-proxy's message.
 func NewNode(t TB, scenario string, flags ...string) *Node {
 	t.Helper()
 	node, err := start(t, scenario, flags)
@@ -98,7 +98,7 @@ func start(t TB, scenario string, flags []string) (*Node, error) {
 	return &Node{t, ctl, directory}, nil
 }
 
-// run starts the service and returns once it serves. stop kills it, and waits for its end.
+// run starts the service and returns once the service serves. stop kills it and waits for its end.
 func run(t TB, service *exec.Cmd) (stop func(), err error) {
 	log, err := service.StderrPipe()
 	if err != nil {
@@ -108,7 +108,7 @@ func run(t TB, service *exec.Cmd) (stop func(), err error) {
 	started, ended := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
-		// Keeps the thread, whose end would end the service.
+		// Keeps the thread, because its end would kill the service (endWithThread).
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := service.Start(); err != nil {
@@ -145,11 +145,11 @@ func run(t TB, service *exec.Cmd) (stop func(), err error) {
 	}, nil
 }
 
-// SocketDir returns the directory of the node's sockets, for example for csiproxy.WithSocketDir. Not
-// on Windows.
+// SocketDir returns the directory of the node's sockets, for example for csiproxy.WithSocketDir. On
+// Windows there are no sockets.
 func (n *Node) SocketDir() string { return n.socketDir }
 
-// Endpoint returns where the node serves a version of a group, for example
+// Endpoint returns the address at which the node serves a version of a group, for example
 // Endpoint("disk", "v1"): a target of grpc.NewClient, or on Windows the path of a pipe.
 func (n *Node) Endpoint(group, version string) string {
 	name := "csi-proxy-" + group + "-" + version

@@ -3,7 +3,7 @@ package csiproxytest
 import "time"
 
 // Changes from outside are calls of the service csi_proxy.simulated.Admin in
-// server/simulator/admin.proto, with the names of the fields there.
+// server/simulator/admin.proto, whose field names they use.
 
 type fields map[string]interface{}
 

@@ -1,7 +1,6 @@
 package csiproxytest
 
-// The parts of the messages of server/simulator/node.proto that tests need, with the names of the
-// fields there.
+// The parts of server/simulator/node.proto's messages that tests need, with the same field names.
 
 // State is the state of a simulated node.
 type State struct {

@@ -7,16 +7,16 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// TB is what this package uses of *testing.T and Ginkgo's GinkgoT().
+// TB has the methods of *testing.T, and of Ginkgo's GinkgoT(), that this package calls.
 type TB interface {
 	Helper()
 	Cleanup(func())
 	Fatalf(format string, args ...interface{})
 }
 
-// Use makes conn the connection of all host APIs of this process that name none, until the test
-// ends, for a driver that makes its host APIs itself, for example by disk.New(diskapi.New()). Tests
-// that call it must not be parallel: the test fails if another one is using it.
+// Use makes conn the connection of this process's host APIs that were made without one, until the
+// test ends. It serves drivers that make their own host APIs, for example disk.New(diskapi.New()).
+// Tests that call Use must not be parallel: a second test fails while the first is using it.
 func Use(t TB, conn grpc.ClientConnInterface) {
 	t.Helper()
 	restore, ok := host.ReplaceProcess(conn)
