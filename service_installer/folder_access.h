@@ -88,7 +88,7 @@ const char* ProtectedSddl(FolderUse use);
 // change the folder, or `program` in it, or can replace a folder above. Skip missing folders.
 absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckProgram(Folders& folders, const std::filesystem::path& program);
-// Make part of these checks: those of the folders above `folder`, and those of `file` itself.
+// Make parts of these checks: CheckAbove() of the folders above `folder`, CheckFile() of `file`.
 absl::Status CheckAbove(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckFile(Folders& folders, const std::filesystem::path& file);
 

@@ -28,7 +28,7 @@ fs::path WithSuffix(const fs::path& path, const char* suffix) {
   return other;
 }
 
-// Returns the path to which the old program is moved, after removing an earlier one there. Tries
+// Removes an earlier old program and returns its path, to which the present one can be moved. Tries
 // other paths if that fails, because a process that Windows cannot end may still use the file.
 fs::path NameForPrevious(const fs::path& target) {
   fs::path name = WithSuffix(target, ".old");
