@@ -94,8 +94,7 @@ TEST_F(HostileFramesTest, ADeadlineFarAwayHasNotPassed) {
   }
 }
 
-// The client library sends a valid traceparent; what others send stands in no line unless it is
-// one.
+// The client library sends only valid traceparents; the log omits invalid ones of other clients.
 TEST_F(HostileFramesTest, OnlyAValidTraceparentStandsInTheLinesOfItsCall) {
   Start({"-v=2"});
   constexpr char kMkdir[] = "/v1.Filesystem/Mkdir";

@@ -2,7 +2,7 @@
 # Builds the Go release of the service for Windows, in its own module with its own sums.
 #
 #   integration/support/go_release.sh OUT.exe [FLAG OF go build...]
-#   integration/support/go_release.sh --tests OUT.exe [FILE...]    its integration tests instead, and more files of theirs
+#   integration/support/go_release.sh --tests OUT.exe [FILE...]    builds its integration tests, with these files added
 set -euo pipefail
 tests=no
 if [[ $1 == --tests ]]; then
@@ -30,12 +30,12 @@ $client v1.3.0/go.mod h1:SfK4HVKQdMH5KrffivddAWgX5hl3P5KmnuOTBbDNboU=
 END
 export CGO_ENABLED=0 GOOS=windows GOARCH=amd64
 if [[ $tests == yes ]]; then
-  # Go takes no more files in its module cache.
+  # Copies the source, because no files may be added to Go's module cache.
   cp -r . "$work/source"
   chmod -R u+w "$work/source"
   [[ -z ${files-} ]] || cp "${files[@]}" "$work/source/integrationtests/"
   cd "$work/source"
-  # Without inlining (-l), because those files may replace functions.
+  # Without inlining (-l), because the added files may replace functions.
   go test -c -mod=readonly "-modfile=$work/release.mod" -gcflags=-l -ldflags='-s -w' -o "$out" ./integrationtests
   exit
 fi

@@ -4,7 +4,7 @@
 #   integration/windows/pack.sh [DIRECTORY]     default: build/packed, which is replaced
 #
 # The folder gets the programs, the tests that ctest runs under Wine with the sources that they read (tree.tar,
-# tests.json), drivers' code, upstream's own tests, and the benchmark with the Go release. The tests are those that ctest lists.
+# tests.json), drivers' code, upstream's own tests, and the benchmark with the Go release.
 #
 # JOBS=N sets how many packages Go compiles at once (2).
 set -euo pipefail

@@ -271,7 +271,7 @@ function Test-Upstream {
   $serviceFlags = $serviceFlags + "-metrics-bind-address=localhost:8888"
   Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
   Test-Part "virtual disks" "Windows has the commands for virtual disks" { (Install-WindowsFeature -Name "Hyper-V-PowerShell").ExitCode }
-  # As upstream's workflow sets it: the disks of GitHub's machines do not answer page 83.
+  # Set as in upstream's workflow, because the disks of GitHub's machines do not answer page 83.
   $env:CSI_PROXY_GH_ACTIONS = "TRUE"
   $env:ENABLE_ISCSI_TESTS = "TRUE"
   $env:ETHERNET_NAME = @(Get-NetIPAddress -AddressFamily IPv4 -PrefixOrigin Dhcp)[0].InterfaceAlias

@@ -31,10 +31,10 @@ type stormService struct {
 	client  func(arguments ...string) *exec.Cmd
 	// Returns the number of requests to WMI so far.
 	requests func() float64
-	released bool // has only the released calls
+	released bool // serves only the Go release's calls
 }
 
-// stormWay is a way to stage volumes. It is compared with the Go release's way, theirs.
+// stormWay is a way to stage volumes. theirs is the way of the Go release that it is compared with.
 type stormWay struct {
 	by       string
 	released bool // also possible with the Go release

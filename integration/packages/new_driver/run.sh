@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Follows a driver author's first minutes: in an empty directory beside this checkout, runs only what
-# client/go/csiproxytest/README.md prints. A driver that has the clients already must gain that module alone. Then
-# does so for a driver of the Go library, for one that has never run on Windows (as client/drivers/new-driver.md
-# prints), and without the programs, where the error must name them.
+# client/go/csiproxytest/README.md prints. A go.mod that requires the clients already must gain only csiproxytest.
+# Without the programs, the test's error must name them. Also follows the first minutes of a driver of the Go library,
+# and those of a driver that has never run on Windows, as client/drivers/new-driver.md prints them.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
@@ -11,7 +11,7 @@ page=client/go/csiproxytest/README.md
 rm -rf "$out"
 mkdir -p "$out/driver"
 ln -s "$root" "$out/csi-proxy"
-# Go caches test results even if the programs have changed.
+# -count=1, because Go would reuse a test's result even if the programs have changed.
 export GOWORK=off GOFLAGS=-count=1
 
 # block N LANGUAGE [PAGE]: prints a page's Nth code block in that language.
@@ -26,7 +26,7 @@ logs=$out
 result() { tail -1 "$1"; }
 
 cd "$out/driver"
-# The driver before it has the test: it imports what the test does, without csiproxytest.
+# Adds the test to a driver that already imports everything that the test imports, except csiproxytest.
 alone() {
   mkdir "$out/alone"
   cd "$out/alone"
@@ -44,7 +44,7 @@ alone() {
   diff before.sum go.sum
   diff before.mod go.mod >gained || true
   cat gained
-  # The require line, the replace line and an empty one.
+  # Three lines: the require line, the replace line and an empty one.
   [[ $(grep -c '^[<>]' gained) -eq 3 && $(grep -c '^> .*client/go/csiproxytest/v2' gained) -eq 2 ]]
   echo "a driver's go.mod gains csiproxytest, its go.sum nothing"
 }
@@ -68,9 +68,9 @@ run() {
   echo "$((SECONDS - since)) s"
 }
 check commands run
-# The page's PATH is for the checks that follow as well.
+# Sets the page's PATH for the checks below as well.
 eval "$(sed -n '/^export PATH/p' <<<"$commands")"
-# The calls reached the node.
+# Checks that the calls reached the node.
 did() {
   go test -v ./... | tee "$out/verbose.out"
   grep -q 'audit.*method=PartitionDisk.*code=OK' "$out/verbose.out"
@@ -78,7 +78,7 @@ did() {
   grep -c ' audit ' "$out/verbose.out"
 }
 check calls did
-# The page's table has every scenario, and no other.
+# Checks that the page's table lists every scenario, and no other.
 scenarios() {
   diff <(sed -n '/^| name | cloud/,/^$/s/^| `\([^`]*\)`.*/\1/p' "$root/$page" | sort) <(csi-proxy --list-scenarios | awk '{ print $1 }' | sort)
   csi-proxy --list-scenarios | wc -l
@@ -90,7 +90,7 @@ vendored() {
   go test ./...
 }
 check vendored vendored
-# A test that is killed leaves no node behind.
+# Checks that a killed test leaves no node behind.
 killed() {
   mkdir "$out/killed"
   cd "$out/killed"

@@ -202,8 +202,8 @@ SIGN
   # The other files are unchanged.
   for file in "$out/first"/*.deb; do cmp "$file" "$at/dist/${file##*/}"; done
 }
-# Uses the Go modules as a driver's author would: by Go, from the release's files, without a replace that names a
-# folder.
+# Uses the Go modules as a driver's author would: Go fetches them from the release's files, and no replace line names
+# a folder.
 go_module() {
   local repository module contents at=$out/go
   repository=$(sed -nE 's|^project\(.* HOMEPAGE_URL https://([^ )]+).*|\1|p' CMakeLists.txt)
@@ -232,7 +232,7 @@ go_module() {
   GOOS=windows go build -o mount.exe .
   timeout 60 ./mount
 
-  # Tests with the module for tests, which needs no replace line, and the programs of the Debian package.
+  # Runs a test with csiproxytest, which needs no replace line, and the programs of the Debian package.
   printf 'package main\n\nimport (\n\t"testing"\n\n\t"%s"\n)\n\nfunc TestNode(t *testing.T) { csiproxytest.NewNode(t, "azure-nvme").Reboot() }\n' \
     "$repository/client/go/csiproxytest/v2" >node_test.go
   go mod tidy

@@ -4,8 +4,8 @@
 # with the module. Tests client/go/csiproxytest, which is a module without dependencies.
 #
 #   integration/peers/go/run.sh              on Linux, where only our module works
-#   integration/peers/go/run.sh --windows    the Windows library and service under Wine, and the programs, and
-#                                            csi-driver-smb's calls in shares/, on a simulated Windows node
+#   integration/peers/go/run.sh --windows    the Windows library and service under Wine; then, on a simulated Windows
+#                                            node, the programs and csi-driver-smb's calls in shares/
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD

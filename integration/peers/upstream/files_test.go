@@ -1,8 +1,8 @@
 //go:build windows
 
-// Runs upstream's tests under Wine, where Go's package os acts on the files of Wine and the service on those of the
-// double's node. So the functions of os and ioutil that the tests call are replaced. For paths below C:\var\lib\kubelet
-// they call the node's administrator. The content of files, also in shares, is in files of Wine.
+// Runs upstream's tests under Wine, where Go's package os acts on Wine's files, but the service acts on the files of
+// the double's node. So this file replaces the functions of os and ioutil that the tests call: below
+// C:\var\lib\kubelet the replacements call the node's administrator. Wine's files store the content of all files.
 package integrationtests
 
 import (
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(must(os.Executable())) == "powershell.exe" {
 		runPowershell()
 	}
-	// The service has the double's node from its first call of WMI on.
+	// The service loads the double at its first call of WMI; only then does the node have an administrator.
 	client := must(diskclient.NewClient())
 	must(client.ListDiskIDs(context.Background(), &diskapi.ListDiskIDsRequest{}))
 	client.Close()
@@ -44,10 +44,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// replace writes a jump to a function of the same type over another. The callers must be built without inlining.
+// replace makes function jump to with. REQUIRES: the callers of function are compiled without inlining.
 func replace[F any](function, with F) {
 	at := reflect.ValueOf(function).Pointer()
-	// movabs r13, with; jmp r13. Go passes nothing in this register.
+	// movabs r13, with; jmp r13. Go passes no argument in r13.
 	code := binary.LittleEndian.AppendUint64([]byte{0x49, 0xbd}, uint64(reflect.ValueOf(with).Pointer()))
 	code = append(code, 0x41, 0xff, 0xe5)
 	var before uint32
@@ -67,7 +67,7 @@ func mkdir(path string, mode os.FileMode) error {
 	return err
 }
 
-// remove leaves a directory that has entries.
+// remove returns an error for a directory of the node that has entries, also as os.RemoveAll.
 func remove(path string) error {
 	if !onNode(path) {
 		return syscall.Unlink(path)
@@ -81,7 +81,7 @@ func symlink(target, path string) error {
 	return err
 }
 
-// stat returns the description of some directory if there is an entry.
+// stat returns the FileInfo of an arbitrary directory if the node has an entry at path.
 func stat(path string) (os.FileInfo, error) {
 	if !onNode(path) {
 		return os.Lstat(path)
@@ -92,7 +92,7 @@ func stat(path string) (os.FileInfo, error) {
 	return os.Lstat(os.TempDir())
 }
 
-// readDir returns that description for each entry.
+// readDir returns the FileInfo of an arbitrary directory once for each entry.
 func readDir(path string) (entries []fs.FileInfo, err error) {
 	_, names := look(filepath.Clean(path))
 	for range names {
@@ -101,7 +101,7 @@ func readDir(path string) (entries []fs.FileInfo, err error) {
 	return entries, nil
 }
 
-// place returns the file of Wine for a path. The share of a path must be mapped on the node.
+// place returns Wine's file with the content of path; os.ErrPermission if the node has not mapped the path's share.
 func place(path string) (string, error) {
 	if share := strings.Split(path, `\`); strings.HasPrefix(path, `\\`) {
 		if find(dump(), "smb_mapping", "remote_path", `\\`+share[2]+`\`+share[3]) == nil {
@@ -141,7 +141,7 @@ func readFileAt(path string) ([]byte, error) {
 	return os.ReadFile(at)
 }
 
-// volume returns the volume of the node whose field has the text.
+// volume returns the node's first volume in which field equals text; nil if there is none.
 func volume(field, text string) object {
 	for _, disk := range list(dump(), "disk") {
 		for _, partition := range list(disk, "partition") {
@@ -153,8 +153,8 @@ func volume(field, text string) object {
 	return nil
 }
 
-// look returns the kind of the node's entry at a path below C:\, through links and mounted folders, and the names in a
-// directory; "" if there is none.
+// look returns the kind of the node's entry at a path below C:\, and the names in a directory. Follows links and
+// mounted folders. kind is "" if there is no entry.
 func look(path string) (kind string, names []string) {
 	below := func(path, top string) bool {
 		return strings.EqualFold(path, top) || len(path) > len(top) && strings.EqualFold(path[:len(top)+1], top+`\`)

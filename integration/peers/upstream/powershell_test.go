@@ -1,7 +1,7 @@
 //go:build windows
 
-// Stands in for powershell.exe: maps the commands that upstream's tests run to calls of the administrator of the
-// double's node (integration/wine/node), which is the machine of the service. A command that is not here fails.
+// Stands in for powershell.exe: runs the commands of upstream's tests as calls to the administrator of the double's
+// node (integration/wine/node), on which the service works. Fails for a command that is not in this file.
 package integrationtests
 
 import (
@@ -32,7 +32,7 @@ func list(in object, key string) (found []object) {
 	return found
 }
 
-// find returns the first object of a list whose field has the text, in any case; nil if there is none.
+// find returns the first object of the list in[key] in which field equals text, ignoring case; nil if there is none.
 func find(in object, key, field, text string) object {
 	for _, one := range list(in, key) {
 		if value, _ := one[field].(string); strings.EqualFold(value, text) {
@@ -75,7 +75,7 @@ func call(method string, request object) (object, error) {
 
 func dump() object { return must(call("DumpState", object{}))["node"].(object) }
 
-// change detaches a disk and attaches it again as changed, which the node's WMI shows at once.
+// change detaches a disk, edits it and attaches it again, so that the node's WMI shows the change at once.
 func change(number string, edit func(disk object)) (string, error) {
 	for _, disk := range list(dump(), "disk") {
 		if fmt.Sprint(disk["number"]) == number {
@@ -94,12 +94,12 @@ func do(method string, request object) (string, error) {
 	return "", err
 }
 
-// stored returns the place of a virtual disk's file, or of a share's, among Wine's files.
+// stored returns the path of Wine's file that stands for a file of the node or of a share.
 func stored(path string) string {
 	return filepath.Join(os.TempDir(), strings.NewReplacer(`\`, "_", ":", "_").Replace(strings.ToLower(path)))
 }
 
-// vhd returns the disk of a virtual disk's file, which has the file's path as its page 83.
+// vhd returns the number of the attached disk whose page 83 is the name of this file; "" if there is none.
 func vhd(path string) string {
 	if disk := find(dump(), "disk", "page83", filepath.Base(path)); disk != nil {
 		return fmt.Sprint(disk["number"])
@@ -166,7 +166,7 @@ var commands = []struct {
 	{`\(Get-CimInstance -ClassName Win32_BIOS\)\.SerialNumber`, func([]string) (string, error) {
 		return dump()["bios_serial_number"].(string), nil
 	}},
-	// The tests stop a service before they start it, and stop it again by a call.
+	// Only checks, because the service is stopped when a test runs this command. Later the test stops it by an rpc.
 	{`Stop-Service -Name "(\S+)"`, func(of []string) (string, error) {
 		if status := serviceStatus(of[1]); status != "Stopped" {
 			return "", fmt.Errorf("%s is %s", of[1], status)
@@ -176,13 +176,13 @@ var commands = []struct {
 	{`Get-Service -Name "(\S+)" \| Select-Object -ExpandProperty Status`, func(of []string) (string, error) {
 		return serviceStatus(of[1]), nil
 	}},
-	// Numbers of ServiceControllerStatus and ServiceStartMode.
+	// Status and StartType are the numbers of .NET's ServiceControllerStatus and ServiceStartMode.
 	{`Get-Service -Name "(\S+)" \| Select-Object DisplayName, Status, StartType \| ConvertTo-Json`, func(of []string) (string, error) {
 		return string(must(json.Marshal(object{"DisplayName": service(of[1])["display_name"],
 			"Status":    map[string]int{"Stopped": 1, "Running": 4}[serviceStatus(of[1])],
 			"StartType": map[any]int{"AUTOMATIC": 2, "MANUAL": 3, "DISABLED": 4}[service(of[1])["start_type"]]}))), nil
 	}},
-	// A server has at least one share. The tests give the service the user of a domain.
+	// Adds a share, because a server of the node has at least one. The tests add `domain\` to the user.
 	{`\$PWord = .*;New-Localuser .*`, func([]string) (string, error) {
 		do("AddShare", object{"server": must(os.Hostname()), "share": "other"})
 		return do("SetSmbPassword", object{"server": must(os.Hostname()), "user": `domain\` + os.Getenv("username"),
@@ -197,7 +197,7 @@ var commands = []struct {
 		}
 		return "OK", nil
 	}},
-	// The node keeps its users and shares, which have random names.
+	// Does nothing: users and shares may stay, because their names are random.
 	{`Remove-SMBShare .*|Remove-Localuser .*|.*Install-WindowsFeature FS-iSCSITarget-Server.*`, func([]string) (string, error) {
 		return "", nil
 	}},

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs the integration tests of kubernetes-csi/csi-proxy v1.3.0, unchanged, against csi-proxy.exe under Wine, on the
-# node that wine/node simulates. Prints a table of the tests.
+# node that wine/node simulates. Prints a table of the results.
 #
 #   integration/peers/upstream/run.sh [BUILD_DIRECTORY]      default: build/windows
 #   integration/peers/upstream/run.sh --release [...]        against the Go release instead, on the same node
 #
-# Wine's own files have no links, which all tests of files but one need. So the tests' files are the node's too, and a
-# program named powershell.exe maps the commands of the tests to the node.
+# Wine's own files have no links, which all tests of files but one need. So the tests work on the node's files, and a
+# program named powershell.exe runs the tests' commands on the node.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 release=no

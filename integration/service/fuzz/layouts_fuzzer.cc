@@ -62,7 +62,7 @@ void CheckReparsePoint(const Bytes& data) {
   }
 }
 
-// The checks below put tags and lengths around the input that a fuzzer rarely finds.
+// The checks below wrap the input in tags and lengths, which a fuzzer rarely finds.
 
 void CheckBody(uint32_t tag, const Bytes& body) {
   Bytes data;

@@ -49,7 +49,7 @@ func reparseRace(service *steps.Service, o options) (bool, error) {
 	toLink := map[string]any{"path": r.directory, "target": `C:\var\lib\` + forbidden, "junction": true}
 	link := false
 	r.toggle = func() bool {
-		// RemoveFolder fails if the folder is not empty, and at first, because there is no folder.
+		// RemoveFolder may fail: the folder may have entries, and before the first switch there is none.
 		service.Call("RemoveFolder", path)
 		var err error
 		if link {

@@ -22,7 +22,7 @@ func (*printing) Logf(string, ...interface{})               {}
 func (*printing) Errorf(format string, args ...interface{}) { fmt.Printf(format+"\n", args...) }
 func (*printing) Fatalf(format string, args ...interface{}) { panic(fmt.Sprintf(format, args...)) }
 
-// end ends an example, as a test's end does.
+// end runs the cleanups in reverse order, as the end of a test does.
 func (p *printing) end() {
 	for i := len(p.cleanups) - 1; i >= 0; i-- {
 		p.cleanups[i]()

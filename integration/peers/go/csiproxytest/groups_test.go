@@ -66,7 +66,7 @@ func (d *libraryDriver) formatAndMount(ctx context.Context, number uint32, path 
 	return err
 }
 
-// A driver that uses the Go library gets interfaces of the node.
+// A driver of the Go library gets interfaces whose calls go to the node.
 func Example_libraryDriver() {
 	defer t.end()
 	node := csiproxytest.NewNode(t, "")
@@ -82,7 +82,7 @@ func Example_libraryDriver() {
 	// Output: <nil>
 }
 
-// hosttest.Use serves a driver that makes its interfaces itself.
+// hosttest.Use connects a driver that makes its own interfaces to the node.
 func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
 	driver := newLibraryDriver()
 	var volumes []string

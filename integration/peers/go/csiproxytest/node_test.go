@@ -163,7 +163,7 @@ func TestFlags(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// A server without encryption.
+	// The file server oldnas.example does not encrypt.
 	for flag, want := range map[string]bool{"--require-privacy=true": false, "--require-privacy=false": true} {
 		t.Run(flag, func(t *testing.T) {
 			_, err := smbv1.NewSmbClient(connect(t, csiproxytest.NewNode(t, "", flag))).NewSmbGlobalMapping(context.Background(),
