@@ -25,8 +25,8 @@ if [[ -e $dist ]]; then
 fi
 
 # go_module FOLDER DIRECTORY: makes a folder's Go module in the form of a module proxy, and prints "tag module
-# version", the tag that publishes it. Go itself makes the files, from a bare clone of this repository with that tag, because the
-# contents of a module's ZIP (https://go.dev/ref/mod#zip-files) are Go's decision.
+# version", the tag that publishes it. Go itself makes the files, from a bare clone of this repository with that tag,
+# because Go defines the contents of a module's ZIP (https://go.dev/ref/mod#zip-files).
 go_module() (
   repository=$(sed -nE 's|^project\(.* HOMEPAGE_URL https://([^ )]+).*|\1|p' CMakeLists.txt)
   # The tag has the folder's name without the major version, which is part of the version

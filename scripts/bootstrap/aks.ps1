@@ -17,8 +17,8 @@ function Invoke-Checked {
 }
 
 if ($Native) {
-  # Users can add files to a folder made below C:\, so the folder gets an access list of its own. Only
-  # programs beside this script are run until then.
+  # Users can add files to a folder made below C:\, so the installer gives the folder its own access list.
+  # Until then only programs beside this script run.
   $service = Join-Path $PSScriptRoot "csi-proxy-service.exe"
   if (Get-Service csi-proxy -ErrorAction SilentlyContinue) { Invoke-Checked $service stop --name csi-proxy }
   Invoke-Checked $service install --name csi-proxy --directory $KubeDirectory --replace-wrapper --repair-folders

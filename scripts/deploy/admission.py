@@ -122,7 +122,7 @@ CASES = [
     ("csi-windows", "csi-proxy", with_paths(PIPE + "disk-v1"), MOUNT),
     # A namespace without a level, where pods may mount every folder of the node.
     ("kube-system", "csi-proxy", with_paths(PIPE + "disk-v1"), MOUNT),
-    # The account has the driver's name, which the list has only in the driver's namespace.
+    # The list contains an account of this name only in the driver's namespace.
     ("kube-system", DRIVER, with_paths(PIPE + "disk-v1"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(PIPE.upper() + "DISK-V1"), MOUNT),
     ("kube-system", "csi-proxy", with_paths("//./pipe/csi-proxy-disk-v1"), MOUNT),
@@ -141,7 +141,7 @@ CASES = [
     ("kube-system", "csi-proxy", with_paths(r"\\.\Pipe\containerd-containerd"), ""),
     ("kube-system", "csi-proxy", with_paths(r"\\server\share", r"\\server\pipes\a", r"C:\csi-proxy\pipe"), ""),
     ("kube-system", "csi-proxy", with_paths("/var/lib/kubelet", "/csi-proxy-disk-v1", os="linux"), ""),
-    # HostProcess pods by the pod's own field and by those of its containers.
+    # Pods that are HostProcess by the pod's own field, or by a container's.
     ("csi-windows", DRIVER, host_process(), ""),
     ("kube-system", DRIVER, host_process(), ""),
     ("default", DRIVER, application(), ""),

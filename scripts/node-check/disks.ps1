@@ -1,4 +1,4 @@
-# Part of node-check.ps1: compares disks with WMI, and tests disks in rare states, for each state on its own virtual disk. Uses
+# Part of node-check.ps1: compares disks with WMI, and tests rare states of disks, each state on its own virtual disk. Uses
 # the script's $base, $work, $storage, $disk, $DiskNumber and $windows, and node.ps1.
 
 Test-Part "wmi-agrees" "what the service says of the disk, its volume and the BIOS is what WMI says" {

@@ -116,7 +116,7 @@ function Add-Fact([string]$Name, [scriptblock]$Body) {
 
 function Get-Count([string]$Result) { @($parts | Where-Object { $_.result -eq $Result }).Count }
 
-# Returns 1 if a part FAILED; otherwise 3 if one ended with ERROR or none ran, and 0 if none did.
+# Returns 1 if a part FAILED; otherwise 3 if a part ended with ERROR or no part ran; otherwise 0.
 function Get-OutcomeCode {
   if ((Get-Count "FAILED") -gt 0) { return 1 }
   if ((Get-Count "ERROR") -gt 0 -or $parts.Count -eq 0) { return 3 }

@@ -96,7 +96,7 @@ Test-Part "selftest" "csi-proxyctl selftest passes, while the service that optim
   "$($told.passed) passed, $($told.not_asked) not asked for"
 }
 
-# A virtual disk that diskpart attached must be detached to grow. A disk of this role can grow while it is connected, but the
+# A virtual disk that diskpart attached must be detached to grow. A disk of the target server grows while connected, but the
 # initiator does not notice the growth by itself (learn.microsoft.com/powershell/module/iscsitarget/resize-iscsivirtualdisk).
 Test-Part "disk-grown" "a disk grows while it is connected, and its volume grows without a rescan" {
   Assert-Passed "selftest", "target-made"

@@ -9,7 +9,7 @@ function Invoke-DiskPart([string[]]$Lines) {
   Invoke-Checked "diskpart.exe" "/s", $file | Out-Null
 }
 
-# Makes a virtual disk, attaches it and returns its number. The parts change only such disks and -DiskNumber.
+# Makes a virtual disk, attaches it and returns its number. The parts change only such disks and the disk -DiskNumber.
 function New-Image([string]$Name, [int]$Megabytes = 512, [int]$Sector = 512) {
   $path = Join-Path $work "$Name.vhdx"
   [void]$images.Add($path)

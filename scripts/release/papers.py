@@ -130,7 +130,7 @@ def write_json(path, value):
 
 def main(version, dist, parts):
     release = Release(version, dist, parts)
-    # The lists contain the files that exist, so each also lists the documents before it.
+    # Each document lists the files that exist, and so the documents that were written before it.
     (release.dist / "RELEASE_NOTES.md").write_text(notes(release))
     write_json(release.dist / f"csi-proxy-{version}.spdx.json", sbom.document(release, digest))
     write_json(release.dist / f"csi-proxy-{version}.openvex.json", vex(release))
