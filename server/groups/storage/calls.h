@@ -1,5 +1,5 @@
 // The calls of the storage group, which storage_service.cc exposes as rpcs, and the search for a
-// disk. The hub documents what each call promises.
+// disk. csi_proxy/storage/hub.h documents each call.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ inline constexpr absl::Duration kLastPoll = absl::Seconds(1);
 // Measures the steps of one call.
 class StepClock {
  public:
-  // Appends a step that has just ended to the answer, with its time: since the end of the step
-  // before it, or since this object was made.
+  // Appends a step that has just ended to the answer, with the time since the previous step, or
+  // since this object was made.
   template <typename Response>
   void Add(StorageStep step, Response* response) {
     const absl::Time now = absl::Now();
@@ -41,8 +41,8 @@ class StepClock {
   absl::Time begin_ = absl::Now();
 };
 
-// Runs a step of a teardown, whose failure may pass, up to three times with pauses, until
-// `is_final` returns true for its result. Returns the last result; earlier if the call ends.
+// Runs a step whose failure may be temporary up to three times, with pauses, until `is_final`
+// returns true for its result or the call ends. Returns the last result.
 template <typename Step, typename IsFinal>
 auto TryThrice(const CallContext& context, Step step, IsFinal is_final) {
   constexpr absl::Duration kPause = absl::Milliseconds(100);
@@ -92,8 +92,8 @@ absl::StatusOr<UnstageShareResponse> UnstageShare(const groups::Deps& deps,
 
 // Checks all fields of a request except its disk.
 absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request);
-// Stages a disk that was found already, like StageVolume(). Ignores `request.disk`. `clock`
-// measures the first step.
+// Stages a disk that was found already, like StageVolume(). REQUIRES: `request.disk` is empty.
+// `clock` measures the first step.
 absl::StatusOr<StageVolumeResponse> StageFoundDisk(const groups::Deps& deps,
                                                    const CallContext& context,
                                                    const StageVolumeRequest& request,
@@ -119,9 +119,9 @@ absl::Status CheckSelector(const DiskSelector& selector);
 
 // Returns the disk of a selector. REQUIRES: CheckSelector() accepts it. A LUN without adapter and
 // bus never selects a disk of Windows, or another one on the adapter of Windows' own disk: clouds
-// put the temporary disk there, and a data disk on the next adapter may have its LUN. If no disk
-// fits, rescans, sets `rescanned` and retries for some seconds, because a cloud may have just
-// attached one; then NOT_FOUND. FAILED_PRECONDITION, naming the disks, if several fit.
+// put the temporary disk there, and a data disk on the next adapter may have the same LUN. If no
+// disk fits, rescans, sets `rescanned` and retries for some seconds: a cloud may have just attached
+// one. Returns NOT_FOUND if none fits, FAILED_PRECONDITION with their numbers if several do.
 absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
                                                const DiskSelector& selector, bool* rescanned);
 

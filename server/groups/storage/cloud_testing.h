@@ -88,8 +88,8 @@ inline std::unique_ptr<Machine> CloudNode(const std::string& scenario) {
   return *std::move(node);
 }
 
-// Attaches the cloud's disk, hidden from Windows until RevealDataDisk(): a node of an array that
-// has a disk is not connected to the array. Returns the disk's number.
+// Attaches the cloud's disk, hidden from Windows until RevealDataDisk(), and returns its number. On
+// a node of an array the disk exists already, hidden because its target is not connected.
 inline uint32_t AttachDataDisk(Machine& node, std::optional<uint32_t> place = std::nullopt) {
   const NodeState state = node.Snapshot();
   if (!state.attach.has_value()) {

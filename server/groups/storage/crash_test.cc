@@ -150,7 +150,7 @@ TEST_P(UnstageCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
 }
 INSTANTIATE_TEST_SUITE_P(From, UnstageCrashTest, testing::ValuesIn(UnstagingStarts()), Name);
 
-// The disk is as each cloud attaches it. Volumes arrive at once, because every call is tried.
+// The disk is as each cloud attaches it. Volumes arrive at once, so that repeats are quick.
 class CloudCrashTest : public testing::TestWithParam<std::string> {};
 TEST_P(CloudCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
   const auto node = CloudNode(GetParam());
@@ -167,7 +167,7 @@ TEST_P(CloudCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
   KillEverywhere(node->Snapshot(), stage, Unstage);
   ASSERT_TRUE(process.Stage(name).ok());
   KillEverywhere(node->Snapshot(), Unstage, stage);
-  // Killed lives end in this state too.
+  // KillEverywhere() has checked that a killed and repeated call ends in this state too.
   EXPECT_EQ(AllElse(*node, number), before);
   ASSERT_TRUE(process.Unstage().ok());
   EXPECT_EQ(AllElse(*node, number), before);

@@ -29,9 +29,9 @@ inline std::string Dump(Machine& node) {
   return machine::simulator::StateToProto(node.Snapshot()).DebugString();
 }
 
-// Runs `act` from that state, killed at each of its calls in turn, then in a new process; with and
-// without a reboot in between, or with `opposite` in between. The node must end in the state that
-// it has without a death.
+// Runs `act` from `state`, killed at each of its calls in turn, and then again in a new process: at
+// once, after a reboot, or after `opposite`. The node must end in the state that it has without a
+// death.
 inline void KillEverywhere(const NodeState& state, const Act& act, const Act& opposite) {
   const auto undisturbed = NodeIn(state);
   Process whole(undisturbed.get());
@@ -61,7 +61,7 @@ inline void KillEverywhere(const NodeState& state, const Act& act, const Act& op
       ASSERT_EQ(Dump(*node), wanted);
     }
     if (!can_go_back || death != Death::kBehind) return;
-    // The kubelet may also change its mind twice.
+    // The kubelet may also run the opposite call and then this one again.
     const auto node = NodeIn(state);
     Process killed(node.get(), death, at);
     (void)act(killed);
@@ -76,7 +76,7 @@ inline void KillEverywhere(const NodeState& state, const Act& act, const Act& op
     std::vector<std::jthread> threads;
     for (int at = 1; at <= calls; ++at) threads.emplace_back(kill, death, at);
   }
-  // A dead process's calls fail, so nearly all of them must have been refused.
+  // Nearly all acts of dying processes fail, because the calls after the death fail.
   EXPECT_GT(refused, 2 * calls);
 }
 

@@ -83,7 +83,7 @@ absl::StatusOr<SetDiskReadOnlyResponse> SetDiskReadOnly(const groups::Deps& deps
       deps.host->disk().SetReadOnly(context, request.disk_number, request.read_only);
   if (!set.ok()) return set;
   if (!request.read_only) {
-    // A file system that was mounted while the disk was read-only stays so until it is remounted.
+    // A file system that was mounted on a read-only disk stays read-only until it is remounted.
     const absl::Status writable = deps.host->volume().MakeWritable(context, request.disk_number);
     if (!writable.ok()) return writable;
   }

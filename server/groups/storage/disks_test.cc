@@ -151,7 +151,7 @@ TEST_F(StorageDisksTest, ADiskIsMadeReadOnlyAndWritableAgain) {
   ASSERT_TRUE(SetReadOnly(21, false).ok());
   EXPECT_FALSE(Info(21).is_read_only);
   EXPECT_TRUE(Format({.volume_id = VolumeOf(21), .overwrite = true}).ok());
-  // Windows leaves a SAN's disk so: raw, offline, read-only.
+  // Windows leaves a new disk of a SAN raw, offline and read-only.
   ASSERT_TRUE(SetReadOnly(3, false).ok());
   EXPECT_FALSE(Info(3).is_read_only);
   EXPECT_EQ(SetReadOnly(77, true), NotFoundError("there is no disk 77"));
@@ -312,7 +312,7 @@ TEST_F(StorageDisksTest, TheDirtyBitMayNotBeThere) {
     machine::simulator::FaultRule rule;
     rule.operation = "win32.Control";
     rule.resource = id.substr(0, id.size() - 1);
-    // The fault comes after the query for the location.
+    // The first rule is used up by the query for the location, the second by the next query.
     rule.times = 1;
     rule.latency = absl::Nanoseconds(1);
     EXPECT_TRUE(node_->InjectFault(rule).ok());

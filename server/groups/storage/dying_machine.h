@@ -32,7 +32,7 @@ class Life {
   Life(Death death, int at) : death_(death), at_(at) {}
 
   int calls() const { return calls_; }
-  // Returns the notification that ends the process's calls: their caller dies with the process.
+  // Returns the notification that cancels the process's calls when the process dies.
   const absl::Notification* end() const { return &end_; }
 
   // Called before each call of the process, with the call's number.

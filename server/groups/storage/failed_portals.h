@@ -12,12 +12,12 @@
 
 namespace csi_proxy::storage {
 
-// Lets a repeated StageTarget begin with the portals that the calls before it did not reach. Holds
-// names of targets and portals only, and at most 64 targets of 16 portals. Thread-safe.
+// Lets a repeated StageTarget begin with the portals that have not failed before. Remembers only
+// names, of at most 64 targets with 16 portals each. Thread-safe.
 class FailedPortals {
  public:
   // Returns the indexes of `portals` in the order in which to try them: first those that have not
-  // failed, then those that have, the one whose failure is the oldest first.
+  // failed, then the others, beginning with the oldest failure.
   std::vector<size_t> Order(const std::string& iqn, const std::vector<std::string>& portals) const {
     const std::lock_guard<Mutex> lock(mutex_);
     const auto found = failed_.find(iqn);
@@ -54,7 +54,7 @@ class FailedPortals {
   static constexpr size_t kMostPortals = 16;
 
   mutable Mutex mutex_;
-  // By target, the oldest failure first.
+  // Keyed by target; the portal with the oldest failure is first.
   std::unordered_map<std::string, std::vector<std::string>> failed_ ABSL_GUARDED_BY(mutex_);
 };
 

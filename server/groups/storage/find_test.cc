@@ -52,7 +52,7 @@ TEST_F(FindTest, ADiskThatNeverComesIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
   EXPECT_THAT(std::string(absent.message()), HasSubstr("disk.serial_number: "));
   EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
-  // The wait ends with the caller's own time.
+  // The wait ends at the caller's deadline.
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
   const absl::Status over =
       storage_->StageVolume(hurried, {.disk = {.number = "77"}, .target_path = Target()}).status();

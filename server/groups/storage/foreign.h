@@ -13,8 +13,8 @@ namespace csi_proxy::storage {
 const host::Partition* DataPartition(const host::DiskLayout& layout);
 
 // Returns FAILED_PRECONDITION for a disk with several data partitions, or with partitions that
-// StageVolume does not make. An MBR disk may have one data partition, as volumes have that
-// Kubernetes made before CSI drivers existed (github.com/kubernetes/kubernetes issue 64082).
+// StageVolume does not make. An MBR disk may have one data partition: Kubernetes made such disks
+// before CSI drivers existed (github.com/kubernetes/kubernetes issue 64082).
 absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout);
 
 }  // namespace csi_proxy::storage

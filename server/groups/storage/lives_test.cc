@@ -114,8 +114,8 @@ TEST_P(CloudLivesTest, NeverTakesADiskOfTheNode) {
       const CallContext hurried = asked.context.WithTimeout(absl::Milliseconds(100));
       const auto answer =
           asked.storage->StageVolume(hurried, {.disk = name, .target_path = kTarget});
-      // A shared name may mean an unused disk. A disk that is named by its own name may have a
-      // letter, and is mounted.
+      // A shared name may select an unused disk. A disk that is selected by its own name is mounted
+      // even if it has a letter.
       const bool is_own_name = name.number.empty() && name.lun_id.empty();
       EXPECT_TRUE(!answer.ok() || is_own_name || !is_used(answer->disk_number));
       EXPECT_TRUE(!answer.ok() || name.number.empty());
@@ -126,7 +126,7 @@ TEST_P(CloudLivesTest, NeverTakesADiskOfTheNode) {
   EXPECT_GE(kept, 1);
 }
 
-// All nodes wait at the same time. On Azure the temporary disk has the LUN too.
+// All nodes wait at the same time. On Azure the temporary disk has the same LUN.
 TEST(LivesTest, ADiskThatComesTooLateIsStagedWhenTheCallIsRepeated) {
   struct Late {
     std::string cloud;
@@ -180,7 +180,7 @@ TEST(LivesTest, OnAzureADiskWithTheTemporaryDisksLunIsWaitedFor) {
   EXPECT_EQ(AllElse(*node, number), before);
 }
 
-// On EC2, part of a volume's id may be another volume's.
+// On EC2, the beginning of a volume's id may be another volume's id.
 TEST(LivesTest, OnEc2AVolumeIsKnownByItsWholeId) {
   for (const char* cloud : {"ec2-nitro-2019", "ec2-nitro-2022"}) {
     const auto node = CloudNode(cloud);

@@ -31,7 +31,7 @@ std::string ShareOf(const host::SmbMapping& mapping) {
   return path.ok() ? path->Share() : mapping.remote_path;
 }
 
-// Returns a link's state. `connected` tells per UncPath::Share() if a mapping is in order.
+// Returns a link's state. `connected` maps a UncPath::Share() to whether its mapping works.
 MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool>& connected) {
   switch (link.end) {
     case host::LinkEnd::kThere:
@@ -116,7 +116,7 @@ absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(const groups::Deps& deps
   }
   for (const host::FoundLink& link : found.links) {
     if (link.end != host::LinkEnd::kOnServer || link.share.empty()) continue;
-    // Add the link to the mappings of the share and of every folder on the way.
+    // Add the link to the mappings of the share and of every folder on the path.
     for (std::string folder = CanonicalUnc(link.folder); folder.size() >= link.share.size();
          folder.resize(folder.rfind('\\'))) {
       const auto mapping = by_path.find(folder);

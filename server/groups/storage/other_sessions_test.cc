@@ -23,7 +23,7 @@ using testing::IsEmpty;
 using testing::Not;
 using enum StorageStep;
 
-// The portal of an attacker, whose target has the victim's name, and a portal that is gone.
+// An attacker's portal, whose target is named like the victim's, and a portal that is gone.
 constexpr char kOtherPortals[] = R"(
   iscsi_portal { address: "10.6.6.6" target {
     iqn: "iqn.2026-01.example:data" separate: true
@@ -64,7 +64,7 @@ TEST_P(OtherSessionsTest, AnotherTargetOfTheNameIsNotTakenForTheRequests) {
   // The attacker's session must not become persistent with the victim's secret.
   EXPECT_TRUE(At(kAttackers).connected && !At(kAttackers).persistent);
   EXPECT_THAT(Stage(Request())->steps, IsEmpty());
-  // The end of one session does not delay the other.
+  // The end of the victim's session must not end the attacker's, nor the reverse.
   const auto unstaged = Unstage();
   ASSERT_TRUE(unstaged.ok()) << unstaged.status();
   EXPECT_FALSE(At(0).connected || At(1).connected);
@@ -96,7 +96,7 @@ TEST_P(OtherSessionsTest, ASessionWhosePortalHasGoneMakesWay) {
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 10u);
   EXPECT_TRUE(At(0).connected);
-  // With multipath the session blocks no other until the target is unstaged.
+  // With multipath the dead session prevents no other, so it stays until the target is unstaged.
   EXPECT_EQ(At(kGone).connected, GetParam());
   EXPECT_THAT(Stage(Request())->steps, IsEmpty());
   ASSERT_TRUE(Unstage().ok());
@@ -118,7 +118,7 @@ TEST_P(OtherSessionsTest, ASecondPathToADiskInUseIsRefusedWithoutMpio) {
   EXPECT_TRUE(Writes());
 }
 
-// Each call of the attacker waits until its caller goes, and delays no call of the victim.
+// The attacker's calls hang until their caller gives up, and must delay no call of the victim.
 TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
   const struct {
     const char* waits_at;
@@ -267,7 +267,7 @@ TEST_P(OtherSessionsTest, ADiskIsInUseWhicheverOfItsVolumesIsMounted) {
   EXPECT_TRUE(At(0).connected && Writes(kOtherTarget));
 }
 
-// Without a location, a disk has the LUN only if its session shows no other disk.
+// A disk without a location counts as having the LUN only if its session shows no other disk.
 TEST_P(OtherSessionsTest, ADiskIsComparedWithTheConnectionThatShowsIt) {
   Change([&](NodeState& state) {
     for (const size_t portal : {size_t{0}, kAttackers}) {

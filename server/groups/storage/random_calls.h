@@ -42,7 +42,7 @@ struct Call {
   std::string target = {};
   std::string file_system = {};
   int64_t size = 0;
-  // One flag: online, read only, force, overwrite or keep online.
+  // The call's only flag: online, read only, force, overwrite or keep online.
   bool flag = false;
   // The time after which the caller goes away.
   absl::Duration limit = absl::InfiniteDuration();
@@ -111,7 +111,7 @@ class Meanwhile final : public ProcessLocks {
 
 // A process of the node: the service, or a driver with an embedded node.
 struct NodeProcess {
-  // `deps` may be filled in by a test.
+  // Sets the host, the locks and the roots of `deps`; a test may set the other fields.
   NodeProcess(machine::simulator::Machine* node, std::function<void()>* meanwhile,
               HeldLocks* held = nullptr, groups::Deps deps = {})
       : locks(std::make_unique<Meanwhile>(meanwhile, held != nullptr ? held : &own_held)),

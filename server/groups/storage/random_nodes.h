@@ -1,5 +1,5 @@
 // Draws nodes at random: Windows' own disks and disks of every kind, in any order, under names that
-// may collide, on a machine that is strict in some ways. A seed gives one node everywhere.
+// may collide, on a machine that is strict in some ways. A seed gives the same node everywhere.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace csi_proxy::storage {
 
 namespace proto = ::csi_proxy::simulated;
 
-// Draws the same everywhere; <random>'s distributions differ from one library to another.
+// Draws the same numbers everywhere; <random>'s distributions differ between libraries.
 class Random {
  public:
   explicit Random(uint64_t seed) : next_(seed) {}
@@ -84,8 +84,8 @@ class RandomNode {
     return disk;
   }
 
-  // Draws a fault: a call of the machine fails, returns too little or too much, or ends when its
-  // caller has gone.
+  // Draws a fault: a call of the machine fails, returns too little or too much, or goes on after
+  // its caller has gone.
   proto::Fault Fault(std::string* what) {
     using Names = std::vector<std::string>;
     proto::Fault fault;

@@ -26,8 +26,8 @@
 #include "server/simulator/win32/os_double.h"
 
 namespace csi_proxy::storage {
-// A clock that only sleep advances, at once. The product waits for disks and volumes by this clock,
-// and the machine lets them arrive by it. The linker puts it in the place of Abseil's.
+// A clock that only AbslInternalSleepFor() advances, without waiting. The product and the simulated
+// machine both use it, because the linker prefers the two functions below to Abseil's.
 std::atomic<int64_t> clock_ns = int64_t{1'800'000'000} * 1'000'000'000;
 }  // namespace csi_proxy::storage
 
@@ -192,7 +192,7 @@ class Sequence {
     // Windows may still be executing the call.
     if (absl::IsDeadlineExceeded(status)) late_.push_back(call);
     if (process.locks.size() != 0 || held_.names != held) Complain("a lock is still held");
-    // A call meanwhile may have met, and so used up, a fault.
+    // A call that ran in the meantime may have used up a fault.
     if (held_.longest > Tenants::kLongestHold && was_working && before_.faults.empty()) {
       Complain(absl::StrCat("waiting: a lock for ", absl::FormatDuration(held_.longest)));
     }
@@ -204,7 +204,7 @@ class Sequence {
     if (!broken.empty()) Complain(broken);
   }
 
-  // `stays_online`: the answer names a disk that could not be taken offline again.
+  // `stays_online` is true if the answer says that the disk could not be taken offline again.
   void JudgeDisks(const Call& call, bool stays_online, NodeState& after) {
     std::vector<uint32_t> changed;
     for (const Disk* was : AllDisks(before_)) {

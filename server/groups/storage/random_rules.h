@@ -64,7 +64,7 @@ inline bool IsWindows(const Disk& disk) {
          });
 }
 
-// Returns the folders of C: at which volumes are mounted: those of drivers, or the others.
+// Returns the folders of C: at which volumes are mounted: the drivers' if `mine`, else the others.
 inline std::map<std::string, std::string> Mounts(NodeState& state, bool mine) {
   std::map<std::string, std::string> mounts;
   for (const Disk* disk : AllDisks(state)) {
@@ -80,7 +80,7 @@ inline std::map<std::string, std::string> Mounts(NodeState& state, bool mine) {
   return mounts;
 }
 
-// Returns true if Windows uses the disk, by its arrived volumes or, with `once_there`, by all.
+// Returns true if Windows uses an arrived volume of the disk, or any volume if `once_there`.
 inline bool IsUsed(NodeState& state, const Disk& disk, bool once_there = false) {
   if (IsWindows(disk)) return true;
   const auto outside = Mounts(state, false);
@@ -93,8 +93,8 @@ inline bool IsUsed(NodeState& state, const Disk& disk, bool once_there = false) 
   });
 }
 
-// Returns true if a folder mounts the volume. For the older FormatVolume, folders do not count that
-// an administrator gave to local-static-provisioner.
+// Returns true if a folder mounts the volume. If `older`, as for the older FormatVolume, ignores
+// the folders that an administrator gave to local-static-provisioner.
 inline bool IsMounted(NodeState& state, const VolumeId& id, bool older) {
   std::map<std::string, std::string> mounts = Mounts(state, true);
   if (older) {

@@ -1,5 +1,5 @@
 // Tenants of a random node: two to four drivers, each with its own share, iSCSI target and
-// directory, which call for their own objects and attack those of the others.
+// directory. Their calls concern their own objects, or attack those of the others.
 //
 // | rule | holds for every call of the other tenants |
 // |---|---|
@@ -169,7 +169,7 @@ class Tenants {
     fault { operation: "wmi.*" resource: "10.6.6.3:3260" latency_ms: 15000 }
     fault { operation: "wmi.*" resource: "10.6.6.4:3260" latency_ms: 15000 })";
 
-  // Something that a tenant has staged: a share, keyed by FoldName(), or a target.
+  // An object that a tenant has staged: a target, or a share with its name after FoldName().
   struct Staged {
     int caller = 0;
     std::string path = {};
@@ -178,7 +178,7 @@ class Tenants {
   };
   using Links = std::map<std::string, std::string>;
 
-  // About the limit of gRPC's headers.
+  // Roughly gRPC's limit for headers, in bytes.
   static constexpr size_t kLongestText = 4096;
 
   std::string Directory(size_t i) const { return absl::StrCat(kRoot, R"(\plugins\p-)", kNames[i]); }

@@ -66,7 +66,7 @@ class ShareFaultsTest : public groups::HandlerTest {
     const auto link = filesystem_->IsSymlink(context_, {.path = Below(name)});
     return link.ok() && link->is_symlink;
   }
-  // Staged shares must be mapped; a refused call must leave neither link nor mapping.
+  // Expects a refusal with this code and these words.
   void ExpectRefused(const absl::Status& refused, absl::StatusCode code, const char* words) {
     EXPECT_EQ(refused.code(), code) << refused;
     EXPECT_THAT(std::string(refused.message()), HasSubstr(words));
@@ -94,7 +94,7 @@ TEST_F(ShareFaultsTest, AMappingThatDeniesEverythingIsMadeAnew) {
     ASSERT_TRUE(Map(kA).ok());
     ChangeMappings([](auto& mapping) { mapping.denied = true; });
     ExpectStaged(Stage("s", remote), "s", {kUnmapped, kLinked, kMapped});
-    // The links to the share are as dead as the mapping.
+    // The links to the share do not work either.
     ChangeMappings([](auto& mapping) { mapping.denied = true; });
     ExpectStaged(Stage("t", remote), "t", {kUnmapped, kLinked, kMapped});
     EXPECT_TRUE(Follows("s"));
@@ -169,7 +169,7 @@ TEST_F(ShareFaultsTest, EveryShareOfAServerIsMappedAfterAReboot) {
   EXPECT_FALSE(Follows("a"));
   ExpectStaged(Stage("b", kB), "b", {kLinked, kMapped});
   ExpectStaged(Stage("a", kA), "a", {kMapped});
-  // Another program, or an older release, made the mapping so.
+  // Another program, or an older release, made the mapping persistent.
   ChangeMappings([](auto& mapping) { mapping.persistent = mapping.remote_path == kA; });
   node_->Reboot();
   EXPECT_TRUE(Follows("a"));
@@ -186,7 +186,7 @@ TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
   EXPECT_THAT(Mapped(), ElementsAre(kB));
   EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("was removed though links lead there")));
   ExpectStaged(Stage("a", kA, "two"), "a", {kMapped});
-  // A working mapping keeps the server.
+  // A working mapping of the server is not removed for another user.
   ExpectRefused(StageAsAnother("c", R"(\\files.corp.example\c)"), absl::StatusCode::kNotFound,
                 "check the share's name");
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("b")}).ok());

@@ -1,6 +1,6 @@
-// StageShare and UnstageShare, killed at each call of Windows and repeated, and called by many at
-// the same time in a process that is killed now and then. No mapping may stay without a link, and
-// none may go that a link needs.
+// Kills StageShare and UnstageShare at each call of Windows and repeats them; also makes many calls
+// at the same time in a process that is killed now and then. No mapping may stay without a link,
+// and no link may lose its mapping.
 #include <atomic>
 #include <functional>
 #include <map>
@@ -156,9 +156,8 @@ using Act = std::function<absl::Status(Process&)>;
 
 class ShareCrashTest : public testing::TestWithParam<Start> {
  protected:
-  // Runs `act` from the start, killed at each of its calls in turn, then in a new process, with and
-  // without a reboot in between; or `opposite` instead. The node must end in the state that it has
-  // without a death.
+  // Runs `act` from the start, killed at each of its calls in turn, and then `act` or `opposite` in
+  // a new process, with and without a reboot in between. The node must end as without a death.
   void KillEverywhere(const Act& act, const Act& opposite) {
     const NodeState state = StateAt(GetParam());
     const Undisturbed without_reboot = Finish(state, false, act, opposite);
@@ -203,7 +202,7 @@ class ShareCrashTest : public testing::TestWithParam<Start> {
     decltype(Mapped(std::declval<Machine&>())) mapped_after_opposite;
     int calls = 0;
   };
-  // Returns the end state without a death. A reboot ends the mappings of others too.
+  // Returns the end state without a death. With a reboot first, other mappings end too.
   static Undisturbed Finish(const NodeState& state, bool reboots, const Act& act,
                             const Act& opposite) {
     Undisturbed end;
@@ -243,8 +242,8 @@ TEST_P(ShareCrashTest, UnstagingIsRepeatedAndEndsTheSame) {
 INSTANTIATE_TEST_SUITE_P(From, ShareCrashTest, testing::ValuesIn(Starts()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Runs `first` on a node where a link is staged, and starts `second` at each of its calls; `second`
-// waits for its end. After both, another link is staged and that one is not.
+// Runs `first` on a node with one staged link, and starts `second` at each call of Windows that
+// `first` makes; both must succeed, and one link and its mapping must be left.
 void Interrupt(const Act& first, const Act& second) {
   int at = 1;
   for (;; ++at) {
@@ -292,8 +291,8 @@ class Caller {
  public:
   Caller(int id, Machine* node) : node_(*node), random_(static_cast<unsigned>(id)) {
     for (int i = 0; i < 2; ++i) {
-      // All callers have a volume on one share, and another share has only two callers, so that a
-      // link is often the last.
+      // The first volumes of all callers are on one share. The second ones are on shares of two
+      // callers each, so that a link is often the last.
       volumes_.push_back({.remote = absl::StrCat(R"(\\srv\s)", i == 0 ? 10 : id % 10),
                           .target = absl::StrCat(R"(C:\var\lib\kubelet\plugins\v)", id, "x", i)});
     }

@@ -173,7 +173,7 @@ TEST_F(ShareStagingTest, BothGroupsKnowAShareByTheSameCredentials) {
                     Not(HasSubstr("theirs")), Not(HasSubstr("wr0ng")), Not(HasSubstr("horse"))));
   EXPECT_FALSE(Exists(Below("mine")));
   EXPECT_THAT(Mapped(), ElementsAre(kShare));
-  // The smb group uses the same credentials, and vice versa.
+  // The smb group checks the credentials of mappings that StageShare made, and vice versa.
   smb::NewSmbGlobalMappingRequest request{
       .remote_path = kShare, .username = kUser, .password = "wr0ng"};
   EXPECT_TRUE(absl::IsPermissionDenied(smb_->NewSmbGlobalMapping(context_, request).status()));
@@ -192,7 +192,7 @@ TEST_F(ShareStagingTest, WhoIsRefusedGetsNoLinkEvenForAMoment) {
   EXPECT_TRUE(absl::IsPermissionDenied(Stage("mine", kShare, "wr0ng").status()));
   EXPECT_TRUE(IsFaultLeft());
   node_->ClearFaults();
-  // The service has restarted: the mapping has no owner and goes before the link is made.
+  // The service has restarted: the mapping's credentials are unknown, so it is removed first.
   Remake();
   Fail("win32.WriteReparsePoint", 1);
   EXPECT_FALSE(Stage("mine", kShare, "wr0ng").ok());
@@ -214,7 +214,7 @@ TEST_F(ShareStagingTest, ARefusalNamesNothingOfOthers) {
   EXPECT_TRUE(IsFaultLeft()) << "no directory was listed";
 }
 
-// Another tenant's share in another case.
+// The two tenants spell the name of one share in different cases.
 TEST_F(ShareStagingTest, AShareIsOneHoweverItIsSpelt) {
   deps_.bind_smb_credentials = true;
   Remake();
@@ -235,7 +235,7 @@ TEST_F(ShareStagingTest, AShareIsOneHoweverItIsSpelt) {
     const auto answer = Unstage("mine", mine);
     EXPECT_THAT(answer.steps, IsEmpty());
     EXPECT_THAT(answer.other_links, ElementsAre(Below("theirs")));
-    // Another program may have made the mapping.
+    // Another program may have made the mapping in the other spelling.
     node_->core()->Change([&](NodeState& state) { state.smb_mappings[0].remote_path = mine; });
     const auto listed = storage_->ListSmbMappings(context_, {});
     ASSERT_TRUE(listed.ok() && listed->mappings.size() == 1) << listed.status();

@@ -27,8 +27,8 @@ struct Fields {
   host::FormatOptions options;
 };
 
-// One call. Each step first checks whether it is done already. Nothing is remembered between calls:
-// the state that a killed call leaves is all that the next call needs.
+// One call of StageVolume. Each step first checks whether it is done already, and nothing is
+// remembered between calls, so that a call can be repeated after any crash.
 class VolumeStager {
  public:
   VolumeStager(const groups::Deps& deps, const CallContext& context,
@@ -85,7 +85,7 @@ class VolumeStager {
  private:
   void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
-  // Fails if, before the lock was taken, the number went to another disk or the disk into use.
+  // Returns an error if the number now means another disk, or if the disk has come into use.
   absl::Status CheckStillFree(const host::DiskDescription& found) {
     ABSL_ASSIGN_OR_RETURN(const auto now, host_.disk().Describe(context_, number_));
     if (now.path != found.path || now.serial_number != found.serial_number ||
@@ -95,8 +95,7 @@ class VolumeStager {
     }
     use_ = host::CheckUnused(host_, context_, deps_.roots.get(), now);
     if (!absl::IsFailedPrecondition(use_)) return use_;
-    // The staged volume has since got a letter, so this is a repeated call, whose steps are all
-    // done.
+    // The volume was staged before and has got a letter since: nothing is left to do.
     if (is_staged_ && !now.has_windows()) return absl::OkStatus();
     // Windows assigns letters to disks that arrive online, unless its SAN policy says otherwise. A
     // disk that the request names by its own name, or as a target's LUN, is the driver's.
@@ -151,7 +150,7 @@ class VolumeStager {
                                                  target_.path.ToString(), ": ", volume.ToString()));
   }
 
-  // Brings the disk online, makes it writable and waits for the volume of its data partition.
+  // Brings the disk online and makes it writable, partitions it, and waits for its volume.
   absl::Status PrepareDisk() {
     absl::StatusOr<host::DiskLayout> layout = host_.disk().GetLayout(context_, number_);
     if (!layout.ok()) return layout.status();
@@ -201,7 +200,7 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Formats a volume that has no file system and was never written: it is new.
+  // Formats a volume without a file system. Refuses one with data or with another file system.
   absl::Status FormatOnce(const VolumeId& volume) {
     ABSL_ASSIGN_OR_RETURN(const auto file_system, host_.volume().GetFileSystem(context_, volume));
     if (file_system.empty()) {
@@ -255,7 +254,7 @@ class VolumeStager {
     return host_.volume().MakeWritable(context_, number_);
   }
 
-  // Grows the volume. Ignores failure, because the volume must be staged for its data.
+  // Grows the volume to its disk. Only warns of failure, because the volume's data is needed.
   absl::Status GrowToDisk(const VolumeId& volume) {
     const auto growth = volume::Grow(host_.volume(), context_, volume, 0);
     ABSL_RETURN_IF_ERROR(context_.Check());

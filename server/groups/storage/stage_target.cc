@@ -39,8 +39,8 @@ constexpr absl::Duration kPortalTime = absl::Seconds(30);
 // some portals, and its repeat begins with the others.
 constexpr absl::Duration kLeastPortalTime = absl::Seconds(5);
 
-// The time for all portals. Each portal, and the step after them, gets an equal share of this or of
-// the caller's time if that is shorter, so that dead portals leave time for the others.
+// The time for all portals. Each portal, and then the disk, gets an equal share of this or of the
+// caller's time if that is shorter, so that dead portals leave time for the others.
 constexpr absl::Duration kAllPortalsTime = absl::Minutes(2);
 
 // How long to wait for a session's disks.
@@ -138,7 +138,7 @@ class TargetStager {
         continue;
       }
       const absl::Status over = context_.Check();
-      // The repeat begins with a portal that this call's end cut short, unless it was first here.
+      // A portal that the deadline cut short counts as failed only if it was the first to be tried.
       const std::string& name = request_.portals[i];
       if (over.ok() || failed.empty()) deps_.failed_portals->Note(request_.iqn, name);
       response.failed_portals.push_back({.portal = name, .message = std::string(status.message())});
@@ -171,8 +171,8 @@ class TargetStager {
   }
 
   absl::Status Register(const CallContext& context, const IscsiPortal& portal) {
-    // The target may be newer than the answer of a registered portal. Needs no lock, so that many
-    // calls need not take turns.
+    // The target may be newer than the last answer of a registered portal. Refreshes the portal
+    // without its lock, so that calls need not wait for each other.
     absl::Status asked = host_.iscsi().RefreshPortal(context, portal);
     if (absl::IsNotFound(asked)) {
       absl::Status added;
@@ -220,7 +220,7 @@ class TargetStager {
           return !IsOwn(session) && (!request_.multipath || IsBy(session, portal));
         });
     if (sessions.ok() && sessions->ended) AddStep(StorageStep::kDisconnectedTarget);
-    // The login fails if a session that did not end is in the way.
+    // An error is ignored: the login fails if a remaining session prevents it.
     ABSL_RETURN_IF_ERROR(context.Check());
     return LookAtSessions(context);
   }
@@ -241,7 +241,7 @@ class TargetStager {
     return absl::OkStatus();
   }
 
-  // Returns the error of the failed portals; a refusal before that of a dead portal.
+  // Returns the failed portals' errors, with the code of a refusal rather than of a dead portal.
   static absl::Status NoSession(const std::vector<absl::Status>& failed) {
     if (failed.empty()) return absl::UnavailableError("portals: the session has ended again");
     const auto told = std::find_if(failed.begin(), failed.end(), [](const absl::Status& status) {
@@ -287,7 +287,7 @@ class TargetStager {
     return found;
   }
 
-  // Waits until all paths to the disk have appeared, one after the other.
+  // Waits until all paths to the disk have appeared, and returns their disks.
   absl::StatusOr<std::vector<DiskDescription>> AwaitDisks() {
     const CallContext waiting = context_.WithTimeout(kLunArrival);
     host::DeviceWatch devices = host_.WatchDevices(kFirstPoll, kLastPoll);

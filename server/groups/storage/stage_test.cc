@@ -80,7 +80,7 @@ TEST_F(StageTest, AVolumeStagedByTheOlderCallsIsStaged) {
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_THAT(staged->steps, IsEmpty());
   EXPECT_EQ(staged->volume_id, volume);
-  // The drivers have half unstaged it: UMNT, RM, OFF.
+  // A driver of the older groups has unmounted the volume and taken the disk offline.
   ASSERT_TRUE(Unmount(volume, Target()).ok());
   ASSERT_TRUE(SetOnline(1, false).ok());
   const auto again = StageDisk(1);

@@ -41,8 +41,8 @@ class StageTest : public groups::StrictDiskTest {
     Change([&](groups::NodeState& state) { change(state.disks[number]); });
   }
 
-  // Makes a call that waits for `lock`, runs `meanwhile` once there are as many locks as expected,
-  // and returns the call's answer.
+  // Makes a call that waits for `lock`, runs `meanwhile` once calls hold or await `locks` locks,
+  // releases `lock`, and returns the call's answer.
   template <typename Call>
   auto HeldUp(absl::StatusOr<ResourceLocks::Lock> lock, size_t locks, Call call,
               const std::function<void()>& meanwhile) {

@@ -55,8 +55,8 @@ struct UnusedSessions {
 // while it is online with a volume, which another call may be about to mount. The last does not
 // count for sessions that show `unstaged`, the disk whose volume the caller has just unmounted.
 // Checks each disk under its lock, and holds the locks until the sessions have ended. Returns the
-// error of a session that Windows does not end; if `unstaged` is set, only of those that show it:
-// other sessions' disks count as in use, because they may be another tenant's.
+// error of a session that Windows does not end; if `unstaged` is set, only of a session that shows
+// it: the disks of another session count as in use, because it may be another tenant's.
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
     const groups::Deps& deps, const CallContext& context, const std::string& iqn,
     const std::function<bool(const host::IscsiSession&)>& may_end,

@@ -121,7 +121,7 @@ TEST_F(TargetTest, ARegisteredPortalIsAskedAnew) {
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->steps.front(), kRefreshedPortal);
-  // A portal that fails otherwise may still know the target.
+  // A target may be reachable by a portal whose refresh fails.
   ASSERT_TRUE(Unstage().ok());
   Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 0x80041001);
   const auto again = Stage(TargetRequest());
@@ -178,8 +178,8 @@ TEST_F(TargetTest, AnotherSessionIsOpenedAfterAReboot) {
   EXPECT_TRUE(Writes());
 }
 
-// Unstaged without the target after a reboot, the directory has no mount; with the target, it has
-// the mount of a volume that is gone.
+// The array removes a staged disk: its mount, whose volume is gone, must not prevent the staging of
+// another disk.
 TEST_F(TargetTest, AStaleMountIsReplaced) {
   ASSERT_TRUE(StageLun("1", kTarget).ok());
   Change([](NodeState& state) {
@@ -269,7 +269,7 @@ TEST_F(TargetTest, SeveralPathsWithoutMpioAreRefused) {
   ExpectFailed(refused, absl::StatusCode::kFailedPrecondition, "as MPIO does not claim it");
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("several, 1, 10,"));
   for (const auto& disk : At(0).disks) EXPECT_TRUE(disk.partitions.empty());
-  // A single portal is accepted with any sessions.
+  // A request with a single portal is accepted whatever sessions exist.
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 10u);

@@ -62,8 +62,8 @@ class TargetUnstager {
   }
 
  private:
-  // Returns an error if the volume of another LUN is mounted, because the caller means that LUN's.
-  // OK if the initiator or the disk does not answer, so that the volume is still unmounted.
+  // Returns an error if the volume of another LUN than the request's is mounted at the target.
+  // Returns OK if the initiator or the disk does not answer, so that the volume is unmounted.
   absl::Status CheckMounted(uint32_t number) {
     if (request_.lun_id.empty()) return absl::OkStatus();
     const auto sessions = host_.iscsi().GetSessions(context_, request_.iqn);

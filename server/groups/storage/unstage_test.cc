@@ -59,7 +59,7 @@ TEST_F(UnstageTest, ADiskThatIsMountedElsewhereStaysOnlineUntilTheLastMount) {
   EXPECT_FALSE(DiskNow(1).online);
 }
 
-// Another user has the other volume of the disk.
+// The other volume of the disk is mounted elsewhere.
 TEST_F(UnstageTest, ADiskWithAnotherVolumeInUseStaysOnline) {
   const std::vector<std::string> volumes = TwoVolumes();
   for (const char* name : {"a", "b"}) ASSERT_TRUE(Mkdir(Below(name)).ok());
@@ -126,7 +126,7 @@ TEST_F(UnstageTest, ADiskThatWindowsKeepsOnlineIsUnmountedAllTheSame) {
 }
 
 TEST_F(UnstageTest, TheDiskOfWindowsNeverGoesOffline) {
-  // Windows' own volume is mounted on another disk's.
+  // A folder of another disk's volume mounts Windows' own volume.
   ASSERT_TRUE(StageDisk(1).ok());
   const std::string inner = Target() + R"(\inner)";
   ASSERT_TRUE(Mkdir(inner).ok());
@@ -160,7 +160,7 @@ TEST_F(UnstageTest, ADiskThatIsPulledBeforeTheFlushIsUnstaged) {
   EXPECT_FALSE(Exists(Target()));
 }
 
-// aws-ebs, vsphere and gcp-pd unstage volumes so, after their own staging and after StageVolume.
+// aws-ebs, vsphere and gcp-pd unstage volumes like this, whether or not StageVolume staged them.
 TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();

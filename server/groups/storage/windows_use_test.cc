@@ -141,7 +141,7 @@ TEST_F(WindowsUseTest, ALunAloneMeansADataDisk) {
     ASSERT_TRUE(staged.ok()) << staged.status();
     EXPECT_EQ(staged->disk_number, number);
   }
-  // A target alone does not distinguish adapters.
+  // A selector with a LUN and a target, but no adapter, never selects the temporary disk either.
   const auto again = Stage({.lun_id = "1", .target = "0"}, Below("1"));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->disk_number, 3u);
@@ -196,7 +196,7 @@ TEST_F(WindowsUseTest, ADiskOfWindowsIsNotStagedByAnyName) {
         row.number == 0 ? "disk_number: disk 0 holds C:"
                         : std::string(absl::StripPrefix(row.words, "disk: ")));
   }
-  // A bus alone selects that bus too.
+  // A selector with a bus may select a disk on the adapter of Windows' disk.
   ExpectRefused([&] { return Stage({.lun_id = "1", .bus = "0"}).status(); }, "disk 1 holds D:");
   for (const auto& [volume, words] :
        {std::pair(kSystemVolume, "volume_id: Windows runs on disk 0"),
@@ -294,7 +294,7 @@ TEST_F(WindowsUseTest, AVolumeThatGoesMeanwhileKeepsNoDiskFromBeingStaged) {
   EXPECT_TRUE(node_->Snapshot().faults.empty()) << "it struck";
 }
 
-// WMI shows none of its volumes, and no data partition.
+// WMI shows neither volumes nor data partitions of a dynamic disk.
 TEST_F(WindowsUseTest, ADynamicDiskOfWhichAnotherVolumeIsMountedStaysOnline) {
   Disk disk = DataDisk(0);
   disk.style = PartitionStyle::kGpt;
