@@ -60,7 +60,7 @@ TEST_F(BoundCredentialsTest, OnceItIsRemovedTheServerDecides) {
   EXPECT_TRUE(absl::IsPermissionDenied(Map("correct horse")));
 }
 
-// The mapping has the other process's password, not the remembered one.
+// Another process has made the mapping again, so the remembered password is not its password.
 TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessMadeMeanwhileIsMadeAnew) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
@@ -70,7 +70,7 @@ TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessMadeMeanwhileIsMadeAnew) 
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
-// The server refuses the call, whose password is not the remembered one.
+// The password of a removed mapping is forgotten, so the server decides about the next call's.
 TEST_F(BoundCredentialsTest, TheCredentialsOfAMappingThatWasRemovedAreForgotten) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());
@@ -81,7 +81,7 @@ TEST_F(BoundCredentialsTest, TheCredentialsOfAMappingThatWasRemovedAreForgotten)
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
-// The state is that after a restart of the service.
+// After a restart of the service, the credentials of a mapping are unknown.
 TEST_F(BoundCredentialsTest, AnEarlierMappingIsMadeAnewWithThePassword) {
   ASSERT_TRUE(Map("correct horse").ok());
   Remake();

@@ -1,4 +1,4 @@
-// What this process remembers of the node's mappings; shared by the groups smb and storage.
+// Remembers facts about the node's SMB mappings, for the groups smb and storage.
 #pragma once
 
 #include <array>
@@ -40,9 +40,9 @@ class KnownShares {
   explicit KnownShares(std::function<void(absl::string_view)> log = [](absl::string_view) {})
       : log_(std::move(log)) {}
 
-  // Remembers the credentials with which this process made a mapping: themselves, not a hash,
-  // because Windows also holds them in memory as long as the mapping exists, and an attacker who
-  // can read this process's memory can also read a hash's key and guess.
+  // Remembers the credentials with which this process made a mapping. They are not hashed, because
+  // Windows also holds them in memory as long as the mapping exists, and an attacker who can read
+  // this process's memory can also read a hash's key and guess.
   void Keep(const std::string& share, const host::SmbCredentials& credentials);
   void Forget(const std::string& share);
   // Returns whether the mapping was made with these credentials; nothing if unknown.

@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kMaxUsername = 512;
 constexpr size_t kMaxPassword = 1024;
 
-// Includes the brackets.
+// The length of the longest IPv6 address with its brackets.
 constexpr size_t kLongestIpv6 = 41;
 // The most links through which a mapping is tried.
 constexpr size_t kMostLinks = 8;
@@ -81,7 +81,7 @@ bool RefusesUser(const host::SmbAccess& access) {
 
 absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
 
-// Removes the broken mappings of a server's other shares. Returns true if there was one.
+// Removes the broken mappings of a server's other shares. Returns true if one was removed.
 absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallContext& context,
                                         const std::string& share) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
@@ -165,8 +165,8 @@ absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallCon
                        " is mapped with other credentials (csi-proxyctl "
                        "storage list-smb-mappings shows the links that lead there)"));
     }
-    // The owner of a mapping from before the start is unknown. A new mapping makes the server check
-    // the caller's credentials.
+    // The credentials of a mapping that this process did not make are unknown. A new mapping makes
+    // the server check the caller's credentials.
     usable = match.has_value();
   }
   if (usable) return LookupResult::kUsable;

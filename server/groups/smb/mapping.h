@@ -14,8 +14,8 @@
 
 namespace csi_proxy::smb {
 
-// Parses the path of a share in a request. INVALID_ARGUMENT, with the right spelling, if Windows
-// wants the host spelt differently.
+// Parses the path of a share in a request. Returns INVALID_ARGUMENT if it is malformed; with the
+// right spelling if Windows requires another one for the host.
 absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text);
 
 // Returns INVALID_ARGUMENT, naming the field, for an impossible user name or password. Both may be
@@ -31,10 +31,10 @@ enum class LookupResult {
   kRemoved,
 };
 
-// Finds the mapping of a path's share. A mapping that works is usable, regardless of its state; any
-// other is removed, and so is one that this process did not make where mappings are bound to
-// credentials. PERMISSION_DENIED if it is bound to other credentials. A mapping that denies access
-// works if a link to its share does, or if mapping the share again did not help before. Sets
+// Finds the mapping of a path's share, and removes it if it does not work, regardless of its state.
+// Where mappings are bound to credentials, returns PERMISSION_DENIED if this process made it with
+// other ones, and removes it if another process made it. A mapping that denies access works if a
+// link to its share can be followed, or if mapping the share again did not help before. Sets
 // `access` to the server's answer for the path if the mapping is usable.
 absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallContext& context,
                                          const UncPath& remote,
@@ -47,8 +47,8 @@ absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallCon
 absl::Status Map(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
                  const host::SmbCredentials& credentials, host::SmbAccess* access);
 
-// Removes the mapping of a share, and an administrator's with a drive letter only if there is no
-// other. Returns false if there is none.
+// Removes the mapping of a share. Removes a mapping with a drive letter, which is an
+// administrator's, only if there is no other. Returns false if the share is not mapped.
 absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
                            const std::string& share);
 
@@ -56,8 +56,8 @@ absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
 // which links of earlier versions lack.
 bool IsTarget(const std::string& target, const UncPath& remote);
 
-// Returns the links below the working directories whose own target satisfies `is_meant`. Omits
-// links to those links, because they are dangling once those are removed. Asks no server.
+// Returns the links below the working directories whose own target satisfies `is_meant`. Omits a
+// link to another such link, because it dangles once that link is removed. Asks no server.
 absl::StatusOr<ShareLinks> FindLinks(const groups::Deps& deps, const CallContext& context,
                                      absl::FunctionRef<bool(const UncPath&)> is_meant);
 

@@ -33,7 +33,7 @@ class SmbService final : public Service {
     const std::string share = remote.Share();
     const host::SmbCredentials credentials{request.username, Secret(request.password)};
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context, share));
-    // The answer does not depend on the path's folder, as in the Go release; the log names it.
+    // The call succeeds even if the path's folder is missing, as in the Go release; this is logged.
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           FindMapping(deps_, context, remote, credentials, &access));
