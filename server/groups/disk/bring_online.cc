@@ -11,7 +11,7 @@
 namespace csi_proxy::disk {
 namespace {
 
-// How long, and how often, a call looks for the first volume of a disk and for the others.
+// The waits for a disk's first volume, for its others and for automount, and between two polls.
 constexpr absl::Duration kVolumeArrival = absl::Seconds(60);
 constexpr absl::Duration kFurtherVolumes = absl::Seconds(10);
 constexpr absl::Duration kAutomount = absl::Milliseconds(500);
@@ -19,7 +19,7 @@ constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
 // The time for which volumes must not change after the read-only flag of their disk was cleared.
 // Windows may remove them and bring them back
-// (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631) without reporting when it is done.
+// (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631) and does not report the end of this.
 constexpr absl::Duration kSettled = absl::Milliseconds(200);
 
 }  // namespace
@@ -64,8 +64,8 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
       if (last.size() < wanted) RecordFallback(Fallback::kFewerVolumes);
       return absl::OkStatus();
     }
-    // Without automount a new volume does not arrive by itself. With automount it does, so this
-    // waits a moment first.
+    // Without automount a new volume does not arrive by itself. With automount it does, so the
+    // first kAutomount is left to automount.
     if (!asked && now >= mount_at && !are_enough) {
       asked = true;
       RecordFallback(Fallback::kPartitionsBroughtOnline);

@@ -18,9 +18,9 @@ namespace csi_proxy::disk {
 absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContext& context,
                                               uint32_t number);
 
-// Waits until `wanted` volumes of a disk can be listed and have been the same for `unchanged_for`,
-// because drivers take the first volume right after PartitionDisk or SetDiskState, unchecked. At
-// the end of the wait one volume suffices. `state` names the disk's state in the error.
+// Waits until at least `wanted` volumes of a disk are listed and the list has not changed for
+// `unchanged_for`. After ten seconds one volume suffices. Returns DEADLINE_EXCEEDED after a minute;
+// `state` names the disk's state in the error. Drivers use the first listed volume unchecked.
 absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t number,
                           size_t wanted, absl::string_view state,
                           absl::Duration unchanged_for = absl::ZeroDuration());

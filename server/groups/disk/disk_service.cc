@@ -42,23 +42,23 @@ class DiskService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, number));
     auto layout = host().GetLayout(context, number);
     if (!layout.ok()) return layout.status();
-    // Counts any partition but Microsoft's reserved one, as the Go release does: also one of a
-    // dynamic disk or of another system.
+    // Counts any partition but Microsoft's reserved one, as the Go release does, including
+    // partitions of dynamic disks and of other systems.
     const auto has_partition = [&] {
       return std::any_of(
           layout->partitions.begin(), layout->partitions.end(),
           [](const host::Partition& p) { return p.kind != host::PartitionKind::kReserved; });
     };
-    // A disk that has its partition is left alone, even Windows' own.
+    // A partitioned disk is not changed, so even a disk of Windows is accepted.
     if (layout->style == host::PartitionStyle::kRaw || !has_partition()) {
       const absl::Status own = host::CheckNotWindows(number, layout->is_boot, layout->is_system);
       if (!own.ok()) return Prefixed("disk_number", own);
     }
     const bool was_offline = !layout->is_online;
     if (was_offline || (layout->is_read_only && !has_partition())) {
-      // Windows keeps disks of a SAN, and copies of disks, offline and read-only. A disk with its
-      // partition comes online too, because azuredisk lists its volumes next. The layout is read
-      // again, because it is reliable only while the disk is online.
+      // Windows keeps disks of a SAN, and copies of disks, offline and read-only. A partitioned
+      // disk comes online too, because azuredisk lists its volumes next. The layout is read again,
+      // because it is reliable only while the disk is online.
       ABSL_RETURN_IF_ERROR(CheckMayComeOnline(number, *layout));
       ABSL_RETURN_IF_ERROR(BringOnline(context, number));
       layout = host().GetLayout(context, number);
@@ -157,9 +157,9 @@ class DiskService final : public Service {
   }
 
  private:
-  // Returns FAILED_PRECONDITION if Windows keeps a disk offline, unless only because it is new to
-  // the node or a copy of another disk. Another reason is a second path to a disk, for example, on
-  // which two file systems would write.
+  // Returns FAILED_PRECONDITION if Windows keeps the disk offline for another reason than that it
+  // is new to the node or a copy of another disk. A second path to a disk, for example, must stay
+  // offline, because two file systems would write to the disk.
   static absl::Status CheckMayComeOnline(uint32_t number, const host::DiskLayout& layout) {
     const std::string& reason = layout.offline_reason;
     if (layout.is_online || reason.empty() || reason == "Policy" || reason == "Collision") {

@@ -13,7 +13,7 @@ namespace {
 // The sizes that a disk and Windows report differ by less than this.
 constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
-// Returns OK for growth that failed, unless the call has ended.
+// Records growth that was given up. Returns OK unless the call has ended.
 absl::Status RecordGivenUp(const CallContext& context, absl::string_view why) {
   const absl::Status over = context.Check();
   if (over.ok()) RecordFallback(Fallback::kGrowthGivenUp, why);

@@ -43,7 +43,7 @@ class VolumeService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
                                                  deps_.roots, "target_path", request.target_path));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
-    // Ignored: a remaining mount would keep the cloud from detaching the disk.
+    // A failed flush is ignored: a remaining mount would keep the cloud from detaching the disk.
     (void)host().FlushBeforeUnmount(context, volume, target);
     ABSL_RETURN_IF_ERROR(host().Unmount(context, volume, target));
     return UnmountVolumeResponse{};
