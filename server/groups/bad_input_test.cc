@@ -53,7 +53,7 @@ class BadInputTest : public HandlerTest {
         .status();
   }
 
-  // Paths that are accepted as they are.
+  // Paths that may also be a working directory itself.
   const std::vector<Field> paths_ = {
       {"path",
        [&](auto& text) { return filesystem_->PathExists(context_, {.path = text}).status(); }},

@@ -44,7 +44,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
     };
   }
 
-  // Makes the calls that create missing entries, or have nothing to do.
+  // Makes the calls that succeed if the path does not exist.
   Answers TryShares(const std::string& path) {
     return {
         {"StageShare", storage_
@@ -139,7 +139,7 @@ TEST_P(ConfinementTest, HarmlessOnesOfTheTableWork) {
   }
 }
 
-// Links that others made, to every kind of place, at every depth of a path.
+// An attacker's links to every kind of place, at every depth of a path, are never followed.
 TEST_P(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
   const char* const targets[] = {R"(C:\outside)",
                                  R"(C:\)",

@@ -35,7 +35,7 @@ class MountedFolderContract : public HandlerTest {
 
 class SpellingContract : public HandlerTest {};
 
-// This is how a driver that never calls UnmountVolume unmounts.
+// Drivers that never call UnmountVolume end the mount by Rmdir.
 TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsTheVolumesContent) {
   for (const bool share : {false, true}) {
     for (const bool force : {false, true}) {
@@ -76,7 +76,7 @@ TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
   }
 }
 
-// The mount manager is asked first; the folder goes with its reparse point even if it refuses.
+// Removes the folder with its reparse point even if the mount manager refuses to end the mount.
 TEST_F(MountedFolderContract, RmdirEndsTheMountThoughTheMountManagerRefuses) {
   for (const uint32_t error : {2u, 3u, 5u, 1117u}) {
     node_->Reset();
@@ -116,7 +116,7 @@ TEST_F(MountedFolderContract, IsSymlinkIsTrueWhileTheVolumeIsThere) {
   EXPECT_EQ(IsLink(Below("m")).value_or(true), false) << "pulled, without an error";
 }
 
-// A volume without a file system exists nevertheless: a driver formats it and goes on.
+// A volume without a file system exists: IsSymlink must not fail before the driver formats it.
 TEST_F(MountedFolderContract, IsSymlinkOfAMountWithoutAFileSystemIsTrue) {
   MountedAt(Below("m"));
   node_->core()->Change([](machine::simulator::NodeState& state) {

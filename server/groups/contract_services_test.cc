@@ -148,7 +148,7 @@ TEST_F(SmbContract, ARefusalNamesItsReason) {
   EXPECT_EQ(code(request), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(code(Mapping(R"(\\fileserver.example\none)", "")), absl::StatusCode::kNotFound);
   EXPECT_EQ(code(Mapping(R"(\\nowhere.example\data)", "")), absl::StatusCode::kNotFound);
-  // The error also comes by the other channel, the method's return value.
+  // WMI may also report the error as the method's return value.
   const struct {
     uint32_t error;
     absl::StatusCode code;
@@ -163,7 +163,7 @@ TEST_F(SmbContract, ARefusalNamesItsReason) {
   }
 }
 
-// The holders are other tenants'.
+// Other tenants own the mappings with other credentials, so the error must not name them.
 TEST_F(SmbContract, TheLogAloneNamesTheHoldersOfOtherCredentials) {
   deps_.require_privacy = false;
   Remake();
@@ -325,7 +325,7 @@ TEST_F(IscsiContract, DiscoveryListsKnownTargetsWhenAskingAnewFails) {
   EXPECT_EQ(found->iqns.size(), 3u);
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_TRUE(absl::StrContains(warnings_[0], "10.0.0.5:3260")) << warnings_[0];
-  // A call that has ended returns no answer.
+  // A call whose deadline has passed fails instead of returning the known targets.
   machine::simulator::FaultRule slow;
   slow.operation = "wmi.Invoke/MSFT_iSCSITargetPortal.Update";
   slow.latency = absl::Hours(1);
@@ -382,7 +382,7 @@ TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
 }
 
 TEST_F(SystemContract, AWaitThatRunsOutTellsTheState) {
-  // The service does not start before the last look at its state.
+  // The service is still starting when its state is queried for the last time.
   node_->core()->Change([](machine::simulator::NodeState& state) {
     for (auto& service : state.services) {
       service.start_latency = absl::Hours(1);

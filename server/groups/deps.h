@@ -19,7 +19,7 @@ struct Deps {
   // Not owned; must outlive the handlers. All handlers of a node must share the locks.
   host::Host* host = nullptr;
   ResourceLocks* locks = nullptr;
-  // Not owned, may be null: is told of running formats.
+  // Not owned; may be null. Logs and counts running formats.
   FormatWatch* formats = nullptr;
   // The working directories: the only ones that calls may touch.
   std::shared_ptr<const PathRoots> roots;
@@ -32,7 +32,7 @@ struct Deps {
   // True if calls of the released versions must refuse disks and volumes with data that Windows
   // does not recognise, as calls of the storage group always do.
   bool keep_foreign_data = false;
-  // Shared by all handlers of a node, whose Deps are copies.
+  // Shared by all handlers of a node: each handler has a copy of Deps.
   std::shared_ptr<smb::KnownShares> shares = std::make_shared<smb::KnownShares>();
   std::shared_ptr<storage::FailedPortals> failed_portals =
       std::make_shared<storage::FailedPortals>();

@@ -1,5 +1,5 @@
-// Each rpc fails with the error of an injected fault, and with that of any call of the machine that
-// it needs.
+// An rpc fails with the error of a fault that is injected for the rpc, or for any call of the
+// machine that the rpc needs.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -110,7 +110,7 @@ TEST(FailingCallsTest, AResourceIsAnyFieldOfTheRequest) {
     EXPECT_FALSE(Struck(rpc->call(node, CallContext())));
     node.machine->Reset();
   }
-  // The secret is no resource.
+  // A fault rule cannot select a call by its secret.
   FaultRule rule = Injected("iscsi.SetMutualChapSecret", 1);
   rule.resource = "twelve-bytes";
   ASSERT_TRUE(node.machine->InjectFault(rule).ok());
@@ -146,7 +146,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.StageVolume", "win32.GetFileSystem"},
     {"storage.UnstageTarget", "win32.GetFileSystem"},
     {"storage.UnstageVolume", "win32.GetFileSystem"},
-    // A link counts as one wherever its target is.
+    // A link is reported as a link even if its target cannot be read.
     {"filesystem.IsSymlink", "win32.GetAttributes"},
     {"filesystem.IsSymlink", "win32.Open"},
     {"filesystem.IsSymlink", "win32.ReadReparsePoint"},
@@ -184,10 +184,10 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"volume.ResizeVolume", "win32.GetSpace"},
     {"volume.ResizeVolume to the maximum", "win32.GetFileSystem"},
     {"volume.ResizeVolume to the maximum", "win32.GetSpace"},
-    // The removal of a mapping is tried twice.
+    // A failed removal of a mapping is repeated.
     {"storage.UnstageShare", "wmi.Invoke/*"},
     {"storage.UnstageShare", "wmi.Query/*"},
-    // A portal that does not answer again may have reported the target before.
+    // The initiator may know the target from an earlier answer of the portal.
     {"storage.StageTarget", "wmi.Invoke/*"},
     {"storage.StageTarget", "wmi.Query/*"},
     // The listing is marked incomplete.
@@ -201,7 +201,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.ListSmbMappings", "win32.List"},
     {"storage.ListSmbMappings", "win32.Open"},
     {"storage.ListSmbMappings", "win32.ReadReparsePoint"},
-    // The mapping is gone already, or stays if the second look fails too.
+    // RemoveSmbGlobalMapping searches for links only for the log. UnstageShare searches twice.
     {"smb.RemoveSmbGlobalMapping", "win32.GetAttributes"},
     {"smb.RemoveSmbGlobalMapping", "win32.GetFileSystem"},
     {"smb.RemoveSmbGlobalMapping", "win32.List"},
@@ -212,10 +212,10 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.UnstageShare", "win32.List"},
     {"storage.UnstageShare", "win32.Open"},
     {"storage.UnstageShare", "win32.ReadReparsePoint"},
-    // A portal that does not answer offers the targets known from before.
+    // If the portal does not answer, the targets known from its last answer are returned.
     {"iscsi.DiscoverTargetPortal", "wmi.Invoke/*"},
-    // The folder behind a new mapping is only for the log; a share that is not reached is mapped
-    // again.
+    // Whether a new mapping's folder can be opened is only logged. A mapping whose share cannot be
+    // reached is replaced.
     {"smb.NewSmbGlobalMapping", "win32.Reach"},
     {"smb.NewSmbGlobalMapping again", "win32.Reach"},
     {"storage.StageShare of a mapped share", "win32.Reach"},

@@ -1,4 +1,4 @@
-// Each fallback is counted once when it is taken, and no other one is.
+// A fallback is counted once when it is taken, and no other fallback is counted.
 #include "server/base/fallbacks.h"
 
 #include <map>
@@ -24,7 +24,7 @@ using testing::Pair;
 class FallbackTest : public StrictDiskTest {
  protected:
   FallbackTest() {
-    // This machine behaves as Windows is expected to.
+    // No fallback is needed on this machine.
     Behave([](Behaviour& behaviour) { behaviour.mount_calls_share = true; });
     Change([](NodeState& state) {
       state.volume_arrival_delay = absl::ZeroDuration();
@@ -162,7 +162,7 @@ TEST_F(FallbackTest, VolumesThatDoNotArriveByThemselves) {
   Behave([](Behaviour& behaviour) { behaviour.automount_disabled = true; });
   EXPECT_THAT(Taken([&] { return Partition(1); }),
               ElementsAre(Pair("partitions-brought-online", 1)));
-  // This call waits for ten seconds.
+  // This call waits for ten seconds before it accepts one volume.
   EXPECT_THAT(Taken([&] { return disk::AwaitVolumes(*host_, context_, 1, 2, "online"); }),
               ElementsAre(Pair("fewer-volumes", 1), Pair("partitions-brought-online", 1)));
 }
@@ -196,7 +196,7 @@ TEST_F(FallbackTest, GrowthThatWindowsRefuses) {
   Inject("wmi.Invoke/MSFT_Partition.Resize", 42008);
   EXPECT_THAT(Taken([&] { return Resize(volume, full + 2 * kGiB + 20 * kMiB); }),
               ElementsAre(Pair("growth-given-up", 1)));
-  // Growth by 100 MiB may fail.
+  // A resize fails if Windows refuses to grow the volume by 100 MiB or more.
   Inject("wmi.Invoke/MSFT_Partition.Resize", 42008);
   EXPECT_THAT(Taken([&] {
                 EXPECT_FALSE(Resize(volume, full + 2 * kGiB + 100 * kMiB).ok());
@@ -215,7 +215,7 @@ TEST_F(FallbackTest, MountsOnHeldAndDeepDirectories) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(Taken([&] { return Mount(volume, Below("m")); }),
                 ElementsAre(Pair("mount-directory-let-go", 1)));
-    // The mount ends by UnmountVolume, then by the removal of the folder.
+    // End the first mount by UnmountVolume, the second by removing the folder.
     EXPECT_THAT(Taken([&] { return i == 0 ? Unmount(volume, Below("m")) : Rmdir(Below("m")); }),
                 ElementsAre(Pair("mount-directory-let-go", 1)));
   }

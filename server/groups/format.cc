@@ -41,8 +41,8 @@ bool IsKubelets(const host::MountPoint& point) {
   });
 }
 
-// Returns FAILED_PRECONDITION if a folder mounts the volume: drivers mount a volume after its
-// format. Ignores drive letters, because Windows assigns them to new volumes by itself.
+// Returns FAILED_PRECONDITION if a folder mounts the volume, because drivers format a volume before
+// they mount it. Ignores drive letters, because Windows assigns them to new volumes by itself.
 absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const VolumeId& volume,
                              Erase erase) {
   ABSL_ASSIGN_OR_RETURN(const auto points,
@@ -62,7 +62,7 @@ absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const
   return absl::OkStatus();
 }
 
-// Also the error of a volume whose file system is damaged or whose decryption has not begun yet
+// The error for unrecognised data, which may be a damaged file system or one not decrypted yet
 // (learn.microsoft.com/windows-server/administration/windows-commands/clean).
 absl::Status HoldsData(absl::string_view what, uint32_t disk_number) {
   return absl::FailedPreconditionError(absl::StrCat(

@@ -15,16 +15,15 @@
 
 namespace csi_proxy::groups {
 
-// Parses the format of a request. `file_system` is case-insensitive, NTFS if empty; Windows chooses
-// an allocation unit of 0. INVALID_ARGUMENT naming `file_system`, `allocation_unit_bytes` or
-// `label`.
+// Parses the format of a request. `file_system` is case-insensitive, NTFS if empty; 0 lets Windows
+// choose the allocation unit. Returns INVALID_ARGUMENT, naming the field, for an invalid one.
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");
 
 // Returns FAILED_PRECONDITION, with how to save the data and how to wipe it, unless the volume
 // reads as zero where file systems, volume managers and encryption write. A freshly partitioned
-// volume does so, and is recognised after a crash without another mark.
+// volume reads as zero there, so it is recognised after a crash without another mark.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume);
 // Checks a whole disk likewise. REQUIRES: the disk is online.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number);
@@ -45,11 +44,11 @@ enum class Erase {
   kStatic,
 };
 
-// Locks a volume, looks at it again (drivers format what an earlier call reported as unformatted),
-// and formats it. Runs `check` first under the lock and returns its error. OK without formatting if
-// another call has formatted the volume as requested in the meantime; FAILED_PRECONDITION if that
-// call chose another format, or if the volume has content that `erase` does not cover. Only the log
-// names the folder of a mount, because it may be another tenant's.
+// Formats a volume under its lock. Runs `check` first and returns its error. Then looks at the
+// volume again, because drivers format a volume that an earlier call reported as unformatted:
+// returns OK if another call has formatted it as requested, FAILED_PRECONDITION if it has another
+// format or content that `erase` does not cover. Only the log names the folder of a mount, because
+// it may be another tenant's.
 absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
                            const host::FormatOptions& options, Erase erase,
                            absl::FunctionRef<absl::Status()> check);

@@ -1,4 +1,4 @@
-// Formats: their log lines, and drivers that format one volume at the same time.
+// Tests the log lines of formats, and drivers that format one volume at the same time.
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -116,7 +116,7 @@ constexpr char kNewDisk[] = R"(
 )";
 
 // Drivers that stage the new volume at the same time, each at its own folder. The order of their
-// calls is drawn, and so is what other programs do while a call waits for a lock.
+// calls is random, and so are the calls that run while another call waits for a lock.
 class FormatRace {
  public:
   FormatRace(const machine::simulator::NodeState& node, uint64_t seed)
@@ -132,7 +132,7 @@ class FormatRace {
     while (Step(nullptr)) {
     }
     if (testing::Test::HasFailure()) return;
-    // Every refused driver repeats its calls and then has its volume.
+    // Every refused driver repeats its calls; then its volume must be mounted.
     for (const auto& driver : drivers_) {
       if (driver->kind == Kind::kWiper) continue;
       const Kind as_it_is = driver->kind;
@@ -287,7 +287,7 @@ TEST(FormatRaceTest, NoOrderOfCallsLosesWhatWasWritten) {
   for (uint64_t seed = 1; seed <= orders && !HasFailure(); ++seed) FormatRace(state, seed).Run();
 }
 
-// A format waits for the volume's lock while another driver makes the change of each row.
+// While a format waits for the volume's lock, another driver makes the row's calls.
 TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
   using storage::Api;
   const std::string staged = absl::StrCat(storage::kRoot, R"(\plugins\1)");

@@ -41,7 +41,7 @@ absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::S
   const auto entry = [&] {
     const std::lock_guard<Mutex> lock(mutex_);
     if (!watcher_.joinable()) {
-      // Formats without a thread too: the log then lacks the lines in between.
+      // If the thread cannot be started, the format runs and the log lacks the lines in between.
       absl::StatusOr<std::thread> watcher = StartThread([this] { Watch(); });
       if (watcher.ok()) watcher_ = *std::move(watcher);
     }

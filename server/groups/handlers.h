@@ -1,4 +1,4 @@
-// The handlers of the groups, which hold the rules of each, the same on every host.
+// The handlers of the groups. They enforce each group's rules, which do not depend on the host.
 #pragma once
 
 #include <memory>

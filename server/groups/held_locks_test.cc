@@ -17,7 +17,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
   using C = CallContext;
   const std::string listed = Volume(1);
   ASSERT_TRUE(Mkdir(Below("Émpty-σ")).ok());
-  // No lock is named in this spelling: names that differ only in case are one resource.
+  // These names differ in case from the locks' names, but mean the same resources.
   const std::string id = absl::AsciiStrToUpper(listed);
   const std::string path = R"(c:\Var\lib\kubelet\émpTY-Σ)";
   const std::string share = "//FileServer.example/Dätǎ/reports";
@@ -155,7 +155,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
     const absl::Status late = call(context_.WithTimeout(absl::Milliseconds(10)));
     const std::string waited =
         absl::StrCat("the call's deadline has passed while another call holds ", lock);
-    // StageTarget returns the portals that it has tried.
+    // The error of StageTarget also names the portals that it has tried.
     if (absl::string_view(rpc) == "StageTarget") {
       EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
       EXPECT_TRUE(absl::StrContains(late.message(), waited)) << late;

@@ -1,5 +1,5 @@
-// Names and ids from an attacker: they turn no WMI query into another one, address no other object,
-// and leave the node unchanged.
+// An attacker's names and ids must not turn a WMI query into another one, address another object,
+// or change the node.
 #include <string>
 #include <vector>
 
@@ -130,7 +130,7 @@ TEST_F(HostileIdsTest, ReachNothingAndChangeNothing) {
     for (const auto& [call, status] : TryAll(text)) {
       const std::string shown =
           absl::StrCat(call, " ", absl::CHexEscape(text.substr(0, 60)), ": ", status.ToString());
-      // NOT_FOUND is right if a word could be the name of a host that does not exist.
+      // NOT_FOUND is right for a text that could be the name of a host that does not exist.
       EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
                   absl::IsUnavailable(status))
           << shown;

@@ -63,7 +63,7 @@ TEST_F(MachineFaultsTest, ErrorsOfWmiHaveTheirCodes) {
 TEST_F(MachineFaultsTest, EveryReturnValueHasItsCode) {
   const std::string volume = Volume(1, false);
   for (const Refusal& row : AllRefusals(Refuser::kStorage)) {
-    // If the cache is out of date, the second refusal counts.
+    // A call that fails because the cache is out of date is repeated, so it must fail twice.
     Inject("wmi.Invoke/MSFT_Volume.Format", row.number,
            row.number == 40003 || row.number == 40006 ? 2 : 1);
     const absl::Status failed = volume_->FormatVolume(context_, {.volume_id = volume}).status();
@@ -75,7 +75,7 @@ TEST_F(MachineFaultsTest, EveryReturnValueHasItsCode) {
 }
 
 TEST_F(MachineFaultsTest, APartitionWithoutItsDriveLetterIsAPartition) {
-  // 42002: the partition exists, so its volume is awaited; the simulator creates none.
+  // 42002 means that the partition exists, so the call waits for its volume, which never arrives.
   Inject("wmi.Invoke/MSFT_Disk.CreatePartition", 42002);
   const absl::Status failed =
       disk_->PartitionDisk(context_.WithTimeout(absl::Milliseconds(300)), {.disk_number = 1})
@@ -91,7 +91,7 @@ TEST_F(MachineFaultsTest, ADiskThatGoesBetweenListAndQuestionHidesNoOther) {
   ASSERT_TRUE(during.ok()) << during.status();
   EXPECT_EQ(during->disk_ids.size(), before->disk_ids.size());
   for (const auto& [number, ids] : before->disk_ids) {
-    // The disk that does not answer is known by WMI's copy of its page 83.
+    // For the disk that does not answer, WMI's copy of page 83 is returned.
     EXPECT_EQ(during->disk_ids.at(number).page83, ids.page83) << number;
     EXPECT_EQ(during->disk_ids.at(number).serial_number, ids.serial_number) << number;
   }
@@ -165,7 +165,7 @@ TEST_F(MachineFaultsTest, AnEntryThatIsHeldForAMomentIsWaitedFor) {
   EXPECT_TRUE(Exists(Below("held\\inner")));
   Inject("win32.Open", 32, 3, absl::ZeroDuration(), Below("held"));
   EXPECT_TRUE(Rmdir(Below("held"), true).ok());
-  // The retries end with the call's own time.
+  // The retries end when the call's deadline passes.
   ASSERT_TRUE(Mkdir(Below("held")).ok());
   Inject("win32.Open", 32, 0, absl::ZeroDuration(), Below("held"));
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));

@@ -44,8 +44,8 @@ class OddWindowsTest : public StrictDiskTest {
     EXPECT_FALSE(WriteAt(Below("m")).ok());
     return volume;
   }
-  // Makes the volumes of disk 1 disappear after one listing since its flag was cleared, and come
-  // back later.
+  // Makes the volumes of disk 1 disappear after the first listing since its read-only flag was
+  // cleared, and come back later.
   void GoAfterOneLook() {
     os_->before_control = [this](uint32_t code, DeviceAccess) {
       if (code == machine::control::kSetDiskAttributes) looks_ = 0;
@@ -133,7 +133,7 @@ TEST_F(OddWindowsTest, AFileSystemIsMountedAnewAfterItsDiskWasMadeReadOnly) {
   EXPECT_TRUE(DiskNow(1).read_only);
 }
 
-// The disk is like a snapshot's copy that has just arrived.
+// WMI may not know a disk that has just arrived, such as a snapshot's copy.
 TEST_F(OddWindowsTest, ADiskThatWmiDoesNotKnowYetIsLookedForOnceMore) {
   Use(std::make_unique<ForgetfulSession>(node_->core()),
       machine::simulator::NewSimulatedOs(node_->core()));
@@ -145,7 +145,7 @@ TEST_F(OddWindowsTest, ADiskThatWmiDoesNotKnowYetIsLookedForOnceMore) {
   EXPECT_EQ(node_->CountCalls().wmi_calls - asked, 1);
 }
 
-// bindflt does so at random: github.com/microsoft/Windows-Containers/issues/635.
+// bindflt refuses to open entries at random: github.com/microsoft/Windows-Containers/issues/635.
 TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
   const auto refuse = [&](const std::string& operation, const std::string& path, uint32_t times) {
     machine::simulator::FaultRule rule;
@@ -168,12 +168,12 @@ TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
   refuse("win32.Open", Below("plugins"), 1);
   EXPECT_TRUE(storage_->ListMounts(context_, {}).ok());
   EXPECT_TRUE(node_->Snapshot().faults.empty()) << "all struck";
-  // The retries end.
+  // The call fails if the error persists.
   refuse("win32.Open", R"(C:\var)", 0);
   EXPECT_FALSE(Mkdir(made).ok());
 }
 
-// MSFT_SoftError_*: a query does not report objects that it could not read as absent.
+// A query fails with MSFT_SoftError_*: objects that it could not read must not count as absent.
 TEST_F(OddWindowsTest, AQueryThatCouldNotLookIsNoEmptyAnswer) {
   for (const uint32_t error : {40001, 40003, 40006}) {
     Inject("wmi.Query/*", error, 0);

@@ -39,7 +39,7 @@ class InterruptedOs final : public host::OddOs {
   }
 };
 
-// The simulated WMI without disk 1 before the first rescan.
+// The simulated WMI, which does not show disk 1 before the first rescan.
 class ForgetfulSession final : public machine::simulator::wmi::SimulatedSession {
  public:
   using SimulatedSession::SimulatedSession;

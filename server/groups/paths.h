@@ -10,13 +10,13 @@
 
 namespace csi_proxy::groups {
 
-// Parses a path within the working directories. INVALID_ARGUMENT if it is malformed,
+// Parses a path within the working directories. Returns INVALID_ARGUMENT if it is malformed,
 // PERMISSION_DENIED if it lies outside.
 absl::StatusOr<ConfinedPath> ParseConfinedPath(const std::shared_ptr<const PathRoots>& roots,
                                                absl::string_view field, absl::string_view text);
 
-// Parses likewise any spelling that drivers send; see WindowsPath::ParseLenient(). A path without a
-// drive is on the drive of the working directory that contains it.
+// Parses a path likewise, in any spelling that drivers send; see WindowsPath::ParseLenient(). A
+// path without a drive is on the drive of the working directory that contains it.
 absl::StatusOr<ConfinedPath> ParseConfinedPathLeniently(
     const std::shared_ptr<const PathRoots>& roots, absl::string_view field, absl::string_view text);
 
@@ -33,11 +33,11 @@ absl::StatusOr<ConfinedPath> ParseConfinedPathBelowLeniently(
 // Returns the working directories themselves.
 std::vector<ConfinedPath> AllRoots(const std::shared_ptr<const PathRoots>& roots);
 
-// Returns a refusal (FAILED_PRECONDITION) with the name of the field that it is about, and any
-// other status unchanged.
+// Prefixes a refusal (FAILED_PRECONDITION) with the name of the field; returns any other status
+// unchanged.
 absl::Status AboutField(absl::string_view field, const absl::Status& status);
 
-// Returns INVALID_ARGUMENT, naming `field`, for text that is empty (unless it may be), longer than
+// Returns INVALID_ARGUMENT, naming `field`, if the text is empty and must not be, is longer than
 // `max_bytes`, or contains control characters. Never repeats the text.
 absl::Status CheckText(absl::string_view field, absl::string_view text, size_t max_bytes,
                        bool may_be_empty = false);

@@ -15,18 +15,18 @@ class RealFiles {
  public:
   virtual ~RealFiles() = default;
 
-  // Returns an Os with real files and links; `rest` is all else. Must not outlive this object.
+  // Returns an Os with real files; `rest` makes all other calls. Must not outlive this object.
   virtual std::unique_ptr<machine::Os> NewOs(std::unique_ptr<machine::Os> rest) = 0;
 
-  // Act as an attacker or an administrator. Create missing parent directories.
+  // Create an entry as an attacker or administrator would, with missing parent directories.
   virtual absl::Status MakeLink(const std::string& path, const std::string& target) = 0;
   virtual absl::Status WriteFile(const std::string& path, uint64_t size_bytes) = 0;
 
-  // Lists the entries of the tests' part of C: outside the kubelet's directory, one a line.
+  // Lists the entries that tests put on C: outside the kubelet's directory, one per line.
   virtual std::string ListOutside() = 0;
 };
 
-// Creates an empty kubelet's directory on C:. Returns null unless HaveRealFiles().
+// Creates an empty directory of the kubelet on C:. Returns null unless HaveRealFiles().
 std::unique_ptr<RealFiles> NewRealFiles();
 
 // Returns true if there is a C:.

@@ -244,7 +244,7 @@ TEST(ReportedDisksTest, WhatLiesBehindAVolumeIsNamed) {
   EXPECT_THAT(Text(refused), HasSubstr("partition 2 of disk 1 lies behind the volume's"));
 }
 
-// EC2 has such layouts.
+// Disks of EC2 are laid out like this.
 TEST(ReportedDisksTest, ReservedPartitionAt17408) {
   Reported node(
       absl::StrCat("disk { number: 1 size_bytes: 1073741824 style: GPT partition { type: "
@@ -271,7 +271,7 @@ TEST(ReportedDisksTest, DiskThatArrivesWithALetter) {
     EXPECT_THAT(staged->warnings, ElementsAre(HasSubstr("disk 1 holds E:")));
     EXPECT_TRUE(node.Stage(named).ok());
   }
-  // A disk number or location may be another disk's.
+  // A disk number or location may by now belong to another disk, so it is refused.
   Reported node(disk(""));
   const DiskSelector place = {.lun_id = "1", .adapter = "3"};
   for (const DiskSelector& selector : {place, DiskSelector{.number = "1"}}) {

@@ -37,7 +37,7 @@ TEST_F(ResizeTest, AResizeToASizeIsToThatSizeOrFails) {
   EXPECT_EQ(Size(volume), before + kGiB);
 }
 
-// GetSupportedSize fails if the service that optimises drives is disabled, and is not needed.
+// GetSupportedSize, which fails if the service that optimises drives is disabled, is not needed.
 TEST_F(ResizeTest, AResizeEndsWhereTheNextPartitionBegins) {
   const std::vector<std::string> volumes = TwoVolumes();
   Inject("wmi.Invoke/MSFT_Partition.GetSupportedSize", 2, 0);

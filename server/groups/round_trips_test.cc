@@ -1,4 +1,4 @@
-// Counts the WMI queries of each rpc, because each takes milliseconds.
+// Counts the WMI calls of each rpc, because a WMI call takes milliseconds.
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -30,7 +30,7 @@ TEST_F(RoundTripsTest, AreFew) {
     // The most round trips that are allowed.
     int64_t target;
     // The round trips of csi-proxy v1.3.0 for a disk with two partitions, counted in its pkg/os and
-    // pkg/cim, one connection each.
+    // pkg/cim. It opens a connection for each of them.
     int go;
     std::function<absl::Status()> call;
   };
@@ -108,7 +108,7 @@ TEST_F(RoundTripsTest, AreFew) {
        }},
       {"RemoveSmbGlobalMapping", 2, 2,
        [&] { return smb_->RemoveSmbGlobalMapping(context_, {.remote_path = share}).status(); }},
-      // No release has these two rpcs; drivers of the smb group make the calls above instead.
+      // The Go release has no such rpcs; its drivers make the calls above instead.
       {"StageShare", 2, 2,
        [&] {
          return storage_

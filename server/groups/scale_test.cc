@@ -1,4 +1,4 @@
-// Counts calls of Windows as the node grows, not time: a look-up makes the same number on any node,
+// Counts the calls of Windows on a small and a large node: a look-up makes the same number on both,
 // a listing a fixed number per disk.
 #include <cstdio>
 #include <functional>
@@ -21,7 +21,7 @@ std::string VolumeOf(int n) {
 }
 std::string ShareOf(int n) { return absl::StrCat(R"(\\files\share)", n); }
 
-// C: and disks 1 to `size`, each with a mounted and linked volume, and mappings.
+// Returns a node with C:, `size` disks with a mounted and linked volume each, and `size` mappings.
 std::string Scenario(int size) {
   const auto quoted = [](const std::string& text) {
     return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}}), "\"");
@@ -188,7 +188,7 @@ TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
       {"WriteVolumeCache", kFlat, kFlat, &ScaledNode::WriteVolumeCache},
       {"NewSmbGlobalMapping of a mapped share", kFlat, kFlat, &ScaledNode::MapAgain},
       {"NewSmbGlobalMapping", kFlat, kFlat, &ScaledNode::MapNew},
-      // It logs the links to the share, so it reads all links.
+      // The call logs the links to the share, so it reads all links.
       {"RemoveSmbGlobalMapping", kLinear, kFlat, &ScaledNode::Unmap},
   };
   std::printf("%-38s %20s %20s %20s\n", "on 10 and on 100 disks", "Win32 calls", "WMI calls",
@@ -214,13 +214,13 @@ TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
   }
 }
 
-// A disk that comes online waits for its volumes with one listing of the node's volumes each.
+// SetDiskState lists the node's volumes once while it waits for the volumes of the disk.
 TEST(ScaleTest, ADiskThatComesOnlineLooksOnceForItsVolumes) {
   for (const int size : {10, 100}) {
     ScaledNode node(size);
     ASSERT_TRUE(node.SetState(false).ok());
     const CallCounts counts = node.CountsOf(&ScaledNode::Online, "SetDiskState");
-    // One query per volume for its location, and a few to the disk.
+    // Each volume is queried once for its location, and the disk a few times.
     EXPECT_LE(counts.win32_calls, size + 12);
     EXPECT_LE(counts.wmi_calls, 2);
   }

@@ -19,7 +19,7 @@ const ListSmbMappingsResponse kListed = {
                  {R"(\\h\b)", "OK", {R"(C:\k\3)"}},
                  {R"(\\h\c)", "OK", {}}}};
 
-// Polls until the counts are `expected`.
+// Returns true once the counts are `expected`, false after a minute.
 bool Becomes(ShareCount& count, const std::optional<ShareCounts>& expected) {
   const absl::Time end = absl::Now() + absl::Seconds(60);
   while (absl::Now() < end) {
@@ -84,7 +84,7 @@ TEST(ShareCountTest, CountsNoMoreOftenThanEveryMinute) {
   EXPECT_EQ(begun, 1);
 }
 
-// A tree that takes long to walk, as a pod may make it, uses at most a twentieth of a processor.
+// Counting in a tree that a pod has made slow to walk uses at most a twentieth of a processor.
 TEST(ShareCountTest, RestsLongerThanItWorks) {
   std::atomic<int> begun = 0;
   ShareCount count(

@@ -8,9 +8,8 @@
 namespace csi_proxy::groups {
 namespace {
 
-// Drivers stage again, beginning with PartitionDisk, after an unstage that took the disk offline.
-// The call must add nothing and wait for no volume, as none will arrive. Drivers index the list of
-// volumes next without a check of its length.
+// The call must neither add a partition nor wait, because no volume will arrive. An OK would make
+// drivers take the first volume of an empty list, whose length they do not check.
 TEST_F(StrictDiskTest, PartitionDiskOfADiskThatBringsNoVolumeIsRefused) {
   for (const auto type :
        {machine::simulator::PartitionType::kLinux, machine::simulator::PartitionType::kEfiSystem}) {
@@ -135,7 +134,7 @@ TEST_F(StrictDiskTest, ADiskIsWritableBeforeItsVolumesCanBeMounted) {
   ASSERT_TRUE(Mount(volume, Below("m")).ok());
   ASSERT_TRUE(SetOnline(1, false).ok());
   Change([](NodeState& state) { state.disks[1].read_only = true; });
-  // The file system is never flushed.
+  // Every flush of the file system fails.
   Inject("win32.Flush", 5, 0);
   ASSERT_TRUE(SetOnline(1, true).ok());
   EXPECT_FALSE(DiskNow(1).read_only);
@@ -210,7 +209,7 @@ TEST_F(StrictDiskTest, AMountEndsThoughTheMountManagerRefuses) {
   EXPECT_FALSE(filesystem_->IsSymlink(context_, {.path = Below("m")})->is_symlink);
 }
 
-// The machine refuses each form where the other is required.
+// The machine refuses a plain name where the `\\?\` form is required, and vice versa.
 TEST_F(StrictDiskTest, MountPointsAreNamedPlainlyAsLongAsTheyCanBe) {
   const std::string volume = Volume(1);
   const std::string prefix = Below("");

@@ -1,4 +1,4 @@
-// Tests the rules over a machine that is at least as strict as Windows.
+// Tests the handlers over a machine that is at least as strict as Windows.
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "server/groups/testing.h"
@@ -69,7 +69,7 @@ TEST_F(StrictMachineTest, APartitionIsMadeWhateverTheOutParametersSay) {
     const auto volumes = volume_->ListVolumesOnDisk(context_, {.disk_number = 1});
     ASSERT_EQ(volumes->volume_ids.size(), 1u);
     EXPECT_TRUE(Format(context_, volumes->volume_ids[0]).ok());
-    // The refusal is reported without the missing words.
+    // Windows' text may be missing; the error must contain the number.
     const absl::Status refused = host_->disk().InitializeGpt(context_, 1);
     EXPECT_TRUE(absl::StrContains(refused.message(), "41001")) << refused;
   }
@@ -143,7 +143,7 @@ TEST_F(StrictMachineTest, AJunctionLetsNobodyOut) {
   EXPECT_TRUE(there);
 }
 
-// Windows' mount calls open the directory that the rules hold. They may allow that or not.
+// Windows' mount calls open the directory, and may refuse to share it with the handler's handle.
 TEST_F(StrictMachineTest, MountsThoughTheDirectoryIsHeld) {
   for (const bool share : {false, true}) {
     node_->Reset();

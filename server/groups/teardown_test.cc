@@ -1,5 +1,5 @@
-// Teardown always ends: whichever call of the machine always fails, nothing is mounted or linked at
-// the target after three repeats, and no other object has changed.
+// Teardown always ends: although one call of the machine always fails, nothing is mounted or linked
+// at the target after three repeats, and no other object has changed.
 #include <functional>
 #include <set>
 #include <string>
@@ -164,7 +164,7 @@ TEST(TeardownTest, EndsWhicheverCallOfTheMachineFailsForGood) {
         if (kOfTheEntry.contains(operation)) continue;
         EXPECT_FALSE(IsThere(after, teardown.target)) << answer.status();
         ++faults;
-        // 2 and similar errors: the volume is gone.
+        // A failed flush must not stop the teardown, but be reported.
         if (operation != "win32.Flush" || teardown.target == std::string(kLinked)) continue;
         EXPECT_TRUE(answer.ok()) << answer.status();
         EXPECT_THAT(node.warnings, Contains(HasSubstr("was not flushed")));
@@ -177,7 +177,7 @@ TEST(TeardownTest, EndsWhicheverCallOfTheMachineFailsForGood) {
   EXPECT_GT(faults, 1000);
 }
 
-// A WMI that never answers leaves time to remove the mount.
+// If WMI never answers, the call must still have time to remove the mount.
 TEST(TeardownTest, EndsWhenWmiHangs) {
   Node node(Prepared());
   FaultRule rule;

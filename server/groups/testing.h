@@ -27,7 +27,7 @@ inline std::string FilesName(const testing::TestParamInfo<Files>& info) {
   return info.param == Files::kReal ? "RealFiles" : "SimulatedFiles";
 }
 
-// Includes real files where there are any.
+// Includes real files if the machine has them.
 inline auto AllFiles() {
   std::vector<Files> all = {Files::kSimulated};
   if (HaveRealFiles()) all.push_back(Files::kReal);
@@ -101,7 +101,7 @@ class HandlerTest : public testing::Test {
     return volumes->volume_ids[0];
   }
 
-  // Add entries of others to the node.
+  // Create an entry as another program would.
   absl::Status PlantLink(const std::string& path, const std::string& target) {
     return real_files_ != nullptr ? real_files_->MakeLink(path, target)
                                   : node_->MakeLink(path, target);
@@ -111,7 +111,7 @@ class HandlerTest : public testing::Test {
                                   : node_->WriteFile(path, size_bytes, false);
   }
 
-  // Lets the machine fail at a call, as `win32.Flush`, with an error; always if `times` is 0.
+  // Lets the machine fail at a call, such as `win32.Flush`, with an error; always if `times` is 0.
   void Fail(const std::string& call, uint32_t times = 1, uint32_t error = 5) {
     machine::simulator::FaultRule rule;
     rule.operation = call;

@@ -291,7 +291,7 @@ TEST_F(UpstreamIscsiCases, PortalsAreAddedListedAndRemoved) {
   EXPECT_TRUE(Portals().empty());
   ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal_}).ok());
   EXPECT_EQ(Portals(), std::vector<std::string>{"10.0.0.5:3260"});
-  // Two targets, as in `pkg/server/iscsi`.
+  // Two portals, as in the test of `pkg/server/iscsi`.
   node_->core()->Change([](NodeState& state) {
     auto second = state.iscsi_portals[0];
     second.portal.address = "10.0.0.6";

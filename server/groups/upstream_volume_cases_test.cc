@@ -27,7 +27,7 @@ class UpstreamVolumeCases : public HandlerTest {
     EXPECT_TRUE(node_->AttachDisk(disk, kDisk).ok());
   }
 
-  // Expects at most `expected`, less only by a file system's own needs.
+  // Expects `expected`, less at most 20 MiB that the file system itself uses.
   static void ExpectAbout(int64_t expected, int64_t actual) {
     EXPECT_GE(actual, expected - 20 * kMiB);
     EXPECT_LE(actual, expected);
@@ -176,7 +176,7 @@ TEST_F(UpstreamVolumeCases, TheTextOfAFailureIsPassedOn) {
   EXPECT_TRUE(absl::StrContains(failed.message(), "Access is denied")) << failed;
 }
 
-// The Go release differs: it does not query the link of a drive's root either.
+// The root of a drive is not a folder that mounts a volume.
 TEST_F(UpstreamVolumeCases, TheRootOfADriveIsNotToldOf) {
   EXPECT_FALSE(volume_->GetVolumeIDFromTargetPath(context_, {.target_path = "c:\\"}).ok());
 }
