@@ -1,5 +1,5 @@
-// The link comes before the mapping and goes after it. So a link tells which mapping may be there,
-// and a killed call is repeated without a note of what it had done.
+// StageShare and UnstageShare. A link is created before its mapping and removed after it, so every
+// mapping has a link, and a killed call can be repeated without a record of its steps.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -21,15 +21,15 @@ namespace {
 
 // The time that a failed call may use to take the target's lock and undo its steps.
 constexpr absl::Duration kAfterwards = absl::Seconds(2);
-// A look at all links that took longer is not repeated.
+// A search for links that took longer is not repeated.
 constexpr absl::Duration kShortLook = absl::Seconds(1);
 constexpr size_t kMaxOtherLinks = 16;
 
-// The entry at the target, read without asking a server. Nothing is set when there is none.
+// The entry at the target, read without asking a server. No field is set if nothing exists there.
 struct TargetEntry {
   bool is_directory = false;
   bool is_file = false;
-  // Of a link, or of a mounted folder.
+  // The target of a link or of a mounted folder.
   std::optional<std::string> target;
 
   friend bool operator==(const TargetEntry&, const TargetEntry&) = default;
@@ -76,8 +76,8 @@ class ShareStager {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share_));
     ABSL_ASSIGN_OR_RETURN(const auto entry, LookAt(*deps_.host, context_, target_));
     ABSL_RETURN_IF_ERROR(CheckTarget(entry));
-    // Before the link is made: where mappings are bound to their credentials, it must not lead to
-    // others' mapping even for a moment.
+    // Checked before the link is created: where mappings are bound to credentials, the link must
+    // never lead to a mapping with the credentials of others.
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           smb::FindMapping(deps_, context_, remote_, credentials_, &access));
@@ -92,13 +92,13 @@ class ShareStager {
     AddStep(StorageStep::kMapped);
     const absl::Status checked = CheckFolder(access);
     if (checked.ok() || !is_link_ours_) return checked;
-    // Under the lock of the share: nobody else has come to use the mapping.
+    // No other call uses the mapping yet, because this call holds the share's lock.
     if (found == smb::LookupResult::kNone) smb::Unmap(deps_, context_, share_).IgnoreError();
     return RemoveLinkAfter(checked);
   }
 
-  // The error of a folder that cannot be opened. A share whose root the user may not read is none:
-  // his rights may begin further down.
+  // Returns an error if the folder cannot be opened. Returns OK for a share whose root the user may
+  // not read, because the user's rights may begin below it.
   absl::Status CheckFolder(const host::SmbAccess& access) {
     const std::string path = remote_.ToString();
     switch (access.kind) {
@@ -134,7 +134,7 @@ class ShareStager {
                                                  remote_.ToString()));
   }
 
-  // The link, from whatever is at the target.
+  // Creates the link, in place of an empty directory, unless it exists.
   absl::Status LinkOnce() {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context_, target_));
     host::FilesystemHost& files = deps_.host->filesystem();
@@ -158,14 +158,14 @@ class ShareStager {
     return absl::OkStatus();
   }
 
-  // After an attempt that failed. What is not known counts as mapped: the link stays then, and the
-  // next call looks again.
+  // Returns true if the share is mapped after a failed attempt, or if this is unknown: the link
+  // then stays, and the next call checks again.
   bool MayBeMapped() {
     const auto mapping = deps_.host->smb().GetMapping(context_, share_);
     return !mapping.ok() || mapping->has_value();
   }
 
-  // Removes the link of a call that has failed, whose error it returns.
+  // Removes the link of a failed call. Returns the error of the call.
   absl::Status RemoveLinkAfter(const absl::Status& failed) {
     // The caller may have gone.
     const CallContext context = CallContext().WithTimeout(kAfterwards);
@@ -178,7 +178,7 @@ class ShareStager {
   absl::Status RemoveLink(const CallContext& context) {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, target_));
     ABSL_ASSIGN_OR_RETURN(const auto entry, LookAt(*deps_.host, context, target_));
-    // Somebody else's by now.
+    // Another program has replaced or removed the link.
     if (!entry.target.has_value() || !smb::IsTarget(*entry.target, remote_)) {
       return absl::OkStatus();
     }
@@ -229,7 +229,7 @@ class ShareUnstager {
  private:
   void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
-  // The share whose mapping may go; empty for none.
+  // Returns the share whose mapping may be removed; empty if there is none.
   absl::StatusOr<std::string> ShareOf(const TargetEntry& entry) {
     if (!entry.target.has_value()) return remote_.has_value() ? remote_->Share() : "";
     const absl::StatusOr<UncPath> leads_to = UncPath::Parse("target", *entry.target);
@@ -241,7 +241,7 @@ class ShareUnstager {
     return leads_to->Share();
   }
 
-  // Does all steps and returns true, unless something else has come to the target.
+  // Unstages the target under its locks. Returns false if `entry` is outdated.
   absl::StatusOr<bool> RunIfStill(const TargetEntry& entry, const std::string& share) {
     if (share.empty()) return RemoveIfStill(entry);
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share));
@@ -249,13 +249,13 @@ class ShareUnstager {
     if (still != entry) return false;
     ABSL_ASSIGN_OR_RETURN(const bool was_seen, UnmapOrWarn(entry, share));
     ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(entry));
-    // The listing has the link under another name, so it counted as another link.
+    // The search found the link by another path, so the link counted as another one.
     if (!removed || was_seen) return removed;
     return UnmapOrWarn(TargetEntry{}, share);
   }
 
-  // Does as UnmapIfLast(). When that fails for good, the mapping stays, the answer says so, and the
-  // link goes all the same: a broken mapping must not keep a volume from being unstaged.
+  // Calls UnmapIfLast() up to three times. After the last failure adds a warning and returns true,
+  // because a mapping that cannot be removed must not keep a volume from being unstaged.
   absl::StatusOr<bool> UnmapOrWarn(const TargetEntry& entry, const std::string& share) {
     const auto done = TryThrice(
         context_, [&] { return UnmapIfLast(entry, share); },
@@ -267,15 +267,15 @@ class ShareUnstager {
     return true;
   }
 
-  // Removes the mapping unless other links need it. Returns false when the link at the target was
-  // not among those found, and it matters.
+  // Removes the mapping unless other links need it. Returns false if the link at the target was not
+  // found, but others were: one of them may be the same link by another path.
   absl::StatusOr<bool> UnmapIfLast(const TargetEntry& entry, const std::string& share) {
     ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context_, share));
     if (!mapping.has_value()) return true;
     const auto leads_there = [&](const UncPath& target) { return target.Share() == share; };
     const absl::Time begin = absl::Now();
     absl::StatusOr<smb::ShareLinks> links = smb::FindLinks(deps_, context_, leads_there);
-    // A directory that could not be opened may have been another process's for a moment.
+    // Another process may have held a directory for a moment, so that it could not be opened.
     if (links.ok() && links->incomplete && absl::Now() - begin < kShortLook) {
       links = smb::FindLinks(deps_, context_, leads_there);
     }
@@ -286,7 +286,7 @@ class ShareUnstager {
                                       return FoldName(path) == own;
                                     }) > 0;
     const bool is_aliased = entry.target.has_value() && !was_seen && !links->paths.empty();
-    // Somebody uses it by a drive letter.
+    // A mapping with a drive letter is in use by that letter.
     if (!mapping->local_path.empty()) links->paths.push_back(mapping->local_path);
     response_.incomplete = links->incomplete;
     response_.other_links.assign(links->paths.begin(),
@@ -296,7 +296,7 @@ class ShareUnstager {
     const bool keep = links->incomplete || !links->paths.empty();
     if (!keep) {
       const absl::StatusOr<bool> removed = smb::Unmap(deps_, context_, share);
-      // An administrator may have removed it meanwhile.
+      // An administrator may have removed the mapping in the meantime.
       if (!removed.ok() && !absl::IsNotFound(removed.status())) return removed.status();
       if (removed.ok() && *removed) AddStep(StorageStep::kUnmapped);
     }
@@ -309,7 +309,7 @@ class ShareUnstager {
     if (!entry.is_directory && !entry.target.has_value()) return true;
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context_, target_));
     ABSL_ASSIGN_OR_RETURN(const auto still, LookAt(host_, context_, target_));
-    // Somebody else has removed it.
+    // Another program has removed the entry.
     if (still == TargetEntry{}) return true;
     if (still != entry) return false;
     ABSL_RETURN_IF_ERROR(

@@ -12,26 +12,26 @@
 namespace csi_proxy::storage {
 namespace {
 
-// The part of the caller's time that is kept for the removal of the mount, if WMI hangs.
+// The part of the caller's time that is reserved for the removal of the mount if WMI hangs.
 constexpr absl::Duration kTimeToUnmount = absl::Seconds(5);
 
 // The state of the target.
 struct TargetState {
   bool exists = false;
-  // The volume that is mounted there.
+  // The volume that is mounted at the target.
   std::optional<VolumeId> volume;
-  // Its disk, unless the volume is gone, or `is_unknown`.
+  // The disk of the volume; empty if the volume is gone, or if the query failed (`is_unknown`).
   std::optional<uint32_t> disk;
   bool is_unknown = false;
 
   friend bool operator==(const TargetState&, const TargetState&) = default;
 };
 
-// One call. The disk goes offline before the mount is removed, because the mount alone tells which
-// disk it is: a call that was killed in between is repeated, finds a mount whose volume is gone,
-// and has only that to remove. The other way round the disk would stay online for good. Windows
-// takes a disk offline whose volumes are mounted, unless it is critical or in use by a cluster
-// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
+// One call of UnstageVolume. Takes the disk offline before it removes the mount, because only the
+// mount identifies the disk: after a kill between the two steps, the repeated call finds a mount
+// whose volume is gone, and removes it. In the reverse order the disk would stay online. Windows
+// takes a disk offline even if its volumes are mounted, unless it is critical or in use by a
+// cluster (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
 class VolumeUnstager {
  public:
   VolumeUnstager(const groups::Deps& deps, const CallContext& context,
@@ -57,7 +57,7 @@ class VolumeUnstager {
  private:
   void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
-  // Puts what could not be done into the answer, unless that is because the call has ended.
+  // Adds a warning to the answer. Returns an error if the call has ended, else OK.
   absl::Status Warn(absl::string_view warning) {
     response_.warnings.emplace_back(warning);
     return context_.Check();
@@ -84,13 +84,13 @@ class VolumeUnstager {
         context_, [&] { return host_.volume().GetDiskNumber(context_, *volume); },
         [](const auto& number) { return number.ok() || absl::IsNotFound(number.status()); });
     if (disk.ok()) state.disk = *disk;
-    // A volume that does not say which disk it is on is unmounted all the same.
+    // A volume whose disk cannot be found is unmounted too.
     state.is_unknown = !disk.ok() && !absl::IsNotFound(disk.status());
     ABSL_RETURN_IF_ERROR(context_.Check());
     return state;
   }
 
-  // Does all steps and returns true, unless the target has changed.
+  // Unstages the target under its locks. Returns false if `state` is outdated.
   absl::StatusOr<bool> RunIfStill(const TargetState& state) {
     std::optional<ResourceLocks::Lock> disk_lock;
     std::optional<ResourceLocks::Lock> volume_lock;
@@ -124,11 +124,11 @@ class VolumeUnstager {
     return absl::OkStatus();
   }
 
-  // Fails only when the call has ended: whatever else fails is told in the answer, because a mount
-  // that stayed would keep the cloud from detaching a broken disk.
+  // Fails only if the call has ended. Other failures become warnings in the answer, because a
+  // remaining mount would keep the cloud from detaching a broken disk.
   absl::Status FlushAndTakeOffline(const VolumeId& volume, std::optional<uint32_t> disk) {
     const absl::Status flushed = host_.volume().FlushBeforeUnmount(context_, volume, target_);
-    // Its disk may be pulled at any time.
+    // The disk may be pulled at any time.
     if (absl::IsNotFound(flushed)) return context_.Check();
     AddStep(flushed.ok() ? StorageStep::kFlushed : StorageStep::kNotFlushed);
     if (!flushed.ok()) {
@@ -138,7 +138,7 @@ class VolumeUnstager {
     if (!disk.has_value()) {
       return Warn("the disk stays online: the volume does not say which disk it is on");
     }
-    // Windows refuses for good as FAILED_PRECONDITION; any other failure may pass.
+    // FAILED_PRECONDITION is Windows' final refusal; any other failure may be temporary.
     const CallContext limited = context_.Leaving(2, kTimeToUnmount);
     const absl::Status stays = TryThrice(
         limited, [&] { return TakeOffline(limited, volume, *disk); },
@@ -147,7 +147,7 @@ class VolumeUnstager {
                       : Warn(absl::StrCat("disk ", *disk, " stays online: ", stays.message()));
   }
 
-  // Returns why the disk stays online, if it does.
+  // Returns OK if the disk is offline, else the reason why it stays online.
   absl::Status TakeOffline(const CallContext& context, const VolumeId& volume, uint32_t disk) {
     ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(context, volume, disk));
     if (used)
@@ -157,11 +157,11 @@ class VolumeUnstager {
     return change.status();
   }
 
-  // Tells whether a volume of the disk is, or may be, mounted anywhere besides the target. The host
-  // itself refuses to take a disk offline that Windows runs on or boots from.
+  // Returns true if a volume of the disk is, or may be, mounted elsewhere than at the target. The
+  // host itself refuses to take a disk offline from which Windows runs or boots.
   absl::StatusOr<bool> IsUsedElsewhere(const CallContext& context, const VolumeId& volume,
                                        uint32_t disk) {
-    // Its own folders are asked for by its name: a listing leaves out volumes that do not answer.
+    // Queries the target's volume by its name, because a listing omits volumes that do not answer.
     ABSL_ASSIGN_OR_RETURN(const auto points,
                           host_.volume().ListMountPoints(context, volume, roots_));
     if (points.size() > 1) return true;
@@ -170,7 +170,7 @@ class VolumeUnstager {
         std::count_if(layout.partitions.begin(), layout.partitions.end(),
                       [](const host::Partition& partition) { return partition.is_basic; });
     ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context, disk, 0));
-    // A volume that cannot be seen may be in use.
+    // A volume that is not listed may be in use.
     if (partitions > 1 && static_cast<int64_t>(volumes.size()) < partitions) return true;
     for (const VolumeId& other : volumes) {
       if (other == volume) continue;
