@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"sort"
 	"sync"
@@ -22,18 +23,31 @@ import (
 
 const plugins = `C:\var\lib\kubelet\plugins\kubernetes.io\csi\`
 
-// node is the service's pipes. The first call opens a pipe.
+// node is the service's pipes. The first call opens a pipe, and dials it once before that, as the released clients do.
+// Under Wine this is more than a check: the first instance of a pipe of go-winio's accepts a client that nobody serves.
 type node struct {
 	directory string
 	mutex     sync.Mutex
 	opened    map[string]*grpc.ClientConn
+	checks    []net.Conn // stay open
 }
 
 func (n *node) connection(pipe string) *grpc.ClientConn {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if n.opened[pipe] == nil {
-		c, err := grpc.Dial("csi-proxy-"+pipe, grpc.WithInsecure(), grpc.WithContextDialer(dialer(n.directory)))
+		name, dial := "csi-proxy-"+pipe, dialer(n.directory)
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			check, err := dial(context.Background(), name)
+			if err == nil {
+				n.checks = append(n.checks, check)
+				break
+			}
+			if time.Now().After(end) {
+				log.Fatal(err)
+			}
+		}
+		c, err := grpc.Dial(name, grpc.WithInsecure(), grpc.WithContextDialer(dial))
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -129,11 +143,18 @@ func byReleasedCalls(ctx context.Context, n *node, watch *stopwatch, name, targe
 			return err
 		}},
 		{"ListVolumesOnDisk", func() error {
-			found, err := volumes.ListVolumesOnDisk(ctx, &volume.ListVolumesOnDiskRequest{DiskNumber: number})
-			if err == nil {
-				id = found.VolumeIds[0]
+			// The Go release answers PartitionDisk before the volume has arrived, so drivers ask again.
+			for {
+				found, err := volumes.ListVolumesOnDisk(ctx, &volume.ListVolumesOnDiskRequest{DiskNumber: number})
+				if err != nil {
+					return err
+				}
+				if len(found.VolumeIds) > 0 {
+					id = found.VolumeIds[0]
+					return nil
+				}
+				time.Sleep(100 * time.Millisecond)
 			}
-			return err
 		}},
 		{"IsVolumeFormatted", func() error {
 			_, err := volumes.IsVolumeFormatted(ctx, &volume.IsVolumeFormattedRequest{VolumeId: id})
@@ -218,15 +239,8 @@ func main() {
 		return
 	}
 	// Connects before the storm begins.
-	state := &disk.ListDiskLocationsRequest{}
-	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		_, err := disk.NewDiskClient(n.connection("disk-v1")).ListDiskLocations(ctx, state, grpc.WaitForReady(true))
-		if err == nil {
-			break
-		}
-		if time.Since(begin) > 30*time.Second {
-			log.Fatal(err)
-		}
+	if _, err := disk.NewDiskClient(n.connection("disk-v1")).ListDiskLocations(ctx, &disk.ListDiskLocationsRequest{}); err != nil {
+		log.Fatal(err)
 	}
 	if *what == "" {
 		return
