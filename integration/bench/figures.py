@@ -40,14 +40,15 @@ def read_run(path, command):
     run = json.loads(path.read_text(encoding="utf-8"))
     figures = []
     for row in run["rows"]:
-        medians = [server.get(row["load"] or "start", {}).get(row["figure"], {}).get("median") for server in run["servers"].values()]
+        loads = [run["servers"][name].get(row["load"] or "start", {}) for name in run["order"]]
+        medians = [load.get(row["figure"], {}).get("median") for load in loads]
         if medians[0] is None:
             continue
         name = row["figure"].replace("us", "µs") + (" (%s)" % row["load"].replace("1 callers", "1 caller") if row["load"] else "")
         values = [None if value is None else round(value, 1) for value in medians]
         figures.append({"figure": name, "values": values, "ratio": ratio(medians), "target": row["target"]})
     return {"command": command, "date": run["date"][:10], "machine": "%d x %s" % (run["processors"], run["processor"]),
-            "load average": round(run.get("load average before", 0), 1), "servers": list(run["servers"]), "figures": figures}
+            "load average": round(run.get("load average before", 0), 1), "servers": run["order"], "figures": figures}
 
 
 def number(value):

@@ -40,8 +40,9 @@ func WriteRun(run map[string]any, servers []*Server, path string) {
 		Median float64   `json:"median"`
 		Turns  []float64 `json:"turns"`
 	}
-	all := map[string]map[string]map[string]figure{}
+	all, names := map[string]map[string]map[string]figure{}, []string{}
 	for _, s := range servers {
+		names = append(names, s.Name)
 		all[s.Name] = map[string]map[string]figure{}
 		for k, values := range s.got {
 			load := k.load
@@ -55,6 +56,7 @@ func WriteRun(run map[string]any, servers []*Server, path string) {
 		}
 	}
 	run["servers"] = all
+	run["order"] = names
 	run["rows"] = servers[0].rows
 	text, err := json.MarshalIndent(run, "", "  ")
 	Must(err)
