@@ -1,6 +1,7 @@
 #include "server/simulator/iscsi.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -176,12 +177,14 @@ std::vector<IscsiTarget*> PathsTo(NodeState& state, const IscsiTarget& target) {
 }
 
 bool IsLive(const NodeState& state, const IscsiTarget& target) {
-  for (const IscsiPortalState& portal : state.iscsi_portals) {
-    for (const IscsiTarget& one : portal.targets) {
-      if (&one == &target) return one.connected && portal.reachable;
-    }
-  }
-  return false;
+  if (!target.connected) return false;
+  // A node has many targets but few portals.
+  const auto offers = [&target](const IscsiPortalState& portal) {
+    const IscsiTarget* const first = portal.targets.data();
+    return !std::less<>()(&target, first) && std::less<>()(&target, first + portal.targets.size());
+  };
+  const auto portal = std::ranges::find_if(state.iscsi_portals, offers);
+  return portal != state.iscsi_portals.end() && portal->reachable;
 }
 
 bool ShowsDisks(NodeState& state, const IscsiTarget& target) {
