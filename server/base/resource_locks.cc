@@ -70,7 +70,7 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireInProcess(const CallCo
     const std::lock_guard lock(state_->mutex);
     if (const auto [entry, is_free] = state_->held.try_emplace(key); is_free) {
       entry->second.Take();
-      return Lock(state_.get(), std::move(key));
+      return Lock(state_.get(), std::move(key), false);
     }
   }
   const YieldSlot yielded(context);
@@ -88,7 +88,7 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireInProcess(const CallCo
     }
   }
   entry->second.Take();
-  return Lock(state_.get(), std::move(key));
+  return Lock(state_.get(), std::move(key), !is_free);
 }
 
 size_t ResourceLocks::size() const {
@@ -96,11 +96,13 @@ size_t ResourceLocks::size() const {
   return state_->held.size();
 }
 
-ResourceLocks::Lock::Lock(State* state, std::string name) : state_(state), name_(std::move(name)) {}
+ResourceLocks::Lock::Lock(State* state, std::string name, bool has_waited)
+    : state_(state), name_(std::move(name)), has_waited_(has_waited) {}
 
 ResourceLocks::Lock::Lock(Lock&& other) noexcept
     : state_(std::exchange(other.state_, nullptr)),
       name_(std::move(other.name_)),
+      has_waited_(other.has_waited_),
       across_processes_(std::move(other.across_processes_)) {}
 
 ResourceLocks::Lock& ResourceLocks::Lock::operator=(Lock&& other) noexcept {
@@ -108,6 +110,7 @@ ResourceLocks::Lock& ResourceLocks::Lock::operator=(Lock&& other) noexcept {
     Release();
     state_ = std::exchange(other.state_, nullptr);
     name_ = std::move(other.name_);
+    has_waited_ = other.has_waited_;
     across_processes_ = std::move(other.across_processes_);
   }
   return *this;

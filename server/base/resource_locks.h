@@ -51,12 +51,16 @@ class ResourceLocks::Lock {
   Lock& operator=(Lock&& other) noexcept;
   ~Lock();
 
+  // Returns true if another call of this process held the name when this one asked for it.
+  bool has_waited() const { return has_waited_; }
+
  private:
   friend class ResourceLocks;
-  Lock(State* state, std::string name);
+  Lock(State* state, std::string name, bool has_waited);
   void Release();
   State* state_;
   std::string name_;
+  bool has_waited_;
   std::unique_ptr<ProcessLocks::Held> across_processes_;
 };
 

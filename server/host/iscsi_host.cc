@@ -331,7 +331,9 @@ class WindowsIscsi final : public IscsiHost {
 
   absl::StatusOr<std::optional<cim::Object>> FindTarget(const CallContext& context,
                                                         const std::string& iqn) {
-    auto targets = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_iSCSITarget"));
+    auto targets =
+        wmi_.Query(context, Namespace::kStorage,
+                   cim::Query("MSFT_iSCSITarget").Where("NodeAddress", Value::String(iqn)));
     if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
     for (cim::Object& target : *targets) {
       ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));

@@ -171,21 +171,19 @@ class TargetStager {
   }
 
   absl::Status Register(const CallContext& context, const IscsiPortal& portal) {
-    // The target may be newer than the last answer of a registered portal. Refreshes the portal
-    // without its lock, so that calls need not wait for each other.
-    absl::Status asked = host_.iscsi().RefreshPortal(context, portal);
-    if (absl::IsNotFound(asked)) {
-      absl::Status added;
-      {
-        ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
-        added = host_.iscsi().AddPortal(context, portal, credentials_);
-      }
+    while (true) {
+      // The target may be newer than the last answer of a registered portal. Refreshes the portal
+      // without its lock, so that calls need not wait for each other.
+      const absl::Status asked = host_.iscsi().RefreshPortal(context, portal);
+      if (asked.ok()) AddStep(StorageStep::kRefreshedPortal);
+      if (!absl::IsNotFound(asked)) return absl::IsUnavailable(asked) ? asked : context.Check();
+      ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
+      // The call that held the lock has probably added the portal.
+      if (lock.has_waited()) continue;
+      const absl::Status added = host_.iscsi().AddPortal(context, portal, credentials_);
       if (added.ok()) AddStep(StorageStep::kAddedPortal);
       if (!absl::IsAlreadyExists(added)) return added;
-      asked = host_.iscsi().RefreshPortal(context, portal);
     }
-    if (asked.ok()) AddStep(StorageStep::kRefreshedPortal);
-    return absl::IsUnavailable(asked) ? asked : context.Check();
   }
 
   absl::Status LogIn(const CallContext& context, const IscsiPortal& portal) {
