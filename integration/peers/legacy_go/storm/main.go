@@ -37,16 +37,16 @@ func (n *node) connection(pipe string) *grpc.ClientConn {
 	defer n.mutex.Unlock()
 	if n.opened[pipe] == nil {
 		name, dial := "csi-proxy-"+pipe, dialer(n.directory)
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			check, err := dial(context.Background(), name)
-			if err == nil {
-				n.checks = append(n.checks, check)
-				break
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		check, err := dial(ctx, name)
+		for ; err != nil; check, err = dial(ctx, name) {
+			if ctx.Err() != nil {
+				log.Fatalf("%s: %v", name, err)
 			}
-			if time.Now().After(end) {
-				log.Fatal(err)
-			}
+			time.Sleep(20 * time.Millisecond)
 		}
+		n.checks = append(n.checks, check)
 		c, err := grpc.Dial(name, grpc.WithInsecure(), grpc.WithContextDialer(dial))
 		if err != nil {
 			log.Fatal(err)
