@@ -1,5 +1,5 @@
-// Shows what a compromised pod can do to the service through its pipe while eight honest clients work, and what
-// a crashing service does to its clients. See README.md.
+// Shows what a compromised pod can do to the service through its pipe while eight honest clients work. See
+// README.md.
 package main
 
 import (
@@ -20,10 +20,8 @@ type options struct {
 	only                            string
 	short                           bool
 	seconds                         int
-	paths, crashes, stops, reparse  int
-	http, storm                     int
+	stops, reparse, http, storm     int
 	scenario                        string
-	seed                            int64
 	raced, outside, volume, rights  string
 }
 
@@ -47,8 +45,6 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "the attack of this name alone")
 	flag.BoolVar(&o.short, "short", false, "few attacks, each for two seconds; none fails for how long calls take")
 	flag.IntVar(&o.seconds, "seconds", 5, "how long each attack takes at least")
-	flag.IntVar(&o.paths, "paths", 0, "instead: so many hostile paths, names and ids")
-	flag.IntVar(&o.crashes, "crashes", 0, "instead: so many crashes of the service")
 	flag.IntVar(&o.stops, "stops", 0, "instead: so many stops of the service while it is attacked")
 	flag.IntVar(&o.reparse, "reparse", 0, "instead: so often calls through a directory that becomes a link and back")
 	flag.IntVar(&o.http, "http", 0, "instead: so many connections a second to the metrics, on Linux")
@@ -58,7 +54,6 @@ func main() {
 	flag.StringVar(&o.outside, "outside", "", "with -raced: the directory that the link leads to")
 	flag.StringVar(&o.volume, "volume", "", "with -raced: the id of a volume that may be mounted")
 	flag.StringVar(&o.rights, "rights", "", "instead: what this account may do to that pipe of this node, as filesystem-v1")
-	flag.Int64Var(&o.seed, "seed", time.Now().UnixNano(), "of the paths")
 	flag.Parse()
 	for _, path := range []*string{&o.service, &o.descriptors, &o.directory, &o.scenario} {
 		*path, _ = filepath.Abs(*path)
@@ -76,9 +71,6 @@ func main() {
 }
 
 func run(o options) (passed bool, err error) {
-	if o.crashes > 0 {
-		return crashes(o)
-	}
 	if o.stops > 0 {
 		return stops(o)
 	}
@@ -96,9 +88,6 @@ func run(o options) (passed bool, err error) {
 		return false, err
 	}
 	defer service.Kill()
-	if o.paths > 0 {
-		return hostilePaths(service, o)
-	}
 	if o.storm > 0 {
 		return storms(service, o)
 	}

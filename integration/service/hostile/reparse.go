@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 )
 
 // race turns a directory into a link to the outside and back, repeatedly. The outside has a non-empty directory
@@ -25,8 +27,11 @@ type race struct {
 	outside func() (string, error)
 }
 
-// A second disk, whose volume the calls may mount.
 const (
+	root = `C:\var\lib\kubelet`
+	// Part of the names that no call may reach.
+	forbidden = "kubelet-secret"
+	// A second disk, whose volume the calls may mount.
 	spareVolume = `\\?\Volume{00000000-c511-4c0d-9000-000000000002}\`
 	spareDisk   = `
 disk {
@@ -148,4 +153,60 @@ func (r race) run(rounds int) (bool, error) {
 		return false, fmt.Errorf("%s has never become a link", r.directory)
 	}
 	return true, nil
+}
+
+// answers counts calls by method and code, to show that the calls reach more than one check.
+type answers struct {
+	mutex  sync.Mutex
+	counts map[string]int
+}
+
+func (a *answers) intercept(ctx context.Context, method string, in, out any, conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	err := invoke(ctx, method, in, out, conn, options...)
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.counts == nil {
+		a.counts = map[string]int{}
+	}
+	a.counts[fmt.Sprintf("%-36s %s", method, status.Code(err))]++
+	return err
+}
+
+// outside describes everything that no call may change.
+func outside(service *steps.Service) (string, error) {
+	node, _, err := service.Dump()
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, disk := range node.Disk {
+		fmt.Fprintln(&text, disk.Number, disk.SizeBytes, disk.Style, disk.Offline, disk.ReadOnly)
+		for _, partition := range disk.Partition {
+			fmt.Fprintln(&text, " ", partition.Type, partition.SizeBytes)
+			if partition.Volume == nil {
+				continue
+			}
+			fmt.Fprintln(&text, "   ", partition.Volume.ID, partition.Volume.FileSystem, partition.Volume.DriveLetter)
+			// Pods may use a volume without a drive letter.
+			if partition.Volume.DriveLetter == "" {
+				continue
+			}
+			for _, file := range partition.Volume.File {
+				path := strings.ToLower(`C:\` + file.Path)
+				inside := path == strings.ToLower(root) || strings.HasPrefix(path, strings.ToLower(root)+`\`)
+				switch {
+				case !inside:
+					fmt.Fprintf(&text, "      %+v\n", file)
+				case file.Target != "":
+					target := strings.ToLower(file.Target)
+					if target != strings.ToLower(root) && !strings.HasPrefix(target, strings.ToLower(root)+`\`) {
+						fmt.Fprintf(&text, "      a link that leads out: %+v\n", file)
+					}
+				}
+			}
+		}
+	}
+	fmt.Fprintln(&text, len(node.SmbMapping), "mappings")
+	return text.String(), nil
 }
