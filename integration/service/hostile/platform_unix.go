@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -45,3 +46,9 @@ func (s *stoppable) stop() (code int, err error) {
 }
 
 func (s *stoppable) remove() { s.command.Process.Kill() }
+
+func lowerPriority() { syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19) }
+
+func raceOnNode(options) (bool, error) { return false, fmt.Errorf("-raced needs Windows") }
+
+func rightsOnNode(string) (bool, error) { return false, fmt.Errorf("-rights needs Windows") }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/windows"
 	"golang.org/x/sys/windows/svc"
 	"golang.org/x/sys/windows/svc/mgr"
 )
@@ -61,4 +62,8 @@ func (s *stoppable) remove() {
 	s.service.Delete()
 	s.service.Close()
 	s.manager.Disconnect()
+}
+
+func lowerPriority() {
+	windows.SetPriorityClass(windows.CurrentProcess(), windows.IDLE_PRIORITY_CLASS)
 }
