@@ -22,6 +22,9 @@ type Clients struct {
 
 var background = context.Background()
 
+// errorOf drops a response.
+func errorOf[T any](_ T, err error) error { return err }
+
 func (c *Clients) PathExists(path string) (bool, error) {
 	out, err := c.Files.PathExists(background, &filesystem.PathExistsRequest{Path: path})
 	return out.GetExists(), err
@@ -33,18 +36,15 @@ func (c *Clients) IsSymlink(path string) (bool, error) {
 }
 
 func (c *Clients) Mkdir(path string) error {
-	_, err := c.Files.Mkdir(background, &filesystem.MkdirRequest{Path: path})
-	return err
+	return errorOf(c.Files.Mkdir(background, &filesystem.MkdirRequest{Path: path}))
 }
 
 func (c *Clients) Rmdir(path string) error {
-	_, err := c.Files.Rmdir(background, &filesystem.RmdirRequest{Path: path, Force: true})
-	return err
+	return errorOf(c.Files.Rmdir(background, &filesystem.RmdirRequest{Path: path, Force: true}))
 }
 
 func (c *Clients) CreateSymlink(source, target string) error {
-	_, err := c.Files.CreateSymlink(background, &filesystem.CreateSymlinkRequest{SourcePath: source, TargetPath: target})
-	return err
+	return errorOf(c.Files.CreateSymlink(background, &filesystem.CreateSymlinkRequest{SourcePath: source, TargetPath: target}))
 }
 
 func (c *Clients) GetVolumeIDFromTargetPath(path string) (string, error) {
@@ -59,8 +59,7 @@ func (c *Clients) GetDiskNumberFromVolumeID(id string) (uint32, error) {
 }
 
 func (c *Clients) SetDiskState(number uint32, online bool) error {
-	_, err := c.Disks.SetDiskState(background, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: online})
-	return err
+	return errorOf(c.Disks.SetDiskState(background, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: online}))
 }
 
 func (c *Clients) GetDiskStats(number uint32) (int64, error) {
@@ -68,10 +67,7 @@ func (c *Clients) GetDiskStats(number uint32) (int64, error) {
 	return out.GetTotalBytes(), err
 }
 
-func (c *Clients) Rescan() error {
-	_, err := c.Disks.Rescan(background, &disk.RescanRequest{})
-	return err
-}
+func (c *Clients) Rescan() error { return errorOf(c.Disks.Rescan(background, &disk.RescanRequest{})) }
 
 func (c *Clients) GetVolumeStats(id string) (total, used int64, err error) {
 	out, err := c.Volumes.GetVolumeStats(background, &volume.GetVolumeStatsRequest{VolumeId: id})
@@ -79,8 +75,7 @@ func (c *Clients) GetVolumeStats(id string) (total, used int64, err error) {
 }
 
 func (c *Clients) ResizeVolume(id string, size int64) error {
-	_, err := c.Volumes.ResizeVolume(background, &volume.ResizeVolumeRequest{VolumeId: id, SizeBytes: size})
-	return err
+	return errorOf(c.Volumes.ResizeVolume(background, &volume.ResizeVolumeRequest{VolumeId: id, SizeBytes: size}))
 }
 
 func (c *Clients) ListDiskIDs() (map[uint32]orders.DiskIDs, error) { return ListDiskIDs(c.Disks) }
@@ -96,8 +91,7 @@ func ListDiskIDs(client disk.DiskClient) (map[uint32]orders.DiskIDs, error) {
 }
 
 func (c *Clients) PartitionDisk(number uint32) error {
-	_, err := c.Disks.PartitionDisk(background, &disk.PartitionDiskRequest{DiskNumber: number})
-	return err
+	return errorOf(c.Disks.PartitionDisk(background, &disk.PartitionDiskRequest{DiskNumber: number}))
 }
 
 func (c *Clients) ListVolumesOnDisk(number, partition uint32) ([]string, error) {
@@ -112,27 +106,22 @@ func (c *Clients) IsVolumeFormatted(id string) (bool, error) {
 }
 
 func (c *Clients) FormatVolume(id string) error {
-	_, err := c.Volumes.FormatVolume(background, &volume.FormatVolumeRequest{VolumeId: id})
-	return err
+	return errorOf(c.Volumes.FormatVolume(background, &volume.FormatVolumeRequest{VolumeId: id}))
 }
 
 func (c *Clients) MountVolume(id, path string) error {
-	_, err := c.Volumes.MountVolume(background, &volume.MountVolumeRequest{VolumeId: id, TargetPath: path})
-	return err
+	return errorOf(c.Volumes.MountVolume(background, &volume.MountVolumeRequest{VolumeId: id, TargetPath: path}))
 }
 
 func (c *Clients) UnmountVolume(id, path string) error {
-	_, err := c.Volumes.UnmountVolume(background, &volume.UnmountVolumeRequest{VolumeId: id, TargetPath: path})
-	return err
+	return errorOf(c.Volumes.UnmountVolume(background, &volume.UnmountVolumeRequest{VolumeId: id, TargetPath: path}))
 }
 
 func (c *Clients) NewSmbGlobalMapping(remote, local, user, password string) error {
-	_, err := c.Shares.NewSmbGlobalMapping(background, &smb.NewSmbGlobalMappingRequest{
-		RemotePath: remote, LocalPath: local, Username: user, Password: password})
-	return err
+	return errorOf(c.Shares.NewSmbGlobalMapping(background, &smb.NewSmbGlobalMappingRequest{
+		RemotePath: remote, LocalPath: local, Username: user, Password: password}))
 }
 
 func (c *Clients) RemoveSmbGlobalMapping(remote string) error {
-	_, err := c.Shares.RemoveSmbGlobalMapping(background, &smb.RemoveSmbGlobalMappingRequest{RemotePath: remote})
-	return err
+	return errorOf(c.Shares.RemoveSmbGlobalMapping(background, &smb.RemoveSmbGlobalMappingRequest{RemotePath: remote}))
 }

@@ -60,11 +60,19 @@ func main() {
 	steps.Main("by the library", led, quirks)
 }
 
-func (n *node) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
-	r, err := n.disk.ListDiskIDs(ctx, &disk.ListDiskIDsRequest{})
-	if err != nil {
-		return nil, err
+// errorOf drops a response.
+func errorOf[T any](_ T, err error) error { return err }
+
+// orEmpty returns an empty response instead of nil, so that its fields can be read.
+func orEmpty[T any](response *T, err error) (*T, error) {
+	if response == nil {
+		response = new(T)
 	}
+	return response, err
+}
+
+func (n *node) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
+	r, err := orEmpty(n.disk.ListDiskIDs(ctx, &disk.ListDiskIDsRequest{}))
 	ids := map[uint32]orders.DiskIDs{}
 	for number, id := range r.DiskIDs {
 		ids[number] = orders.DiskIDs{Page83: id.Page83, SerialNumber: id.SerialNumber}
@@ -73,10 +81,7 @@ func (n *node) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
 }
 
 func (n *node) ListDiskLocations() (map[uint32]orders.Location, error) {
-	r, err := n.disk.ListDiskLocations(ctx, &disk.ListDiskLocationsRequest{})
-	if err != nil {
-		return nil, err
-	}
+	r, err := orEmpty(n.disk.ListDiskLocations(ctx, &disk.ListDiskLocationsRequest{}))
 	locations := map[uint32]orders.Location{}
 	for number, at := range r.DiskLocations {
 		locations[number] = orders.Location{Adapter: at.Adapter, Target: at.Target, LUN: at.LUNID}
@@ -84,107 +89,73 @@ func (n *node) ListDiskLocations() (map[uint32]orders.Location, error) {
 	return locations, err
 }
 
-func (n *node) Rescan() error {
-	_, err := n.disk.Rescan(ctx, &disk.RescanRequest{})
-	return err
-}
+func (n *node) Rescan() error { return errorOf(n.disk.Rescan(ctx, &disk.RescanRequest{})) }
 
 func (n *node) PartitionDisk(number uint32) error {
-	_, err := n.disk.PartitionDisk(ctx, &disk.PartitionDiskRequest{DiskNumber: number})
-	return err
+	return errorOf(n.disk.PartitionDisk(ctx, &disk.PartitionDiskRequest{DiskNumber: number}))
 }
 
 func (n *node) GetDiskStats(number uint32) (int64, error) {
-	r, err := n.disk.GetDiskStats(ctx, &disk.GetDiskStatsRequest{DiskNumber: number})
-	if err != nil {
-		return 0, err
-	}
+	r, err := orEmpty(n.disk.GetDiskStats(ctx, &disk.GetDiskStatsRequest{DiskNumber: number}))
 	return r.TotalBytes, err
 }
 
 func (n *node) GetDiskState(number uint32) (bool, error) {
-	r, err := n.disk.GetDiskState(ctx, &disk.GetDiskStateRequest{DiskNumber: number})
-	if err != nil {
-		return false, err
-	}
+	r, err := orEmpty(n.disk.GetDiskState(ctx, &disk.GetDiskStateRequest{DiskNumber: number}))
 	return r.IsOnline, err
 }
 
 func (n *node) SetDiskState(number uint32, online bool) error {
-	_, err := n.disk.SetDiskState(ctx, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: online})
-	return err
+	return errorOf(n.disk.SetDiskState(ctx, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: online}))
 }
 
 func (n *node) ListVolumesOnDisk(number, partition uint32) ([]string, error) {
-	r, err := n.volume.ListVolumesOnDisk(ctx, &volume.ListVolumesOnDiskRequest{DiskNumber: number, PartitionNumber: partition})
-	if err != nil {
-		return nil, err
-	}
+	r, err := orEmpty(n.volume.ListVolumesOnDisk(ctx, &volume.ListVolumesOnDiskRequest{DiskNumber: number, PartitionNumber: partition}))
 	return r.VolumeIDs, err
 }
 
 func (n *node) IsVolumeFormatted(id string) (bool, error) {
-	r, err := n.volume.IsVolumeFormatted(ctx, &volume.IsVolumeFormattedRequest{VolumeID: id})
-	if err != nil {
-		return false, err
-	}
+	r, err := orEmpty(n.volume.IsVolumeFormatted(ctx, &volume.IsVolumeFormattedRequest{VolumeID: id}))
 	return r.Formatted, err
 }
 
 func (n *node) FormatVolume(id string) error {
-	_, err := n.volume.FormatVolume(ctx, &volume.FormatVolumeRequest{VolumeID: id})
-	return err
+	return errorOf(n.volume.FormatVolume(ctx, &volume.FormatVolumeRequest{VolumeID: id}))
 }
 
 func (n *node) MountVolume(id, path string) error {
-	_, err := n.volume.MountVolume(ctx, &volume.MountVolumeRequest{VolumeID: id, TargetPath: path})
-	return err
+	return errorOf(n.volume.MountVolume(ctx, &volume.MountVolumeRequest{VolumeID: id, TargetPath: path}))
 }
 
 func (n *node) UnmountVolume(id, path string) error {
-	_, err := n.volume.UnmountVolume(ctx, &volume.UnmountVolumeRequest{VolumeID: id, TargetPath: path})
-	return err
+	return errorOf(n.volume.UnmountVolume(ctx, &volume.UnmountVolumeRequest{VolumeID: id, TargetPath: path}))
 }
 
 func (n *node) WriteVolumeCache(id string) error {
-	_, err := n.volume.WriteVolumeCache(ctx, &volume.WriteVolumeCacheRequest{VolumeID: id})
-	return err
+	return errorOf(n.volume.WriteVolumeCache(ctx, &volume.WriteVolumeCacheRequest{VolumeID: id}))
 }
 
 func (n *node) ResizeVolume(id string, size int64) error {
-	_, err := n.volume.ResizeVolume(ctx, &volume.ResizeVolumeRequest{VolumeID: id, SizeBytes: size})
-	return err
+	return errorOf(n.volume.ResizeVolume(ctx, &volume.ResizeVolumeRequest{VolumeID: id, SizeBytes: size}))
 }
 
 func (n *node) GetVolumeStats(id string) (int64, int64, error) {
-	r, err := n.volume.GetVolumeStats(ctx, &volume.GetVolumeStatsRequest{VolumeID: id})
-	if err != nil {
-		return 0, 0, err
-	}
+	r, err := orEmpty(n.volume.GetVolumeStats(ctx, &volume.GetVolumeStatsRequest{VolumeID: id}))
 	return r.TotalBytes, r.UsedBytes, err
 }
 
 func (n *node) GetDiskNumberFromVolumeID(id string) (uint32, error) {
-	r, err := n.volume.GetDiskNumberFromVolumeID(ctx, &volume.GetDiskNumberFromVolumeIDRequest{VolumeID: id})
-	if err != nil {
-		return 0, err
-	}
+	r, err := orEmpty(n.volume.GetDiskNumberFromVolumeID(ctx, &volume.GetDiskNumberFromVolumeIDRequest{VolumeID: id}))
 	return r.DiskNumber, err
 }
 
 func (n *node) GetVolumeIDFromTargetPath(path string) (string, error) {
-	r, err := n.volume.GetVolumeIDFromTargetPath(ctx, &volume.GetVolumeIDFromTargetPathRequest{TargetPath: path})
-	if err != nil {
-		return "", err
-	}
+	r, err := orEmpty(n.volume.GetVolumeIDFromTargetPath(ctx, &volume.GetVolumeIDFromTargetPathRequest{TargetPath: path}))
 	return r.VolumeID, err
 }
 
 func (n *node) GetClosestVolumeIDFromTargetPath(path string) (string, error) {
-	r, err := n.volume.GetClosestVolumeIDFromTargetPath(ctx, &volume.GetClosestVolumeIDFromTargetPathRequest{TargetPath: path})
-	if err != nil {
-		return "", err
-	}
+	r, err := orEmpty(n.volume.GetClosestVolumeIDFromTargetPath(ctx, &volume.GetClosestVolumeIDFromTargetPathRequest{TargetPath: path}))
 	return r.VolumeID, err
 }
 
@@ -196,8 +167,7 @@ func (n *node) NewSmbGlobalMapping(remote, local, user, password string) error {
 }
 
 func (n *node) RemoveSmbGlobalMapping(remote string) error {
-	_, err := n.smb.RemoveSMBGlobalMapping(ctx, &smb.RemoveSMBGlobalMappingRequest{RemotePath: remote})
-	return err
+	return errorOf(n.smb.RemoveSMBGlobalMapping(ctx, &smb.RemoveSMBGlobalMappingRequest{RemotePath: remote}))
 }
 
 func target(p steps.Portal) *iscsi.TargetPortal {
@@ -205,15 +175,11 @@ func target(p steps.Portal) *iscsi.TargetPortal {
 }
 
 func (n *node) AddTargetPortal(p steps.Portal) error {
-	_, err := n.iscsi.AddTargetPortal(ctx, &iscsi.AddTargetPortalRequest{TargetPortal: target(p)})
-	return err
+	return errorOf(n.iscsi.AddTargetPortal(ctx, &iscsi.AddTargetPortalRequest{TargetPortal: target(p)}))
 }
 
 func (n *node) ListTargetPortals() ([]steps.Portal, error) {
-	r, err := n.iscsi.ListTargetPortals(ctx, &iscsi.ListTargetPortalsRequest{})
-	if err != nil {
-		return nil, err
-	}
+	r, err := orEmpty(n.iscsi.ListTargetPortals(ctx, &iscsi.ListTargetPortalsRequest{}))
 	var portals []steps.Portal
 	for _, p := range r.TargetPortals {
 		portals = append(portals, steps.Portal{Address: p.TargetAddress, Port: p.TargetPort})
@@ -222,21 +188,16 @@ func (n *node) ListTargetPortals() ([]steps.Portal, error) {
 }
 
 func (n *node) DiscoverTargetPortal(p steps.Portal) ([]string, error) {
-	r, err := n.iscsi.DiscoverTargetPortal(ctx, &iscsi.DiscoverTargetPortalRequest{TargetPortal: target(p)})
-	if err != nil {
-		return nil, err
-	}
+	r, err := orEmpty(n.iscsi.DiscoverTargetPortal(ctx, &iscsi.DiscoverTargetPortalRequest{TargetPortal: target(p)}))
 	return r.IQNs, err
 }
 
 func (n *node) RemoveTargetPortal(p steps.Portal) error {
-	_, err := n.iscsi.RemoveTargetPortal(ctx, &iscsi.RemoveTargetPortalRequest{TargetPortal: target(p)})
-	return err
+	return errorOf(n.iscsi.RemoveTargetPortal(ctx, &iscsi.RemoveTargetPortalRequest{TargetPortal: target(p)}))
 }
 
 func (n *node) SetMutualChapSecret(secret string) error {
-	_, err := n.iscsi.SetMutualChapSecret(ctx, &iscsi.SetMutualChapSecretRequest{MutualChapSecret: secret})
-	return err
+	return errorOf(n.iscsi.SetMutualChapSecret(ctx, &iscsi.SetMutualChapSecretRequest{MutualChapSecret: secret}))
 }
 
 func (n *node) ConnectTarget(p steps.Portal, iqn string, chap int, user, secret string) error {
@@ -247,40 +208,28 @@ func (n *node) ConnectTarget(p steps.Portal, iqn string, chap int, user, secret 
 }
 
 func (n *node) DisconnectTarget(p steps.Portal, iqn string) error {
-	_, err := n.iscsi.DisconnectTarget(ctx, &iscsi.DisconnectTargetRequest{TargetPortal: target(p), IQN: iqn})
-	return err
+	return errorOf(n.iscsi.DisconnectTarget(ctx, &iscsi.DisconnectTargetRequest{TargetPortal: target(p), IQN: iqn}))
 }
 
 func (n *node) GetTargetDisks(p steps.Portal, iqn string) ([]string, error) {
-	r, err := n.iscsi.GetTargetDisks(ctx, &iscsi.GetTargetDisksRequest{TargetPortal: target(p), IQN: iqn})
-	if err != nil {
-		return nil, err
-	}
+	r, err := orEmpty(n.iscsi.GetTargetDisks(ctx, &iscsi.GetTargetDisksRequest{TargetPortal: target(p), IQN: iqn}))
 	return r.DiskIDs, err
 }
 
 func (n *node) GetBIOSSerialNumber() (string, error) {
-	r, err := n.system.GetBIOSSerialNumber(ctx, &system.GetBIOSSerialNumberRequest{})
-	if err != nil {
-		return "", err
-	}
+	r, err := orEmpty(n.system.GetBIOSSerialNumber(ctx, &system.GetBIOSSerialNumberRequest{}))
 	return strings.TrimSpace(r.SerialNumber), err
 }
 
 func (n *node) GetService(name string) (steps.Service, error) {
-	r, err := n.system.GetService(ctx, &system.GetServiceRequest{Name: name})
-	if err != nil {
-		return steps.Service{}, err
-	}
+	r, err := orEmpty(n.system.GetService(ctx, &system.GetServiceRequest{Name: name}))
 	return steps.Service{DisplayName: r.DisplayName, StartType: uint32(r.StartType), Status: uint32(r.Status)}, err
 }
 
 func (n *node) StartService(name string) error {
-	_, err := n.system.StartService(ctx, &system.StartServiceRequest{Name: name})
-	return err
+	return errorOf(n.system.StartService(ctx, &system.StartServiceRequest{Name: name}))
 }
 
 func (n *node) StopService(name string, force bool) error {
-	_, err := n.system.StopService(ctx, &system.StopServiceRequest{Name: name, Force: force})
-	return err
+	return errorOf(n.system.StopService(ctx, &system.StopServiceRequest{Name: name, Force: force}))
 }

@@ -58,6 +58,9 @@ func main() {
 	steps.Main("over the pipes", served, steps.Quirks{SecondMountFails: *release, NoMBR: *release})
 }
 
+// errorOf drops a response.
+func errorOf[T any](_ T, err error) error { return err }
+
 func (n *node) ListDiskLocations() (map[uint32]orders.Location, error) {
 	r, err := n.Disks.ListDiskLocations(ctx, &diskapi.ListDiskLocationsRequest{})
 	locations := map[uint32]orders.Location{}
@@ -73,8 +76,7 @@ func (n *node) GetDiskState(number uint32) (bool, error) {
 }
 
 func (n *node) WriteVolumeCache(id string) error {
-	_, err := n.Volumes.WriteVolumeCache(ctx, &volumeapi.WriteVolumeCacheRequest{VolumeId: id})
-	return err
+	return errorOf(n.Volumes.WriteVolumeCache(ctx, &volumeapi.WriteVolumeCacheRequest{VolumeId: id}))
 }
 
 func (n *node) GetClosestVolumeIDFromTargetPath(path string) (string, error) {
@@ -87,8 +89,7 @@ func target(p steps.Portal) *iscsiapi.TargetPortal {
 }
 
 func (n *node) AddTargetPortal(p steps.Portal) error {
-	_, err := n.iscsi.AddTargetPortal(ctx, &iscsiapi.AddTargetPortalRequest{TargetPortal: target(p)})
-	return err
+	return errorOf(n.iscsi.AddTargetPortal(ctx, &iscsiapi.AddTargetPortalRequest{TargetPortal: target(p)}))
 }
 
 func (n *node) ListTargetPortals() ([]steps.Portal, error) {
@@ -106,13 +107,11 @@ func (n *node) DiscoverTargetPortal(p steps.Portal) ([]string, error) {
 }
 
 func (n *node) RemoveTargetPortal(p steps.Portal) error {
-	_, err := n.iscsi.RemoveTargetPortal(ctx, &iscsiapi.RemoveTargetPortalRequest{TargetPortal: target(p)})
-	return err
+	return errorOf(n.iscsi.RemoveTargetPortal(ctx, &iscsiapi.RemoveTargetPortalRequest{TargetPortal: target(p)}))
 }
 
 func (n *node) SetMutualChapSecret(secret string) error {
-	_, err := n.iscsi.SetMutualChapSecret(ctx, &iscsiapi.SetMutualChapSecretRequest{MutualChapSecret: secret})
-	return err
+	return errorOf(n.iscsi.SetMutualChapSecret(ctx, &iscsiapi.SetMutualChapSecretRequest{MutualChapSecret: secret}))
 }
 
 func (n *node) ConnectTarget(p steps.Portal, iqn string, chap int, user, secret string) error {
@@ -123,8 +122,7 @@ func (n *node) ConnectTarget(p steps.Portal, iqn string, chap int, user, secret 
 }
 
 func (n *node) DisconnectTarget(p steps.Portal, iqn string) error {
-	_, err := n.iscsi.DisconnectTarget(ctx, &iscsiapi.DisconnectTargetRequest{TargetPortal: target(p), Iqn: iqn})
-	return err
+	return errorOf(n.iscsi.DisconnectTarget(ctx, &iscsiapi.DisconnectTargetRequest{TargetPortal: target(p), Iqn: iqn}))
 }
 
 func (n *node) GetTargetDisks(p steps.Portal, iqn string) ([]string, error) {
@@ -143,11 +141,9 @@ func (n *node) GetService(name string) (steps.Service, error) {
 }
 
 func (n *node) StartService(name string) error {
-	_, err := n.system.StartService(ctx, &systemapi.StartServiceRequest{Name: name})
-	return err
+	return errorOf(n.system.StartService(ctx, &systemapi.StartServiceRequest{Name: name}))
 }
 
 func (n *node) StopService(name string, force bool) error {
-	_, err := n.system.StopService(ctx, &systemapi.StopServiceRequest{Name: name, Force: force})
-	return err
+	return errorOf(n.system.StopService(ctx, &systemapi.StopServiceRequest{Name: name, Force: force}))
 }
