@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -36,9 +35,8 @@ var (
 	dies     = behaviour{dies: true}
 )
 
-func fails(code codes.Code) behaviour     { return behaviour{code: code} }
-func slow(after time.Duration) behaviour  { return behaviour{ready: &yes, after: after} }
-func always(b behaviour) func() behaviour { return func() behaviour { return b } }
+func fails(code codes.Code) behaviour    { return behaviour{code: code} }
+func slow(after time.Duration) behaviour { return behaviour{ready: &yes, after: after} }
 
 // driver is a CSI driver with only the Identity service, whose behaviour the tests set. It serves calls, or its
 // socket is in another state (see the functions below).
@@ -48,25 +46,23 @@ type driver struct {
 	name string
 
 	lock     sync.Mutex
-	probe    func() behaviour
+	probe    behaviour
 	info     behaviour // of GetPluginInfo
 	server   *grpc.Server
 	raw      net.Listener
 	accepted []net.Conn
-
-	probes, healthy atomic.Int64 // calls, and those answered as ready
 }
 
 func newDriver(path, name string) *driver { return &driver{path: path, name: name} }
 
-func (d *driver) set(probe func() behaviour) {
+func (d *driver) set(probe behaviour) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	d.probe = probe
 }
 
 // serve serves calls with this behaviour of Probe.
-func (d *driver) serve(probe func() behaviour) {
+func (d *driver) serve(probe behaviour) {
 	d.set(probe)
 	d.lock.Lock()
 	serving := d.server != nil
@@ -167,19 +163,10 @@ func (d *driver) GetPluginInfo(ctx context.Context, _ *csi.GetPluginInfoRequest)
 
 func (d *driver) Probe(ctx context.Context, _ *csi.ProbeRequest) (*csi.ProbeResponse, error) {
 	d.lock.Lock()
-	probe := d.probe
+	b := d.probe
 	d.lock.Unlock()
-	b := probe()
-	d.probes.Add(1)
-	if err := d.act(ctx, b); err != nil {
-		return nil, err
-	}
-	if b.ready == nil {
-		d.healthy.Add(1)
-		return &csi.ProbeResponse{}, nil
-	}
-	if *b.ready {
-		d.healthy.Add(1)
+	if err := d.act(ctx, b); err != nil || b.ready == nil {
+		return &csi.ProbeResponse{}, err
 	}
 	return &csi.ProbeResponse{Ready: wrapperspb.Bool(*b.ready)}, nil
 }

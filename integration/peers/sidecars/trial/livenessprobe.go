@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"syscall"
@@ -27,7 +29,7 @@ type state struct {
 	enter func(*driver)
 }
 
-func calls(b behaviour) func(*driver) { return func(d *driver) { d.serve(always(b)) } }
+func calls(b behaviour) func(*driver) { return func(d *driver) { d.serve(b) } }
 
 func states() []state {
 	all := []state{
@@ -48,42 +50,72 @@ func states() []state {
 		{"accepts and ends", func(d *driver) { d.listenRaw("", true) }},
 		{"back again", calls(isReady)},
 	}
-	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
-		all = append(all, state{"fails with " + code.String(), calls(fails(code))})
-	}
 	return all
+}
+
+// serveReady serves a driver that is ready, until the caller removes it.
+func (p *place) serveReady() *driver {
+	driver := newDriver(p.driverSocket(), driverName)
+	driver.serve(isReady)
+	return driver
 }
 
 // drivers takes one driver through every state.
 func drivers(p *place) {
-	driver := newDriver(p.driverSocket(), driverName)
-	driver.serve(always(isReady))
+	driver := p.serveReady()
 	defer driver.remove()
 	p.livenessprobe("--http-endpoint=" + p.health)
 	served(p.health)
-	for _, s := range states() {
+	// probe returns the answer to GET, and that to HEAD if its code differs.
+	probe := func(s state) string {
 		s.enter(driver)
 		since := time.Now()
 		code, body := request("GET", p.health, "/healthz")
 		took := time.Since(since)
+		answer := code
 		if code == "200" || s.name == "not ready" {
-			code += " " + body
+			answer += " " + body
 		} else if body == "" {
-			code += ", without a word"
+			answer += ", without a word"
 		}
-		p.saw(s.name+": GET", code)
-		p.saw(s.name+": in time", fmt.Sprint(took < probeTimeout+time.Second))
-		code, _ = request("HEAD", p.health, "/healthz")
-		p.saw(s.name+": HEAD", code)
+		if took >= probeTimeout+time.Second {
+			answer += ", too late"
+		}
+		if head, _ := request("HEAD", p.health, "/healthz"); head != code {
+			answer += ", HEAD " + head
+		}
+		return answer
 	}
-	driver.serve(always(isReady))
-	for _, path := range []string{"/healthz?verbose=1", "/", "/healthz/", "/healthz/x", "/livez", "/metrics", "/metrics/"} {
-		p.saw("GET "+path, get(p.health, path))
+	for _, s := range states() {
+		p.saw(s.name, probe(s))
 	}
-	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
-		code, _ := request(method, p.health, "/healthz")
-		p.saw(method+" /healthz", code)
+	answers := map[string]bool{}
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		answers[probe(state{"fails", calls(fails(code))})] = true
 	}
+	p.saw("fails with any code", strings.Join(slices.Sorted(maps.Keys(answers)), "; "))
+	driver.serve(isReady)
+	p.saw("GET", p.answers("GET", "/healthz?verbose=1", "/", "/healthz/", "/healthz/x", "/livez", "/metrics", "/metrics/"))
+	p.saw("other methods", p.methods("POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+}
+
+// answers returns the code of each path.
+func (p *place) answers(method string, paths ...string) string {
+	var all []string
+	for _, path := range paths {
+		code, _ := request(method, p.health, path)
+		all = append(all, path+" "+code)
+	}
+	return strings.Join(all, ", ")
+}
+
+// methods returns each method's code of /healthz.
+func (p *place) methods(methods ...string) string {
+	var all []string
+	for _, method := range methods {
+		all = append(all, method+" "+p.answers(method, "/healthz"))
+	}
+	return strings.Join(all, ", ")
 }
 
 // told returns the names, labels and counts of the metrics of calls, without the times.
@@ -107,13 +139,12 @@ func told(text string) map[string]string {
 var bucket = regexp.MustCompile(`^(.*)_bucket\{(.*),le="([^"]*)"\}$`)
 
 func metrics(p *place) {
-	driver := newDriver(p.driverSocket(), driverName)
-	driver.serve(always(isReady))
+	driver := p.serveReady()
 	defer driver.remove()
 	p.livenessprobe("--http-endpoint="+p.health, "--metrics-path=/numbers")
 	served(p.health)
 	for _, b := range []behaviour{isReady, isReady, notReady, saysNone, fails(codes.Internal), fails(codes.FailedPrecondition), hangs} {
-		driver.set(always(b))
+		driver.set(b)
 		get(p.health, "/healthz")
 	}
 	driver.stop()
@@ -141,9 +172,7 @@ func metrics(p *place) {
 }
 
 func separateMetrics(p *place) {
-	driver := newDriver(p.driverSocket(), driverName)
-	driver.serve(always(isReady))
-	defer driver.remove()
+	defer p.serveReady().remove()
 	other := freeAddress()
 	_, port, _ := net.SplitHostPort(p.health)
 	p.livenessprobe("--health-port="+port, "--metrics-address="+other)
@@ -156,9 +185,7 @@ func separateMetrics(p *place) {
 }
 
 func portAlone(p *place) {
-	driver := newDriver(p.driverSocket(), driverName)
-	driver.serve(always(isReady))
-	defer driver.remove()
+	defer p.serveReady().remove()
 	_, port, _ := net.SplitHostPort(p.health)
 	program := p.livenessprobe("-health-port", port)
 	served(p.health)
@@ -174,7 +201,7 @@ func lateProbedDriver(p *place) {
 	program := p.livenessprobe("--csi-address=unix://"+p.driverSocket(), "--http-endpoint="+p.health)
 	time.Sleep(2 * time.Second)
 	p.saw("before", program.exit(0)+", "+get(p.health, "/healthz"))
-	driver.serve(always(isReady))
+	driver.serve(isReady)
 	defer driver.remove()
 	time.Sleep(1200 * time.Millisecond)
 	p.saw("asked", program.exit(0)+", "+get(p.health, "/healthz"))
@@ -186,16 +213,14 @@ func namelessProbed(p *place) {
 	for name, info := range map[string]behaviour{"an error": fails(codes.Internal), "an empty name": {}} {
 		driver := newDriver(p.driverSocket(), "")
 		driver.info = info
-		driver.serve(always(isReady))
+		driver.serve(isReady)
 		p.saw(name+": livenessprobe", p.livenessprobe("--http-endpoint="+p.health).exit(20*time.Second))
 		driver.remove()
 	}
 }
 
 func probedAddressTaken(p *place) {
-	driver := newDriver(p.driverSocket(), driverName)
-	driver.serve(always(isReady))
-	defer driver.remove()
+	defer p.serveReady().remove()
 	listener := must(net.Listen("tcp", p.health))
 	defer listener.Close()
 	p.saw("livenessprobe", p.livenessprobe("--http-endpoint="+p.health).exit(20*time.Second))
@@ -211,13 +236,12 @@ func livenessprobeFlags(p *place) {
 
 // A probe without --probe-timeout.
 func defaultTimeout(p *place) {
-	driver := newDriver(p.driverSocket(), driverName)
-	driver.serve(always(isReady))
+	driver := p.serveReady()
 	defer driver.remove()
 	p.start("livenessprobe", p.programs.livenessprobe, "--csi-address="+p.driverSocket(), "--http-endpoint="+p.health)
 	served(p.health)
 	for name, b := range map[string]behaviour{"2 s": slow(2 * time.Second), "never": hangs} {
-		driver.set(always(b))
+		driver.set(b)
 		since := time.Now()
 		code := get(p.health, "/healthz")
 		p.saw("the driver answers after "+name, fmt.Sprintf("%s after %.0f s", code, time.Since(since).Seconds()))

@@ -77,7 +77,7 @@ func (t *trial) play(programs programs, only string) map[string]string {
 			defer done.Done()
 			defer func() { <-places }()
 			p := &place{trial: t, programs: programs, facts: seen, name: c.name,
-				dir: newDirectory(), health: freeAddress(), other: freeAddress()}
+				dir: newDirectory(), health: freeAddress()}
 			must(0, os.Mkdir(p.registrations(), 0o755))
 			must(0, os.Mkdir(p.dir+"/d", 0o755))
 			defer p.end()

@@ -59,17 +59,6 @@ func start(log string, argv ...string) *process {
 	return p
 }
 
-func (p *process) pid() int { return p.command.Process.Pid }
-
-func (p *process) alive() bool {
-	select {
-	case <-p.ended:
-		return false
-	default:
-		return true
-	}
-}
-
 // exit returns how the process ended, or "runs" if it did not end in time.
 func (p *process) exit(within time.Duration) string {
 	select {

@@ -23,7 +23,6 @@ type place struct {
 	name     string
 	dir      string
 	health   string
-	other    string
 	started  []*process
 }
 
@@ -109,8 +108,7 @@ func life(p *place) {
 	kubelet := p.kubelet()
 	registrar := p.registrar()
 	p.registered()
-	said4 := func(k *process, first int) string { return strings.Join(k.linesFrom(first, 3), "; ") }
-	p.saw("1 the kubelet registers", said4(kubelet, 1))
+	p.saw("1 the kubelet registers", strings.Join(kubelet.linesFrom(1, 3), "; "))
 	p.saw("1 the directory", listing(p.registrations()))
 	p.saw("1 the socket's mode", must(os.Stat(p.registrationSocket())).Mode().String())
 	p.saw("1 GetInfo", said(callBytes(p.registrationSocket(), getInfo, nil, 5*time.Second)))
@@ -118,13 +116,8 @@ func life(p *place) {
 	p.saw("1 an unknown method", said(callBytes(p.registrationSocket(), getInfo+"s", nil, 5*time.Second)))
 	p.saw("1 an unknown service", said(callBytes(p.registrationSocket(), "/csi.v1.Identity/Probe", nil, 5*time.Second)))
 	served(p.health)
-	for _, path := range []string{"/healthz", "/healthz?verbose=1", "/", "/healthz/", "/metrics", "/debug/pprof/"} {
-		p.saw("1 GET "+path, get(p.health, path))
-	}
-	for _, method := range []string{"HEAD", "POST", "PUT", "DELETE", "OPTIONS"} {
-		code, _ := request(method, p.health, "/healthz")
-		p.saw("1 "+method+" /healthz", code)
-	}
+	p.saw("1 GET", p.answers("GET", "/healthz", "/healthz?verbose=1", "/", "/healthz/", "/metrics", "/debug/pprof/"))
+	p.saw("1 other methods", p.methods("HEAD", "POST", "PUT", "DELETE", "OPTIONS"))
 	_, body := request("GET", p.health, "/healthz")
 	p.saw("1 /healthz says", body)
 
@@ -139,7 +132,7 @@ func life(p *place) {
 
 	kubelet.kill()
 	kubelet = p.kubelet()
-	p.saw("3 a new kubelet registers", said4(kubelet, 1))
+	p.saw("3 a new kubelet registers", strings.Join(kubelet.linesFrom(1, 3), "; "))
 
 	registrar.command.Process.Signal(syscall.SIGTERM)
 	p.saw("4 SIGTERM: registrar", registrar.exit(10*time.Second))
@@ -265,7 +258,7 @@ func nameless(p *place) {
 	for name, info := range map[string]behaviour{"an error": fails(codes.Internal), "an empty name": {}} {
 		driver := newDriver(p.driverSocket(), "")
 		driver.info = info
-		driver.serve(always(isReady))
+		driver.serve(isReady)
 		p.saw(name+": registrar", p.registrar().exit(20*time.Second))
 		driver.remove()
 	}
@@ -274,7 +267,7 @@ func nameless(p *place) {
 func muteDriver(p *place) {
 	driver := newDriver(p.driverSocket(), driverName)
 	driver.info = hangs
-	driver.serve(always(isReady))
+	driver.serve(isReady)
 	defer driver.remove()
 	registrar := p.registrar("--timeout=3s")
 	p.saw("at first", registrar.exit(2*time.Second))
