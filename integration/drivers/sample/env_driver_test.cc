@@ -200,6 +200,11 @@ TEST(EnvDriverTest, AnswersThroughItsSocketAndKeepsNothing) {
   const http_testing::Answer metrics = http_testing::Get(port, "/metrics");
   EXPECT_THAT(metrics.body, HasSubstr("csi_env_request_seconds_count{grpc_status_code=\"OK\","
                                       "provider=\"vault\"} 1\n"));
+  EXPECT_THAT(metrics.body,
+              HasSubstr("{grpc_status_code=\"PermissionDenied\",provider=\"imds\"} 10\n"));
+  for (const char* hidden : {"production", "app-0", "db.json"}) {
+    EXPECT_THAT(metrics.body, Not(HasSubstr(hidden)));
+  }
   EXPECT_EQ(driver.Stop(), 0);
 
   const std::vector<std::string> audit = driver.AuditLines();

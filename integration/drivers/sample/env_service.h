@@ -3,6 +3,9 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/support/byte_buffer.h>
+#include <prometheus/family.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
 
 #include <memory>
 #include <string>
@@ -10,10 +13,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "csi_proxy/call_options.h"
-#include "integration/drivers/sample/env_metrics.h"
 #include "integration/drivers/sample/env_provider.h"
 #include "server/base/audit.h"
+#include "server/http/http_server.h"
 
 namespace csi_proxy::sample_driver {
 
@@ -22,6 +27,25 @@ namespace csi_proxy::sample_driver {
 class StderrAuditLog final : public AuditLog {
  public:
   void Record(const AuditRecord& record) override;
+};
+
+// The metrics of NodeGetEnvVars, in the form of the sidecars' (client/sidecars/metrics.h).
+// Thread-safe.
+class EnvMetrics {
+ public:
+  EnvMetrics();
+
+  // Counts an answered request. REQUIRES: `provider` comes from ProviderOf(), not from the caller.
+  void CountAnswer(absl::string_view provider, absl::StatusCode code, absl::Duration duration);
+
+  // Returns the metrics in Prometheus' text format.
+  HttpAnswer Text() const;
+
+ private:
+  prometheus::Histogram& Requests(absl::string_view provider, absl::StatusCode code);
+
+  prometheus::Registry registry_;
+  prometheus::Family<prometheus::Histogram>& requests_;
 };
 
 // The rpc NodeGetEnvVars, an experiment behind --feature-gates=CSIDirectEnvInjection=true. It
@@ -59,9 +83,5 @@ class EnvService final : public grpc::Service {
   const std::unique_ptr<AuditLog> audit_;
   EnvMetrics metrics_;
 };
-
-// Serializes the response into bytes that are wiped when gRPC releases them. Wipes the values in
-// `response`, which must not be used afterwards.
-grpc::ByteBuffer SerializeAndWipe(env::NodeGetEnvVarsResponse* response);
 
 }  // namespace csi_proxy::sample_driver

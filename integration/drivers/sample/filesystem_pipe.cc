@@ -1,8 +1,7 @@
-#include "integration/drivers/sample/filesystem_pipe.h"
-
 #include <utility>
 
-#include "integration/drivers/sample/rpc.h"
+#include "filesystem/v1/api.grpc.pb.h"
+#include "integration/drivers/sample/services.h"
 
 namespace csi_proxy::sample_driver {
 namespace {
@@ -39,7 +38,7 @@ class FilesystemPipe final : public v1::Filesystem::Service {
 
 }  // namespace
 
-std::unique_ptr<v1::Filesystem::Service> NewFilesystemPipe(Client client) {
+std::unique_ptr<grpc::Service> NewFilesystemPipe(Client client) {
   return std::make_unique<FilesystemPipe>(std::move(client));
 }
 

@@ -18,14 +18,9 @@
 #include "absl/time/clock.h"
 #include "csi_proxy/testing/node.h"
 #include "integration/drivers/sample/cloud.h"
-#include "integration/drivers/sample/controller_service.h"
 #include "integration/drivers/sample/env_service.h"
-#include "integration/drivers/sample/filesystem_pipe.h"
-#include "integration/drivers/sample/identity_service.h"
-#include "integration/drivers/sample/mounter.h"
-#include "integration/drivers/sample/node_service.h"
+#include "integration/drivers/sample/services.h"
 #include "integration/drivers/sample/sidecars.h"
-#include "integration/drivers/sample/volume_locks.h"
 #include "server/base/status_macros.h"
 #include "server/http/http_server.h"
 
@@ -154,15 +149,16 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
   const std::unique_ptr<Cloud> cloud = Cloud::Of(flags.client, *simulated);
   Mounter mounter(*connection);
   VolumeLocks locks;
-  IdentityService identity(&mounter);
-  ControllerService controller(cloud.get(), &locks, flags.node_id, flags.capacity);
-  NodeService node(&mounter, &locks, flags.node_id);
+  const std::unique_ptr<grpc::Service> services[] = {
+      NewIdentityService(&mounter),
+      NewControllerService(cloud.get(), &locks, flags.node_id, flags.capacity),
+      NewNodeService(&mounter, &locks, flags.node_id)};
 
   grpc::ServerBuilder builder;
   builder.AddListeningPort(flags.endpoint, grpc::InsecureServerCredentials());
-  builder.RegisterService(&identity);
-  builder.RegisterService(&controller);
-  builder.RegisterService(&node);
+  for (const std::unique_ptr<grpc::Service>& service : services) {
+    builder.RegisterService(service.get());
+  }
   std::unique_ptr<EnvService> env_vars;
   std::unique_ptr<HttpServer> env_metrics;
   if (flags.env_vars) {
@@ -172,7 +168,7 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
     ABSL_ASSIGN_OR_RETURN(env_metrics, ServeMetrics(flags.env.metrics_address, env_vars.get()));
     builder.RegisterService(env_vars.get());
   }
-  std::unique_ptr<v1::Filesystem::Service> directories;
+  std::unique_ptr<grpc::Service> directories;
   if (!flags.serve_directories.empty()) {
     directories = NewFilesystemPipe(filesystem::v1::Client(*connection));
     builder.AddListeningPort(

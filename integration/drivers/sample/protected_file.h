@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,18 +12,6 @@
 namespace csi_proxy::sample_driver {
 
 inline constexpr size_t kMaxProtectedFileBytes = 256 * 1024;
-
-// The results of fstat().
-struct FileFacts {
-  bool regular = false;
-  uint32_t owner = 0;
-  uint32_t mode = 0;  // the permission bits
-  uint64_t size = 0;
-};
-
-// Returns OK for a regular file of root or of user `self` without permissions for others. Otherwise
-// returns FAILED_PRECONDITION; the text does not name the file.
-absl::Status CheckProtected(const FileFacts& facts, uint32_t self);
 
 // Returns OK if `name` is a plain file name: letters, digits, `-`, `_` and `.`, without a `.` in
 // front.

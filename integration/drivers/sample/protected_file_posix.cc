@@ -14,7 +14,7 @@
 namespace csi_proxy::sample_driver {
 namespace {
 
-bool Trusted(uint32_t owner, uint32_t self) { return owner == 0 || owner == self; }
+bool Trusted(uid_t owner) { return owner == 0 || owner == geteuid(); }
 
 absl::Status CannotRead(int error, absl::string_view name) {
   const std::string subject = absl::StrCat("file ", name);
@@ -32,29 +32,31 @@ absl::Status OpenDirectory(absl::string_view field, const std::string& path, int
     return absl::FailedPreconditionError(
         absl::StrCat(field, ": is not a directory that can be read"));
   }
-  if (!Trusted(facts.st_uid, geteuid()) || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+  if (!Trusted(facts.st_uid) || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         field, ": must belong to the driver's user or root, and be writable for nobody else"));
   }
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status CheckProtected(const FileFacts& facts, uint32_t self) {
-  if (!facts.regular) return absl::FailedPreconditionError("is not a regular file");
-  if (!Trusted(facts.owner, self)) {
+// Returns OK for a regular file of root or this user without permissions for others. Otherwise
+// returns FAILED_PRECONDITION; the text does not name the file.
+absl::Status CheckProtected(const struct stat& facts) {
+  if (!S_ISREG(facts.st_mode)) return absl::FailedPreconditionError("is not a regular file");
+  if (!Trusted(facts.st_uid)) {
     return absl::FailedPreconditionError("belongs neither to the driver's user nor to root");
   }
-  if ((facts.mode & (S_IRWXG | S_IRWXO)) != 0) {
+  if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return absl::FailedPreconditionError("has permissions for its group or for others");
   }
-  if (facts.size > kMaxProtectedFileBytes) {
+  if (static_cast<size_t>(facts.st_size) > kMaxProtectedFileBytes) {
     return absl::FailedPreconditionError(
         absl::StrCat("has more than ", kMaxProtectedFileBytes, " bytes"));
   }
   return absl::OkStatus();
 }
+
+}  // namespace
 
 absl::Status CheckPlainFileName(absl::string_view name) {
   constexpr size_t kMaxName = 255;
@@ -81,11 +83,7 @@ absl::StatusOr<Secret> ReadProtectedFile(absl::string_view directory_field,
   const absl::Cleanup close_file = [file] { close(file); };
   struct stat facts;
   if (fstat(file, &facts) != 0) return CannotRead(errno, name);
-  const absl::Status fits = CheckProtected({.regular = S_ISREG(facts.st_mode),
-                                            .owner = facts.st_uid,
-                                            .mode = facts.st_mode & 07777,
-                                            .size = static_cast<uint64_t>(facts.st_size)},
-                                           geteuid());
+  const absl::Status fits = CheckProtected(facts);
   if (!fits.ok()) {
     return absl::Status(fits.code(), absl::StrCat("file ", name, ": ", fits.message()));
   }
