@@ -23,44 +23,13 @@ using Context = google::protobuf::Map<std::string, std::string>;
 
 // Variables that decide which programs and libraries the system, shells and common languages'
 // runtimes run. Upper case.
-constexpr absl::string_view kRefusedNames[] = {"BASHOPTS",
-                                               "BASH_ENV",
-                                               "CLASSPATH",
-                                               "COMSPEC",
-                                               "DOTNET_ADDITIONAL_DEPS",
-                                               "DOTNET_ROOT",
-                                               "DOTNET_SHARED_STORE",
-                                               "DOTNET_STARTUP_HOOKS",
-                                               "ENV",
-                                               "GCONV_PATH",
-                                               "GLIBC_TUNABLES",
-                                               "IFS",
-                                               "JAVA_TOOL_OPTIONS",
-                                               "JDK_JAVA_OPTIONS",
-                                               "NODE_OPTIONS",
-                                               "NODE_PATH",
-                                               "OPENSSL_CONF",
-                                               "OPENSSL_MODULES",
-                                               "PATH",
-                                               "PATHEXT",
-                                               "PERL5LIB",
-                                               "PERL5OPT",
-                                               "PROGRAMDATA",
-                                               "PROGRAMFILES",
-                                               "PROMPT_COMMAND",
-                                               "PSMODULEPATH",
-                                               "PYTHONHOME",
-                                               "PYTHONINSPECT",
-                                               "PYTHONPATH",
-                                               "PYTHONSTARTUP",
-                                               "RUBYLIB",
-                                               "RUBYOPT",
-                                               "SHELLOPTS",
-                                               "SYSTEMDRIVE",
-                                               "SYSTEMROOT",
-                                               "WINDIR",
-                                               "_JAVA_OPTIONS",
-                                               "__COMPAT_LAYER"};
+constexpr absl::string_view kRefusedNames =
+    " BASHOPTS BASH_ENV CLASSPATH COMSPEC DOTNET_ADDITIONAL_DEPS DOTNET_ROOT "
+    "DOTNET_SHARED_STORE DOTNET_STARTUP_HOOKS ENV GCONV_PATH GLIBC_TUNABLES IFS "
+    "JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS NODE_OPTIONS NODE_PATH OPENSSL_CONF OPENSSL_MODULES "
+    "PATH PATHEXT PERL5LIB PERL5OPT PROGRAMDATA PROGRAMFILES PROMPT_COMMAND PSMODULEPATH "
+    "PYTHONHOME PYTHONINSPECT PYTHONPATH PYTHONSTARTUP RUBYLIB RUBYOPT SHELLOPTS SYSTEMDRIVE "
+    "SYSTEMROOT WINDIR _JAVA_OPTIONS __COMPAT_LAYER ";
 // Prefixes of dynamic linkers' and .NET profilers' variables, and of those that the kubelet sets
 // itself.
 constexpr std::array<absl::string_view, 5> kRefusedPrefixes = {"LD_", "DYLD_", "COR_", "CORECLR_",
@@ -239,7 +208,7 @@ absl::Status CheckVariableName(absl::string_view name) {
         "must be a C identifier (letters, digits and `_`, no digit in front)");
   }
   const std::string upper = absl::AsciiStrToUpper(name);
-  if (absl::c_linear_search(kRefusedNames, upper) ||
+  if (absl::StrContains(kRefusedNames, absl::StrCat(" ", upper, " ")) ||
       absl::c_any_of(kRefusedPrefixes,
                      [&](absl::string_view prefix) { return absl::StartsWith(upper, prefix); })) {
     return absl::InvalidArgumentError(
