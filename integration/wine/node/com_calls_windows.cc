@@ -1,10 +1,10 @@
-#include "integration/wine/node/com_calls_windows.h"
-
+// The objects that represent running WMI calls: the enumerator of a query and the result of a call.
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "integration/wine/node/error_info_windows.h"
+#include "integration/wine/node/wmi_calls_windows.h"
 #include "server/machine/windows/cim/testing/com_objects_windows.h"
 
 namespace csi_proxy::node_double {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,11 +8,35 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "integration/wine/node/fake_handles.h"
 #include "server/base/win32.h"
 #include "server/machine/os.h"
 
 namespace csi_proxy::node_double {
+
+// Handles of objects that only the simulated node has. Kernel handles are small multiples of four
+// (learn.microsoft.com/windows/win32/sysinfo/kernel-objects); fake handles are large and odd, so no
+// call can confuse the two.
+class Opened {
+ public:
+  virtual ~Opened() = default;
+};
+
+bool IsFake(const void* handle);
+
+// Returns a new handle of `opened`, valid until CloseFake().
+void* NewFake(std::shared_ptr<Opened> opened);
+
+// Returns the object behind the handle; null if the handle is closed or not a fake one.
+std::shared_ptr<Opened> FindFake(const void* handle);
+
+// Returns FindFake() as a T; null also if the object is not a T.
+template <typename T>
+std::shared_ptr<T> FindFakeOf(const void* handle) {
+  return std::dynamic_pointer_cast<T>(FindFake(handle));
+}
+
+// Returns false if the handle is not an open fake handle.
+bool CloseFake(const void* handle);
 
 // A file or directory of the simulated node, opened by NtCreateFile. Not thread-safe.
 class OpenFile final : public Opened {

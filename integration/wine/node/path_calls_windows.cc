@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/open_file_windows.h"
 #include "integration/wine/node/simulated_node.h"

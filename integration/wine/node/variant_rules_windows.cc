@@ -1,5 +1,3 @@
-#include "integration/wine/node/variant_rules_windows.h"
-
 #include <algorithm>
 #include <iterator>
 #include <limits>

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
+#include "integration/wine/node/open_file_windows.h"
 #include "integration/wine/node/simulated_node.h"
 #include "integration/wine/node/win32_answers_windows.h"
 #include "server/base/volume_id.h"

@@ -1,17 +1,30 @@
 // Passes the requests of a WMI client to the simulated node's WMI and returns COM objects.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "integration/wine/node/com_calls_windows.h"
+#include "integration/wine/node/pending.h"
 #include "integration/wine/node/wmi_object_windows.h"
 #include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::node_double {
+
+using Objects = std::vector<cim::ComPtr<WmiObject>>;
+
+// Returns an enumerator of the objects that `pending` finds. Errors quote `query`. With
+// `forward_only`, Reset() and Clone() fail. Releasing the last enumerator of a query cancels it.
+cim::ComPtr<IEnumWbemClassObject> NewEnumerator(std::shared_ptr<Pending<Objects>> pending,
+                                                std::string query, bool forward_only);
+
+// Returns the result of `operation` (GetObject or ExecMethod) on `path`; errors name both.
+cim::ComPtr<IWbemCallResult> NewCallResult(std::shared_ptr<Pending<cim::ComPtr<WmiObject>>> pending,
+                                           std::string operation, std::string path);
 
 // Parses a namespace such as `ROOT\CIMV2` or `//./root/cimv2`, ignoring case. Returns nullopt if
 // this computer does not have it.

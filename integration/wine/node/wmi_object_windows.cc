@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/error_info_windows.h"
-#include "integration/wine/node/variant_rules_windows.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy::node_double {
