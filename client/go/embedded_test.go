@@ -13,7 +13,6 @@ import (
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	smbv1 "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 	systemv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
-	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -26,41 +25,6 @@ func mustFail(t *testing.T, err error, code codes.Code, words string) {
 	t.Helper()
 	if got := status.Convert(err); got.Code() != code || !strings.Contains(got.Message(), words) {
 		t.Errorf("got %v, want %v with %q", err, code, words)
-	}
-}
-
-func TestEmbeddedMountsAVolume(t *testing.T) {
-	conn := connectEmbedded(t)
-	if conn.Mode() != Embedded {
-		t.Errorf("the mode is %v", conn.Mode())
-	}
-	// Contexts that can be cancelled and contexts that cannot take different code paths.
-	deadline, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for i, ctx := range []context.Context{context.Background(), deadline} {
-		disk := uint32(i + 1)
-		if _, err := diskv1.NewDiskClient(conn).PartitionDisk(ctx, &diskv1.PartitionDiskRequest{DiskNumber: disk}); err != nil {
-			t.Fatal(err)
-		}
-		volumes := volumev1.NewVolumeClient(conn)
-		found, err := volumes.ListVolumesOnDisk(ctx, &volumev1.ListVolumesOnDiskRequest{DiskNumber: disk})
-		if err != nil || len(found.VolumeIds) != 1 {
-			t.Fatalf("got %v, %v", found, err)
-		}
-		id, path := found.VolumeIds[0], fmt.Sprintf(`%s\disk-%d`, plugins, disk)
-		if _, err := volumes.FormatVolume(ctx, &volumev1.FormatVolumeRequest{VolumeId: id}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := filesystemv1.NewFilesystemClient(conn).Mkdir(ctx, &filesystemv1.MkdirRequest{Path: path}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := volumes.MountVolume(ctx, &volumev1.MountVolumeRequest{VolumeId: id, TargetPath: path}); err != nil {
-			t.Fatal(err)
-		}
-		mounted, err := volumes.GetVolumeIDFromTargetPath(ctx, &volumev1.GetVolumeIDFromTargetPathRequest{TargetPath: path})
-		if err != nil || mounted.VolumeId != id {
-			t.Errorf("got %v, %v, want %s", mounted, err, id)
-		}
 	}
 }
 

@@ -278,28 +278,3 @@ func TestWithoutTheProgramsTheirNameIsInTheMessage(t *testing.T) {
 		t.Errorf("%q does not name the program", r.fatal)
 	}
 }
-
-func TestEveryCodeCanBeInjected(t *testing.T) {
-	node := csiproxytest.NewNode(t, "")
-	files := filesystemv1.NewFilesystemClient(connect(t, node))
-	for i, name := range strings.Fields(`CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED
-		RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED`) {
-		code := codes.Code(i + 1)
-		node.InjectFault(csiproxytest.Fault{Operation: "filesystem.PathExists", Times: 1, Code: name})
-		if _, err := files.PathExists(context.Background(), &filesystemv1.PathExistsRequest{Path: staging}); status.Code(err) != code {
-			t.Errorf("%v: %v", code, err)
-		}
-	}
-	if _, err := files.PathExists(context.Background(), &filesystemv1.PathExistsRequest{Path: staging}); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestANodeOfACloudAttachesAsThatCloudDoes(t *testing.T) {
-	node := csiproxytest.NewNode(t, "ec2-nitro-2022")
-	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 1 << 30})
-	state := node.State()
-	if got := state.Disk(disk).SerialNumber; !strings.HasPrefix(got, "vol0") || !strings.HasSuffix(got, "_00000001.") {
-		t.Error(got)
-	}
-}
