@@ -5,8 +5,7 @@
 #                                       runs it on a simulated node; applies the diffs to the driver's own module and
 #                                       builds that for Windows; runs the Helm commands on the driver's own chart.
 #                                       integration/drivers/run.sh --changed runs what is only built here, and
-#                                       integration/packages/new_driver/run.sh what new-driver.md says. Also checks that
-#                                       all pages have one form, and that each driver is taken through its steps
+#                                       integration/packages/new_driver/run.sh what new-driver.md says
 #   scripts/check-guides.sh --readme    client/README.md, the first program: installs the packages, then builds and
 #                                       runs the program as printed there
 set -euo pipefail
@@ -132,24 +131,6 @@ chart() {
   grep -F '\\.\pipe\csi-proxy-filesystem-v1' "$out/$1.yaml"
 }
 
-# Checks that each page is in the table of the common page, names the source that was read, has the sections of the
-# other pages, and is about a driver that has a node in the steps.
-form() {
-  local page name driver
-  cd "$root"
-  for page in "$pages"/*.md; do
-    name=$(basename "$page" .md)
-    [[ $name != README && $name != new-driver && $name != others ]] || continue
-    grep -q "^| \[.*($name.md)" $pages/README.md || { echo "$name is not in the table"; return 1; }
-    grep -Eq 'https://github.com/[^ )]*/blob/(v[0-9]|[0-9a-f]{7})' "$page" || { echo "$page names no place"; return 1; }
-    for section in '\*\*Today\.\*\*' '## By the pipes' '## By the ' '## Gained, and what stays'; do
-      grep -q "^$section" "$page" || { echo "$page has no '$section'"; return 1; }
-    done
-    driver=$(sed -n '3s/^\([^ ,]*\).*/\1/p' "$page")
-    grep -qF "{\"${driver%.}\"," integration/drivers/steps/nodes.go || { echo "$name: no steps for $driver"; return 1; }
-  done
-}
-check form form
 check package package
 check aws-ebs library aws-ebs
 check vsphere library vsphere

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Follows a driver author's first minutes: in an empty directory beside this checkout, runs only what
 # client/go/csiproxytest/README.md prints. A go.mod that requires the clients already must gain only csiproxytest.
-# Without the programs, the test's error must name them. Also follows the first minutes of a driver of the Go library,
-# and those of a driver that has never run on Windows, as client/drivers/new-driver.md prints them.
+# Without the programs, the test's error must name them. Also follows the first minutes of a driver that has never run
+# on Windows, as client/drivers/new-driver.md prints them.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
@@ -106,49 +106,6 @@ func TestKilled(t *testing.T) {\n\tos.WriteFile("directory", []byte(csiproxytest
   return 1
 }
 check killed killed
-
-# Tests a driver that uses the Go library and therefore has a replace line already.
-mkdir "$out/library_driver"
-cd "$out/library_driver"
-cat >mount_test.go <<'END'
-package driver
-
-import (
-	"context"
-	"testing"
-
-	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2"
-	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
-	"github.com/kubernetes-csi/csi-proxy/v2/pkg/disk"
-	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
-)
-
-func TestPartition(t *testing.T) {
-	node := csiproxytest.NewNode(t, "")
-	conn, err := csiproxy.Connect(csiproxy.Remote, csiproxy.WithSocketDir(node.SocketDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	disks, _ := disk.New(diskapi.NewWithConn(conn))
-	number := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
-	if _, err := disks.PartitionDisk(context.Background(), &disk.PartitionDiskRequest{DiskNumber: number}); err != nil {
-		t.Fatal(err)
-	}
-	state := node.State()
-	if state.Disk(number).Style != csiproxytest.GPT {
-		t.Errorf("%+v", state.Disk(number))
-	}
-}
-END
-library() {
-  go mod init example.com/library-driver
-  go mod edit -replace github.com/kubernetes-csi/csi-proxy/v2=../csi-proxy/client/go
-  eval "$(block 1 sh | sed -n 3p)"
-  go mod tidy
-  go test ./...
-}
-check library library
 
 # Tests a driver that has never run on Windows, with the page's text only.
 mkdir "$out/never_on_windows"
