@@ -18,7 +18,6 @@
 #include "absl/time/clock.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "integration/support/server_process.h"
-#include "integration/wine/process_counts.h"
 #include "server/base/win32.h"
 #include "server/rpc/http2_frames_testing.h"
 #include "server/rpc/http2_guard.h"
@@ -27,6 +26,32 @@ namespace csi_proxy::integration {
 namespace {
 
 constexpr char kPipe[] = R"(\\.\pipe\csi-proxy-filesystem-v1)";
+
+// Returns the number of handles of a process. Under Wine it is the capacity of the handle table (a
+// power of two), because Wine's GetProcessHandleCount returns 0.
+DWORD HandleRoom(const win32::UniqueHandle& process) {
+  std::vector<char> buffer(1 << 20);
+  ULONG needed = 0;
+  EXPECT_EQ(NtQuerySystemInformation(SystemProcessInformation, buffer.data(),
+                                     static_cast<ULONG>(buffer.size()), &needed),
+            0);
+  const DWORD pid = GetProcessId(process.get());
+  const char* place = buffer.data();
+  while (true) {
+    const auto* const one = reinterpret_cast<const SYSTEM_PROCESS_INFORMATION*>(place);
+    if (reinterpret_cast<uintptr_t>(one->UniqueProcessId) == pid) return one->HandleCount;
+    if (one->NextEntryOffset == 0) break;
+    place += one->NextEntryOffset;
+  }
+  ADD_FAILURE() << "no process " << pid;
+  return 0;
+}
+
+size_t WorkingSet(const win32::UniqueHandle& process) {
+  PROCESS_MEMORY_COUNTERS counters{};
+  EXPECT_TRUE(GetProcessMemoryInfo(process.get(), &counters, sizeof(counters)));
+  return counters.WorkingSetSize;
+}
 
 win32::UniqueHandle Dial() {
   for (int i = 0; i < 500; ++i) {

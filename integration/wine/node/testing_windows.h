@@ -58,34 +58,23 @@ class NodeTest : public testing::Test {
                             google::protobuf::Message* response) {
     return integration::CallMachineAdmin(method, request, response);
   }
-  // Injects a fault that strikes once. `error` is an HRESULT, a return value or a Win32 error; 0
-  // injects only the latency.
-  static void Inject(const std::string& operation, uint32_t error, uint32_t latency_ms = 0) {
+  // Injects a fault that strikes once. `error` is an HRESULT, a return value or a Win32 error.
+  static void Inject(const std::string& operation, uint32_t error) {
     csi_proxy::simulated::InjectFaultRequest request;
     csi_proxy::simulated::InjectFaultResponse response;
     request.mutable_fault()->set_operation(operation);
     request.mutable_fault()->set_times(1);
-    request.mutable_fault()->set_latency_ms(latency_ms);
-    if (error != 0) {
-      request.mutable_fault()->set_code("INTERNAL");
-      request.mutable_fault()->mutable_error()->set_code(error);
-    }
+    request.mutable_fault()->set_code("INTERNAL");
+    request.mutable_fault()->mutable_error()->set_code(error);
     const absl::Status status = Admin("InjectFault", request, &response);
     EXPECT_TRUE(status.ok()) << status;
   }
-  static csi_proxy::simulated::Node Dump() {
-    csi_proxy::simulated::DumpStateResponse response;
-    const absl::Status status =
-        Admin("DumpState", csi_proxy::simulated::DumpStateRequest(), &response);
-    EXPECT_TRUE(status.ok()) << status;
-    return response.node();
-  }
 
   // Starts a query. ExecQuery succeeds for any text; its error comes from Next().
-  ComPtr<IEnumWbemClassObject> Begin(absl::string_view wql, LONG flags = kFlags) {
+  ComPtr<IEnumWbemClassObject> Begin(absl::string_view wql) {
     ComPtr<IEnumWbemClassObject> found;
     EXPECT_EQ(
-        storage_->ExecQuery(Bstr("WQL").get(), Bstr(wql).get(), flags, nullptr, found.Receive()),
+        storage_->ExecQuery(Bstr("WQL").get(), Bstr(wql).get(), kFlags, nullptr, found.Receive()),
         WBEM_S_NO_ERROR);
     return found;
   }
@@ -96,11 +85,10 @@ class NodeTest : public testing::Test {
     return Begin(wql)->Next(WBEM_INFINITE, 1, object.Receive(), &count);
   }
   // Returns the first object that a query finds.
-  ComPtr<IWbemClassObject> First(absl::string_view wql, LONG flags = kFlags) {
+  ComPtr<IWbemClassObject> First(absl::string_view wql) {
     ComPtr<IWbemClassObject> object;
     ULONG count = 0;
-    EXPECT_EQ(Begin(wql, flags)->Next(WBEM_INFINITE, 1, object.Receive(), &count), WBEM_S_NO_ERROR)
-        << wql;
+    EXPECT_EQ(Begin(wql)->Next(WBEM_INFINITE, 1, object.Receive(), &count), WBEM_S_NO_ERROR) << wql;
     EXPECT_EQ(count, 1u) << wql;
     return object;
   }
@@ -123,9 +111,9 @@ class NodeTest : public testing::Test {
     return in;
   }
   HRESULT Exec(absl::string_view path, absl::string_view method,
-               const ComPtr<IWbemClassObject>& in = {}, ComPtr<IWbemClassObject>* out = nullptr) {
-    return storage_->ExecMethod(Bstr(path).get(), Bstr(method).get(), 0, nullptr, in.get(),
-                                out == nullptr ? nullptr : out->Receive(), nullptr);
+               const ComPtr<IWbemClassObject>& in = {}) {
+    return storage_->ExecMethod(Bstr(path).get(), Bstr(method).get(), 0, nullptr, in.get(), nullptr,
+                                nullptr);
   }
 
   static std::string Text(const ComPtr<IWbemClassObject>& object, LPCWSTR name) {
