@@ -125,3 +125,10 @@ func (imp iscsiAPI) SetMutualChapSecret(mutualChapSecret string) error {
 	_, err := imp.client().SetMutualChapSecret(imp.host.Context(), request)
 	return host.Error(err)
 }
+
+// TargetPortal is a portal through which iSCSI targets are discovered. Its JSON has the field names
+// of WMI's class MSFT_iSCSITargetPortal.
+type TargetPortal struct {
+	Address string `json:"TargetPortalAddress"`
+	Port    uint32 `json:"TargetPortalPortNumber"`
+}

@@ -84,3 +84,15 @@ func (imp systemAPI) StopService(name string, force bool) error {
 	_, err := imp.client().StopService(imp.host.Context(), &systemv1.StopServiceRequest{Name: name, Force: force})
 	return host.Error(err)
 }
+
+// ServiceInfo is a Windows service, in the terms of WMI's Win32_Service.
+type ServiceInfo struct {
+	// The name shown to people.
+	DisplayName string `json:"DisplayName"`
+
+	// Boot, System, Auto, Manual or Disabled.
+	StartType string `json:"StartType"`
+
+	// Stopped, Start Pending, Stop Pending, Running, Continue Pending, Pause Pending, Paused or Unknown.
+	Status string `json:"Status"`
+}
