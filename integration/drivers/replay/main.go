@@ -3,8 +3,13 @@
 package main
 
 import (
+	"context"
 	"csi-proxy.example/drivers/clients"
 	"csi-proxy.example/drivers/steps"
+
+	disk "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // players run each driver through its volumes' lives. onMachine is false for aws-ebs, which finds disks by
@@ -56,4 +61,30 @@ func playSMB(run *steps.Run, made *clients.Clients) error {
 	life := &steps.ShareLife{Run: run, RemovesMapping: true, Driver: driver, Recover: driver.count}
 	life.All("smb.csi.k8s.io", "v1.20.0, replayed")
 	return nil
+}
+
+type diskClient interface {
+	disk.DiskClient
+	Close() error
+}
+
+var background = context.Background()
+
+// ready makes a call with each client.
+func ready(c *clients.Clients) error {
+	_, err := c.PathExists(`c:\var\lib\kubelet`)
+	if err == nil {
+		err = c.Rescan()
+	}
+	if err == nil {
+		_, err = c.ListVolumesOnDisk(0, 0)
+	}
+	if err == nil {
+		// Any answer shows that the service runs.
+		err = c.RemoveSmbGlobalMapping(`\\none\none`)
+		if status.Code(err) != codes.Unavailable {
+			err = nil
+		}
+	}
+	return err
 }

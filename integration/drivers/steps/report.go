@@ -1,16 +1,21 @@
 package steps
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 )
 
 // stepLimit ends a step whose call hangs, because the drivers set no deadline.
@@ -213,4 +218,95 @@ func atOnce[Volume any](volumes []Volume, action func(Volume) error) error {
 	}
 	group.Wait()
 	return errors.Join(failures...)
+}
+
+// Embedded runs life for a driver that does the storage work itself, without a service. The node is this
+// machine, and only the driver's own answers are checked.
+func Embedded(driver, module string, life func(run *Run)) {
+	run := &Run{}
+	run.Driver(driver+"*", "this machine")
+	life(run)
+	run.Total(Version(module))
+	if run.failed || run.steps == 0 {
+		os.Exit(1)
+	}
+}
+
+// Equal returns an error unless err is nil and got equals wanted.
+func Equal[T comparable](got, wanted T, err error) error {
+	if err == nil && got != wanted {
+		err = fmt.Errorf("%v, not %v", got, wanted)
+	}
+	return err
+}
+
+// nodes are the simulated nodes (server/simulator/scenarios/) of the clouds where a driver runs. Only on a
+// driver's first node is the service killed within each rpc.
+var nodes = []struct{ driver, scenario string }{
+	{"ebs.csi.aws.com", "ec2-nitro-2022"},
+	{"ebs.csi.aws.com", "ec2-nitro-2019"},
+	{"disk.csi.azure.com", "azure-scsi"},
+	{"disk.csi.azure.com", "azure-nvme"},
+	{"pd.csi.storage.gke.io", "gce-pd-scsi"},
+	{"pd.csi.storage.gke.io", "gce-nvme"},
+	{"csi.vsphere.vmware.com", "vsphere-pvscsi"},
+	{"file.csi.azure.com", "azure-scsi"},
+	{"smb.csi.k8s.io", "ec2-nitro-2022"},
+}
+
+// onNodes takes a driver through a life on each of its nodes.
+func (r *Run) onNodes(driver, version string, life func(first bool)) {
+	first := true
+	for _, node := range nodes {
+		if node.driver != driver {
+			continue
+		}
+		r.Driver(driver, node.scenario)
+		life(first)
+		r.Total(version)
+		first = false
+	}
+	if first {
+		panic(driver + " has no node")
+	}
+}
+
+// useMachine makes this machine the file server as well. Windows requires three kinds of characters in a
+// password.
+func useMachine() {
+	shareHost, _ = os.Hostname()
+	shareUser = shareHost + `\csi-proxy-share`
+	Password = "Correct horse 1 battery"
+}
+
+// machineTurn allows one run of the script at a time.
+var machineTurn sync.Mutex
+
+// runMachine lets the script do what the method of the admin service does.
+func runMachine(script, method, request string, response proto.Message) error {
+	machineTurn.Lock()
+	defer machineTurn.Unlock()
+	command := exec.Command("powershell.exe", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass",
+		"-File", script, "-Method", method)
+	command.Stdin = strings.NewReader(request)
+	var said bytes.Buffer
+	command.Stderr = &said
+	out, err := command.Output()
+	if err == nil {
+		err = protojson.Unmarshal(out, response)
+	}
+	if err != nil {
+		return fmt.Errorf("%s on this machine: %w: %s%s", method, err, out, said.Bytes())
+	}
+	return nil
+}
+
+// OnMachine returns true if the node is this machine.
+func (r *Run) OnMachine() bool { return r.machine != "" }
+
+// onMachine takes a driver through a life on this machine.
+func (r *Run) onMachine(driver, version string, life func()) {
+	r.Driver(driver, "this machine")
+	life()
+	r.Total(version)
 }
