@@ -225,24 +225,6 @@ TEST_F(RemoteTest, AVolumeLives) {
   EXPECT_EQ(driver_->Stop(), 0);
 }
 
-// The driver stores no state: it reads everything about a volume from the disk and the paths.
-TEST_F(RemoteTest, ARestartedDriverKnowsItsVolumes) {
-  std::string id;
-  ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
-  ASSERT_RPC_OK(Stage(*driver_, id));
-  ASSERT_RPC_OK(Publish(*driver_, id));
-  EXPECT_EQ(driver_->Stop(), 0);
-  const auto driver = NewDriver("remote");
-  std::string again;
-  ASSERT_RPC_OK(Create(*driver, "pvc-1", kGiB, &again));
-  EXPECT_EQ(again, id);
-  csi::v1::VolumeUsage usage;
-  ASSERT_RPC_OK(Measure(*driver, id, &usage));
-  ASSERT_RPC_OK(Unpublish(*driver, id));
-  ASSERT_RPC_OK(Unstage(*driver, id));
-  ASSERT_RPC_OK(Delete(*driver, id));
-}
-
 TEST_F(RemoteTest, AFailureIsToldAndTheNextTryGoesOn) {
   std::string id;
   ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
@@ -300,12 +282,6 @@ TEST_F(RemoteTest, AVanishedServiceMakesTheDriverNotReady) {
   ASSERT_RPC_OK(Call(*driver_->identity, &csi::v1::Identity::Stub::Probe, csi::v1::ProbeRequest(),
                      &response));
   EXPECT_TRUE(response.ready().value());
-}
-
-TEST(EmbeddedTest, AVolumeLives) {
-  Driver driver({"--mode=embedded"});
-  ASSERT_NO_FATAL_FAILURE(LiveThrough(driver));
-  EXPECT_EQ(driver.Stop(), 0);
 }
 
 TEST(AutoTest, WithoutAServiceTheDriverDoesItsWorkItself) {

@@ -82,24 +82,5 @@ TEST_F(SidecarsTest, TheKubeletNeedsNothingBesideTheDriver) {
   EXPECT_EQ(Get(port_, "/healthz").code, 0);
 }
 
-TEST_F(SidecarsTest, AKilledDriversSocketIsTakenOver) {
-  ASSERT_NO_FATAL_FAILURE(Start());
-  ASSERT_TRUE(Serves()) << Log();
-  driver_.reset();  // kills it
-  std::filesystem::remove(csi_);
-  ASSERT_NO_FATAL_FAILURE(Start());
-  ASSERT_TRUE(Serves()) << Log();
-  EXPECT_EQ(Get(port_, "/healthz").code, 200);
-  EXPECT_EQ(driver_->Stop(absl::Seconds(20)), 0) << Log();
-}
-
-// A driver that the kubelet does not know must not run on unnoticed.
-TEST_F(SidecarsTest, ADriverThatCannotRegisterEnds) {
-  std::filesystem::create_directory(directory_.path() + "/sample.csi-proxy.example-reg.sock");
-  ASSERT_NO_FATAL_FAILURE(Start());
-  EXPECT_EQ(driver_->Wait(absl::Seconds(20)), 1) << Log();
-  EXPECT_THAT(Log(), HasSubstr("not a socket"));
-}
-
 }  // namespace
 }  // namespace csi_proxy::integration
