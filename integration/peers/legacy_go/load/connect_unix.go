@@ -7,12 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"os"
-	"sync/atomic"
 
 	disk "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
-	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 	"google.golang.org/grpc"
 )
 
@@ -25,12 +22,6 @@ func dial(socket string) (*grpc.ClientConn, error) {
 		}))
 }
 
-// systemVolume is the volume of C: in csi-proxy's default scenario.
-const systemVolume = `\\?\Volume{00000000-c511-4c0d-9000-000000000001}\`
-
-// directories counts the directories that this process has created.
-var directories int64
-
 // rpcs are the calls that a caller may repeat, each on the pipe of its group.
 var rpcs = map[string]func(grpc.ClientConnInterface) call{
 	"PathExists": func(c grpc.ClientConnInterface) call { return pathExists(filesystem.NewFilesystemClient(c)) },
@@ -41,22 +32,6 @@ var rpcs = map[string]func(grpc.ClientConnInterface) call{
 			return err
 		}
 	},
-	"GetVolumeStats": func(c grpc.ClientConnInterface) call {
-		client := volume.NewVolumeClient(c)
-		return func() error {
-			_, err := client.GetVolumeStats(context.Background(), &volume.GetVolumeStatsRequest{VolumeId: systemVolume})
-			return err
-		}
-	},
-	// Creates a new directory with each call.
-	"Mkdir": func(c grpc.ClientConnInterface) call {
-		client := filesystem.NewFilesystemClient(c)
-		return func() error {
-			path := fmt.Sprintf(`C:\var\lib\kubelet\%08x-%08x`, os.Getpid(), atomic.AddInt64(&directories, 1))
-			_, err := client.Mkdir(context.Background(), &filesystem.MkdirRequest{Path: path})
-			return err
-		}
-	},
 }
 
 // connector spreads the callers over connections to one socket, or places one at each pipe of a directory.
@@ -64,7 +39,7 @@ func connector() func() ([]call, func(), error) {
 	callers := flag.Int("callers", 1, "how many at once")
 	connections := flag.Int("connections", 1, "how many they share")
 	socket := flag.String("socket", "", "where the rpc's v1 is served")
-	rpc := flag.String("rpc", "PathExists", "what they call: PathExists, GetDiskState, GetVolumeStats or Mkdir")
+	rpc := flag.String("rpc", "PathExists", "what they call: PathExists or GetDiskState")
 	pipes := flag.String("pipes", "", "instead: the directory whose every pipe gets one caller")
 	return func() ([]call, func(), error) {
 		var opened []*grpc.ClientConn
