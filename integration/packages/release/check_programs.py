@@ -1,5 +1,5 @@
 """check_programs.py VERSION PROGRAM ...: checks that each Windows program or DLL has the version, random addresses,
-no executable data, guarded return addresses, and only imports that Windows Server 2019 has (exports.tsv)."""
+no executable data, guarded return addresses, and only imports that Windows Server 2019 has (exports.txt)."""
 import pathlib
 import sys
 
@@ -12,11 +12,14 @@ IMAGE_FILE_RELOCS_STRIPPED = 1
 
 
 def exports():
+    """Returns the first Windows, by DLL and function."""
     known = {}
-    for line in (pathlib.Path(__file__).parent / "exports.tsv").read_text().splitlines():
-        if not line.startswith("#"):
-            dll, function, first = line.split("\t")
-            known[dll, function] = first
+    for line in (pathlib.Path(__file__).parent / "exports.txt").read_text().splitlines():
+        words = line.split()
+        if line.startswith(" "):
+            known.update({(dll, function): first for function in words})
+        elif not line.startswith("#"):
+            dll, first = words
     return known
 
 
@@ -57,11 +60,10 @@ def problems(path, version, known):
         for function in dll.imports:
             key = dll.dll.decode().lower(), (function.name or b"by ordinal").decode()
             first = known.get(key)
+            if key[0] == "msvcrt.dll":
+                continue
             if first is None:
-                yield f"imports {key[1]} of {key[0]}, which exports.tsv does not know: see its requirements at learn.microsoft.com"
-            elif first == "-":
-                if key[0] != "msvcrt.dll":
-                    yield f"imports {key[1]} of {key[0]}, for which exports.tsv has no version"
+                yield f"imports {key[1]} of {key[0]}, which exports.txt does not know: see its requirements at learn.microsoft.com"
             elif tuple(map(int, first.split("."))) > SERVER_2019:
                 yield f"imports {key[1]} of {key[0]}, which Windows has since {first} only"
 
