@@ -14,51 +14,16 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/hosttest"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi"
 	iscsiapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi/hostapi"
-	"github.com/kubernetes-csi/csi-proxy/v2/pkg/volume"
-	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
 )
 
-// libraryDriver has the fields of aws-ebs-csi-driver's mounter with --windows-host-process.
-type libraryDriver struct {
-	disks   disk.Interface
-	files   filesystem.Interface
-	volumes volume.Interface
-}
-
-// newLibraryDriver makes its interfaces as the driver's NewSafeMounterV2 does.
-func newLibraryDriver() *libraryDriver {
-	disks, _ := disk.New(diskapi.New())
-	files, _ := filesystem.New(filesystemapi.New())
-	volumes, _ := volume.New(volumeapi.New())
-	return &libraryDriver{disks, files, volumes}
-}
-
-// formatAndMount makes the calls of the driver's FormatAndMount.
-func (d *libraryDriver) formatAndMount(ctx context.Context, number uint32, path string) error {
-	if _, err := d.disks.PartitionDisk(ctx, &disk.PartitionDiskRequest{DiskNumber: number}); err != nil {
-		return err
+// partitions returns an error unless a disk that is attached to the node is partitioned by the interface.
+func partitions(node *csiproxytest.Node, disks disk.Interface) error {
+	number := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
+	_, err := disks.PartitionDisk(context.Background(), &disk.PartitionDiskRequest{DiskNumber: number})
+	state := node.State()
+	if got := state.Disk(number).Style; err == nil && got != csiproxytest.GPT {
+		err = fmt.Errorf("the disk's style is %s", got)
 	}
-	if _, err := d.disks.SetDiskState(ctx, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: true}); err != nil {
-		return err
-	}
-	listed, err := d.volumes.ListVolumesOnDisk(ctx, &volume.ListVolumesOnDiskRequest{DiskNumber: number})
-	if err != nil {
-		return err
-	}
-	id := listed.VolumeIDs[0]
-	formatted, err := d.volumes.IsVolumeFormatted(ctx, &volume.IsVolumeFormattedRequest{VolumeID: id})
-	if err != nil {
-		return err
-	}
-	if !formatted.Formatted {
-		if _, err := d.volumes.FormatVolume(ctx, &volume.FormatVolumeRequest{VolumeID: id}); err != nil {
-			return err
-		}
-	}
-	if _, err := d.files.Mkdir(ctx, &filesystem.MkdirRequest{Path: path}); err != nil {
-		return err
-	}
-	_, err = d.volumes.MountVolume(ctx, &volume.MountVolumeRequest{VolumeID: id, TargetPath: path})
 	return err
 }
 
@@ -66,37 +31,27 @@ func (d *libraryDriver) formatAndMount(ctx context.Context, number uint32, path 
 func Example_libraryDriver() {
 	defer t.end()
 	node := csiproxytest.NewNode(t, "")
-	conn := connect(t, node)
-	disks, _ := disk.New(diskapi.NewWithConn(conn))
-	files, _ := filesystem.New(filesystemapi.NewWithConn(conn))
-	volumes, _ := volume.New(volumeapi.NewWithConn(conn))
-	driver := &libraryDriver{disks, files, volumes}
-	number := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
-	fmt.Println(driver.formatAndMount(context.Background(), number, staging))
-	state := node.State()
-	node.AssertMounted(staging, state.Disk(number).Partitions[1].Volume.ID)
+	disks, _ := disk.New(diskapi.NewWithConn(connect(t, node)))
+	fmt.Println(partitions(node, disks))
 	// Output: <nil>
 }
 
 // hosttest.Use connects a driver that makes its own interfaces to the node.
 func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
-	driver := newLibraryDriver()
-	var volumes []string
+	// As aws-ebs-csi-driver's NewSafeMounterV2 makes them.
+	disks, _ := disk.New(diskapi.New())
+	files, _ := filesystem.New(filesystemapi.New())
 	// The tests use the process one after the other.
 	for i := 0; i < 2; i++ {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			node := csiproxytest.NewNode(t, "")
 			conn := connect(t, node)
 			hosttest.Use(t, conn)
-			number := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
-			if err := driver.formatAndMount(context.Background(), number, staging); err != nil {
+			if err := partitions(node, disks); err != nil {
 				t.Fatal(err)
 			}
-			state := node.State()
-			node.AssertMounted(staging, state.Disk(number).Partitions[1].Volume.ID)
-			volumes = append(volumes, state.MountedAt(staging))
 			// Unsupported, because this process is not on the simulated node and cannot look up its shares.
-			_, err := driver.files.PathValid(context.Background(), &filesystem.PathValidRequest{Path: `\\server\share`})
+			_, err := files.PathValid(context.Background(), &filesystem.PathValidRequest{Path: `\\server\share`})
 			if err == nil || !strings.Contains(err.Error(), "unsupported") {
 				t.Error(err)
 			}
@@ -106,9 +61,6 @@ func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
 				t.Error(r.fatal)
 			}
 		})
-	}
-	if len(volumes) != 2 {
-		t.Error(volumes)
 	}
 }
 
