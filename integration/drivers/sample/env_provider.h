@@ -28,7 +28,7 @@ class EnvProvider {
 // Reads values from protected files. Each file lists the pods that may read it.
 class FileEnvProvider final : public EnvProvider {
  public:
-  // `directory` contains the files, each an env_file.proto message in JSON. Empty means no files.
+  // `directory` contains the files, each an env::EnvFile in JSON. Empty means no files.
   explicit FileEnvProvider(std::string directory) : directory_(std::move(directory)) {}
 
   // Reads the file each time, so that removing a value takes effect at once.

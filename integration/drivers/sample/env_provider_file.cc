@@ -3,7 +3,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "integration/drivers/sample/env_file.pb.h"
 #include "integration/drivers/sample/env_provider.h"
 #include "integration/drivers/sample/protected_file.h"
 #include "server/base/byte_order_mark.h"
@@ -12,8 +11,8 @@
 namespace csi_proxy::sample_driver {
 namespace {
 
-bool MayRead(const EnvFile& file, const EnvRequest& request) {
-  return absl::c_any_of(file.readers(), [&request](const EnvFileReader& reader) {
+bool MayRead(const env::EnvFile& file, const EnvRequest& request) {
+  return absl::c_any_of(file.readers(), [&request](const env::EnvFileReader& reader) {
     return reader.namespace_() == request.pod_namespace &&
            (reader.service_account() == "*" || reader.service_account() == request.service_account);
   });
@@ -34,7 +33,7 @@ absl::StatusOr<std::vector<Secret>> FileEnvProvider::Get(const EnvRequest& reque
     return absl::FailedPreconditionError(
         absl::StrCat("file ", request.file, ": ", text.status().message()));
   }
-  EnvFile file;
+  env::EnvFile file;
   const absl::Cleanup wipe = [&file] {
     for (auto& variable : *file.mutable_variables()) Wipe(variable.second);
   };
