@@ -106,7 +106,8 @@ if [[ $changed == yes ]]; then
   trap '"$wine" --session-stop; "$node" --session-stop' EXIT
   "$node" --session-start >/dev/null
   export CSI_PROXY_MODE=embedded
-  for program in "${programs[@]}"; do
+  # gcp-pd runs the same code in both modes.
+  for program in azuredisk azurefile; do
     at=$out/windows/$program/embedded
     build windows "$program/embedded"
     cp build/windows/client/c/csi_proxy.dll "$at/"
