@@ -98,16 +98,9 @@ linux_programs() {
 # (https://github.com/rancher/wins/blob/main/pkg/csiproxy/csi.go, download). AKS extracts bin/csi-proxy.exe.
 node_agents() {
   local archive=$out/first/csi-proxy-v$version.tar.gz own=$out/unpacked/$zip/bin/csi-proxy.exe
-  as_wins() { tar -xzOf "$1" --wildcards '*csi-proxy.exe*' | cmp - "$own"; }
-  as_wins "$archive"
+  tar -xzOf "$archive" --wildcards '*csi-proxy.exe*' | cmp - "$own"
   tar -xzOf "$archive" bin/csi-proxy.exe | cmp - "$own"
   diff <(tar -tzf "$archive" | grep -v '/$') <(cd "$out/unpacked/$zip" && printf '%s\n' bin/csi-proxy.exe LICENSE licenses/*)
-  # Proves that a second entry whose name contains csi-proxy.exe would be noticed.
-  mkdir -p "$out/unpacked/two/bin"
-  cp "$own" "$out/unpacked/two/bin/"
-  echo signature >"$out/unpacked/two/bin/csi-proxy.exe.sig"
-  tar -czf "$out/unpacked/two.tar.gz" -C "$out/unpacked/two" bin
-  ! as_wins "$out/unpacked/two.tar.gz"
 }
 # integration/packages/oci tests whether images are valid and work.
 images() {
@@ -171,15 +164,12 @@ SIGN
   chmod +x "$at/sign" "$at/sign_sums"
   CSI_PROXY_SIGN="$at/sign" CSI_PROXY_SIGN_SUMS="$at/sign_sums" scripts/release.sh "$version" "$at/dist"
 
-  # The sums are signed and cover every file except SHA256SUMS and its signature. Changed sums must be refused.
+  # The sums are signed and cover every file except SHA256SUMS and its signature.
   openssl x509 -in "$at/certificate.pem" -pubkey -noout >"$at/public.pem"
-  genuine() { openssl dgst -sha256 -verify "$at/public.pem" -signature "$at/dist/SHA256SUMS.sig" "$1"; }
-  genuine "$at/dist/SHA256SUMS"
+  openssl dgst -sha256 -verify "$at/public.pem" -signature "$at/dist/SHA256SUMS.sig" "$at/dist/SHA256SUMS"
   (cd "$at/dist" && sha256sum --check --quiet SHA256SUMS)
   diff <(sed 's/^[^ ]*  //' "$at/dist/SHA256SUMS" | sort) \
     <(cd "$at/dist" && find . -type f ! -name 'SHA256SUMS*' -printf '%P\n' | sort)
-  sed 's/0/1/' "$at/dist/SHA256SUMS" >"$at/changed"
-  if genuine "$at/changed"; then exit 1; fi
 
   mkdir "$at/unpacked"
   (cd "$at/unpacked" && cmake -E tar xf "$at/dist/$zip.zip" --format=zip)
@@ -188,16 +178,11 @@ SIGN
   for program in "$before"/*; do
     file=${program##*/}
     osslsigncode verify -CAfile "$at/certificate.pem" -in "$after/$file"
-    # A program must be refused if it has no signature or was changed after signing.
-    if osslsigncode verify -CAfile "$at/certificate.pem" -in "$program"; then exit 1; fi
     # Without the signature, the program is the same.
     read -r hash _ <<<"$(scripts/release/unsigned.py "$program")"
     grep -F "$hash  " <<<"$(scripts/release/unsigned.py "$after/$file")"
     if cmp "$program" "$after/$file"; then exit 1; fi
   done
-  cp "$after/csi-proxy.exe" "$at/changed.exe"
-  printf 'x' | dd of="$at/changed.exe" bs=1 seek=65536 conv=notrunc
-  if osslsigncode verify -CAfile "$at/certificate.pem" -in "$at/changed.exe"; then exit 1; fi
   grep -F "programs for Windows are signed" "$at/dist/RELEASE_NOTES.md"
   # The other files are unchanged.
   for file in "$out/first"/*.deb; do cmp "$file" "$at/dist/${file##*/}"; done
