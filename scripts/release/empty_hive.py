@@ -27,44 +27,17 @@ def hive(name, epoch):
     label = name.encode("ascii")
     key_size = (4 + 76 + len(label) + 7) // 8 * 8
     security_at = key_at + key_size
-    key = (
-        struct.pack(
-            "<2sHQIIIIIIIIIIIIIIIHH",
-            b"nk",
-            ROOT_FLAGS,
-            filetime,
-            0,
-            0,  # no parent
-            0,
-            0,
-            NONE,
-            NONE,  # no subkeys
-            0,
-            NONE,  # no values
-            security_at,
-            NONE,
-            0,
-            0,
-            0,
-            0,
-            0,
-            len(label),
-            0,
-        )
-        + label
-    )
+    # No parent, no subkeys, no values.
+    key = struct.pack("<2sHQIIIIIIIIIIIIIIIHH", b"nk", ROOT_FLAGS, filetime, 0, 0, 0, 0, NONE, NONE, 0, NONE,
+                      security_at, NONE, 0, 0, 0, 0, 0, len(label), 0) + label
     descriptor = windows_layer.security_descriptor(
         windows_layer.KEY_ALL, windows_layer.KEY_READ, windows_layer.INHERITED_BY_CONTAINERS
     )
     # The list of security descriptors has only this one, so both of its links point to itself.
-    security = (
-        struct.pack("<2sHIIII", b"sk", 0, security_at, security_at, 1, len(descriptor)) + descriptor
-    )
+    security = struct.pack("<2sHIIII", b"sk", 0, security_at, security_at, 1, len(descriptor)) + descriptor
     cells = _cell(key) + _cell(security)
     free = BLOCK - 32 - len(cells)
-    bin_ = (
-        struct.pack("<4sIIQQI", b"hbin", 0, BLOCK, 0, filetime, 0) + cells + struct.pack("<i", free)
-    )
+    bin_ = struct.pack("<4sIIQQI", b"hbin", 0, BLOCK, 0, filetime, 0) + cells + struct.pack("<i", free)
     base = struct.pack("<4sIIQIIIIIII", b"regf", 1, 1, filetime, 1, 3, 0, 1, key_at, BLOCK, 1)
     base += name.encode("utf-16-le").ljust(64, b"\0")
     base = base.ljust(508, b"\0")
