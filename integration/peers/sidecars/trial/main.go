@@ -43,7 +43,6 @@ var cases = []oneCase{
 	{"life", life},
 	{"refused for its version", refusedVersion},
 	{"refused for its driver", refusedDriver},
-	{"messages", messages},
 	{"emptied directory", emptied},
 	{"file in place", fileInPlace},
 	{"no directory", noDirectory},

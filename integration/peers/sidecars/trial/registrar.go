@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -10,7 +11,10 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 )
 
 const driverName = "sample.csi-proxy.example"
@@ -177,29 +181,6 @@ func refusedDriver(p *place) {
 	p.saw("the kubelet", lines)
 }
 
-// messages records every message between kubelet and registrar, accepted and refused.
-func messages(p *place) {
-	p.sampleDriver()
-	for _, versions := range []string{"1.0.0", "2.0.0"} {
-		own := p.dir + "/" + versions
-		must(0, os.Mkdir(own, 0o755))
-		between := newGoBetween(own+"/"+driverName+"-reg.sock", p.registrationSocket())
-		kubelet := p.kubelet("-versions=" + versions)
-		registrar := p.registrar("--plugin-registration-path=" + own)
-		if versions == "1.0.0" {
-			kubelet.linesFrom(1, 3)
-			registrar.signal(syscall.SIGTERM)
-		} else {
-			registrar.exit(20 * time.Second)
-		}
-		kubelet.kill()
-		for i, call := range between.close() {
-			p.saw(fmt.Sprintf("a kubelet of %s: %d", versions, i+1), call.request)
-			p.saw(fmt.Sprintf("a kubelet of %s: %d, the answer", versions, i+1), call.answer)
-		}
-	}
-}
-
 // emptied deletes the registrar's socket from the kubelet's directory.
 func emptied(p *place) {
 	p.sampleDriver()
@@ -282,4 +263,45 @@ func registrarFlags(p *place) {
 		"--kubelet-registration-path=/x --timeout=soon"} {
 		p.saw("flags "+flags, p.start("flags", append([]string{p.programs.registrar}, strings.Fields(flags)...)...).exit(5*time.Second))
 	}
+}
+
+const (
+	getInfo = "/pluginregistration.Registration/GetInfo"
+	notify  = "/pluginregistration.Registration/NotifyRegistrationStatus"
+)
+
+// bytesCodec passes messages as bytes.
+type bytesCodec struct{}
+
+func (bytesCodec) Marshal(value any) ([]byte, error) { return *value.(*[]byte), nil }
+func (bytesCodec) Unmarshal(data []byte, value any) error {
+	*value.(*[]byte) = append([]byte{}, data...)
+	return nil
+}
+func (bytesCodec) Name() string { return "proto" }
+
+func dial(path string) *grpc.ClientConn {
+	return must(grpc.NewClient("passthrough:///"+path,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, path string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		})))
+}
+
+// callBytes makes one call on a new connection.
+func callBytes(path, method string, request []byte, timeout time.Duration) ([]byte, error) {
+	conn := dial(path)
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	var answer []byte
+	err := conn.Invoke(ctx, method, &request, &answer, grpc.ForceCodec(bytesCodec{}))
+	return answer, err
+}
+
+func said(answer []byte, err error) string {
+	if err != nil {
+		return status.Code(err).String()
+	}
+	return fmt.Sprintf("OK %q", answer)
 }
