@@ -18,6 +18,7 @@ import (
 const attacked = "csi-proxy-filesystem-v1"
 
 const (
+	root       = `C:\var\lib\kubelet`
 	pathExists = "/v1.Filesystem/PathExists"
 	mkdir      = "/v1.Filesystem/Mkdir"
 )

@@ -46,11 +46,11 @@ func main() {
 	flag.BoolVar(&o.short, "short", false, "few attacks, each for two seconds; none fails for how long calls take")
 	flag.IntVar(&o.seconds, "seconds", 5, "how long each attack takes at least")
 	flag.IntVar(&o.stops, "stops", 0, "instead: so many stops of the service while it is attacked")
-	flag.IntVar(&o.reparse, "reparse", 0, "instead: so often calls through a directory that becomes a link and back")
+	flag.IntVar(&o.reparse, "reparse", 0, "with -raced: so often calls through a directory that becomes a link and back")
 	flag.IntVar(&o.http, "http", 0, "instead: so many connections a second to the metrics, on Linux")
 	flag.IntVar(&o.storm, "storm", 0, "instead: so many volumes that a driver stages at once, on Linux")
 	flag.StringVar(&o.scenario, "scenario", "", "with -storm: the node, without the raw disks")
-	flag.StringVar(&o.raced, "raced", "", "with -reparse: that directory, on the node this runs on, whose service is called")
+	flag.StringVar(&o.raced, "raced", "", "instead: race with that directory, on the node this runs on, whose service is called")
 	flag.StringVar(&o.outside, "outside", "", "with -raced: the directory that the link leads to")
 	flag.StringVar(&o.volume, "volume", "", "with -raced: the id of a volume that may be mounted")
 	flag.StringVar(&o.rights, "rights", "", "instead: what this account may do to that pipe of this node, as filesystem-v1")
@@ -90,9 +90,6 @@ func run(o options) (passed bool, err error) {
 	defer service.Kill()
 	if o.storm > 0 {
 		return storms(service, o)
-	}
-	if o.reparse > 0 {
-		return reparseRace(service, o)
 	}
 	return allAttacks(service, o)
 }
@@ -186,7 +183,7 @@ func attacker(name string) {
 	os.Exit(2)
 }
 
-// node is the simulated node: a system disk with the kubelet's directories, and objects that no pod may touch.
+// node is the simulated node: a system disk with the kubelet's directories.
 const node = `
 disk {
   number: 0 size_bytes: 68719476736 style: GPT page83: "systemdisk" serial_number: "system"
@@ -199,7 +196,6 @@ disk {
       id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\" file_system: "NTFS" drive_letter: "C"
       file { path: "var\\lib\\kubelet\\plugins\\kubernetes.io\\csi" }
       file { path: "var\\lib\\kubelet\\pods\\pod\\volumes" }
-      file { path: "var\\lib\\kubelet-secret\\key" }
       file { path: "Windows\\System32\\drivers" }
     }
   }

@@ -1,14 +1,24 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 	"golang.org/x/sys/windows"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 )
 
 // raceOnNode races with the service that runs on this node. The directory is empty whenever it changes, and a
@@ -81,4 +91,112 @@ func junction(target string) []byte {
 		data = binary.LittleEndian.AppendUint16(data, number)
 	}
 	return data
+}
+
+// race turns a directory into a link to the outside and back, repeatedly. The outside has a non-empty directory
+// `key`.
+type race struct {
+	directory, volume string
+	// Switches between directory and link. Returns false if that failed.
+	toggle func() bool
+	// Describes the outside.
+	outside func() (string, error)
+}
+
+func (r race) run(rounds int) (bool, error) {
+	before, err := r.outside()
+	if err != nil {
+		return false, err
+	}
+	var toggles, left atomic.Int64
+	left.Store(int64(rounds))
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var toggler, callers sync.WaitGroup
+	toggler.Add(1)
+	go func() {
+		defer toggler.Done()
+		for ctx.Err() == nil {
+			if r.toggle() {
+				toggles.Add(1)
+			}
+		}
+	}()
+	var count answers
+	began := time.Now()
+	for caller := 0; caller < 2; caller++ {
+		conns := map[string]*grpc.ClientConn{}
+		for _, api := range []string{"filesystem-v1", "volume-v1"} {
+			conn, err := connect(api, grpc.WithUnaryInterceptor(count.intercept))
+			if err != nil {
+				return false, err
+			}
+			defer conn.Close()
+			conns[api] = conn
+		}
+		files, volumes := filesystem.NewFilesystemClient(conns["filesystem-v1"]), volume.NewVolumeClient(conns["volume-v1"])
+		callers.Add(1)
+		go func() {
+			defer callers.Done()
+			own := fmt.Sprintf(`%s\%d`, r.directory, caller)
+			for left.Add(-1) >= 0 {
+				for _, call := range []func(ctx context.Context){
+					func(ctx context.Context) { files.Mkdir(ctx, &filesystem.MkdirRequest{Path: own}) },
+					func(ctx context.Context) {
+						volumes.MountVolume(ctx, &volume.MountVolumeRequest{VolumeId: r.volume, TargetPath: own})
+					},
+					func(ctx context.Context) {
+						volumes.UnmountVolume(ctx, &volume.UnmountVolumeRequest{VolumeId: r.volume, TargetPath: own})
+					},
+					func(ctx context.Context) { files.Rmdir(ctx, &filesystem.RmdirRequest{Path: own, Force: true}) },
+					// `key` exists only outside.
+					func(ctx context.Context) {
+						files.Rmdir(ctx, &filesystem.RmdirRequest{Path: r.directory + `\key`, Force: true})
+					},
+				} {
+					limited, cancel := context.WithTimeout(ctx, patience)
+					call(limited)
+					cancel()
+				}
+			}
+		}()
+	}
+	callers.Wait()
+	stop()
+	toggler.Wait()
+	for _, answer := range slices.Sorted(maps.Keys(count.counts)) {
+		fmt.Printf("%9d %s\n", count.counts[answer], answer)
+	}
+	after, err := r.outside()
+	if err != nil {
+		return false, err
+	}
+	if before != after {
+		fmt.Printf("FAILED: outside was:\n%s\nand is now:\n%s\n", before, after)
+		return false, nil
+	}
+	fmt.Printf("%d rounds in %v, %d times another kind of directory: none escaped\n", rounds,
+		time.Since(began).Round(time.Second), toggles.Load())
+	if toggles.Load() < 2 {
+		return false, fmt.Errorf("%s has never become a link", r.directory)
+	}
+	return true, nil
+}
+
+// answers counts calls by method and code, to show that the calls reach more than one check.
+type answers struct {
+	mutex  sync.Mutex
+	counts map[string]int
+}
+
+func (a *answers) intercept(ctx context.Context, method string, in, out any, conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	err := invoke(ctx, method, in, out, conn, options...)
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.counts == nil {
+		a.counts = map[string]int{}
+	}
+	a.counts[fmt.Sprintf("%-36s %s", method, status.Code(err))]++
+	return err
 }

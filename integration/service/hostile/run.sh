@@ -9,7 +9,7 @@
 # With --short as the next option: a few attacks and 20 stops, less than two minutes each, independent of the
 # load of the machine.
 #
-# The options are the program's: -only=ATTACK, -seconds=N, -stops=N, -reparse=N, -http=N, -storm=N.
+# The options are the program's: -only=ATTACK, -seconds=N, -stops=N, -http=N, -storm=N.
 # CSI_PROXY_HOSTILE_SERVICE names a program to attack instead of the built one.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
