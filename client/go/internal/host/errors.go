@@ -53,6 +53,17 @@ func Error(err error) error {
 	return callError{s}
 }
 
+// ErrorOf returns Error of a call whose response is empty.
+func ErrorOf[Response any](_ Response, err error) error { return Error(err) }
+
+// OrNil returns the response, or nil if err is not nil.
+func OrNil[Response any](response *Response, err error) (*Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
 // Errorf returns an error with the given code.
 func Errorf(code codes.Code, format string, args ...interface{}) error {
 	return callError{status.New(code, fmt.Sprintf(format, args...))}

@@ -111,10 +111,7 @@ func (d *Disk) GetDiskStats(ctx context.Context, request *GetDiskStatsRequest) (
 		return nil, host.NoRequest("GetDiskStats")
 	}
 	size, err := d.api(ctx).GetDiskStats(request.DiskNumber)
-	if err != nil {
-		return nil, err
-	}
-	return &GetDiskStatsResponse{TotalBytes: size}, nil
+	return host.OrNil(&GetDiskStatsResponse{TotalBytes: size}, err)
 }
 
 func (d *Disk) SetDiskState(ctx context.Context, request *SetDiskStateRequest) (*SetDiskStateResponse, error) {
@@ -132,10 +129,7 @@ func (d *Disk) GetDiskState(ctx context.Context, request *GetDiskStateRequest) (
 		return nil, host.NoRequest("GetDiskState")
 	}
 	online, err := d.api(ctx).GetDiskState(request.DiskNumber)
-	if err != nil {
-		return nil, err
-	}
-	return &GetDiskStateResponse{IsOnline: online}, nil
+	return host.OrNil(&GetDiskStateResponse{IsOnline: online}, err)
 }
 
 func (d *Disk) SetDiskReadOnly(ctx context.Context, request *SetDiskReadOnlyRequest) (*SetDiskReadOnlyResponse, error) {
@@ -153,8 +147,5 @@ func (d *Disk) GetDiskReadOnly(ctx context.Context, request *GetDiskReadOnlyRequ
 		return nil, host.NoRequest("GetDiskReadOnly")
 	}
 	readOnly, err := d.api(ctx).GetDiskReadOnly(request.DiskNumber)
-	if err != nil {
-		return nil, err
-	}
-	return &GetDiskReadOnlyResponse{IsReadOnly: readOnly}, nil
+	return host.OrNil(&GetDiskReadOnlyResponse{IsReadOnly: readOnly}, err)
 }

@@ -51,10 +51,7 @@ func (f *Filesystem) PathExists(ctx context.Context, request *PathExistsRequest)
 		return nil, err
 	}
 	exists, err := f.api(ctx).PathExists(request.Path)
-	if err != nil {
-		return nil, err
-	}
-	return &PathExistsResponse{Exists: exists}, nil
+	return host.OrNil(&PathExistsResponse{Exists: exists}, err)
 }
 
 func (f *Filesystem) PathValid(ctx context.Context, request *PathValidRequest) (*PathValidResponse, error) {
@@ -124,10 +121,7 @@ func (f *Filesystem) IsSymlink(ctx context.Context, request *IsSymlinkRequest) (
 		return nil, host.NoRequest("IsSymlink")
 	}
 	link, err := f.api(ctx).IsSymlink(request.Path)
-	if err != nil {
-		return nil, err
-	}
-	return &IsSymlinkResponse{IsSymlink: link}, nil
+	return host.OrNil(&IsSymlinkResponse{IsSymlink: link}, err)
 }
 
 // ValidatePathWindows returns an error unless path is one that calls accept: absolute, on a drive,

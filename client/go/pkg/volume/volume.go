@@ -61,11 +61,8 @@ func (v *Volume) ListVolumesOnDisk(ctx context.Context, request *ListVolumesOnDi
 		return response, host.NoRequest("ListVolumesOnDisk")
 	}
 	ids, err := v.api(ctx).ListVolumesOnDisk(request.DiskNumber, request.PartitionNumber)
-	if err != nil {
-		return response, err
-	}
 	response.VolumeIDs = ids
-	return response, nil
+	return response, err
 }
 
 func (v *Volume) MountVolume(ctx context.Context, request *MountVolumeRequest) (*MountVolumeResponse, error) {
@@ -105,11 +102,8 @@ func (v *Volume) IsVolumeFormatted(ctx context.Context, request *IsVolumeFormatt
 		return response, err
 	}
 	formatted, err := v.api(ctx).IsVolumeFormatted(request.VolumeID)
-	if err != nil {
-		return response, err
-	}
 	response.Formatted = formatted
-	return response, nil
+	return response, err
 }
 
 func (v *Volume) FormatVolume(ctx context.Context, request *FormatVolumeRequest) (*FormatVolumeResponse, error) {
@@ -153,10 +147,7 @@ func (v *Volume) GetVolumeStats(ctx context.Context, request *GetVolumeStatsRequ
 		return nil, err
 	}
 	total, used, err := v.api(ctx).GetVolumeStats(request.VolumeID)
-	if err != nil {
-		return nil, err
-	}
-	return &GetVolumeStatsResponse{TotalBytes: total, UsedBytes: used}, nil
+	return host.OrNil(&GetVolumeStatsResponse{TotalBytes: total, UsedBytes: used}, err)
 }
 
 func (v *Volume) GetDiskNumberFromVolumeID(ctx context.Context, request *GetDiskNumberFromVolumeIDRequest) (*GetDiskNumberFromVolumeIDResponse, error) {
@@ -167,10 +158,7 @@ func (v *Volume) GetDiskNumberFromVolumeID(ctx context.Context, request *GetDisk
 		return nil, err
 	}
 	number, err := v.api(ctx).GetDiskNumberFromVolumeID(request.VolumeID)
-	if err != nil {
-		return nil, err
-	}
-	return &GetDiskNumberFromVolumeIDResponse{DiskNumber: number}, nil
+	return host.OrNil(&GetDiskNumberFromVolumeIDResponse{DiskNumber: number}, err)
 }
 
 func (v *Volume) GetVolumeIDFromTargetPath(ctx context.Context, request *GetVolumeIDFromTargetPathRequest) (*GetVolumeIDFromTargetPathResponse, error) {
@@ -181,10 +169,7 @@ func (v *Volume) GetVolumeIDFromTargetPath(ctx context.Context, request *GetVolu
 		return nil, err
 	}
 	id, err := v.api(ctx).GetVolumeIDFromTargetPath(request.TargetPath)
-	if err != nil {
-		return nil, err
-	}
-	return &GetVolumeIDFromTargetPathResponse{VolumeID: id}, nil
+	return host.OrNil(&GetVolumeIDFromTargetPathResponse{VolumeID: id}, err)
 }
 
 func (v *Volume) GetClosestVolumeIDFromTargetPath(ctx context.Context, request *GetClosestVolumeIDFromTargetPathRequest) (*GetClosestVolumeIDFromTargetPathResponse, error) {
@@ -195,8 +180,5 @@ func (v *Volume) GetClosestVolumeIDFromTargetPath(ctx context.Context, request *
 		return nil, err
 	}
 	id, err := v.api(ctx).GetClosestVolumeIDFromTargetPath(request.TargetPath)
-	if err != nil {
-		return nil, err
-	}
-	return &GetClosestVolumeIDFromTargetPathResponse{VolumeID: id}, nil
+	return host.OrNil(&GetClosestVolumeIDFromTargetPathResponse{VolumeID: id}, err)
 }

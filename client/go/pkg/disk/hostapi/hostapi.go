@@ -99,13 +99,11 @@ func (imp DiskAPI) CreateBasicPartition(diskNumber uint32) error {
 // PartitionDisk gives a disk a GPT and a data partition, unless it has them. No other call can
 // change the disk in between.
 func (imp DiskAPI) PartitionDisk(diskNumber uint32) error {
-	_, err := imp.client().PartitionDisk(imp.host.Context(), &diskv1.PartitionDiskRequest{DiskNumber: diskNumber})
-	return host.Error(err)
+	return host.ErrorOf(imp.client().PartitionDisk(imp.host.Context(), &diskv1.PartitionDiskRequest{DiskNumber: diskNumber}))
 }
 
 func (imp DiskAPI) Rescan() error {
-	_, err := imp.client().Rescan(imp.host.Context(), &diskv1.RescanRequest{})
-	return host.Error(err)
+	return host.ErrorOf(imp.client().Rescan(imp.host.Context(), &diskv1.RescanRequest{}))
 }
 
 func (imp DiskAPI) ListDiskIDs() (map[uint32]DiskIDs, error) {
@@ -158,16 +156,12 @@ func (imp DiskAPI) GetDiskStats(diskNumber uint32) (int64, error) {
 
 func (imp DiskAPI) SetDiskState(diskNumber uint32, isOnline bool) error {
 	request := &diskv1.SetDiskStateRequest{DiskNumber: diskNumber, IsOnline: isOnline}
-	_, err := imp.client().SetDiskState(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.client().SetDiskState(imp.host.Context(), request))
 }
 
 func (imp DiskAPI) GetDiskState(diskNumber uint32) (bool, error) {
 	state, err := imp.client().GetDiskState(imp.host.Context(), &diskv1.GetDiskStateRequest{DiskNumber: diskNumber})
-	if err != nil {
-		return false, host.Error(err)
-	}
-	return state.IsOnline, nil
+	return state.GetIsOnline(), host.Error(err)
 }
 
 func (imp DiskAPI) storage() storagev1alpha1.StorageClient {
@@ -176,8 +170,7 @@ func (imp DiskAPI) storage() storagev1alpha1.StorageClient {
 
 func (imp DiskAPI) SetDiskReadOnly(diskNumber uint32, isReadOnly bool) error {
 	request := &storagev1alpha1.SetDiskReadOnlyRequest{DiskNumber: diskNumber, ReadOnly: isReadOnly}
-	_, err := imp.storage().SetDiskReadOnly(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.storage().SetDiskReadOnly(imp.host.Context(), request))
 }
 
 func (imp DiskAPI) GetDiskReadOnly(diskNumber uint32) (bool, error) {

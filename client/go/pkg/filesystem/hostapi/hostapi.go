@@ -49,10 +49,7 @@ func (imp filesystemAPI) client() filesystemv2.FilesystemClient {
 
 func (imp filesystemAPI) PathExists(path string) (bool, error) {
 	found, err := imp.client().PathExists(imp.host.Context(), &filesystemv2.PathExistsRequest{Path: path})
-	if err != nil {
-		return false, host.Error(err)
-	}
-	return found.Exists, nil
+	return found.GetExists(), host.Error(err)
 }
 
 // PathValid asks the node about paths on drives. Paths on shares are looked up by this process,
@@ -65,30 +62,23 @@ func (imp filesystemAPI) PathValid(path string) (bool, error) {
 }
 
 func (imp filesystemAPI) Mkdir(path string) error {
-	_, err := imp.client().Mkdir(imp.host.Context(), &filesystemv2.MkdirRequest{Path: path})
-	return host.Error(err)
+	return host.ErrorOf(imp.client().Mkdir(imp.host.Context(), &filesystemv2.MkdirRequest{Path: path}))
 }
 
 func (imp filesystemAPI) Rmdir(path string, force bool) error {
-	_, err := imp.client().Rmdir(imp.host.Context(), &filesystemv2.RmdirRequest{Path: path, Force: force})
-	return host.Error(err)
+	return host.ErrorOf(imp.client().Rmdir(imp.host.Context(), &filesystemv2.RmdirRequest{Path: path, Force: force}))
 }
 
 func (imp filesystemAPI) RmdirContents(path string) error {
-	_, err := imp.client().RmdirContents(imp.host.Context(), &filesystemv2.RmdirContentsRequest{Path: path})
-	return host.Error(err)
+	return host.ErrorOf(imp.client().RmdirContents(imp.host.Context(), &filesystemv2.RmdirContentsRequest{Path: path}))
 }
 
 func (imp filesystemAPI) CreateSymlink(oldname, newname string) error {
 	request := &filesystemv2.CreateSymlinkRequest{SourcePath: oldname, TargetPath: newname}
-	_, err := imp.client().CreateSymlink(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.client().CreateSymlink(imp.host.Context(), request))
 }
 
 func (imp filesystemAPI) IsSymlink(path string) (bool, error) {
 	link, err := imp.client().IsSymlink(imp.host.Context(), &filesystemv2.IsSymlinkRequest{Path: path})
-	if err != nil {
-		return false, host.Error(err)
-	}
-	return link.IsSymlink, nil
+	return link.GetIsSymlink(), host.Error(err)
 }

@@ -56,17 +56,13 @@ func wire(portal *TargetPortal) *iscsiv1.TargetPortal {
 
 func (imp iscsiAPI) AddTargetPortal(portal *TargetPortal) error {
 	request := &iscsiv1.AddTargetPortalRequest{TargetPortal: wire(portal)}
-	_, err := imp.client().AddTargetPortal(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.client().AddTargetPortal(imp.host.Context(), request))
 }
 
 func (imp iscsiAPI) DiscoverTargetPortal(portal *TargetPortal) ([]string, error) {
 	request := &iscsiv1.DiscoverTargetPortalRequest{TargetPortal: wire(portal)}
 	found, err := imp.client().DiscoverTargetPortal(imp.host.Context(), request)
-	if err != nil {
-		return nil, host.Error(err)
-	}
-	return found.Iqns, nil
+	return found.GetIqns(), host.Error(err)
 }
 
 func (imp iscsiAPI) ListTargetPortals() ([]TargetPortal, error) {
@@ -83,8 +79,7 @@ func (imp iscsiAPI) ListTargetPortals() ([]TargetPortal, error) {
 
 func (imp iscsiAPI) RemoveTargetPortal(portal *TargetPortal) error {
 	request := &iscsiv1.RemoveTargetPortalRequest{TargetPortal: wire(portal)}
-	_, err := imp.client().RemoveTargetPortal(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.client().RemoveTargetPortal(imp.host.Context(), request))
 }
 
 var authTypes = map[string]iscsiv1.AuthenticationType{
@@ -107,23 +102,18 @@ func (imp iscsiAPI) ConnectTarget(portal *TargetPortal, iqn string, authType str
 
 func (imp iscsiAPI) DisconnectTarget(portal *TargetPortal, iqn string) error {
 	request := &iscsiv1.DisconnectTargetRequest{TargetPortal: wire(portal), Iqn: iqn}
-	_, err := imp.client().DisconnectTarget(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.client().DisconnectTarget(imp.host.Context(), request))
 }
 
 func (imp iscsiAPI) GetTargetDisks(portal *TargetPortal, iqn string) ([]string, error) {
 	request := &iscsiv1.GetTargetDisksRequest{TargetPortal: wire(portal), Iqn: iqn}
 	disks, err := imp.client().GetTargetDisks(imp.host.Context(), request)
-	if err != nil {
-		return nil, host.Error(err)
-	}
-	return disks.DiskIDs, nil
+	return disks.GetDiskIDs(), host.Error(err)
 }
 
 func (imp iscsiAPI) SetMutualChapSecret(mutualChapSecret string) error {
 	request := &iscsiv1.SetMutualChapSecretRequest{MutualChapSecret: mutualChapSecret}
-	_, err := imp.client().SetMutualChapSecret(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.client().SetMutualChapSecret(imp.host.Context(), request))
 }
 
 // TargetPortal is a portal through which iSCSI targets are discovered. Its JSON has the field names

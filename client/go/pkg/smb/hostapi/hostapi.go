@@ -63,6 +63,5 @@ func (imp smbAPI) MapShare(remotePath, localPath, username, password string) err
 
 func (imp smbAPI) RemoveSMBGlobalMapping(remotePath string) error {
 	request := &smbv1.RemoveSmbGlobalMappingRequest{RemotePath: remotePath}
-	_, err := imp.client().RemoveSmbGlobalMapping(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.client().RemoveSmbGlobalMapping(imp.host.Context(), request))
 }

@@ -38,10 +38,7 @@ func (imp systemAPI) client() systemv1.SystemClient { return systemv1.NewSystemC
 
 func (imp systemAPI) GetBIOSSerialNumber() (string, error) {
 	bios, err := imp.client().GetBIOSSerialNumber(imp.host.Context(), &systemv1.GetBIOSSerialNumberRequest{})
-	if err != nil {
-		return "", host.Error(err)
-	}
-	return bios.SerialNumber, nil
+	return bios.GetSerialNumber(), host.Error(err)
 }
 
 var startModes = map[systemv1.StartType]string{
@@ -76,13 +73,11 @@ func (imp systemAPI) GetService(name string) (*ServiceInfo, error) {
 }
 
 func (imp systemAPI) StartService(name string) error {
-	_, err := imp.client().StartService(imp.host.Context(), &systemv1.StartServiceRequest{Name: name})
-	return host.Error(err)
+	return host.ErrorOf(imp.client().StartService(imp.host.Context(), &systemv1.StartServiceRequest{Name: name}))
 }
 
 func (imp systemAPI) StopService(name string, force bool) error {
-	_, err := imp.client().StopService(imp.host.Context(), &systemv1.StopServiceRequest{Name: name, Force: force})
-	return host.Error(err)
+	return host.ErrorOf(imp.client().StopService(imp.host.Context(), &systemv1.StopServiceRequest{Name: name, Force: force}))
 }
 
 // ServiceInfo is a Windows service, in the terms of WMI's Win32_Service.

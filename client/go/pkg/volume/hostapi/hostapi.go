@@ -57,41 +57,31 @@ func (imp volumeAPI) client() volumev2.VolumeClient { return volumev2.NewVolumeC
 func (imp volumeAPI) ListVolumesOnDisk(diskNumber uint32, partitionNumber uint32) (volumeIDs []string, err error) {
 	request := &volumev2.ListVolumesOnDiskRequest{DiskNumber: diskNumber, PartitionNumber: partitionNumber}
 	listed, err := imp.client().ListVolumesOnDisk(imp.host.Context(), request)
-	if err != nil {
-		return nil, host.Error(err)
-	}
-	return listed.VolumeIds, nil
+	return listed.GetVolumeIds(), host.Error(err)
 }
 
 func (imp volumeAPI) MountVolume(volumeID, targetPath string) error {
 	request := &volumev2.MountVolumeRequest{VolumeId: volumeID, TargetPath: targetPath}
-	_, err := imp.client().MountVolume(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.client().MountVolume(imp.host.Context(), request))
 }
 
 func (imp volumeAPI) UnmountVolume(volumeID, targetPath string) error {
 	request := &volumev2.UnmountVolumeRequest{VolumeId: volumeID, TargetPath: targetPath}
-	_, err := imp.client().UnmountVolume(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.client().UnmountVolume(imp.host.Context(), request))
 }
 
 func (imp volumeAPI) IsVolumeFormatted(volumeID string) (bool, error) {
 	is, err := imp.client().IsVolumeFormatted(imp.host.Context(), &volumev2.IsVolumeFormattedRequest{VolumeId: volumeID})
-	if err != nil {
-		return false, host.Error(err)
-	}
-	return is.Formatted, nil
+	return is.GetFormatted(), host.Error(err)
 }
 
 func (imp volumeAPI) FormatVolume(volumeID string) error {
-	_, err := imp.client().FormatVolume(imp.host.Context(), &volumev2.FormatVolumeRequest{VolumeId: volumeID})
-	return host.Error(err)
+	return host.ErrorOf(imp.client().FormatVolume(imp.host.Context(), &volumev2.FormatVolumeRequest{VolumeId: volumeID}))
 }
 
 func (imp volumeAPI) ResizeVolume(volumeID string, sizeBytes int64) error {
 	request := &volumev2.ResizeVolumeRequest{VolumeId: volumeID, SizeBytes: sizeBytes}
-	_, err := imp.client().ResizeVolume(imp.host.Context(), request)
-	return host.Error(err)
+	return host.ErrorOf(imp.client().ResizeVolume(imp.host.Context(), request))
 }
 
 // GetVolumeStats returns the total and the used bytes of a volume; -1 and -1 with an error.
@@ -106,31 +96,21 @@ func (imp volumeAPI) GetVolumeStats(volumeID string) (total, used int64, err err
 func (imp volumeAPI) GetDiskNumberFromVolumeID(volumeID string) (uint32, error) {
 	request := &volumev2.GetDiskNumberFromVolumeIDRequest{VolumeId: volumeID}
 	disk, err := imp.client().GetDiskNumberFromVolumeID(imp.host.Context(), request)
-	if err != nil {
-		return 0, host.Error(err)
-	}
-	return disk.DiskNumber, nil
+	return disk.GetDiskNumber(), host.Error(err)
 }
 
 func (imp volumeAPI) GetVolumeIDFromTargetPath(targetPath string) (string, error) {
 	request := &volumev2.GetVolumeIDFromTargetPathRequest{TargetPath: targetPath}
 	volume, err := imp.client().GetVolumeIDFromTargetPath(imp.host.Context(), request)
-	if err != nil {
-		return "", host.Error(err)
-	}
-	return volume.VolumeId, nil
+	return volume.GetVolumeId(), host.Error(err)
 }
 
 func (imp volumeAPI) WriteVolumeCache(volumeID string) error {
-	_, err := imp.client().WriteVolumeCache(imp.host.Context(), &volumev2.WriteVolumeCacheRequest{VolumeId: volumeID})
-	return host.Error(err)
+	return host.ErrorOf(imp.client().WriteVolumeCache(imp.host.Context(), &volumev2.WriteVolumeCacheRequest{VolumeId: volumeID}))
 }
 
 func (imp volumeAPI) GetClosestVolumeIDFromTargetPath(targetPath string) (string, error) {
 	request := &volumev2.GetClosestVolumeIDFromTargetPathRequest{TargetPath: targetPath}
 	volume, err := imp.client().GetClosestVolumeIDFromTargetPath(imp.host.Context(), request)
-	if err != nil {
-		return "", host.Error(err)
-	}
-	return volume.VolumeId, nil
+	return volume.GetVolumeId(), host.Error(err)
 }
