@@ -88,10 +88,7 @@ func partition(api diskapi.HostAPI, number uint32) error {
 }
 
 func (d *Disk) Rescan(ctx context.Context, _ *RescanRequest) (*RescanResponse, error) {
-	if err := d.api(ctx).Rescan(); err != nil {
-		return nil, err
-	}
-	return &RescanResponse{}, nil
+	return host.OrNil(&RescanResponse{}, d.api(ctx).Rescan())
 }
 
 func (d *Disk) ListDiskIDs(ctx context.Context, _ *ListDiskIDsRequest) (*ListDiskIDsResponse, error) {
@@ -118,10 +115,7 @@ func (d *Disk) SetDiskState(ctx context.Context, request *SetDiskStateRequest) (
 	if request == nil {
 		return nil, host.NoRequest("SetDiskState")
 	}
-	if err := d.api(ctx).SetDiskState(request.DiskNumber, request.IsOnline); err != nil {
-		return nil, err
-	}
-	return &SetDiskStateResponse{}, nil
+	return host.OrNil(&SetDiskStateResponse{}, d.api(ctx).SetDiskState(request.DiskNumber, request.IsOnline))
 }
 
 func (d *Disk) GetDiskState(ctx context.Context, request *GetDiskStateRequest) (*GetDiskStateResponse, error) {
@@ -136,10 +130,7 @@ func (d *Disk) SetDiskReadOnly(ctx context.Context, request *SetDiskReadOnlyRequ
 	if request == nil {
 		return nil, host.NoRequest("SetDiskReadOnly")
 	}
-	if err := d.api(ctx).SetDiskReadOnly(request.DiskNumber, request.IsReadOnly); err != nil {
-		return nil, err
-	}
-	return &SetDiskReadOnlyResponse{}, nil
+	return host.OrNil(&SetDiskReadOnlyResponse{}, d.api(ctx).SetDiskReadOnly(request.DiskNumber, request.IsReadOnly))
 }
 
 func (d *Disk) GetDiskReadOnly(ctx context.Context, request *GetDiskReadOnlyRequest) (*GetDiskReadOnlyResponse, error) {

@@ -69,10 +69,7 @@ func (f *Filesystem) Mkdir(ctx context.Context, request *MkdirRequest) (*MkdirRe
 	if err := ValidatePathWindows(request.Path); err != nil {
 		return nil, err
 	}
-	if err := f.api(ctx).Mkdir(request.Path); err != nil {
-		return nil, err
-	}
-	return &MkdirResponse{}, nil
+	return host.OrNil(&MkdirResponse{}, f.api(ctx).Mkdir(request.Path))
 }
 
 func (f *Filesystem) Rmdir(ctx context.Context, request *RmdirRequest) (*RmdirResponse, error) {
@@ -82,10 +79,7 @@ func (f *Filesystem) Rmdir(ctx context.Context, request *RmdirRequest) (*RmdirRe
 	if err := ValidatePathWindows(request.Path); err != nil {
 		return nil, err
 	}
-	if err := f.api(ctx).Rmdir(request.Path, request.Force); err != nil {
-		return nil, err
-	}
-	return &RmdirResponse{}, nil
+	return host.OrNil(&RmdirResponse{}, f.api(ctx).Rmdir(request.Path, request.Force))
 }
 
 func (f *Filesystem) RmdirContents(ctx context.Context, request *RmdirContentsRequest) (*RmdirContentsResponse, error) {
@@ -95,10 +89,7 @@ func (f *Filesystem) RmdirContents(ctx context.Context, request *RmdirContentsRe
 	if err := ValidatePathWindows(request.Path); err != nil {
 		return nil, err
 	}
-	if err := f.api(ctx).RmdirContents(request.Path); err != nil {
-		return nil, err
-	}
-	return &RmdirContentsResponse{}, nil
+	return host.OrNil(&RmdirContentsResponse{}, f.api(ctx).RmdirContents(request.Path))
 }
 
 func (f *Filesystem) CreateSymlink(ctx context.Context, request *CreateSymlinkRequest) (*CreateSymlinkResponse, error) {
@@ -110,10 +101,7 @@ func (f *Filesystem) CreateSymlink(ctx context.Context, request *CreateSymlinkRe
 			return nil, err
 		}
 	}
-	if err := f.api(ctx).CreateSymlink(request.SourcePath, request.TargetPath); err != nil {
-		return nil, err
-	}
-	return &CreateSymlinkResponse{}, nil
+	return host.OrNil(&CreateSymlinkResponse{}, f.api(ctx).CreateSymlink(request.SourcePath, request.TargetPath))
 }
 
 func (f *Filesystem) IsSymlink(ctx context.Context, request *IsSymlinkRequest) (*IsSymlinkResponse, error) {

@@ -56,10 +56,7 @@ func (s *System) api(ctx context.Context) systemapi.HostAPI { return host.Bind(c
 
 func (s *System) GetBIOSSerialNumber(ctx context.Context, _ *GetBIOSSerialNumberRequest) (*GetBIOSSerialNumberResponse, error) {
 	serial, err := s.api(ctx).GetBIOSSerialNumber()
-	if err != nil {
-		return &GetBIOSSerialNumberResponse{}, err
-	}
-	return &GetBIOSSerialNumberResponse{SerialNumber: serial}, nil
+	return &GetBIOSSerialNumberResponse{SerialNumber: serial}, err
 }
 
 func (s *System) GetService(ctx context.Context, request *GetServiceRequest) (*GetServiceResponse, error) {
