@@ -80,9 +80,7 @@ library() {
   local commands
   module "$1" integration/wine/node/peer/library
   go mod edit -require=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.2 \
-    "-replace=csi-proxy.example/drivers/clients=$root/integration/drivers/clients" \
-    "-replace=csi-proxy.example/drivers/orders=$root/integration/drivers/orders" \
-    "-replace=csi-proxy.example/node-peer=$root/integration/wine/node/peer"
+    "-replace=csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
   [[ $1 != aws-ebs ]] ||
     go mod edit -replace=github.com/kubernetes-csi/csi-proxy/v2=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.1
   commands=$(block sh "$1")

@@ -225,12 +225,14 @@ go_module() {
   PATH=$(echo "$out"/unpacked/debian/csi-proxy_*/usr/bin):$PATH go test .
 
   # A program that uses the Go library changes one line to use the module.
-  cp -r "$root/integration/wine/node/peer" "$at/library_driver"
+  cp -r "$root/integration/wine/node/peer/library" "$at/library_driver"
   cd "$at/library_driver"
-  "${replace[@]}" -replace "csi-proxy.example/drivers/clients=$root/integration/drivers/clients" \
-    -replace "csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
-  go build -mod=mod -o "$at/driver-v2" ./library
-  GOOS=windows go build -mod=mod -o "$at/driver-v2.exe" ./library
+  go mod init driver.example/library
+  cp "$root/client/go/go.sum" .
+  "${replace[@]}" -replace "csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
+  go mod tidy
+  go build -o "$at/driver-v2" .
+  GOOS=windows go build -o "$at/driver-v2.exe" .
   go version -m "$at/driver-v2" | grep -F "$module"
   timeout 60 "$at/driver-v2" -documented
 }

@@ -54,6 +54,7 @@ fi
 
 logs=$out
 . integration/support/checks.sh
+. integration/support/go.sh
 result() { grep -av ' audit ' "$1" | tail -1; }
 complaint() { grep -a FAILED "$1" || tail -40 "$1"; }
 
@@ -86,10 +87,10 @@ build() {
 # library_program NAME PACKAGE [LINE]: builds a program for the Go library; with LINE, the one line that a
 # driver changes, it uses our module.
 library_program() {
-  cp integration/wine/node/peer/go.mod "$out/$1.mod"
-  cp integration/wine/node/peer/go.sum "$out/$1.sum"
+  cp integration/go.mod "$out/$1.mod"
+  cp integration/go.sum "$out/$1.sum"
   echo "${3-}" >>"$out/$1.mod"
-  (cd integration/wine/node/peer && go build "-modfile=$out/$1.mod" -mod=mod -o "$out/$1$suffix" "$2")
+  (cd integration/wine/node/peer && "$go" build "-modfile=$out/$1.mod" -mod=mod -o "$out/$1$suffix" "$2")
 }
 # race NAME PACKAGE: builds a package's tests with the race detector and runs them.
 race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test" -test.v; }

@@ -15,13 +15,9 @@ wine=$PWD/integration/wine/node_run
 export CSI_PROXY_NODE_DOUBLE=$built/integration/wine/node/csi_proxy_node_double.dll
 rm -rf "$out"
 mkdir -p "$out"
-(
-  cd "$here"
-  export CGO_ENABLED=0 GOOS=windows GOARCH=amd64
-  "$here/../../../support/go_release.sh" "$out/release.exe"
-  go build -o "$out/library.exe" ./library
-  go build -o "$out/pipes.exe" ./pipes
-)
+integration/support/go_release.sh "$out/release.exe"
+. integration/support/go.sh
+(cd "$here" && CGO_ENABLED=0 GOOS=windows GOARCH=amd64 "$go" build -o "$out/" ./library ./pipes)
 cp "$built/server/csi-proxy.exe" "$out/ours.exe"
 cp "$here/scenario.textproto" "$out/node.textproto"
 

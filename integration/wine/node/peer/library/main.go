@@ -1,5 +1,9 @@
 // Takes a node through all steps with the Go release's library in this process, or with the module that
 // replaces it. -documented means that the library has no quirks, as the module.
+//
+// The setting of the release's own module. The type that os.Lstat gives mount points depends on it.
+//
+//go:debug winsymlink=0
 package main
 
 import (
@@ -22,7 +26,7 @@ import (
 	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
 
 	"csi-proxy.example/drivers/orders"
-	"csi-proxy.example/node-peer/steps"
+	"csi-proxy.example/drivers/orders/nodelife"
 )
 
 type node struct {
@@ -45,9 +49,9 @@ func must[T any](made T, err error) T {
 func main() {
 	documented := flag.Bool("documented", false, "expect what is documented, not the library's quirks")
 	flag.Parse()
-	quirks := steps.Quirks{SecondMountFails: true, NoMBR: true}
+	quirks := nodelife.Quirks{SecondMountFails: true, NoMBR: true}
 	if *documented {
-		quirks = steps.Quirks{}
+		quirks = nodelife.Quirks{}
 	}
 	files := must(filesystem.New(filesystemapi.New()))
 	led := &node{
@@ -57,7 +61,7 @@ func main() {
 		must(iscsi.New(iscsiapi.New())),
 		must(system.New(systemapi.New())),
 	}
-	steps.Main("by the library", led, quirks)
+	nodelife.Main("by the library", led, quirks)
 }
 
 // errorOf drops a response.
@@ -170,29 +174,29 @@ func (n *node) RemoveSmbGlobalMapping(remote string) error {
 	return errorOf(n.smb.RemoveSMBGlobalMapping(ctx, &smb.RemoveSMBGlobalMappingRequest{RemotePath: remote}))
 }
 
-func target(p steps.Portal) *iscsi.TargetPortal {
+func target(p nodelife.Portal) *iscsi.TargetPortal {
 	return &iscsi.TargetPortal{TargetAddress: p.Address, TargetPort: p.Port}
 }
 
-func (n *node) AddTargetPortal(p steps.Portal) error {
+func (n *node) AddTargetPortal(p nodelife.Portal) error {
 	return errorOf(n.iscsi.AddTargetPortal(ctx, &iscsi.AddTargetPortalRequest{TargetPortal: target(p)}))
 }
 
-func (n *node) ListTargetPortals() ([]steps.Portal, error) {
+func (n *node) ListTargetPortals() ([]nodelife.Portal, error) {
 	r, err := orEmpty(n.iscsi.ListTargetPortals(ctx, &iscsi.ListTargetPortalsRequest{}))
-	var portals []steps.Portal
+	var portals []nodelife.Portal
 	for _, p := range r.TargetPortals {
-		portals = append(portals, steps.Portal{Address: p.TargetAddress, Port: p.TargetPort})
+		portals = append(portals, nodelife.Portal{Address: p.TargetAddress, Port: p.TargetPort})
 	}
 	return portals, err
 }
 
-func (n *node) DiscoverTargetPortal(p steps.Portal) ([]string, error) {
+func (n *node) DiscoverTargetPortal(p nodelife.Portal) ([]string, error) {
 	r, err := orEmpty(n.iscsi.DiscoverTargetPortal(ctx, &iscsi.DiscoverTargetPortalRequest{TargetPortal: target(p)}))
 	return r.IQNs, err
 }
 
-func (n *node) RemoveTargetPortal(p steps.Portal) error {
+func (n *node) RemoveTargetPortal(p nodelife.Portal) error {
 	return errorOf(n.iscsi.RemoveTargetPortal(ctx, &iscsi.RemoveTargetPortalRequest{TargetPortal: target(p)}))
 }
 
@@ -200,18 +204,18 @@ func (n *node) SetMutualChapSecret(secret string) error {
 	return errorOf(n.iscsi.SetMutualChapSecret(ctx, &iscsi.SetMutualChapSecretRequest{MutualChapSecret: secret}))
 }
 
-func (n *node) ConnectTarget(p steps.Portal, iqn string, chap int, user, secret string) error {
+func (n *node) ConnectTarget(p nodelife.Portal, iqn string, chap int, user, secret string) error {
 	_, err := n.iscsi.ConnectTarget(ctx, &iscsi.ConnectTargetRequest{
 		TargetPortal: target(p), IQN: iqn, AuthType: iscsi.AuthenticationType(chap), ChapUsername: user, ChapSecret: secret,
 	})
 	return err
 }
 
-func (n *node) DisconnectTarget(p steps.Portal, iqn string) error {
+func (n *node) DisconnectTarget(p nodelife.Portal, iqn string) error {
 	return errorOf(n.iscsi.DisconnectTarget(ctx, &iscsi.DisconnectTargetRequest{TargetPortal: target(p), IQN: iqn}))
 }
 
-func (n *node) GetTargetDisks(p steps.Portal, iqn string) ([]string, error) {
+func (n *node) GetTargetDisks(p nodelife.Portal, iqn string) ([]string, error) {
 	r, err := orEmpty(n.iscsi.GetTargetDisks(ctx, &iscsi.GetTargetDisksRequest{TargetPortal: target(p), IQN: iqn}))
 	return r.DiskIDs, err
 }
@@ -221,9 +225,9 @@ func (n *node) GetBIOSSerialNumber() (string, error) {
 	return strings.TrimSpace(r.SerialNumber), err
 }
 
-func (n *node) GetService(name string) (steps.Service, error) {
+func (n *node) GetService(name string) (nodelife.Service, error) {
 	r, err := orEmpty(n.system.GetService(ctx, &system.GetServiceRequest{Name: name}))
-	return steps.Service{DisplayName: r.DisplayName, StartType: uint32(r.StartType), Status: uint32(r.Status)}, err
+	return nodelife.Service{DisplayName: r.DisplayName, StartType: uint32(r.StartType), Status: uint32(r.Status)}, err
 }
 
 func (n *node) StartService(name string) error {

@@ -22,7 +22,7 @@ import (
 
 	"csi-proxy.example/drivers/clients"
 	"csi-proxy.example/drivers/orders"
-	"csi-proxy.example/node-peer/steps"
+	"csi-proxy.example/drivers/orders/nodelife"
 )
 
 type node struct {
@@ -55,7 +55,7 @@ func main() {
 		&clients.Clients{Disks: open(disk.NewClient), Volumes: open(volume.NewClient), Shares: open(smb.NewClient)},
 		open(closest.NewClient), open(iscsi.NewClient), open(system.NewClient),
 	}
-	steps.Main("over the pipes", served, steps.Quirks{SecondMountFails: *release, NoMBR: *release})
+	nodelife.Main("over the pipes", served, nodelife.Quirks{SecondMountFails: *release, NoMBR: *release})
 }
 
 // errorOf drops a response.
@@ -84,29 +84,29 @@ func (n *node) GetClosestVolumeIDFromTargetPath(path string) (string, error) {
 	return r.GetVolumeId(), err
 }
 
-func target(p steps.Portal) *iscsiapi.TargetPortal {
+func target(p nodelife.Portal) *iscsiapi.TargetPortal {
 	return &iscsiapi.TargetPortal{TargetAddress: p.Address, TargetPort: p.Port}
 }
 
-func (n *node) AddTargetPortal(p steps.Portal) error {
+func (n *node) AddTargetPortal(p nodelife.Portal) error {
 	return errorOf(n.iscsi.AddTargetPortal(ctx, &iscsiapi.AddTargetPortalRequest{TargetPortal: target(p)}))
 }
 
-func (n *node) ListTargetPortals() ([]steps.Portal, error) {
+func (n *node) ListTargetPortals() ([]nodelife.Portal, error) {
 	r, err := n.iscsi.ListTargetPortals(ctx, &iscsiapi.ListTargetPortalsRequest{})
-	var portals []steps.Portal
+	var portals []nodelife.Portal
 	for _, p := range r.GetTargetPortals() {
-		portals = append(portals, steps.Portal{Address: p.TargetAddress, Port: p.TargetPort})
+		portals = append(portals, nodelife.Portal{Address: p.TargetAddress, Port: p.TargetPort})
 	}
 	return portals, err
 }
 
-func (n *node) DiscoverTargetPortal(p steps.Portal) ([]string, error) {
+func (n *node) DiscoverTargetPortal(p nodelife.Portal) ([]string, error) {
 	r, err := n.iscsi.DiscoverTargetPortal(ctx, &iscsiapi.DiscoverTargetPortalRequest{TargetPortal: target(p)})
 	return r.GetIqns(), err
 }
 
-func (n *node) RemoveTargetPortal(p steps.Portal) error {
+func (n *node) RemoveTargetPortal(p nodelife.Portal) error {
 	return errorOf(n.iscsi.RemoveTargetPortal(ctx, &iscsiapi.RemoveTargetPortalRequest{TargetPortal: target(p)}))
 }
 
@@ -114,18 +114,18 @@ func (n *node) SetMutualChapSecret(secret string) error {
 	return errorOf(n.iscsi.SetMutualChapSecret(ctx, &iscsiapi.SetMutualChapSecretRequest{MutualChapSecret: secret}))
 }
 
-func (n *node) ConnectTarget(p steps.Portal, iqn string, chap int, user, secret string) error {
+func (n *node) ConnectTarget(p nodelife.Portal, iqn string, chap int, user, secret string) error {
 	_, err := n.iscsi.ConnectTarget(ctx, &iscsiapi.ConnectTargetRequest{
 		TargetPortal: target(p), Iqn: iqn, AuthType: iscsiapi.AuthenticationType(chap), ChapUsername: user, ChapSecret: secret,
 	})
 	return err
 }
 
-func (n *node) DisconnectTarget(p steps.Portal, iqn string) error {
+func (n *node) DisconnectTarget(p nodelife.Portal, iqn string) error {
 	return errorOf(n.iscsi.DisconnectTarget(ctx, &iscsiapi.DisconnectTargetRequest{TargetPortal: target(p), Iqn: iqn}))
 }
 
-func (n *node) GetTargetDisks(p steps.Portal, iqn string) ([]string, error) {
+func (n *node) GetTargetDisks(p nodelife.Portal, iqn string) ([]string, error) {
 	r, err := n.iscsi.GetTargetDisks(ctx, &iscsiapi.GetTargetDisksRequest{TargetPortal: target(p), Iqn: iqn})
 	return r.GetDiskIDs(), err
 }
@@ -135,9 +135,9 @@ func (n *node) GetBIOSSerialNumber() (string, error) {
 	return strings.TrimSpace(r.GetSerialNumber()), err
 }
 
-func (n *node) GetService(name string) (steps.Service, error) {
+func (n *node) GetService(name string) (nodelife.Service, error) {
 	r, err := n.system.GetService(ctx, &systemapi.GetServiceRequest{Name: name})
-	return steps.Service{DisplayName: r.GetDisplayName(), StartType: uint32(r.GetStartType()), Status: uint32(r.GetStatus())}, err
+	return nodelife.Service{DisplayName: r.GetDisplayName(), StartType: uint32(r.GetStartType()), Status: uint32(r.GetStatus())}, err
 }
 
 func (n *node) StartService(name string) error {

@@ -1,7 +1,7 @@
-// Package steps takes a node through the life of volumes, shares and targets, and checks the node's answers
+// Package nodelife takes a node through the life of volumes, shares and targets, and checks the node's answers
 // after each step. The answers are the same for every server: the Go release, its library, and this project's
 // service.
-package steps
+package nodelife
 
 import (
 	"fmt"
