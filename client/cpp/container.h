@@ -5,6 +5,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace csi_proxy::client {
 
@@ -22,7 +24,22 @@ struct ContainerSigns {
 };
 
 // Returns FAILED_PRECONDITION, saying how to embed all the same, if a sign is present or unknown.
-absl::Status CheckOutsideContainers(const ContainerSigns& signs);
+inline absl::Status CheckOutsideContainers(const ContainerSigns& signs) {
+  constexpr char kHowToEmbed[] =
+      "; CSI_PROXY_MODE=embedded embeds all the same, as does asking for that mode in the program";
+  // SIDs of ContainerAdministrator and ContainerUser are S-1-5-93-2-1 and S-1-5-93-2-2
+  // (https://learn.microsoft.com/virtualization/windowscontainers/manage-containers/container-security).
+  if (signs.container_type == ContainerSigns::Value::kPresent ||
+      absl::StartsWith(signs.user_sid, "S-1-5-93-")) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this process runs in a container, whose files and disks are not the node's", kHowToEmbed));
+  }
+  if (signs.container_type == ContainerSigns::Value::kUnknown || signs.user_sid.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("it cannot be told whether this process runs in a container", kHowToEmbed));
+  }
+  return absl::OkStatus();
+}
 
 // Reads the signs of this process. Windows only.
 ContainerSigns LookForContainer();

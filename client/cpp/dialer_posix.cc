@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/dialer.h"
+#include "client/cpp/link.h"
 #include "client/cpp/pipe_owner.h"
 #include "server/base/status_macros.h"
 

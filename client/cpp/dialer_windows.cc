@@ -3,7 +3,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "client/cpp/dialer.h"
+#include "client/cpp/link.h"
 #include "client/cpp/pipe_owner.h"
 #include "server/base/status_macros.h"
 #include "server/base/token_windows.h"

@@ -1,4 +1,5 @@
-// One connection to the service, and one call over it.
+// One connection to the service, one call over it, and the platform's part of a RemoteChannel:
+// making connections.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -9,10 +10,13 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
+#include "client/cpp/remote_channel.h"
 #include "csi_proxy/call_context.h"
 
 namespace csi_proxy::client {
@@ -71,6 +75,24 @@ class Link {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::function<void()> close_;
   std::atomic<bool> stuck_ = false;
+};
+
+// Thread-safe.
+class RemoteChannel::Dialer {
+ public:
+  explicit Dialer(std::string path);
+  ~Dialer();
+
+  // Returns a connection on which the running service has answered. Makes a new one if the service
+  // has restarted or does not read what it is sent. UNAVAILABLE with the reason if there is no
+  // connection by `deadline`, or at once if none can be made. PERMISSION_DENIED if the pipe does
+  // not belong to the service; then nothing is sent.
+  absl::StatusOr<std::shared_ptr<Link>> Get(absl::Time deadline);
+
+ private:
+  struct State;
+  const std::string path_;
+  const std::shared_ptr<State> state_;
 };
 
 }  // namespace csi_proxy::client

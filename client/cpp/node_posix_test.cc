@@ -16,6 +16,15 @@ TEST(NodePosixTest, IsNoWindowsNode) {
   EXPECT_TRUE(absl::IsUnimplemented(Node::Windows().status()));
 }
 
+TEST(NodePosixTest, NoWorkingDirectoryIsNoChoice) {
+  NodeOptions options;
+  options.working_dirs.clear();
+  const auto node = Node::Simulated(options);
+  ASSERT_FALSE(node.ok());
+  EXPECT_THAT(std::string(node.status().message()),
+              testing::HasSubstr("working_dirs: at least one"));
+}
+
 TEST(NodePosixTest, ALockDirectoryThatCannotBeIsNamed) {
   NodeOptions options;
   options.lock_directory = "/dev/null/locks";

@@ -8,9 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cpp/container.h"
 #include "client/cpp/link.h"
 #include "client/cpp/misbehaving_server.h"
 #include "client/cpp/remote_channel.h"
+#include "server/base/win32.h"
 #include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {
@@ -98,6 +100,22 @@ TEST(IdleClientTest, LetsGoOfAPipeWhoseServerHasGone) {
   const absl::Time give_up = absl::Now() + absl::Seconds(10);
   while (!connection.expired() && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_TRUE(connection.expired());
+}
+
+TEST(ContainerWindowsTest, TheRegistryTells) {
+  if (GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") == nullptr) {
+    GTEST_SKIP() << "it would write to the registry of a real machine";
+  }
+  constexpr wchar_t kKey[] = L"SYSTEM\\CurrentControlSet\\Control", kValue[] = L"ContainerType";
+  RegDeleteKeyValueW(HKEY_LOCAL_MACHINE, kKey, kValue);
+  const ContainerSigns outside = LookForContainer();
+  EXPECT_EQ(outside.container_type, ContainerSigns::Value::kAbsent);
+  EXPECT_EQ(outside.user_sid.substr(0, 4), "S-1-");
+  const DWORD type = 2;
+  ASSERT_EQ(RegSetKeyValueW(HKEY_LOCAL_MACHINE, kKey, kValue, REG_DWORD, &type, sizeof(type)),
+            ERROR_SUCCESS);
+  EXPECT_EQ(LookForContainer().container_type, ContainerSigns::Value::kPresent);
+  EXPECT_EQ(RegDeleteKeyValueW(HKEY_LOCAL_MACHINE, kKey, kValue), ERROR_SUCCESS);
 }
 
 }  // namespace

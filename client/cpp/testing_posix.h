@@ -6,12 +6,8 @@
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 #include <memory>
 #include <string>
 
@@ -20,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "csi_proxy/connection.h"
 #include "server/base/testing_posix.h"
+#include "server/rpc/testing_posix.h"
 #include "system/v1alpha1/api.grpc.pb.h"
 
 namespace csi_proxy::client {
@@ -34,12 +31,7 @@ inline ClientOptions OptionsFor(const TemporaryDirectory& directory) {
 
 // Leaves a socket that no process serves, as a killed service does.
 inline void LeaveSocket(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  close(fd);
+  ASSERT_TRUE(rpc::UnixSocket(path, bind).valid());
 }
 
 // Sets an environment variable and restores the old value at the end. Not for tests with threads.

@@ -1,7 +1,9 @@
-#include "client/cpp/container.h"
-
+// Whom a client trusts: the owners of pipes, and this process outside containers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "client/cpp/container.h"
+#include "client/cpp/pipe_owner.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -41,6 +43,41 @@ TEST(ContainerTest, DoesNotEmbedWhenUnknown) {
 
 TEST(ContainerTest, AnotherAuthorityIsNotAContainers) {
   EXPECT_TRUE(CheckOutsideContainers({Value::kAbsent, "S-1-5-930-1"}).ok());
+}
+
+constexpr char kPipe[] = R"(\\.\pipe\csi-proxy-smb-v1)";
+constexpr char kUser[] = "S-1-5-21-1-2-3-1001";
+constexpr char kOther[] = "S-1-5-21-1-2-3-1002";
+
+TEST(PipeOwnerTest, TheSystemsPipeIsTrustedByEverybody) {
+  // SYSTEM as its own client; a user; a container's administrator.
+  for (const char* client : {"S-1-5-18", kUser, "S-1-5-93-2-1"}) {
+    EXPECT_TRUE(CheckPipeOwner(kPipe, {"S-1-5-18", true, client}).ok());
+  }
+}
+
+TEST(PipeOwnerTest, AUsersPipeIsTrustedByThatUserOnly) {
+  EXPECT_TRUE(CheckPipeOwner(kPipe, {kUser, false, kUser}).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {kUser, false, kOther})));
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {kUser, false, "S-1-5-18"})));
+}
+
+// A container's administrator can make such a pipe.
+TEST(PipeOwnerTest, ThePipeOfTheAdministratorsIsTrustedByNobody) {
+  for (const char* client : {"S-1-5-18", kUser, "S-1-5-93-2-1"}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {"S-1-5-32-544", false, client})));
+  }
+}
+
+TEST(PipeOwnerTest, AnUnknownOwnerIsNobodysFriend) {
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {"", false, ""})));
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {"", false, kUser})));
+}
+
+TEST(PipeOwnerTest, TheErrorNamesPipeAndOwner) {
+  const std::string text(CheckPipeOwner(kPipe, {kOther, false, kUser}).message());
+  EXPECT_THAT(text, HasSubstr(kPipe));
+  EXPECT_THAT(text, HasSubstr(kOther));
 }
 
 }  // namespace
