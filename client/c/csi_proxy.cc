@@ -17,7 +17,6 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "client/c/handles.h"
-#include "client/c/open_node.h"
 #include "csi_proxy/log_function.h"
 #include "server/base/secret.h"
 #include "server/base/status_macros.h"

@@ -4,18 +4,32 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
-#include "client/c/open_node.h"
 #include "client/cpp/serialized_node.h"
+#include "csi_proxy/node.h"
 #include "server/rpc/deps.h"
 
 namespace csi_proxy::c {
+
+struct OpenedNode {
+  std::shared_ptr<Node> node;
+  // Calls a method of csi_proxy.simulated.Admin with a serialized request. Null on other nodes.
+  std::function<absl::StatusOr<std::string>(absl::string_view method, const std::string& request)>
+      administer = nullptr;
+};
+
+// Opens the node that `json` describes. INVALID_ARGUMENT naming the option, or the place in the
+// JSON.
+absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log);
 
 // A call that another thread may cancel. Thread-safe.
 class Cancellable {

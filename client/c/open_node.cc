@@ -1,14 +1,17 @@
-#include "client/c/open_node.h"
-
 #include <google/protobuf/util/json_util.h>
 
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/c/handles.h"
 #include "client/c/options.pb.h"
 #include "client/cpp/default_node.h"
 #include "server/base/status_macros.h"
+#ifndef CSI_PROXY_NO_SIMULATION
+#include "client/cpp/simulated_node.h"
+#include "server/simulator/admin.h"
+#endif
 
 namespace csi_proxy::c {
 namespace {
@@ -49,6 +52,25 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
   out.log = std::move(log);
   return out;
 }
+
+// Does what Node::Simulated() does. csi_proxy.dll, which HostProcess pods use, contains no
+// simulator.
+#ifdef CSI_PROXY_NO_SIMULATION
+absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions, absl::string_view) {
+  return absl::UnimplementedError(
+      "node: this library holds no simulated node; csi_proxy_simulated.dll is the one that does");
+}
+#else
+absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions options, absl::string_view scenario) {
+  ABSL_ASSIGN_OR_RETURN(client::NodeAndMachine opened,
+                        client::OpenSimulatedNode(std::move(options), scenario));
+  return OpenedNode{
+      std::move(opened.node),
+      [machine = std::move(opened.machine)](absl::string_view method, const std::string& request) {
+        return machine::simulator::CallAdmin(*machine, method, request);
+      }};
+}
+#endif
 
 }  // namespace
 

@@ -86,11 +86,5 @@ TEST(OptionsTest, LockDirectory) {
 }
 #endif
 
-TEST(OptionsTest, Log) {
-  const Node node;
-  EXPECT_EQ(node.Call(kMkdir, Text(1, Directory("logged"))).code, kOk);
-  EXPECT_THAT(node.lines.all(), Contains(HasSubstr("method=Mkdir")));
-}
-
 }  // namespace
 }  // namespace csi_proxy::c

@@ -59,6 +59,12 @@ inline std::string Take(csi_proxy_bytes* bytes) {
   return taken;
 }
 
+// Returns what an output holds before a call, which must neither read nor free it.
+inline csi_proxy_bytes Unowned() {
+  static uint8_t byte = 1;
+  return {&byte, 1};
+}
+
 struct Result {
   int32_t code;
   std::string response, message;
@@ -71,7 +77,7 @@ struct CallOptions {
 
 inline Result Invoke(csi_proxy_node node, const char* method, std::string_view request = {},
                      const CallOptions& options = {}) {
-  csi_proxy_bytes response = {}, message = {};
+  csi_proxy_bytes response = Unowned(), message = Unowned();
   const int32_t code =
       csi_proxy_invoke(node, options.call, method, reinterpret_cast<const uint8_t*>(request.data()),
                        request.size(), options.timeout_ns, &response, &message);
@@ -105,7 +111,7 @@ struct Opened {
 
 inline Opened Open(std::string_view options, csi_proxy_log log = nullptr, void* user = nullptr) {
   csi_proxy_node node = 7;
-  csi_proxy_bytes error = {};
+  csi_proxy_bytes error = Unowned();
   const int32_t code = csi_proxy_open(CSI_PROXY_ABI_VERSION, options.data(), options.size(), log,
                                       user, &node, &error);
   return {code, node, Take(&error)};
