@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <filesystem>
 #include <mutex>
@@ -19,7 +18,7 @@
 #include "client/sidecars/driver.h"
 #include "client/sidecars/testing.h"
 #include "server/base/testing_posix.h"
-#include "server/base/unique_fd.h"
+#include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -160,11 +159,7 @@ TEST_F(RegistrarTest, HealthMayRequireRegistration) {
 TEST(SocketChannelTest, ADriverThatFloodsIsCutOff) {
   const TemporaryDirectory directory;
   const std::string csi = directory.path() + "/csi.sock";
-  const UniqueFd listener(socket(AF_UNIX, SOCK_STREAM, 0));
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  csi.copy(address.sun_path, csi.size());
-  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  ASSERT_EQ(listen(listener.get(), 1), 0);
+  const UniqueFd listener = rpc::ListenUnix(csi);
   constexpr size_t kFlood = 64 << 20;
   size_t taken = 0;
   std::thread driver([&] {

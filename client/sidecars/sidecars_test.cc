@@ -2,10 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -21,9 +18,9 @@
 #include "client/sidecars/registrar.h"
 #include "client/sidecars/socket.h"
 #include "client/sidecars/testing.h"
-#include "client/sidecars/testing_driver.h"
 #include "client/sidecars/wire.pb.h"
 #include "server/base/testing_posix.h"
+#include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -185,13 +182,7 @@ TEST_F(SidecarsTest, AnotherRegistrarsSocketIsLeftAlone) {
 }
 
 TEST_F(SidecarsTest, AStaleSocketIsReplaced) {
-  {
-    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-    registration_.copy(address.sun_path, registration_.size());
-    ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    close(fd);
-  }
+  ASSERT_TRUE(rpc::UnixSocket(registration_, bind).valid());
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
   EXPECT_EQ(Kubelet(registration_).GetInfo().name(), "test.csi.example");
@@ -300,19 +291,6 @@ TEST_F(SidecarsTest, OneAddressServesBoth) {
   EXPECT_EQ(Get(port_, "/healthz/node-driver-registrar").code, 404);
 }
 
-TEST_F(SidecarsTest, ARegistrarAloneHasAHealthzOfItsOwn) {
-  TestingDriver driver(csi_);
-  SidecarsOptions options = Options();
-  options.livenessprobe.reset();
-  options.registrar->http_endpoint = absl::StrCat(":", port_);
-  auto sidecars = Start(options);
-  ASSERT_TRUE(Served());
-  EXPECT_EQ(Healthz().code, 200);
-  EXPECT_EQ(Get(port_, "/metrics").code, 404);
-  driver.End();
-  EXPECT_EQ(Healthz().code, 200);
-}
-
 TEST_F(SidecarsTest, MetricsMayHaveAnAddressOfTheirOwn) {
   TestingDriver driver(csi_);
   SidecarsOptions options = Options();
@@ -331,18 +309,6 @@ TEST_F(SidecarsTest, ADriverThatDoesNotComeInTimeIsAFailure) {
   options.connect_timeout = absl::Milliseconds(50);
   auto sidecars = Start(options);
   EXPECT_EQ(Failure().code(), absl::StatusCode::kUnavailable);
-}
-
-TEST_F(SidecarsTest, AnAddressThatIsTakenIsAFailure) {
-  TestingDriver driver(csi_);
-  auto first = Start(Options());
-  ASSERT_TRUE(Served());
-  SidecarsOptions options = Options();
-  options.registrar.reset();
-  auto second = Start(options);
-  const absl::Status failure = Failure();
-  EXPECT_EQ(failure.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(failure.message()), HasSubstr(absl::StrCat(port_)));
 }
 
 TEST_F(SidecarsTest, WrongOptionsAreNamed) {
@@ -384,15 +350,6 @@ TEST_F(SidecarsTest, WrongOptionsAreNamed) {
     EXPECT_EQ(sidecars.status().code(), absl::StatusCode::kInvalidArgument) << c.what;
     EXPECT_THAT(std::string(sidecars.status().message()), HasSubstr(c.what));
   }
-}
-
-TEST_F(SidecarsTest, StopsWhileItWaitsForTheDriver) {
-  auto sidecars = Start(Options());
-  absl::SleepFor(absl::Milliseconds(50));
-  const absl::Time begin = absl::Now();
-  sidecars.reset();
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
-  EXPECT_TRUE(failure_.ok());
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
-#include "client/sidecars/socket_file_windows.h"
-
 #include "absl/strings/str_cat.h"
 #include "client/sidecars/socket.h"
+#include "client/sidecars/socket_windows.h"
 #include "server/base/own_file_windows.h"
 #include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
@@ -11,6 +10,8 @@
 namespace csi_proxy::sidecars {
 namespace {
 
+// A socket's file is a reparse point, which can only be opened without following it
+// (https://github.com/golang/go/issues/33357).
 // https://learn.microsoft.com/openspecs/windows_protocols/ms-fscc/c8e77b37-3909-4fe6-a4ea-2b9d423b1ee4
 constexpr DWORD kSocketTag = 0x80000023;
 

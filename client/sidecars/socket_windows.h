@@ -7,8 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "client/sidecars/socket.h"
-#include "client/sidecars/socket_file_windows.h"
+#include "server/base/own_file.h"
 
 namespace csi_proxy::sidecars {
 
@@ -22,5 +23,11 @@ absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int f
 absl::StatusOr<std::unique_ptr<SocketChannel>> ConnectTo(const pipe::SocketAddress& address,
                                                          const std::string& what,
                                                          absl::Time deadline);
+
+// Returns the file of a socket that this process has bound, after limiting access to SYSTEM,
+// administrators and this process's user, because connecting requires write access to the file
+// (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). REQUIRES: the socket does
+// not listen yet, so that no other user can have connected.
+absl::StatusOr<OwnFile> ProtectSocket(const std::string& path);
 
 }  // namespace csi_proxy::sidecars

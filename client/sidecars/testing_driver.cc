@@ -1,5 +1,3 @@
-#include "client/sidecars/testing_driver.h"
-
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/codegen/rpc_service_method.h>
 #include <grpcpp/impl/codegen/server_callback_handlers.h>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "client/sidecars/testing.h"
 
 namespace csi_proxy::sidecars {
 namespace {

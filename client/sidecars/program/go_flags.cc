@@ -1,5 +1,3 @@
-#include "client/sidecars/program/go_flags.h"
-
 #include <charconv>
 #include <cstddef>
 #include <iterator>
@@ -10,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "client/sidecars/program/flags.h"
 
 namespace csi_proxy::sidecars {
 namespace {

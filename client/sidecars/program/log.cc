@@ -1,5 +1,3 @@
-#include "client/sidecars/program/log.h"
-
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -8,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "client/sidecars/program/options.h"
 #include "server/base/unicode.h"
 
 namespace csi_proxy::sidecars {

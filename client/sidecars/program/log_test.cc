@@ -1,5 +1,3 @@
-#include "client/sidecars/program/log.h"
-
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -12,6 +10,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "client/sidecars/program/options.h"
 
 namespace csi_proxy::sidecars {
 namespace {

@@ -1,6 +1,8 @@
 #include "client/sidecars/program/options.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -9,9 +11,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/sidecars/program/flags.h"
-#include "client/sidecars/program/registration_marker.h"
 #include "client/sidecars/socket.h"
+#include "server/base/own_file.h"
 #include "server/base/status_macros.h"
+
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -224,6 +230,21 @@ std::vector<std::string> Warnings(const Flags& flags) {
   return warnings;
 }
 
+std::filesystem::path FromUtf8(const std::string& path) {
+  return std::filesystem::path(std::u8string(path.begin(), path.end()));
+}
+
+// Writable() returns false if the directory is on a volume mounted read-only.
+#ifdef _WIN32
+constexpr char kSeparators[] = "/\\";
+bool Writable(const std::filesystem::path&) { return true; }
+#else
+constexpr char kSeparators[] = "/";
+bool Writable(const std::filesystem::path& directory) {
+  return access(directory.c_str(), W_OK) == 0;
+}
+#endif
+
 }  // namespace
 
 absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* argv) {
@@ -269,6 +290,23 @@ absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* 
     options.sidecars.registrar->kubelet_registration_path = std::move(kubelet_registration_path);
   }
   return options;
+}
+
+std::string MarkerFile(absl::string_view kubelet_registration_path) {
+  const size_t separator = kubelet_registration_path.find_last_of(kSeparators);
+  const size_t directory = separator == kubelet_registration_path.npos ? 0 : separator + 1;
+  return absl::StrCat(kubelet_registration_path.substr(0, directory), "registration");
+}
+
+Marker LookForMarker(const std::string& marker_file) {
+  const std::filesystem::path file = FromUtf8(marker_file);
+  std::error_code error;
+  if (std::filesystem::is_regular_file(std::filesystem::symlink_status(file, error))) {
+    return Marker::kThere;
+  }
+  const std::filesystem::path parent = file.has_parent_path() ? file.parent_path() : ".";
+  if (!CheckDirectoriesOf(marker_file).ok() || !Writable(parent)) return Marker::kNoPlace;
+  return Marker::kMissing;
 }
 
 }  // namespace csi_proxy::sidecars

@@ -1,14 +1,19 @@
 // The options of csi-node-sidecars, from its command line.
 #pragma once
 
+#include <spdlog/sinks/sink.h>
+
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/sidecars/program/log.h"
+#include "absl/strings/string_view.h"
+#include "csi_proxy/log_function.h"
 #include "csi_proxy/sidecars.h"
 
 namespace csi_proxy::sidecars {
+
+enum class LogFormat { kText, kJson };
 
 struct ProgramOptions {
   bool show_help = false;
@@ -28,5 +33,30 @@ struct ProgramOptions {
 // Parses a command line. INVALID_ARGUMENT if Go's flag package would refuse it, FAILED_PRECONDITION
 // if the upstream programs would. Both name the flag and the reason.
 absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* argv);
+
+// The marker file, by which --mode=kubelet-registration-probe, an exec probe of the registrar's
+// container, finds whether the kubelet has registered the driver.
+
+// Returns the marker's path: `registration` beside the driver's socket, as in node-driver-registrar
+// 2.5 to 2.8.
+std::string MarkerFile(absl::string_view kubelet_registration_path);
+
+enum class Marker {
+  kThere,
+  kMissing,
+  // The marker's directory does not exist, is not writable, or is reached through a link. The
+  // kubelet's path is a path on the node and need not exist in a container.
+  kNoPlace,
+};
+Marker LookForMarker(const std::string& marker_file);
+
+// The program's log on standard error, through spdlog. The service's log (server/service) would use
+// more memory than the rest of this program, which runs once per driver on every node.
+
+// Returns a log of lines in klog's format, or in that of the service's --log-format=json. Each line
+// names the component. Thread-safe.
+LogFunction LogTo(spdlog::sink_ptr sink, LogFormat format, absl::string_view component);
+
+LogFunction LogToStandardError(LogFormat format, absl::string_view component);
 
 }  // namespace csi_proxy::sidecars

@@ -204,22 +204,6 @@ TEST(ProgramOptionsTest, CommonFlagsReachBothAndPrefixedOnesOne) {
             "/a");
 }
 
-// The command lines of KEP-4958 (https://www.kubernetes.dev/resources/keps/4958/) on a node and
-// beside a driver's controller.
-TEST(ProgramOptionsTest, Kep4958OnANode) {
-  const ProgramOptions options = Parsed(
-      "csi-sidecars", {"--csi-address=unix:/csi/csi.sock", "--controllers=node-driver-registrar",
-                       "--kubelet-registration-path=/var/lib/kubelet/plugins/x/csi.sock"});
-  EXPECT_EQ(options.name, "node-driver-registrar");
-  EXPECT_THAT(options.warnings, IsEmpty());
-  EXPECT_EQ(options.sidecars.csi_address, "/csi/csi.sock");
-  EXPECT_FALSE(options.sidecars.livenessprobe.has_value());
-  ASSERT_TRUE(options.sidecars.registrar.has_value());
-  EXPECT_EQ(options.sidecars.registrar->plugin_registration_path, "/registration");
-  EXPECT_EQ(options.sidecars.registrar->kubelet_registration_path,
-            "/var/lib/kubelet/plugins/x/csi.sock");
-}
-
 TEST(ProgramOptionsTest, Kep4958CommonFlagsAreTakenWithAWarning) {
   const std::vector<std::string> taken = absl::StrSplit(
       "--leader-election --leader-election-namespace=kube-system "
