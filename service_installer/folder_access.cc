@@ -133,11 +133,6 @@ absl::Status CheckFile(Folders& folders, const fs::path& file) {
   return CheckPath(folders, file, ChangesOf);
 }
 
-absl::Status CheckProgram(Folders& folders, const fs::path& program) {
-  ABSL_RETURN_IF_ERROR(CheckFolder(folders, program.parent_path()));
-  return CheckFile(folders, program);
-}
-
 absl::Status CheckLogs(Folders& folders, const fs::path& log) {
   ABSL_ASSIGN_OR_RETURN(const auto names, folders.Names(log.parent_path()));
   // spdlog rotates `name.log` to `name.1.log`.

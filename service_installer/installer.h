@@ -39,10 +39,6 @@ struct InstallRequest {
   bool repair_folders = false;
 };
 
-// Asks the pipes of all released versions for their health, in parallel, and returns the names of
-// those that answer. Windows only.
-std::set<std::string> AnsweringPipes();
-
 class Installer {
  public:
   struct Environment {

@@ -1,11 +1,19 @@
 // csi-proxy-service: installs, upgrades, removes, starts and stops the Windows service.
+#include <google/protobuf/empty.pb.h>
+
 #include <boost/program_options.hpp>
 #include <iostream>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "api/released.h"
+#include "client/cpp/remote_channel.h"
 #include "server/base/program.h"
+#include "server/base/released_names.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32.h"
 #include "server/service/product_version.h"
@@ -91,6 +99,39 @@ absl::Status ParseTime(const char* flag, const std::string& text, absl::Duration
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--", flag, ": \"", text, "\" is not a duration such as 10s or 5m"));
+}
+
+constexpr absl::Duration kPipeTimeout = absl::Seconds(3);
+
+bool Answers(const api::ReleasedVersion& version) {
+  ClientOptions options;
+  options.mode = Mode::kRemote;
+  options.connect_timeout = kPipeTimeout;
+  const auto channel = client::RemoteChannel::Open(options, version.group, version.version);
+  if (!channel.ok()) return false;
+  // An empty request asks about the whole server, and only the status of the call matters.
+  google::protobuf::Empty request, response;
+  return (*channel)
+      ->Call("/grpc.health.v1.Health/Check", client::MakeCallContext({.timeout = kPipeTimeout}, {}),
+             request, &response)
+      .ok();
+}
+
+// Asks the pipes of all released versions for their health, in parallel, and returns the names of
+// those that answer.
+std::set<std::string> AnsweringPipes() {
+  std::mutex mutex;
+  std::set<std::string> answering;
+  std::vector<std::thread> threads;
+  for (const api::ReleasedVersion& version : api::kReleasedVersions) {
+    threads.emplace_back([&] {
+      if (!Answers(version)) return;
+      std::lock_guard lock(mutex);
+      answering.insert(PipeName(version.group, version.version));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return answering;
 }
 
 absl::Status Act(const Arguments& arguments) {
