@@ -5,7 +5,6 @@
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/commands.h"
-#include "client/ctl/listings.h"
 #include "client/ctl/output.h"
 #include "client/ctl/request.h"
 #include "client/ctl/terminal.h"

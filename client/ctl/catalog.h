@@ -43,6 +43,8 @@ class Catalog {
   // generation, betas, other alphas; newer before older.
   std::vector<std::string> Versions(absl::string_view group) const;
   std::vector<Method> Methods(absl::string_view group, absl::string_view version) const;
+  // Returns the methods of all groups and versions, with those of kSimulatedGroup.
+  const std::vector<Method>& AllMethods() const { return methods_; }
 
   // Returns the version to call instead of this one. Empty if this one is preferred, of a later
   // generation, or not a version.

@@ -1,7 +1,7 @@
 // The commands of csi-proxyctl.
 #pragma once
 
-#include <iosfwd>
+#include <istream>
 #include <string>
 #include <vector>
 
@@ -11,7 +11,6 @@
 #include "absl/types/span.h"
 #include "client/ctl/catalog.h"
 #include "client/ctl/command_line.h"
-#include "client/ctl/input.h"
 
 namespace csi_proxy::ctl {
 
@@ -22,6 +21,30 @@ enum ExitCode {
   kUnreachable = 3,  // nothing answered
   kDeadline = 4,     // DEADLINE_EXCEEDED
   kFindings = 5,     // diagnose found something, or repair left something
+};
+
+// Input besides the command line: requests and secrets. Not thread-safe.
+class Input {
+ public:
+  // `standard_input` is not owned and must outlive the object.
+  explicit Input(std::istream& standard_input) : standard_input_(standard_input) {}
+
+  // Reads a whole file. `-` is standard input, which can be read once. INVALID_ARGUMENT names the
+  // file that cannot be read.
+  absl::StatusOr<std::string> Read(const std::string& path);
+
+  // Reads a file without the last line break. A terminal gives one line, without echo.
+  absl::StatusOr<std::string> ReadSecret(const std::string& path);
+
+  // Reads one line of standard input. Nothing can be read from it afterwards.
+  absl::StatusOr<std::string> ReadLine();
+
+ private:
+  // Returns OK the first time only.
+  absl::Status TakeStandardInput();
+
+  std::istream& standard_input_;
+  bool taken_ = false;
 };
 
 // The streams that a command reads and writes. Answers go to `out`, errors to `err`.

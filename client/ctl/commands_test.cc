@@ -4,11 +4,16 @@
 #include <iterator>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "api/released.h"
 #include "client/cpp/testing_posix.h"
+#include "client/ctl/rpcs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/http/http_testing.h"
+#include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -46,20 +51,6 @@ TEST_F(CommandsTest, ACallPrintsItsAnswerAndNothingElse) {
             "{\n \"display_name\": \"kubelet\",\n \"start_type\": \"BOOT\",\n \"status\": "
             "\"RUNNING\"\n}\n");
   EXPECT_EQ(err_.str(), "");
-}
-
-TEST_F(CommandsTest, PeopleGetATableUnlessTheyAskForJson) {
-  ASSERT_EQ(RunLine({"system", "GetService", "--name=a"}, "", true), kOk);
-  EXPECT_THAT(out_.str(), StartsWith("display_name  a\n"));
-  ASSERT_EQ(RunLine({"system", "GetService", "--name=a", "--output=json"}, "", true), kOk);
-  EXPECT_THAT(out_.str(), StartsWith("{"));
-  ASSERT_EQ(RunLine({"system", "GetService", "--name=a", "--output=table"}), kOk);
-  EXPECT_THAT(out_.str(), StartsWith("display_name  a\n"));
-}
-
-TEST_F(CommandsTest, AnAnswerCanBeYaml) {
-  ASSERT_EQ(RunLine({"system", "GetService", "--name=a", "-o", "yaml"}, "", true), kOk);
-  EXPECT_EQ(out_.str(), "display_name: a\nstart_type: BOOT\nstatus: RUNNING\n");
 }
 
 TEST_F(CommandsTest, HelpIsThatOfTheMethodThatIsNamed) {
@@ -131,36 +122,21 @@ TEST_F(CommandsTest, AServiceThatIsNotThereIsUnreachable) {
 }
 
 TEST_F(CommandsTest, WrongUsageCallsNothing) {
-  for (const std::vector<std::string>& wrong :
-       std::vector<std::vector<std::string>>{{},
-                                             {"system"},
-                                             {"system", "GetServices"},
-                                             {"sytem", "GetService"},
-                                             {"system", "GetService", "--nme=a"},
-                                             {"system", "GetService", "--api=v1"},
-                                             {"system", "GetService", "more"},
-                                             {"list", "more"},
-                                             {"list", "--watch"},
-                                             {"doctor", "--output=name"},
-                                             {"system", "StopService", "--watch"},
-                                             {"system", "GetService", "--output=name"},
-                                             {"help", "sytem"},
-                                             {"help", "system", "GetServices"},
-                                             {"help", "system", "GetService", "more"},
-                                             {"system", "GetService", "--help", "--api=v1"},
-                                             {"list", "--name=a"},
-                                             {"doctor", "more"},
-                                             {"diagnose", "more"},
-                                             {"diagnose", "--metrics=x"},
-                                             {"repair"},
-                                             {"repair", "--yes"},
-                                             {"repair", "--what=dangling"},
-                                             {"repair", "--what=dangling-mounts,"},
-                                             {"repair", "--what=dangling-mounts", "more"},
-                                             {"completion"},
-                                             {"completion", "fish"},
-                                             {"describe", "nothing"}}) {
-    EXPECT_EQ(RunLine(wrong), kUsage) << testing::PrintToString(wrong);
+  // The first is empty.
+  constexpr char kWrong[] =
+      "; system; system GetServices; sytem GetService; system GetService --nme=a; system "
+      "GetService --api=v1; system GetService more; list more; list --watch; doctor "
+      "--output=name; system StopService --watch; system GetService --output=name; help sytem; "
+      "help system GetServices; help system GetService more; system GetService --help --api=v1;"
+      " list --name=a; doctor more; diagnose more; diagnose --metrics=x; repair; repair --yes; "
+      "repair --what=dangling; repair --what=dangling-mounts,; repair --what=dangling-mounts "
+      "more; completion; completion fish; describe nothing; describe volume mount; "
+      "describe volume MountVolume more; describe volume --api=v9; top; top --metrics=host; top "
+      "--metrics=host:0; top --metrics=host:65536; top --metrics=[::1:9; top more --metrics=:9;"
+      " top --metrics=:9 --intervall=2s; top --metrics=:9 --interval=2; top --metrics=:9 "
+      "--interval=1ms; top --metrics=:9 --interval=inf";
+  for (const absl::string_view wrong : absl::StrSplit(kWrong, ';')) {
+    EXPECT_EQ(RunLine(absl::StrSplit(wrong, ' ', absl::SkipEmpty())), kUsage) << wrong;
     EXPECT_NE(err_.str(), "");
     EXPECT_EQ(out_.str(), "");
   }
@@ -177,9 +153,12 @@ TEST_F(CommandsTest, CommandsAnswerToStandardOutput) {
   EXPECT_EQ(RunLine({"describe", "volume"}), kOk);
   EXPECT_EQ(RunLine({"completion", "bash"}), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("complete -F"));
-  EXPECT_EQ(RunLine({"doctor"}), kOk);
-  EXPECT_THAT(out_.str(),
-              HasSubstr(absl::StrCat("1 of ", std::size(api::kReleasedVersions), " pipes answer")));
+}
+
+TEST_F(CommandsTest, AServerWithoutMetricsIsNamed) {
+  const http_testing::RawServer server("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(RunLine({"top", "--metrics=" + ToString(server.address())}), kCallFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("has no /metrics: it answers with the HTTP status 404"));
 }
 
 // Secrets stay hidden in every way of giving them and in every failure.
@@ -195,6 +174,11 @@ TEST_F(CommandsTest, SecretsAreNotEchoed) {
                                              {"--password=Hidden", "--nonsense=Hidden"},
                                              {"--json", R"({"password": "Hidden"})"},
                                              {"--json", R"({"password": "Hidden)"},
+                                             {"--json", R"({"password": ["Hidden"]})"},
+                                             {"--json", R"({"Hidden": 1})"},
+                                             {"--pasword=Hidden"},
+                                             {"--password=Hidden\xff"},
+                                             {"--password=Hidden", "--password=Hidden"},
                                              {"--json=-", "--password=-"}}) {
     std::vector<std::string> arguments = call;
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -209,6 +193,93 @@ TEST(ComplainTest, ControlCharactersAreShownAsSuch) {
   std::ostringstream err;
   EXPECT_EQ(Complain(absl::NotFoundError("no \x1b[31m\nC:\\a"), err), kCallFailed);
   EXPECT_EQ(err.str(), "error: NOT_FOUND: no \\x1b[31m\\x0aC:\\a\n");
+}
+
+TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
+  const TemporaryDirectory directory;
+  client::FakeServer server(directory.path());
+  const PipeReport report = Examine(client::OptionsFor(directory), {}, "system", "v1alpha1");
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  EXPECT_GT(report.connecting, absl::ZeroDuration());
+  EXPECT_GT(report.answering, absl::ZeroDuration());
+
+  std::ostringstream out;
+  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), {}, out), kOk);
+  EXPECT_THAT(out.str(), HasSubstr("pipes " + directory.path()));
+  EXPECT_THAT(out.str(), HasSubstr("system      v1alpha1  answers    "));
+  EXPECT_THAT(out.str(), HasSubstr("volume      v1        no answer  "));
+  EXPECT_THAT(out.str(), HasSubstr("volume v1: there is no pipe"));
+  EXPECT_THAT(out.str(), HasSubstr(absl::StrCat("\n1 of ", std::size(api::kReleasedVersions),
+                                                " pipes answer\n")));
+  EXPECT_EQ(server.system.calls, 0) << "the doctor does no harm";
+}
+
+TEST(DoctorTest, AServiceThatSaysItDoesNotServeDoesNotAnswer) {
+  const TemporaryDirectory directory;
+  client::FakeServer server(directory.path());
+  server.SetServing(false);
+  const PipeReport report = Examine(client::OptionsFor(directory), {}, "system", "v1alpha1");
+  EXPECT_TRUE(absl::IsUnavailable(report.status)) << report.status;
+  EXPECT_THAT(std::string(report.status.message()), HasSubstr("is not serving"));
+}
+
+TEST(DoctorTest, AServiceThatAcceptsAndSaysNothingDoesNotHoldTheDoctorUp) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/csi-proxy-system-v1alpha1.sock";
+  const UniqueFd listener = rpc::ListenUnix(path);
+  const absl::Time start = absl::Now();
+  std::ostringstream out;
+  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), {}, out), kCallFailed);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  EXPECT_THAT(out.str(), HasSubstr("system v1alpha1: nobody answers on the pipe " + path));
+}
+
+class InputTest : public testing::Test {
+ protected:
+  // Returns the path of a file with that content.
+  std::string File(const std::string& content) {
+    const std::string path = directory_.path() + "/file";
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+  TemporaryDirectory directory_;
+  std::istringstream standard_input_{"typed\nmore\n"};
+  Input input_{standard_input_};
+};
+
+TEST_F(InputTest, FilesAreReadWhole) {
+  EXPECT_EQ(input_.Read(File(std::string("a\n\0b\n", 5))).value(), std::string("a\n\0b\n", 5));
+  EXPECT_EQ(input_.Read(File("")).value(), "");
+}
+
+TEST_F(InputTest, SecretsLoseTheirLastLineBreakAlone) {
+  EXPECT_EQ(input_.ReadSecret(File("a b \n")).value(), "a b ");
+  EXPECT_EQ(input_.ReadSecret(File("a\r\n")).value(), "a");
+  EXPECT_EQ(input_.ReadSecret(File("a\n\n")).value(), "a\n");
+  EXPECT_EQ(input_.ReadSecret(File("a\r")).value(), "a\r");
+  EXPECT_EQ(input_.ReadSecret(File("a")).value(), "a");
+  EXPECT_EQ(input_.ReadSecret(File("\xEF\xBB\xBFpw\r\n")).value(), "pw");
+  EXPECT_TRUE(absl::StrContains(input_.ReadSecret(File("\xFF\xFEp")).status().message(),
+                                "is UTF-16: save it as UTF-8"));
+  EXPECT_EQ(input_.ReadSecret("-").value(), "typed\nmore");
+}
+
+TEST_F(InputTest, StandardInputIsReadOnce) {
+  EXPECT_EQ(input_.Read("-").value(), "typed\nmore\n");
+  EXPECT_TRUE(absl::IsInvalidArgument(input_.Read("-").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(input_.ReadSecret("-").status()));
+}
+
+// A file that cannot be read must not make a secret empty.
+TEST_F(InputTest, WhatCannotBeReadIsAnErrorThatNamesIt) {
+  for (const std::string& path : {directory_.path() + "/none", directory_.path(), std::string()}) {
+    for (const auto& result : {input_.Read(path), input_.ReadSecret(path)}) {
+      EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << path;
+      EXPECT_TRUE(absl::StrContains(result.status().message(), "\"" + path + "\""))
+          << result.status();
+    }
+  }
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-#include "client/ctl/doctor.h"
-
+// Examines which pipes of the service answer, and sends calls to them.
 #include <google/protobuf/empty.pb.h>
 #include <google/protobuf/unknown_field_set.h>
 
 #include <algorithm>
+#include <map>
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +12,8 @@
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/output.h"
+#include "client/ctl/rpcs.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -40,6 +42,37 @@ std::string Milliseconds(absl::Duration duration) {
   return absl::StrCat(absl::ToDoubleMilliseconds(absl::Trunc(duration, absl::Microseconds(1))),
                       " ms");
 }
+
+class RemotePipes final : public Pipes {
+ public:
+  RemotePipes(const ClientOptions& options, const CallOptions& call)
+      : options_(options), call_(call) {}
+
+  bool Exists(const std::string& group, const std::string& version) override {
+    return client::PipeExists(client::PipePath(options_, group, version));
+  }
+
+  PipeReport Examine(const std::string& group, const std::string& version) override {
+    return ctl::Examine(options_, call_, group, version);
+  }
+
+  absl::Status Send(const Method& method, const pb::Message& request,
+                    pb::Message* response) override {
+    std::shared_ptr<client::RemoteChannel>& channel = channels_[{method.group, method.version}];
+    if (channel == nullptr) {
+      ABSL_ASSIGN_OR_RETURN(auto opened,
+                            client::RemoteChannel::Open(options_, method.group, method.version));
+      channel = std::move(opened);
+    }
+    return channel->Call(method.path().c_str(), client::MakeCallContext(call_, {}), request,
+                         response);
+  }
+
+ private:
+  const ClientOptions options_;
+  const CallOptions call_;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<client::RemoteChannel>> channels_;
+};
 
 }  // namespace
 
@@ -93,6 +126,10 @@ int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptio
   }
   out << Align(rows) << complaints << answering << " of " << pipes << " pipes answer\n";
   return answering > 0 ? kOk : kCallFailed;
+}
+
+std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options, const CallOptions& call) {
+  return std::make_unique<RemotePipes>(options, call);
 }
 
 }  // namespace csi_proxy::ctl

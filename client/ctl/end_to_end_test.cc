@@ -1,48 +1,106 @@
 // The program as people run it, against a real service.
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "api/released.h"
 #include "client/ctl/catalog.h"
 #include "client/ctl/commands.h"
-#include "client/ctl/end_to_end_testing.h"
+#include "integration/support/server_process.h"
+#include "server/base/testing_posix.h"
 
 namespace csi_proxy::integration {
 namespace {
 
+using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::UnorderedElementsAreArray;
 
-TEST_F(CtlTest, AVolumeFromTheRawDiskToItsMount) {
-  EXPECT_EQ(Ctl("disk partition-disk --disk-number=1").output, "{}\n");
-  const Result volumes = Ctl("volume list-volumes-on-disk --disk-number=1 --output=table");
-  ASSERT_EQ(volumes.exit_code, 0) << volumes.output;
-  absl::string_view id = volumes.output;
-  ASSERT_TRUE(absl::ConsumePrefix(&id, "volume_ids  ")) << volumes.output;
-  ASSERT_TRUE(absl::ConsumeSuffix(&id, "\n"));
-  // The id is copied from the table unchanged.
-  const std::string volume = absl::StrCat(" --volume-id='", id, "'");
-  const std::string path = R"(--target-path='C:\var\lib\kubelet\plugins\ctl')";
-  EXPECT_EQ(Ctl("volume format-volume" + volume).exit_code, 0);
-  EXPECT_EQ(Ctl(R"(filesystem mkdir --path='C:\var\lib\kubelet\plugins\ctl')").exit_code, 0);
-  EXPECT_EQ(Ctl("volume mount-volume " + path + volume).exit_code, 0);
-  const Result mounted = Ctl("volume GetVolumeIDFromTargetPath --output=table " + path);
-  EXPECT_EQ(mounted.output, absl::StrCat("volume_id  ", id, "\n"));
-  // An older version has the method under another name.
-  EXPECT_EQ(
-      Ctl("volume dismount-volume --path='C:\\var\\lib\\kubelet\\plugins\\ctl'" + volume).exit_code,
-      0);
-}
+struct Result {
+  int exit_code;
+  std::string output;  // Standard output and standard error.
+};
+
+class CtlTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    metrics_ = absl::StrCat("127.0.0.1:", FreePort());
+    auto server = ServerProcess::Start({"--metrics-bind-address=" + metrics_});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  std::string Command(const std::string& arguments) const {
+    return absl::StrCat("CSI_PROXY_SOCKET_DIR=", server_->directory(), " ", CSI_PROXYCTL_BINARY,
+                        " ", arguments, " 2>&1");
+  }
+
+  // Runs csi-proxyctl without a terminal. A shell parses `arguments`.
+  Result Ctl(const std::string& arguments) {
+    FILE* const pipe = popen(absl::StrCat("</dev/null ", Command(arguments)).c_str(), "r");
+    Result result;
+    char buffer[4096];
+    while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) result.output.append(buffer, n);
+    const int status = pclose(pipe);
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+  }
+
+  // Runs csi-proxyctl at a terminal and answers its question with `answer`. Without `answer`, it
+  // must not ask.
+  Result CtlAtTerminal(const std::string& arguments,
+                       const std::optional<std::string>& answer = std::nullopt) {
+    const std::string command = Command(arguments);
+    int terminal;
+    const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+    if (child == 0) {
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+    Result result;
+    bool answered = false;
+    char buffer[4096];
+    for (ssize_t n; (n = read(terminal, buffer, sizeof(buffer))) > 0;) {
+      result.output.append(buffer, static_cast<size_t>(n));
+      if (answered || !absl::StrContains(result.output, "[y/N]")) continue;
+      answered = true;
+      const std::string line = answer.value_or("") + "\n";
+      EXPECT_EQ(write(terminal, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    }
+    EXPECT_EQ(answered, answer.has_value()) << result.output;
+    int status;
+    waitpid(child, &status, 0);
+    close(terminal);
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+  std::string metrics_;
+};
 
 TEST_F(CtlTest, APersonGetsTheColumnsThatThePersonNeeds) {
   const Result disks = CtlAtTerminal("storage list-disks");
@@ -66,26 +124,20 @@ TEST_F(CtlTest, EveryExampleOfTheHelpRuns) {
   const std::string password = server_->directory() + "/password";
   std::ofstream(password) << "correct horse\n";
   const ctl::Catalog catalog;
-  std::vector<std::string> groups = catalog.Groups();
-  groups.push_back(ctl::kSimulatedGroup);
   int done = 0;
-  for (const std::string& group : groups) {
-    for (const std::string& version : catalog.Versions(group)) {
-      for (const ctl::Method& method : catalog.Methods(group, version)) {
-        const std::string& name = method.descriptor->name();
-        // Runs each method once, in its preferred version, and none that has a successor.
-        const bool is_preferred = catalog.Find(group, name, "")->version == version;
-        if (!is_preferred || !catalog.Successor(group, version).empty()) continue;
-        const std::string line = ctl::ExampleOf(catalog, method);
-        absl::string_view example = line;
-        ASSERT_TRUE(absl::ConsumePrefix(&example, "csi-proxyctl ")) << example;
-        const Result result = Ctl(absl::StrCat(example, " <", password));
-        if (result.exit_code == 0) ++done;
-        EXPECT_LE(result.exit_code, 1) << example << "\n" << result.output;
-        for (const char* wrong : {"INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"}) {
-          EXPECT_THAT(result.output, Not(HasSubstr(wrong))) << example;
-        }
-      }
+  for (const ctl::Method& method : catalog.AllMethods()) {
+    const std::string& name = method.descriptor->name();
+    // Runs each method once, in its preferred version, and none that has a successor.
+    const bool is_preferred = catalog.Find(method.group, name, "")->version == method.version;
+    if (!is_preferred || !catalog.Successor(method.group, method.version).empty()) continue;
+    const std::string line = ctl::ExampleOf(catalog, method);
+    absl::string_view example = line;
+    ASSERT_TRUE(absl::ConsumePrefix(&example, "csi-proxyctl ")) << example;
+    const Result result = Ctl(absl::StrCat(example, " <", password));
+    if (result.exit_code == 0) ++done;
+    EXPECT_LE(result.exit_code, 1) << example << "\n" << result.output;
+    for (const char* wrong : {"INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"}) {
+      EXPECT_THAT(result.output, Not(HasSubstr(wrong))) << example;
     }
   }
   EXPECT_GE(done, 35) << "others want a node that is prepared";
@@ -145,44 +197,317 @@ TEST_F(CtlTest, TopShowsWhoCallsWhat) {
   EXPECT_THAT(interval.output, HasSubstr("\nno calls have ended\n"));
   server_->Stop(absl::Seconds(20));
   EXPECT_EQ(Ctl("top --metrics=" + metrics_).exit_code, 3);
-}
-
-TEST_F(CtlTest, ExitCodesTellWhatWentWrong) {
-  const Result failed = Ctl("system get-service --name=nonesuch");
-  EXPECT_EQ(failed.exit_code, 1);
-  EXPECT_THAT(failed.output, HasSubstr("error: NOT_FOUND: "));
-  EXPECT_EQ(Ctl("system get-service --nme=x").exit_code, 2);
   EXPECT_EQ(Ctl("--timeout=soon list").exit_code, 2);
-  ASSERT_TRUE(server_->InjectFault("operation: 'system.*' latency_ms: 20000").ok());
-  EXPECT_EQ(Ctl("system get-bios-serial-number --timeout=300ms").exit_code, 4);
-  server_->Stop(absl::Seconds(20));
-  EXPECT_EQ(Ctl("system get-bios-serial-number").exit_code, 3);
 }
 
-TEST_F(CtlTest, PasswordsComeFromFilesAndStandardInput) {
-  const std::string file = server_->directory() + "/password";
-  std::ofstream(file) << "correct horse\n";
-  const std::string map =
-      R"(smb new-smb-global-mapping --remote-path='\\fileserver.example\data' --username='EXAMPLE\storage' )";
-  EXPECT_EQ(Ctl(map + "--password-file=" + file).output, "{}\n");
-  EXPECT_EQ(Ctl(map + "--password=- <" + file).output, "{}\n");
-  const Result wrong = Ctl(map + "--password=Wr0ngSecret -v");
-  EXPECT_THAT(wrong.output, Not(HasSubstr("Wr0ngSecret")));
+constexpr int kOk = 0, kFailed = 1, kFindings = 5;
+constexpr char kShare[] = R"(\\fileserver.example\data)";
+constexpr char kPlugins[] = R"(C:\var\lib\kubelet\plugins\)";
+
+class DiagnoseTest : public CtlTest {
+ protected:
+  void SetUp() override {
+    CtlTest::SetUp();
+    // Removes the offline, read-only disk of the scenario.
+    Do("sim detach-disk --disk-number=3");
+    ExpectWell();
+  }
+
+  // Runs a command that must succeed.
+  void Do(const std::string& arguments) {
+    const Result result = Ctl(arguments);
+    ASSERT_EQ(result.exit_code, 0) << arguments << "\n" << result.output;
+  }
+
+  static std::string Path(absl::string_view name) { return absl::StrCat(kPlugins, name); }
+
+  // Returns the only volume of a disk.
+  std::string VolumeOn(int disk) {
+    const std::string id =
+        Ctl(absl::StrCat("volume list-volumes-on-disk --output=table --disk-number=", disk)).output;
+    EXPECT_TRUE(absl::StartsWith(id, "volume_ids  ")) << id;
+    return absl::StrCat("'", absl::StripSuffix(id.substr(12), "\n"), "'");
+  }
+
+  void Mount(int disk, absl::string_view name) {
+    Do("filesystem mkdir --path='" + Path(name) + "'");
+    Do("volume mount-volume --target-path='" + Path(name) + "' --volume-id=" + VolumeOn(disk));
+  }
+
+  void PartitionAndMount(int disk, absl::string_view name) {
+    Do(absl::StrCat("disk partition-disk --disk-number=", disk));
+    Do("volume format-volume --volume-id=" + VolumeOn(disk));
+    Mount(disk, name);
+  }
+
+  // Makes a link to a directory that does not exist.
+  void MakeDanglingLink(const std::string& name) {
+    Do("sim make-link --path='" + Path(name) + "' --target='" + Path("gone") + "'");
+  }
+
+  // Restarts the service on a node with the present state, which `change` has edited.
+  void Restart(const std::function<void(csi_proxy::simulated::Node&)>& change) {
+    csi_proxy::simulated::Node node = server_->Dump();
+    change(node);
+    std::string text;
+    ASSERT_TRUE(google::protobuf::TextFormat::PrintToString(node, &text));
+    const std::string scenario = testing::TempDir() + "diagnose.textproto";
+    std::ofstream(scenario) << absl::StrReplaceAll(text, {{"<secret>", "correct horse"}});
+    server_.reset();
+    auto server =
+        ServerProcess::Start({"--metrics-bind-address=" + metrics_, "--scenario=" + scenario});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  Result Diagnose(const std::string& output) {
+    return Ctl("diagnose --metrics=" + metrics_ + " --output=" + output);
+  }
+
+  void ExpectWell() {
+    const Result result = Diagnose("json");
+    EXPECT_EQ(result.exit_code, kOk) << result.output;
+    EXPECT_THAT(result.output, HasSubstr("\"findings\": []"));
+  }
+
+  // Expects a finding of this kind at this place, and returns the table.
+  std::string ExpectIll(const std::string& kind, const std::string& where) {
+    const Result result = Diagnose("table");
+    EXPECT_EQ(result.exit_code, kFindings) << result.output;
+    // Reduces the spaces that align the columns to one.
+    EXPECT_THAT(absl::StrJoin(absl::StrSplit(result.output, ' ', absl::SkipEmpty()), " "),
+                HasSubstr(absl::StrCat("\n", kind, " ", where)));
+    return result.output;
+  }
+
+  // Shows the repair without consent, which must change nothing, then repairs.
+  void Mend(const std::string& kind, const std::string& where) {
+    ExpectIll(kind, where);
+    const Result shown = Ctl("repair --what=" + kind);
+    EXPECT_EQ(shown.exit_code, kFindings) << shown.output;
+    EXPECT_THAT(shown.output, HasSubstr("\"result\": \"ONLY_SHOWN\""));
+    ExpectIll(kind, where);
+    const Result mended = Ctl("repair --yes --what=" + kind);
+    EXPECT_EQ(mended.exit_code, kOk) << mended.output;
+    EXPECT_THAT(mended.output, HasSubstr("\"result\": \"DONE\""));
+    ExpectWell();
+  }
+
+  // Runs the advised command that begins with `command`, with the share's user and password.
+  void RunAdvised(const std::string& command) {
+    const std::string text = Diagnose("table").output;
+    const size_t begin = text.find("csi-proxyctl " + command);
+    ASSERT_NE(begin, std::string::npos) << text;
+    Do(absl::StrReplaceAll(text.substr(begin + 13, text.find_first_of(",;\n", begin) - begin - 13),
+                           {{"--username=...", R"(--username='EXAMPLE\storage')"},
+                            {"--password=-", "--password='correct horse'"}}));
+  }
+
+  void StageShare(const std::string& path) {
+    Do(absl::StrCat("storage stage-share --remote-path='", kShare, "' --target-path='", path,
+                    R"(' --username='EXAMPLE\storage' --password='correct horse')"));
+  }
+};
+
+// A fault, the finding that diagnose reports for it, and the repair.
+struct Case {
+  std::string kind;
+  std::string where;
+  std::function<void()> make;
+  // A part of the advice, and steps that follow the advice. Unset if `repair` ends the fault.
+  std::string advice = "";
+  std::function<void()> follow = nullptr;
+};
+
+TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
+  const std::string staged = Path(R"(pv\globalmount)");
+  const std::string pod = R"(C:\var\lib\kubelet\pods\p)", link = pod + R"(\mount)";
+  const auto reach = [this](const char* reachable) {
+    Do(absl::StrCat("sim set-server-reachable --server=fileserver.example --reachable=",
+                    reachable));
+  };
+  const auto map = [this] { RunAdvised("smb new-smb-global-mapping"); };
+  const auto attach = [this](const std::string& disk) {
+    Do(R"(sim attach-disk --json '{"disk": {"size_bytes": "10737418240", )" + disk + "}}'");
+  };
+  const Case cases[] = {
+      {"offline-disks", "disk 2",
+       [&] { Do("disk set-disk-state --disk-number=2 --is-online=false"); }},
+      {"read-only-disks", "disk 2",
+       [&] { Do("storage set-disk-read-only --disk-number=2 --read-only"); }},
+      {"colliding-disks", "disk 7",
+       [&] { attach(R"("number": 7, "offline": true, "offline_reason": "OFFLINE_COLLISION")"); },
+       "none: which of the two is to stay is for a person to say",
+       [&] { RunAdvised("disk set-disk-state"); }},
+      {"duplicate-ids", "disks 8, 9",
+       [&] {
+         attach(R"("number": 8, "page83": "twin")");
+         attach(R"("number": 9, "page83": "twin")");
+       },
+       "none: give each LUN an identifier of its own",
+       [&] { Do("sim detach-disk --disk-number=9"); }},
+      {"unhealthy-volumes", R"(\\?\Volume{)",
+       [&] {
+         attach(R"("number": 6, "style": "GPT", "partition": [{"size_bytes": "5368709120",
+                   "volume": {"file_system": "NTFS", "dirty": true}}])");
+         ExpectWell();  // No fault while no pod uses the disk.
+         Mount(6, "dirty");
+       },
+       "none: check the file system (Repair-Volume)",
+       [&] {
+         Restart([](auto& node) {
+           for (auto& disk : *node.mutable_disk()) {
+             if (disk.number() != 6) continue;
+             disk.mutable_partition(0)->mutable_volume()->set_dirty(false);
+           }
+         });
+       }},
+      {"dangling-mounts", Path("pulled"),
+       [&] {
+         PartitionAndMount(1, "pulled");
+         PartitionAndMount(2, "stays");
+         Do("sim detach-disk --disk-number=1");
+       }},
+      {"dangling-links", Path("link"), [&] { MakeDanglingLink("link"); }},
+      {"disconnected-mappings", kShare,
+       [&] {
+         Do(absl::StrCat("smb new-smb-global-mapping --remote-path='", kShare,
+                         R"(' --username='EXAMPLE\storage' --password='correct horse')"));
+         reach("false");
+       }},
+      {"disconnected-mappings", kShare,
+       [&] {
+         reach("true");
+         StageShare(staged);
+         reach("false");
+       },
+       "none: it may work again when the server does", [&] { reach("true"); }},
+      {"disconnected-links", staged, [&] { reach("false"); },
+       "none: it works again when the server answers", [&] { reach("true"); }},
+      {"disconnected-links", staged,
+       [&] { Restart([](auto& node) { node.mutable_smb_mapping(0)->set_denied(true); }); },
+       "none: check the folder and its permissions on the server; if they are in order, map", map},
+      {"disconnected-links", staged, [&] { Do("sim reboot"); }},
+      {"disconnected-links", staged,
+       [&] {
+         // The kubelet makes the driver stage the share again; another reboot drops the mapping.
+         Do("filesystem mkdir --path='" + staged + "'");
+         StageShare(staged);
+         Do("sim reboot");
+       },
+       "or map the share by hand", map},
+      {"disconnected-links", link,
+       [&] {
+         Do("filesystem mkdir --path='" + pod + "'");
+         Do("filesystem create-symlink --source-path='" + staged + "' --target-path='" + link +
+            "'");
+         Do("sim reboot");
+       },
+       "mend the link " + staged, map},
+      {"disconnected-links", link,
+       [&] {
+         Do("filesystem rmdir --path='" + link + "'");
+         Do("storage unstage-share --target-path='" + staged + "'");
+         Do("sim make-link --path='" + link + "' --target='" + kShare + "'");
+       },
+       "none: map the share by hand", [&] { RunAdvised("filesystem rmdir"); }},
+      {"old-clients", "csi-proxyctl disk v1beta1 1 call since",
+       [&] { Do("disk rescan --api=v1beta1"); },
+       "which calls v1; the count ends with the service's restart",
+       [&] {
+         Do("disk rescan --api=v1");
+         Restart([](auto&) {});
+       }},
+  };
+  // Other tests cover leaked mappings (the next one) and long calls (diagnose_test.cc).
+  std::set<std::string> kinds = {"leaked-mappings", "long-calls"};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.kind + " " + c.where);
+    kinds.insert(c.kind);
+    c.make();
+    if (HasFailure()) return;
+    if (c.follow == nullptr) {
+      Mend(c.kind, c.where);
+      continue;
+    }
+    EXPECT_THAT(ExpectIll(c.kind, c.where), HasSubstr(c.advice));
+    if (absl::StartsWith(c.advice, "none: ")) {
+      const Result refused = Ctl("repair --yes --what=" + c.kind);
+      EXPECT_THAT(refused.output, Not(HasSubstr("\"DONE\"")));
+    }
+    c.follow();
+    ExpectWell();
+  }
+  const std::string all = Ctl("repair --what=none").output;
+  EXPECT_THAT(all, HasSubstr("There are: "));
+  EXPECT_THAT(std::vector<std::string>(absl::StrSplit(
+                  absl::StripSuffix(all.substr(all.find("There are: ") + 11), "\n"), ", ")),
+              UnorderedElementsAreArray(kinds));
+  EXPECT_THAT(
+      Ctl("volume get-volume-id-from-target-path --target-path='" + Path("stays") + "'").output,
+      HasSubstr("Volume{"));
 }
 
-TEST_F(CtlTest, TheSimulatedNodeIsActedOnFromOutside) {
-  EXPECT_EQ(Ctl("sim grow-disk --disk-number=1 --size-bytes=53687091200").output, "{}\n");
-  EXPECT_EQ(
-      Ctl(R"(sim attach-disk --json '{"disk": {"number": 7, "size_bytes": "1073741824"}}')").output,
-      "{\n \"disk_number\": 7\n}\n");
-  const Result state = Ctl("sim dump-state");
-  EXPECT_EQ(state.exit_code, 0);
-  EXPECT_THAT(state.output, HasSubstr("\"number\": 7,"));
-  EXPECT_THAT(state.output, HasSubstr("\"disk\": ["));
-  const Result text = Ctl("sim dump-state -- --json");
-  EXPECT_THAT(text.output, Not(HasSubstr("\"json\": \"\"")));
-  EXPECT_EQ(Ctl("sim reset").exit_code, 0);
-  EXPECT_THAT(Ctl("sim dump-state").output, Not(HasSubstr("\"number\": 7,")));
+// Drivers have left that many on a node (github.com/kubernetes-csi/csi-driver-smb/issues/1035).
+TEST_F(DiagnoseTest, SevenHundredLeakedMappingsGoAndThoseInUseStay) {
+  constexpr int kLeaked = 700, kUsed = 4;
+  Restart([](csi_proxy::simulated::Node& node) {
+    csi_proxy::simulated::SmbServer& many = *node.add_smb_server();
+    many.set_name("many.example");
+    many.add_user()->set_name("u");
+    for (int i = 0; i < kLeaked + kUsed; ++i) {
+      many.add_share()->set_name(absl::StrCat("s", i));
+      csi_proxy::simulated::SmbMapping& mapping = *node.add_smb_mapping();
+      mapping.set_remote_path(absl::StrCat(R"(\\many.example\s)", i));
+      mapping.set_username("u");
+    }
+    node.mutable_smb_mapping(0)->set_local_path("G:");
+  });
+  for (int i = 1; i < kUsed; ++i) {
+    Do(absl::StrCat("sim make-link --path='", Path(absl::StrCat("link", i)),
+                    R"(' --target='\\many.example\s)", i, "'"));
+  }
+  const std::string found = Ctl("diagnose --output=table").output;
+  EXPECT_THAT(found, HasSubstr("\n700 findings\n"));
+  EXPECT_THAT(found, HasSubstr("\nleaked-mappings  \\\\many.example\\s703  status OK  "));
+  EXPECT_THAT(Ctl("repair --what=leaked-mappings").output, Not(HasSubstr("DONE")));
+  const Result mended = Ctl("repair --yes --what=leaked-mappings");
+  EXPECT_EQ(mended.exit_code, kOk) << mended.output;
+  int done = 0;
+  for (size_t at = 0; (at = mended.output.find("\"DONE\"", at)) != std::string::npos; ++at) ++done;
+  EXPECT_EQ(done, kLeaked);
+  ExpectWell();
+  std::vector<std::string> left;
+  const csi_proxy::simulated::Node after = server_->Dump();
+  for (const auto& mapping : after.smb_mapping()) left.push_back(mapping.remote_path());
+  EXPECT_THAT(left, ElementsAre(R"(\\many.example\s0)", R"(\\many.example\s1)",
+                                R"(\\many.example\s2)", R"(\\many.example\s3)"));
+}
+
+// The simulated node refuses a mount at an open directory, so the service takes a fallback.
+TEST_F(DiagnoseTest, FallbacksThatTheServiceTookAreInTheMetrics) {
+  const std::string diagnose = "diagnose --output=table --metrics=" + metrics_;
+  EXPECT_THAT(Ctl(diagnose).output, Not(HasSubstr("mount-directory-let-go")));
+  PartitionAndMount(1, "mounted");
+  const Result shown = Ctl(diagnose);
+  EXPECT_EQ(shown.exit_code, kOk) << shown.output;
+  EXPECT_THAT(shown.output,
+              HasSubstr("fallback mount-directory-let-go: taken 1 time, see doubt 8"));
+  const Result unknown = Ctl(absl::StrCat("diagnose --metrics=127.0.0.1:", FreePort()));
+  EXPECT_EQ(unknown.exit_code, kOk);
+  EXPECT_THAT(unknown.output, HasSubstr("nobody serves metrics at 127.0.0.1:"));
+}
+
+TEST_F(DiagnoseTest, APersonIsAskedAtATerminal) {
+  MakeDanglingLink("link");
+  const Result no = CtlAtTerminal("repair --what=dangling-links", "n");
+  EXPECT_EQ(no.exit_code, kFindings) << no.output;
+  EXPECT_THAT(no.output, AllOf(HasSubstr(Path("link")), HasSubstr("only shown")));
+  EXPECT_EQ(CtlAtTerminal("repair --what=dangling-links", "").exit_code, kFindings);
+  ExpectIll("dangling-links", Path("link"));
+  const Result yes = CtlAtTerminal("repair --what=dangling-links", "y");
+  EXPECT_EQ(yes.exit_code, kOk) << yes.output;
+  ExpectWell();
 }
 
 }  // namespace

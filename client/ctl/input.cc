@@ -1,11 +1,10 @@
-#include "client/ctl/input.h"
-
 #include <fstream>
 #include <iostream>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/ctl/commands.h"
 #include "client/ctl/terminal.h"
 #include "server/base/byte_order_mark.h"
 #include "server/base/status_macros.h"

@@ -1,5 +1,3 @@
-#include "client/ctl/listings.h"
-
 #include <algorithm>
 
 #include "absl/strings/ascii.h"

@@ -10,6 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "client/ctl/rpcs.h"
 
 namespace csi_proxy::ctl {
 
@@ -45,5 +47,32 @@ void SortByKey(std::vector<std::vector<std::string>>* rows);
 // Returns a message as tables: a row per entry of a list or map of messages, and `name  value` for
 // other fields. Returns `ok` for a message without fields.
 std::string ToTable(const google::protobuf::Message& message);
+
+struct Column {
+  const char* head;
+  // Returns the text for a row; may contain control characters.
+  std::string (*text)(const Answer& row);
+};
+
+// A response that lists messages.
+struct Listing {
+  const char* response;  // The name of the message type.
+  const char* list;      // The name of its field.
+  // The columns of the short table. Empty: all.
+  std::vector<Column> columns;
+  // Returns the name by which calls refer to the row's object.
+  std::string (*name)(const Answer& row);
+};
+absl::Span<const Listing> Listings();
+
+// Returns a response as a short table. Returns ToTable() if all columns are shown, or if the
+// response's version has other fields.
+std::string ToShortTable(const pb::Message& response);
+
+// Returns true if responses of the type list objects with names.
+bool HasNames(const pb::Descriptor& response);
+// Returns a line for each name in a response: the strings of a list, or the keys of a map.
+// REQUIRES: HasNames() of its type.
+std::string ToNames(const pb::Message& response);
 
 }  // namespace csi_proxy::ctl

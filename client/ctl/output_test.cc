@@ -1,12 +1,33 @@
 #include "client/ctl/output.h"
 
-#include "client/ctl/response_testing.h"
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/ctl/catalog.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace csi_proxy::ctl {
 namespace {
 
-class OutputTest : public ResponseTest {};
+class OutputTest : public testing::Test {
+ protected:
+  // Returns the response of a method with the given content.
+  std::unique_ptr<pb::Message> Response(const std::string& group, const std::string& method,
+                                        const std::string& textproto) {
+    auto response = catalog_.New(catalog_.Find(group, method, "")->descriptor->output_type());
+    EXPECT_TRUE(pb::TextFormat::ParseFromString(textproto, response.get()));
+    return response;
+  }
+
+  Catalog catalog_;
+};
 
 TEST_F(OutputTest, JsonHasTheFieldsOwnNamesAndTheEmptyOnes) {
   EXPECT_EQ(ToJson(*Response("disk", "GetDiskState", "")).value(), "{\n \"is_online\": false\n}\n");
@@ -83,25 +104,211 @@ TEST(SizeTextTest, TheUnitIsOneThatPeopleRead) {
 }
 
 // Every response of a released method can be shown.
-TEST_F(OutputTest, EveryReleasedResponseHasATableAndJson) {
-  for (const std::string& group : catalog_.Groups()) {
-    for (const std::string& version : catalog_.Versions(group)) {
-      for (const Method& method : catalog_.Methods(group, version)) {
-        const pb::Descriptor& type = *method.descriptor->output_type();
-        const auto response = catalog_.New(&type);
-        const std::string table = ToTable(*response);
-        const auto json = ToJson(*response);
-        ASSERT_TRUE(json.ok()) << json.status();
-        for (int i = 0; i < type.field_count(); ++i) {
-          EXPECT_NE(table.find(type.field(i)->name()), std::string::npos) << type.full_name();
-          const bool message = type.field(i)->message_type() != nullptr;
-          if (message && !type.field(i)->is_repeated()) continue;
-          EXPECT_NE(json->find(type.field(i)->name()), std::string::npos) << type.full_name();
-        }
-        EXPECT_EQ(table.find('?'), std::string::npos) << "a type without a text: " << table;
-      }
+TEST_F(OutputTest, EveryResponseHasATableJsonAndYaml) {
+  for (const Method& method : catalog_.AllMethods()) {
+    if (method.group == kSimulatedGroup) continue;
+    const pb::Descriptor& type = *method.descriptor->output_type();
+    const auto response = catalog_.New(&type);
+    const std::string table = ToTable(*response);
+    const auto json = ToJson(*response);
+    ASSERT_TRUE(json.ok()) << json.status();
+    EXPECT_TRUE(JsonToYaml(*json).ok()) << *json;
+    for (int i = 0; i < type.field_count(); ++i) {
+      EXPECT_NE(table.find(type.field(i)->name()), std::string::npos) << type.full_name();
+      const bool message = type.field(i)->message_type() != nullptr;
+      if (message && !type.field(i)->is_repeated()) continue;
+      EXPECT_NE(json->find(type.field(i)->name()), std::string::npos) << type.full_name();
     }
+    EXPECT_EQ(table.find('?'), std::string::npos) << "a type without a text: " << table;
   }
+}
+
+constexpr char kDisks[] = R"(
+  disks { number: 0 bus_type: "SAS" serial_number: "vol00000000000000001" page83: "systemdisk"
+          path: "\\\\?\\scsi#disk&ven_msft" unique_id: "vol00000000000000001" adapter: "0"
+          size_bytes: 68719476736 partition_style: GPT is_boot: true is_system: true
+          is_online: true }
+  disks { number: 3 bus_type: "Virtual" page83: "60022480a1b2c3d4e5f60718293a4b5c"
+          size_bytes: 5368709120 offline_reason: "Policy" is_read_only: true }
+  disks { number: 11 size_bytes: 1610612736 partition_style: MBR is_online: true })";
+
+TEST_F(OutputTest, DisksHaveWhatAPersonNeeds) {
+  const std::string table = ToShortTable(*Response("storage", "ListDisks", kDisks));
+  EXPECT_EQ(table,
+            "DISK  BUS      SIZE     STYLE  USE      STATE                        "
+            "SERIAL OR PAGE 83\n"
+            "0     SAS      64 GiB   GPT    Windows  online                       "
+            "vol00000000000000001\n"
+            "3     Virtual  5 GiB    RAW    -        offline (Policy), read-only  "
+            "60022480a1b2c3d4e5f60718293a4b5c\n"
+            "11    -        1.5 GiB  MBR    -        online                       -\n");
+  for (const absl::string_view line : absl::StrSplit(table, '\n')) EXPECT_LE(line.size(), 101);
+}
+
+TEST_F(OutputTest, ADiskThatOnlyStartsWindowsIsItsBootLoaders) {
+  EXPECT_TRUE(absl::StrContains(
+      ToShortTable(*Response("storage", "ListDisks", "disks { is_system: true is_online: true }")),
+      "  boot loader  online  "));
+}
+
+TEST_F(OutputTest, MountsHaveTheirPathsLast) {
+  EXPECT_EQ(ToShortTable(*Response("storage", "ListMounts", R"(
+              mounts { path: "C:\\k\\a" kind: MOUNTED_VOLUME target: "\\\\?\\Volume{1}\\" }
+              mounts { path: "C:\\k\\longer" kind: SYMLINK state: DANGLING }
+              incomplete: true)")),
+            "STATE     KIND     PATH         TARGET\n"
+            "alive     volume   C:\\k\\a       \\\\?\\Volume{1}\\\n"
+            "dangling  symlink  C:\\k\\longer  -\n"
+            "incomplete: the service did not look at everything\n");
+}
+
+TEST_F(OutputTest, MappingsHaveTheNumberOfTheirLinks) {
+  EXPECT_EQ(ToShortTable(*Response("storage", "ListSmbMappings", R"(
+              mappings { remote_path: "\\\\h\\s" status: "Disconnected"
+                         links: "C:\\k\\a" links: "C:\\k\\b" }
+              mappings { remote_path: "\\\\h\\t" status: "OK" })")),
+            "STATUS        LINKS  SHARE\n"
+            "Disconnected  2      \\\\h\\s\n"
+            "OK            0      \\\\h\\t\n");
+  EXPECT_EQ(ToShortTable(*Response("storage", "ListSmbMappings", "")), "mappings  (none)\n");
+}
+
+TEST_F(OutputTest, TextsOfTheServiceDoNotReachTheTerminalRaw) {
+  const auto mounts = Response("storage", "ListMounts", R"(mounts { path: "a\033[2J\nb" })");
+  EXPECT_TRUE(absl::StrContains(ToShortTable(*mounts), "  a\\x1b[2J\\x0ab  "));
+  EXPECT_EQ(ToNames(*mounts), "a\\x1b[2J\\x0ab\n");
+}
+
+TEST_F(OutputTest, OtherResponsesAreShownWhole) {
+  const auto state = Response("disk", "GetDiskState", "is_online: true");
+  EXPECT_EQ(ToShortTable(*state), ToTable(*state));
+  const auto portals = Response("iscsi", "ListTargetPortals",
+                                "target_portals { target_address: 'a' target_port: 3260 }");
+  EXPECT_EQ(ToShortTable(*portals), ToTable(*portals));
+}
+
+TEST_F(OutputTest, NamesAreALineEach) {
+  EXPECT_EQ(ToNames(*Response("storage", "ListDisks", kDisks)), "0\n3\n11\n");
+  EXPECT_EQ(ToNames(*Response("storage", "ListMounts",
+                              R"(mounts { path: "C:\\a" } mounts { path: "C:\\b" })")),
+            "C:\\a\nC:\\b\n");
+  EXPECT_EQ(ToNames(*Response("storage", "ListSmbMappings",
+                              R"(mappings { remote_path: "\\\\h\\s" links: "C:\\a" })")),
+            "\\\\h\\s\n");
+  EXPECT_EQ(ToNames(*Response("volume", "ListVolumesOnDisk",
+                              R"(volume_ids: "\\\\?\\Volume{2}\\" volume_ids: "b")")),
+            "\\\\?\\Volume{2}\\\nb\n");
+  EXPECT_EQ(ToNames(*Response("disk", "ListDiskIDs",
+                              "diskIDs { key: 10 value {} } diskIDs { key: 9 value {} }")),
+            "9\n10\n");
+  EXPECT_EQ(ToNames(*Response("iscsi", "ListTargetPortals",
+                              "target_portals { target_address: '10.0.0.5' target_port: 3260 }"
+                              "target_portals { target_address: 'fd00::5' target_port: 3261 }")),
+            "10.0.0.5:3260\n[fd00::5]:3261\n");
+  EXPECT_EQ(ToNames(*Response("volume", "ListVolumesOnDisk", "")), "");
+}
+
+TEST_F(OutputTest, OnlyListsHaveNames) {
+  std::set<std::string> with_names;
+  for (const Method& method : catalog_.AllMethods()) {
+    if (method.group == kSimulatedGroup) continue;
+    if (HasNames(*method.descriptor->output_type())) with_names.insert(method.descriptor->name());
+  }
+  EXPECT_THAT(with_names,
+              testing::ElementsAre("DiscoverTargetPortal", "GetTargetDisks", "ListDiskIDs",
+                                   "ListDiskLocations", "ListDisks", "ListMounts",
+                                   "ListSmbMappings", "ListTargetPortals", "ListVolumesOnDisk"));
+}
+
+// A field that is missing or has another type would leave its column empty, or show all columns.
+TEST_F(OutputTest, EveryListingReadsFieldsThatItsResponsesHave) {
+  std::set<std::string> used;
+  for (const Method& method : catalog_.AllMethods()) {
+    const pb::Descriptor& type = *method.descriptor->output_type();
+    const absl::Span<const Listing> listings = Listings();
+    const auto listing = std::find_if(listings.begin(), listings.end(), [&](const Listing& row) {
+      return type.name() == row.response;
+    });
+    if (listing == listings.end()) continue;
+    used.insert(type.name());
+    std::shared_ptr<pb::Message> response = catalog_.New(&type);
+    const pb::FieldDescriptor* const list = type.FindFieldByName(listing->list);
+    ASSERT_NE(list, nullptr) << type.full_name();
+    response->GetReflection()->AddMessage(response.get(), list);
+    std::string missing;
+    const Answer answer(response, &missing);
+    ASSERT_EQ(answer.Each(listing->list).size(), 1);
+    const Answer row = answer.Each(listing->list)[0];
+    listing->name(row);
+    for (const Column& column : listing->columns) column.text(row);
+    EXPECT_EQ(missing, "");
+  }
+  EXPECT_EQ(used.size(), Listings().size());
+}
+
+std::string Yaml(const std::string& json) {
+  const absl::StatusOr<std::string> yaml = JsonToYaml(json);
+  return yaml.ok() ? *yaml : yaml.status().ToString();
+}
+
+TEST(YamlTest, ObjectsAndListsAreBlocks) {
+  EXPECT_EQ(Yaml(R"({"disks": [{"number": 0, "ids": ["a", "b"]}, {"number": 1, "ids": []}],
+                     "of": {"a": {"b": 1.5, "c": {}}}, "incomplete": false, "none": null})"),
+            "disks:\n"
+            "  - number: 0\n"
+            "    ids:\n"
+            "      - a\n"
+            "      - b\n"
+            "  - number: 1\n"
+            "    ids: []\n"
+            "of:\n"
+            "  a:\n"
+            "    b: 1.5\n"
+            "    c: {}\n"
+            "incomplete: false\n"
+            "none: null\n");
+  EXPECT_EQ(Yaml("[[1, 2], [{\"a\": []}]]"), "- - 1\n  - 2\n- - a: []\n");
+  EXPECT_EQ(Yaml("{}"), "{}\n");
+  EXPECT_EQ(Yaml("[ ]"), "[]\n");
+  EXPECT_EQ(Yaml(" -2.5e+3 "), "-2.5e+3\n");
+  EXPECT_EQ(Yaml("\"a\""), "a\n");
+}
+
+// Strings that YAML would read as another type are quoted.
+TEST(YamlTest, StringsStayStrings) {
+  for (const char* plain : {"SAS", "read-only", "a_1", "Ok", "nullable"}) {
+    EXPECT_EQ(Yaml(absl::StrCat("\"", plain, "\"")), absl::StrCat(plain, "\n"));
+  }
+  for (const char* quoted :
+       {"",           "1024",  "1e3", "0x1F", "0o7", "1_000", "12:30:45", "-",    "-a",   "~",
+        "null",       "Null",  "YES", "no",   "On",  "off",   "y",        "N",    "true", "FALSE",
+        ".nan",       "_x",    "a b", " a",   "a ",  "a: b",  "a:b",      "a #b", "# b",  "[a]",
+        "{a",         "a,b",   "&a",  "*a",   "!a",  "|",     ">",        "%a",   "@a",   "`a",
+        "2026-11-25", "vol 1", "é",   "<<",   "=",   "?",     "---",      "..."}) {
+    EXPECT_EQ(Yaml(absl::StrCat("\"", quoted, "\"")), absl::StrCat("'", quoted, "'\n"));
+  }
+  EXPECT_EQ(Yaml(R"({"it's": "it's", "1": "x"})"), "'it''s': 'it''s'\n'1': x\n");
+}
+
+// Single quotes leave a path unchanged; double quotes would double its backslashes.
+TEST(YamlTest, PathsAreShownAsTheyAreAndControlCharactersAreEscaped) {
+  EXPECT_EQ(Yaml(R"("\\\\?\\Volume{1}\\")"), "'\\\\?\\Volume{1}\\'\n");
+  EXPECT_EQ(Yaml(R"("C:\\a\u001b[2J\n\"")"), R"("C:\\a\u001B[2J\u000A\"")"
+                                             "\n");
+  EXPECT_EQ(Yaml(R"("a\u0085\u2028\ufeff\u00e9")"), R"("a\u0085\u2028\uFEFF\u00E9")"
+                                                    "\n");
+  EXPECT_EQ(Yaml(R"("\ud83d\ude00")"), "'\U0001F600'\n");
+  EXPECT_EQ(Yaml(R"("\ud83d\ude00\t")"), R"("\U0001F600\u0009")"
+                                         "\n");
+}
+
+TEST(YamlTest, OtherTextsAreRefused) {
+  for (const char* bad :
+       {"", "{", "[1", "[1 2]", "{\"a\"}", "{\"a\" 1}", "{1: 2}", "{\"a\": }", "tru", "nan", "inf",
+        "1.", "\"a", "\"a\\", "\"\\u12\"", "{} {}", "[1,]", "-", "yes"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(JsonToYaml(bad).status())) << bad;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(JsonToYaml(std::string(100000, '[')).status()));
 }
 
 }  // namespace

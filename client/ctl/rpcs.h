@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,12 +10,23 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/ctl/catalog.h"
-#include "client/ctl/doctor.h"
+#include "csi_proxy/call_options.h"
+#include "csi_proxy/connection.h"
 
 namespace csi_proxy::ctl {
+
+// What examining one pipe has shown.
+struct PipeReport {
+  std::string group, version;
+  // OK if the service behind the pipe says that it serves, otherwise the reason.
+  absl::Status status = absl::OkStatus();
+  // How long connecting took, and then the answer. Zero unless `status` is OK.
+  absl::Duration connecting = absl::ZeroDuration(), answering = absl::ZeroDuration();
+};
 
 // The pipes of the service. Not thread-safe.
 class Pipes {
@@ -91,5 +103,14 @@ class Rpcs {
   Times times_;
   std::string missing_field_;
 };
+
+// Asks one pipe for its health.
+PipeReport Examine(const ClientOptions& options, const CallOptions& call, const std::string& group,
+                   const std::string& version);
+
+// Examines the pipes of all released versions, one after another, and prints the results. Returns
+// kOk if any answers, otherwise kCallFailed.
+int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptions& call,
+           std::ostream& out);
 
 }  // namespace csi_proxy::ctl

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "client/ctl/diagnose/diagnose.h"
 #include "client/ctl/request.h"
-#include "client/ctl/top/fetch.h"
+#include "client/ctl/top/numbers.h"
 
 namespace csi_proxy::ctl {
 namespace {

@@ -1,8 +1,10 @@
 #include "client/ctl/diagnose/diagnose.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "client/ctl/output.h"
 #include "server/base/fallbacks.h"
@@ -12,8 +14,16 @@
 namespace csi_proxy::ctl::diagnose {
 namespace {
 
+// Returns an error if the service answered no call, or nothing that can be parsed.
+absl::Status CheckFindings(const Rpcs& rpcs, const Findings& findings) {
+  if (!findings.answered) return findings.error;
+  if (rpcs.missing_field().empty()) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("there is no ", rpcs.missing_field()));
+}
+
+// Fills in the fields that both kinds of reports have.
 template <typename Report>
-void BeginAny(const Findings& findings, Report* report) {
+void Begin(const Findings& findings, Report* report) {
   report->set_product_version(kVersion);
   report->set_time(UtcText(absl::Now()));
   for (const std::string& remark : findings.not_known) report->add_not_known(remark);
@@ -28,16 +38,100 @@ uint32_t DoubtOf(const std::string& fallback) {
   return found == kFallbacks.end() ? 0 : static_cast<uint32_t>(found->doubt);
 }
 
-}  // namespace
+using Row = std::vector<std::string>;
 
-void Begin(const Findings& findings, Diagnosis* diagnosis) { BeginAny(findings, diagnosis); }
-void Begin(const Findings& findings, Repairs* repairs) { BeginAny(findings, repairs); }
-
-absl::Status CheckFindings(const Rpcs& rpcs, const Findings& findings) {
-  if (!findings.answered) return findings.error;
-  if (rpcs.missing_field().empty()) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("there is no ", rpcs.missing_field()));
+template <typename List>
+std::string NotKnown(const List& list) {
+  std::string text;
+  for (const std::string& line : list) {
+    absl::StrAppend(&text, "not known: ", Printable(line), "\n");
+  }
+  return text;
 }
+
+std::string FallbacksText(const Diagnosis& diagnosis) {
+  std::string text;
+  for (const FallbackTaken& taken : diagnosis.fallbacks()) {
+    absl::StrAppend(&text, "fallback ", Printable(taken.fallback()), ": taken ", taken.times(),
+                    taken.times() == 1 ? " time" : " times");
+    if (taken.doubt() != 0) {
+      absl::StrAppend(&text, ", see doubt ", taken.doubt(), " of server/host/doubts.md");
+    }
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+// Returns the text of a finding, with a disk's size in the form of SizeText().
+std::string What(const Finding& finding) {
+  const std::string what = Printable(finding.what());
+  if (finding.size_bytes() <= 0) return what;
+  return absl::StrReplaceAll(what, {{absl::StrCat(finding.size_bytes(), " bytes"),
+                                     SizeText(static_cast<uint64_t>(finding.size_bytes()))}});
+}
+
+std::string ResultText(Result result) {
+  switch (result) {
+    case DONE:
+      return "done";
+    case FAILED:
+      return "failed";
+    case ONLY_SHOWN:
+      return "only shown";
+    case REFUSED:
+      return "refused";
+    case WELL_AGAIN:
+      return "well again, nothing was done";
+    case CHANGED:
+      return "changed since, nothing was done";
+    default:
+      return "to be done";
+  }
+}
+
+bool Same(const Finding& a, const Finding& b) {
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
+// Repairs one finding, unless the mount works again or another disk has its number by now.
+void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
+  const Findings again = LookAgain(rpcs, found.finding);
+  // If the second look was cut short, a missing finding proves nothing.
+  const bool cannot_tell = found.finding.kind() == kLeakedMappings && again.cut_short;
+  if (!again.error.ok() || cannot_tell) {
+    act->set_result(FAILED);
+    act->set_detail(absl::StrCat(
+        "could not be looked at again: ",
+        again.error.ok() ? again.not_known.back() : std::string(again.error.message())));
+    return;
+  }
+  const auto still =
+      std::find_if(again.found.begin(), again.found.end(),
+                   [&](const FindingWithRepair& now) { return Same(now.finding, found.finding); });
+  if (still == again.found.end()) {
+    const bool is_ill =
+        std::any_of(again.found.begin(), again.found.end(), [&](const FindingWithRepair& now) {
+          return now.finding.kind() == found.finding.kind() &&
+                 now.finding.where() == found.finding.where();
+        });
+    act->set_result(is_ill ? CHANGED : WELL_AGAIN);
+    return;
+  }
+  const absl::StatusOr<Answer> answer = rpcs.Call(found.group, found.method, found.fields);
+  if (!answer.ok()) {
+    act->set_result(FAILED);
+    act->set_detail(absl::StrCat(absl::StatusCodeToString(answer.status().code()), ": ",
+                                 std::string(answer.status().message())));
+    return;
+  }
+  // UnstageShare counts links under the share's lock, so it also finds links made since the look.
+  const bool is_kept = found.method == "UnstageShare" &&
+                       (answer->Flag("incomplete") || !answer->Texts("other_links").empty());
+  act->set_result(is_kept ? CHANGED : DONE);
+  if (is_kept) act->set_detail("the mapping stays: links may lead to it by now");
+}
+
+}  // namespace
 
 absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch) {
   Findings findings = LookAtNode(rpcs);
@@ -58,6 +152,87 @@ absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch) {
 int ExitCodeOf(const Diagnosis& diagnosis) {
   if (diagnosis.findings_size() > 0) return kFindings;
   return diagnosis.complete() ? kOk : kCallFailed;
+}
+
+std::string ToText(const Diagnosis& diagnosis) {
+  std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "WHY"}};
+  // Keyed by kind and repair, because findings of a kind often share a repair.
+  std::map<std::pair<std::string, std::string>, bool> repairs;
+  for (const Finding& finding : diagnosis.findings()) {
+    rows.push_back(
+        {finding.kind(), Printable(finding.where()), What(finding), Printable(finding.why())});
+    repairs[{finding.kind(), finding.repair()}] = finding.can_be_repaired();
+  }
+  std::string text = absl::StrCat(NotKnown(diagnosis.not_known()), FallbacksText(diagnosis));
+  if (rows.size() == 1) return absl::StrCat(text, "nothing found\n");
+  text = absl::StrCat(Align(rows), "\n", text);
+  for (const auto& [repair, can] : repairs) {
+    absl::StrAppend(&text, can ? "repair --what=" : "", repair.first, ": ",
+                    Printable(repair.second), "\n");
+  }
+  return absl::StrCat(text, diagnosis.findings_size(),
+                      diagnosis.findings_size() == 1 ? " finding\n" : " findings\n");
+}
+
+std::string ToText(const Repairs& repairs) {
+  if (repairs.acts().empty()) {
+    return absl::StrCat(NotKnown(repairs.not_known()), "nothing to repair\n");
+  }
+  std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "REPAIR", "RESULT"}};
+  for (const Act& act : repairs.acts()) {
+    rows.push_back({act.finding().kind(), Printable(act.finding().where()), What(act.finding()),
+                    Printable(act.finding().repair()),
+                    absl::StrCat(ResultText(act.result()), act.detail().empty() ? "" : ": ",
+                                 Printable(act.detail()))});
+  }
+  return absl::StrCat(Align(rows), NotKnown(repairs.not_known()));
+}
+
+absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
+                               const std::function<void(const Repairs& plan)>& show,
+                               const Consent& consent,
+                               const std::function<void(absl::Duration)>& wait) {
+  Findings findings = LookAtNode(rpcs);
+  const absl::Time looked = absl::Now();
+  ABSL_RETURN_IF_ERROR(CheckFindings(rpcs, findings));
+  Repairs repairs;
+  Begin(findings, &repairs);
+  std::vector<FindingWithRepair> found;
+  bool any = false;
+  for (FindingWithRepair& one : findings.found) {
+    if (std::find(kinds.begin(), kinds.end(), one.finding.kind()) == kinds.end()) continue;
+    Act* const act = repairs.add_acts();
+    *act->mutable_finding() = one.finding;
+    act->set_result(one.finding.can_be_repaired() ? UNKNOWN : REFUSED);
+    any = any || one.finding.can_be_repaired();
+    found.push_back(std::move(one));
+  }
+  if (!any) return repairs;
+  show(repairs);
+  const bool may = consent();
+  for (size_t i = 0; i < found.size(); ++i) {
+    Act* const act = repairs.mutable_acts(static_cast<int>(i));
+    if (act->result() == REFUSED) continue;
+    if (may) {
+      if (found[i].finding.kind() == kLeakedMappings) {
+        const absl::Duration left = looked + kLinkFollows - absl::Now();
+        if (left > absl::ZeroDuration()) wait(left);
+      }
+      RepairOne(rpcs, found[i], act);
+    } else {
+      act->set_result(ONLY_SHOWN);
+    }
+  }
+  return repairs;
+}
+
+int ExitCodeOf(const Repairs& repairs) {
+  int code = repairs.complete() ? kOk : kCallFailed;
+  for (const Act& act : repairs.acts()) {
+    if (act.result() == FAILED) return kCallFailed;
+    if (act.result() != DONE && act.result() != WELL_AGAIN && code == kOk) code = kFindings;
+  }
+  return code;
 }
 
 }  // namespace csi_proxy::ctl::diagnose

@@ -15,12 +15,6 @@ namespace csi_proxy::ctl::diagnose {
 // Returns true if the user consents to what was shown.
 using Consent = std::function<bool()>;
 
-// Fill in the fields that both kinds of reports have.
-void Begin(const Findings& findings, Diagnosis* diagnosis);
-void Begin(const Findings& findings, Repairs* repairs);
-// Returns an error if the service answered no call, or nothing that can be parsed.
-absl::Status CheckFindings(const Rpcs& rpcs, const Findings& findings);
-
 // Looks for faults. Returns an error if the service answers no call.
 absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch);
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/ctl/diagnose/fake_node.h"
+#include "client/ctl/fake_pipes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/refusals.h"
@@ -21,6 +21,38 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
+
+// A node with one fault of each kind.
+constexpr char kOneOfEachDisk[] = R"({"disks": [
+  {"number": 0, "is_boot": true, "is_system": true, "is_online": true, "is_read_only": true},
+  {"number": 1, "is_online": true, "size_bytes": "1024", "bus_type": "SAS", "serial_number": "s1"},
+  {"number": 2, "offline_reason": "Policy", "size_bytes": "1024", "serial_number": "s2"},
+  {"number": 3, "is_online": true, "is_read_only": true, "page83": "p3"},
+  {"number": 4, "offline_reason": "Collision", "unique_id": "u4"}]})";
+
+constexpr char kOneOfEachMount[] = R"({"mounts": [
+  {"path": "C:\\k\\alive", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{1}\\"},
+  {"path": "C:\\k\\alive2", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{1}\\"},
+  {"path": "C:\\k\\gone", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{2}\\",
+   "state": "DANGLING"},
+  {"path": "C:\\k\\link", "kind": "SYMLINK", "target": "C:\\k\\none", "state": "DANGLING"},
+  {"path": "C:\\k\\share", "kind": "SYMLINK", "target": "\\\\h\\s\\", "state": "DISCONNECTED"},
+  {"path": "C:\\k\\well", "kind": "JUNCTION", "target": "C:\\k\\alive"}]})";
+
+constexpr char kOneOfEachMapping[] = R"({"mappings": [
+  {"remote_path": "\\\\h\\s", "status": "Disconnected", "links": ["C:\\k\\share"]},
+  {"remote_path": "\\\\h\\t", "status": "Disconnected"},
+  {"remote_path": "\\\\h\\u", "status": "OK"},
+  {"remote_path": "\\\\h\\v", "status": "OK", "links": ["C:\\k\\v"]}]})";
+
+constexpr char kIllVolume[] = R"({"abnormal": true, "message": "the volume is dirty"})";
+
+void MakeIll(FakePipes* pipes) {
+  pipes->answers["storage.ListDisks"].json = kOneOfEachDisk;
+  pipes->answers["storage.ListMounts"].json = kOneOfEachMount;
+  pipes->answers["storage.ListSmbMappings"].json = kOneOfEachMapping;
+  pipes->answers["storage.GetVolumeHealth"].json = kIllVolume;
+}
 
 class DiagnoseTest : public testing::Test {
  protected:
@@ -239,12 +271,147 @@ TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
   }
 }
 
-TEST_F(DiagnoseTest, PeopleSeeATableAndWhatRepairDoes) {
-  MakeIll(&pipes_);
-  const std::string text = ToText(Look());
-  EXPECT_THAT(text, AllOf(StartsWith("KIND  "), HasSubstr("\ndangling-mounts        C:\\k\\gone  "),
-                          HasSubstr("\nrepair --what=dangling-mounts: removes the mounted folder"),
-                          HasSubstr("\ncolliding-disks: none: "), HasSubstr("\n11 findings\n")));
+class RepairTest : public testing::Test {
+ protected:
+  RepairTest() { MakeIll(&pipes_); }
+
+  Repairs Mend(const std::vector<std::string>& kinds, bool may = true) {
+    const auto repairs = Repair(
+        rpcs_, kinds, [this](const Repairs& plan) { plan_ = ToText(plan); },
+        [this, may] {
+          if (while_asking_) while_asking_();
+          return may;
+        },
+        [this](absl::Duration time) {
+          waited_ += time;
+          if (while_waiting_) while_waiting_();
+        });
+    EXPECT_TRUE(repairs.ok()) << repairs.status();
+    return repairs.value_or(Repairs());
+  }
+
+  static std::vector<std::string> Summary(const Repairs& repairs) {
+    std::vector<std::string> lines;
+    for (const Act& act : repairs.acts()) {
+      lines.push_back(absl::StrCat(act.finding().where(), " ", Result_Name(act.result())));
+    }
+    return lines;
+  }
+
+  // Returns the calls that change the node.
+  std::vector<std::string> Changes() const {
+    std::vector<std::string> changes;
+    for (const std::string& call : pipes_.sent) {
+      const bool looks = call.find(".List") != std::string::npos ||
+                         call.find(".GetVolumeHealth") != std::string::npos;
+      if (!looks) changes.push_back(call);
+    }
+    return changes;
+  }
+
+  const Catalog catalog_;
+  FakePipes pipes_;
+  Rpcs rpcs_{catalog_, pipes_};
+  std::string plan_;
+  std::function<void()> while_asking_;
+  absl::Duration waited_;
+  std::function<void()> while_waiting_;
+};
+
+TEST_F(RepairTest, ADiskComesBeforeTheMountsItMayBringBack) {
+  EXPECT_THAT(Summary(Mend({kDanglingMounts, kOfflineDisks})),
+              ElementsAre("disk 2 DONE", R"(C:\k\gone DONE)"));
+}
+
+TEST_F(RepairTest, WhatIsWellAgainIsNotTouched) {
+  while_asking_ = [this] {
+    pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
+      {"path": "C:\\k\\gone", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{2}\\"}]})";
+  };
+  const Repairs repairs = Mend({kDanglingMounts});
+  EXPECT_THAT(Summary(repairs), ElementsAre(R"(C:\k\gone WELL_AGAIN)"));
+  EXPECT_THAT(ToText(repairs), HasSubstr("well again, nothing was done"));
+  EXPECT_THAT(Changes(), IsEmpty());
+  EXPECT_EQ(ExitCodeOf(repairs), kOk);
+}
+
+TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
+  while_asking_ = [this] {
+    // Now another disk has the number, another volume is mounted, and a link leads to the share.
+    pipes_.answers["storage.ListDisks"].json = R"({"disks": [
+      {"number": 2, "offline_reason": "Policy", "size_bytes": "1024", "serial_number": "other"}]})";
+    pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
+      {"path": "C:\\k\\gone", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{3}\\",
+       "state": "DANGLING"}]})";
+    pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
+      {"remote_path": "\\\\h\\t", "status": "Disconnected", "links": ["C:\\k\\new"]}]})";
+  };
+  const Repairs repairs = Mend({kOfflineDisks, kDanglingMounts, kDisconnectedMappings});
+  EXPECT_THAT(Summary(repairs), ElementsAre("disk 2 CHANGED", R"(C:\k\gone CHANGED)",
+                                            R"(\\h\s REFUSED)", R"(\\h\t CHANGED)"));
+  EXPECT_THAT(ToText(repairs), HasSubstr("changed since, nothing was done"));
+  EXPECT_THAT(Changes(), IsEmpty());
+  EXPECT_EQ(ExitCodeOf(repairs), kFindings);
+}
+
+// A driver that maps a share makes the link a moment later.
+TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
+  EXPECT_THAT(Summary(Mend({kOfflineDisks})), ElementsAre("disk 2 DONE"));
+  EXPECT_EQ(waited_, absl::ZeroDuration());
+  pipes_.sent.clear();
+  while_waiting_ = [this] {
+    pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
+      {"remote_path": "\\\\h\\u", "status": "OK", "links": ["C:\\k\\new"]}]})";
+  };
+  EXPECT_THAT(Summary(Mend({kLeakedMappings})), ElementsAre(R"(\\h\u WELL_AGAIN)"));
+  EXPECT_THAT(Changes(), IsEmpty());
+  EXPECT_GT(waited_, kLinkFollows - absl::Seconds(4));
+  EXPECT_LE(waited_, kLinkFollows);
+}
+
+// A stage comes between the last look and UnstageShare.
+TEST_F(RepairTest, AMappingThatTheServiceKeepsIsNotDone) {
+  for (const char* kept : {R"({"other_links": ["C:\\k\\new"]})", R"({"incomplete": true})"}) {
+    pipes_.answers["storage.UnstageShare"].json = kept;
+    EXPECT_THAT(Summary(Mend({kLeakedMappings})), ElementsAre(R"(\\h\u CHANGED)"));
+  }
+}
+
+TEST_F(RepairTest, AMappingStaysWhenLinksMayBeMissing) {
+  while_waiting_ = [this] {
+    pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
+      {"remote_path": "\\\\h\\u", "status": "OK"}], "incomplete": true})";
+  };
+  const Repairs repairs = Mend({kLeakedMappings});
+  EXPECT_THAT(Summary(repairs), ElementsAre(R"(\\h\u FAILED)"));
+  EXPECT_THAT(repairs.acts(0).detail(), HasSubstr("which mappings leak"));
+  EXPECT_THAT(Changes(), IsEmpty());
+}
+
+TEST_F(RepairTest, WhatCannotBeLookedAtAgainIsNotTouched) {
+  while_asking_ = [this] {
+    pipes_.answers["storage.ListMounts"].status = absl::InternalError("gone mad");
+  };
+  const Repairs repairs = Mend({kDanglingLinks});
+  ASSERT_EQ(repairs.acts_size(), 1);
+  EXPECT_EQ(repairs.acts(0).result(), FAILED);
+  EXPECT_THAT(repairs.acts(0).detail(), HasSubstr("gone mad"));
+  EXPECT_THAT(Changes(), IsEmpty());
+}
+
+TEST_F(RepairTest, AFailureDoesNotKeepTheOthersFromTheirTurn) {
+  pipes_.answers["disk.SetDiskState"].status = absl::InternalError("error 5");
+  const Repairs repairs = Mend({kOfflineDisks, kDanglingMounts});
+  EXPECT_THAT(Summary(repairs), ElementsAre("disk 2 FAILED", R"(C:\k\gone DONE)"));
+  EXPECT_EQ(repairs.acts(0).detail(), "INTERNAL: error 5");
+  EXPECT_EQ(ExitCodeOf(repairs), kCallFailed);
+}
+
+TEST_F(RepairTest, NothingToRepairIsSuccessWhenAllWasSeen) {
+  EXPECT_EQ(ExitCodeOf(Mend({kOldClients})), kOk);
+  EXPECT_EQ(plan_, "");
+  pipes_.answers["storage.ListSmbMappings"].status = absl::InternalError("WMI");
+  EXPECT_EQ(ExitCodeOf(Mend({kOldClients})), kCallFailed);
 }
 
 }  // namespace

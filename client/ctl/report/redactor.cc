@@ -1,5 +1,3 @@
-#include "client/ctl/report/redactor.h"
-
 #include <algorithm>
 #include <iterator>
 
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "client/ctl/report/report.h"
 
 namespace csi_proxy::ctl::report {
 namespace {

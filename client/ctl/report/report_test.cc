@@ -4,7 +4,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/ctl/report/redactor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

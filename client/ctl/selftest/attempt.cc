@@ -1,11 +1,10 @@
-#include "client/ctl/selftest/attempt.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/ctl/selftest/selftest.h"
 
 namespace csi_proxy::ctl::selftest {
 namespace {

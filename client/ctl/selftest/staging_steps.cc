@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/ctl/selftest/steps.h"
+#include "client/ctl/selftest/selftest.h"
 #include "server/base/windows_path.h"
 
 namespace csi_proxy::ctl::selftest {
@@ -87,10 +87,7 @@ std::string RefuseToFormat(Attempt& attempt) {
 }
 
 std::string Unstage(Attempt& attempt) {
-  attempt.AddUndo({"the disk online again",
-                   "disk",
-                   "SetDiskState",
-                   {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
+  attempt.AddUndo(DiskState(attempt.disk(), true));
   const Answer done = attempt.Call("storage", "UnstageVolume", StagingTarget(attempt));
   attempt.RemoveUndo("the staged volume");
   attempt.Expect(done.Text("volume_id") == attempt.state().volume,
@@ -115,10 +112,7 @@ std::string ProtectDisk(Attempt& attempt) {
                  {{"disk-number", attempt.disk()}, {"read-only", value}});
   };
   const std::string inside = absl::StrCat(Staging(attempt), "\\made");
-  attempt.AddUndo({"the disk online again",
-                   "disk",
-                   "SetDiskState",
-                   {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
+  attempt.AddUndo(DiskState(attempt.disk(), true));
   attempt.AddUndo({"the staged volume", "storage", "UnstageVolume", StagingTarget(attempt)});
   attempt.AddUndo({"the disk writable again",
                    "storage",

@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "client/ctl/selftest/steps.h"
+#include "client/ctl/selftest/selftest.h"
 
 namespace csi_proxy::ctl::selftest {
 namespace {
@@ -88,10 +88,7 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
   const Fields disk = {{"disk-number", attempt.disk()}};
   const bool online = attempt.Call("disk", "GetDiskState", disk).Flag("is_online");
   if (!online) {
-    attempt.AddUndo({"the disk offline again",
-                     "disk",
-                     "SetDiskState",
-                     {{"disk-number", attempt.disk()}, {"is-online", "false"}}});
+    attempt.AddUndo(DiskState(attempt.disk(), false));
     SetOnline(attempt, true);
   }
   const size_t volumes = ListVolumes(attempt).size();
@@ -120,10 +117,7 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
 }
 
 void TakeOfflineAndOnline(Attempt& attempt) {
-  attempt.AddUndo({"the disk online again",
-                   "disk",
-                   "SetDiskState",
-                   {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
+  attempt.AddUndo(DiskState(attempt.disk(), true));
   SetOnline(attempt, false);
   SetOnline(attempt, true);
   attempt.RemoveUndo("the disk online again");

@@ -1,14 +1,18 @@
 // The service's metrics at one moment, and the difference between two.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/http/host_port.h"
 
 namespace csi_proxy::ctl::top {
 
@@ -54,5 +58,29 @@ Numbers Since(const Numbers& before, const Numbers& now);
 // (https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile). At most
 // the largest finite bound; 0 if there are no calls. REQUIRES: `part` is between 0 and 1.
 double Quantile(const std::map<double, double>& within, double part);
+
+// One line: `name{label="value",...} number`.
+struct Sample {
+  std::string name;
+  std::map<std::string, std::string, std::less<>> labels;
+  double value = 0;
+
+  // Returns the value of a label, or "" if there is no such label.
+  std::string Label(absl::string_view label) const;
+};
+
+// Calls `visit` with each sample, in the order of the text; skips comments and timestamps.
+// INVALID_ARGUMENT names the first malformed line; samples before it have been visited.
+absl::Status ReadExposition(absl::string_view text,
+                            absl::FunctionRef<void(const Sample& sample)> visit);
+
+// Parses an address in the form of the service's --metrics-bind-address. Without a host the address
+// is on this machine. Returns INVALID_ARGUMENT, naming `option`, if the address is invalid.
+absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view option, absl::string_view text);
+
+// Returns the text at `/metrics`. UNAVAILABLE if no server answers, or one that does not speak
+// HTTP; DEADLINE_EXCEEDED after about `timeout`; FAILED_PRECONDITION if the server has no metrics;
+// RESOURCE_EXHAUSTED if the text is too large.
+absl::StatusOr<std::string> FetchMetrics(const HostPort& address, absl::Duration timeout);
 
 }  // namespace csi_proxy::ctl::top

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/ctl/request.h"
 #include "client/ctl/terminal.h"
-#include "client/ctl/top/fetch.h"
 #include "client/ctl/top/numbers.h"
 #include "server/base/status_macros.h"
 

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "client/ctl/top/exposition.h"
 #include "client/ctl/top/numbers.h"
 
 using csi_proxy::ctl::top::Numbers;
