@@ -11,7 +11,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "codegen/model.h"
-#include "codegen/names.h"
 #include "gtest/gtest.h"
 
 namespace csi_proxy::codegen {

@@ -1,5 +1,13 @@
-#include "codegen/generator.h"
-
+// protoc-gen-csi-proxy: generates all code between the hub and the released versions of an API
+// group.
+//
+//   protoc -I api --csi-proxy_out=OUT --csi-proxy_opt=group=volume,conversions=FILE
+//       volume/hub.proto volume/v1/api.proto volume/v1beta1/api.proto ...
+//
+// All files of the group must be given at once. Parameters, both required: `group`, the group's
+// name and folder, and `conversions`, its table in textproto. Equal input gives equal bytes.
+#include <google/protobuf/compiler/code_generator.h>
+#include <google/protobuf/compiler/plugin.h>
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream.h>
 #include <google/protobuf/text_format.h>
@@ -7,6 +15,8 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/model.h"
@@ -130,19 +140,25 @@ absl::Status Run(const std::vector<const pb::FileDescriptor*>& files, const std:
   return absl::OkStatus();
 }
 
+class Generator final : public pb::compiler::CodeGenerator {
+ public:
+  bool GenerateAll(const std::vector<const pb::FileDescriptor*>& files,
+                   const std::string& parameter, pb::compiler::GeneratorContext* context,
+                   std::string* error) const override {
+    const absl::Status status = Run(files, parameter, context);
+    *error = std::string(status.message());
+    return status.ok();
+  }
+  bool Generate(const pb::FileDescriptor* file, const std::string& parameter,
+                pb::compiler::GeneratorContext* context, std::string* error) const override {
+    return GenerateAll({file}, parameter, context, error);
+  }
+};
+
 }  // namespace
-
-bool Generator::GenerateAll(const std::vector<const pb::FileDescriptor*>& files,
-                            const std::string& parameter, pb::compiler::GeneratorContext* context,
-                            std::string* error) const {
-  const absl::Status status = Run(files, parameter, context);
-  *error = std::string(status.message());
-  return status.ok();
-}
-
-bool Generator::Generate(const pb::FileDescriptor* file, const std::string& parameter,
-                         pb::compiler::GeneratorContext* context, std::string* error) const {
-  return GenerateAll({file}, parameter, context, error);
-}
-
 }  // namespace csi_proxy::codegen
+
+int main(int argc, char** argv) {
+  const csi_proxy::codegen::Generator generator;
+  return google::protobuf::compiler::PluginMain(argc, argv, &generator);
+}

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "codegen/conversions.pb.h"
 
 namespace csi_proxy::codegen {
@@ -79,5 +80,14 @@ struct Group {
 absl::StatusOr<Group> BuildGroup(const std::string& group_name,
                                  const std::vector<const pb::FileDescriptor*>& files,
                                  const Conversions& table);
+
+// Returns a key that is equal for equivalent names: `diskID`, `disk_id` and `DiskId`.
+std::string NormalisedName(absl::string_view name);
+
+// Returns `kOneWayChap` for `ONE_WAY_CHAP`.
+std::string EnumeratorName(absl::string_view name);
+
+// Returns true if C++ reserves the word, so that no field can have the name.
+bool IsCppKeyword(absl::string_view name);
 
 }  // namespace csi_proxy::codegen

@@ -1,5 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "codegen/names.h"
+#include "codegen/model.h"
 #include "codegen/printers.h"
 
 namespace csi_proxy::codegen {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "annotations.pb.h"
-#include "codegen/names.h"
+#include "codegen/model.h"
 #include "codegen/printers.h"
 
 namespace csi_proxy::codegen {
