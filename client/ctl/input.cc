@@ -6,8 +6,8 @@
 #include "absl/strings/strip.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/terminal.h"
-#include "server/base/byte_order_mark.h"
 #include "server/base/status_macros.h"
+#include "server/base/unicode.h"
 
 namespace csi_proxy::ctl {
 namespace {

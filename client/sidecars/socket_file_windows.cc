@@ -1,9 +1,9 @@
 #include "absl/strings/str_cat.h"
 #include "client/sidecars/socket.h"
 #include "client/sidecars/socket_windows.h"
-#include "server/base/own_file_windows.h"
 #include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
+#include "server/base/win32.h"
 #include "server/base/win32_error.h"
 #include "server/rpc/pipe/pipe.h"
 

@@ -1,5 +1,3 @@
-#include "server/base/own_file_windows.h"
-
 #include <cstring>
 #include <filesystem>
 #include <vector>
@@ -7,13 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/own_file.h"
 #include "server/base/status_macros.h"
+#include "server/base/win32.h"
 #include "server/base/win32_error.h"
 
 namespace csi_proxy {
 namespace {
-
-// FileDispositionInfoEx, which mingw-w64 declares for later versions of Windows only.
-constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
 
 constexpr DWORD kItself = FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS;
 constexpr DWORD kShareAll = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
@@ -53,30 +49,6 @@ absl::Status HoldDirectoriesOf(const std::string& path, std::vector<win32::Uniqu
 }
 
 }  // namespace
-
-namespace win32 {
-
-absl::StatusOr<UniqueHandle> OpenWithoutFollowing(const std::string& path, DWORD access) {
-  UniqueHandle file(CreateFileW(Utf16(path).c_str(), access, kShareAll, nullptr, OPEN_EXISTING,
-                                kItself, nullptr));
-  if (!file.valid()) return LastError(path);
-  return file;
-}
-
-absl::Status DeleteOpened(HANDLE file, const std::string& path) {
-  FILE_DISPOSITION_INFO_EX at_once{.Flags = FILE_DISPOSITION_FLAG_DELETE |
-                                            FILE_DISPOSITION_FLAG_POSIX_SEMANTICS};
-  if (SetFileInformationByHandle(file, kFileDispositionInfoEx, &at_once, sizeof(at_once))) {
-    return absl::OkStatus();
-  }
-  FILE_DISPOSITION_INFO plain{.DeleteFile = TRUE};
-  if (SetFileInformationByHandle(file, FileDispositionInfo, &plain, sizeof(plain))) {
-    return absl::OkStatus();
-  }
-  return LastError(path);
-}
-
-}  // namespace win32
 
 // Without FILE_FLAG_OPEN_REPARSE_POINT, CREATE_NEW on a dangling link creates the link's target
 // (https://learn.microsoft.com/windows/win32/fileio/symbolic-link-effects-on-file-systems-functions).

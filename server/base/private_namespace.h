@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
 
 namespace csi_proxy {
 
@@ -17,7 +19,19 @@ struct NamespaceCalls {
 
 // Creates the namespace, or opens it if another process has created it. Retries, because the
 // namespace may appear, or disappear with its last handle, between the two calls.
-absl::StatusOr<void*> EnterNamespace(const NamespaceCalls& calls);
+inline absl::StatusOr<void*> EnterNamespace(const NamespaceCalls& calls) {
+  // The namespace is not expected to disappear this often between create() and open().
+  constexpr int kAttempts = 20;
+  uint32_t error = win32_error::kGeneralFailure;
+  for (int i = 0; i < kAttempts; ++i) {
+    if (void* const made = calls.create(&error)) return made;
+    if (error != win32_error::kAlreadyExists) break;
+    if (void* const opened = calls.open(&error)) return opened;
+    // No page says which other errors report that the namespace has gone, so all are retried.
+    if (error == win32_error::kAccessDenied) break;
+  }
+  return Win32Status(error, absl::StrCat("the namespace of the locks: Windows error ", error));
+}
 
 // Enters the namespace of kAdministratorsNamespace, which admits only SYSTEM and administrators,
 // until the process ends. Returns UNIMPLEMENTED under Wine, which has none. Windows only.

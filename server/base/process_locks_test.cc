@@ -2,6 +2,7 @@
 #include "server/base/process_locks.h"
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -88,6 +89,22 @@ TEST_F(ProcessLocksTest, ResourceLocksOfTwoProcessesExcludeEachOther) {
   EXPECT_EQ(most, 1);
   EXPECT_EQ(done, 160);
 }
+
+#ifndef _WIN32
+TEST_F(ProcessLocksTest, ADirectoryThatOthersMayWriteIsRefused) {
+  std::filesystem::create_directory(directory_);
+  std::filesystem::permissions(directory_, std::filesystem::perms::all);
+  EXPECT_TRUE(absl::IsPermissionDenied(NewProcessLocks(directory_).status()));
+}
+
+TEST_F(ProcessLocksTest, AFileOrALinkInTheDirectorysPlaceIsAnError) {
+  std::ofstream(directory_) << "x";
+  EXPECT_FALSE(NewProcessLocks(directory_).ok());
+  std::filesystem::remove(directory_);
+  std::filesystem::create_directory_symlink("/tmp", directory_);
+  EXPECT_FALSE(NewProcessLocks(directory_).ok());
+}
+#endif
 
 }  // namespace
 }  // namespace csi_proxy

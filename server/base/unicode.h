@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace csi_proxy {
 
@@ -52,5 +55,15 @@ std::vector<uint8_t> ToUtf16Le(absl::string_view text);
 
 // Converts little-endian UTF-16; nullopt for an odd number of bytes or half a surrogate pair.
 std::optional<std::string> FromUtf16Le(std::span<const uint8_t> bytes);
+
+// Returns the text without a leading mark of UTF-8, which Windows PowerShell 5.1 writes. Returns
+// INVALID_ARGUMENT for a mark of UTF-16, because no program here reads UTF-16.
+inline absl::StatusOr<absl::string_view> WithoutByteOrderMark(absl::string_view text) {
+  if (text.substr(0, 2) == "\xFF\xFE" || text.substr(0, 2) == "\xFE\xFF") {
+    return absl::InvalidArgumentError("is UTF-16: save it as UTF-8");
+  }
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
+  return text;
+}
 
 }  // namespace csi_proxy

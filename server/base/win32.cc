@@ -49,4 +49,27 @@ absl::Status LastError(absl::string_view what) {
   return ToStatus(code, what);
 }
 
+absl::StatusOr<UniqueHandle> OpenWithoutFollowing(const std::string& path, DWORD access) {
+  UniqueHandle file(CreateFileW(
+      Utf16(path).c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+      OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS, nullptr));
+  if (!file.valid()) return LastError(path);
+  return file;
+}
+
+absl::Status DeleteOpened(HANDLE file, const std::string& path) {
+  // FileDispositionInfoEx, which mingw-w64 declares for later versions of Windows only.
+  constexpr auto kDispositionEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
+  FILE_DISPOSITION_INFO_EX at_once{.Flags = FILE_DISPOSITION_FLAG_DELETE |
+                                            FILE_DISPOSITION_FLAG_POSIX_SEMANTICS};
+  if (SetFileInformationByHandle(file, kDispositionEx, &at_once, sizeof(at_once))) {
+    return absl::OkStatus();
+  }
+  FILE_DISPOSITION_INFO plain{.DeleteFile = TRUE};
+  if (SetFileInformationByHandle(file, FileDispositionInfo, &plain, sizeof(plain))) {
+    return absl::OkStatus();
+  }
+  return LastError(path);
+}
+
 }  // namespace csi_proxy::win32

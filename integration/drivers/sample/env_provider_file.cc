@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "integration/drivers/sample/env_provider.h"
 #include "integration/drivers/sample/protected_file.h"
-#include "server/base/byte_order_mark.h"
 #include "server/base/status_macros.h"
+#include "server/base/unicode.h"
 
 namespace csi_proxy::sample_driver {
 namespace {
