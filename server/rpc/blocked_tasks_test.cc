@@ -13,7 +13,7 @@
 #include "server/base/resource_locks.h"
 #include "server/rpc/call_limiter.h"
 #include "server/rpc/executor.h"
-#include "server/rpc/tenants_testing.h"
+#include "server/rpc/executor_testing.h"
 
 namespace csi_proxy::rpc {
 namespace {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -14,6 +16,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/base/condition.h"
+#include "server/rpc/client.h"
 #include "server/rpc/executor.h"
 
 namespace csi_proxy::rpc {
@@ -101,6 +104,27 @@ class FairExecutorTest : public testing::Test {
   std::vector<std::string> order_;
   std::deque<Blocker> blockers_;
   std::deque<Step> steps_;
+};
+
+using ClientQueues = std::vector<std::shared_ptr<ClientQueue>>;
+
+// A service's default limits.
+inline constexpr Executor::Limits kDefault = {
+    .max_threads = 16, .max_queued = 256, .client_share = 75, .max_blocked = 128};
+
+class TenantsTest : public FairExecutorTest {
+ protected:
+  // Returns the queues of `count` processes of a tenant.
+  static ClientQueues Processes(size_t count, std::shared_ptr<Tenant> tenant = nullptr) {
+    if (tenant == nullptr) tenant = std::make_shared<Tenant>();
+    ClientQueues queues;
+    for (size_t i = 0; i < count; ++i) {
+      const auto client = std::make_shared<Client>(
+          Peer{.process_id = static_cast<int64_t>(i), .image_path = ""}, tenant);
+      queues.emplace_back(client, &client->queues[0]);
+    }
+    return queues;
+  }
 };
 
 }  // namespace csi_proxy::rpc

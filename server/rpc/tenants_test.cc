@@ -6,7 +6,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/rpc/client.h"
 #include "server/rpc/executor.h"
-#include "server/rpc/tenants_testing.h"
+#include "server/rpc/executor_testing.h"
 
 namespace csi_proxy::rpc {
 namespace {

@@ -74,4 +74,10 @@ std::shared_ptr<spdlog::logger> NewStderrLogger() {
   return std::make_shared<spdlog::logger>("csi_proxy", std::move(sink));
 }
 
+#ifndef _WIN32
+spdlog::sink_ptr NewEventLogSink() { return nullptr; }
+
+absl::StatusOr<std::string> LogFileName(const std::string& name) { return name; }
+#endif
+
 }  // namespace csi_proxy::service

@@ -17,7 +17,6 @@
 #include "server/rpc/request_fields.h"
 #include "server/service/call_log.h"
 #include "server/service/loggers.h"
-#include "server/service/spdlog_audit_sink.h"
 
 namespace csi_proxy::service {
 namespace {

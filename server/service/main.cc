@@ -14,7 +14,6 @@
 #include "server/service/options.h"
 #include "server/service/product_version.h"
 #include "server/service/server.h"
-#include "server/service/simulation.h"
 #include "server/service/supervisor.h"
 
 namespace csi_proxy {

@@ -1,5 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "server/service/simulation.h"
+#include "server/service/open_node.h"
 
 namespace csi_proxy {
 namespace {

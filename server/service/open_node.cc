@@ -7,9 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/service/call_log.h"
 #include "server/service/logging.h"
-#include "server/service/simulation.h"
-#include "server/service/spdlog_audit_sink.h"
 
 namespace csi_proxy {
 namespace {

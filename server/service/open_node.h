@@ -1,11 +1,15 @@
 // Opens the node that the command line selects.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/node/managed_node.h"
+#include "server/node/opened_machine.h"
 #include "server/service/options.h"
 #include "server/service/versioned_services.h"
 
@@ -23,5 +27,21 @@ struct OpenedNode {
 // Opens the machine and makes the node. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag, for
 // bad options, and the errors of OpenThisMachine().
 absl::StatusOr<OpenedNode> OpenNode(const Options& options);
+
+// The node of --host=simulated. A program links csi_proxy_simulation or, like the service for
+// Windows nodes, csi_proxy_no_simulation, whose functions fail.
+struct Simulation {
+  OpenedMachine machine;
+  // The administrator's services, served beside the released ones.
+  std::vector<ExtraService> services;
+};
+
+// Opens the simulated node for the value of --scenario, a name or a file; "" for the default.
+// `warn` hears of what the host only logs. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
+absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario,
+                                          std::function<void(absl::string_view)> warn);
+
+// Returns the text of --list-scenarios, or INVALID_ARGUMENT, naming the flag.
+absl::StatusOr<std::string> ListScenarios();
 
 }  // namespace csi_proxy

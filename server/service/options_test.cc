@@ -1,10 +1,13 @@
 #include "server/service/options.h"
 
+#include <gtest/gtest.h>
+
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/service/open_node.h"
 
 namespace csi_proxy {
 namespace {
@@ -137,4 +140,24 @@ TEST(OptionsTest, HelpNamesEveryFlag) {
 }
 
 }  // namespace
+namespace {
+
+void ExpectRefused(const absl::Status& status, absl::string_view flag) {
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(absl::StartsWith(status.message(), flag)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "csi-proxy-simulated.exe")) << status;
+}
+
+// The service for Windows nodes must name the program that simulates.
+TEST(NoSimulationTest, TheProgramThatSimulatesIsNamed) {
+  Options options;
+  options.host = HostKind::kSimulated;
+  ExpectRefused(OpenNode(options).status(), "--host=simulated: ");
+  options.scenario = "azure-scsi";
+  ExpectRefused(OpenNode(options).status(), "--host=simulated: ");
+  ExpectRefused(ListScenarios().status(), "--list-scenarios: ");
+}
+
+}  // namespace
+
 }  // namespace csi_proxy

@@ -1,5 +1,3 @@
-#include "server/service/simulation.h"
-
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -7,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/service/open_node.h"
 #include "server/simulator/admin.h"
 #include "server/simulator/scenario.h"
 #include "server/simulator/simulated_host.h"
