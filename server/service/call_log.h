@@ -1,5 +1,4 @@
-// Logs every call at verbosity 2, otherwise only failures. Repeated failures of a client are
-// counted and reported once a minute.
+// Logs calls, and records of calls that change the node.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -17,8 +16,10 @@
 
 namespace csi_proxy::service {
 
-// A line has method, peer, trace, code, duration and error text, never the request. Error texts
-// contain no secrets, because no layer below puts them there. Thread-safe.
+// Logs every call at verbosity 2, otherwise only failures. Repeated failures of a client are
+// counted and reported once a minute. A line has method, peer, trace, code, duration and error
+// text, never the request. Error texts contain no secrets, because no layer below puts them there.
+// Thread-safe.
 class CallLog final : public rpc::CallObserver {
  public:
   // Logs to `logger`, or nowhere if it is null.

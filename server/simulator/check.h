@@ -1,13 +1,50 @@
-// Checks a state by every rule for scenarios before the node starts.
+// Checks a state by every rule for scenarios before the node starts, and collects its problems.
 #pragma once
 
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/simulator/problems.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulator {
+
+// Keeps the first problem and ignores later ones, so that checks may continue after a problem.
+class Problems {
+ public:
+  // Records a problem unless `holds`. Names the field by `at` and `field`, joined by a dot if
+  // neither is empty.
+  void Require(bool holds, absl::string_view at, absl::string_view field,
+               absl::string_view reason) {
+    if (holds || !status_.ok()) return;
+    const absl::string_view dot = at.empty() || field.empty() ? "" : ".";
+    status_ = absl::InvalidArgumentError(absl::StrCat(at, dot, field, ": ", reason));
+  }
+  void RequireOk(const absl::Status& status, absl::string_view at, absl::string_view field) {
+    Require(status.ok(), at, field, status.message());
+  }
+
+  bool none() const { return status_.ok(); }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status status_;
+};
+
+// Returns `at.field[index]`, or `field[index]` if `at` is empty.
+inline std::string Element(absl::string_view at, absl::string_view field, size_t index) {
+  return absl::StrCat(at, at.empty() ? "" : ".", field, "[", index, "]");
+}
+
+// Returns true if people can read the text: no control characters, at most 1024 bytes.
+inline bool IsPlainText(absl::string_view text) {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
+  }
+  return text.size() <= 1024;
+}
+inline constexpr char kNotPlainText[] = "has control characters or more than 1024 bytes";
 
 // Returns INVALID_ARGUMENT for the first problem: the field, spelt as in a scenario
 // (`disk[2].partition[0].size_bytes`), and the reason. Safe for any values.

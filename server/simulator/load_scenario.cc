@@ -7,7 +7,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "server/simulator/named_scenarios.h"
 #include "server/simulator/scenario.h"
 
 namespace csi_proxy::machine::simulator {
@@ -71,6 +74,29 @@ absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textprot
     return absl::InvalidArgumentError(absl::StrCat(file_name, ": ", made.status().message()));
   }
   return made;
+}
+
+absl::string_view NamedScenario::description() const {
+  absl::string_view line = textproto.substr(0, textproto.find('\n'));
+  absl::ConsumePrefix(&line, "# ");
+  return line;
+}
+
+absl::string_view ScenarioNamed(absl::string_view name) {
+  for (const NamedScenario& scenario : NamedScenarios()) {
+    if (scenario.name == name) return scenario.textproto;
+  }
+  return "";
+}
+
+absl::string_view DefaultScenarioText() { return NamedScenarios().front().textproto; }
+
+std::string ListScenarios() {
+  std::string lines;
+  for (const NamedScenario& scenario : NamedScenarios()) {
+    absl::StrAppendFormat(&lines, "%-26s %s\n", scenario.name, scenario.description());
+  }
+  return lines;
 }
 
 }  // namespace csi_proxy::machine::simulator

@@ -7,10 +7,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/simulator/check.h"
 #include "server/simulator/machine.h"
 #include "server/simulator/named_scenarios.h"
 #include "server/simulator/node.pb.h"
-#include "server/simulator/problems.h"
 
 namespace csi_proxy::machine::simulator {
 

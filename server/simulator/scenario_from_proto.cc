@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
 #include "server/machine/access.h"
+#include "server/simulator/check.h"
 #include "server/simulator/iscsi.h"
-#include "server/simulator/problems.h"
 #include "server/simulator/scenario.h"
 #include "server/simulator/storage.h"
 

@@ -17,7 +17,6 @@
 #include "server/simulator/smb.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/win32/devices.h"
-#include "server/simulator/win32/gate.h"
 #include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::machine::simulator {

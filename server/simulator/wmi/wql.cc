@@ -11,7 +11,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
-#include "server/simulator/wmi/literal.h"
+#include "server/simulator/wmi/object_path.h"
 
 namespace csi_proxy::machine::simulator::wmi {
 namespace {
