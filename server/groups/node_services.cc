@@ -9,7 +9,6 @@
 #include "csi_proxy/storage/audited.h"
 #include "csi_proxy/system/audited.h"
 #include "csi_proxy/volume/audited.h"
-#include "server/groups/handlers.h"
 
 namespace csi_proxy::groups {
 namespace {

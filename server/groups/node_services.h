@@ -1,4 +1,5 @@
-// The handlers of a node, wrapped by the audit log.
+// The handlers of the groups, and those of a node, wrapped by the audit log. Handlers enforce each
+// group's rules, which do not depend on the host.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,32 @@
 #include "server/base/audit.h"
 #include "server/groups/deps.h"
 
-namespace csi_proxy::groups {
+namespace csi_proxy {
+
+// Thread-safe. The hub's documentation states the promises of each method.
+namespace disk {
+std::unique_ptr<Service> NewDiskService(const groups::Deps& deps);
+}
+namespace filesystem {
+std::unique_ptr<Service> NewFilesystemService(const groups::Deps& deps);
+}
+namespace iscsi {
+std::unique_ptr<Service> NewIscsiService(const groups::Deps& deps);
+}
+namespace smb {
+std::unique_ptr<Service> NewSmbService(const groups::Deps& deps);
+}
+namespace storage {
+std::unique_ptr<Service> NewStorageService(const groups::Deps& deps);
+}
+namespace system {
+std::unique_ptr<Service> NewSystemService(const groups::Deps& deps);
+}
+namespace volume {
+std::unique_ptr<Service> NewVolumeService(const groups::Deps& deps);
+}
+
+namespace groups {
 
 // A handler and the audited service over it.
 template <typename Service>
@@ -36,4 +62,5 @@ struct NodeServices {
   Audited<volume::Service> volume;
 };
 
-}  // namespace csi_proxy::groups
+}  // namespace groups
+}  // namespace csi_proxy

@@ -26,10 +26,15 @@ class RealFiles {
   virtual std::string ListOutside() = 0;
 };
 
+#ifdef _WIN32
 // Creates an empty directory of the kubelet on C:. Returns null unless HaveRealFiles().
 std::unique_ptr<RealFiles> NewRealFiles();
 
 // Returns true if there is a C:.
 bool HaveRealFiles();
+#else
+inline std::unique_ptr<RealFiles> NewRealFiles() { return nullptr; }
+inline bool HaveRealFiles() { return false; }
+#endif
 
 }  // namespace csi_proxy::groups

@@ -10,8 +10,8 @@
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/format.h"
-#include "server/groups/handlers.h"
 #include "server/groups/locks.h"
+#include "server/groups/node_services.h"
 #include "server/groups/paths.h"
 #include "server/host/windows_use.h"
 

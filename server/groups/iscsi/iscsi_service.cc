@@ -1,9 +1,9 @@
 #include <utility>
 
 #include "server/base/status_macros.h"
-#include "server/groups/handlers.h"
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
+#include "server/groups/node_services.h"
 
 namespace csi_proxy::iscsi {
 namespace {

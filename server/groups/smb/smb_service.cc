@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/base/status_macros.h"
-#include "server/groups/handlers.h"
 #include "server/groups/locks.h"
+#include "server/groups/node_services.h"
 #include "server/groups/paths.h"
 #include "server/groups/smb/mapping.h"
 

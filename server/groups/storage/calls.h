@@ -13,6 +13,7 @@
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/storage/hub.h"
 #include "server/groups/deps.h"
+#include "server/host/disk_host.h"
 
 namespace csi_proxy::storage {
 
@@ -124,5 +125,13 @@ absl::Status CheckSelector(const DiskSelector& selector);
 // one. Returns NOT_FOUND if none fits, FAILED_PRECONDITION with their numbers if several do.
 absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
                                                const DiskSelector& selector, bool* rescanned);
+
+// Returns the partition of the disk's volume; null if there is none yet.
+const host::Partition* DataPartition(const host::DiskLayout& layout);
+
+// Returns FAILED_PRECONDITION for a disk with several data partitions, or with partitions that
+// StageVolume does not make. An MBR disk may have one data partition: Kubernetes made such disks
+// before CSI drivers existed (github.com/kubernetes/kubernetes issue 64082).
+absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout);
 
 }  // namespace csi_proxy::storage

@@ -15,7 +15,7 @@
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 #include "server/groups/disk/location.h"
-#include "server/groups/handlers.h"
+#include "server/groups/node_services.h"
 #include "server/groups/storage/dying_machine.h"
 #include "server/host/host.h"
 #include "server/simulator/machine.h"

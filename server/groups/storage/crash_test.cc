@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/groups/handlers.h"
+#include "server/groups/node_services.h"
 #include "server/groups/storage/crash_testing.h"
 
 namespace csi_proxy::storage {

@@ -7,8 +7,8 @@
 
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
-#include "server/groups/handlers.h"
 #include "server/groups/locks.h"
+#include "server/groups/node_services.h"
 #include "server/groups/storage/target_testing.h"
 
 namespace csi_proxy::storage {

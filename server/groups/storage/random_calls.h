@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "server/base/process_locks.h"
 #include "server/base/resource_locks.h"
-#include "server/groups/handlers.h"
+#include "server/groups/node_services.h"
 #include "server/host/host.h"
 #include "server/simulator/machine.h"
 #include "server/simulator/win32/os_double.h"

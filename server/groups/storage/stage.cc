@@ -14,7 +14,6 @@
 #include "server/groups/paths.h"
 #include "server/groups/signed_bytes.h"
 #include "server/groups/storage/calls.h"
-#include "server/groups/storage/foreign.h"
 #include "server/groups/volume/grow.h"
 #include "server/host/windows_use.h"
 

@@ -1,4 +1,4 @@
-#include "server/groups/handlers.h"
+#include "server/groups/node_services.h"
 #include "server/groups/storage/calls.h"
 
 namespace csi_proxy::storage {
