@@ -125,7 +125,6 @@ absl::Status CountCalls(Machine& node, const proto::CountCallsRequest&,
   response->set_win32_calls(counts.win32_calls);
   response->set_wmi_calls(counts.wmi_calls);
   response->set_wmi_objects(counts.wmi_objects);
-  response->set_busy_ns(absl::ToInt64Nanoseconds(counts.busy));
   return absl::OkStatus();
 }
 

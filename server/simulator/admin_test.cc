@@ -153,7 +153,6 @@ TEST_F(AdminTest, CountsWhatTheMachineWasAsked) {
   node_->ClearFaults();
   for (int i = 0; i < 100; ++i) EXPECT_THAT(host_->disk().GetSize(context_, 0), IsOk());
   EXPECT_EQ(counts().win32_calls() - listed.win32_calls(), 101);
-  EXPECT_GT(counts().busy_ns(), listed.busy_ns());
 }
 
 TEST_F(AdminTest, FaultsTrapsDumpAndReset) {

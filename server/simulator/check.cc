@@ -168,7 +168,7 @@ void CheckServices(const NodeState& state, Problems* problems) {
 }
 
 void CheckFaultRule(const FaultRule& rule, const std::string& at, Problems* problems) {
-  const std::vector<absl::string_view>& operations = Operations();
+  const std::vector<std::string>& operations = Operations();
   problems->Require(
       std::any_of(
           operations.begin(), operations.end(),

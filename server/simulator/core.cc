@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -19,6 +21,7 @@
 #include "server/base/windows_path.h"
 #include "server/simulator/services.h"
 #include "server/simulator/storage.h"
+#include "server/simulator/wmi/schema.h"
 
 namespace csi_proxy::machine::simulator {
 
@@ -70,11 +73,9 @@ absl::Time Core::next_arrival() const {
   return NextArrival(state_);
 }
 
-bool Core::Count(absl::string_view operation) {
+void Core::Count(absl::string_view operation) {
   if (absl::StartsWith(operation, "win32.")) ++counts_.win32_calls;
-  const bool is_wmi = absl::StartsWith(operation, "wmi.");
-  if (is_wmi) ++counts_.wmi_calls;
-  return is_wmi;
+  if (absl::StartsWith(operation, "wmi.")) ++counts_.wmi_calls;
 }
 
 void Core::AdvanceClock() {
@@ -112,7 +113,7 @@ bool MatchesOperation(absl::string_view pattern, absl::string_view operation) {
 
 namespace {
 
-constexpr absl::string_view kMachineCalls[] = {
+constexpr absl::string_view kWin32Calls[] = {
     "win32.Open",
     "win32.OpenBelow",
     "win32.CreateDirectory",
@@ -138,105 +139,25 @@ constexpr absl::string_view kMachineCalls[] = {
     "win32.StartService",
     "win32.StopService",
     "win32.GetSmbiosTable",
-    // The classes of the schema in wmi/.
-    "wmi.Query/MSFT_Disk",
-    "wmi.Query/MSFT_Partition",
-    "wmi.Query/MSFT_Volume",
-    "wmi.Query/MSFT_StorageSetting",
-    "wmi.Query/MSFT_StorageExtendedStatus",
-    "wmi.Query/MSFT_DiskToPartition",
-    "wmi.Query/MSFT_PartitionToVolume",
-    "wmi.Query/MSFT_iSCSITargetPortal",
-    "wmi.Query/MSFT_iSCSITarget",
-    "wmi.Query/MSFT_iSCSISession",
-    "wmi.Query/MSFT_iSCSIConnection",
-    "wmi.Query/MSFT_iSCSITargetToiSCSITargetPortal",
-    "wmi.Query/MSFT_iSCSITargetToiSCSISession",
-    "wmi.Query/MSFT_iSCSITargetToiSCSIConnection",
-    "wmi.Query/MSFT_iSCSISessionToiSCSIConnection",
-    "wmi.Query/MSFT_iSCSIConnectionToDisk",
-    "wmi.Query/MSFT_iSCSISessionToDisk",
-    "wmi.Query/MSFT_SmbGlobalMapping",
-    "wmi.Query/Win32_BIOS",
-    "wmi.Query/Win32_Service",
-    "wmi.Query/Win32_DependentService",
-    "wmi.Get/MSFT_Disk",
-    "wmi.Get/MSFT_Partition",
-    "wmi.Get/MSFT_Volume",
-    "wmi.Get/MSFT_DiskToPartition",
-    "wmi.Get/MSFT_PartitionToVolume",
-    "wmi.Get/MSFT_iSCSITargetPortal",
-    "wmi.Get/MSFT_iSCSITarget",
-    "wmi.Get/MSFT_iSCSISession",
-    "wmi.Get/MSFT_iSCSIConnection",
-    "wmi.Get/MSFT_iSCSITargetToiSCSITargetPortal",
-    "wmi.Get/MSFT_iSCSITargetToiSCSISession",
-    "wmi.Get/MSFT_iSCSITargetToiSCSIConnection",
-    "wmi.Get/MSFT_iSCSISessionToiSCSIConnection",
-    "wmi.Get/MSFT_iSCSIConnectionToDisk",
-    "wmi.Get/MSFT_iSCSISessionToDisk",
-    "wmi.Get/MSFT_SmbGlobalMapping",
-    "wmi.Get/Win32_BIOS",
-    "wmi.Get/Win32_Service",
-    "wmi.Get/Win32_DependentService",
-    "wmi.Invoke/MSFT_Disk.Initialize",
-    "wmi.Invoke/MSFT_Disk.CreatePartition",
-    "wmi.Invoke/MSFT_Disk.Refresh",
-    "wmi.Invoke/MSFT_Disk.Online",
-    "wmi.Invoke/MSFT_Disk.Offline",
-    "wmi.Invoke/MSFT_Disk.SetAttributes",
-    "wmi.Invoke/MSFT_Disk.Clear",
-    "wmi.Invoke/MSFT_Partition.Online",
-    "wmi.Invoke/MSFT_Partition.Offline",
-    "wmi.Invoke/MSFT_Partition.GetSupportedSize",
-    "wmi.Invoke/MSFT_Partition.Resize",
-    "wmi.Invoke/MSFT_Partition.AddAccessPath",
-    "wmi.Invoke/MSFT_Partition.RemoveAccessPath",
-    "wmi.Invoke/MSFT_Volume.Format",
-    "wmi.Invoke/MSFT_Volume.Flush",
-    "wmi.Invoke/MSFT_Volume.Resize",
-    "wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache",
-    "wmi.Invoke/MSFT_StorageSetting.Get",
-    "wmi.Invoke/MSFT_StorageSetting.Set",
-    "wmi.Invoke/MSFT_iSCSITargetPortal.New",
-    "wmi.Invoke/MSFT_iSCSITargetPortal.Remove",
-    "wmi.Invoke/MSFT_iSCSITargetPortal.Update",
-    "wmi.Invoke/MSFT_iSCSITarget.Connect",
-    "wmi.Invoke/MSFT_iSCSITarget.Disconnect",
-    "wmi.Invoke/MSFT_iSCSITarget.Update",
-    "wmi.Invoke/MSFT_iSCSISession.Register",
-    "wmi.Invoke/MSFT_iSCSISession.Unregister",
-    "wmi.Invoke/MSFT_iSCSISession.SetCHAPSecret",
-    "wmi.Invoke/MSFT_SmbGlobalMapping.Create",
-    "wmi.Invoke/MSFT_SmbGlobalMapping.Remove",
-    "wmi.Invoke/Win32_Service.StartService",
-    "wmi.Invoke/Win32_Service.StopService",
-    "wmi.Associators/MSFT_Disk",
-    "wmi.Associators/MSFT_Partition",
-    "wmi.Associators/MSFT_Volume",
-    "wmi.Associators/MSFT_iSCSITargetPortal",
-    "wmi.Associators/MSFT_iSCSITarget",
-    "wmi.Associators/MSFT_iSCSISession",
-    "wmi.Associators/MSFT_iSCSIConnection",
-    "wmi.Associators/Win32_Service",
 };
 
-std::vector<absl::string_view> AllOperations() {
-  std::vector<absl::string_view> all;
+std::vector<std::string> AllOperations() {
+  std::vector<std::string> all;
   for (const absl::Span<const absl::string_view> part :
        std::initializer_list<absl::Span<const absl::string_view>>{
            disk::kFaultyMethods, filesystem::kFaultyMethods, iscsi::kFaultyMethods,
            smb::kFaultyMethods, storage::kFaultyMethods, system::kFaultyMethods,
-           volume::kFaultyMethods, kMachineCalls}) {
+           volume::kFaultyMethods, kWin32Calls}) {
     all.insert(all.end(), part.begin(), part.end());
   }
+  for (std::string& operation : wmi::SchemaOperations()) all.push_back(std::move(operation));
   return all;
 }
 
 }  // namespace
 
-const std::vector<absl::string_view>& Operations() {
-  static const auto* const kOperations = new std::vector<absl::string_view>(AllOperations());
+const std::vector<std::string>& Operations() {
+  static const auto* const kOperations = new std::vector<std::string>(AllOperations());
   return *kOperations;
 }
 

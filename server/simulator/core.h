@@ -2,7 +2,6 @@
 // faults that every call passes.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -29,8 +28,6 @@ struct CallCounts {
   int64_t wmi_calls = 0;
   // The objects in WMI's answers.
   int64_t wmi_objects = 0;
-  // About how long calls had exclusive use of the state.
-  absl::Duration busy;
 };
 
 // Thread-safe.
@@ -65,14 +62,14 @@ class Core {
       -> decltype(action(std::declval<NodeState&>())) {
     ABSL_RETURN_IF_ERROR(context.Check());
     std::unique_lock lock(mutex_);
-    const bool is_wmi = Count(operation);
+    Count(operation);
     if (!state_.faults.empty()) {
       lock.unlock();
       const absl::Status status = Pass(context, operation, {std::string(resource)}, effects);
       if (!status.ok()) return status;
       lock.lock();
     }
-    return Step(action, is_wmi);
+    return Step(action);
   }
 
   // Runs `work` under the lock, in the first step after `time`.
@@ -85,7 +82,7 @@ class Core {
   template <typename Action>
   auto Change(Action action) -> decltype(action(std::declval<NodeState&>())) {
     const std::lock_guard lock(mutex_);
-    return Step(action, false);
+    return Step(action);
   }
 
   // Implement the functions of machine::Os with these names.
@@ -100,39 +97,17 @@ class Core {
   CallCounts counts() const;
 
  private:
-  // Reading the clock costs as much as most steps of Win32, so one in kStepsToOneTimed is timed.
-  static constexpr int kStepsToOneTimed = 8;
-
-  // Adds its lifetime, multiplied by `times`, to `*sum`.
-  class Stopwatch {
-   public:
-    Stopwatch(absl::Duration* sum, int times) : sum_(*sum), times_(times) {}
-    ~Stopwatch() { sum_ += times_ * absl::FromChrono(std::chrono::steady_clock::now() - begin_); }
-    Stopwatch(const Stopwatch&) = delete;
-    Stopwatch& operator=(const Stopwatch&) = delete;
-
-   private:
-    absl::Duration& sum_;
-    const int times_;
-    const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  };
-
   template <typename Action>
-  auto Step(Action& action, bool is_long) -> decltype(action(std::declval<NodeState&>())) {
+  auto Step(Action& action) -> decltype(action(std::declval<NodeState&>())) {
     AdvanceClock();
-    // Times random steps, not every eighth one, because the steps of a repeated call may be a
-    // multiple of eight.
-    random_ = random_ * 6364136223846793005 + 1442695040888963407;
-    if (!is_long && (random_ >> 32) % kStepsToOneTimed != 0) return action(state_);
-    const Stopwatch stopwatch(&counts_.busy, is_long ? 1 : kStepsToOneTimed);
     return action(state_);
   }
 
   // Returns the time at which the next device appears by itself.
   absl::Time next_arrival() const;
 
-  // Counts a call. Returns true if it is one of WMI's.
-  bool Count(absl::string_view operation);
+  // Counts a call of Win32 or WMI.
+  void Count(absl::string_view operation);
 
   // Ends the pending states and runs the work whose time has come. REQUIRES: the lock is held.
   void AdvanceClock();
@@ -143,7 +118,6 @@ class Core {
   NodeState state_;
   CallCounts counts_;
   std::multimap<absl::Time, std::function<void(NodeState&)>> later_;
-  uint64_t random_ = 1;
 };
 
 // Returns the first rule that matches the operation, if any. Counts the rule down, and removes it
@@ -156,6 +130,6 @@ std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation
 bool MatchesOperation(absl::string_view pattern, absl::string_view operation);
 
 // Returns every operation that a rule can name: the rpcs, then the calls of the machine.
-const std::vector<absl::string_view>& Operations();
+const std::vector<std::string>& Operations();
 
 }  // namespace csi_proxy::machine::simulator

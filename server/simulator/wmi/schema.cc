@@ -1,6 +1,7 @@
 #include "server/simulator/wmi/schema.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -347,6 +348,20 @@ std::string InvokeOperation(const Class& of, const Method& method) {
 }
 std::string AssociatorsOperation(const Class& result) {
   return absl::StrCat("wmi.Associators/", result.name);
+}
+
+std::vector<std::string> SchemaOperations() {
+  std::set<std::string> operations;
+  for (const Class& of : Classes()) {
+    operations.insert(QueryOperation(of));
+    for (const Method& method : of.methods) operations.insert(InvokeOperation(of, method));
+    for (const Property& property : of.properties) {
+      if (property.is_key) operations.insert(GetOperation(of));
+      if (*property.class_name == '\0') continue;
+      operations.insert(AssociatorsOperation(*FindClass(of.space, property.class_name)));
+    }
+  }
+  return {operations.begin(), operations.end()};
 }
 
 }  // namespace csi_proxy::machine::simulator::wmi

@@ -8,15 +8,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/simulator/core.h"
 #include "server/simulator/wmi/methods.h"
 
 namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
-using testing::IsSupersetOf;
 using testing::UnorderedElementsAre;
-using testing::UnorderedElementsAreArray;
 using enum cim::Namespace;
 
 TEST(SchemaTest, NamesHaveNoCase) {
@@ -123,28 +120,6 @@ TEST(SchemaTest, ImplementationsAreOfMethodsThereAre) {
     }
   }
   EXPECT_EQ(seen.size(), 25U);
-}
-
-TEST(SchemaTest, FaultRulesCanNameEveryOperation) {
-  std::set<std::string> operations;
-  for (const Class& of : Classes()) {
-    operations.insert(QueryOperation(of));
-    for (const Method& method : of.methods) operations.insert(InvokeOperation(of, method));
-    for (const Property& property : of.properties) {
-      if (property.is_key) operations.insert(GetOperation(of));
-      if (*property.class_name != '\0') {
-        operations.insert(AssociatorsOperation(*FindClass(of.space, property.class_name)));
-      }
-    }
-  }
-  std::vector<std::string> known;
-  for (const absl::string_view operation : Operations()) {
-    if (absl::StartsWith(operation, "wmi.")) known.emplace_back(operation);
-  }
-  EXPECT_THAT(known, UnorderedElementsAreArray(operations));
-  EXPECT_THAT(known, IsSupersetOf({"wmi.Query/MSFT_Disk", "wmi.Get/MSFT_Volume",
-                                   "wmi.Invoke/MSFT_Disk.CreatePartition",
-                                   "wmi.Associators/MSFT_iSCSITarget"}));
 }
 
 }  // namespace
