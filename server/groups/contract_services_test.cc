@@ -253,6 +253,21 @@ TEST_F(SmbContract, AFailedLinkRemovesOnlyTheMappingThatItsCallMade) {
   EXPECT_EQ(node_->Snapshot().smb_mappings.size(), 1u);
 }
 
+// The Go release accepts any number of backslashes before the host; NetApp Trident removes a
+// mapping by a path with one.
+TEST_F(SmbContract, AMappingIsRemovedByAPathWithOneBackslash) {
+  ASSERT_TRUE(
+      smb_->NewSmbGlobalMapping(context_, Mapping(R"(\\fileserver.example\data)", "")).ok());
+  const auto remove = [&](const char* path) {
+    return smb_->RemoveSmbGlobalMapping(context_, {.remote_path = path}).status();
+  };
+  EXPECT_TRUE(remove(R"(\fileserver.example\data)").ok());
+  EXPECT_TRUE(node_->Snapshot().smb_mappings.empty());
+  for (const char* path : {R"(\)", R"(\data)", R"(\\\fileserver.example\data)"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(remove(path))) << path;
+  }
+}
+
 TEST_F(IscsiContract, PortZeroIs3260) {
   ASSERT_TRUE(
       iscsi_->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5"}}).ok());
@@ -349,6 +364,31 @@ TEST_F(SystemContract, StartWaitsForTheState) {
   ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
   EXPECT_EQ(system_->GetService(context_, {.name = "MSiSCSI"})->status,
             system::ServiceStatus::kRunning);
+}
+
+// C depends on B, B on A: stopping A stops C, then B, then A, and asks no stopped one to stop.
+TEST_F(SystemContract, ForceStopsChainsAndLeavesTheStoppedAlone) {
+  node_->core()->Change([](machine::simulator::NodeState& state) {
+    for (const auto& [name, on] : {std::pair("A", ""), {"B", "A"}, {"C", "B"}, {"Idle", "A"}}) {
+      machine::simulator::Service service;
+      service.name = name;
+      service.state =
+          service.name == "Idle" ? host::ServiceState::kStopped : host::ServiceState::kRunning;
+      if (*on != 0) service.depends_on = {on};
+      state.services.push_back(service);
+    }
+  });
+  machine::simulator::FaultRule rule;
+  rule.operation = "win32.StopService";
+  rule.resource = "Idle";
+  rule.code = absl::StatusCode::kInternal;
+  rule.error = machine::simulator::KnownError(5);
+  ASSERT_TRUE(node_->InjectFault(rule).ok());
+  EXPECT_TRUE(system_->StopService(context_, {.name = "A", .force = true}).ok());
+  for (const char* name : {"A", "B", "C", "Idle"}) {
+    EXPECT_EQ(system_->GetService(context_, {.name = name})->status,
+              system::ServiceStatus::kStopped);
+  }
 }
 
 TEST_F(SystemContract, ForceStopsTheDependentsFirst) {
