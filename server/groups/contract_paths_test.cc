@@ -207,7 +207,7 @@ TEST_F(SpellingContract, AVolumeIsMountedAndUnmountedInAnySpelling) {
     const auto link = filesystem_->IsSymlink(context_, {.path = path});
     ASSERT_TRUE(link.ok()) << path << ": " << link.status();
     EXPECT_TRUE(link->is_symlink);
-    const auto found = volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Below("m")});
+    const auto found = volume_->GetVolumeIDFromTargetPath(context_, {.target_path = path});
     ASSERT_TRUE(found.ok()) << path << ": " << found.status();
     EXPECT_EQ(found->volume_id, volume);
     const auto unmounted =

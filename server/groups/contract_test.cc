@@ -53,10 +53,6 @@ TEST_F(DiskContract, GetDiskNumberByNameSurvivesADiskThatCannotBeRead) {
   EXPECT_EQ(number->disk_number, 3u);
 }
 
-TEST_F(DiskContract, GetDiskNumberByNameNeverMatchesADiskWithoutAName) {
-  EXPECT_TRUE(absl::IsInvalidArgument(disk_->GetDiskNumberByName(context_, {}).status()));
-}
-
 TEST_F(DiskContract, SerialNumberIsTheAwsVolumeIdWithoutDashes) {
   EXPECT_TRUE(absl::StrContains(disk_->ListDiskIDs(context_, {})->disk_ids.at(2).serial_number,
                                 "vol0a1b2c3d4e5f60789"));
@@ -121,18 +117,6 @@ TEST_F(VolumeContract, TheDiskOfAVolumeIsFoundAfterUnmountAndRmdir) {
   EXPECT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());
 }
 
-TEST_F(VolumeContract, TargetPathsComeInAnySpelling) {
-  const std::string id = Volume(1);
-  ASSERT_TRUE(Mkdir(Below("m")).ok());
-  ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
-  for (const char* path : {R"(C:\var\lib\kubelet\m)", R"(\var\lib\kubelet\m)", "/var/lib/kubelet/m",
-                           R"(c:/VAR/lib/kubelet/M//)", R"(\\?\C:\var\lib\kubelet\m\)"}) {
-    const auto found = volume_->GetVolumeIDFromTargetPath(context_, {.target_path = path});
-    ASSERT_TRUE(found.ok()) << path << ": " << found.status();
-    EXPECT_EQ(found->volume_id, id);
-  }
-}
-
 TEST_F(VolumeContract, NotMountedHasTheWordsDriversMatch) {
   const std::regex driver(
       R"((Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist)");
@@ -171,45 +155,12 @@ TEST_F(VolumeContract, AMountedPathIsFoundThroughALink) {
   EXPECT_EQ(found->volume_id, id);
 }
 
-TEST_F(VolumeContract, ResizeToZeroIsTheMaximum) {
-  const std::string id = Volume(1);
-  ASSERT_TRUE(node_->GrowDisk(1, uint64_t{12} << 30).ok());
-  ASSERT_TRUE(disk_->Rescan(context_, {}).ok());
-  ASSERT_TRUE(volume_->ResizeVolume(context_, {.volume_id = id, .size_bytes = 0}).ok());
-  EXPECT_GT(volume_->GetVolumeStats(context_, {.volume_id = id})->total_bytes,
-            (int64_t{12} << 30) - 64 * kMiB);
-}
-
 TEST_F(VolumeContract, ResizeToNoMoreThanThereIsChangesNothing) {
   const std::string id = Volume(1);
   const int64_t size = volume_->GetVolumeStats(context_, {.volume_id = id})->total_bytes;
   for (const int64_t asked : {int64_t{1}, size / 2, size}) {
     ASSERT_TRUE(volume_->ResizeVolume(context_, {.volume_id = id, .size_bytes = asked}).ok());
     EXPECT_EQ(volume_->GetVolumeStats(context_, {.volume_id = id})->total_bytes, size);
-  }
-}
-
-TEST_F(VolumeContract, GrowthBelowAHundredMebibytesIsDoneWhereItCanBe) {
-  const std::string id = Volume(1);
-  const int64_t size = volume_->GetVolumeStats(context_, {.volume_id = id})->total_bytes;
-  const auto grow = [&](int64_t by) {
-    return volume_->ResizeVolume(context_, {.volume_id = id, .size_bytes = size + by}).status();
-  };
-  EXPECT_TRUE(grow(99 * kMiB).ok()) << "though the disk has no room for it";
-  EXPECT_EQ(volume_->GetVolumeStats(context_, {.volume_id = id})->total_bytes, size);
-  ASSERT_TRUE(node_->GrowDisk(1, uint64_t{12} << 30).ok());
-  ASSERT_TRUE(disk_->Rescan(context_, {}).ok());
-  for (const int64_t by : {99 * kMiB, 200 * kMiB}) {
-    EXPECT_TRUE(grow(by).ok());
-    EXPECT_EQ(volume_->GetVolumeStats(context_, {.volume_id = id})->total_bytes, size + by);
-  }
-}
-
-TEST_F(VolumeContract, MountingWhereItIsMountedSucceeds) {
-  const std::string id = Volume(1);
-  ASSERT_TRUE(Mkdir(Below("m")).ok());
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
   }
 }
 
@@ -224,14 +175,6 @@ TEST_F(VolumeContract, UnmountFlushesFirstAndOnlyLogsThatItCouldNot) {
       volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Below("m")}).status()));
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_TRUE(absl::StrContains(warnings_[0], "was not flushed")) << warnings_[0];
-}
-
-TEST_F(VolumeContract, FormatMakesNtfs) {
-  const std::string id = Volume(1, false);
-  EXPECT_FALSE(volume_->IsVolumeFormatted(context_, {.volume_id = id})->formatted);
-  ASSERT_TRUE(volume_->FormatVolume(context_, {.volume_id = id}).ok());
-  EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = id})->formatted);
-  EXPECT_EQ(node_->Snapshot().disks[1].partitions[1].volume->file_system, "NTFS");
 }
 
 TEST_F(VolumeContract, TheClosestVolumeIsFoundByClimbingAndFollowingLinks) {
