@@ -322,6 +322,11 @@ TEST_F(IscsiContract, DiscoveryListsKnownTargetsWhenAskingAnewFails) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
 }
 
+TEST_F(SystemContract, TheSerialNumberIsTheFirmwares) {
+  EXPECT_EQ(system_->GetBIOSSerialNumber(context_, {})->serial_number,
+            node_->Snapshot().bios_serial_number);
+}
+
 TEST_F(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());

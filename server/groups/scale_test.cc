@@ -143,7 +143,7 @@ class ScaledNode : public HandlerTest {
     EXPECT_TRUE(status.ok()) << rpc << ": " << status;
     const CallCounts after = node_->CountCalls();
     return {after.win32_calls - before.win32_calls, after.wmi_calls - before.wmi_calls,
-            after.wmi_objects - before.wmi_objects, absl::ZeroDuration()};
+            after.wmi_objects - before.wmi_objects};
   }
 
   void TestBody() override {}

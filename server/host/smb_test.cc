@@ -171,20 +171,6 @@ TEST_F(SmbTest, AServerThatCannotEncryptIsToldFromOneThatRefuses) {
   }
 }
 
-TEST_F(SmbTest, ANewPasswordBreaksTheMappingUntilItIsMadeAnew) {
-  ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
-  ASSERT_THAT(node_->SetSmbPassword("SRV", "ex\\u", Secret("new")), IsOk());
-  EXPECT_FALSE(Healthy());
-  ASSERT_THAT(host_->smb().RemoveMapping(context_, **host_->smb().GetMapping(context_, kShare)),
-              IsOk());
-  EXPECT_THAT(Map(kShare, "EX\\u", "pw"), HasCode(kPrecondition));
-  EXPECT_THAT(Map(kShare, "EX\\u", "new"), IsOk());
-  EXPECT_TRUE(Healthy());
-  EXPECT_THAT(node_->SetSmbPassword("nowhere", "u", Secret("x")), HasCode(kNotFound));
-  EXPECT_THAT(node_->SetSmbPassword("srv", "third", Secret("x")), IsOk());
-  EXPECT_TRUE(Healthy());
-}
-
 // The state that Windows shows may be wrong, so a mapping is judged by reaching the share.
 TEST_F(SmbTest, AMappingIsJudgedByWhatIsReached) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
@@ -237,33 +223,6 @@ TEST_F(SmbTest, AMappingWithADriveLetterComesSecond) {
   EXPECT_EQ((*mapping)->local_path, "");
   EXPECT_THAT(host_->smb().RemoveMapping(context_, **mapping), IsOk());
   EXPECT_EQ((*host_->smb().GetMapping(context_, kShare))->local_path, "X:");
-}
-
-TEST_F(SmbTest, AServerGoesAndComesBack) {
-  ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
-  ASSERT_THAT(node_->SetServerReachable("srv", false), IsOk());
-  EXPECT_FALSE(Healthy());
-  ASSERT_THAT(node_->SetServerReachable("srv", true), IsOk());
-  EXPECT_TRUE(Healthy());
-  ASSERT_THAT(node_->BreakMapping("//SRV/Data"), IsOk());
-  EXPECT_FALSE(Healthy());
-  EXPECT_THAT(node_->BreakMapping("\\\\srv\\none"), HasCode(kNotFound));
-  EXPECT_THAT(node_->BreakMapping("srv"), HasCode(kInvalid));
-  EXPECT_THAT(node_->SetServerReachable("nowhere", true), HasCode(kNotFound));
-}
-
-TEST_F(SmbTest, AddsSharesAndFillsThem) {
-  ASSERT_THAT(node_->AddShare("new.example", "s"), IsOk());
-  EXPECT_THAT(node_->AddShare("NEW.example", "S"), HasCode(kExists));
-  EXPECT_THAT(node_->AddShare("srv", "bad\\name"), FailsWith(kInvalid, "share[3].name"));
-  EXPECT_THAT(node_->AddShare("", "s"), HasCode(kInvalid));
-  EXPECT_THAT(node_->MakeDirectory("\\\\new.example\\s\\a\\b"), IsOk());
-  EXPECT_THAT(node_->WriteFile("\\\\new.example\\s\\a\\b\\f", 12, false), IsOk());
-  EXPECT_THAT(node_->WriteFile("\\\\new.example\\s\\a\\b\\f", 13, false), IsOk());
-  EXPECT_THAT(node_->WriteFile("\\\\new.example\\s\\a\\b", 12, false), HasCode(kExists));
-  EXPECT_THAT(node_->WriteFile("\\\\new.example\\s\\x\\f", 12, false), IsOk());
-  EXPECT_THAT(node_->MakeDirectory("\\\\new.example\\none\\a"), HasCode(kNotFound));
-  EXPECT_THAT(node_->MakeDirectory("\\\\new.example\\s\\a\\b\\f\\g"), HasCode(kPrecondition));
 }
 
 }  // namespace

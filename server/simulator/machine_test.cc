@@ -1,4 +1,4 @@
-// Tests faults, the administrator's side, and concurrent callers.
+// Tests faults, the administrator's side, trees and concurrent callers.
 #include "server/simulator/machine.h"
 
 #include <atomic>
@@ -10,6 +10,7 @@
 #include "server/simulator/simulated_host.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
+#include "server/simulator/tree.h"
 
 namespace csi_proxy::machine::simulator {
 namespace {
@@ -128,28 +129,6 @@ TEST_F(MachineTest, AStuckRuleNeedsNeitherCodeNorLatency) {
   EXPECT_TRUE(node_->Snapshot().faults[0].stuck);
 }
 
-TEST_F(MachineTest, LatencyEndsWithTheCallAndNothingWasDone) {
-  FaultRule slow = Fails("wmi.Invoke/MSFT_Disk.Initialize");
-  slow.code = absl::StatusCode::kOk;
-  slow.latency = absl::Minutes(10);
-  ASSERT_THAT(node_->InjectFault(slow), IsOk());
-  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(20));
-  EXPECT_THAT(host_->disk().InitializeGpt(hurried, 1),
-              HasCode(absl::StatusCode::kDeadlineExceeded));
-  absl::Notification cancelled;
-  const CallContext abandoned(absl::InfiniteFuture(), &cancelled, nullptr);
-  std::thread caller([&] {
-    EXPECT_THAT(host_->disk().InitializeGpt(abandoned, 1), HasCode(absl::StatusCode::kCancelled));
-  });
-  // While one call waits, others do not.
-  EXPECT_THAT(host_->disk().GetSize(context_, 1), IsOk());
-  cancelled.Notify();
-  caller.join();
-  EXPECT_THAT(host_->disk().GetSize(abandoned, 1), HasCode(absl::StatusCode::kCancelled));
-  node_->ClearFaults();
-  EXPECT_EQ(node_->Snapshot().disks[1].style, PartitionStyle::kRaw);
-}
-
 TEST_F(MachineTest, AttachesOnlyDisksThatCanBe) {
   EXPECT_THAT(node_->AttachDisk(RawDisk(kGiB)), Yields(4u));
   EXPECT_THAT(node_->AttachDisk(RawDisk(kGiB), 1), HasCode(kExists));
@@ -157,16 +136,6 @@ TEST_F(MachineTest, AttachesOnlyDisksThatCanBe) {
   EXPECT_EQ(host_->disk().ListDiskLocations(context_)->size(), 5u);
   EXPECT_THAT(node_->DetachDisk(4), IsOk());
   EXPECT_THAT(node_->DetachDisk(4), HasCode(kNotFound));
-}
-
-TEST_F(MachineTest, ADiskPulledFromUnderItsMountLeavesADeadMountPoint) {
-  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
-  ASSERT_THAT(node_->DetachDisk(2), IsOk());
-  EXPECT_FALSE(host_->filesystem().ReadLink(context_, Kubelet("pods\\p1"))->target_exists);
-  EXPECT_THAT(host_->filesystem().Exists(context_, Kubelet("pods\\p1\\x")), Yields(false));
-  // A stuck call does not stop the administrator either.
-  EXPECT_THAT(node_->AttachDisk(RawDisk(kGiB)), Yields(2u));
-  EXPECT_THAT(host_->volume().Unmount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
 }
 
 TEST_F(MachineTest, TrapsAreSetWhereThePathSays) {
@@ -263,13 +232,6 @@ TEST_F(MachineTest, TellsWhenADeviceComes) {
   EXPECT_EQ(core.DeviceChanges(), seen);
 }
 
-TEST_F(MachineTest, ResetForgetsEverything) {
-  ASSERT_THAT(host_->filesystem().Remove(context_, Kubelet("pods"), true), IsOk());
-  ASSERT_THAT(node_->InjectFault(Fails("*")), IsOk());
-  node_->Reset();
-  EXPECT_THAT(host_->filesystem().Exists(context_, Kubelet("pods\\p1")), Yields(true));
-}
-
 TEST_F(MachineTest, ConcurrentCallersSeeOneNode) {
   constexpr int kCallers = 8;
   constexpr int kRounds = 200;
@@ -299,31 +261,61 @@ TEST_F(MachineTest, ConcurrentCallersSeeOneNode) {
   EXPECT_EQ(made, 1);
 }
 
-// A call must act on the entry that it has opened, even if a link is replaced all the time.
-TEST_F(MachineTest, ASwappedLinkLetsNobodyOut) {
-  std::atomic<bool> done = false;
-  std::thread attacker([&] {
-    const CallContext context;
-    while (!done) {
-      (void)node_->MakeLink("C:\\var\\lib\\kubelet\\x", "C:\\Windows");
-      (void)host_->filesystem().Remove(context, Kubelet("x"), true);
-      (void)host_->filesystem().MakeDirectories(context, Kubelet("x"));
-      (void)host_->filesystem().Remove(context, Kubelet("x"), true);
-    }
-  });
-  for (int i = 0; i < 3000; ++i) {
-    const absl::Status removed =
-        host_->filesystem().Remove(context_, Kubelet("x\\secret.txt"), true);
-    EXPECT_TRUE(removed.ok() || removed.code() == kDenied) << removed;
-    (void)host_->filesystem().MakeDirectories(context_, Kubelet("x\\planted"));
+}  // namespace
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(TreeTest, KnowsWhereAVolumeIsMounted) {
+  const VolumeId volume = TestVolume(1);
+  const VolumeId other = TestVolume(2);
+  Tree tree;
+  const Tree::Id b = *tree.Add(Tree::kRoot, Tree::Directory("b"));
+  const Tree::Id a = *tree.Add(Tree::kRoot, Tree::Directory("a"));
+  const Tree::Id below = *tree.Add(a, Tree::Directory("below"));
+  EXPECT_THAT(tree.MountsOf(volume), IsEmpty());
+  tree.SetMounted(b, volume);
+  tree.SetMounted(below, volume);
+  EXPECT_THAT(tree.MountsOf(volume), ElementsAre(below, b));
+  // The mount is made with its directory, as in a scenario.
+  Tree::Entry made = Tree::Directory("made");
+  made.mounted = other;
+  const Tree::Id third = *tree.Add(Tree::kRoot, made);
+  EXPECT_THAT(tree.MountsOf(other), ElementsAre(third));
+  const Tree copy = tree;
+
+  tree.SetMounted(b, other);
+  EXPECT_THAT(tree.MountsOf(volume), ElementsAre(below));
+  EXPECT_THAT(tree.MountsOf(other), ElementsAre(b, third));
+  tree.SetLink(b, "C:\\x");
+  EXPECT_THAT(tree.MountsOf(other), ElementsAre(third));
+  tree.Remove(third);
+  EXPECT_THAT(tree.MountsOf(other), IsEmpty());
+  tree.RemoveChildren(Tree::kRoot);
+  EXPECT_THAT(tree.MountsOf(volume), IsEmpty());
+  EXPECT_THAT(copy.MountsOf(volume), ElementsAre(below, b));
+}
+
+TEST(TreeTest, DigsAsDeepAsWindowsCanName) {
+  Tree tree;
+  Tree::Id at = Tree::kRoot;
+  size_t depth = 0;
+  absl::Status end;
+  while (true) {
+    const absl::StatusOr<Tree::Id> made = tree.Add(at, Tree::Directory("d"));
+    end = made.status();
+    if (!made.ok()) break;
+    at = *made;
+    ++depth;
   }
-  done = true;
-  attacker.join();
-  EXPECT_THAT(host_->filesystem().Exists(context_, Anywhere("C:\\Windows\\secret.txt")),
-              Yields(true));
-  EXPECT_THAT(host_->filesystem().Exists(context_, Anywhere("C:\\Windows\\planted")),
-              Yields(false));
+  EXPECT_EQ(depth, 32767u / 2);
+  EXPECT_THAT(end, FailsWith(kInternal, "error 0xce"));
+  EXPECT_EQ(tree.Walk().size(), depth);
+  tree.RemoveChildren(Tree::kRoot);
+  EXPECT_EQ(tree.size(), 0u);
 }
 
 }  // namespace
+
 }  // namespace csi_proxy::machine::simulator

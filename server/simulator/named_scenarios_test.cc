@@ -3,12 +3,14 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "server/simulator/admin.h"
 #include "server/simulator/admin.pb.h"
+#include "server/simulator/simulated_host.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
 
@@ -76,6 +78,44 @@ TEST_P(NamedScenarioTest, AttachesDisksAtPlacesOfTheirOwn) {
                                           disk.facts.eui, disk.facts.scsi_name);
     EXPECT_TRUE(names.insert(name).second) << name;
     EXPECT_FALSE(absl::StrContains(absl::StrCat(disk.location, name), "{")) << name;
+  }
+}
+
+// Calls must return every fact that a scenario gives for its disks.
+TEST_P(NamedScenarioTest, ItsDisksAreSeenAsDescribed) {
+  const CallContext context;
+  const auto machine = Node(GetParam().name);
+  std::map<uint32_t, Disk> disks;
+  for (const Disk& disk : machine->Snapshot().disks) {
+    disks[disk.number] = disk;
+  }
+  const std::unique_ptr<host::Host> node = NewSimulatedHost(*machine);
+  host::DiskHost& host = node->disk();
+  const std::vector<host::DiskIdentity> identities = *host.ListDiskIdentities(context);
+  for (const host::DiskIdentity& identity : identities) {
+    const Disk& disk = disks.at(identity.disk_number);
+    EXPECT_EQ(identity.serial_number, disk.serial_number);
+    if (disk.page83_error.has_value()) continue;
+    EXPECT_EQ(identity.page83, disk.page83.empty() ? disk.facts.eui : disk.page83);
+  }
+  const std::vector<host::DiskLocationText> locations = *host.ListDiskLocations(context);
+  for (const host::DiskLocationText& location : locations) {
+    EXPECT_EQ(location.location, disks.at(location.disk_number).location);
+  }
+  const std::vector<host::DiskDescription> descriptions = *host.ListDisks(context);
+  for (const host::DiskDescription& description : descriptions) {
+    const Disk& disk = disks.at(description.disk_number);
+    const std::string& unique_id =
+        disk.facts.scsi_name.empty() ? disk.facts.unique_id : disk.facts.scsi_name;
+    if (!unique_id.empty()) {
+      EXPECT_EQ(description.unique_id, unique_id);
+    }
+    EXPECT_EQ(description.eui, disk.facts.eui);
+    EXPECT_EQ(description.size_bytes, disk.size_bytes);
+    EXPECT_EQ(description.is_online, disk.online);
+    EXPECT_EQ(description.is_read_only, disk.read_only);
+    EXPECT_EQ(description.bus_type.empty(), disk.facts.bus_type == 0);
+    EXPECT_EQ(description.has_windows(), IsBoot(disk));
   }
 }
 

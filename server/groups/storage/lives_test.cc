@@ -1,7 +1,6 @@
 // StageVolume and UnstageVolume on the nodes of all clouds: the data disk is staged whenever it
 // arrives and however it is named, and the rest of the node stays unchanged.
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -11,7 +10,6 @@
 namespace csi_proxy::storage {
 namespace {
 
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::string Text(const DiskSelector& disk) {
@@ -124,80 +122,6 @@ TEST_P(CloudLivesTest, NeverTakesADiskOfTheNode) {
     }
   }
   EXPECT_GE(kept, 1);
-}
-
-// All nodes wait at the same time. On Azure the temporary disk has the same LUN.
-TEST(LivesTest, ADiskThatComesTooLateIsStagedWhenTheCallIsRepeated) {
-  struct Late {
-    std::string cloud;
-    std::optional<uint32_t> place;
-    DiskSelector name;
-    absl::Status first = {}, second = {};
-    bool left_alone = false;
-  };
-  std::vector<Late> all;
-  for (const std::string& cloud : Clouds())
-    all.push_back({cloud, std::nullopt, Names(cloud).back()});
-  all.push_back({"azure-scsi", 1, {.lun_id = "1"}});
-  std::vector<std::thread> threads;
-  for (Late& late : all) {
-    threads.emplace_back([&late] {
-      const auto node = CloudNode(late.cloud);
-      const uint32_t number = AttachDataDisk(*node, late.place);
-      const std::string before = AllElse(*node, number);
-      Process process(node.get());
-      late.first = process.Stage(late.name).status();
-      late.left_alone = AllElse(*node, number) == before;
-      RevealDataDisk(*node);
-      late.second = process.Stage(late.name).status();
-      late.left_alone &= AllElse(*node, number) == before;
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const Late& late : all) {
-    SCOPED_TRACE(absl::StrCat(late.cloud, ": ", Text(late.name)));
-    EXPECT_TRUE(absl::IsNotFound(late.first)) << late.first;
-    EXPECT_THAT(std::string(late.first.message()), HasSubstr(": no disk has \""));
-    EXPECT_TRUE(late.second.ok()) << late.second;
-    EXPECT_TRUE(late.left_alone);
-  }
-}
-
-// The temporary disk has the same LUN, on the adapter of Windows.
-TEST(LivesTest, OnAzureADiskWithTheTemporaryDisksLunIsWaitedFor) {
-  const auto node = CloudNode("azure-scsi");
-  const uint32_t number = AttachDataDisk(*node, 1);
-  const std::string before = AllElse(*node, number);
-  Process looking(node.get());
-  ASSERT_TRUE(looking.host->disk().ListDisks(looking.context).ok());
-  Process process(node.get());
-  process.life.before_call = [&](int call) {
-    if (call == looking.life.calls() + 1) RevealDataDisk(*node);
-  };
-  const auto staged = process.Stage({.lun_id = "1"});
-  ASSERT_TRUE(staged.ok()) << staged.status();
-  EXPECT_EQ(staged->disk_number, number);
-  EXPECT_EQ(AllElse(*node, number), before);
-}
-
-// On EC2, the beginning of a volume's id may be another volume's id.
-TEST(LivesTest, OnEc2AVolumeIsKnownByItsWholeId) {
-  for (const char* cloud : {"ec2-nitro-2019", "ec2-nitro-2022"}) {
-    const auto node = CloudNode(cloud);
-    const uint32_t number = AttachDataDisk(*node);
-    node->core()->Change([](NodeState& state) {
-      state.disks.back().serial_number = "vol0a1b2c3d4e5f60789_00000001.";
-    });
-    RevealDataDisk(*node);
-    Process process(node.get());
-    const CallContext hurried = process.context.WithTimeout(absl::Milliseconds(100));
-    const StageVolumeRequest part = {.disk = {.serial_number = "vol0a1b2c3d4e5f6078"},
-                                     .target_path = kTarget};
-    EXPECT_FALSE(process.storage->StageVolume(hurried, part).ok());
-    const auto staged = process.Stage({.serial_number = "vol0a1b2c3d4e5f60789"});
-    ASSERT_TRUE(staged.ok()) << staged.status();
-    EXPECT_EQ(staged->disk_number, number);
-  }
 }
 
 }  // namespace

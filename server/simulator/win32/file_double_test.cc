@@ -1,15 +1,14 @@
+// Tests the double's files: names, sharing, deletion and reparse points.
 #include "server/base/win32_error.h"
+#include "server/machine/access.h"
 #include "server/machine/reparse_point.h"
+#include "server/simulator/win32/open_entries.h"
 #include "server/simulator/win32/testing.h"
 
 namespace csi_proxy::machine::simulator {
 namespace {
 
 using machine::Bytes;
-using machine::FileAttributes;
-using testing::IsEmpty;
-using testing::Not;
-using testing::UnorderedElementsAre;
 
 constexpr char kC[] = "C:\\";
 
@@ -27,33 +26,6 @@ class FileDoubleTest : public Win32Test {
   static Bytes Symlink(const std::string& target) { return *machine::MakeSymlink(Path(target)); }
 };
 
-TEST_F(FileDoubleTest, OpensRoots) {
-  EXPECT_THAT(os_->OpenRoot(kC), IsOk());
-  EXPECT_THAT(os_->OpenRoot("c:\\"), IsOk());
-  EXPECT_THAT(os_->OpenRoot(kSystemVolume), IsOk());
-  EXPECT_THAT(os_->OpenRoot("Q:\\"), FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT(os_->OpenRoot(kNoVolume), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->OpenRoot(NewVolume(1, false)), FailsWithWin32(win32_error::kUnrecognizedVolume));
-  const std::string device(kSystemVolume, sizeof(kSystemVolume) - 2);
-  for (const std::string& name : {std::string(), std::string("C:"), std::string("C:\\k"), device}) {
-    EXPECT_THAT(os_->OpenRoot(name), FailsWithWin32(win32_error::kInvalidName)) << name;
-  }
-}
-
-TEST_F(FileDoubleTest, OpensOneEntryByItsName) {
-  OpenedFile directory = Open(kC, {"WINDOWS", "System32", "drivers", "etc"});
-  ASSERT_THAT(directory, IsOk());
-  EXPECT_THAT((*directory)->List(), Yields(std::vector<std::string>{"hosts"}));
-  OpenedFile file = (*directory)->Open("HOSTS", Access::kRead);
-  ASSERT_THAT(file, IsOk());
-  EXPECT_FALSE((*file)->GetAttributes()->is_directory);
-  EXPECT_THAT((*file)->Open("a", Access::kRead), FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT((*file)->CreateDirectory("a"), FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT((*file)->List(), FailsWithWin32(win32_error::kInvalidParameter));
-  EXPECT_THAT((*directory)->Open("nobody", Access::kRead),
-              FailsWithWin32(win32_error::kFileNotFound));
-}
-
 TEST_F(FileDoubleTest, ANameIsOneComponent) {
   const std::unique_ptr<File> directory = TestDirectory();
   for (const std::string& name :
@@ -66,125 +38,6 @@ TEST_F(FileDoubleTest, ANameIsOneComponent) {
         << name;
   }
   EXPECT_THAT(directory->CreateDirectory(std::string(255, 'a')), IsOk());
-}
-
-TEST_F(FileDoubleTest, OpensAnEntryFurtherDownUnlessALinkIsOnTheWay) {
-  const std::unique_ptr<File> directory = TestDirectory();
-  for (const char* path : {"C:\\t\\a\\b", "C:\\t\\mount"}) {
-    ASSERT_THAT(node_->MakeDirectory(path), IsOk());
-  }
-  ASSERT_THAT(node_->WriteFile("C:\\t\\a\\file", 5, false), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\t\\link", "C:\\t\\a"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", NewVolume(1)), IsOk());
-  const auto open = [&](const std::vector<std::string>& names) {
-    return directory->OpenBelow(names, Access::kPeek);
-  };
-  EXPECT_THAT(open({"a"}), IsOk());
-  EXPECT_THAT(open({"A", "B"}), IsOk());
-  EXPECT_THAT(open({"link"}), IsOk());
-  EXPECT_TRUE((*open({"link"}))->GetAttributes()->is_reparse_point);
-  for (const char* link : {"link", "mount"}) {
-    EXPECT_THAT(open({link, "b"}), FailsWithWin32(win32_error::kReparsePointEncountered));
-    EXPECT_THAT(open({link, "none", "x"}), FailsWithWin32(win32_error::kReparsePointEncountered));
-  }
-  EXPECT_THAT(open({"a", "none"}), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(open({"none", "a"}), FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT(open({"a", "file", "x"}), FailsWithWin32(win32_error::kPathNotFound));
-  for (const char* name : {"", "..", "a\\b"}) {
-    EXPECT_THAT(open({"a", name}), FailsWithWin32(win32_error::kInvalidName)) << name;
-  }
-}
-
-TEST_F(FileDoubleTest, TellsWhatEntriesAre) {
-  const auto attributes = [&](const char* name) {
-    return *(*Open(kC, {"t", name}))->GetAttributes();
-  };
-  ASSERT_THAT(node_->MakeDirectory("C:\\t\\directory"), IsOk());
-  ASSERT_THAT(node_->MakeDirectory("C:\\t\\mount"), IsOk());
-  ASSERT_THAT(node_->WriteFile("C:\\t\\file", 5, false), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\t\\link", "C:\\k"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", NewVolume(1)), IsOk());
-
-  EXPECT_TRUE(attributes("directory").is_directory);
-  EXPECT_FALSE(attributes("directory").is_reparse_point);
-  EXPECT_FALSE(attributes("file").is_directory);
-  EXPECT_TRUE(attributes("link").is_directory);
-  EXPECT_TRUE(attributes("link").is_reparse_point);
-  EXPECT_EQ(attributes("link").reparse_tag, machine::kReparseTagSymlink);
-  EXPECT_TRUE(attributes("mount").is_directory);
-  EXPECT_TRUE(attributes("mount").is_reparse_point);
-  EXPECT_EQ(attributes("mount").reparse_tag, machine::kReparseTagMountPoint);
-  EXPECT_THAT(*(*Open(kC, {"t"}))->List(),
-              UnorderedElementsAre("directory", "mount", "file", "link"));
-}
-
-// A listing returns a few entries at a time, with their kinds; entries that come and go between the
-// calls neither hide nor repeat others.
-TEST_F(FileDoubleTest, ListsSomeAtATime) {
-  ASSERT_THAT(node_->WriteFile("C:\\t\\a", 1, false), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\t\\b", "C:\\k"), IsOk());
-  for (int i = 100; i < 999; ++i) {
-    ASSERT_THAT(node_->MakeDirectory(absl::StrCat("C:\\t\\c", i)), IsOk());
-  }
-  OpenedFile directory = Open(kC, {"t"});
-  ASSERT_THAT(directory, IsOk());
-  auto some = (*directory)->ListNext(true);
-  ASSERT_THAT(some, IsOk());
-  ASSERT_GT(some->size(), 2u);
-  EXPECT_LT(some->size(), 901u);
-  EXPECT_FALSE((*some)[0].is_directory);
-  EXPECT_FALSE((*some)[0].is_reparse_point);
-  EXPECT_TRUE((*some)[1].is_directory);
-  EXPECT_TRUE((*some)[1].is_reparse_point);
-  EXPECT_TRUE((*some)[2].is_directory);
-  EXPECT_FALSE((*some)[2].is_reparse_point);
-  ASSERT_THAT(node_->RemoveFolder("C:\\t\\b"), IsOk());
-  size_t all = 0;
-  for (; !some->empty(); some = (*directory)->ListNext(false)) {
-    ASSERT_THAT(some, IsOk());
-    all += some->size();
-  }
-  EXPECT_EQ(all, 901u);
-  EXPECT_THAT(*(*directory)->ListNext(false), IsEmpty());
-  EXPECT_THAT(*(*directory)->ListNext(true), Not(IsEmpty()));
-  EXPECT_THAT((*Open(kC, {"t", "a"}))->ListNext(true),
-              FailsWithWin32(win32_error::kInvalidParameter));
-}
-
-// A reparse point is opened as itself: it contains no entry of its target.
-TEST_F(FileDoubleTest, LeadsNowhereByItself) {
-  const std::string volume = NewVolume(1);
-  ASSERT_THAT(node_->MakeDirectory("C:\\t\\mount"), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\t\\link", "C:\\k"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", volume), IsOk());
-  ASSERT_THAT((*os_->OpenRoot(volume))->CreateDirectory("inside"), IsOk());
-  for (const char* name : {"link", "mount"}) {
-    OpenedFile point = Open(kC, {"t", name});
-    ASSERT_THAT(point, IsOk());
-    EXPECT_THAT(*(*point)->List(), IsEmpty());
-    EXPECT_THAT((*point)->Open("config", Access::kRead),
-                FailsWithWin32(win32_error::kFileNotFound));
-    EXPECT_THAT((*point)->CreateDirectory("a"), FailsWithWin32(win32_error::kBadPathName));
-  }
-}
-
-TEST_F(FileDoubleTest, MakesDirectoriesWhereThereIsRoom) {
-  const std::unique_ptr<File> directory = TestDirectory();
-  EXPECT_THAT(directory->CreateDirectory("a"), IsOk());
-  EXPECT_THAT(directory->CreateDirectory("A"), FailsWithWin32(win32_error::kAlreadyExists));
-  EXPECT_THAT(*directory->List(), UnorderedElementsAre("a"));
-
-  OpenedFile root = os_->OpenRoot(NewVolume(3));
-  Change([](NodeState& state) { (*FindDisk(state, 3))->read_only = true; });
-  EXPECT_THAT((*root)->CreateDirectory("a"), FailsWithWin32(win32_error::kWriteProtect));
-
-  const auto space = os_->GetSpace(kSystemVolume);
-  ASSERT_THAT(node_->WriteFile("C:\\large", space->free_bytes - 8 * kKiB, false), IsOk());
-  int made = 0;
-  OpenedFile next = directory->CreateDirectory("0");
-  while (next.ok()) next = directory->CreateDirectory(std::to_string(++made));
-  EXPECT_THAT(next, FailsWithWin32(win32_error::kDiskFull));
-  EXPECT_LT(made, 9);
 }
 
 TEST_F(FileDoubleTest, NobodyDeletesWhatIsOpen) {
@@ -208,20 +61,6 @@ TEST_F(FileDoubleTest, NobodyDeletesWhatIsOpen) {
               FailsWithWin32(win32_error::kSharingViolation));
 }
 
-TEST_F(FileDoubleTest, DeletesFilesAndEmptyDirectories) {
-  ASSERT_THAT(node_->WriteFile("C:\\t\\file", 5, true), IsOk());
-  EXPECT_THAT((*Open(kC, {"t"}, Access::kDelete))->Delete(),
-              FailsWithWin32(win32_error::kDirNotEmpty));
-  for (const Access access : {Access::kRead, Access::kWriteAttributes}) {
-    EXPECT_THAT((*Open(kC, {"t", "file"}, access))->Delete(),
-                FailsWithWin32(win32_error::kAccessDenied));
-  }
-  EXPECT_THAT((*Open(kC, {"t", "file"}, Access::kDelete))->Delete(), IsOk());
-  EXPECT_THAT(Open(kC, {"t", "file"}), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT((*Open(kC, {"t"}, Access::kDelete))->Delete(), IsOk());
-  EXPECT_THAT(Open(kC, {"t"}), FailsWithWin32(win32_error::kFileNotFound));
-}
-
 TEST_F(FileDoubleTest, ADeletedEntryKeepsItsNameUntilItIsClosed) {
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
   OpenedFile parent = Open(kC, {"t"}, Access::kDelete);
@@ -237,19 +76,6 @@ TEST_F(FileDoubleTest, ADeletedEntryKeepsItsNameUntilItIsClosed) {
   EXPECT_THAT((*parent)->Delete(), IsOk());
 }
 
-TEST_F(FileDoubleTest, DeletesReparsePointsAndNothingBehindThem) {
-  const std::string volume = NewVolume(1);
-  { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("inside"); }
-  ASSERT_THAT(node_->MakeDirectory("C:\\t\\mount"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", volume), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\t\\link", "C:\\k"), IsOk());
-  EXPECT_THAT((*Open(kC, {"t", "mount"}, Access::kDelete))->Delete(), IsOk());
-  EXPECT_THAT((*Open(kC, {"t", "link"}, Access::kDelete))->Delete(), IsOk());
-  EXPECT_THAT(*(*Open(kC, {"t"}))->List(), IsEmpty());
-  EXPECT_THAT(Open(volume, {"inside"}), IsOk());
-  EXPECT_THAT(Open(kC, {"k", "config"}), IsOk());
-}
-
 TEST_F(FileDoubleTest, NothingIsDeletedFromAWriteProtectedDisk) {
   OpenedFile made = (*os_->OpenRoot(NewVolume(1)))->CreateDirectory("a");
   const std::string volume = os_->ListVolumes()->back();
@@ -259,49 +85,6 @@ TEST_F(FileDoubleTest, NothingIsDeletedFromAWriteProtectedDisk) {
               FailsWithWin32(win32_error::kWriteProtect));
   EXPECT_THAT((*Open(volume, {"a"}, Access::kWriteAttributes))->WriteReparsePoint(Symlink("C:\\k")),
               FailsWithWin32(win32_error::kWriteProtect));
-}
-
-TEST_F(FileDoubleTest, ReadsReparsePoints) {
-  const std::string volume = NewVolume(1);
-  ASSERT_THAT(node_->MakeDirectory("C:\\t\\mount"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", volume), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\t\\drive", "C:\\k"), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\t\\share", "\\\\fileserver.example\\data\\x\\"), IsOk());
-  const auto read = [&](const char* name) {
-    return *machine::ParseReparsePoint(*(*Open(kC, {"t", name}))->ReadReparsePoint());
-  };
-  EXPECT_EQ(read("mount").volume->ToString(), volume);
-  EXPECT_EQ(read("drive").tag, machine::kReparseTagSymlink);
-  EXPECT_EQ(read("drive").target, "C:\\k");
-  EXPECT_EQ(read("share").target, "\\\\fileserver.example\\data\\x\\");
-  EXPECT_THAT((*Open(kC, {"k"}))->ReadReparsePoint(),
-              FailsWithWin32(win32_error::kNotAReparsePoint));
-}
-
-TEST_F(FileDoubleTest, WritesReparsePoints) {
-  const std::unique_ptr<File> directory = TestDirectory();
-  const Bytes to_share =
-      *machine::MakeSymlink(*UncPath::Parse("t", "\\\\fileserver.example\\data"));
-  const Bytes to_volume = machine::MakeMountPoint(*VolumeId::Parse(NewVolume(1)));
-  const std::pair<const char*, Bytes> points[] = {
-      {"drive", Symlink("C:\\k")}, {"share", to_share}, {"volume", to_volume}};
-  for (const auto& [name, data] : points) {
-    OpenedFile made = directory->CreateDirectory(name);
-    EXPECT_THAT((*made)->WriteReparsePoint(data), IsOk()) << name;
-    // The data is visible while the link is open, and to later opens.
-    EXPECT_THAT((*made)->ReadReparsePoint(), Yields(data)) << name;
-    made->reset();
-    EXPECT_THAT((*directory->Open(name, Access::kRead))->ReadReparsePoint(), Yields(data)) << name;
-  }
-  // A target of the same kind may replace this one, another kind may not.
-  OpenedFile link = directory->Open("drive", Access::kWriteAttributes);
-  EXPECT_THAT((*link)->WriteReparsePoint(to_share), IsOk());
-  EXPECT_THAT((*link)->ReadReparsePoint(), Yields(to_share));
-  EXPECT_THAT((*link)->WriteReparsePoint(to_volume),
-              FailsWithWin32(win32_error::kReparseTagMismatch));
-  OpenedFile mount = directory->Open("volume", Access::kWriteAttributes);
-  EXPECT_THAT((*mount)->WriteReparsePoint(to_share),
-              FailsWithWin32(win32_error::kReparseTagMismatch));
 }
 
 TEST_F(FileDoubleTest, RefusesReparsePoints) {
@@ -364,20 +147,145 @@ TEST_F(FileDoubleTest, AFileIsNeverAnotherEntry) {
   EXPECT_THAT((*kept)->CreateDirectory("a"), FailsWithWin32(win32_error::kAccessDenied));
 }
 
-TEST_F(FileDoubleTest, AFileIsDeadWhileItsVolumeIsGone) {
+}  // namespace
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr uint32_t kAll = share::kRead | share::kWrite | share::kDelete;
+
+class SharingTest : public Win32Test {
+ protected:
+  void SetUp() override {
+    Win32Test::SetUp();
+    ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
+  }
+  OpenedFile OpenA(Access access = Access::kRead) { return Open("C:\\", {"t", "a"}, access); }
+  // Makes another process open C:\t\a.
+  void Other(uint32_t access, uint32_t share) {
+    ASSERT_THAT(node_->SetOtherOpens({{"C:\\t\\a", access, share}}), IsOk());
+  }
+  void NoOther() { ASSERT_THAT(node_->SetOtherOpens({}), IsOk()); }
+};
+
+// Tests each row of the table of
+// learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819, both
+// ways.
+TEST(ConflictTest, EachSideMustShareWhatTheOtherAsksFor) {
+  const struct {
+    uint32_t access;
+    uint32_t share;
+  } rights[] = {{right::kReadData, share::kRead},
+                {right::kExecute, share::kRead},
+                {right::kWriteData, share::kWrite},
+                {right::kAppendData, share::kWrite},
+                {right::kDelete, share::kDelete}};
+  for (const auto& one : rights) {
+    const OpenMode asking = {one.access, kAll};
+    for (const auto& other : rights) {
+      EXPECT_FALSE(Conflict(asking, {other.access, one.share}));
+      EXPECT_TRUE(Conflict(asking, {other.access, kAll & ~one.share}));
+      EXPECT_TRUE(Conflict({other.access, kAll & ~one.share}, asking));
+    }
+    // An open for attributes alone conflicts with no other, even if the other shares nothing.
+    EXPECT_FALSE(Conflict(asking, {right::kReadAttributes | right::kWriteAttributes, 0}));
+    EXPECT_FALSE(Conflict({right::kSynchronize | right::kReadAttributes, 0}, asking));
+  }
+}
+
+TEST_F(SharingTest, OtherProcessesCountAsOurOwnHandlesDo) {
+  Other(right::kReadData, kAll);
+  for (const Access access : {Access::kRead, Access::kWriteAttributes}) {
+    EXPECT_THAT(OpenA(access), IsOk());
+  }
+  EXPECT_THAT(OpenA(Access::kDelete), IsOk());
+  Other(right::kReadData, share::kRead | share::kWrite);
+  EXPECT_THAT(OpenA(), IsOk());
+  EXPECT_THAT(OpenA(Access::kDelete), FailsWithWin32(win32_error::kSharingViolation));
+  Other(right::kWriteData, 0);
+  EXPECT_THAT(OpenA(), FailsWithWin32(win32_error::kSharingViolation));
+  Other(right::kDelete, kAll);
+  EXPECT_THAT(OpenA(), FailsWithWin32(win32_error::kSharingViolation)) << "we do not share that";
+  NoOther();
+  EXPECT_THAT(OpenA(Access::kDelete), IsOk());
+}
+
+TEST_F(SharingTest, MountCallsWantTheDirectoryForThemselves) {
   const std::string volume = NewVolume(1);
-  OpenedFile root = os_->OpenRoot(volume);
-  OpenedFile made = (*root)->CreateDirectory("a");
-  ASSERT_THAT((*Open(volume, {"a"}))->GetAttributes(), IsOk());
-  made->reset();
-  OpenedFile deleted = Open(volume, {"a"}, Access::kDelete);
-  ASSERT_THAT((*deleted)->Delete(), IsOk());
-  ASSERT_THAT(host_->disk().SetOnline(context_, 1, false), IsOk());
-  EXPECT_THAT((*root)->List(), FailsWithWin32(win32_error::kNotReady));
-  deleted->reset();
-  ASSERT_THAT(host_->disk().SetOnline(context_, 1, true), IsOk());
-  EXPECT_THAT((*root)->List(), Yields(std::vector<std::string>{"a"}));
+  const std::string path = "C:\\t\\a\\";
+  for (const Access access : {Access::kRead, Access::kWriteAttributes, Access::kDelete}) {
+    OpenedFile held = OpenA(access);
+    ASSERT_THAT(held, IsOk());
+    EXPECT_THAT(os_->SetMountPoint(path, volume), FailsWithWin32(win32_error::kSharingViolation));
+    EXPECT_THAT(os_->DeleteMountPoint(path), FailsWithWin32(win32_error::kSharingViolation));
+  }
+  // Directories above the entry may be held open.
+  OpenedFile parent = Open("C:\\", {"t"});
+  EXPECT_THAT(os_->SetMountPoint(path, volume), IsOk());
+  EXPECT_THAT(os_->DeleteMountPoint(path), IsOk());
+}
+
+TEST_F(SharingTest, MountCallsMayShareReadingAndWriting) {
+  Change([](NodeState& state) { state.behaviour.mount_calls_share = true; });
+  const std::string volume = NewVolume(1);
+  const std::string path = "C:\\t\\a\\";
+  {
+    OpenedFile held = OpenA();
+    EXPECT_THAT(os_->SetMountPoint(path, volume), IsOk());
+    EXPECT_THAT(os_->DeleteMountPoint(path), IsOk());
+  }
+  OpenedFile held = OpenA(Access::kDelete);
+  EXPECT_THAT(os_->SetMountPoint(path, volume), FailsWithWin32(win32_error::kSharingViolation));
+  EXPECT_THAT(os_->DeleteMountPoint(path), FailsWithWin32(win32_error::kSharingViolation));
+}
+
+TEST_F(SharingTest, WhoOnlyPeeksIsInNobodysWay) {
+  OpenedFile peeking = OpenA(Access::kPeek);
+  ASSERT_THAT(peeking, IsOk());
+  OpenedFile deleting = OpenA(Access::kDelete);
+  ASSERT_THAT(deleting, IsOk());
+  EXPECT_THAT(OpenA(Access::kPeek), IsOk());
+  EXPECT_THAT(OpenA(Access::kRead), FailsWithWin32(win32_error::kSharingViolation));
+  EXPECT_THAT((*deleting)->Delete(), IsOk());
+}
+
+// learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex:
+// "the link is removed from the visible namespace as soon as the POSIX delete handle has been
+// closed".
+TEST_F(SharingTest, ThePosixWayANameGoesWithTheHandleThatDeletedIt) {
+  Other(right::kReadData, kAll);
+  OpenedFile file = OpenA(Access::kDelete);
+  ASSERT_THAT((*file)->Delete(), IsOk());
+  EXPECT_THAT(OpenA(), FailsWithWin32(win32_error::kDeletePending));
+  EXPECT_THAT((*Open("C:\\", {"t"}))->CreateDirectory("a"),
+              FailsWithWin32(win32_error::kDeletePending));
+  file->reset();
+  EXPECT_THAT(OpenA(), FailsWithWin32(win32_error::kFileNotFound));
+  EXPECT_THAT((*Open("C:\\", {"t"}))->CreateDirectory("a"), IsOk());
+}
+
+TEST_F(SharingTest, ThePlainWayANameStaysUntilTheLastHandleCloses) {
+  Change([](NodeState& state) { state.behaviour.plain_deletion = true; });
+  Other(right::kReadData, kAll);
+  { ASSERT_THAT((*OpenA(Access::kDelete))->Delete(), IsOk()); }
+  EXPECT_THAT(OpenA(), FailsWithWin32(win32_error::kDeletePending));
+  OpenedFile parent = Open("C:\\", {"t"}, Access::kDelete);
+  EXPECT_THAT(*(*parent)->List(), ElementsAre("a"));
+  EXPECT_THAT((*parent)->Delete(), FailsWithWin32(win32_error::kDirNotEmpty));
+  NoOther();
+  EXPECT_THAT((*parent)->Open("a", Access::kRead), FailsWithWin32(win32_error::kFileNotFound));
+  EXPECT_THAT(*(*parent)->List(), IsEmpty());
+  EXPECT_THAT((*parent)->Delete(), IsOk());
+}
+
+TEST_F(SharingTest, ADeletedEntryMayBeCalledDenied) {
+  Change([](NodeState& state) { state.behaviour.delete_pending_is_denied = true; });
+  OpenedFile file = OpenA(Access::kDelete);
+  ASSERT_THAT((*file)->Delete(), IsOk());
+  EXPECT_THAT(OpenA(), FailsWithWin32(win32_error::kAccessDenied));
 }
 
 }  // namespace
+
 }  // namespace csi_proxy::machine::simulator

@@ -3,15 +3,15 @@
 #include <set>
 #include <thread>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
+#include "server/machine/layouts_encode.h"
 #include "server/simulator/win32/testing.h"
 
 namespace csi_proxy::machine::simulator {
 namespace {
-
-using testing::ElementsAre;
 
 class OsDoubleTest : public Win32Test {
  protected:
@@ -22,31 +22,7 @@ class OsDoubleTest : public Win32Test {
     if (!link->is_link) return std::nullopt;
     return *VolumeId::Parse(link->target);
   }
-
-  absl::Status Map(const char* share) {
-    return host_->smb().CreateMapping(context_, share,
-                                      {"EXAMPLE\\storage", Secret("correct horse")}, true);
-  }
 };
-
-TEST_F(OsDoubleTest, ListsVolumesThatAreThere) {
-  EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
-  const std::string second = NewVolume(1, false);
-  EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume, second));
-  ASSERT_THAT(host_->disk().SetOnline(context_, 1, false), IsOk());
-  EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
-  ASSERT_THAT(host_->disk().SetOnline(context_, 1, true), IsOk());
-  Change([](NodeState& state) {
-    state.disks[1].partitions[1].arrives_at = absl::Now() + absl::Hours(1);
-  });
-  EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
-}
-
-TEST_F(OsDoubleTest, TellsTheVolumeOfADrive) {
-  EXPECT_THAT(os_->GetVolumeOfDrive('C'), Yields(kSystemVolume));
-  EXPECT_THAT(os_->GetVolumeOfDrive('c'), Yields(kSystemVolume));
-  EXPECT_THAT(os_->GetVolumeOfDrive('Q'), FailsWithWin32(win32_error::kFileNotFound));
-}
 
 TEST_F(OsDoubleTest, AsksVolumes) {
   EXPECT_EQ(os_->GetFileSystem(kSystemVolume)->name, "NTFS");
@@ -63,34 +39,6 @@ TEST_F(OsDoubleTest, AsksVolumes) {
     EXPECT_THAT(os_->GetSpace(volume), FailsWithWin32(error)) << volume;
     EXPECT_THAT(os_->Flush(volume), FailsWithWin32(error)) << volume;
   }
-}
-
-TEST_F(OsDoubleTest, MeasuresSpace) {
-  const auto before = os_->GetSpace(kSystemVolume);
-  ASSERT_THAT(before, IsOk());
-  EXPECT_EQ(before->total_bytes, 68000000000u);
-  EXPECT_LT(before->free_bytes, before->total_bytes);
-  ASSERT_THAT(node_->WriteFile("C:\\k\\large", kGiB, false), IsOk());
-  EXPECT_EQ(os_->GetSpace(kSystemVolume)->free_bytes, before->free_bytes - kGiB - kKiB);
-  // Free space must not fall below 0.
-  Change([](NodeState& state) { state.disks[0].partitions[2].size_bytes = kMiB; });
-  EXPECT_EQ(os_->GetSpace(kSystemVolume)->free_bytes, 0u);
-}
-
-TEST_F(OsDoubleTest, MeasuresShares) {
-  constexpr char kShare[] = R"(\\fileserver.example\data)";
-  const std::string directory = absl::StrCat(kShare, "\\");
-  EXPECT_THAT(os_->GetSpace(directory), FailsWithWin32(win32_error::kLogonFailure));
-  ASSERT_THAT(Map(kShare), IsOk());
-  const auto space = os_->GetSpace(directory);
-  ASSERT_THAT(space, IsOk());
-  EXPECT_EQ(space->total_bytes, uint64_t{1} << 40);
-  EXPECT_LE(space->free_bytes, space->total_bytes);
-  EXPECT_EQ(space->available_bytes, space->free_bytes);
-  EXPECT_THAT(os_->GetSpace(kShare), FailsWithWin32(win32_error::kInvalidName))
-      << "it must end in a backslash";
-  EXPECT_THAT(os_->GetSpace(R"(\\fileserver.example\absent\)"),
-              FailsWithWin32(win32_error::kBadNetName));
 }
 
 TEST_F(OsDoubleTest, MountsAtEmptyDirectories) {
@@ -125,100 +73,6 @@ TEST_F(OsDoubleTest, MountsAtEmptyDirectories) {
   EXPECT_EQ(MountedAt("C:\\t\\b"), std::nullopt);
   // Windows mounts a volume even without a file system.
   EXPECT_THAT(os_->SetMountPoint("C:\\t\\b\\", second), IsOk());
-}
-
-TEST_F(OsDoubleTest, MountsOnVolumesByAnyWay) {
-  const std::string outer = NewVolume(1);
-  const std::string inner = NewVolume(2);
-  ASSERT_THAT(node_->MakeDirectory("C:\\t\\outer"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\outer\\", outer), IsOk());
-  for (const char* directory : {"a", "b", "c"}) {
-    ASSERT_THAT(node_->MakeDirectory(absl::StrCat("C:\\t\\outer\\", directory)), IsOk());
-  }
-  ASSERT_THAT(node_->MakeLink("C:\\link", "C:\\t\\outer"), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\dangling", "C:\\none"), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\share", "\\\\fileserver.example\\data"), IsOk());
-  EXPECT_THAT(os_->SetMountPoint(outer + "a\\", inner), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\outer\\b\\", inner), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\link\\c\\", inner), IsOk());
-  for (const char* directory : {"a", "b", "c"}) {
-    EXPECT_EQ(MountedAt(absl::StrCat("C:\\t\\outer\\", directory)), *VolumeId::Parse(inner));
-  }
-  EXPECT_THAT(os_->SetMountPoint("C:\\dangling\\a\\", inner),
-              FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT(os_->SetMountPoint("C:\\share\\reports\\", inner),
-              FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT(os_->SetMountPoint(std::string(kNoVolume) + "a\\", inner),
-              FailsWithWin32(win32_error::kFileNotFound));
-  // The targets of two links are each other.
-  ASSERT_THAT(node_->MakeLink("C:\\x", "C:\\y"), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\y", "C:\\x"), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\x\\a\\", inner),
-              FailsWithWin32(win32_error::kCannotResolveName));
-}
-
-TEST_F(OsDoubleTest, EndsMounts) {
-  const std::string volume = NewVolume(1);
-  ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\a\\", volume), IsOk());
-  // Nothing to do.
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\"), IsOk());
-  EXPECT_THAT(os_->DeleteMountPoint(std::string(kSystemVolume) + "t\\a\\"), IsOk());
-  EXPECT_EQ(MountedAt("C:\\t\\a"), std::nullopt);
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\a\\"), IsOk());
-  EXPECT_THAT(os_->GetFileSystem(volume), IsOk());
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\none\\"), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\k\\config\\"), FailsWithWin32(win32_error::kDirectory));
-}
-
-TEST_F(OsDoubleTest, MountsEndWhereTheVolumeIsGone) {
-  ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\a\\", NewVolume(1)), IsOk());
-  ASSERT_THAT(node_->DetachDisk(1), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\a\\b\\", kSystemVolume),
-              FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\a\\"), IsOk());
-  EXPECT_EQ(MountedAt("C:\\t\\a"), std::nullopt);
-}
-
-TEST_F(OsDoubleTest, AWriteProtectedDiskKeepsItsMounts) {
-  const std::string volume = NewVolume(1);
-  { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("a"); }
-  { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("b"); }
-  ASSERT_THAT(os_->SetMountPoint(volume + "a\\", NewVolume(2)), IsOk());
-  Change([](NodeState& state) { state.disks[1].read_only = true; });
-  EXPECT_THAT(os_->SetMountPoint(volume + "b\\", kSystemVolume),
-              FailsWithWin32(win32_error::kWriteProtect));
-  EXPECT_THAT(os_->DeleteMountPoint(volume + "a\\"), FailsWithWin32(win32_error::kWriteProtect));
-}
-
-TEST_F(OsDoubleTest, ReachesServersThroughMappings) {
-  const std::string share = "\\\\fileserver.example\\data";
-  EXPECT_THAT(os_->Reach("\\\\nobody.example\\data"), FailsWithWin32(win32_error::kBadNetPath));
-  EXPECT_THAT(os_->Reach("\\\\fileserver.example\\none"), FailsWithWin32(win32_error::kBadNetName));
-  EXPECT_THAT(os_->Reach(share), FailsWithWin32(win32_error::kLogonFailure));
-  ASSERT_THAT(Map("\\\\fileserver.example\\data"), IsOk());
-  EXPECT_THAT(os_->Reach("\\\\FILESERVER.example\\Data"), IsOk());
-  EXPECT_THAT(os_->Reach(share + "\\reports\\2026"), IsOk());
-  EXPECT_THAT(os_->Reach(share + "\\readme.txt"), IsOk());
-  EXPECT_THAT(os_->Reach(share + "\\none"), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->Reach(share + "\\none\\a"), FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT(os_->Reach(share + "\\readme.txt\\a"), FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT(os_->Reach("\\\\fileserver.example"), FailsWithWin32(win32_error::kInvalidName));
-  ASSERT_THAT(node_->BreakMapping(share), IsOk());
-  EXPECT_THAT(os_->Reach(share), FailsWithWin32(win32_error::kLogonFailure));
-  ASSERT_THAT(node_->SetServerReachable("fileserver.example", false), IsOk());
-  EXPECT_THAT(os_->Reach(share), FailsWithWin32(win32_error::kBadNetPath));
-}
-
-TEST_F(OsDoubleTest, DescribesServices) {
-  const auto service = os_->GetService("lanmanworkstation");
-  ASSERT_THAT(service, IsOk());
-  EXPECT_EQ(service->display_name, "Workstation");
-  EXPECT_EQ(service->start_type, ServiceStartType::kAutomatic);
-  EXPECT_EQ(service->state, ServiceState::kRunning);
-  EXPECT_THAT(*os_->ListActiveDependents("LanmanWorkstation"), ElementsAre("SessionEnv"));
-  EXPECT_THAT(*os_->ListActiveDependents("RpcSs"), ElementsAre());
 }
 
 TEST_F(OsDoubleTest, ServicesRefuseAsWindowsDoes) {
@@ -257,11 +111,6 @@ TEST_F(OsDoubleTest, ServicesRefuseAsWindowsDoes) {
               FailsWithWin32(win32_error::kServiceCannotAcceptControl));
   EXPECT_THAT(os_->StartService("SessionEnv"),
               FailsWithWin32(win32_error::kServiceCannotAcceptControl));
-}
-
-TEST_F(OsDoubleTest, HasTheMachinesSerialNumber) {
-  EXPECT_THAT(machine::ParseSystemSerialNumber(*os_->GetSmbiosTable()),
-              Yields("VMware-42 1a 7c 2e 90 4d 11 5f-b3 8e 6a 00 27 9c d4 51"));
 }
 
 // Every call must begin with the fault table, under the call's name there.
@@ -329,14 +178,6 @@ TEST_F(OsDoubleTest, EveryCallCanFail) {
   EXPECT_EQ(called.size(), known);
 }
 
-TEST_F(OsDoubleTest, AFaultWithoutAWindowsErrorHasOneAllTheSame) {
-  FaultRule rule;
-  rule.operation = "win32.*";
-  rule.code = absl::StatusCode::kUnavailable;
-  ASSERT_THAT(node_->InjectFault(rule), IsOk());
-  EXPECT_THAT(os_->ListVolumes(), FailsWithWin32(win32_error::kGeneralFailure));
-}
-
 TEST_F(OsDoubleTest, IsThreadSafe) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 200;
@@ -361,4 +202,128 @@ TEST_F(OsDoubleTest, IsThreadSafe) {
 }
 
 }  // namespace
+namespace {
+
+using machine::Bytes;
+using machine::DeviceAccess;
+namespace control = machine::control;
+
+constexpr size_t kEnough = 64 * 1024;
+
+std::string PhysicalDrive(uint32_t number) { return absl::StrCat("\\\\.\\PhysicalDrive", number); }
+std::string DeviceOf(const std::string& volume) { return volume.substr(0, volume.size() - 1); }
+
+class DevicesTest : public Win32Test {
+ protected:
+  absl::StatusOr<Bytes> Ask(const std::string& device, uint32_t code, const Bytes& input = {},
+                            DeviceAccess access = DeviceAccess::kReadWrite) {
+    return os_->Control(device, access, code, input, kEnough);
+  }
+};
+
+TEST_F(DevicesTest, DevicePathsNameDisks) {
+  for (const uint32_t number : {0u, 7u, 4294967295u}) {
+    EXPECT_EQ(DiskNumberOfPath(DevicePath(number)), number);
+  }
+  EXPECT_EQ(DiskNumberOfPath(absl::AsciiStrToUpper(DevicePath(12))), 12u);
+  for (const std::string& other :
+       {std::string(), std::string("\\\\.\\PhysicalDrive0"), DevicePath(1) + "x",
+        DevicePath(1).substr(1), DeviceOf(kSystemVolume)}) {
+    EXPECT_EQ(DiskNumberOfPath(other), std::nullopt) << other;
+  }
+}
+
+TEST_F(DevicesTest, ThereIsNoOtherDevice) {
+  Change([](NodeState& state) { state.disks[1].awaits_rescan = true; });
+  for (const std::string& device :
+       {std::string(), std::string("C:"), PhysicalDrive(1), DevicePath(1), PhysicalDrive(99),
+        std::string("\\\\.\\PhysicalDrive"), std::string("\\\\.\\PhysicalDrive02"),
+        PhysicalDrive(10), DeviceOf(kNoVolume), std::string(kNoVolume)}) {
+    EXPECT_THAT(Ask(device, control::kGetDeviceNumber), FailsWithWin32(win32_error::kFileNotFound))
+        << device;
+  }
+  // The path names the root directory of a volume, not its device.
+  EXPECT_THAT(Ask(kSystemVolume, control::kGetDeviceNumber),
+              FailsWithWin32(win32_error::kAccessDenied));
+  // A disk that goes offline loses its volumes, but stays.
+  const std::string volume = NewVolume(2);
+  ASSERT_THAT(host_->disk().SetOnline(context_, 2, false), IsOk());
+  EXPECT_THAT(Ask(DeviceOf(volume), control::kGetDeviceNumber),
+              FailsWithWin32(win32_error::kFileNotFound));
+  EXPECT_THAT(Ask(PhysicalDrive(2), control::kGetDeviceNumber), IsOk());
+}
+
+TEST_F(DevicesTest, KnowsNoOtherProperty) {
+  Bytes query = machine::DeviceIdQuery();
+  EXPECT_THAT(Ask(DevicePath(1), control::kQueryProperty, Bytes(query.begin(), query.begin() + 7)),
+              FailsWithWin32(win32_error::kInvalidParameter));
+  query[0] = 0;  // StorageDeviceProperty
+  EXPECT_THAT(Ask(DevicePath(1), control::kQueryProperty, query),
+              FailsWithWin32(win32_error::kNotSupported));
+  query = machine::DeviceIdQuery();
+  query[4] = 1;  // PropertyExistsQuery
+  EXPECT_THAT(Ask(DevicePath(1), control::kQueryProperty, query),
+              FailsWithWin32(win32_error::kNotSupported));
+}
+
+TEST_F(DevicesTest, DiskAttributesChange) {
+  const auto attributes = [&] {
+    return *machine::ParseDiskAttributes(
+        *Ask(PhysicalDrive(3), control::kGetDiskAttributes, {}, DeviceAccess::kNone));
+  };
+  EXPECT_TRUE(attributes().is_offline);
+  EXPECT_TRUE(attributes().is_read_only);
+  const Bytes clear = machine::ClearReadOnlyRequest();
+  EXPECT_THAT(Ask(PhysicalDrive(3), control::kSetDiskAttributes, clear), IsOk());
+  EXPECT_TRUE(attributes().is_offline);
+  EXPECT_FALSE(attributes().is_read_only);
+
+  EXPECT_THAT(Ask(PhysicalDrive(3), control::kSetDiskAttributes, {}),
+              FailsWithWin32(win32_error::kInvalidParameter));
+  Bytes online = clear;
+  online[16] = 1;  // AttributesMask: DISK_ATTRIBUTE_OFFLINE
+  EXPECT_THAT(Ask(PhysicalDrive(3), control::kSetDiskAttributes, online),
+              FailsWithWin32(win32_error::kNotSupported));
+}
+
+TEST_F(DevicesTest, CodesWantTheirDeviceAndTheirAccess) {
+  const std::string volume = DeviceOf(kSystemVolume);
+  for (const uint32_t code : {control::kGetDiskAttributes, control::kSetDiskAttributes}) {
+    EXPECT_THAT(Ask(volume, code), FailsWithWin32(win32_error::kInvalidFunction));
+  }
+  EXPECT_THAT(Ask(PhysicalDrive(0), control::kGetVolumeDiskExtents),
+              FailsWithWin32(win32_error::kInvalidFunction));
+  EXPECT_THAT(Ask(PhysicalDrive(0), 0x70000), FailsWithWin32(win32_error::kInvalidFunction));
+
+  EXPECT_THAT(Ask(PhysicalDrive(1), control::kGetLength, {}, DeviceAccess::kNone),
+              FailsWithWin32(win32_error::kAccessDenied));
+  for (const DeviceAccess access : {DeviceAccess::kNone, DeviceAccess::kRead}) {
+    EXPECT_THAT(
+        Ask(PhysicalDrive(3), control::kSetDiskAttributes, machine::ClearReadOnlyRequest(), access),
+        FailsWithWin32(win32_error::kAccessDenied));
+  }
+}
+
+TEST_F(DevicesTest, AnswersThatDoNotFitFail) {
+  EXPECT_THAT(
+      os_->Control(PhysicalDrive(0), DeviceAccess::kNone, control::kGetDeviceNumber, {}, 11),
+      FailsWithWin32(win32_error::kMoreData));
+  EXPECT_THAT(
+      os_->Control(PhysicalDrive(0), DeviceAccess::kNone, control::kGetDeviceNumber, {}, 12),
+      IsOk());
+}
+
+TEST_F(DevicesTest, ReadsToTheEndBySectors) {
+  const uint64_t size = node_->Snapshot().disks[1].size_bytes;
+  EXPECT_EQ(os_->Read(PhysicalDrive(1), size - 512, 4096)->size(), 512u);
+  EXPECT_EQ(os_->Read(PhysicalDrive(1), size, 512)->size(), 0u);
+  EXPECT_THAT(os_->Read(PhysicalDrive(1), 1, 512), FailsWithWin32(win32_error::kInvalidParameter));
+  EXPECT_THAT(os_->Read(PhysicalDrive(1), 0, 511), FailsWithWin32(win32_error::kInvalidParameter));
+  EXPECT_THAT(os_->Read(PhysicalDrive(99), 0, 512), FailsWithWin32(win32_error::kFileNotFound));
+  node_->core()->Change([](NodeState& state) { state.disks[1].online = false; });
+  EXPECT_THAT(os_->Read(PhysicalDrive(1), 0, 512), FailsWithWin32(win32_error::kNotReady));
+}
+
+}  // namespace
+
 }  // namespace csi_proxy::machine::simulator

@@ -8,7 +8,6 @@
 namespace csi_proxy::machine::simulator::wmi {
 namespace {
 
-using testing::HasSubstr;
 using testing::SizeIs;
 
 constexpr cim::Association kPartitions = {"MSFT_DiskToPartition", "MSFT_Partition", "Partition",
@@ -80,37 +79,6 @@ TEST_F(SessionTest, Arguments) {
   EXPECT_THAT(initialize({{"partitionstyle", Value()}}), Returns(0));
 }
 
-TEST_F(SessionTest, ResultsHaveAllOutParameters) {
-  const auto result = Invoke(Disk(2), "CreatePartition");
-  ASSERT_THAT(result, Returns(40005));
-  EXPECT_THAT(result->out.properties(), SizeIs(2));
-  EXPECT_TRUE(result->out.Get("CreatedPartition")->is_null());
-  EXPECT_TRUE(
-      InvokeStatic("MSFT_StorageSetting", "UpdateHostStorageCache")->out.properties().empty());
-}
-
-TEST_F(SessionTest, WhatIsGoneIsNotFound) {
-  const std::string path = Disk(2).path();
-  ASSERT_THAT(node_->DetachDisk(2), IsOk());
-  EXPECT_THAT(session_->Get(context_, kStorage, path), FailsWithHresult(cim::hresult::kNotFound));
-  EXPECT_THAT(session_->Invoke(context_, kStorage, path, "Online"),
-              FailsWithHresult(cim::hresult::kNotFound));
-  EXPECT_THAT(session_->Associators(context_, kStorage, path, kPartitions),
-              FailsWithHresult(cim::hresult::kNotFound));
-}
-
-TEST_F(SessionTest, QueriesSelectByAllConditions) {
-  EXPECT_THAT(*All(Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(0))), SizeIs(3));
-  EXPECT_THAT(*All(Query("MSFT_Partition")
-                       .Where("DiskNumber", Value::Uint32(0))
-                       .Where("PartitionNumber", Value::Uint32(2))),
-              SizeIs(1));
-  EXPECT_THAT(*All(Query("MSFT_Partition")
-                       .Where("DiskNumber", Value::Uint32(1))
-                       .Where("PartitionNumber", Value::Uint32(2))),
-              SizeIs(0));
-}
-
 TEST_F(SessionTest, AnObjectWithoutItsKeyHasNoPath) {
   SimulatedSession session(node_->core());
   const auto bare =
@@ -122,52 +90,6 @@ TEST_F(SessionTest, AnObjectWithoutItsKeyHasNoPath) {
   const auto whole = session.DoQuery(context_, kStorage,
                                      "SELECT Number, ObjectId FROM MSFT_Disk WHERE Number = 2");
   EXPECT_EQ(whole->front().path(), Disk(2).path());
-}
-
-TEST_F(SessionTest, RoundTripsAreCounted) {
-  const int64_t before = node_->CountCalls().wmi_calls;
-  const cim::Object disk = Disk(1);
-  ASSERT_THAT(Invoke(disk, "Initialize"), Returns(0));
-  ASSERT_THAT(session_->Associators(context_, kStorage, disk.path(), kPartitions), IsOk());
-  EXPECT_EQ(node_->CountCalls().wmi_calls - before, 3);
-}
-
-TEST_F(SessionTest, FaultsAreHresults) {
-  Inject("wmi.Query/MSFT_Disk", "", cim::hresult::kAccessDenied);
-  Inject("wmi.Get/*", "", cim::hresult::kShuttingDown);
-  Inject("wmi.Invoke/MSFT_Volume.Format", "", cim::hresult::kProviderFailure);
-  const auto volume = Volume(TestVolume(2));
-  EXPECT_THAT(All(Query("MSFT_Disk")), FailsWithHresult(cim::hresult::kAccessDenied));
-  EXPECT_THAT(All(Query("MSFT_Disk")), HasCode(kPrecondition));
-  EXPECT_THAT(session_->Get(context_, kStorage, volume.path()),
-              FailsWithHresult(cim::hresult::kShuttingDown));
-  EXPECT_THAT(Invoke(volume, "Format"), FailsWithHresult(cim::hresult::kProviderFailure));
-  EXPECT_THAT(Invoke(volume, "Flush"), Returns(0));
-}
-
-TEST_F(SessionTest, FaultsAreReturnValues) {
-  Inject("wmi.Invoke/MSFT_Disk.CreatePartition", "", cim::kJobStarted);
-  Inject("wmi.Invoke/*", "2", cim::kCacheOutOfDate);
-  EXPECT_THAT(Invoke(Disk(2), "CreatePartition"), Returns(cim::kJobStarted));
-  const auto refreshed = Invoke(Disk(2), "Refresh");
-  ASSERT_THAT(refreshed, Returns(cim::kCacheOutOfDate));
-  EXPECT_THAT(*refreshed->out.Get("ExtendedStatus")->AsObject()->GetString("Message"),
-              HasSubstr("injected"));
-  EXPECT_THAT(Invoke(Disk(0), "Refresh"), Returns(0));
-}
-
-TEST_F(SessionTest, OtherFaultsAreHresultsToo) {
-  Inject("wmi.Query/MSFT_Disk", "", 5);
-  EXPECT_THAT(All(Query("MSFT_Disk")), FailsWithHresult(0x80070005));
-  EXPECT_TRUE(HasWin32Code(All(Query("MSFT_Disk")).status(), win32_error::kAccessDenied));
-  ASSERT_THAT(InjectStatus("wmi.Query/MSFT_Volume", absl::StatusCode::kUnavailable), IsOk());
-  EXPECT_THAT(All(Query("MSFT_Volume")), FailsWithHresult(cim::hresult::kFailed));
-  ASSERT_THAT(InjectStatus("wmi.Query/MSFT_Partition", absl::StatusCode::kDeadlineExceeded),
-              IsOk());
-  EXPECT_THAT(All(Query("MSFT_Partition")), HasCode(absl::StatusCode::kDeadlineExceeded));
-  ASSERT_THAT(InjectStatus("wmi.Invoke/*", absl::StatusCode::kInternal), IsOk());
-  EXPECT_THAT(InvokeStatic("MSFT_StorageSetting", "UpdateHostStorageCache"),
-              FailsWithHresult(cim::hresult::kFailed));
 }
 
 TEST_F(SessionTest, FaultsNameWhatACallIsAbout) {
@@ -202,25 +124,6 @@ TEST_F(SessionTest, FaultsNameWhatACallIsAbout) {
       FailsWithHresult(cim::hresult::kProviderLoadFailure));
 }
 
-TEST_F(SessionTest, RulesMustNameAnOperation) {
-  for (const char* operation :
-       {"wmi.Query/MSFT_Nothing", "wmi.Invoke/MSFT_Disk.Reboot", "wmi.x*"}) {
-    EXPECT_THAT(InjectStatus(operation, kInternal), HasCode(kInvalid)) << operation;
-  }
-  for (const char* operation : {"wmi.*", "wmi.Query/*", "wmi.Invoke/MSFT_Disk.*"}) {
-    EXPECT_THAT(InjectStatus(operation, kInternal), IsOk()) << operation;
-  }
-}
-
-TEST_F(SessionTest, LatencyEndsWithTheCall) {
-  Inject("wmi.Invoke/MSFT_Disk.Initialize", "", 0, absl::Hours(1));
-  const cim::Object disk = Disk(1);
-  const CallContext hurried(absl::Now() + absl::Milliseconds(20), nullptr, nullptr);
-  EXPECT_THAT(session_->Invoke(hurried, kStorage, disk.path(), "Initialize"),
-              HasCode(absl::StatusCode::kDeadlineExceeded));
-  EXPECT_THAT(Disk(1).GetUint32("PartitionStyle"), Yields(0U));
-}
-
 TEST_F(SessionTest, AMethodMayGoOnWithoutItsCaller) {
   for (const bool changed : {false, true}) {
     node_->Reset();
@@ -253,17 +156,6 @@ TEST_F(SessionTest, AQueryMayAnswerWithNothingOrEachTwice) {
     ASSERT_THAT(found, IsOk());
     EXPECT_EQ(found->size(), count);
   }
-}
-
-TEST_F(SessionTest, ACallThatHasEndedDoesNothing) {
-  absl::Notification cancelled;
-  cancelled.Notify();
-  const CallContext gone(absl::InfiniteFuture(), &cancelled, nullptr);
-  EXPECT_THAT(session_->Query(gone, kStorage, Query("MSFT_Disk")),
-              HasCode(absl::StatusCode::kCancelled));
-  EXPECT_THAT(session_->Invoke(gone, kStorage, Disk(1).path(), "Initialize"),
-              HasCode(absl::StatusCode::kCancelled));
-  EXPECT_THAT(Disk(1).GetUint32("PartitionStyle"), Yields(0U));
 }
 
 }  // namespace

@@ -1,0 +1,243 @@
+// Tests refusals of WMI's methods that a friendlier double would not make, and services.
+#include <string>
+
+#include "server/base/win32_error.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/wmi/testing.h"
+
+namespace csi_proxy::machine::simulator::wmi {
+namespace {
+
+using testing::SizeIs;
+
+constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
+const cim::Arguments kMaximum = {{"UseMaximumSize", Value::Boolean(true)}};
+
+constexpr char kMbrDisk[] = R"(
+  disk { number: 4 size_bytes: 1073741824 style: MBR }
+  disk { number: 5 size_bytes: 1073741824 read_only: true style: GPT
+         partition { size_bytes: 104857600 volume { file_system: "NTFS" } } }
+)";
+
+class StorageMethodsTest : public WmiTest {
+ protected:
+  StorageMethodsTest() : WmiTest(kMbrDisk) {}
+};
+
+TEST_F(StorageMethodsTest, CreatePartitionOnMbr) {
+  const auto create = [&](const char* type, const Value& value) {
+    return Invoke(Disk(4), "CreatePartition",
+                  {{"UseMaximumSize", Value::Boolean(true)}, {type, value}});
+  };
+  EXPECT_THAT(create("GptType", Value::String(kBasicData)), Returns(41006));
+  EXPECT_THAT(create("MbrType", Value::Uint16(5)), Returns(41010));
+  EXPECT_THAT(create("MbrType", Value::Uint16(7)), Returns(0));
+}
+
+TEST_F(StorageMethodsTest, CreatePartitionTakesNoNonsense) {
+  const auto create = [&](const cim::Arguments& arguments) {
+    return Invoke(Disk(2), "CreatePartition", arguments);
+  };
+  const Value yes = Value::Boolean(true);
+  EXPECT_THAT(create({}), Returns(40005));
+  EXPECT_THAT(create({{"UseMaximumSize", yes}, {"Size", Value::Uint64(kMiB)}}), Returns(40005));
+  EXPECT_THAT(create({{"UseMaximumSize", yes},
+                      {"DriveLetter", Value::Char16('D')},
+                      {"AssignDriveLetter", yes}}),
+              Returns(5));
+  EXPECT_THAT(create({{"UseMaximumSize", yes}, {"MbrType", Value::Uint16(7)}}), Returns(41006));
+  // A type must include its braces.
+  EXPECT_THAT(create({{"UseMaximumSize", yes},
+                      {"GptType", Value::String("ebd0a0a2-b9e5-4433-87c0-68b6b72699c7")}}),
+              Returns(41010));
+  // The simulation lacks these features.
+  EXPECT_THAT(create({{"Size", Value::Uint64(kMiB)}}), Returns(1));
+  EXPECT_THAT(create({{"UseMaximumSize", yes}, {"AssignDriveLetter", yes}}), Returns(1));
+  EXPECT_THAT(*All(Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(2))), SizeIs(1));
+}
+
+TEST_F(StorageMethodsTest, Refresh) {
+  EXPECT_THAT(Invoke(Disk(0), "Refresh"), Returns(0));
+  EXPECT_THAT(Invoke(Disk(1), "Refresh"), Returns(41000));
+  EXPECT_THAT(Invoke(Disk(3), "Refresh"), Returns(41003));
+}
+
+TEST_F(StorageMethodsTest, SetAttributesNeedsOne) {
+  EXPECT_THAT(Invoke(Disk(1), "SetAttributes"), Returns(5));
+  EXPECT_THAT(Invoke(Disk(1), "SetAttributes", {{"Signature", Value::Uint32(1)}}), Returns(1));
+}
+
+TEST_F(StorageMethodsTest, SomePartitionsHaveNoOtherSize) {
+  // The reserved one.
+  EXPECT_THAT(Invoke(Partition(0, 2), "GetSupportedSize"), Returns(42009));
+  EXPECT_THAT(Invoke(Partition(0, 2), "Resize", {{"Size", Value::Uint64(kGiB)}}), Returns(42009));
+  const cim::Object partition = Partition(2, 1);
+  ASSERT_THAT(Invoke(partition, "Online"), Returns(0));
+  ASSERT_THAT(Invoke(Disk(2), "Offline"), Returns(0));
+  EXPECT_THAT(Invoke(partition, "GetSupportedSize"), Returns(41003));
+  EXPECT_THAT(Invoke(partition, "Resize", {{"Size", Value::Uint64(kGiB)}}), Returns(41003));
+  EXPECT_THAT(Invoke(partition, "Online"), Returns(41003));
+}
+
+TEST_F(StorageMethodsTest, WhatTheSimulationCannotDoIsNotSupported) {
+  EXPECT_THAT(Invoke(Disk(1), "Clear"), Returns(1));
+  EXPECT_THAT(Invoke(Partition(2, 1), "Offline"), Returns(1));
+  EXPECT_THAT(InvokeStatic("MSFT_StorageSetting", "Get"), Returns(1));
+}
+
+}  // namespace
+namespace {
+
+constexpr char kServers[] = R"(
+  smb_server {
+    name: "files" user { name: "DOM\\us:er" password: "pass:wo\\rd" }
+    user { name: "second" password: "p" } share { name: "data" } share { name: "more" }
+  }
+  iscsi_portal {
+    address: "10.0.0.5"
+    target { iqn: "iqn.open" disk { number: 10 size_bytes: 1048576 } }
+    target { iqn: "iqn.chap" chap: ONE_WAY username: "node" secret: "one-way-secret" }
+    target {
+      iqn: "iqn.mutual" chap: MUTUAL username: "node" secret: "one-way-secret"
+      mutual_secret: "mutual-secret1"
+    }
+  }
+)";
+
+// Matches WBEM_E_FAILED with an error object that names this Win32 error.
+MATCHER_P(FailsNaming, error, "") {
+  *result_listener << StatusOf(arg);
+  return cim::HresultOf(StatusOf(arg)) == cim::hresult::kFailed &&
+         HasWin32Code(StatusOf(arg), error);
+}
+
+class RemoteMethodsTest : public WmiTest {
+ protected:
+  RemoteMethodsTest() : WmiTest(kServers) {}
+
+  absl::StatusOr<cim::MethodResult> Map(const char* share, const char* credential) {
+    return InvokeStatic(
+        "MSFT_SmbGlobalMapping", "Create",
+        {{"RemotePath", Value::String(share)}, {"Credential", Value::String(credential)}}, kSmb);
+  }
+  absl::StatusOr<cim::MethodResult> NewPortal() {
+    return InvokeStatic("MSFT_iSCSITargetPortal", "New",
+                        {{"TargetPortalAddress", Value::String("10.0.0.5")},
+                         {"TargetPortalPortNumber", Value::Uint16(3260)}});
+  }
+  absl::StatusOr<cim::MethodResult> Connect(const char* iqn, cim::Arguments more = {}) {
+    more["NodeAddress"] = Value::String(iqn);
+    more["TargetPortalAddress"] = Value::String("10.0.0.5");
+    more["TargetPortalPortNumber"] = Value::Uint16(3260);
+    return InvokeStatic("MSFT_iSCSITarget", "Connect", more);
+  }
+  static cim::Arguments Chap(const char* type, const char* secret = "one-way-secret") {
+    return {{"AuthenticationType", Value::String(type)},
+            {"ChapUsername", Value::String("node")},
+            {"ChapSecret", Value::String(secret)}};
+  }
+};
+
+TEST_F(RemoteMethodsTest, MalformedCredentials) {
+  for (const char* credential : {"", "user", R"(DOM\user:pw)", R"(user\)", R"(us\er:pw)"}) {
+    EXPECT_THAT(Map(R"(\\files\data)", credential), FailsNaming(win32_error::kInvalidParameter))
+        << credential;
+  }
+}
+
+TEST_F(RemoteMethodsTest, PortalsThatWantToKnowWhoAsks) {
+  const auto portal = [&](const char* type) {
+    return InvokeStatic("MSFT_iSCSITargetPortal", "New",
+                        {{"TargetPortalAddress", Value::String("10.0.0.5")},
+                         {"AuthenticationType", Value::String(type)}});
+  };
+  EXPECT_THAT(portal("none"), FailsWithHresult(0xEFFF004E));
+  EXPECT_THAT(portal("ONEWAYCHAP"), Returns(0)) << "a portal that asks for nothing";
+  EXPECT_THAT(portal("NONE"), FailsWithHresult(0xEFFF0032));
+}
+
+TEST_F(RemoteMethodsTest, Authentication) {
+  ASSERT_THAT(NewPortal(), Returns(0));
+  EXPECT_THAT(Connect("iqn.chap"), FailsWithHresult(0xEFFF0009));
+  EXPECT_THAT(Connect("iqn.chap", Chap("ONEWAYCHAP", "some-other-secret")),
+              FailsWithHresult(0xEFFF0009));
+  // The names of types must be in upper case.
+  EXPECT_THAT(Connect("iqn.chap", Chap("OneWayChap")), FailsWithHresult(0xEFFF004E));
+  EXPECT_THAT(Connect("iqn.chap", Chap("ONEWAYCHAP")), Returns(0));
+  EXPECT_THAT(One(Query("MSFT_iSCSISession")).GetString("AuthenticationType"),
+              Yields(std::string("ONEWAYCHAP")));
+  EXPECT_THAT(Connect("iqn.mutual", Chap("MUTUALCHAP")), FailsWithHresult(0xEFFF0009));
+  const auto set = [&](const char* secret) {
+    return InvokeStatic("MSFT_iSCSISession", "SetCHAPSecret",
+                        {{"ChapSecret", Value::String(secret)}});
+  };
+  EXPECT_THAT(set("short"), FailsWithHresult(0xEFFF004A));
+  EXPECT_THAT(set("mutual-secret1"), Returns(0));
+  EXPECT_THAT(Connect("iqn.mutual", Chap("MUTUALCHAP")), Returns(0));
+}
+
+TEST_F(RemoteMethodsTest, NamesOfTargetsHaveCase) {
+  ASSERT_THAT(NewPortal(), Returns(0));
+  EXPECT_THAT(Connect("IQN.open"), FailsWithHresult(0xEFFF000B));
+  EXPECT_THAT(InvokeStatic("MSFT_iSCSITarget", "Connect"), FailsWithHresult(0xEFFF000F));
+}
+
+constexpr char kServices[] = R"(
+  service { name: "base" display_name: "The Base" start_type: AUTOMATIC state: RUNNING }
+  service { name: "above" start_type: MANUAL state: RUNNING depends_on: "base" }
+  service { name: "slow" start_type: MANUAL state: STOPPED start_latency_ms: 3600000 }
+  service { name: "never" start_type: DISABLED state: STOPPED }
+)";
+
+class ServicesTest : public WmiTest {
+ protected:
+  ServicesTest() : WmiTest(kServices) {}
+
+  cim::Object Service(const std::string& name) {
+    return One(Query("Win32_Service").Where("Name", Value::String(name)), kCimV2);
+  }
+  absl::StatusOr<cim::MethodResult> Call(const std::string& name, const std::string& method) {
+    return Invoke(Service(name), method, {}, kCimV2);
+  }
+};
+
+TEST_F(ServicesTest, ServicesSayWhatTheyAre) {
+  const cim::Object base = Service("BASE");
+  EXPECT_EQ(base.path(), "Win32_Service.Name=\"base\"");
+  EXPECT_THAT(base.GetString("DisplayName"), Yields("The Base"));
+  EXPECT_THAT(base.GetString("StartMode"), Yields("Auto"));
+  EXPECT_THAT(base.GetString("State"), Yields("Running"));
+  EXPECT_THAT(Service("never").GetString("StartMode"), Yields("Disabled"));
+}
+
+TEST_F(ServicesTest, WhatDependsIsAssociated) {
+  const auto dependents =
+      session_->Associators(context_, kCimV2, Service("base").path(),
+                            {"Win32_DependentService", "Win32_Service", "Dependent", "Antecedent"});
+  ASSERT_THAT(dependents, IsOk());
+  ASSERT_EQ(dependents->size(), 1U);
+  EXPECT_EQ(dependents->front(), Service("above"));
+}
+
+TEST_F(ServicesTest, MethodsReturnWhatTheirPagesSay) {
+  EXPECT_THAT(Call("base", "StartService"), Returns(10));
+  EXPECT_THAT(Call("base", "StopService"), Returns(3));
+  EXPECT_THAT(Call("above", "StopService"), Returns(0));
+  EXPECT_THAT(Call("above", "StopService"), Returns(5));
+  EXPECT_THAT(Call("base", "StopService"), Returns(0));
+  EXPECT_THAT(Call("never", "StartService"), Returns(14));
+  EXPECT_THAT(Call("slow", "StartService"), Returns(0));
+  EXPECT_THAT(Service("slow").GetString("State"), Yields("Start Pending"));
+  EXPECT_THAT(Call("slow", "StartService"), Returns(5));
+  // The service's dependencies are started first.
+  EXPECT_THAT(Call("above", "StartService"), Returns(0));
+  EXPECT_THAT(Service("base").GetString("State"), Yields("Running"));
+}
+
+TEST_F(ServicesTest, TheAbstractClassHasTheInstancesToo) {
+  EXPECT_EQ(One(Query("CIM_BIOSElement"), kCimV2), One(Query("Win32_BIOS"), kCimV2));
+}
+
+}  // namespace
+
+}  // namespace csi_proxy::machine::simulator::wmi
