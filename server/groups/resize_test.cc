@@ -1,6 +1,7 @@
 // Tests how far a volume grows, and the result of growth that Windows refuses.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/groups/signed_bytes.h"
 #include "server/groups/strict_disk_testing.h"
 
 namespace csi_proxy::groups {
@@ -100,6 +101,12 @@ TEST_F(ResizeTest, MoreGrowthThatFailsIsAnError) {
     Inject("wmi.Query/MSFT_Partition", 0x80041001, 1);
     EXPECT_TRUE(absl::IsInternal(Resize(volume, asked))) << asked;
   }
+}
+
+TEST(SignedBytesTest, SizesThatNoAnswerHolds) {
+  EXPECT_EQ(*SignedBytes("total_bytes", INT64_MAX), INT64_MAX);
+  EXPECT_EQ(SignedBytes("total_bytes", uint64_t{1} << 63).status(),
+            absl::InternalError("total_bytes: 9223372036854775808 bytes, which cannot be"));
 }
 
 }  // namespace

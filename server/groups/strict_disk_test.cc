@@ -200,34 +200,6 @@ TEST_F(StrictDiskTest, AMountWhoseDiskIsGoingIsUnmounted) {
   }
 }
 
-TEST_F(StrictDiskTest, AMountEndsThoughTheMountManagerRefuses) {
-  const std::string volume = Volume(1);
-  ASSERT_TRUE(Mkdir(Below("m")).ok());
-  ASSERT_TRUE(Mount(volume, Below("m")).ok());
-  Inject("win32.DeleteMountPoint", 1117);
-  EXPECT_TRUE(Unmount(volume, Below("m")).ok());
-  EXPECT_FALSE(filesystem_->IsSymlink(context_, {.path = Below("m")})->is_symlink);
-}
-
-// The machine refuses a plain name where the `\\?\` form is required, and vice versa.
-TEST_F(StrictDiskTest, MountPointsAreNamedPlainlyAsLongAsTheyCanBe) {
-  const std::string volume = Volume(1);
-  const std::string prefix = Below("");
-  for (const size_t length : {20, 258, 259, 300}) {
-    std::string path = prefix;
-    while (path.size() < length) {
-      const size_t rest = length - path.size();
-      absl::StrAppend(&path, std::string(std::min<size_t>(rest, 100), 'd'));
-      if (path.size() + 1 < length) absl::StrAppend(&path, "\\");
-    }
-    ASSERT_TRUE(Mkdir(path).ok());
-    const absl::Status mounted = Mount(volume, path);
-    EXPECT_TRUE(mounted.ok()) << path.size() << mounted;
-    const absl::Status unmounted = Unmount(volume, path);
-    EXPECT_TRUE(unmounted.ok()) << path.size() << unmounted;
-  }
-}
-
 TEST_F(StrictDiskTest, AProviderWhoseCacheIsOutOfDateIsAskedAgainOnce) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(node_->GrowDisk(1, 100 * kGiB).ok());
@@ -261,40 +233,6 @@ TEST_F(StrictDiskTest, AProviderWhoseCacheIsOutOfDateIsAskedAgainOnce) {
       EXPECT_TRUE(once.ok()) << row.method << once;
     }
   }
-}
-
-TEST_F(StrictDiskTest, ADiskWithoutANumberIsToldToTheLogOnce) {
-  std::vector<std::string> lines;
-  const auto host = host::NewHost(machine::simulator::wmi::NewSimulatedSession(node_->core()),
-                                  machine::simulator::NewSimulatedOs(node_->core()),
-                                  [&](absl::string_view line) { lines.emplace_back(line); });
-  deps_.host = host.get();
-  Remake();
-  EXPECT_TRUE(disk_->ListDiskIDs(context_, {}).ok());
-  EXPECT_TRUE(lines.empty());
-  Change([](NodeState& state) { state.disks[1].without_number = true; });
-  for (int i = 0; i < 3; ++i) {
-    const auto ids = disk_->ListDiskIDs(context_, {});
-    const auto locations = disk_->ListDiskLocations(context_, {});
-    ASSERT_TRUE(ids.ok() && locations.ok()) << ids.status() << locations.status();
-    EXPECT_FALSE(ids->disk_ids.contains(1));
-    EXPECT_FALSE(locations->disk_locations.contains(1));
-  }
-  ASSERT_EQ(lines.size(), 1u);
-  EXPECT_TRUE(absl::StrContains(lines[0], "without a number")) << lines[0];
-  EXPECT_TRUE(absl::StrContains(lines[0], "000001")) << "its path: " << lines[0];
-  deps_.host = host_.get();
-  Remake();
-}
-
-// Azure's NVMe disks are like this.
-TEST_F(StrictDiskTest, ADiskWithoutALunKeepsItsPlace) {
-  Change([](NodeState& state) {
-    state.disks[1].location = "PCI Slot 2 : Bus 1 : Device 0 : Function 0 : Adapter 4 : Port 7";
-  });
-  const auto locations = disk_->ListDiskLocations(context_, {});
-  ASSERT_TRUE(locations.ok()) << locations.status();
-  EXPECT_EQ(locations->disk_locations.at(1), (disk::DiskLocation{.adapter = "4", .bus = "1"}));
 }
 
 }  // namespace

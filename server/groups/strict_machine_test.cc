@@ -143,40 +143,6 @@ TEST_F(StrictMachineTest, AJunctionLetsNobodyOut) {
   EXPECT_TRUE(there);
 }
 
-// Windows' mount calls open the directory, and may refuse to share it with the handler's handle.
-TEST_F(StrictMachineTest, MountsThoughTheDirectoryIsHeld) {
-  for (const bool share : {false, true}) {
-    node_->Reset();
-    Behave([&](Behaviour& behaviour) { behaviour.mount_calls_share = share; });
-    const std::string volume = Volume(1);
-    ASSERT_TRUE(Mkdir(Below("m")).ok());
-    const absl::Status mounted = Mount(volume, Below("m"));
-    EXPECT_TRUE(mounted.ok()) << mounted;
-    EXPECT_TRUE(Mkdir(Below("m\\inside")).ok());
-    const absl::Status unmounted = Unmount(volume, Below("m"));
-    EXPECT_TRUE(unmounted.ok()) << unmounted;
-    EXPECT_FALSE(Exists(Below("m\\inside")));
-    EXPECT_TRUE(Exists(Below("m")));
-  }
-}
-
-TEST_F(StrictMachineTest, AMountIsEndedBeforeItsFolderIsDeleted) {
-  for (const bool share : {false, true}) {
-    node_->Reset();
-    Behave([&](Behaviour& behaviour) { behaviour.mount_calls_share = share; });
-    const std::string volume = Volume(1);
-    ASSERT_TRUE(Mkdir(Below("a\\m")).ok());
-    ASSERT_TRUE(Mount(volume, Below("a\\m")).ok());
-    ASSERT_TRUE(Mkdir(Below("a\\m\\kept")).ok());
-    const absl::Status removed = Rmdir(Below("a"), true);
-    EXPECT_TRUE(removed.ok()) << removed;
-    EXPECT_FALSE(Exists(Below("a")));
-    ASSERT_TRUE(Mkdir(Below("again")).ok());
-    ASSERT_TRUE(Mount(volume, Below("again")).ok());
-    EXPECT_TRUE(Exists(Below("again\\kept")));
-  }
-}
-
 TEST_F(StrictMachineTest, AMountWhoseVolumeIsGoneIsRemovedWithItsTree) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("a\\m")).ok());
