@@ -278,10 +278,7 @@ TEST_F(IscsiContract, DiscoveryListsKnownTargetsWhenAskingAnewFails) {
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_TRUE(absl::StrContains(warnings_[0], "10.0.0.5:3260")) << warnings_[0];
   // A call whose deadline has passed fails instead of returning the known targets.
-  machine::simulator::FaultRule slow;
-  slow.operation = "wmi.Invoke/MSFT_iSCSITargetPortal.Update";
-  slow.latency = absl::Hours(1);
-  ASSERT_TRUE(node_->InjectFault(slow).ok());
+  Delay("wmi.Invoke/MSFT_iSCSITargetPortal.Update", absl::Hours(1));
   const auto late = iscsi_->DiscoverTargetPortal(context_.WithTimeout(absl::Milliseconds(50)),
                                                  {.target_portal = portal});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
@@ -313,12 +310,7 @@ TEST_F(SystemContract, ForceStopsChainsAndLeavesTheStoppedAlone) {
       state.services.push_back(service);
     }
   });
-  machine::simulator::FaultRule rule;
-  rule.operation = "win32.StopService";
-  rule.resource = "Idle";
-  rule.code = absl::StatusCode::kInternal;
-  rule.error = machine::simulator::KnownError(5);
-  ASSERT_TRUE(node_->InjectFault(rule).ok());
+  Fail("win32.StopService", 0, 5, "Idle");
   EXPECT_TRUE(system_->StopService(context_, {.name = "A", .force = true}).ok());
   for (const char* name : {"A", "B", "C", "Idle"}) {
     EXPECT_EQ(system_->GetService(context_, {.name = name})->status,

@@ -258,13 +258,7 @@ TEST_F(FallbackTest, FoldersThatTheMountManagerNames) {
 }
 
 TEST_F(FallbackTest, AnOpenThatFailsAtRandom) {
-  machine::simulator::FaultRule rule;
-  rule.operation = "win32.Open";
-  rule.resource = R"(C:\var)";
-  rule.times = 1;
-  rule.code = absl::StatusCode::kInternal;
-  rule.error = machine::simulator::KnownError(win32_error::kInvalidParameter);
-  ASSERT_TRUE(node_->InjectFault(rule).ok());
+  Fail("win32.Open", 1, win32_error::kInvalidParameter, R"(C:\var)");
   EXPECT_THAT(Taken([&] { return Mkdir(Below("made")); }), ElementsAre(Pair("open-repeated", 1)));
 }
 

@@ -148,13 +148,7 @@ TEST_F(OddWindowsTest, ADiskThatWmiDoesNotKnowYetIsLookedForOnceMore) {
 // bindflt refuses to open entries at random: github.com/microsoft/Windows-Containers/issues/635.
 TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
   const auto refuse = [&](const std::string& operation, const std::string& path, uint32_t times) {
-    machine::simulator::FaultRule rule;
-    rule.operation = operation;
-    rule.resource = path;
-    rule.times = times;
-    rule.code = absl::StatusCode::kInternal;
-    rule.error = machine::simulator::KnownError(win32_error::kInvalidParameter);
-    ASSERT_TRUE(node_->InjectFault(rule).ok());
+    Fail(operation, times, win32_error::kInvalidParameter, path);
   };
   const std::string made = Below("made");
   refuse("win32.Open", R"(C:\var)", 1);

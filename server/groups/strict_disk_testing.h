@@ -59,12 +59,7 @@ class StrictDiskTest : public HandlerTest {
 
   // Lets the machine fail with this error at `times` calls.
   void Inject(const std::string& operation, uint32_t error, uint32_t times = 1) {
-    machine::simulator::FaultRule rule;
-    rule.operation = operation;
-    rule.times = times;
-    rule.code = absl::StatusCode::kInternal;
-    rule.error = machine::simulator::KnownError(error);
-    ASSERT_TRUE(node_->InjectFault(rule).ok()) << operation;
+    Fail(operation, times, error);
   }
 
   // Attaches disk 9 of `size` with two formatted volumes of 1 GiB, at 17 MiB and at 3 GiB.

@@ -51,11 +51,7 @@ TEST_F(StrictMachineTest, FormatEndsWithItsCallWhenWmiNeverLearns) {
   Change([](NodeState& state) {
     state.disks[1].partitions[1].cached_at = absl::Now() + absl::Hours(1);
   });
-  machine::simulator::FaultRule rule;
-  rule.operation = "wmi.Invoke/MSFT_Disk.Refresh";
-  rule.code = absl::StatusCode::kInternal;
-  rule.error = machine::simulator::KnownError(4);
-  ASSERT_TRUE(node_->InjectFault(rule).ok());
+  Fail("wmi.Invoke/MSFT_Disk.Refresh", 0, 4);
   const absl::Status failed = Format(context_.WithTimeout(absl::Milliseconds(100)), volume);
   EXPECT_TRUE(absl::IsDeadlineExceeded(failed)) << failed;
 }
@@ -148,11 +144,7 @@ TEST_F(StrictMachineTest, AMountWhoseVolumeIsGoneIsRemovedWithItsTree) {
   ASSERT_TRUE(Mkdir(Below("a\\m")).ok());
   ASSERT_TRUE(Mount(volume, Below("a\\m")).ok());
   ASSERT_TRUE(node_->DetachDisk(1).ok());
-  machine::simulator::FaultRule rule;
-  rule.operation = "win32.DeleteMountPoint";
-  rule.code = absl::StatusCode::kInternal;
-  rule.error = machine::simulator::KnownError(2);
-  ASSERT_TRUE(node_->InjectFault(rule).ok());
+  Fail("win32.DeleteMountPoint", 0, 2);
   const absl::Status removed = Rmdir(Below("a"), true);
   EXPECT_TRUE(removed.ok()) << removed;
 }

@@ -111,13 +111,26 @@ class HandlerTest : public testing::Test {
                                   : node_->WriteFile(path, size_bytes, false);
   }
 
-  // Lets the machine fail at a call, such as `win32.Flush`, with an error; always if `times` is 0.
-  void Fail(const std::string& call, uint32_t times = 1, uint32_t error = 5) {
+  // Lets the machine fail at a call, such as `win32.Flush`, with an error; always if `times` is 0,
+  // and only at calls on `resource` unless that is empty.
+  void Fail(const std::string& call, uint32_t times = 1, uint32_t error = 5,
+            const std::string& resource = "") {
     machine::simulator::FaultRule rule;
     rule.operation = call;
+    rule.resource = resource;
     rule.times = times;
     rule.code = absl::StatusCode::kInternal;
     rule.error = machine::simulator::KnownError(error);
+    EXPECT_TRUE(node_->InjectFault(rule).ok());
+  }
+  // Lets the call take this long.
+  void Delay(const std::string& call, absl::Duration latency, uint32_t times = 0,
+             const std::string& resource = "") {
+    machine::simulator::FaultRule rule;
+    rule.operation = call;
+    rule.resource = resource;
+    rule.times = times;
+    rule.latency = latency;
     EXPECT_TRUE(node_->InjectFault(rule).ok());
   }
 

@@ -107,11 +107,8 @@ TEST_F(ShareWaitsTest, CallsThatWaitForDeadServersYieldTheirSlots) {
     }
   });
   for (int i = 0; i < kServers; ++i) {
-    machine::simulator::FaultRule dead;
-    dead.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
-    dead.resource = absl::StrCat(R"(\\dead)", i, R"(\data)");
-    dead.latency = absl::Hours(1);
-    ASSERT_TRUE(node_->InjectFault(dead).ok());
+    Delay("wmi.Invoke/MSFT_SmbGlobalMapping.Create", absl::Hours(1), 0,
+          absl::StrCat(R"(\\dead)", i, R"(\data)"));
   }
   absl::Notification gone;
   std::vector<WaitingSlot> slots(kServers * kCallsEach);

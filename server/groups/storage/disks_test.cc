@@ -375,11 +375,7 @@ TEST_F(StorageDisksTest, AFormatThatTakesLongIsSeen) {
   Remake();
   for (const bool old_group : {false, true}) {
     lines.clear();
-    machine::simulator::FaultRule slow;
-    slow.operation = "wmi.Invoke/MSFT_Volume.Format";
-    slow.times = 1;
-    slow.latency = absl::Milliseconds(200);
-    ASSERT_TRUE(node_->InjectFault(slow).ok());
+    Delay("wmi.Invoke/MSFT_Volume.Format", absl::Milliseconds(200), 1);
     ASSERT_TRUE(
         old_group
             ? volume_->FormatVolume(context_, {.volume_id = VolumeOf(21)}).ok()

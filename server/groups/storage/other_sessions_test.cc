@@ -135,11 +135,7 @@ TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
     Change([&](NodeState& state) {
       state.iscsi_portals[kAttackers].registered = row.waits_at == rows[1].waits_at;
     });
-    machine::simulator::FaultRule rule;
-    rule.operation = row.waits_at;
-    rule.times = 1;
-    rule.latency = absl::Hours(1);
-    ASSERT_TRUE(node_->InjectFault(rule).ok());
+    Delay(row.waits_at, absl::Hours(1), 1);
     absl::Notification gone, ended;
     std::thread attacker([&] {
       StageTargetRequest request = AttackersRequest();

@@ -111,12 +111,7 @@ TEST_F(ShareFaultsTest, AMappingThatDeniesEverythingIsMadeAnew) {
 // A user whose rights begin below the share's root keeps the existing mapping.
 TEST_F(ShareFaultsTest, AMappingThatWorksFurtherDownStays) {
   ExpectStaged(Stage("s", R"(\\files.corp.example\a\there)"), "s", {kLinked, kMapped});
-  machine::simulator::FaultRule denied;
-  denied.operation = "win32.Reach";
-  denied.resource = kA;
-  denied.code = absl::StatusCode::kInternal;
-  denied.error.code = 5;
-  ASSERT_TRUE(node_->InjectFault(denied).ok());
+  Fail("win32.Reach", 0, 5, kA);
   const auto staged = Stage("t", kA);
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_THAT(staged->steps, ElementsAre(kLinked));

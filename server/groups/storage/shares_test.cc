@@ -145,10 +145,7 @@ TEST_F(ShareStagingTest, ARefusedCallLeavesNothing) {
 
 // Windows may continue and map the share after the call has ended.
 TEST_F(ShareStagingTest, TheLinkStaysWhileNobodyKnowsWhetherTheShareIsMapped) {
-  machine::simulator::FaultRule slow;
-  slow.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
-  slow.latency = absl::Hours(1);
-  ASSERT_TRUE(node_->InjectFault(slow).ok());
+  Delay("wmi.Invoke/MSFT_SmbGlobalMapping.Create", absl::Hours(1));
   const StageShareRequest request{
       .remote_path = kShare, .target_path = Below("s"), .username = kUser, .password = kPassword};
   const absl::Status late =

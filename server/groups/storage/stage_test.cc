@@ -26,10 +26,7 @@ TEST_F(StageTest, ARawDiskThatIsOfflineAndReadOnlyIsMadeUsable) {
 }
 
 TEST_F(StageTest, EachStepHasItsTime) {
-  machine::simulator::FaultRule slow;
-  slow.operation = "win32.SetMountPoint";
-  slow.latency = absl::Milliseconds(200);
-  ASSERT_TRUE(node_->InjectFault(slow).ok());
+  Delay("win32.SetMountPoint", absl::Milliseconds(200));
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();
   ASSERT_EQ(staged->steps.back(), StorageStep::kMounted);
@@ -218,10 +215,7 @@ TEST_F(StageTest, ACallThatHasEndedDoesNothingMore) {
       absl::IsDeadlineExceeded(storage_->UnstageVolume(over, {.target_path = Target()}).status()));
   EXPECT_EQ(node_->CountCalls().wmi_calls, calls);
   // The call may also end between two steps.
-  machine::simulator::FaultRule slow;
-  slow.operation = "wmi.Invoke/MSFT_Disk.Initialize";
-  slow.latency = absl::Seconds(60);
-  ASSERT_TRUE(node_->InjectFault(slow).ok());
+  Delay("wmi.Invoke/MSFT_Disk.Initialize", absl::Seconds(60));
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(200));
   EXPECT_TRUE(absl::IsDeadlineExceeded(
       storage_->StageVolume(hurried, {.disk = {.number = "1"}, .target_path = Target()}).status()));
