@@ -1,4 +1,6 @@
 // Tests how far a volume grows, and the result of growth that Windows refuses.
+#include <cstdint>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/groups/signed_bytes.h"

@@ -148,7 +148,7 @@ std::vector<std::string> AllOperations() {
            disk::kFaultyMethods, filesystem::kFaultyMethods, iscsi::kFaultyMethods,
            smb::kFaultyMethods, storage::kFaultyMethods, system::kFaultyMethods,
            volume::kFaultyMethods, kWin32Calls}) {
-    all.insert(all.end(), part.begin(), part.end());
+    for (const absl::string_view operation : part) all.emplace_back(operation);
   }
   for (std::string& operation : wmi::SchemaOperations()) all.push_back(std::move(operation));
   return all;
