@@ -96,23 +96,6 @@ TEST_F(StrictWin32Test, VolumesOfADiskThatComesOnlineTakeTheirTime) {
   EXPECT_THAT(AskForExtents(volume), FailsWithWin32(win32_error::kFileNotFound));
 }
 
-TEST_F(StrictWin32Test, MountPointsAreNamedAsWindowsTakesThemForSure) {
-  const std::string volume = NewVolume(1);
-  const std::string deep = "C:\\t\\" + std::string(120, 'a') + "\\" + std::string(140, 'b');
-  ASSERT_THAT(node_->MakeDirectory(deep), IsOk());
-  ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
-  for (const char* refused : {"C:\\t\\a", "\\\\?\\C:\\t\\a", ""}) {
-    EXPECT_THAT(os_->SetMountPoint(refused, volume), FailsWithWin32(win32_error::kInvalidName));
-    EXPECT_THAT(os_->DeleteMountPoint(refused), FailsWithWin32(win32_error::kInvalidName));
-  }
-  EXPECT_THAT(os_->SetMountPoint("\\\\?\\C:\\t\\a\\", volume),
-              FailsWithWin32(win32_error::kInvalidParameter));
-  EXPECT_THAT(os_->SetMountPoint(deep + "\\", volume),
-              FailsWithWin32(win32_error::kFileNameTooLong));
-  EXPECT_THAT(os_->SetMountPoint("\\\\?\\" + deep + "\\", volume), IsOk());
-  EXPECT_THAT(os_->DeleteMountPoint("\\\\?\\" + deep + "\\"), IsOk());
-}
-
 TEST_F(StrictWin32Test, AMountedFolderIsMadePlain) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
@@ -127,27 +110,6 @@ TEST_F(StrictWin32Test, AMountedFolderIsMadePlain) {
   EXPECT_FALSE(open(Access::kRead)->GetAttributes()->is_reparse_point);
   EXPECT_THAT(open(Access::kWriteAttributes)->DeleteReparsePoint(machine::kReparseTagMountPoint),
               FailsWithWin32(win32_error::kNotAReparsePoint));
-}
-
-TEST_F(StrictWin32Test, VolumesOfAnOfflineDiskAreGone) {
-  const std::string volume = NewVolume(1);
-  ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\m\\", volume), IsOk());
-  EXPECT_THAT(AskForExtents(volume), IsOk());
-  Change([](NodeState& state) { state.disks[1].online = false; });
-  EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
-  EXPECT_THAT(AskForExtents(volume), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->GetFileSystem(volume), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->GetSpace(volume), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->Flush(volume), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->OpenRoot(volume), FailsWithWin32(win32_error::kFileNotFound));
-  // The mounted folder stays without a target; the disk itself still answers.
-  EXPECT_TRUE((*Open("C:\\", {"t", "m"}))->GetAttributes()->is_reparse_point);
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\m\\a\\", kSystemVolume),
-              FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->Control("\\\\.\\PhysicalDrive1", DeviceAccess::kRead,
-                           machine::control::kGetLength, {}, 64),
-              IsOk());
 }
 
 TEST_F(StrictWin32Test, ADiskWithoutANumberHasNoDevice) {
