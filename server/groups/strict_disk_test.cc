@@ -115,18 +115,6 @@ TEST_F(StrictDiskTest, ADiskThatPromisesNoVolumeIsOnlineAtOnce) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
 }
 
-TEST_F(StrictDiskTest, AVolumeThatNeverComesIsWaitedForNoLongerThanTheCallLasts) {
-  Volume(1);
-  ASSERT_TRUE(SetOnline(1, false).ok());
-  Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
-  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(100));
-  const absl::Status late =
-      disk_->SetDiskState(hurried, {.disk_number = 1, .is_online = true}).status();
-  EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
-  EXPECT_TRUE(absl::StrContains(late.message(), "online, but its volume has not arrived")) << late;
-  EXPECT_EQ(locks_.size(), 0u);
-}
-
 // A file system that is mounted while its disk is read-only stays read-only.
 TEST_F(StrictDiskTest, ADiskIsWritableBeforeItsVolumesCanBeMounted) {
   const std::string volume = Volume(1);

@@ -139,16 +139,6 @@ TEST_F(StrictMachineTest, AJunctionLetsNobodyOut) {
   EXPECT_TRUE(there);
 }
 
-TEST_F(StrictMachineTest, AMountWhoseVolumeIsGoneIsRemovedWithItsTree) {
-  const std::string volume = Volume(1);
-  ASSERT_TRUE(Mkdir(Below("a\\m")).ok());
-  ASSERT_TRUE(Mount(volume, Below("a\\m")).ok());
-  ASSERT_TRUE(node_->DetachDisk(1).ok());
-  Fail("win32.DeleteMountPoint", 0, 2);
-  const absl::Status removed = Rmdir(Below("a"), true);
-  EXPECT_TRUE(removed.ok()) << removed;
-}
-
 TEST_F(StrictMachineTest, AnEntryThatAPodHoldsIsNotRemoved) {
   ASSERT_TRUE(Mkdir(Below("pod\\logs")).ok());
   ASSERT_TRUE(node_

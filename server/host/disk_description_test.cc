@@ -171,24 +171,6 @@ TEST_F(DiskDescriptionTest, AnUnknownNumberIsShownAsItIs) {
   EXPECT_EQ(host->disk().ListDisks(context_)->at(1).bus_type, "18");
 }
 
-TEST_F(DiskDescriptionTest, ADiskIsMadeReadOnlyAndWritable) {
-  const auto is_read_only = [&](uint32_t number) {
-    const auto described = disk().Describe(context_, number);
-    EXPECT_THAT(described, IsOk());
-    return described.ok() && described->is_read_only;
-  };
-  ASSERT_THAT(disk().SetReadOnly(context_, 2, true), IsOk());
-  EXPECT_TRUE(is_read_only(2));
-  ASSERT_THAT(disk().SetReadOnly(context_, 2, true), IsOk()) << "it is already";
-  ASSERT_THAT(disk().SetReadOnly(context_, 2, false), IsOk());
-  EXPECT_FALSE(is_read_only(2));
-  // Disk 7 is raw and offline, as Windows leaves a SAN's disks.
-  ASSERT_THAT(disk().SetReadOnly(context_, 7, false), IsOk());
-  EXPECT_FALSE(is_read_only(7));
-  EXPECT_THAT(disk().SetReadOnly(context_, 77, true), FailsWith(kNotFound, "there is no disk 77"));
-  EXPECT_THAT(disk().SetReadOnly(context_, 77, false), HasCode(kNotFound));
-}
-
 TEST_F(DiskDescriptionTest, WindowsDiskIsNotMadeReadOnly) {
   for (const uint32_t number : {0, 4, 5}) {
     EXPECT_THAT(disk().SetReadOnly(context_, number, true),

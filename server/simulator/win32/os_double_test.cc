@@ -1,7 +1,5 @@
-#include <atomic>
 #include <functional>
 #include <set>
-#include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -176,29 +174,6 @@ TEST_F(OsDoubleTest, EveryCallCanFail) {
     known += MatchesOperation("win32.*", operation) ? 1 : 0;
   }
   EXPECT_EQ(called.size(), known);
-}
-
-TEST_F(OsDoubleTest, IsThreadSafe) {
-  constexpr int kThreads = 4;
-  constexpr int kRounds = 200;
-  ASSERT_THAT(node_->MakeDirectory("C:\\t"), IsOk());
-  std::atomic<int> made = 0;
-  std::atomic<int> deleted = 0;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&] {
-      for (int round = 0; round < kRounds; ++round) {
-        OpenedFile directory = Open("C:\\", {"t"});
-        if ((*directory)->CreateDirectory("contended").ok()) ++made;
-        OpenedFile file = (*directory)->Open("contended", Access::kDelete);
-        if (file.ok() && (*file)->Delete().ok()) ++deleted;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const bool left = Open("C:\\", {"t", "contended"}).ok();
-  EXPECT_EQ(made, deleted + (left ? 1 : 0));
-  EXPECT_GT(made, 0);
 }
 
 }  // namespace
