@@ -10,7 +10,7 @@
 #include "integration/support/node_admin.h"
 #include "server/simulator/admin.pb.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 namespace simulated = csi_proxy::simulated;
@@ -123,4 +123,4 @@ absl::Status Cloud::Grow(const std::string& volume_id, int64_t size_bytes) {
   return Administer("GrowDisk", request, &response);
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

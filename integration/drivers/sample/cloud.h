@@ -13,7 +13,7 @@
 #include "csi_proxy/connection.h"
 #include "csi_proxy/testing/node.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 struct CloudDisk {
   std::string volume_id;
@@ -52,4 +52,4 @@ class Cloud {
                                   google::protobuf::Message* response) = 0;
 };
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

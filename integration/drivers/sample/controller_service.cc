@@ -8,7 +8,7 @@
 #include "integration/drivers/sample/csi.grpc.pb.h"
 #include "integration/drivers/sample/services.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 using csi::v1::ControllerServiceCapability;
@@ -286,4 +286,4 @@ std::unique_ptr<grpc::Service> NewControllerService(Cloud* cloud, VolumeLocks* l
   return std::make_unique<ControllerService>(cloud, locks, std::move(node_id), capacity);
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

@@ -32,13 +32,13 @@ namespace csi_proxy::integration {
 namespace {
 
 namespace env = experimental::env::v1alpha1;
-using sample_driver::AskVault;
-using sample_driver::GoodFile;
-using sample_driver::GoodRequest;
-using sample_driver::GoodVaultAnswer;
-using sample_driver::kSecret;
-using sample_driver::kToken;
-using sample_driver::kVaultToken;
+using sample::AskVault;
+using sample::GoodFile;
+using sample::GoodRequest;
+using sample::GoodVaultAnswer;
+using sample::kSecret;
+using sample::kToken;
+using sample::kVaultToken;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -144,9 +144,8 @@ TEST(EnvDriverTest, AnswersThroughItsSocketAndKeepsNothing) {
   // Long, so that other data is unlikely to overwrite all traces.
   const std::string value = kSecret + std::string(1000, 'x');
   const std::string around(1500, 't');
-  sample_driver::WriteFile(files.path() + "/db.json",
-                           absl::StrReplaceAll(GoodFile(), {{kSecret, value}}));
-  sample_driver::WriteFile(files.path() + "/token", absl::StrCat(around, kVaultToken, around));
+  sample::WriteFile(files.path() + "/db.json", absl::StrReplaceAll(GoodFile(), {{kSecret, value}}));
+  sample::WriteFile(files.path() + "/token", absl::StrCat(around, kVaultToken, around));
   const int port = FreePort();
   Driver driver(
       {kGate, "--env-directory=" + files.path(),
@@ -225,7 +224,7 @@ TEST(EnvDriverTest, HundredPodsComeAndGo) {
   constexpr int kPods = 100;
   constexpr int kStarts = 5;
   const TemporaryDirectory values;
-  sample_driver::WriteFile(values.path() + "/db.json", GoodFile());
+  sample::WriteFile(values.path() + "/db.json", GoodFile());
   Driver driver({kGate, "--env-directory=" + values.path()});
   std::mutex mutex;
   std::vector<double> took;  // guarded by mutex

@@ -12,7 +12,7 @@
 #include "server/base/secret.h"
 #include "server/http/host_port.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 // A source of the values of environment variables. Thread-safe.
 class EnvProvider {
@@ -89,4 +89,4 @@ class VaultEnvProvider final : public EnvProvider {
   const HostPort address_;
 };
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

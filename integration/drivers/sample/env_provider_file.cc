@@ -8,7 +8,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 bool MayRead(const env::EnvFile& file, const EnvRequest& request) {
@@ -62,4 +62,4 @@ absl::StatusOr<std::vector<Secret>> FileEnvProvider::Get(const EnvRequest& reque
   return values;
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

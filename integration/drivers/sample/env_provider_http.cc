@@ -16,7 +16,7 @@
 #include "server/base/status_macros.h"
 #include "server/http/http_client.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 using google::protobuf::Struct;
@@ -262,4 +262,4 @@ absl::StatusOr<std::vector<Secret>> ImdsEnvProvider::Get(const EnvRequest& reque
   return values;
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

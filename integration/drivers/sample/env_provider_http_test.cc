@@ -12,7 +12,7 @@
 #include "server/base/testing_posix.h"
 #include "server/http/http_testing.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 using http_testing::RawServer;
@@ -299,4 +299,4 @@ TEST(ImdsTest, RefusalsHaveTheirCodes) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

@@ -16,7 +16,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 using Context = google::protobuf::Map<std::string, std::string>;
@@ -288,4 +288,4 @@ std::string AuditSubject(const env::NodeGetEnvVarsRequest& request) {
   return text;
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

@@ -13,7 +13,7 @@
 #include "integration/drivers/sample/env.pb.h"
 #include "server/base/secret.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 namespace env = csi_proxy::experimental::env::v1alpha1;
 
@@ -72,4 +72,4 @@ absl::string_view ProviderOf(const env::NodeGetEnvVarsRequest& request);
 // volume_context.
 std::string AuditSubject(const env::NodeGetEnvVarsRequest& request);
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

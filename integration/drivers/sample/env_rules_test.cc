@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "integration/drivers/sample/env_testing.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 using ::testing::HasSubstr;
@@ -225,4 +225,4 @@ TEST(AuditSubjectTest, NamesPodVolumeAndVariablesOnOneLine) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

@@ -18,7 +18,7 @@
 #include "server/base/released_names.h"
 #include "server/base/status_macros.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 constexpr char kPath[] = "/csi_proxy.experimental.env.v1alpha1.NodeEnv/NodeGetEnvVars";
@@ -163,4 +163,4 @@ absl::StatusOr<grpc::ByteBuffer> EnvService::GetEnvVars(const grpc::ByteBuffer& 
   return SerializeAndWipe(&response);
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

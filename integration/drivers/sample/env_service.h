@@ -20,7 +20,7 @@
 #include "server/base/audit.h"
 #include "server/http/http_server.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 // Writes a line to standard error for each call, in the service's form. Calls are never omitted or
 // combined, because each may have revealed a secret.
@@ -84,4 +84,4 @@ class EnvService final : public grpc::Service {
   EnvMetrics metrics_;
 };
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

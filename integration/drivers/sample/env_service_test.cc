@@ -12,7 +12,7 @@
 #include "integration/drivers/sample/env_testing.h"
 #include "server/base/testing_posix.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 using ::testing::ElementsAre;
@@ -168,4 +168,4 @@ TEST_F(EnvServiceTest, BytesThatAreNoRequestAreRefused) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

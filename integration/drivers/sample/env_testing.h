@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "integration/drivers/sample/env.pb.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 inline constexpr char kContext[] = "env.csi-proxy.example/";
 
@@ -79,4 +79,4 @@ inline void WriteFile(const std::string& path, absl::string_view text, mode_t mo
   close(file);
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

@@ -3,7 +3,7 @@
 #include "filesystem/v1/api.grpc.pb.h"
 #include "integration/drivers/sample/services.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 using filesystem::v1::Client;
@@ -42,4 +42,4 @@ std::unique_ptr<grpc::Service> NewFilesystemPipe(Client client) {
   return std::make_unique<FilesystemPipe>(std::move(client));
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

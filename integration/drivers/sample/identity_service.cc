@@ -1,7 +1,7 @@
 #include "integration/drivers/sample/csi.grpc.pb.h"
 #include "integration/drivers/sample/services.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 using csi::v1::PluginCapability;
 
@@ -51,4 +51,4 @@ std::unique_ptr<grpc::Service> NewIdentityService(Mounter* mounter) {
   return std::make_unique<IdentityService>(mounter);
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

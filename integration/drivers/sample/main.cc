@@ -24,7 +24,7 @@
 #include "server/base/status_macros.h"
 #include "server/http/http_server.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 namespace po = boost::program_options;
@@ -215,6 +215,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample
 
-int main(int argc, char** argv) { return csi_proxy::sample_driver::Main(argc, argv); }
+int main(int argc, char** argv) { return csi_proxy::sample::Main(argc, argv); }

@@ -6,7 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 // Kubelet and csi-sanity join paths with `/`.
@@ -225,4 +225,4 @@ absl::Status Mounter::Remove(const std::string& path, const CallOptions& call) {
   return filesystem_.Rmdir(request, call).status();
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

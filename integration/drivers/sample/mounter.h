@@ -13,7 +13,7 @@
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/volume/v1/client.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 struct VolumeUse {
   int64_t total_bytes = 0;
@@ -76,4 +76,4 @@ class Mounter {
   const filesystem::v1::Client filesystem_;
 };
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

@@ -2,7 +2,7 @@
 #include "integration/drivers/sample/csi.grpc.pb.h"
 #include "integration/drivers/sample/services.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 using csi::v1::NodeServiceCapability;
@@ -163,4 +163,4 @@ std::unique_ptr<grpc::Service> NewNodeService(Mounter* mounter, VolumeLocks* loc
   return std::make_unique<NodeService>(mounter, locks, std::move(node_id));
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

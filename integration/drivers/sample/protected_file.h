@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "server/base/secret.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 inline constexpr size_t kMaxProtectedFileBytes = 256 * 1024;
 
@@ -24,4 +24,4 @@ absl::Status CheckPlainFileName(absl::string_view name);
 absl::StatusOr<Secret> ReadProtectedFile(absl::string_view directory_field,
                                          const std::string& directory, const std::string& name);
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

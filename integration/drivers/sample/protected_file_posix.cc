@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "integration/drivers/sample/protected_file.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 bool Trusted(uid_t owner) { return owner == 0 || owner == geteuid(); }
@@ -105,4 +105,4 @@ absl::StatusOr<Secret> ReadProtectedFile(absl::string_view directory_field,
   return Secret(std::string_view(bytes.data(), size));
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

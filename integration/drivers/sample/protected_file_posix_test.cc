@@ -7,7 +7,7 @@
 #include "integration/drivers/sample/protected_file.h"
 #include "server/base/testing_posix.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 namespace {
 
 using ::testing::HasSubstr;
@@ -107,4 +107,4 @@ TEST(CheckPlainFileNameTest, NoNameLeadsOutOfTheDirectory) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

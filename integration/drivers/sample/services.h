@@ -20,7 +20,7 @@
 #include "integration/drivers/sample/csi.pb.h"
 #include "integration/drivers/sample/mounter.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 // absl's codes equal gRPC's, which include CSI's.
 inline grpc::Status ToGrpc(const absl::Status& status) {
@@ -97,4 +97,4 @@ std::unique_ptr<grpc::Service> NewNodeService(Mounter* mounter, VolumeLocks* loc
 // memory.
 std::unique_ptr<grpc::Service> NewFilesystemPipe(filesystem::v1::Client client);
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

@@ -5,7 +5,7 @@
 
 #include "absl/strings/strip.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 namespace po = boost::program_options;
 
@@ -32,4 +32,4 @@ absl::StatusOr<std::unique_ptr<Sidecars>> StartSidecars(
        .on_failed = std::move(on_failed)});
 }
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "csi_proxy/sidecars.h"
 
-namespace csi_proxy::sample_driver {
+namespace csi_proxy::sample {
 
 struct SidecarsFlags {
   std::string plugin_sockets, http_endpoint;
@@ -24,4 +24,4 @@ absl::StatusOr<std::unique_ptr<Sidecars>> StartSidecars(
     const SidecarsFlags& flags, const std::string& endpoint,
     std::function<void(const absl::Status& why)> on_failed);
 
-}  // namespace csi_proxy::sample_driver
+}  // namespace csi_proxy::sample
