@@ -10,7 +10,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/well_known_sids.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -144,7 +144,7 @@ absl::Status CheckLogs(Folders& folders, const fs::path& log) {
     const auto access = folders.Access(file);
     if (safe.ok() && access.ok() && access->names > 1) {
       safe = absl::FailedPreconditionError(
-          absl::StrCat(file.string(), " has another name, elsewhere on the disk"));
+          absl::StrCat(file.string(), " has a second name (hard link) elsewhere on the disk"));
     }
     if (!safe.ok()) {
       return absl::Status(safe.code(), absl::StrCat(safe.message(), ": move it away"));
@@ -179,4 +179,4 @@ std::optional<fs::path> LogFile(const std::vector<std::string>& flags) {
   return file;
 }
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 
 // One entry of an access list.
 struct AccessEntry {
@@ -102,4 +102,4 @@ std::optional<std::filesystem::path> LogFile(const std::vector<std::string>& fla
 
 std::unique_ptr<Folders> ThisMachinesFolders();
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

@@ -5,7 +5,7 @@
 
 #include "service_installer/testing.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 using testing::Contains;
@@ -134,4 +134,4 @@ TEST_F(CheckFolderTest, FoldersAboveMayBeAddedTo) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

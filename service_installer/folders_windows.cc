@@ -9,7 +9,7 @@
 #include "server/base/win32.h"
 #include "service_installer/folder_access.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -87,8 +87,8 @@ class WindowsFolders final : public Folders {
 
   absl::Status Protect(const fs::path& path, FolderUse use) override {
     if (path == path.root_path()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path.string(), " is a whole drive, and stays as it is"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          path.string(), " is a whole drive, whose access list is never changed: choose a folder"));
     }
     PSECURITY_DESCRIPTOR descriptor = nullptr;
     if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(
@@ -166,4 +166,4 @@ class WindowsFolders final : public Folders {
 
 std::unique_ptr<Folders> ThisMachinesFolders() { return std::make_unique<WindowsFolders>(); }
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "server/base/status_macros.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -96,9 +96,10 @@ absl::Status Installer::Install(const InstallRequest& request) {
   wanted.command = {request.program.string()};
   wanted.command.insert(wanted.command.end(), flags.begin(), flags.end());
   if (present.ok() && !IsOurs(*present) && !request.replace_wrapper) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "service ", name_, " runs ", present->command[0],
-        "; with --replace-wrapper it runs csi-proxy directly, with the flags given after --"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("service ", name_, " runs ", present->command[0],
+                     ", not csi-proxy.exe; with --replace-wrapper it runs csi-proxy directly, with "
+                     "the flags given after --"));
   }
   ABSL_RETURN_IF_ERROR(MakeFoldersSafe(request, flags));
   if (request.source.has_value()) {
@@ -203,8 +204,9 @@ absl::Status Installer::Terminate() {
   ServiceManager& services = *environment_.services;
   ABSL_ASSIGN_OR_RETURN(const auto config, services.Config(name_, {}));
   if (!IsOurs(config)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "service ", name_, " does not stop, and runs ", config.command[0], ", not csi-proxy"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("service ", name_, " does not stop and is not ended, because it runs ",
+                     config.command[0], ", not csi-proxy"));
   }
   ABSL_ASSIGN_OR_RETURN(const auto status, services.Status(name_));
   if (!Step(absl::StrCat("end process ", status.process_id, " of service ", name_))) {
@@ -214,7 +216,8 @@ absl::Status Installer::Terminate() {
   // program is being replaced or the service removed.
   const absl::Status suspended = services.SuspendRestart(name_);
   if (!suspended.ok()) {
-    *environment_.out << "it may be restarted meanwhile: " << suspended.message() << "\n";
+    *environment_.out << "Windows may restart the service before this is done: "
+                      << suspended.message() << "\n";
   }
   absl::Status ended = services.Terminate(name_, status.process_id, config.command[0]);
   if (ended.ok()) ended = Await(ServiceState::kStopped);
@@ -258,7 +261,7 @@ absl::Status Installer::StartWith(const std::set<std::string>& expected_pipes) {
     }
     if (absl::Now() >= give_up) {
       return absl::DeadlineExceededError(absl::StrCat(
-          answering.size(), " pipes answer; before there were ", expected_pipes.size()));
+          answering.size(), " pipes answer, not all of the previous ", expected_pipes.size()));
     }
     absl::SleepFor(environment_.interval);
   }
@@ -300,4 +303,4 @@ std::string ExplainExit(const ServiceStatus& status) {
           : ": it could not start or serve; its log and the event log (source csi-proxy) say why");
 }
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

@@ -16,7 +16,7 @@
 #include "service_installer/folder_access.h"
 #include "service_installer/scm.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 
 // The names that node bootstraps give the service. A new service gets the first.
 inline constexpr const char* kServiceNames[] = {"csi-proxy", "csiproxy"};
@@ -115,4 +115,4 @@ bool IsOurs(const ServiceConfig& config);
 // Explains why the service ended, and what can be done.
 std::string ExplainExit(const ServiceStatus& status);
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

@@ -5,7 +5,7 @@
 #include "server/base/status_macros.h"
 #include "service_installer/installer.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -45,9 +45,11 @@ absl::Status Installer::MakeFoldersSafe(const InstallRequest& request,
   if (!request.source.has_value()) {
     // A protected folder does not help if the program may already have been changed.
     if (absl::Status own = CheckFile(folders, request.program); !own.ok()) {
-      return absl::Status(own.code(), absl::StrCat(own.message(),
-                                                   ". It may have been changed already: install "
-                                                   "it from another folder, with --directory"));
+      return absl::Status(
+          own.code(),
+          absl::StrCat(
+              own.message(),
+              ". It may have been changed already: install from another folder, with --directory"));
     }
   }
   absl::Status safe = MakeFolderSafe(folder, FolderUse::kPrograms, request.repair_folders);
@@ -74,4 +76,4 @@ absl::Status Installer::RegisterEventSource() {
   return environment_.services->RegisterEventSource(kEventSource);
 }
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

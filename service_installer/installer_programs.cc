@@ -6,7 +6,7 @@
 #include "server/base/status_macros.h"
 #include "service_installer/installer.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +130,4 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
       absl::StrCat("upgrade: ", upgraded.message(), "; the old program has been restored"));
 }
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

@@ -6,7 +6,7 @@
 #include "absl/time/clock.h"
 #include "service_installer/testing.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -206,7 +206,7 @@ TEST_F(InstallerTest, ARestartThatCannotBeSuspendedIsSaid) {
   OldService("csi-proxy", Program("csi-proxy.exe", "stuck"), {});
   services_.can_suspend = false;
   (void)New().Stop();
-  EXPECT_THAT(out_.str(), HasSubstr("it may be restarted meanwhile"));
+  EXPECT_THAT(out_.str(), HasSubstr("Windows may restart the service before this is done"));
   EXPECT_THAT(services_.calls, testing::Not(testing::Contains("resume csi-proxy")));
 }
 
@@ -388,7 +388,7 @@ TEST_F(PlantedTest, ALogThatIsALinkIsRefused) {
   EXPECT_THAT(Refusal("x.log", access), HasSubstr("is a link"));
   access = Safe();
   access.names = 2;
-  EXPECT_THAT(Refusal("x.log", access), HasSubstr("has another name"));
+  EXPECT_THAT(Refusal("x.log", access), HasSubstr("has a second name (hard link)"));
 }
 
 TEST_F(PlantedTest, OtherFilesAndTheServicesOwnAreNobodysConcern) {
@@ -500,4 +500,4 @@ TEST_F(PutProgramsTest, AFolderIsNotInstalledIntoItself) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

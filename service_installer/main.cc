@@ -19,7 +19,7 @@
 #include "server/service/product_version.h"
 #include "service_installer/installer.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 namespace po = boost::program_options;
@@ -48,12 +48,12 @@ po::options_description Describe(Arguments* a) {
       "binary", po::value(&a->program)->value_name("PATH"),
       "csi-proxy.exe; default: the one beside this program")(
       "directory", po::value(&a->directory)->value_name("DIR"),
-      "copy both programs from this program's folder into DIR, once only administrators can change "
-      "DIR, and install them there; rolls back as upgrade does")(
+      "let only administrators change DIR, copy both programs from this program's folder into it "
+      "and install them there; rolls back like upgrade")(
       "start-type", po::value(&a->start_type)->value_name("TYPE")->default_value(a->start_type),
       "automatic, automatic-delayed, manual or disabled")(
       "account", po::value(&a->account)->value_name("ACCOUNT")->default_value(a->account),
-      "the account it runs as")(
+      "the account that the service runs as")(
       "restart-delay",
       po::value(&a->restart_delay)->value_name("TIME")->default_value(a->restart_delay),
       "time to wait before a restart after a failure")(
@@ -61,7 +61,7 @@ po::options_description Describe(Arguments* a) {
       po::value(&a->failure_reset)->value_name("TIME")->default_value(a->failure_reset),
       "time without a failure after which the failure count is reset")(
       "timeout", po::value(&a->patience)->value_name("TIME")->default_value(a->patience),
-      "time to wait for a start, or for progress of a stop before ending the process")(
+      "time to wait for a start; a stop without progress for this time ends the process")(
       "replace-wrapper", po::bool_switch(&a->replace_wrapper),
       "take over a service that runs csi-proxy through nssm or a similar wrapper")(
       "repair-folders", po::bool_switch(&a->repair_folders),
@@ -162,7 +162,8 @@ absl::Status Act(const Arguments& arguments) {
       error);
   if (!arguments.directory.empty()) {
     if (!arguments.program.empty() || arguments.action != "install") {
-      return absl::InvalidArgumentError("--directory: goes with install, and without --binary");
+      return absl::InvalidArgumentError(
+          "--directory: only install takes it, and not with --binary");
     }
     request.source = ProgramFile().parent_path();
     request.program =
@@ -195,8 +196,9 @@ absl::Status Act(const Arguments& arguments) {
     status = installer.Report();
   } else {
     return absl::InvalidArgumentError(
-        arguments.action.empty() ? "no action given"
-                                 : absl::StrCat("there is no action \"", arguments.action, "\""));
+        arguments.action.empty()
+            ? "give an action: install, upgrade, uninstall, start, stop or status"
+            : absl::StrCat("there is no action \"", arguments.action, "\""));
   }
   for (const std::string& setting : refused) {
     std::cerr << "warning: this system refused a setting: " << setting << "\n";
@@ -226,6 +228,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer
 
-CSI_PROXY_MAIN(csi_proxy::installer::Main)
+CSI_PROXY_MAIN(csi_proxy::service_installer::Main)

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "service_installer/service_config.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 
 enum class ServiceState { kStopped, kStartPending, kStopPending, kRunning, kOther };
 
@@ -68,4 +68,4 @@ using Refused = std::vector<std::string>;
 // Opens this machine's service manager. FAILED_PRECONDITION if the caller is not an administrator.
 absl::StatusOr<std::unique_ptr<ServiceManager>> OpenServiceManager(Refused* refused);
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

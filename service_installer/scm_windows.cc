@@ -8,7 +8,7 @@
 #include "server/base/win32.h"
 #include "service_installer/scm.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 using win32::UniqueServiceHandle;
@@ -111,7 +111,9 @@ class Manager final : public ServiceManager {
     if (!service.valid()) {
       if (GetLastError() == ERROR_SERVICE_MARKED_FOR_DELETE) {
         return absl::UnavailableError(
-            absl::StrCat(name, ": the old service waits to be deleted; close what shows it"));
+            absl::StrCat(name,
+                         ": the old service is still being deleted; close all programs that show "
+                         "it, such as services.msc"));
       }
       return win32::LastError(absl::StrCat(name, ": CreateService"));
     }
@@ -360,4 +362,4 @@ absl::StatusOr<std::unique_ptr<ServiceManager>> OpenServiceManager(Refused* refu
   return std::make_unique<Manager>(std::move(manager), refused);
 }
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 struct StartTypeName {
@@ -130,4 +130,4 @@ absl::StatusOr<StartType> ParseStartType(absl::string_view name) {
       absl::StrCat("--start-type: \"", name, "\" is not one of ", absl::StrJoin(names, ", ")));
 }
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

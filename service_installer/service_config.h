@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 
 enum class StartType { kAutomatic, kAutomaticDelayed, kManual, kDisabled };
 
@@ -59,4 +59,4 @@ std::vector<std::string> Differences(const ServiceConfig& from, const ServiceCon
 const char* Name(StartType type);
 absl::StatusOr<StartType> ParseStartType(absl::string_view name);
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

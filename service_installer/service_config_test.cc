@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 namespace {
 
 using testing::ElementsAre;
@@ -89,4 +89,4 @@ TEST(ServiceConfigTest, StartTypesHaveNames) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer

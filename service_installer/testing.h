@@ -18,7 +18,7 @@
 #include "service_installer/installer.h"
 #include "service_installer/scm.h"
 
-namespace csi_proxy::installer {
+namespace csi_proxy::service_installer {
 
 inline std::string Content(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -243,4 +243,4 @@ class InstallerTest : public testing::Test {
   std::ostringstream out_;
 };
 
-}  // namespace csi_proxy::installer
+}  // namespace csi_proxy::service_installer
