@@ -52,14 +52,14 @@ param(
 Set-StrictMode -Version 2.0
 $ErrorActionPreference = "Stop"
 
-if ($PSVersionTable.PSEdition -ne "Desktop") { throw "run this by Windows PowerShell: powershell.exe -File $PSCommandPath" }
+if ($PSVersionTable.PSEdition -ne "Desktop") { throw "run this with Windows PowerShell: powershell.exe -File $PSCommandPath" }
 $identity = [System.Security.Principal.WindowsIdentity]::GetCurrent()
 $administrator = New-Object System.Security.Principal.WindowsPrincipal($identity)
 if (-not $administrator.IsInRole([System.Security.Principal.WindowsBuiltInRole]::Administrator)) { throw "run this as administrator" }
 # In a release's ZIP the script is in share\csi-proxy and the programs are in bin; an image has all at its root.
 $places = if ($Directory -ne "") { $Directory, "$Directory\bin" } else { $PSScriptRoot, "$PSScriptRoot\bin", "$PSScriptRoot\..\..\bin", "$env:ProgramFiles\csi-proxy" }
 $found = @($places | Where-Object { (Test-Path "$_\csi-proxyctl.exe") -and (Test-Path "$_\csi-proxy.exe") })
-if ($found.Count -eq 0) { throw "csi-proxyctl.exe and csi-proxy.exe are in none of $($places -join ', '); name their folder by -Directory" }
+if ($found.Count -eq 0) { throw "csi-proxyctl.exe and csi-proxy.exe are in none of $($places -join ', '); name their folder with -Directory" }
 $Directory = (Resolve-Path $found[0]).Path
 $ctl = Join-Path $Directory "csi-proxyctl.exe"
 $proxy = Join-Path $Directory "csi-proxy.exe"
@@ -80,8 +80,8 @@ foreach ($file in "harness", "node", "proxy") { . (Join-Path $library "$file.ps1
 if ($KubeletPath -eq "" -and (Find-ServiceName) -ne "") { $KubeletPath = Get-ServiceFlag (Find-ServiceName) "kubelet-path" }
 if ($KubeletPath -eq "") { $KubeletPath = "C:\var\lib\kubelet" }
 $base = Join-Path $KubeletPath "csi-proxy-node-check"
-foreach ($folder in $work, $base, $programs) { if (Test-Path $folder) { throw "$folder is there already; remove what an earlier run left" } }
-if (Test-Path $Report) { throw "$Report is there already; name another folder by -Report" }
+foreach ($folder in $work, $base, $programs) { if (Test-Path $folder) { throw "$folder exists already; remove what an earlier run left there" } }
+if (Test-Path $Report) { throw "$Report exists already; name another folder with -Report" }
 $windows = Get-CimInstance Win32_OperatingSystem
 $revision = (Get-ItemProperty "HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion").UBR
 $about = (@("$($windows.Caption), build $($windows.BuildNumber).$revision", $Note) | Where-Object { $_ }) -join ", "
@@ -107,7 +107,7 @@ Set-Content -Path $sentinel -Value "stays"
 $server = "none"
 $secrets = @(Get-Secrets)
 try {
-  Test-Part "go-release" "no other release of csi-proxy is in the way" { Assert-NoGoRelease }
+  Test-Part "go-release" "no other release of csi-proxy is installed or answers" { Assert-NoGoRelease }
   Test-Part "disk-image" "a virtual disk is attached" {
     Assert-Passed "go-release"
     $script:disk = New-Image "disk" 2048
@@ -123,7 +123,7 @@ try {
   }
   foreach ($file in "network", "paths", "disks", "service") { . (Join-Path $library "$file.ps1") }
 } finally {
-  Write-Host "taking everything back"
+  Write-Host "undoing all changes"
   $left = @()
   # A step is undefined if the script ended before it read the step's file.
   foreach ($step in "Remove-Shares", "Remove-Target", "Restore-Services", "Remove-Images") {

@@ -22,7 +22,7 @@ if (-not (Test-Path $LogsDirectory)) {
   # existing folder keeps its access list, because other programs use it too.
   New-Item -ItemType Directory -Path $LogsDirectory | Out-Null
   Invoke-Checked icacls.exe $LogsDirectory /inheritance:r /grant "*S-1-5-18:(OI)(CI)F" "*S-1-5-32-544:(OI)(CI)F"
-  if (Get-ChildItem -Force $LogsDirectory) { throw "$LogsDirectory was made just now and has files in it" }
+  if (Get-ChildItem -Force $LogsDirectory) { throw "$LogsDirectory is new but contains files already: remove it and run again" }
 }
 
 if (-not (Get-Service csiproxy -ErrorAction SilentlyContinue)) {

@@ -22,10 +22,10 @@ $service = Join-Path $PSScriptRoot "csi-proxy-service.exe"
 # The path may be in quotation marks, and flags may follow. A service that runs nssm does not match: see aks.ps1.
 $pattern = '(?i)^"?([^"]*[\\/]csi-proxy\.exe)("|\s|$)'
 $running = @(Get-CimInstance Win32_Service | Where-Object { $_.PathName -match $pattern })
-if ($running.Count -eq 0) { throw "no service runs csi-proxy.exe: install.ps1 installs one" }
+if ($running.Count -eq 0) { throw "no service runs csi-proxy.exe: run install.ps1 instead" }
 $found = @($running | Where-Object { -not $ServiceName -or $_.Name -eq $ServiceName })
 if ($found.Count -eq 0) { throw "service $ServiceName does not run csi-proxy.exe; these do: $($running.Name -join ', ')" }
-if ($found.Count -gt 1) { throw "several services run csi-proxy.exe: name one by -ServiceName: $($found.Name -join ', ')" }
+if ($found.Count -gt 1) { throw "several services run csi-proxy.exe: name one with -ServiceName: $($found.Name -join ', ')" }
 $name = $found[0].Name
 $present = [regex]::Match($found[0].PathName, $pattern).Groups[1].Value
 

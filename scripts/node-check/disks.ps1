@@ -1,7 +1,7 @@
 # Part of node-check.ps1: compares disks with WMI, and tests rare states of disks, each state on its own virtual disk. Uses
 # the script's $base, $work, $storage, $disk, $DiskNumber and $windows, and node.ps1.
 
-Test-Part "wmi-agrees" "what the service says of the disk, its volume and the BIOS is what WMI says" {
+Test-Part "wmi-agrees" "the service reports the same disk, volume and BIOS as WMI" {
   Assert-Passed "answers", "disk-image"
   $volume = (Invoke-Stage $disk "agrees").volume_id
   $known = Get-CimDisk $disk
@@ -18,7 +18,7 @@ Test-Part "wmi-agrees" "what the service says of the disk, its volume and the BI
   Assert-That ($reserved -eq 1) "$reserved reserved partitions"
 }
 
-Test-Part "disk-lists" "the service lists every disk of the node as WMI has it" {
+Test-Part "disk-lists" "the service lists every disk of the node as WMI does" {
   Assert-Passed "answers"
   $listed = @((Get-Answer "storage", "list-disks").disks)
   Add-Fact "storage list-disks" { $listed | ConvertTo-Json -Depth 4 }
@@ -51,7 +51,7 @@ Test-Part "fresh-disk" "a new disk of the cloud reads as zero, and is staged" {
   Assert-Passed "answers"
   if ($DiskNumber -lt 0) { Skip-Part "-DiskNumber names no disk" }
   $known = Get-CimDisk $DiskNumber
-  if ($null -eq $known -or $known.PartitionStyle -ne 0 -or $known.IsBoot -or $known.IsSystem) { throw "disk $DiskNumber is not raw, and is left alone" }
+  if ($null -eq $known -or $known.PartitionStyle -ne 0 -or $known.IsBoot -or $known.IsSystem) { throw "disk $DiskNumber is not raw: name another with -DiskNumber" }
   # StageVolume formats only a disk that reads as zero.
   $staged = Invoke-Stage $DiskNumber "fresh"
   try {
@@ -111,7 +111,7 @@ foreach ($form in @("mbr", 512, 512, "NTFS"), @("refs", 8192, 512, "ReFS"), @("s
   Test-Part $form[0] "a disk of this form is partitioned, formatted, resized, staged and unstaged" {
     Assert-Passed "selftest"
     if ($form[0] -eq "refs" -and $windows.ProductType -eq 1) { Skip-Part "only servers format ReFS" }
-    if ($form[2] -ne 512 -and -not (Get-Command New-VHD -ErrorAction SilentlyContinue)) { Skip-Part "only New-VHD of Hyper-V's module makes such a disk" }
+    if ($form[2] -ne 512 -and -not (Get-Command New-VHD -ErrorAction SilentlyContinue)) { Skip-Part "such a disk needs New-VHD of the Hyper-V PowerShell module" }
     $number = New-Image $form[0] $form[1] $form[2]
     if ((Get-CimDisk $number).IsOffline) { Set-Disk -Number $number -IsOffline $false }
     if ($form[0] -eq "mbr") { Initialize-Disk -Number $number -PartitionStyle MBR }

@@ -38,7 +38,7 @@ function Remove-Target {
 }
 
 Test-Part "share-made" "the node has a share for a local user, which the selftest maps" {
-  foreach ($needed in "New-SmbShare", "New-LocalUser") { if (-not (Get-Command $needed -ErrorAction SilentlyContinue)) { Skip-Part "there is no $needed" } }
+  foreach ($needed in "New-SmbShare", "New-LocalUser") { if (-not (Get-Command $needed -ErrorAction SilentlyContinue)) { Skip-Part "the command $needed does not exist here" } }
   if ((Get-Service -Name "LanmanServer").Status -ne "Running") { Skip-Part "the service LanmanServer does not run" }
   if ((Get-CimInstance Win32_ComputerSystem).DomainRole -ge 4) { Skip-Part "a domain controller has no local users" }
   $script:sharePassword = "Aa1!" + [System.Guid]::NewGuid().ToString("N")
@@ -53,7 +53,7 @@ Test-Part "share-made" "the node has a share for a local user, which the selftes
 Test-Part "iscsi-stopped" "while MSiSCSI is stopped the iSCSI classes answer at once" {
   Assert-Passed "answers"
   $state = (Get-Service -Name "MSiSCSI").Status
-  if ($state -ne "Stopped") { Skip-Part "the service MSiSCSI is $state, and is left alone" }
+  if ($state -ne "Stopped") { Skip-Part "the service MSiSCSI is $state; this part needs it stopped" }
   $watch = [System.Diagnostics.Stopwatch]::StartNew()
   $call = Invoke-Ctl "iscsi", "list-target-portals"
   $told = "$($watch.ElapsedMilliseconds) ms, exit code $($call.Code) $($call.Err.Trim())"
@@ -63,7 +63,7 @@ Test-Part "iscsi-stopped" "while MSiSCSI is stopped the iSCSI classes answer at 
 
 Test-Part "target-made" "the node has an iSCSI target, to which the selftest connects" {
   Assert-Passed "answers"
-  if (-not (Get-Command New-IscsiServerTarget -ErrorAction SilentlyContinue)) { Skip-Part "Install-WindowsFeature FS-iSCSITarget-Server has not been run" }
+  if (-not (Get-Command New-IscsiServerTarget -ErrorAction SilentlyContinue)) { Skip-Part "the node has no iSCSI target role: run Install-WindowsFeature FS-iSCSITarget-Server" }
   if ((Get-Service -Name "MSiSCSI").Status -ne "Running") {
     Start-Service -Name "MSiSCSI"
     $script:initiatorBegun = $true
@@ -104,7 +104,7 @@ Test-Part "disk-grown" "a disk grows while it is connected, and its volume grows
   Get-Answer "iscsi", "connect-target", $portal, "--iqn=$iqn" | Out-Null
   try {
     $number = [int]@((Get-Answer "iscsi", "get-target-disks", $portal, "--iqn=$iqn").diskIDs)[0]
-    if ((Get-CimDisk $number).Size -ne 256mb) { throw "disk $number is not of the size that was made, and is left alone" }
+    if ((Get-CimDisk $number).Size -ne 256mb) { throw "disk $number does not have the size that was made, so it is not used" }
     $volume = (Invoke-Stage $number "grown").volume_id
     Resize-IscsiVirtualDisk -Path $targetDisk -SizeBytes 768mb
     Get-Answer "volume", "resize-volume", "--volume-id=$volume", "--size-bytes=0" | Out-Null
@@ -116,7 +116,7 @@ Test-Part "disk-grown" "a disk grows while it is connected, and its volume grows
   Assert-That ($stats -gt 640mb) "the volume has $stats bytes"
 }
 
-Test-Part "iscsi-paths" "one call stages a LUN; a second session is opened when it is asked for, and its disk taken for the same" {
+Test-Part "iscsi-paths" "one call stages a LUN; a second session is opened on request, and its disk is recognised as the same" {
   Assert-Passed "selftest", "target-made"
   $own = @(Get-NetIPAddress -AddressFamily IPv4 | Where-Object { $_.IPAddress -ne "127.0.0.1" -and $_.AddressState -eq "Preferred" })
   if ($own.Count -eq 0) { Skip-Part "the node has no second address" }
@@ -137,7 +137,7 @@ Test-Part "iscsi-paths" "one call stages a LUN; a second session is opened when 
   $told
 }
 
-Test-Part "iscsi-chap" "with CHAP a wrong secret, a wrong user and none are refused, and the right ones connect" {
+Test-Part "iscsi-chap" "with CHAP a wrong secret, a wrong user and no user are refused, and the right ones connect" {
   Assert-Passed "selftest", "target-made"
   Set-IscsiServerTarget -TargetName $targetName -EnableChap $true -Chap (New-Object PSCredential("csi", (ConvertTo-SecureString -AsPlainText -Force $chapSecret)))
   Get-Answer "iscsi", "add-target-portal", $portal | Out-Null

@@ -28,7 +28,7 @@ function Mount-Image([string]$Path) {
     if ($image.Attached -and $null -ne $image.Number) { return [int]$image.Number }
     Start-Sleep -Milliseconds 500
   }
-  throw "$Path does not show up as a disk"
+  throw "$Path does not appear as a disk"
 }
 
 function Dismount-Image([string]$Path) {

@@ -29,7 +29,7 @@ foreach ($kind in @("escape-junction", "Junction"), @("escape-symlink", "Symboli
   }
 }
 
-Test-Part "reparse-race" "an empty directory that becomes a junction and back, without being removed, lets none out" {
+Test-Part "reparse-race" "no call leaves the kubelet's directory by an empty directory that turns into a junction and back" {
   Assert-Passed "answers", "selftest"
   $hostile = Join-Path $Directory "hostile.exe"
   if (-not (Test-Path $hostile)) { Skip-Part "there is no $hostile (integration/service/hostile/README.md)" }
@@ -42,7 +42,7 @@ Test-Part "reparse-race" "an empty directory that becomes a junction and back, w
   $race.Out
 }
 
-Test-Part "remove-keeps-target" "a directory goes with links and a read-only file in it, and the links' targets stay" {
+Test-Part "remove-keeps-target" "a directory is removed with its links and its read-only file, and the links' targets stay" {
   Assert-Passed "answers"
   $tree = Join-Path $base "tree"
   New-Item -ItemType Directory -Path "$tree\deep" | Out-Null

@@ -52,7 +52,7 @@ function Assert-NoGoRelease {
   # A service may run a wrapper such as nssm, so also checks the pipes: our clients refuse those of the Go release.
   $serving = @([System.IO.Directory]::GetFiles("\\.\pipe\", $pipe)).Count -gt 0
   if ($others.Count -eq 0 -and (-not $serving -or (Test-Answering))) { return "neither installed nor answering" }
-  throw "there is another csi-proxy than this release's, as the Go release's is: service '$name', program $($others -join ', '). Stop it and run again"
+  throw "another release of csi-proxy is installed or answers: service '$name', program $($others -join ', '). Stop it and run again"
 }
 
 # --- Starting and ending it ---
@@ -71,12 +71,12 @@ function New-ProxyFlags {
 function Start-Proxy {
   $name = Find-ServiceName
   if ($name -ne "" -and -not $installed) { $script:metrics = (Get-ServiceFlag $name "metrics-bind-address") -replace "^:", "127.0.0.1:" }
-  if (Test-Answering) { return "one answers already; service: $name" }
+  if (Test-Answering) { return "a service answers already: $name" }
   if ($name -ne "") {
     Start-Service -Name $name
     $script:begun = $name
-    if (-not (Test-Answering)) { throw "service $name runs and does not answer" }
-    return "service $name was stopped, and is started"
+    if (-not (Test-Answering)) { throw "service $name runs but does not answer: see its log" }
+    return "service $name was stopped and has been started"
   }
   if ($null -eq $child -and (Test-Path (Join-Path $Directory "csi-proxy-service.exe")) -and -not $env:CONTAINER_SANDBOX_MOUNT_POINT) {
     $script:installed = $true

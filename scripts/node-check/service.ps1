@@ -14,7 +14,7 @@ Test-Part "remote-client" "a client that comes over the network is refused" {
   $refusal
 }
 
-Test-Part "system-dlls" "every module of the service's process lies in System32, but the program" {
+Test-Part "system-dlls" "every module of the service's process except the program lies in System32" {
   Assert-Passed "answers"
   $serving = Get-ProxyProcess
   $system = Join-Path $env:SystemRoot "System32"
@@ -64,7 +64,7 @@ Test-Part "cost" "after a thousand calls the process has neither grown nor kept 
 }
 
 # If the service took a fallback, the report shows the doubt about that fallback as settled.
-Test-Part "fallbacks" "the service tells which ways around it has taken for what Windows refused" {
+Test-Part "fallbacks" "the service counts the fallbacks that it took because Windows behaved unexpectedly" {
   Assert-Passed "answers"
   if ($metrics -eq "") { Skip-Part "the service serves no metrics (--metrics-bind-address)" }
   $call = Invoke-Ctl "diagnose", "--metrics=$metrics"
@@ -97,7 +97,7 @@ Test-Part "long-path" "a volume is mounted at a path of more than 260 characters
   Assert-That ($found -eq $volume) "the volume there is $found, not $volume"
 }
 
-Test-Part "host-process" "a container of its own has a session and a type of its own, which node and HostProcess containers have not" {
+Test-Part "host-process" "an ordinary container has its own session and ContainerType; the node and HostProcess containers do not" {
   $sandbox = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
   $session = (Get-Process -Id $PID).SessionId
   $type = (Get-Item "HKLM:\SYSTEM\CurrentControlSet\Control").GetValue("ContainerType")
@@ -105,12 +105,12 @@ Test-Part "host-process" "a container of its own has a session and a type of its
   $sessions = @(Get-CimInstance Win32_Process -Filter "Name = 'CExecSvc.exe'" | ForEach-Object { $_.SessionId })
   Assert-That ($null -eq $type) "ContainerType is $type here"
   Assert-That ($sandbox -eq "" -or $session -eq 0) "a HostProcess container in session $session"
-  if ($sessions.Count -eq 0 -and $sandbox -eq "") { Skip-Part "no container runs on this node, and this is none" }
+  if ($sessions.Count -eq 0 -and $sandbox -eq "") { Skip-Part "no container runs on this node, and this process runs in none" }
   Assert-That (@($sessions | Sort-Object -Unique).Count -eq $sessions.Count -and $sessions -notcontains 0) "containers in sessions $($sessions -join ', ')"
   "$($sessions.Count) containers in sessions $($sessions -join ', ')"
 }
 
-Test-Part "kubelet-mounted" "opens below the kubelet's directory do not fail where it is mounted into a HostProcess container" {
+Test-Part "kubelet-mounted" "opens below the kubelet's directory succeed when it is mounted into a HostProcess container" {
   Assert-Passed "answers"
   if (-not $KubeletMounted) { Skip-Part "-KubeletMounted was not given (scripts/deploy/node-check.yaml)" }
   for ($i = 0; $i -lt 200; $i++) {
