@@ -58,13 +58,12 @@ absl::Status CheckFlags(const Catalog& catalog, const Method& method, const Comm
   const std::string name = absl::StrCat(method.group, " ", KebabCase(method.descriptor->name()));
   if (line.output == kNameOutput && !HasNames(*method.descriptor->output_type())) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--output=name: ", name, " does not list anything that has a name"));
+        absl::StrCat("--output=name: ", name, " lists nothing that has a name"));
   }
   if (line.watch > absl::ZeroDuration() && !catalog.ChangesNothing(method)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--watch: ", name, method.version.empty() ? "" : " of " + method.version,
-                     " cannot be called again and again, because the API does not say that it "
-                     "changes nothing"));
+                     " cannot be repeated, because it may change the node"));
   }
   return absl::OkStatus();
 }

@@ -26,10 +26,10 @@ constexpr char kHelp[] = R"(Calls the CSI Proxy service of this node.
   csi-proxyctl describe [GROUP [METHOD]]          explain methods and their fields
   csi-proxyctl doctor                             ask every pipe: which ones answer, and how fast
   csi-proxyctl diagnose [--metrics=HOST:PORT]     find faults of the node: stale mounts, disks, mappings
-  csi-proxyctl repair --what=KIND[,KIND] [--yes]  mend faults that diagnose found; shows the plan and asks first
-  csi-proxyctl top --metrics=HOST:PORT            show the service's load, again and again
+  csi-proxyctl repair --what=KIND[,KIND] [--yes]  repair faults that diagnose found; shows the plan and asks first
+  csi-proxyctl top --metrics=HOST:PORT            show the service's load, continuously
   csi-proxyctl selftest --disk=N [--FLAG=VALUE ...]   try every group on a real node, using that disk
-  csi-proxyctl report --from=FOLDER --to=FOLDER   make the report of node-check.ps1: masks names, judges doubts
+  csi-proxyctl report --from=FOLDER --to=FOLDER   write node-check.ps1's report: masks names, judges doubts
   csi-proxyctl sim METHOD [--FIELD=VALUE ...]     change a simulated node from outside, e.g. sim dump-state
   csi-proxyctl completion bash|zsh|powershell     a completion script for the shell
 
@@ -40,46 +40,46 @@ Passwords and other secrets need not be on the command line: --password-file=PAT
 --password=- reads standard input.
 
 Flags of diagnose, repair and top:
-  --metrics=HOST:PORT      the address of the service's metrics: its --metrics-bind-address; diagnose
-                           finds clients of old API versions there, top everything
+  --metrics=HOST:PORT      the service's --metrics-bind-address; top needs it, and so does diagnose
+                           to find long calls and clients of old API versions
   --what=KIND[,KIND]       offline-disks, read-only-disks, dangling-mounts, dangling-links,
                            disconnected-mappings (those that no link leads to) or leaked-mappings;
                            for colliding-disks, unhealthy-volumes, disconnected-links and
-                           old-clients, repair only tells a person what to do
+                           old-clients, repair only prints what to do
   --yes                    repair without asking; without it and without a terminal, repair only shows
-  --interval=TIME          time that top counts before it shows, such as 5s; default 2s
+  --interval=TIME          time over which top counts calls, such as 5s; default 2s
   --once                   show once: the counts of the interval, or without --interval those since
                            the service began; JSON is always shown once
-repair touches neither the disk that Windows runs on nor any volume's content, and looks at each
-thing again right before. A leaked mapping goes if no link led to it at two looks, 5 s apart or more;
-a link that is made between the second look and the removal is then left without a mapping, and
-diagnose shows it in disconnected-links. The service counts calls by rpc, and by client and API
-version, but not by client and rpc; the times are estimates from a histogram whose first bucket ends
-at 1 ms and whose last at 120 s.
+repair changes neither the disk that Windows runs on nor any volume's content, and checks each fault
+again just before it acts. It removes a leaked mapping if two checks, at least 5 s apart, found no
+link to it. A link made between the second check and the removal has no mapping afterwards; diagnose
+then shows it in disconnected-links. The times that top shows are estimates from a histogram of
+1 ms to 120 s. The service counts calls by rpc and by client, but not by both.
 
 Flags of selftest:
   --disk=N                 the disk to work on, which must be raw; it is partitioned and formatted
-  --disk-is-mine           use it even if it holds a volume, whose data is lost
-  --work-dir=PATH          a directory that does not exist yet; created, and removed at the
-                           end; default C:\var\lib\kubelet\csi-proxy-selftest
-  --service=NAME           a service to ask about; default EventLog
-  --restart-service=NAME   also stop and start this service
+  --disk-is-mine           use the disk even if it holds a volume, whose data is lost
+  --work-dir=PATH          a directory to create, and to remove at the end; default
+                           C:\var\lib\kubelet\csi-proxy-selftest
+  --service=NAME           a service to query; default EventLog
+  --restart-service=NAME   also stop this service and start it again
   --smb-share=PATH         also map and unmap this share (\\host\share), which the node must
   --smb-username=USER      not use; with --smb-password-file=PATH, --smb-password=-, or the
   --smb-password=...       password in $CSI_PROXY_SMB_PASSWORD
   --iscsi-portal=ADDRESS   also register this portal (address or address:port), and
-  --iscsi-iqn=IQN          connect this target of it, without CHAP; both stay if they were there
+  --iscsi-iqn=IQN          connect its target IQN without CHAP; both stay if they existed before
   --note=TEXT              a remark for the report, such as the node's Windows build
 
 Flags of report, which node-check.ps1 calls:
-  --from=FOLDER            with parts.json, doubts.md and, if there are any, selftest.json,
-                           diagnosis.json and logs
-  --to=FOLDER              gets REPORT.md, report.json and the logs, with names, addresses, serial
-  --no-redact              numbers and ids masked unless this is given
+  --from=FOLDER            read parts.json, doubts.md and, if they exist, selftest.json,
+                           diagnosis.json and logs from here
+  --to=FOLDER              write REPORT.md, report.json and the logs here, with names, addresses,
+                           serial numbers and ids masked
+  --no-redact              do not mask them
 
 Exit codes: 0 done; 1 the call failed, doctor found no pipe that answers, a step of selftest did not
-pass, a repair failed, or not all could be looked at; 2 wrong usage; 3 the service cannot be reached;
-4 the time ran out; 5 diagnose found something, or repair left something as it was.
+pass, a repair failed, or a check was not possible; 2 wrong usage; 3 the service cannot be reached;
+4 the time ran out; 5 diagnose found a fault, or repair left one as it was.
 )";
 
 struct DurationFlag {
@@ -101,22 +101,22 @@ struct Flags {
          "the request as JSON; - reads standard input; fields given as flags take precedence")  //
         ("output", po::value(&line->output)->value_name("json|yaml|table|wide|name"),
          "or -o; default: table on a terminal, json elsewhere; sim always prints json. On a "
-         "terminal a table of a list has the columns a person needs, wide has all; name prints "
-         "only what a list names")  //
+         "terminal a table of a list has the main columns, wide has all; name prints only the "
+         "names in a list")  //
         ("watch", po::value(&watch)->value_name("SECONDS")->implicit_value("2"),
-         "or -w; call again every so many seconds and print each answer that differs from the "
-         "last, until Ctrl-C; JSON as one line")  //
+         "or -w; repeat the call at this interval until Ctrl-C, and print each answer that differs "
+         "from the last; JSON as one line")  //
         ("timeout", po::value(&timeout.text)->value_name("TIME")->default_value("1m"),
          "longest time of a call, such as 500ms or 30s")  //
         ("connect-timeout",
          po::value(&connect_timeout.text)->value_name("TIME")->default_value("5s"),
-         "part of that time to wait for a service that does not answer")  //
+         "part of --timeout to wait for a service that does not answer")  //
         ("socket-dir", po::value(&line->client.socket_dir)->value_name("DIR"),
          "directory of the sockets; default: $CSI_PROXY_SOCKET_DIR, else /run/csi-proxy")  //
         ("verbose", po::bool_switch(&line->verbose),
-         "or -v; print which version is called, and where")(
+         "or -v; print the API version that is called, and where")(
             "help", po::bool_switch(&line->help),
-            "or -h; print this help, or after GROUP [METHOD] theirs")(
+            "or -h; print this help, or after GROUP [METHOD] the help of these")(
             "version", po::bool_switch(&line->version), "print the version");
   }
 

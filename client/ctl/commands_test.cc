@@ -231,7 +231,7 @@ TEST(DoctorTest, AServiceThatAcceptsAndSaysNothingDoesNotHoldTheDoctorUp) {
   std::ostringstream out;
   EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), {}, out), kCallFailed);
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
-  EXPECT_THAT(out.str(), HasSubstr("system v1alpha1: nobody answers on the pipe " + path));
+  EXPECT_THAT(out.str(), HasSubstr("system v1alpha1: nothing answers on the pipe " + path));
 }
 
 class InputTest : public testing::Test {

@@ -337,8 +337,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
        [&] { Do("storage set-disk-read-only --disk-number=2 --read-only"); }},
       {"colliding-disks", "disk 7",
        [&] { attach(R"("number": 7, "offline": true, "offline_reason": "OFFLINE_COLLISION")"); },
-       "none: which of the two is to stay is for a person to say",
-       [&] { RunAdvised("disk set-disk-state"); }},
+       "none: decide which of the two disks to keep", [&] { RunAdvised("disk set-disk-state"); }},
       {"duplicate-ids", "disks 8, 9",
        [&] {
          attach(R"("number": 8, "page83": "twin")");
@@ -386,7 +385,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
        "none: it works again when the server answers", [&] { reach("true"); }},
       {"disconnected-links", staged,
        [&] { Restart([](auto& node) { node.mutable_smb_mapping(0)->set_denied(true); }); },
-       "none: check the folder and its permissions on the server; if they are in order, map", map},
+       "none: check the folder and its permissions on the server; if they are right, map", map},
       {"disconnected-links", staged, [&] { Do("sim reboot"); }},
       {"disconnected-links", staged,
        [&] {
@@ -403,7 +402,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
             "'");
          Do("sim reboot");
        },
-       "mend the link " + staged, map},
+       "repair the link " + staged, map},
       {"disconnected-links", link,
        [&] {
          Do("filesystem rmdir --path='" + link + "'");
@@ -413,7 +412,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
        "none: map the share by hand", [&] { RunAdvised("filesystem rmdir"); }},
       {"old-clients", "csi-proxyctl disk v1beta1 1 call since",
        [&] { Do("disk rescan --api=v1beta1"); },
-       "which calls v1; the count ends with the service's restart",
+       "which calls v1; the count starts again when the service restarts",
        [&] {
          Do("disk rescan --api=v1");
          Restart([](auto&) {});
@@ -495,7 +494,7 @@ TEST_F(DiagnoseTest, FallbacksThatTheServiceTookAreInTheMetrics) {
               HasSubstr("fallback mount-directory-let-go: taken 1 time, see doubt 8"));
   const Result unknown = Ctl(absl::StrCat("diagnose --metrics=127.0.0.1:", FreePort()));
   EXPECT_EQ(unknown.exit_code, kOk);
-  EXPECT_THAT(unknown.output, HasSubstr("nobody serves metrics at 127.0.0.1:"));
+  EXPECT_THAT(unknown.output, HasSubstr("nothing serves metrics at 127.0.0.1:"));
 }
 
 TEST_F(DiagnoseTest, APersonIsAskedAtATerminal) {

@@ -17,7 +17,9 @@ constexpr char kStandardInput[] = "-";
 }  // namespace
 
 absl::Status Input::TakeStandardInput() {
-  if (taken_) return absl::InvalidArgumentError("only one value can be read from standard input");
+  if (taken_)
+    return absl::InvalidArgumentError(
+        "only one field can be read from standard input: give the others by --FIELD-file=PATH");
   taken_ = true;
   return absl::OkStatus();
 }

@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<std::string>> Kinds(const d::RepairOptions& options) 
   }
   if (kinds.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--what=KIND says what is to be repaired: ", absl::StrJoin(known, ", ")));
+        absl::StrCat("--what=KIND is missing; the kinds: ", absl::StrJoin(known, ", ")));
   }
   return kinds;
 }
@@ -88,7 +88,7 @@ int Repair(const Catalog& catalog, const CommandLine& line, const Streams& strea
   };
   const auto consent = [&] {
     if (!asks) return options.yes();
-    streams.err << "Repair what is to be done? [y/N] " << std::flush;
+    streams.err << "Make these repairs? [y/N] " << std::flush;
     const absl::StatusOr<std::string> answer = streams.in.ReadLine();
     const std::string word =
         answer.ok() ? absl::AsciiStrToLower(absl::StripAsciiWhitespace(*answer)) : "";

@@ -81,7 +81,7 @@ std::string ResultText(Result result) {
     case REFUSED:
       return "refused";
     case WELL_AGAIN:
-      return "well again, nothing was done";
+      return "works again, nothing was done";
     case CHANGED:
       return "changed since, nothing was done";
     default:
@@ -101,7 +101,7 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
   if (!again.error.ok() || cannot_tell) {
     act->set_result(FAILED);
     act->set_detail(absl::StrCat(
-        "could not be looked at again: ",
+        "could not be checked again: ",
         again.error.ok() ? again.not_known.back() : std::string(again.error.message())));
     return;
   }
@@ -128,7 +128,7 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
   const bool is_kept = found.method == "UnstageShare" &&
                        (answer->Flag("incomplete") || !answer->Texts("other_links").empty());
   act->set_result(is_kept ? CHANGED : DONE);
-  if (is_kept) act->set_detail("the mapping stays: links may lead to it by now");
+  if (is_kept) act->set_detail("the mapping stays: a link may use it now");
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ TEST_F(DiagnoseTest, WhetherLinksLeadToAMappingMustBeKnown) {
           {"remote_path": "\\\\h\\u", "status": "OK"}], "incomplete": true})";
   const Diagnosis diagnosis = Look();
   EXPECT_THAT(Summary(diagnosis), ElementsAre(R"(disconnected-mappings \\h\t)"));
-  EXPECT_THAT(diagnosis.not_known(0), HasSubstr("which mappings leak"));
+  EXPECT_THAT(diagnosis.not_known(0), HasSubstr("leaked mappings"));
   EXPECT_FALSE(diagnosis.complete());
 }
 
@@ -330,7 +330,7 @@ TEST_F(RepairTest, WhatIsWellAgainIsNotTouched) {
   };
   const Repairs repairs = Mend({kDanglingMounts});
   EXPECT_THAT(Summary(repairs), ElementsAre(R"(C:\k\gone WELL_AGAIN)"));
-  EXPECT_THAT(ToText(repairs), HasSubstr("well again, nothing was done"));
+  EXPECT_THAT(ToText(repairs), HasSubstr("works again, nothing was done"));
   EXPECT_THAT(Changes(), IsEmpty());
   EXPECT_EQ(ExitCodeOf(repairs), kOk);
 }
@@ -384,7 +384,7 @@ TEST_F(RepairTest, AMappingStaysWhenLinksMayBeMissing) {
   };
   const Repairs repairs = Mend({kLeakedMappings});
   EXPECT_THAT(Summary(repairs), ElementsAre(R"(\\h\u FAILED)"));
-  EXPECT_THAT(repairs.acts(0).detail(), HasSubstr("which mappings leak"));
+  EXPECT_THAT(repairs.acts(0).detail(), HasSubstr("leaked mappings"));
   EXPECT_THAT(Changes(), IsEmpty());
 }
 

@@ -57,7 +57,7 @@ void RecordIfIncomplete(const Answer& answer, absl::string_view what, Findings* 
   if (!answer.Flag("incomplete")) return;
   findings->cut_short = true;
   findings->not_known.push_back(
-      absl::StrCat(what, ": there are more directories than the service looks at"));
+      absl::StrCat(what, ": there are more directories than the service reads"));
 }
 
 // Returns the properties that distinguish a disk from a later disk with the same number.
@@ -112,9 +112,9 @@ FindingWithRepair MakeOfShareLink(const std::string& where, const std::string& t
   const std::string share = ShareOf(target);
   if (share.empty()) {
     return Make(kDisconnectedLinks, where, std::move(what),
-                "it leads to a link that has no mapping",
-                absl::StrCat("none: mend the link ", target,
-                             "; when that is gone, a pod that is made anew gets a new link"));
+                "it leads to a link whose share has no mapping",
+                absl::StrCat("none: repair the link ", target,
+                             "; if that is gone, a new pod gets a new link"));
   }
   if (!mappings.ok()) {
     return Make(kDisconnectedLinks, where, std::move(what),
@@ -122,23 +122,23 @@ FindingWithRepair MakeOfShareLink(const std::string& where, const std::string& t
   }
   for (const Answer& mapping : mappings->Each("mappings")) {
     if (!absl::EqualsIgnoreCase(mapping.Text("remote_path"), share)) continue;
-    return Make(kDisconnectedLinks, where, std::move(what),
-                absl::StrCat("Windows shows the share's mapping as ", mapping.Text("status")),
-                absl::StrCat("none: it works again when the server answers; after a change of "
-                             "password, ",
-                             MapByHand(share)));
+    return Make(
+        kDisconnectedLinks, where, std::move(what),
+        absl::StrCat("Windows shows the share's mapping as ", mapping.Text("status")),
+        absl::StrCat("none: it works again when the server answers; if the password has changed, ",
+                     MapByHand(share)));
   }
   // While a staging link exists, the kubelet takes the volume for staged and calls no driver.
   const bool is_staging = absl::StrContains(absl::AsciiStrToLower(where), "\\plugins\\");
-  FindingWithRepair found = Make(
-      kDisconnectedLinks, where, std::move(what), "the node has no mapping of the share",
-      absl::StrCat(is_staging ? "removes the link and nothing else, so that the driver stages the "
-                                "volume again when a pod needs it; or "
-                              : "none: ",
-                   MapByHand(share),
-                   is_staging ? ""
-                              : absl::StrCat(", or remove the link: csi-proxyctl filesystem ",
-                                             "rmdir --path='", where, "'")));
+  FindingWithRepair found =
+      Make(kDisconnectedLinks, where, std::move(what), "the node has no mapping of the share",
+           absl::StrCat(is_staging ? "removes only the link, so that the driver stages the "
+                                     "volume again when a pod needs it; or "
+                                   : "none: ",
+                        MapByHand(share),
+                        is_staging ? ""
+                                   : absl::StrCat(", or remove the link: csi-proxyctl filesystem ",
+                                                  "rmdir --path='", where, "'")));
   if (is_staging) {
     RepairBy(&found, "filesystem", "Rmdir", {{"path", where}, {"force", "false"}});
   }
@@ -155,18 +155,17 @@ void LookAtShareLink(Rpcs& rpcs, const std::string& where, const std::string& ta
     return;
   }
   if (answer->Flag("is_symlink")) return;
-  findings->found.push_back(
-      Make(kDisconnectedLinks, where, std::move(what),
-           "the share's mapping shows as OK, but its server does not let the link be followed: it "
-           "denies access, the folder is not there, or it does not answer",
-           absl::StrCat("none: check the folder and its permissions on the server; if they are in "
-                        "order, ",
-                        MapByHand(ShareOf(target)))));
+  findings->found.push_back(Make(
+      kDisconnectedLinks, where, std::move(what),
+      "Windows shows the share's mapping as OK, but the server denies access, lacks the folder, or "
+      "does not answer",
+      absl::StrCat("none: check the folder and its permissions on the server; if they are right, ",
+                   MapByHand(ShareOf(target)))));
 }
 
 constexpr char kOfFolder[] =
-    "none: csi-proxy maps shares and not folders, and can remove only those; on the node "
-    "Remove-SmbGlobalMapping removes it";
+    "none: csi-proxy can remove only mappings of shares, not of folders; remove it on the node "
+    "with Remove-SmbGlobalMapping";
 
 // Returns true for a mapping of a folder in a share, `\\host\share\folder`. Removing it by this
 // path would remove the mapping of the share instead.
@@ -201,11 +200,10 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
       findings->found.push_back(MakeOfDisk(
           kCollidingDisks, disk,
           "offline because another disk has the same signature or id: a clone or a snapshot",
-          absl::StrCat(
-              "none: which of the two is to stay is for a person to say: pull the other, or "
-              "give one a new id (diskpart: uniqueid disk); then csi-proxyctl disk "
-              "set-disk-state --disk-number=",
-              number, " --is-online")));
+          absl::StrCat("none: decide which of the two disks to keep; detach the other, or give it "
+                       "a new id (diskpart: uniqueid disk); then csi-proxyctl disk "
+                       "set-disk-state --disk-number=",
+                       number, " --is-online")));
       continue;
     }
     if (!disk.Flag("is_online")) {
@@ -213,8 +211,8 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
           kOfflineDisks, disk,
           reason.empty() ? "Windows does not say why" : absl::StrCat("Windows says: ", reason),
           is_windows ? never
-                     : "brings it online; drivers leave the disk of a volume that "
-                       "they unstaged offline, which is in order");
+                     : "brings it online; no fault if a driver left it offline after it unstaged "
+                       "the volume");
       if (!is_windows) {
         RepairBy(&found, "disk", "SetDiskState", {{"disk_number", number}, {"is_online", "true"}});
       }
@@ -222,9 +220,10 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
     }
     if (disk.Flag("is_read_only")) {
       FindingWithRepair found = MakeOfDisk(
-          kReadOnlyDisks, disk, "it has Windows' read-only flag",
-          is_windows ? never
-                     : "clears the flag; a disk that its storage exports as read-only stays so");
+          kReadOnlyDisks, disk, "its read-only flag in Windows is set",
+          is_windows
+              ? never
+              : "clears the flag; a disk that its storage exports as read-only stays read-only");
       if (!is_windows) {
         RepairBy(&found, kStorage, "SetDiskReadOnly",
                  {{"disk_number", number}, {"read_only", "false"}});
@@ -251,11 +250,11 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
     if (state == "DANGLING") {
       FindingWithRepair found =
           is_volume ? Make(kDanglingMounts, where, what,
-                           "the volume is not there: its disk was pulled or is offline",
-                           "removes the mounted folder and nothing else; if its disk is offline "
-                           "or can be attached again, do that instead")
-                    : Make(kDanglingLinks, where, what, "what it leads to is not there",
-                           "removes the link and nothing else");
+                           "the volume is gone: its disk was detached or is offline",
+                           "removes only the mounted folder; if the disk is offline or can be "
+                           "attached again, do that instead")
+                    : Make(kDanglingLinks, where, what, "its target does not exist",
+                           "removes only the link");
       RepairBy(&found, "filesystem", "Rmdir", {{"path", where}, {"force", "false"}});
       findings->found.push_back(std::move(found));
     } else if (state == "DISCONNECTED") {
@@ -275,14 +274,14 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
   if (not_followed > 0) {
     findings->not_known.push_back(
         absl::StrCat("where ", not_followed, not_followed == 1 ? " link leads" : " links lead",
-                     ": out of the working directories, or Windows did not let it be looked at"));
+                     ": out of the working directories, or Windows refused access"));
   }
   for (const auto& [volume, mounted_at] : volumes) LookAtVolume(rpcs, volume, mounted_at, findings);
 }
 
 void LookAtMappings(Rpcs& rpcs, Findings* findings) {
   const Answer answer = Ask(rpcs, "ListSmbMappings", {}, "SMB mappings", findings);
-  RecordIfIncomplete(answer, "links to shares, and so which mappings leak", findings);
+  RecordIfIncomplete(answer, "links to shares, and therefore leaked mappings", findings);
   const bool knows_links = !answer.Flag("incomplete");
   for (const Answer& mapping : answer.Each("mappings")) {
     const std::string status = mapping.Text("status");
@@ -294,9 +293,9 @@ void LookAtMappings(Rpcs& rpcs, Findings* findings) {
       if (!unused) continue;
       FindingWithRepair found =
           Make(kLeakedMappings, share, "status OK",
-               "no link leads to it: the driver that made it did not remove it",
-               removable ? "removes the mapping if still no link leads to it; a program "
-                           "that opens the share by its name alone loses it"
+               "no link uses it: the driver that made it did not remove it",
+               removable ? "removes the mapping if still no link uses it; a program that opens the "
+                           "share by its name loses access"
                          : kOfFolder);
       if (removable) RepairBy(&found, kStorage, "UnstageShare", {{"remote_path", share}});
       findings->found.push_back(std::move(found));
@@ -307,10 +306,10 @@ void LookAtMappings(Rpcs& rpcs, Findings* findings) {
              !links.empty() ? absl::StrCat("links lead to it: ", absl::StrJoin(links, ", "))
              : knows_links  ? "no link leads to it"
                             : "whether links lead to it is not known",
-             removable ? "removes the mapping; a driver makes it anew when it needs it"
+             removable ? "removes the mapping; a driver makes it again when it needs it"
              : unused  ? kOfFolder
                        : "none: it may work again when the server does; a driver that stages the "
-                         "volume again makes it anew");
+                         "volume again makes it again");
     if (removable) RepairBy(&found, kStorage, "UnstageShare", {{"remote_path", share}});
     findings->found.push_back(std::move(found));
   }
@@ -321,8 +320,7 @@ void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* 
     findings->not_known.push_back(absl::StrCat("clients of old API versions: ", why));
   };
   if (fetch == nullptr) {
-    not_known(
-        "the service counts them in its metrics; --metrics=HOST:PORT says where it serves them");
+    not_known("give --metrics=HOST:PORT, the address at which the service serves its metrics");
     return;
   }
   const absl::StatusOr<std::string> text = fetch();
@@ -339,7 +337,7 @@ void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* 
     findings->found.push_back(Make(
         kLongCalls, call.first, call.second,
         absl::StrCat("has run for ", std::llround(seconds), " s; calls for the same object wait"),
-        "none: what the call waits for (a disk, a server, WMI) must answer; the service's restart "
+        "none: repair what the call waits for (a disk, a server, WMI); a restart of the service "
         "ends the call"));
   }
   for (const auto& [caller, calls] : numbers->callers) {
@@ -349,8 +347,8 @@ void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* 
     findings->found.push_back(Make(
         kOldClients, image, absl::StrCat(group, " ", version),
         absl::StrCat(calls, calls == 1 ? " call" : " calls", " since the service began", since),
-        absl::StrCat("none: a newer driver, which calls ", newer,
-                     "; the count ends with the service's restart")));
+        absl::StrCat("none: update the driver to one that calls ", newer,
+                     "; the count starts again when the service restarts")));
   }
 }
 

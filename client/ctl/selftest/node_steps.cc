@@ -110,7 +110,7 @@ std::string MapShare(Attempt& attempt) {
   attempt.Call("smb", "NewSmbGlobalMapping", mapping);
   attempt.Call("smb", "NewSmbGlobalMapping", mapping);
   attempt.Expect(attempt.Call("filesystem", "IsSymlink", {{"path", link}}).Flag("is_symlink"),
-                 "IsSymlink does not recognise the link to the share");
+                 "IsSymlink returns false for the link to the share");
   attempt.Expect(attempt.Call("filesystem", "PathExists", {{"path", link}}).Flag("exists"),
                  "the link to the share does not exist");
   return absl::StrCat(link, " leads to ", options.smb_share());
@@ -126,7 +126,7 @@ std::string SeeMapping(Attempt& attempt) {
       return absl::StrCat(mapping.Text("remote_path"), " is ", status);
     }
   }
-  attempt.Expect(false, "no mapping is listed to which the link leads");
+  attempt.Expect(false, "no mapping is listed for the link");
   return "";
 }
 

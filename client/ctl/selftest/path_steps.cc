@@ -50,8 +50,8 @@ std::string MakeWorkDirectory(Attempt& attempt) {
   attempt.Expect(
       !Exists(attempt, path),
       absl::StrCat(path,
-                   " exists already. The selftest removes its directory at the end: "
-                   "remove what an earlier one left, or choose another with --work-dir"));
+                   " exists already. The selftest removes its directory at the end: remove the "
+                   "directory of an earlier run, or choose another with --work-dir"));
   attempt.AddUndo(Removal(path));
   Mkdir(attempt, path);
   Mkdir(attempt, path);
@@ -77,7 +77,7 @@ std::string FindVolumeOfPath(Attempt& attempt) {
       attempt.Call("volume", "GetDiskNumberFromVolumeID", {{"volume-id", attempt.state().volume}})
           .Number("disk_number");
   attempt.Expect(number == attempt.options().disk(),
-                 absl::StrCat("the service says that the mounted volume is on disk ", number));
+                 absl::StrCat("the service reports the mounted volume on disk ", number));
   return absl::StrCat(spellings.size(), " spellings of one path");
 }
 
@@ -93,7 +93,7 @@ std::string FindClosestVolume(Attempt& attempt) {
                                .Text("volume_id");
   attempt.Expect(
       here != attempt.state().volume && absl::StartsWith(here, R"(\\?\Volume{)"),
-      absl::StrCat("the service says that the working directory is on volume \"", here, "\""));
+      absl::StrCat("the service reports the working directory on volume \"", here, "\""));
   return absl::StrCat("the working directory is on ", here);
 }
 
@@ -101,28 +101,28 @@ std::string MakeLinks(Attempt& attempt) {
   const std::string mount = attempt.Path("mount"), link = attempt.Path("link");
   attempt.AddUndo(Removal(link));
   Link(attempt, mount, link);
-  attempt.Expect(IsSymlink(attempt, link), "IsSymlink does not recognise the link");
+  attempt.Expect(IsSymlink(attempt, link), "IsSymlink returns false for the link");
   ExpectVolume(attempt, "GetVolumeIDFromTargetPath", link);
   Mkdir(attempt, absl::StrCat(link, "\\through"));
   attempt.Expect(Exists(attempt, absl::StrCat(mount, "\\through")),
-                 "a directory made through the link is not where the link leads");
+                 "a directory made through the link is not in the link's target");
   attempt.ExpectRefused(absl::StatusCode::kAlreadyExists, "filesystem", "CreateSymlink",
                         {{"source-path", mount}, {"target-path", link}});
   Rmdir(attempt, link);
   attempt.Expect(Exists(attempt, absl::StrCat(mount, "\\through")),
-                 "removing the link removed what it led to");
+                 "removing the link removed its target");
   attempt.RemoveUndo(link);
 
   const std::string gone = attempt.Path("gone"), dangling = attempt.Path("dangling");
   attempt.AddUndo(Removal(gone));
   Mkdir(attempt, gone);
-  attempt.Expect(!IsSymlink(attempt, gone), "IsSymlink takes a plain directory for a link");
+  attempt.Expect(!IsSymlink(attempt, gone), "IsSymlink returns true for a plain directory");
   attempt.AddUndo(Removal(dangling));
   Link(attempt, gone, dangling);
   Rmdir(attempt, gone);
   attempt.Expect(!IsSymlink(attempt, dangling),
-                 "IsSymlink takes a link without a target for a link");
-  attempt.Expect(Exists(attempt, dangling), "PathExists does not see a link without a target");
+                 "IsSymlink returns true for a link without a target");
+  attempt.Expect(Exists(attempt, dangling), "PathExists returns false for a link without a target");
   Rmdir(attempt, dangling);
   attempt.RemoveUndo(dangling);
   attempt.RemoveUndo(gone);

@@ -220,7 +220,7 @@ int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& str
   if (!options.ok()) return WrongUsage(options.status().message(), streams.err);
   const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
   if (!AnyPipe(catalog, *pipes)) {
-    return Complain(client::NotReached("there are no pipes: is csi-proxy running?"), streams.err);
+    return Complain(client::NotReached("there are no pipes: start csi-proxy"), streams.err);
   }
   Rpcs rpcs(catalog, *pipes);
   const selftest::Report report =

@@ -14,16 +14,16 @@ const std::vector<Step>& Steps() {
        "", "", FindDisk},
       {"work-directory", "a directory is made, and making it again succeeds",
        "filesystem.PathExists filesystem.Mkdir", "", "", MakeWorkDirectory},
-      {"free", "the disk holds nobody's data: it is raw, or --disk-is-mine is given",
+      {"free", "the disk may be overwritten: it is raw, or --disk-is-mine is given",
        "volume.GetClosestVolumeIDFromTargetPath volume.GetDiskNumberFromVolumeID disk.GetDiskState "
        "disk.SetDiskState volume.ListVolumesOnDisk",
        "disk work-directory", "", MakeSureDiskIsFree},
-      {"offline-online", "the disk goes offline and comes back",
+      {"offline-online", "the disk goes offline and online again",
        "disk.SetDiskState disk.GetDiskState", "free", "", GoOfflineAndOnline},
       {"partition", "the disk becomes one partition, whose volume exists when the call returns",
        "disk.PartitionDisk volume.ListVolumesOnDisk volume.GetDiskNumberFromVolumeID",
        "offline-online", "", Partition},
-      {"unformatted", "a new volume is not taken for a formatted one", "volume.IsVolumeFormatted",
+      {"unformatted", "a new volume is not reported as formatted", "volume.IsVolumeFormatted",
        "partition", "", SeeUnformatted},
       {"format", "the volume gets a file system of plausible size",
        "volume.FormatVolume volume.IsVolumeFormatted volume.GetVolumeStats", "unformatted", "",
@@ -31,8 +31,7 @@ const std::vector<Step>& Steps() {
       {"mount", "the volume is mounted at a directory, and mounting it again succeeds",
        "filesystem.Mkdir volume.MountVolume filesystem.IsSymlink filesystem.IsMountPoint", "format",
        "", Mount},
-      {"volume-of-path",
-       "the mounted volume is found by every spelling of the path that drivers send",
+      {"volume-of-path", "every spelling of the path that drivers send finds the mounted volume",
        "volume.GetVolumeIDFromTargetPath volume.GetDiskNumberFromVolumeID", "mount", "",
        FindVolumeOfPath},
       {"closest-volume", "the volume that holds a path is found, mounted or not",
@@ -48,8 +47,8 @@ const std::vector<Step>& Steps() {
        "filesystem.PathExists",
        "work-directory", "", RemoveDirectories},
       {"hostile-paths",
-       "malformed paths are INVALID_ARGUMENT, those outside the working directories "
-       "PERMISSION_DENIED, in every call that takes one",
+       "every call that takes a path refuses malformed paths with INVALID_ARGUMENT and outside "
+       "paths with PERMISSION_DENIED",
        "filesystem.PathExists filesystem.IsSymlink filesystem.Mkdir filesystem.Rmdir "
        "filesystem.RmdirContents filesystem.CreateSymlink volume.MountVolume volume.UnmountVolume "
        "volume.GetVolumeIDFromTargetPath volume.GetClosestVolumeIDFromTargetPath "
@@ -77,8 +76,7 @@ const std::vector<Step>& Steps() {
       {"disks", "the disk is listed with its size, and not as one that Windows runs on",
        "storage.ListDisks", "free", "", ListDisks},
       {"stage",
-       "one call mounts the disk's volume at a directory that is not there, and the next finds "
-       "nothing to do",
+       "one call makes the directory and mounts the volume, and the next finds nothing to do",
        "storage.StageVolume volume.GetVolumeIDFromTargetPath", "release", "", Stage},
       {"staged", "the mount is listed as alive, its file system measured, its volume healthy",
        "storage.ListMounts storage.GetPathStats storage.GetVolumeHealth", "stage", "", SeeStaged},
@@ -90,8 +88,7 @@ const std::vector<Step>& Steps() {
        "storage.UnstageVolume filesystem.PathExists disk.GetDiskState disk.SetDiskState", "stage",
        "", Unstage},
       {"read-only",
-       "the disk's read-only flag is set and cleared, and a volume on it is read-only and writable "
-       "with it",
+       "the disk's read-only flag is set and cleared, and the volume on the disk follows it",
        "storage.SetDiskReadOnly storage.ListDisks storage.StageVolume storage.UnstageVolume "
        "filesystem.Mkdir disk.SetDiskState",
        "unstage", "", ProtectDisk},
@@ -108,18 +105,18 @@ const std::vector<Step>& Steps() {
       {"smb-map", "a share is mapped and linked, and mapping it again succeeds",
        "smb.NewSmbGlobalMapping filesystem.IsSymlink filesystem.PathExists", "work-directory",
        "smb-share", MapShare},
-      {"smb-mapping", "the mapping is listed, and the link that leads to it",
-       "storage.ListSmbMappings", "smb-map", "smb-share", SeeMapping},
-      {"smb-unmap", "the mapping is removed, and then it is NOT_FOUND",
+      {"smb-mapping", "the mapping is listed with its link", "storage.ListSmbMappings", "smb-map",
+       "smb-share", SeeMapping},
+      {"smb-unmap", "the mapping is removed, and removing it again is NOT_FOUND",
        "filesystem.Rmdir smb.RemoveSmbGlobalMapping", "smb-map", "smb-share", UnmapShare},
       {"smb-refusals",
-       "a wrong password and an absent share are refused, each with its own code, and a second "
-       "user of one server",
+       "a wrong password, an absent share and a second user of a server are refused with their own "
+       "codes",
        "smb.NewSmbGlobalMapping smb.RemoveSmbGlobalMapping", "smb-unmap", "smb-share",
        RefuseMappings},
       {"smb-stage",
-       "one call links and maps the share, another removes both, and each finds nothing to do when "
-       "it is repeated",
+       "one call links and maps the share, another removes both; repeated, each finds nothing to "
+       "do",
        "storage.StageShare storage.UnstageShare storage.ListSmbMappings filesystem.PathExists",
        "smb-unmap", "smb-share", StageShare},
       {"iscsi-portal",
@@ -129,7 +126,7 @@ const std::vector<Step>& Steps() {
       {"iscsi-target", "a target is connected, provides disks, and is disconnected",
        "iscsi.GetTargetDisks iscsi.ConnectTarget iscsi.DisconnectTarget", "iscsi-portal",
        "iscsi-iqn", ConnectTarget},
-      {"iscsi-forget", "the portal is removed, and then it is NOT_FOUND",
+      {"iscsi-forget", "the portal is removed, and removing it again is NOT_FOUND",
        "iscsi.RemoveTargetPortal", "iscsi-portal", "iscsi-portal", RemovePortal},
   };
   return *kSteps;

@@ -40,7 +40,7 @@ void ExpectOnDisk(Attempt& attempt, const std::string& volume) {
       attempt.Call("volume", "GetDiskNumberFromVolumeID", {{"volume-id", volume}})
           .Number("disk_number");
   attempt.Expect(number == attempt.options().disk(),
-                 absl::StrCat("the service says that volume ", volume, " is on disk ", number));
+                 absl::StrCat("the service reports volume ", volume, " is on disk ", number));
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
         absl::IsNotFound(absent),
         absl::StrCat("the disk is not raw: ListVolumesOnDisk for partition ", partition,
                      " returns not NOT_FOUND but ", absl::StatusCodeToString(absent.code()),
-                     "; --disk-is-mine uses it all the same"));
+                     "; give --disk-is-mine to overwrite it"));
   }
   return absl::StrCat("raw, ", found);
 }
@@ -173,10 +173,10 @@ std::string Mount(Attempt& attempt) {
   attempt.Call("volume", "MountVolume", target);
   attempt.Call("volume", "MountVolume", target);
   attempt.Expect(attempt.Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink"),
-                 "IsSymlink does not see the mount");
+                 "IsSymlink returns false for the mount");
   attempt.Expect(
       attempt.Call("filesystem", "IsMountPoint", {{"path", path}}).Flag("is_mount_point"),
-      "IsMountPoint does not see the mount");
+      "IsMountPoint returns false for the mount");
   return path;
 }
 

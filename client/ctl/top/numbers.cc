@@ -156,7 +156,8 @@ absl::StatusOr<Numbers> ReadNumbers(absl::string_view exposition) {
     Add(sample, &numbers);
   });
   if (!status.ok()) return status;
-  if (!is_ours) return absl::InvalidArgumentError("these are not the metrics of csi-proxy");
+  if (!is_ours)
+    return absl::InvalidArgumentError("this address serves other metrics than csi-proxy's");
   return numbers;
 }
 
@@ -221,7 +222,7 @@ absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view option, absl::str
   absl::StatusOr<HostPort> address = HostPort::Parse(option, text);
   if (!address.ok()) return address;
   if (address->port == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(option, ": nobody serves at port 0"));
+    return absl::InvalidArgumentError(absl::StrCat(option, ": nothing serves at port 0"));
   }
   if (address->host.empty()) address->host = "127.0.0.1";
   return address;

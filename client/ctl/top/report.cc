@@ -108,7 +108,7 @@ std::string ToText(const Report& report, int rows) {
   if (report.seconds() > 0) {
     absl::StrAppendFormat(&text, ", the last %.1f s", report.seconds());
   } else {
-    absl::StrAppend(&text, ", since it began");
+    absl::StrAppend(&text, ", since the service began");
   }
   absl::StrAppend(&text, "\nconnections: ", report.live_connections(), " live, ",
                   report.silent_connections(), " silent\n");
