@@ -23,7 +23,7 @@ Metrics::Metrics(std::string driver_name)
     : driver_name_(std::move(driver_name)),
       operations_(prometheus::BuildHistogram()
                       .Name("csi_sidecar_operations_seconds")
-                      .Help("Duration of the calls of the driver, by gRPC status code.")
+                      .Help("Duration of calls to the driver, by gRPC status code.")
                       .Register(registry_)),
       registered_(prometheus::BuildGauge()
                       .Name("csi_sidecar_registered")
@@ -35,12 +35,12 @@ Metrics::Metrics(std::string driver_name)
                          .Register(registry_)),
       sockets_remade_(prometheus::BuildCounter()
                           .Name("csi_sidecar_registration_sockets_remade_total")
-                          .Help("Registration sockets made again, because they had gone or because "
-                                "the kubelet did not call them.")
+                          .Help("Registration sockets made again, because they were removed or the "
+                                "kubelet did not call them.")
                           .Register(registry_)) {
   prometheus::BuildGauge()
       .Name("process_start_time_seconds")
-      .Help("When the sidecars began, in seconds since 1970.")
+      .Help("Time at which the sidecars began, in seconds since 1970.")
       .Register(registry_)
       .Add({})
       .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));

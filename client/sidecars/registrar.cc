@@ -90,9 +90,8 @@ absl::Status CheckDriverName(absl::string_view name) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "the driver's name \"", absl::CHexEscape(name.substr(0, kLongestName)),
-      name.size() > kLongestName ? "..." : "", "\" does not consist of 1 to ", kLongestName,
-      " letters, digits, dashes and dots, the first and the last a "
-      "letter or a digit"));
+      name.size() > kLongestName ? "..." : "", "\" must consist of 1 to ", kLongestName,
+      " letters, digits, dashes and dots, and begin and end with a letter or digit"));
 }
 
 absl::StatusOr<std::unique_ptr<Registrar>> Registrar::Start(
@@ -110,7 +109,7 @@ absl::StatusOr<std::unique_ptr<Registrar>> Registrar::Start(
                         SocketServer::Listen(self.socket_path_, &self.service_));
   self.server_ = std::move(server);
   self.log_(Severity::kInfo, absl::StrCat("registration of ", driver_name,
-                                          ": the kubelet finds it at ", self.socket_path_));
+                                          ": waiting for the kubelet at ", self.socket_path_));
   self.watcher_ = std::thread([&self] { self.Watch(); });
   return registrar;
 }
@@ -187,7 +186,7 @@ void Registrar::OnNotified(bool accepted, const std::string& reason) {
     return;
   }
   log_(Severity::kError, absl::StrCat("registration of ", driver_name_,
-                                      ": the kubelet refuses: ", absl::CHexEscape(reason)));
+                                      ": the kubelet refused it: ", absl::CHexEscape(reason)));
   if (on_refused_) on_refused_(reason);
 }
 
@@ -214,10 +213,11 @@ void Registrar::WarnOfMarker(const char* what, const absl::Status& status) {
   if (status.ok()) return;
   const bool obstacle = absl::IsAlreadyExists(status) || absl::IsFailedPrecondition(status);
   log_(Severity::kWarning,
-       absl::StrCat("the registration marker cannot be ", what, ": ", status.message(),
-                    obstacle ? "; the registrar leaves it alone: remove it, and restart this "
-                               "container. The registration does not depend on the marker"
-                             : ""));
+       absl::StrCat(
+           "the registration marker cannot be ", what, ": ", status.message(),
+           obstacle
+               ? "; remove it and restart this container. The registration works without the marker"
+               : ""));
 }
 
 bool Registrar::WaitFor(std::chrono::milliseconds time) {
@@ -249,8 +249,8 @@ void Registrar::Watch() {
       const absl::Duration waited = patience.time();
       if (patience.OnReplaced()) {
         log_(Severity::kWarning,
-             absl::StrCat(socket_path_, ": the kubelet has not called it in ",
-                          absl::FormatDuration(waited), ", so it is made anew"));
+             absl::StrCat(socket_path_, ": the kubelet has not called this socket for ",
+                          absl::FormatDuration(waited), "; making it again"));
       }
       why = Remade::kUnanswered;
       server_.reset();
@@ -263,7 +263,9 @@ void Registrar::Watch() {
     const absl::StatusOr<bool> exists = SocketExists(socket_path_);
     if (!exists.ok() || *exists) {
       if (!std::exchange(said, true)) {
-        log_(Severity::kWarning, absl::StrCat(socket_path_, ": another has taken its place"));
+        log_(Severity::kWarning,
+             absl::StrCat(socket_path_,
+                          ": another process has replaced this socket; waiting until it is gone"));
       }
       continue;
     }
@@ -272,10 +274,12 @@ void Registrar::Watch() {
     if (const absl::Status made = MakeAgain(why); made.ok()) {
       patience.Begin();
       if (why == Remade::kGone) {
-        log_(Severity::kWarning, absl::StrCat(socket_path_, ": was gone, and is made again"));
+        log_(Severity::kWarning,
+             absl::StrCat(socket_path_, ": this socket was removed; it is made again"));
       }
     } else if (!std::exchange(said, true)) {
-      log_(Severity::kError, absl::StrCat("cannot be made again: ", made.message()));
+      log_(Severity::kError,
+           absl::StrCat("the registration socket cannot be made again: ", made.message()));
     }
   }
 }

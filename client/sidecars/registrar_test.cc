@@ -70,7 +70,8 @@ class RegistrarTest : public ::testing::Test {
   int Lines() {
     const std::lock_guard lock(mutex_);
     int lines = 0;
-    for (size_t at = 0; (at = log_.find("has not called it", at)) != log_.npos; ++at) ++lines;
+    for (size_t at = 0; (at = log_.find("has not called this socket", at)) != log_.npos; ++at)
+      ++lines;
     return lines;
   }
 

@@ -70,7 +70,7 @@ absl::StatusOr<std::string> SocketOf(const SidecarsOptions& options) {
 absl::Status Check(const SidecarsOptions& options) {
   if (const auto socket = SocketOf(options); !socket.ok()) return socket.status();
   if (!options.registrar && !options.livenessprobe) {
-    return absl::InvalidArgumentError("neither registrar nor livenessprobe is wanted");
+    return absl::InvalidArgumentError("registrar, livenessprobe: at least one must be set");
   }
   std::vector<absl::Status> checks;
   std::vector<std::pair<const char*, std::string>> endpoints;
@@ -141,7 +141,7 @@ LogFunction LimitedLog(LogFunction log) {
       if (++minute->lines > kMostLines) return;
     }
     if (left_out > 0) {
-      log(Severity::kWarning, absl::StrCat(left_out, " more lines within a minute are left out"));
+      log(Severity::kWarning, absl::StrCat(left_out, " more lines were left out within a minute"));
     }
     const bool whole = line.size() <= kLongestLine;
     log(severity, whole ? line : absl::StrCat(line.substr(0, kLongestLine), "..."));
@@ -197,7 +197,7 @@ class Running final : public Sidecars {
       if (failed.ok() || !options_.independent) return failed;
       if (said != failed.message()) {
         said = std::string(failed.message());
-        options_.log(Severity::kError, absl::StrCat(said, "; it is tried again"));
+        options_.log(Severity::kError, absl::StrCat(said, "; trying again"));
       }
       std::unique_lock lock(mutex_);
       if (!stopping_) stop_.wait_for(lock, kRetry);
@@ -222,7 +222,7 @@ class Running final : public Sidecars {
       auto server = HttpServer::Listen(one.first, one.second);
       failed.Update(server.status());
       if (!server.ok()) return false;
-      options_.log(Severity::kInfo, absl::StrCat("HTTP is served on ", ToString(one.first)));
+      options_.log(Severity::kInfo, absl::StrCat("serving HTTP on ", ToString(one.first)));
       servers_.push_back(*std::move(server));
       return true;
     });
@@ -257,7 +257,7 @@ class Running final : public Sidecars {
       }
       if (!absl::IsUnavailable(name.status()) && !absl::IsDeadlineExceeded(name.status())) {
         return absl::FailedPreconditionError(
-            absl::StrCat("the driver does not tell its name: ", name.status().message()));
+            absl::StrCat("the driver does not return its name: ", name.status().message()));
       }
       if (absl::IsDeadlineExceeded(name.status())) {
         attempt = std::min(2 * attempt, kLongestAttempt);

@@ -170,7 +170,9 @@ TEST_F(SidecarsTest, AnotherRegistrarsSocketIsLeftAlone) {
   options.livenessprobe.reset();
   auto second = Start(options);
   EXPECT_TRUE(Eventually([this] {
-    return Log().find(absl::StrCat(registration_, ": another has taken its place")) !=
+    return Log().find(absl::StrCat(
+               registration_,
+               ": another process has replaced this socket; waiting until it is gone")) !=
            std::string::npos;
   }));
   EXPECT_FALSE(first->registered());
@@ -201,7 +203,7 @@ TEST_F(SidecarsTest, AFileInTheSocketsPlaceIsNotTouched) {
   sidecars = Start(options);
   ASSERT_TRUE(Served());
   EXPECT_EQ(Get(port_, "/healthz/node-driver-registrar").code, 500);
-  EXPECT_THAT(Log(), HasSubstr("not a socket; it is tried again"));
+  EXPECT_THAT(Log(), HasSubstr("not a socket; trying again"));
   EXPECT_EQ(std::filesystem::file_size(registration_), 4u);
   std::filesystem::remove(registration_);
   EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz/node-driver-registrar").code == 200; }));

@@ -23,7 +23,7 @@ absl::Status CheckSocket(HANDLE file, const std::string& path) {
   if ((info.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 && info.ReparseTag == kSocketTag) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(path, " is there and is not a socket"));
+  return absl::FailedPreconditionError(absl::StrCat(path, " exists and is not a socket"));
 }
 
 absl::Status SetOwnDacl(HANDLE file, const std::string& path) {

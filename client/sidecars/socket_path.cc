@@ -23,8 +23,9 @@ absl::StatusOr<std::string> SocketPath(absl::string_view address) {
   const size_t colon = path.find(':');
   // A single letter before the colon is a drive.
   if (colon != path.npos && colon != 1 && path.find_first_of("/\\") > colon) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", address, "\" is not of a Unix socket; give its path, or unix:// and its path"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", address,
+                     "\" is not the address of a Unix socket: give a path, or unix:// and a path"));
   }
   return std::string(path);
 }

@@ -40,37 +40,37 @@ constexpr absl::string_view kControllers[] = {"attacher",
 // no --timeout.
 constexpr FlagRow kTable[] = {
     {kSelections[0], Owner::kProcess, kString, "node-driver-registrar,livenessprobe",
-     "the sidecars to run, when the program's name does not tell"},
+     "the sidecars to run, unless the program's name selects one"},
     {kSelections[1], Owner::kProcess, kString, "", "KEP-4958's name of --sidecars"},
     {"version", Owner::kProcess, kBool, "false", "print the version and exit"},
     {"feature-gates", Owner::kProcess, kString, "",
-     "NAME=true,...: those of the log and of controllers, which change nothing here"},
+     "NAME=true,...: gates of the log and of controllers; they change nothing here"},
     {"logging-format", Owner::kProcess, kString, "text", "text, as klog writes it, or json"},
 
     {"csi-address", Owner::kEach, kString, "/run/csi/socket",
      "the driver's socket, as this process sees it: a path, or unix:// and a path"},
     {"timeout", Owner::kEach, kDuration, "1s", "longest time of a call to the driver"},
     {"http-endpoint", Owner::kEach, kString, "",
-     "HOST:PORT, or :PORT, that answers /healthz, and livenessprobe's metrics"},
+     "HOST:PORT, or :PORT, that serves /healthz and livenessprobe's metrics"},
 
     {"kubelet-registration-path", Owner::kRegistrar, kString, "",
      "the driver's socket, as the kubelet sees it; required"},
     {"plugin-registration-path", Owner::kRegistrar, kString, "/registration",
      "the kubelet's directory of plugins' sockets, as this process sees it"},
     {"health-port", Owner::kRegistrar, kInt, "0",
-     "the port alone, of all addresses, in the place of --http-endpoint; 0 for none"},
+     "a port of all addresses, instead of --http-endpoint; 0 for none"},
     {"mode", Owner::kRegistrar, kString, "registration",
-     "kubelet-registration-probe: only look whether the kubelet has registered the driver"},
+     "kubelet-registration-probe: only check whether the kubelet has registered the driver"},
     {"registration-timeout", Owner::kRegistrar, kDuration, "30s",
-     "how long the kubelet may leave the registration socket without a call, before the socket is "
-     "made anew; 0 for ever"},
+     "time without a call by the kubelet after which the registration socket is made again; 0 for "
+     "never"},
     {"health-requires-registration", Owner::kRegistrar, kBool, "false",
-     "the registrar's /healthz fails as long as the kubelet has not registered the driver"},
+     "the registrar's /healthz fails until the kubelet has registered the driver"},
 
     {"health-port", Owner::kLivenessProbe, kString, "9808",
-     "the port alone, of all addresses, in the place of --http-endpoint"},
+     "a port of all addresses, instead of --http-endpoint"},
     {"probe-timeout", Owner::kLivenessProbe, kDuration, "3s",
-     "longest time of a probe of the driver; wins over --timeout, and --timeout over the default"},
+     "longest time of a probe of the driver; --timeout if only that is given"},
     {"metrics-address", Owner::kLivenessProbe, kString, "",
      "HOST:PORT, or :PORT, of metrics when --http-endpoint is not given"},
     {"metrics-path", Owner::kLivenessProbe, kString, "/metrics", "the path of the metrics"},
@@ -178,8 +178,8 @@ std::optional<GoFlagKind> FindKind(absl::string_view name) {
 
 absl::Status NotForNodes(absl::string_view flag, absl::string_view name) {
   return absl::FailedPreconditionError(absl::StrCat(
-      "--", flag, ": ", name, " runs beside a driver's controller; this program is for nodes, and ",
-      "has node-driver-registrar and livenessprobe alone"));
+      "--", flag, ": ", name, " runs beside a driver's controller; this program is for nodes and ",
+      "has only node-driver-registrar and livenessprobe"));
 }
 
 // Returns the last part of the program's path; on Windows in lower case and without `.exe`.
@@ -277,7 +277,7 @@ absl::Status Flags::Take(const GoFlag& flag) {
   }
   if (meanings.size() > 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--", flag.name, ": both sidecars have one; say ",
+        absl::StrCat("--", flag.name, ": both sidecars have this flag; give ",
                      Prefixed(flag.name, Component::kRegistrar), " or ",
                      Prefixed(flag.name, Component::kLivenessProbe)));
   }

@@ -38,7 +38,7 @@ int ProbeRegistration(const std::string& marker_file, const LogFunction& log) {
       return kExitFailed;
     case Marker::kNoPlace:
       log(Severity::kInfo,
-          absl::StrCat("whether the kubelet has registered the driver is not known, for ",
+          absl::StrCat("whether the kubelet has registered the driver is not known, because ",
                        marker_file,
                        " has no place in this container, or one behind a link; taken for yes"));
       return kExitOk;

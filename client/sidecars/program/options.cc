@@ -168,8 +168,8 @@ absl::StatusOr<std::string> CsiAddress(const Flags& flags) {
     ABSL_RETURN_IF_ERROR(CheckSocketLength(flags.Spelling("csi-address", component), *path));
     if (!found.empty() && *path != found) {
       return Refuse(
-          "--node-driver-registrar-csi-address and --livenessprobe-csi-address: one "
-          "process serves one driver, and ",
+          "--node-driver-registrar-csi-address and --livenessprobe-csi-address: must name the same "
+          "driver, but ",
           found, " is not ", *path);
     }
     found = *std::move(path);
@@ -192,7 +192,9 @@ absl::Status CheckKubeletPath(const std::string& path) {
   const bool has_drive =
       path.size() > 1 && path[1] == ':' && absl::ascii_isalpha(static_cast<unsigned char>(path[0]));
   if (!is_separator(has_drive ? 2 : 0)) {
-    return Refuse(kFlag, ": \"", path, "\" is relative, and the kubelet has another directory");
+    return Refuse(
+        kFlag, ": \"", path,
+        "\" is relative: give an absolute path, because the kubelet has another directory");
   }
   return CheckSocketLength(std::string(kFlag), path);
 }
@@ -208,24 +210,24 @@ std::vector<std::string> Warnings(const Flags& flags) {
   }
   if (flags.Runs(kRegistrar)) {
     if (*ParseGoBool(flags.Text("enable-pprof", kRegistrar))) {
-      warnings.push_back("--enable-pprof has no effect: there is no Go to profile");
+      warnings.push_back("--enable-pprof has no effect: this program is not written in Go");
     }
     const absl::string_view mode = flags.Text("mode", kRegistrar);
     if (mode != "" && mode != "registration" && mode != "kubelet-registration-probe") {
       warnings.push_back(
-          absl::StrCat("--mode: \"", mode, "\" is not known, and is taken as ", "registration"));
+          absl::StrCat("--mode: \"", mode, "\" is unknown; it is treated as ", "registration"));
     }
   }
   if (!flags.Bool("logtostderr")) {
-    warnings.push_back("--logtostderr=false has no effect: the log is on standard error alone");
+    warnings.push_back("--logtostderr=false has no effect: the log goes to standard error only");
   }
   for (const std::string& flag : flags.controllers_flags()) {
     warnings.push_back(absl::StrCat(flag, kForControllers));
   }
   if (!flags.rest().empty()) {
-    warnings.push_back(absl::StrCat("\"", flags.rest()[0],
-                                    "\" is not a flag: it and what follows are not read (",
-                                    flags.rest().size(), " arguments)"));
+    warnings.push_back(absl::StrCat(
+        "\"", flags.rest()[0], "\" is not a flag: this argument and all after it are ignored (",
+        flags.rest().size(), " arguments)"));
   }
   return warnings;
 }
