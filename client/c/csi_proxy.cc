@@ -95,7 +95,7 @@ LogFunction ToLogFunction(csi_proxy_log log, void* user) {
 
 constexpr absl::string_view kAdministrator = "/csi_proxy.simulated.Admin/";
 
-absl::Status Closed() { return absl::NotFoundError("node: is closed, or never was open"); }
+absl::Status Closed() { return absl::NotFoundError("node: is closed, or was never opened"); }
 
 absl::Status Open(uint32_t abi_version, const char* options, size_t options_size, csi_proxy_log log,
                   void* user, csi_proxy_node* node) {
@@ -154,7 +154,7 @@ absl::Status Invoke(csi_proxy_node node, csi_proxy_call call, const char* method
   if (call != 0) cancellable = Handles::Get().BeginCall(node, call);
   const UnderWay under_way(open.get(), cancellable != nullptr ? call : 0);
   if (call != 0 && cancellable == nullptr) {
-    return absl::NotFoundError("call: is not announced for this node, or has begun already");
+    return absl::NotFoundError("call: was not announced for this node, or has begun already");
   }
   const absl::Time deadline =
       timeout_ns < 0 ? absl::InfiniteFuture() : absl::Now() + absl::Nanoseconds(timeout_ns);

@@ -58,7 +58,7 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
 #ifdef CSI_PROXY_NO_SIMULATION
 absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions, absl::string_view) {
   return absl::UnimplementedError(
-      "node: this library holds no simulated node; csi_proxy_simulated.dll is the one that does");
+      "node: this library has no simulated node: load csi_proxy_simulated.dll instead");
 }
 #else
 absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions options, absl::string_view scenario) {

@@ -54,7 +54,7 @@ std::string FirstPipe(const ClientOptions& options) {
 
 absl::StatusOr<Choice> Choose(const ClientOptions& options) {
   ABSL_ASSIGN_OR_RETURN(const Mode pinned, Pinned());
-  if (pinned != Mode::kAuto) return Choice{pinned, "CSI_PROXY_MODE says so"};
+  if (pinned != Mode::kAuto) return Choice{pinned, "CSI_PROXY_MODE requests it"};
   if (embedded_backend == nullptr) {
     return Choice{Mode::kRemote, "csi_proxy::embedded is not linked"};
   }

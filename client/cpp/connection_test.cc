@@ -105,8 +105,9 @@ TEST_F(ConnectTest, TheEnvironmentDecidesWhereTheOptionDoesNot) {
   for (const char* mode : {"remote", "embedded"}) {
     const ScopedEnvironment pinned("CSI_PROXY_MODE", mode);
     EXPECT_EQ(ModeOf(), mode);
-    EXPECT_THAT(log_, ElementsAre(Pair(Severity::kInfo, std::string("csi_proxy: the mode is ") +
-                                                            mode + ": CSI_PROXY_MODE says so")));
+    EXPECT_THAT(log_,
+                ElementsAre(Pair(Severity::kInfo, std::string("csi_proxy: the mode is ") + mode +
+                                                      ": CSI_PROXY_MODE requests it")));
   }
   const ScopedEnvironment nonsense("CSI_PROXY_MODE", "Remote ");
   EXPECT_EQ(ModeOf(),

@@ -26,7 +26,7 @@ struct ContainerSigns {
 // Returns FAILED_PRECONDITION, saying how to embed all the same, if a sign is present or unknown.
 inline absl::Status CheckOutsideContainers(const ContainerSigns& signs) {
   constexpr char kHowToEmbed[] =
-      "; CSI_PROXY_MODE=embedded embeds all the same, as does asking for that mode in the program";
+      "; to embed nevertheless, set CSI_PROXY_MODE=embedded or request that mode in the program";
   // SIDs of ContainerAdministrator and ContainerUser are S-1-5-93-2-1 and S-1-5-93-2-2
   // (https://learn.microsoft.com/virtualization/windowscontainers/manage-containers/container-security).
   if (signs.container_type == ContainerSigns::Value::kPresent ||
@@ -36,7 +36,7 @@ inline absl::Status CheckOutsideContainers(const ContainerSigns& signs) {
   }
   if (signs.container_type == ContainerSigns::Value::kUnknown || signs.user_sid.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("it cannot be told whether this process runs in a container", kHowToEmbed));
+        absl::StrCat("Windows does not say whether this process runs in a container", kHowToEmbed));
   }
   return absl::OkStatus();
 }

@@ -29,9 +29,9 @@ absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
   if (stat(path.c_str(), &info) != 0) {
     return absl::UnavailableError(
         errno == EACCES ? "access denied: only root and the user of the service may open its folder"
-                        : "it is not there");
+                        : "it does not exist");
   }
-  if (!S_ISSOCK(info.st_mode)) return absl::UnavailableError("it is not there");
+  if (!S_ISSOCK(info.st_mode)) return absl::UnavailableError("it does not exist");
   // The owner of a socket's file is the user of the process that bound it.
   const absl::Status ours = CheckPipeOwner(path, {.owner = absl::StrCat("user ", info.st_uid),
                                                   .owner_is_system = info.st_uid == 0,

@@ -26,10 +26,10 @@ inline absl::Status CheckPipeOwner(absl::string_view path, const PipeOwner& who)
   if (who.owner_is_system || (!who.owner.empty() && who.owner == who.self)) {
     return absl::OkStatus();
   }
-  return absl::PermissionDeniedError(
-      absl::StrCat("the pipe ", path, " belongs to ", who.owner.empty() ? "nobody" : who.owner,
-                   ", neither to the system nor to ", who.self,
-                   ": another program, or another release of the service, has taken its name"));
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the pipe ", path, " belongs to ", who.owner.empty() ? "an unknown account" : who.owner,
+      ", neither to the system nor to ", who.self,
+      ": another program, or another release of the service, has taken its name"));
 }
 
 }  // namespace csi_proxy::client

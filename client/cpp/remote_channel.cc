@@ -100,7 +100,7 @@ bool WasNotReached(const absl::Status& error) { return error.GetPayload(kNotReac
 absl::Status CheckPipe(const std::string& path) {
   if (PipeExists(path)) return absl::OkStatus();
   return NotReached(absl::StrCat("there is no pipe ", path,
-                                 ": is csi-proxy running, and does it serve this version?"));
+                                 ": start csi-proxy, and check that it serves this version"));
 }
 
 absl::StatusOr<std::shared_ptr<RemoteChannel>> RemoteChannel::Open(const ClientOptions& options,
@@ -135,7 +135,7 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Connect(const CallContext& 
       ABSL_RETURN_IF_ERROR(context.Check());
       ABSL_RETURN_IF_ERROR(CheckPipe(path_));
       return NotReached(
-          absl::StrCat("nobody answers on the pipe ", path_, ": ", link.status().message()));
+          absl::StrCat("nothing answers on the pipe ", path_, ": ", link.status().message()));
     }
     absl::SleepFor(std::min(begin + pause, give_up) - absl::Now());
     pause = std::min(pause * 2, kLongestPause);

@@ -114,7 +114,7 @@ TEST(RemoteChannelTest, ASocketNobodyListensOnIsUnavailable) {
   ASSERT_TRUE(channel.ok()) << channel.status();
   const absl::Status status = Ask(**channel);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_TRUE(absl::StrContains(status.message(), "nobody answers on the pipe " + path)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "nothing answers on the pipe " + path)) << status;
 }
 
 TEST(RemoteChannelTest, ASocketThatMayNotBeOpenedSaysWhoMay) {

@@ -37,7 +37,7 @@ var loaded struct {
 // loadLibrary loads the library at a full path, or the installed one if path is "".
 func loadLibrary(path string) (*library, error) {
 	if path != "" && !filepath.IsAbs(path) {
-		return nil, fmt.Errorf("library %q: give its full path, which no current directory can change", path)
+		return nil, fmt.Errorf("library %q: give its full path", path)
 	}
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -46,7 +46,7 @@ func loadLibrary(path string) (*library, error) {
 	}
 	handle, name, err := loadCode(path)
 	if err != nil {
-		return nil, fmt.Errorf("library %s cannot be loaded, from beside the program or as CSI_PROXY_LIBRARY names it: %w", name, err)
+		return nil, fmt.Errorf("library %s cannot be loaded: put it beside the program, or set CSI_PROXY_LIBRARY to its full path: %w", name, err)
 	}
 	l, err := bind(handle)
 	if err != nil {
@@ -76,7 +76,7 @@ func bind(handle uintptr) (*library, error) {
 	} {
 		address, err := findSymbol(handle, symbol.name)
 		if err != nil {
-			return nil, fmt.Errorf("it is not CSI Proxy's, for it has no %s: %w", symbol.name, err)
+			return nil, fmt.Errorf("it is not a library of CSI Proxy, because it lacks %s: %w", symbol.name, err)
 		}
 		*symbol.address = address
 		if symbol.name != "csi_proxy_abi_version" {
@@ -95,7 +95,7 @@ func checkABI(has uint32) error {
 	if has == abiVersion {
 		return nil
 	}
-	return status.Errorf(codes.FailedPrecondition, "it has ABI version %d, and this program was built for %d", has, abiVersion)
+	return status.Errorf(codes.FailedPrecondition, "it has ABI version %d, but this program needs %d", has, abiVersion)
 }
 
 // Memory that is passed to C is on the heap, where it does not move, and lives until C returns.

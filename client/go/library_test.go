@@ -41,7 +41,7 @@ func TestWithoutTheLibrary(t *testing.T) {
 		{"not there by the variable", "", missing, []string{missing, "cannot be loaded"}},
 		{"the option before the variable", missing, broken, []string{missing}},
 		{"no library", broken, "", []string{broken, "cannot be loaded"}},
-		{"another library", systemLibrary(t), "", []string{"not CSI Proxy's", "csi_proxy_abi_version"}},
+		{"another library", systemLibrary(t), "", []string{"not a library of CSI Proxy", "csi_proxy_abi_version"}},
 		{"in the current directory", libraryName, "", []string{libraryName, "full path"}},
 		{"in a relative directory", "", filepath.Join("lib", libraryName), []string{libraryName, "full path"}},
 	} {

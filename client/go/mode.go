@@ -90,7 +90,7 @@ type containerSigns struct {
 	user string
 }
 
-const howToEmbed = "; " + modeVariable + "=embedded embeds all the same, as does asking for that mode in the program"
+const howToEmbed = "; to embed nevertheless, set " + modeVariable + "=embedded or request that mode in the program"
 
 // outside reports whether the process is certainly in no ordinary container, and if not, why.
 func (s containerSigns) outside() (bool, string) {
@@ -99,7 +99,7 @@ func (s containerSigns) outside() (bool, string) {
 		return false, "this process runs in a container, whose files and disks are not the node's" + howToEmbed
 	}
 	if !s.known || s.user == "" {
-		return false, "it cannot be told whether this process runs in a container" + howToEmbed
+		return false, "Windows does not say whether this process runs in a container" + howToEmbed
 	}
 	return true, ""
 }

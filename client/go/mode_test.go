@@ -80,7 +80,7 @@ func TestAutoLogsOneLine(t *testing.T) {
 	if conn.Mode() != Remote {
 		t.Errorf("the mode is %v", conn.Mode())
 	}
-	if len(lines) != 1 || lines[0] != "csiproxy: the mode is remote: CSI_PROXY_MODE says so" {
+	if len(lines) != 1 || lines[0] != "csiproxy: the mode is remote: CSI_PROXY_MODE requests it" {
 		t.Errorf("got %q", lines)
 	}
 }
@@ -103,8 +103,8 @@ func TestContainerSigns(t *testing.T) {
 		{containerSigns{known: true, containerType: true, user: "S-1-5-18"}, false, "runs in a container"},
 		{containerSigns{known: true, user: "S-1-5-93-2-1"}, false, "runs in a container"},
 		{containerSigns{user: "S-1-5-93-2-2"}, false, "runs in a container"},
-		{containerSigns{user: "S-1-5-18"}, false, "cannot be told"},
-		{containerSigns{known: true}, false, "cannot be told"},
+		{containerSigns{user: "S-1-5-18"}, false, "does not say whether"},
+		{containerSigns{known: true}, false, "does not say whether"},
 	} {
 		got, why := test.signs.outside()
 		if got != test.want || !strings.Contains(why, test.why) {

@@ -103,7 +103,7 @@ func checkOwner(path, owner string, system bool, self string) error {
 		return nil
 	}
 	if owner == "" {
-		owner = "nobody"
+		owner = "an unknown account"
 	}
 	return fmt.Errorf("the pipe %s belongs to %s, neither to the system nor to %s: another program, or another release of the service, has taken its name", path, owner, self)
 }

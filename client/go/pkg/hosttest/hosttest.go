@@ -21,7 +21,7 @@ func Use(t TB, conn grpc.ClientConnInterface) {
 	t.Helper()
 	restore, ok := host.ReplaceProcess(conn)
 	if !ok {
-		t.Fatalf("hosttest: another test has the process; tests that call Use cannot be parallel")
+		t.Fatalf("hosttest: another test uses the node of this process; tests that call Use cannot be parallel")
 		return
 	}
 	t.Cleanup(restore)

@@ -21,7 +21,7 @@ func IsPathValid(path string) (bool, error) {
 		}
 	}
 	if err != nil {
-		return false, fmt.Errorf("the attributes of %q cannot be had: %w", path, err)
+		return false, fmt.Errorf("the attributes of %q cannot be read: %w", path, err)
 	}
 	return true, nil
 }

@@ -408,14 +408,13 @@ type DiskInfo struct {
 	Target string `protobuf:"bytes,9,opt,name=target,proto3" json:"target,omitempty"`
 	// The logical unit number.
 	LunId string `protobuf:"bytes,10,opt,name=lun_id,json=lunId,proto3" json:"lun_id,omitempty"`
-	// Of an NVMe disk, from page 83: the id of its namespace, which only NVMe 1.0 disks have there,
-	// else 0.
+	// The NVMe namespace id from page 83, which only NVMe 1.0 disks have there; otherwise 0.
 	NvmeNamespaceId uint32 `protobuf:"varint,11,opt,name=nvme_namespace_id,json=nvmeNamespaceId,proto3" json:"nvme_namespace_id,omitempty"`
 	// The NVMe disk's EUI-64 or NGUID in lower-case hexadecimal.
 	Eui string `protobuf:"bytes,12,opt,name=eui,proto3" json:"eui,omitempty"`
 	// In bytes.
 	SizeBytes int64 `protobuf:"varint,13,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	// How its partitions are written down.
+	// The format of its partition table.
 	PartitionStyle PartitionStyle `protobuf:"varint,14,opt,name=partition_style,json=partitionStyle,proto3,enum=v1alpha1.PartitionStyle" json:"partition_style,omitempty"`
 	// Windows runs on the disk.
 	IsBoot bool `protobuf:"varint,15,opt,name=is_boot,json=isBoot,proto3" json:"is_boot,omitempty"`
@@ -1021,14 +1020,14 @@ func (x *GetPathStatsResponse) GetShare() string {
 // A mounted folder or a link.
 type Mount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where it is.
+	// The path of the folder or link.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// The kind of the mount.
 	Kind MountKind `protobuf:"varint,2,opt,name=kind,proto3,enum=v1alpha1.MountKind" json:"kind,omitempty"`
 	// The target: `\\?\Volume{guid}\`, `C:\a\b` or `\\host\share\a\`; of a relative link, `..\a`.
 	// Empty if it cannot be read.
 	Target string `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
-	// Whether it works.
+	// Whether the mount works.
 	State         MountState `protobuf:"varint,4,opt,name=state,proto3,enum=v1alpha1.MountState" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1144,8 +1143,8 @@ type ListMountsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of their paths.
 	Mounts []*Mount `protobuf:"bytes,1,rep,name=mounts,proto3" json:"mounts,omitempty"`
-	// Mounts may be missing, or UNDETERMINED: there were more than one call checks, or Windows
-	// refused access to a directory.
+	// Mounts may be missing or UNDETERMINED, because there were more than one call checks, or because
+	// Windows refused access to a directory.
 	Incomplete    bool `protobuf:"varint,2,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1710,8 +1709,8 @@ type StageVolumeResponse struct {
 	// The steps that failed although the volume is staged, and why: growth. One line each, for
 	// people.
 	Warnings []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// The milliseconds that each of `steps` took: from the end of the step before, or the beginning of
-	// the call, to its own end, including checks and waits for locks and for Windows.
+	// The milliseconds that each of `steps` took: from the end of the step before, or the beginning
+	// of the call, to its own end, including checks and waits for locks and for Windows.
 	StepMilliseconds []uint32 `protobuf:"varint,6,rep,packed,name=step_milliseconds,json=stepMilliseconds,proto3" json:"step_milliseconds,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

@@ -45,17 +45,17 @@ type StorageClient interface {
 	// Lists every disk of the node, with all properties that distinguish it. A disk whose page 83
 	// identifiers cannot be read is listed with its other properties.
 	ListDisks(ctx context.Context, in *ListDisksRequest, opts ...grpc.CallOption) (*ListDisksResponse, error)
-	// Sets or clears a disk's read-only flag. Succeeds when it is in the wanted state already. What
-	// waits to be written is written before it is set; a file system that was mounted while it was
-	// set takes no writes until it is mounted anew. FAILED_PRECONDITION to set it of a disk that
-	// Windows lives on (see StageVolume), or of one that is offline.
+	// Sets or clears a disk's read-only flag. Succeeds if the flag has the wanted value already.
+	// Before it sets the flag it writes pending data to the disk. A file system that was mounted
+	// while the flag was set refuses writes until it is mounted again. FAILED_PRECONDITION when the
+	// flag is to be set on a disk that is offline or that Windows lives on (see StageVolume).
 	SetDiskReadOnly(ctx context.Context, in *SetDiskReadOnlyRequest, opts ...grpc.CallOption) (*SetDiskReadOnlyResponse, error)
 	// Quick-formats a volume. FAILED_PRECONDITION when the volume has a file system and the request
 	// does not set `overwrite`, when it is mounted at a folder, or when Windows lives on its disk
 	// (see StageVolume). Succeeds without formatting where FormatVolume of the volume group does.
 	FormatVolume(ctx context.Context, in *FormatStorageVolumeRequest, opts ...grpc.CallOption) (*FormatStorageVolumeResponse, error)
-	// Returns size and use of the file system that contains a path, a volume's or a share's. Follows
-	// links and mount points. NOT_FOUND when nothing is there.
+	// Returns the size and use of the file system, on a volume or a share, that contains a path.
+	// Follows links and mount points. NOT_FOUND when the path does not exist.
 	GetPathStats(ctx context.Context, in *GetPathStatsRequest, opts ...grpc.CallOption) (*GetPathStatsResponse, error)
 	// Lists the mounted folders and directory links below the working directories, in the order of
 	// their paths. Does not look behind them. Omits entries whose name no call accepts.
@@ -96,7 +96,7 @@ type StorageClient interface {
 	// UnstageShare finds the link. The link replaces an empty directory. ALREADY_EXISTS when another
 	// link, or a volume, is there; FAILED_PRECONDITION when a file or a directory that is not empty
 	// is there, when the server refuses the credentials, or when the node is connected to it with
-	// others; PERMISSION_DENIED when mappings are bound to their credentials, and these are others.
+	// others; PERMISSION_DENIED when the service binds mappings to credentials, and these differ.
 	// ListSmbMappings lists the links to the mapping. There is no read-only stage: a mapping has no
 	// such flag, and the server decides who may write.
 	StageShare(ctx context.Context, in *StageShareRequest, opts ...grpc.CallOption) (*StageShareResponse, error)
@@ -276,17 +276,17 @@ type StorageServer interface {
 	// Lists every disk of the node, with all properties that distinguish it. A disk whose page 83
 	// identifiers cannot be read is listed with its other properties.
 	ListDisks(context.Context, *ListDisksRequest) (*ListDisksResponse, error)
-	// Sets or clears a disk's read-only flag. Succeeds when it is in the wanted state already. What
-	// waits to be written is written before it is set; a file system that was mounted while it was
-	// set takes no writes until it is mounted anew. FAILED_PRECONDITION to set it of a disk that
-	// Windows lives on (see StageVolume), or of one that is offline.
+	// Sets or clears a disk's read-only flag. Succeeds if the flag has the wanted value already.
+	// Before it sets the flag it writes pending data to the disk. A file system that was mounted
+	// while the flag was set refuses writes until it is mounted again. FAILED_PRECONDITION when the
+	// flag is to be set on a disk that is offline or that Windows lives on (see StageVolume).
 	SetDiskReadOnly(context.Context, *SetDiskReadOnlyRequest) (*SetDiskReadOnlyResponse, error)
 	// Quick-formats a volume. FAILED_PRECONDITION when the volume has a file system and the request
 	// does not set `overwrite`, when it is mounted at a folder, or when Windows lives on its disk
 	// (see StageVolume). Succeeds without formatting where FormatVolume of the volume group does.
 	FormatVolume(context.Context, *FormatStorageVolumeRequest) (*FormatStorageVolumeResponse, error)
-	// Returns size and use of the file system that contains a path, a volume's or a share's. Follows
-	// links and mount points. NOT_FOUND when nothing is there.
+	// Returns the size and use of the file system, on a volume or a share, that contains a path.
+	// Follows links and mount points. NOT_FOUND when the path does not exist.
 	GetPathStats(context.Context, *GetPathStatsRequest) (*GetPathStatsResponse, error)
 	// Lists the mounted folders and directory links below the working directories, in the order of
 	// their paths. Does not look behind them. Omits entries whose name no call accepts.
@@ -327,7 +327,7 @@ type StorageServer interface {
 	// UnstageShare finds the link. The link replaces an empty directory. ALREADY_EXISTS when another
 	// link, or a volume, is there; FAILED_PRECONDITION when a file or a directory that is not empty
 	// is there, when the server refuses the credentials, or when the node is connected to it with
-	// others; PERMISSION_DENIED when mappings are bound to their credentials, and these are others.
+	// others; PERMISSION_DENIED when the service binds mappings to credentials, and these differ.
 	// ListSmbMappings lists the links to the mapping. There is no read-only stage: a mapping has no
 	// such flag, and the server decides who may write.
 	StageShare(context.Context, *StageShareRequest) (*StageShareResponse, error)
