@@ -103,7 +103,7 @@ TEST(GardenTest, BadValuesAreRefusedByName) {
   (*twice.mutable_plants())["1"].set_bed("1");
   (*twice.mutable_plants())["01"].set_bed("2");
   ListPlantsResponse hub;
-  EXPECT_TRUE(absl::StrContains(v1alpha1::ToHub(twice, &hub).message(), "comes twice"));
+  EXPECT_TRUE(absl::StrContains(v1alpha1::ToHub(twice, &hub).message(), "appears twice"));
 }
 
 TEST(GardenTest, AnAnswerThatDoesNotFitIsInternal) {

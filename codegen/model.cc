@@ -101,7 +101,7 @@ class Builder {
 
   const pb::ServiceDescriptor* OnlyService(const pb::FileDescriptor& file) {
     if (file.service_count() == 1) return file.service(0);
-    Error(file.name(), ": has ", file.service_count(), " services where one is asked for");
+    Error(file.name(), ": has ", file.service_count(), " services instead of one");
     return nullptr;
   }
 
@@ -188,7 +188,7 @@ class Builder {
       const pb::Descriptor* message = version->file->message_type(i);
       if (!reached_.contains(message)) {
         Error(version->file->name(), ": message ", message->name(),
-              ": no rpc leads to it, so nothing converts it");
+              ": no rpc uses it, so nothing converts it");
       }
     }
     reached_.clear();

@@ -6,18 +6,19 @@ namespace csi_proxy::codegen {
 void PrintByNameHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
   const Vars vars = FileVars(group, version);
   PrintBanner(vars, true, printer);
-  printer.Print(vars,
-                "#include <google/protobuf/message.h>\n\n"
-                "#include \"absl/status/status.h\"\n#include \"absl/strings/string_view.h\"\n"
-                "#include \"csi_proxy/$group$/$version$/client.h\"\n\n"
-                "namespace csi_proxy::$group$::$version$ {\n\n"
-                "// Calls the client's method of that name. `request` and `*response` are of the\n"
-                "// method's types. UNIMPLEMENTED when the version has no such method.\n"
-                "absl::Status CallByName(const Client& client, absl::string_view method,\n"
-                "                        const google::protobuf::Message& request,\n"
-                "                        google::protobuf::Message* response,\n"
-                "                        const CallOptions& options = {});\n\n"
-                "}  // namespace csi_proxy::$group$::$version$\n");
+  printer.Print(
+      vars,
+      "#include <google/protobuf/message.h>\n\n"
+      "#include \"absl/status/status.h\"\n#include \"absl/strings/string_view.h\"\n"
+      "#include \"csi_proxy/$group$/$version$/client.h\"\n\n"
+      "namespace csi_proxy::$group$::$version$ {\n\n"
+      "// Calls the client's `method`. Returns UNIMPLEMENTED if there is no such method,\n"
+      "// INVALID_ARGUMENT unless `request` and `*response` are of its types.\n"
+      "absl::Status CallByName(const Client& client, absl::string_view method,\n"
+      "                        const google::protobuf::Message& request,\n"
+      "                        google::protobuf::Message* response,\n"
+      "                        const CallOptions& options = {});\n\n"
+      "}  // namespace csi_proxy::$group$::$version$\n");
 }
 
 void PrintByNameSource(const Group& group, const Version& version, pb::io::Printer& printer) {
@@ -64,8 +65,8 @@ void PrintRoundTripHeader(const Group& group, const Version& version, pb::io::Pr
       "#include <google/protobuf/message.h>\n\n"
       "#include \"absl/status/status.h\"\n\n"
       "namespace csi_proxy::$group$::$version$ {\n\n"
-      "// Converts a message of the version to the hub's and back. `in` and `*out` are of\n"
-      "// one type. UNIMPLEMENTED for a message that is not of this version.\n"
+      "// Converts `in` to the hub's message and that to `*out`. Returns UNIMPLEMENTED if `in` is\n"
+      "// not of this version, INVALID_ARGUMENT unless `*out` is of the type of `in`.\n"
       "absl::Status RoundTrip(const google::protobuf::Message& in,\n"
       "                       google::protobuf::Message* out);\n\n"
       "}  // namespace csi_proxy::$group$::$version$\n");

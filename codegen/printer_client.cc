@@ -14,12 +14,12 @@ void PrintClientHeader(const Group& group, const Version& version, pb::io::Print
   PrintComment(*version.service, printer);
   printer.Print(
       vars,
-      "// A client of the $group$ group at $version$. Thread-safe; moved, not copied.\n"
+      "// Calls the $group$ group at version $version$. Thread-safe; movable, not copyable.\n"
       "class Client {\n public:\n"
-      "  // Calls the node that `connection` leads to. `defaults` hold for calls that do not say\n"
-      "  // otherwise.\n"
+      "  // Calls the node of `connection`. Options that a call leaves unset come from "
+      "`defaults`.\n"
       "  explicit Client(std::shared_ptr<Connection> connection, CallOptions defaults = {});\n"
-      "  // Calls `api`, as a test's own.\n"
+      "  // Calls `api`, for example a test's double.\n"
       "  explicit Client(std::shared_ptr<Api> api, CallOptions defaults = {})\n"
       "      : api_(std::move(api)), defaults_(defaults) {}\n"
       "  Client(Client&&) = default;\n  Client& operator=(Client&&) = default;\n");
@@ -70,7 +70,7 @@ void PrintRemoteHeader(const Group& group, const Version& version, pb::io::Print
                 "#include \"csi_proxy/$group$/$version$/api.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(vars,
-                "// The version as what is behind `channel` serves it.\n"
+                "// Returns an Api that sends its calls over `channel`.\n"
                 "std::unique_ptr<Api> NewRemote(std::shared_ptr<client::Channel> channel);\n");
   CloseNamespace(vars, printer);
 }

@@ -244,9 +244,9 @@ void PrintConvertHeader(const Group& group, const Version& version, pb::io::Prin
       "#include \"$group$/$version$/api.pb.h\"\n"
       "#include \"absl/status/status.h\"\n"
       "#include \"csi_proxy/$group$/hub.h\"\n\n"
-      "// Every message of the version to and from the hub's. ToHub refuses, with\n"
-      "// INVALID_ARGUMENT naming the field, what the hub cannot express; an absent message\n"
-      "// becomes a default one. FromHub sets every message, and refuses with INTERNAL.\n"
+      "// Convert every message of the version. ToHub() returns INVALID_ARGUMENT, naming the\n"
+      "// field, for a value that the hub lacks; an absent message becomes a default one.\n"
+      "// FromHub() sets every message, and returns INTERNAL for a value that the version lacks.\n"
       "namespace csi_proxy::$group$::$version$ {\n\n");
   for (const EnumPair& pair : version.enums) {
     const Vars enum_vars = {{"pb", PbType(*pair.version)},

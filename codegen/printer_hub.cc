@@ -237,14 +237,13 @@ void PrintHubHeader(const Group& group, pb::io::Printer& printer) {
   for (const pb::Descriptor* message : messages) PrintStruct(*message, printer);
 
   printer.Print(
-      "// One line for logs, `field=value field=value`: text quoted and escaped, secrets left "
-      "out.\n");
+      "// Returns one line for logs, `field=value ...`: quotes and escapes text, omits secrets.\n");
   for (const pb::Descriptor* message : messages) {
     printer.Print("std::string Describe(const $name$& message);\n", "name", message->name());
   }
   printer.Print("\n");
   PrintComment(*group.service, printer);
-  printer.Print(vars, "// Implementations are thread-safe.\nclass Service {\n public:\n");
+  printer.Print(vars, "// Implementations must be thread-safe.\nclass Service {\n public:\n");
   printer.Indent();
   printer.Print("virtual ~Service() = default;\n");
   for (int i = 0; i < group.service->method_count(); ++i) {
@@ -269,7 +268,8 @@ void PrintAuditedHeader(const Group& group, pb::io::Printer& printer) {
       "#include <memory>\n\n#include \"csi_proxy/$group$/hub.h\"\n"
       "#include \"server/base/audit.h\"\n\n"
       "namespace csi_proxy::$group$ {\n\n"
-      "// `service` with a record of every call that changes the node. Neither is owned.\n"
+      "// Returns a service that calls `service` and records in `log` each call that changes the\n"
+      "// node. Both must outlive it.\n"
       "std::unique_ptr<Service> NewAudited(Service* service, AuditLog* log);\n\n"
       "}  // namespace csi_proxy::$group$\n");
 }
@@ -283,7 +283,7 @@ void PrintFaultyHeader(const Group& group, pb::io::Printer& printer) {
                 "#include \"csi_proxy/$group$/hub.h\"\n#include \"server/base/fault_gate.h\"\n"
                 "#include \"server/base/status_macros.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n"
-                "// The rpcs, as a fault names them.\n"
+                "// The names of the rpcs in faults.\n"
                 "inline constexpr absl::string_view kFaultyMethods[] = {\n");
   for (int i = 0; i < group.service->method_count(); ++i) {
     printer.Print("    \"$group$.$method$\",\n", "group", group.name, "method",
@@ -291,9 +291,9 @@ void PrintFaultyHeader(const Group& group, pb::io::Printer& printer) {
   }
   printer.Print(
       "};\n\n"
-      "// A service whose every call passes a gate first.\n"
+      "// Calls `service` after a gate, which may delay or fail the call.\n"
       "class Faulty final : public Service {\n public:\n"
-      "  // `gate` is not owned.\n"
+      "  // `gate` must outlive this object.\n"
       "  Faulty(std::unique_ptr<Service> service, FaultGate* gate)\n"
       "      : service_(std::move(service)), gate_(*gate) {}\n");
   for (int i = 0; i < group.service->method_count(); ++i) {

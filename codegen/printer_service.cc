@@ -22,8 +22,9 @@ void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer&
   printer.Print("\n");
   PrintComment(*version.service, printer);
   printer.Print(
-      "// What every mode of the client and the service speak. Implementations are thread-safe; a\n"
-      "// response is only written when OK is returned.\n"
+      "// The version's rpcs, implemented by the service and by clients of each mode. "
+      "Implementations\n"
+      "// must be thread-safe, and write `*response` only if they return OK.\n"
       "class Api {\n public:\n  virtual ~Api() = default;\n");
   printer.Indent();
   for (const MethodPair& pair : version.methods) {
@@ -51,10 +52,10 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
   OpenNamespace(vars, printer);
   printer.Print(
       vars,
-      "// The version over the hub's service: converts, calls, converts back.\n"
+      "// Serves the version: converts the request, calls the hub's service, converts the "
+      "response.\n"
       "class Shim final : public Api {\n public:\n"
-      "  // Calls take their turn at `calls`, or run at once when that is null. Owns neither;\n"
-      "  // both must outlive the shim.\n"
+      "  // Runs calls through `calls`, or at once if that is null. Both must outlive the shim.\n"
       "  explicit Shim($group$::Service* service, rpc::CallLimiter* calls = nullptr)\n"
       "      : service_(service), calls_(calls) {}\n\n");
   ForEachMethod(version, vars,
@@ -64,7 +65,7 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
   printer.Print(vars,
                 "\n private:\n  $group$::Service* const service_;\n"
                 "  rpc::CallLimiter* const calls_;\n};\n\n"
-                "// The same as a table.\n"
+                "// The version as the service registers it.\n"
                 "extern const rpc::ServedVersion<$group$::Service> kServed;\n");
   CloseNamespace(vars, printer);
 }
@@ -116,7 +117,7 @@ void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Prin
   PrintBanner(vars, true, printer);
   printer.Print("#include \"server/rpc/method_info.h\"\n\n");
   printer.Print(vars,
-                "// What the version's rpcs are called.\n"
+                "// The names and properties of the version's rpcs.\n"
                 "namespace csi_proxy::$group$::$version$::methods {\n\n");
   ForEachMethod(version, vars,
                 "inline constexpr rpc::MethodInfo k$method${\n"
@@ -133,7 +134,7 @@ void PrintServedVersionsHeader(const Group& group, pb::io::Printer& printer) {
                 "#include <vector>\n\n#include \"csi_proxy/$group$/hub.h\"\n"
                 "#include \"server/rpc/served_version.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n"
-                "// Every released version of the group.\n"
+                "// Returns every released version of the group.\n"
                 "std::vector<const rpc::ServedVersion<Service>*> ServedVersions();\n\n"
                 "}  // namespace csi_proxy::$group$\n");
 }

@@ -51,7 +51,7 @@ void Table::Add(absl::string_view kind,
   }
   for (const std::string& version : versions) {
     if (!rows_.emplace(Key{std::string(kind), version, joined}, value).second) {
-      errors->push_back(absl::StrCat(row, ": stands twice for ", version));
+      errors->push_back(absl::StrCat(row, ": appears twice for ", version));
     }
   }
 }

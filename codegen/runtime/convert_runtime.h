@@ -36,7 +36,7 @@ absl::Status DecimalToHub(absl::string_view field, absl::string_view text, T* ou
 
 template <typename T>
 void DecimalFromHub(T value, std::string* out) {
-  static_assert(std::is_unsigned_v<T>, "a decimal string has no sign");
+  static_assert(std::is_unsigned_v<T>, "DecimalToHub() refuses a sign");
   char digits[std::numeric_limits<T>::digits10 + 1];
   const auto [stop, error] = std::to_chars(digits, digits + sizeof(digits), value);
   out->assign(digits, stop);
@@ -59,7 +59,7 @@ inline absl::Status UnknownEnum(absl::StatusCode code, absl::string_view enum_na
 }
 
 inline absl::Status DuplicateKey(absl::string_view field, absl::string_view key) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": the key ", Quote(key), " comes twice"));
+  return absl::InvalidArgumentError(absl::StrCat(field, ": the key ", Quote(key), " appears twice"));
 }
 
 // Returns the error with its field's name in front: `target_portal.target_port: ...`.

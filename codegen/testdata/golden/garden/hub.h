@@ -71,7 +71,7 @@ struct ListPlantsResponse {
   friend bool operator==(const ListPlantsResponse&, const ListPlantsResponse&) = default;
 };
 
-// One line for logs, `field=value field=value`: text quoted and escaped, secrets left out.
+// Returns one line for logs, `field=value ...`: quotes and escapes text, omits secrets.
 std::string Describe(const Place& message);
 std::string Describe(const PlantRequest& message);
 std::string Describe(const PlantResponse& message);
@@ -80,7 +80,7 @@ std::string Describe(const Label& message);
 std::string Describe(const ListPlantsResponse& message);
 
 // A garden.
-// Implementations are thread-safe.
+// Implementations must be thread-safe.
 class Service {
  public:
   virtual ~Service() = default;
