@@ -26,7 +26,7 @@ const Peer& CallContext::peer() const {
 }
 
 absl::Status CallContext::Check() const {
-  if (cancelled()) return absl::CancelledError("the caller went away");
+  if (cancelled()) return absl::CancelledError("the caller cancelled the call or disconnected");
   if (deadline_ != absl::InfiniteFuture() && absl::Now() >= deadline_) {
     return absl::DeadlineExceededError("the call's deadline has passed");
   }

@@ -38,7 +38,7 @@ TEST(CallContextTest, ASleepEndsWhenTheCallerGoes) {
   });
   EXPECT_TRUE(absl::IsCancelled(context.SleepFor(absl::Hours(1))));
   caller.join();
-  EXPECT_EQ(context.Check(), absl::CancelledError("the caller went away"));
+  EXPECT_EQ(context.Check(), absl::CancelledError("the caller cancelled the call or disconnected"));
 }
 
 TEST(CallContextTest, TheOutermostWaitYieldsTheSlotOfTheCall) {

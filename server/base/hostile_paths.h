@@ -139,7 +139,7 @@ inline std::vector<HostilePath> HostilePaths() {
   // Wildcards, redirections, quotes.
   for (const char* rest :
        {"a*", "?", "a?b", "*.*", "a<b", "a>b", "a|b", "\"a\"", "a\"b", "<", "|"}) {
-    below(rest, kInvalid, "none of <>\"|?*");
+    below(rest, kInvalid, "characters <>\"|?*");
   }
   // Text that a shell would run, but that Windows takes for an ordinary name.
   for (const char* rest : {"$(calc)", "`calc`", "a;calc", "a&calc", "a'b", "%windir%", "a$b", "{x}",

@@ -39,7 +39,7 @@ absl::StatusOr<Place> OpenPlace(const std::string& path) {
     UniqueFd next(openat(place.directory.get(), component.c_str(), kFlags));
     if (!next.valid() && errno == ENOTDIR) {
       return absl::FailedPreconditionError(
-          absl::StrCat(path, ": ", component.string(), " is a link or not a directory"));
+          absl::StrCat(path, ": ", component.string(), " is not a plain directory"));
     }
     place.directory = std::move(next);
     if (!place.directory.valid()) return Failure(path);

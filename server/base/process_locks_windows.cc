@@ -44,7 +44,7 @@ absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "the lock of ", name, " does not belong to an administrator: another program created it"));
+      "the lock of ", name, " belongs to another account: end the program that made it"));
 }
 
 // Waits until the mutex is free and takes it. `name` is for errors.
@@ -149,7 +149,8 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
   RecordFallback(Fallback::kNoPrivateNamespace, entered.message());
   // Wine has no private namespace, and needs none: there is no one to keep out.
   if (!absl::IsUnimplemented(entered) && warn) {
-    warn(absl::StrCat("users of this node can keep this process from locks: ", entered.message()));
+    warn(absl::StrCat("other users of this node can block the locks of this process: ",
+                      entered.message()));
   }
   return NewNamedMutexes("");
 }

@@ -12,18 +12,18 @@ inline constexpr char kAdviceRights[] =
 inline constexpr char kAdviceMemory[] =
     "the node is short of memory: end programs or restart the node, then repeat the call";
 inline constexpr char kAdviceDisk[] =
-    "the disk or the way to it fails: look for its errors in the node's System log, and replace "
-    "the disk if they go on";
+    "the disk or the path to it fails: look for its errors in the node's System log, and replace "
+    "the disk if they continue";
 inline constexpr char kAdviceGone[] =
     "csi-proxyctl storage list-disks shows whether the disk is there and online";
 inline constexpr char kAdviceInUse[] =
-    "a program on the node has it open: repeat the call, and end that program if it goes on";
+    "a program on the node has it open: repeat the call, and end that program if the error stays";
 inline constexpr char kAdviceSlow[] =
     "Windows has waited too long for a device or a server: repeat the call, and look for its "
-    "errors in the node's System log if it goes on";
+    "errors in the node's System log if the error stays";
 inline constexpr char kAdviceReport[] =
-    "no field of the request is known to cause this: report it with the version of Windows and the "
-    "node's System log";
+    "the request does not cause this: report it with the version of Windows and the node's System "
+    "log";
 
 absl::Span<const Refusal> HresultRefusals();
 absl::Span<const Refusal> StorageRefusals();

@@ -47,7 +47,7 @@ constexpr Refusal kWin32Refusals[] = {
     {87, kInternal, "The parameter is incorrect", kAdviceReport},
     {109, kUnavailable, "The pipe has been ended"},
     {112, kFailedPrecondition, "There is not enough space on the disk",
-     "free space on the volume, or let it grow"},
+     "free space on the volume, or grow it"},
     {121, kUnavailable, "The semaphore timeout period has expired", kAdviceSlow},
     {123, kInternal, "The filename, directory name, or volume label syntax is incorrect"},
     {145, kFailedPrecondition, "The directory is not empty"},
@@ -74,12 +74,12 @@ constexpr Refusal kWin32Refusals[] = {
      "A stop control has been sent to a service that other running services are dependent on"},
     {1056, kAlreadyExists, "An instance of the service is already running"},
     {1058, kFailedPrecondition, "The service cannot be started because it is disabled",
-     "`Set-Service -StartupType Manual -Name` and the name of the service, on the node, enable it"},
+     "enable it on the node: `Set-Service -StartupType Manual -Name NAME`"},
     {1060, kNotFound, "The specified service does not exist as an installed service"},
     {1061, kUnavailable, "The service cannot accept control messages at this time"},
     {1062, kInternal, "The service has not been started"},
     {1068, kInternal, "The dependency service or group failed to start",
-     "`sc.exe qc` and the name of the service show the services that it depends on"},
+     "`sc.exe qc NAME` on the node shows the services that it depends on"},
     {1073, kAlreadyExists, "The specified service already exists"},
     {1117, kInternal, "The request could not be performed because of an I/O device error",
      kAdviceDisk},
@@ -125,10 +125,10 @@ constexpr Refusal kWin32Refusals[] = {
 
 constexpr char kCorrectSecret[] = "correct the user or the password in the driver's secret";
 constexpr char kNetworkComesBack[] =
-    "repeat the call; if it goes on, look at the network and at the server's log";
+    "repeat the call; if the error stays, check the network and the server's log";
 constexpr char kNoDomain[] =
-    "check that the node resolves and reaches a domain controller, or use an account of the "
-    "server's own";
+    "check that the node resolves and reaches a domain controller, or use a local account of the "
+    "server";
 
 constexpr Refusal kMappingRefusals[] = {
     {5, kFailedPrecondition, "",
@@ -152,25 +152,25 @@ constexpr Refusal kMappingRefusals[] = {
      "the server did not answer in time: check that the node reaches its TCP port 445"},
     {384, kFailedPrecondition, "", "turn on SMB 2 or 3 at the server"},
     {1219, kFailedPrecondition, "",
-     "use the credentials by which the node is connected to the server, or end that connection "
-     "first: csi-proxyctl storage list-smb-mappings, or Get-SmbGlobalMapping and "
-     "Get-SmbConnection on the node, show whose it is"},
+     "use the credentials with which the node is connected to the server, or end that connection "
+     "first: csi-proxyctl storage list-smb-mappings, or Get-SmbGlobalMapping and Get-SmbConnection "
+     "on the node, show it"},
     {1231, kUnavailable, "",
      "the node has no route to the server: check its network and that of the server. A global "
      "mapping cannot follow a DFS link: name the share that it leads to"},
     {1240, kFailedPrecondition, "",
      "the account may not sign in from this node: check its list of workstations, and whether the "
-     "server takes NTLM"},
+     "server accepts NTLM"},
     {1265, kUnavailable, "", kNoDomain},
     {1272, kFailedPrecondition, "",
-     "the server takes the user for a guest: give the driver a user that the server knows"},
+     "the server treats the user as a guest: give the driver a user that the server knows"},
     {1311, kUnavailable, "", kNoDomain},
     {1312, kFailedPrecondition, "",
      "name the user's domain, as DOMAIN\\user, or the server, as SERVER\\user, in the driver's "
      "secret"},
     {1326, kFailedPrecondition, "", kCorrectSecret},
     {1327, kFailedPrecondition, "",
-     "the account may have an empty password, or a policy forbids it to sign in"},
+     "set a password for the account, or let the policy allow its sign-in"},
     {1328, kFailedPrecondition, "", "give the driver an account that may sign in at any hour"},
     {1330, kFailedPrecondition, "", "set a new password, and put it in the driver's secret"},
     {1331, kFailedPrecondition, "", "enable the account"},
@@ -180,24 +180,23 @@ constexpr Refusal kMappingRefusals[] = {
      "the domain knows the server by another name: use that, or add this one with `setspn`"},
     {1787, kFailedPrecondition, "",
      "the server's or the node's membership in the domain is broken: "
-     "`Test-ComputerSecureChannel -Repair` on that machine mends it"},
+     "run `Test-ComputerSecureChannel -Repair` on that machine"},
     {1907, kFailedPrecondition, "", "set a new password, and put it in the driver's secret"},
     {1909, kFailedPrecondition, "",
-     "unlock the account, after the wrong password was corrected that locked it"},
+     "correct the password in the driver's secret, then unlock the account"},
     // LanmanWorkstation sometimes needs a restart although it runs
     // (github.com/kubernetes-csi/csi-driver-smb/issues/844).
     {2138, kFailedPrecondition, "",
-     "start the node's service LanmanWorkstation; if it runs, restart it, which ends all "
-     "connections of the node to shares"},
+     "start the node's service LanmanWorkstation; if it runs, restart it, which ends the node's "
+     "connections to all shares"},
     {2202, kFailedPrecondition, "", "correct the spelling of the user in the driver's secret"},
 };
 
 // The answers of a server that cannot encrypt (github.com/kubernetes-csi/csi-proxy/issues/311).
 constexpr char kEncrypt[] =
-    "csi-proxy asks for encryption, which the server may not have: turn it on there, or start "
+    "csi-proxy requires encryption, which the server may lack: turn it on there, or start "
     "csi-proxy with -require-privacy=false (embedded: require_privacy in C++, allowPlainSmb in C, "
-    "WithPlainSMB in Go). If the server has it, check the permissions of the "
-    "share";
+    "WithPlainSMB in Go). If it is on, check the permissions of the share";
 constexpr Refusal kEncryptedMappingRefusals[] = {
     {5, kFailedPrecondition, "", kEncrypt},
     {50, kFailedPrecondition, "", kEncrypt},

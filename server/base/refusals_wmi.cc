@@ -6,12 +6,13 @@ namespace {
 
 using enum absl::StatusCode;
 
-constexpr char kWmiService[] = "repeat the call; if it goes on, restart the node's service Winmgmt";
+constexpr char kWmiService[] =
+    "repeat the call; if the error stays, restart the node's service Winmgmt";
 constexpr char kWmiOwn[] =
-    "WMI does not take a question of csi-proxy: report it with the version of Windows";
+    "WMI rejects a query of csi-proxy: report it with the version of Windows";
 constexpr char kWmiMissing[] =
-    "this version of Windows lacks it, or WMI's repository is damaged: `winmgmt /verifyrepository` "
-    "on the node tells";
+    "this version of Windows lacks it, or WMI's repository is damaged: check with `winmgmt "
+    "/verifyrepository`";
 constexpr char kSecret[] = "correct the CHAP user or secret in the driver's secret";
 constexpr char kPortal[] =
     "check that the array serves the portal and that the node reaches its TCP port";
@@ -21,20 +22,20 @@ constexpr char kChapSecret[] =
     "a CHAP secret has 12 to 16 bytes: correct it in the driver's secret";
 constexpr char kInitiator[] =
     "look for the initiator's errors, of source iScsiPrt or MSiSCSI, in the node's System log";
-constexpr char kArray[] = "the array refuses: look at its log and its limits";
+constexpr char kArray[] = "the array refuses: check its log and its limits";
 constexpr char kService[] = "start the node's service MSiSCSI, then repeat the call";
 constexpr char kNewer[] =
     "the node has seen the disk change: `Update-HostStorageCache` on the node, then repeat the "
     "call";
 constexpr char kSmphost[] =
-    "is the node's service smphost disabled? Otherwise restart it, then repeat the call";
+    "restart the node's service smphost (enable it if disabled), then repeat the call";
 constexpr char kNoReason[] =
     "Windows gives no reason: look for errors of the disk in the node's System log";
 constexpr char kCluster[] =
     "the disk belongs to a failover cluster: take it out of the cluster, or use another";
 constexpr char kReadOnly[] =
-    "csi-proxyctl repair --what=read-only-disks clears the disk's flag; if it stays read-only, its "
-    "storage exports it so";
+    "csi-proxyctl repair --what=read-only-disks clears the disk's flag; if the disk stays "
+    "read-only, its storage exports it so";
 constexpr char kCheck[] = "check the file system with `Repair-Volume` when no pod uses the volume";
 constexpr char kFree[] = "there is too little space for it: grow the disk at its storage";
 
@@ -79,8 +80,7 @@ constexpr Refusal kHresultRefusals[] = {
     {0xEFFF0007, kFailedPrecondition, "Target moved permanently", kOtherPortal},
     {0xEFFF0009, kFailedPrecondition, "Authentication failed", kSecret},
     {0xEFFF000A, kFailedPrecondition, "Authorization failed",
-     "let the array give the node's initiator name, which `Get-InitiatorPort` shows, access to the "
-     "target"},
+     "allow the node's initiator name, which `Get-InitiatorPort` shows, on the array"},
     {0xEFFF000B, kNotFound, "Not found", kNoTarget},
     {0xEFFF000C, kNotFound, "Target removed", kNoTarget},
     {0xEFFF000E, kFailedPrecondition, "Too many connections", kArray},
@@ -110,7 +110,7 @@ constexpr Refusal kHresultRefusals[] = {
      "them"},
     {0xEFFF0041, kInternal, "Persistent login could not be saved", kInitiator},
     {0xEFFF0042, kInternal, "Persistent login could not be removed",
-     "`iscsicli ListPersistentTargets` and `RemovePersistentTarget` remove it by hand"},
+     "remove it by hand with `iscsicli ListPersistentTargets` and `RemovePersistentTarget`"},
     {0xEFFF0043, kNotFound, "Portal not found",
      "csi-proxyctl iscsi add-target-portal registers it, as StageTarget does"},
     {0xEFFF0044, kNotFound, "Initiator not found", kService},
@@ -121,7 +121,7 @@ constexpr Refusal kHresultRefusals[] = {
      "csi-proxyctl iscsi set-mutual-chap-secret sets it: 12 to 16 bytes, other than the target's"},
     {0xEFFF004D, kFailedPrecondition, "CHAP user name not valid", kSecret},
     {0xEFFF004E, kFailedPrecondition, "Kind of authentication not valid",
-     "ask for the kind of CHAP for which the array is set up"},
+     "request the kind of CHAP that the array is set up for"},
     {0xEFFF0051, kFailedPrecondition, "Not an iSCSI name", "check the spelling of the IQN"},
     {0xEFFF0056, kInternal, "Invalid parameter", kAdviceReport},
     {0xEFFF005F, kNotFound, "The portal's DNS name does not resolve",
@@ -142,7 +142,7 @@ constexpr Refusal kStorageRefusals[] = {
     {6, kFailedPrecondition, "In use", kAdviceInUse},
     {7, kInternal, "Not supported for a 32-bit process"},
     {8, kUnavailable, "Object not found", kNewer},
-    {4096, kInternal, "A job was started, which was not asked for"},
+    {4096, kInternal, "Windows started a job instead of doing the work at once"},
     {4097, kInternal, "Size not supported",
      "the disk ends, or another partition begins, before that size"},
     {4098, kInternal, "Timeout not supported"},
@@ -192,15 +192,15 @@ constexpr Refusal kStorageRefusals[] = {
     {42012, kInternal, "Several drive letters"},
     {42013, kInternal, "A drive letter is not possible here"},
     {43000, kFailedPrecondition, "Bad cluster size",
-     "this file system takes another allocation unit, or none that is given"},
+     "give another allocation unit, or 0 so that Windows chooses"},
     {43001, kFailedPrecondition, "The file system is not supported",
-     "this version of Windows cannot make it on this volume: ask for another one, as NTFS"},
+     "this version of Windows cannot make it on this volume: request another, such as NTFS"},
     {43002, kFailedPrecondition, "The volume cannot be formatted quickly"},
     {43003, kFailedPrecondition, "There would be too many clusters",
-     "this volume takes a larger allocation unit, or none that is given"},
+     "give a larger allocation unit, or 0 so that Windows chooses"},
     {43004, kInternal, "Bad UDF version"},
     {43005, kFailedPrecondition, "The cluster size is not a multiple of the physical sector size",
-     "this disk takes a larger allocation unit, or none that is given"},
+     "give a larger allocation unit, or 0 so that Windows chooses"},
     {43006, kFailedPrecondition, "The drive is read-only", kReadOnly},
     {46000, kUnavailable, "The storage provider cannot be reached", kSmphost},
     {46001, kUnavailable, "The storage subsystem cannot be reached", kSmphost},

@@ -82,14 +82,14 @@ absl::string_view BrokenRule(absl::string_view component) {
     if (c >= 'A' && c != '|') continue;
     switch (c) {
       case ':':
-        return "\":\" is not allowed beyond the drive: no alternate data streams";
+        return "\":\" is not allowed after the drive letter (alternate data stream)";
       case '<':
       case '>':
       case '"':
       case '|':
       case '?':
       case '*':
-        return "none of <>\"|?* is allowed";
+        return "the characters <>\"|?* are not allowed";
       default:
         break;
     }
@@ -303,7 +303,7 @@ absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_vie
   // `pipe` and `ipc$` are no directories, and `mailslot` is a device.
   for (absl::string_view special : {"pipe", "mailslot", "ipc$"}) {
     if (absl::EqualsIgnoreCase(share, special)) {
-      return Refuse(field, text, "it is not a share that holds files");
+      return Refuse(field, text, "it is not a share of files");
     }
   }
   parts.erase(parts.begin(), parts.begin() + 2);

@@ -96,8 +96,8 @@ TEST(WindowsPathTest, ErrorsNameTheProblem) {
       {"C:\\\x01", R"(C:\\\001)", "a control character is not allowed"},
       {"C:\\a\x7F", R"(C:\\a\177)", "a control character is not allowed"},
       {R"(C:\a:b)", R"(C:\\a:b)",
-       R"(":" is not allowed beyond the drive: no alternate data streams)"},
-      {R"(C:\a*)", R"(C:\\a*)", R"(none of <>"|?* is allowed)"},
+       R"(":" is not allowed after the drive letter (alternate data stream))"},
+      {R"(C:\a*)", R"(C:\\a*)", R"(the characters <>"|?* are not allowed)"},
       {R"(C:\a.)", R"(C:\\a.)", "a component must not end with a dot or a space"},
       {R"(C:\a )", R"(C:\\a )", "a component must not end with a dot or a space"},
       {R"(C:\nul.txt)", R"(C:\\nul.txt)", "a reserved device name is not allowed"},
@@ -165,7 +165,7 @@ TEST(UncPathTest, ErrorsNameTheProblem) {
         {"C:\\a", "it is not a share: it must be \\\\host\\share"},
         {R"(\\host)", "it has no share name: it must be \\\\host\\share"},
         {R"(\\ho st\share)", "a space is not allowed in the host name"},
-        {R"(\\host\pipe)", "it is not a share that holds files"}}) {
+        {R"(\\host\pipe)", "it is not a share of files"}}) {
     const absl::Status status = UncPath::Parse("remote_path", text).status();
     EXPECT_TRUE(absl::StrContains(status.message(), rule)) << status;
     EXPECT_TRUE(absl::StartsWith(status.message(), "remote_path: ")) << status;

@@ -78,7 +78,7 @@ absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question) {
   const auto found =
       tcp::resolver(io).resolve(question.address.host, absl::StrCat(question.address.port),
                                 tcp::resolver::numeric_service, error);
-  const std::string nobody = absl::StrCat("nobody serves ", question.subject, " at ", where);
+  const std::string nobody = absl::StrCat("nothing serves ", question.subject, " at ", where);
   if (error) return failure(error, nobody);
   stream.expires_after(absl::ToChronoNanoseconds(question.timeout));
   error = await([&](auto done) { stream.async_connect(found, done); });

@@ -109,7 +109,7 @@ TEST(HttpClientTest, NobodyThereIsUnavailable) {
       AskHttp({.address = address, .target = "/", .subject = "answers", .timeout = absl::Hours(1)});
   EXPECT_TRUE(absl::IsUnavailable(nobody.status())) << nobody.status();
   EXPECT_THAT(std::string(nobody.status().message()),
-              StartsWith(absl::StrCat("nobody serves answers at ", ToString(address), ": ")));
+              StartsWith(absl::StrCat("nothing serves answers at ", ToString(address), ": ")));
 }
 
 // The timeout ends a silent server, and an endless answer although each byte comes soon.

@@ -3,8 +3,7 @@
 namespace csi_proxy {
 
 absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>&) {
-  return absl::UnimplementedError(
-      "this machine is not a Windows node; a simulated one lives in memory");
+  return absl::UnimplementedError("this machine is not a Windows node: choose --host=simulated");
 }
 
 }  // namespace csi_proxy

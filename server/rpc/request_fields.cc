@@ -41,7 +41,7 @@ absl::Status CheckKnownFields(const Message& request) {
     const int number = unknown.field(0).number();
     absl::Status refused = absl::InvalidArgumentError(
         absl::StrCat("field ", number, ": ", request.GetTypeName(),
-                     " has no such field, and without it the call might not do what was asked"));
+                     " has no such field: update csi-proxy, or leave the field out"));
     refused.SetPayload(kFieldPayload, absl::Cord(absl::StrCat(request.GetTypeName(), ".", number)));
     return refused;
   }

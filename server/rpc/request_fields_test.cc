@@ -70,8 +70,8 @@ TEST(CheckKnownFieldsTest, NamesTheFieldWhereverItIs) {
   const absl::Status refused = CheckKnownFields(message);
   EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
   EXPECT_EQ(refused.message(),
-            "field 31: google.protobuf.FileDescriptorProto has no such field, and without it the "
-            "call might not do what was asked");
+            "field 31: google.protobuf.FileDescriptorProto has no such field: update csi-proxy, or "
+            "leave the field out");
   EXPECT_EQ(UnknownFieldOf(refused), "google.protobuf.FileDescriptorProto.31");
   EXPECT_EQ(UnknownFieldOf(absl::InvalidArgumentError("field 31")), std::nullopt);
   EXPECT_EQ(UnknownFieldOf(absl::OkStatus()), std::nullopt);

@@ -71,7 +71,7 @@ void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
   // The next line has the total, so counts of the last minute are not needed.
   std::vector<Repeats::Count> ended;
   if (!limits_.Admit(name, peer, absl::StatusCode::kResourceExhausted, absl::Now(), &ended)) return;
-  logger_->warn("pid={} image=\"{}\" has all of its share of {} and wants more ({} times so far)",
+  logger_->warn("pid={} image=\"{}\" has used its share of {} and wants more ({} times so far)",
                 peer.process_id, ShortenForLog(ImageName(peer.image_path)), name, times);
 }
 

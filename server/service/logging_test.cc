@@ -316,7 +316,7 @@ TEST_F(LoggingTest, AGreedyClientIsNamedNowAndThen) {
   }
   ASSERT_THAT(Lines(), SizeIs(testing::AllOf(testing::Ge(1u), testing::Le(5u))));
   EXPECT_THAT(Lines()[0],
-              HasSubstr("pid=7 image=\"greedy.exe\" has all of its share of connections"));
+              HasSubstr("pid=7 image=\"greedy.exe\" has used its share of connections"));
   log.OnLimit({.process_id = 8, .image_path = "", .tenant = "other"}, rpc::Limit::kConnections, 1);
   EXPECT_THAT(Lines().back(), HasSubstr("pid=8 "));
 }

@@ -35,10 +35,11 @@ LongCallLog::LongCallLog(std::function<void(absl::string_view)> log, absl::Durat
 }
 
 prometheus::MetricFamily LongCalls() {
-  prometheus::MetricFamily family{"csi_proxy_long_call_seconds",
-                                  "The age of calls that have run for a minute, by rpc and object.",
-                                  prometheus::MetricType::Gauge,
-                                  {}};
+  prometheus::MetricFamily family{
+      "csi_proxy_long_call_seconds",
+      "Age of the calls that have run for over a minute, by rpc and object.",
+      prometheus::MetricType::Gauge,
+      {}};
   std::set<std::pair<std::string, std::string>> seen;
   for (const RunningCallInfo& call : RunningCall::OlderThan(kLongCall)) {
     if (!seen.emplace(call.rpc, call.subject).second) continue;

@@ -74,13 +74,12 @@ class Metrics::Impl {
                        .Register(registry_)),
         limited_(prometheus::BuildCounter()
                      .Name("csi_proxy_client_limited_total")
-                     .Help("Times that a client had all of its share and wanted more.")
+                     .Help("Times that a client had used its share and wanted more, by limit.")
                      .Register(registry_)),
-        unknown_fields_(
-            prometheus::BuildCounter()
-                .Name("csi_proxy_unknown_fields_total")
-                .Help("Calls refused for a field that their version lacks, by method and client.")
-                .Register(registry_)) {
+        unknown_fields_(prometheus::BuildCounter()
+                            .Name("csi_proxy_unknown_fields_total")
+                            .Help("Calls refused for a field that their version does not have.")
+                            .Register(registry_)) {
     // Dashboards join these with the other series, by instance, for versions and restarts.
     prometheus::BuildGauge()
         .Name("csi_proxy_build_info")
@@ -90,7 +89,7 @@ class Metrics::Impl {
         .Set(1);
     prometheus::BuildGauge()
         .Name("csi_proxy_start_time_seconds")
-        .Help("The start of serving, in seconds since 1970.")
+        .Help("Time at which serving began, in seconds since 1970.")
         .Register(registry_)
         .Add({})
         .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
@@ -165,7 +164,7 @@ class Metrics::Impl {
       families.reserve(16);
       const auto fallbacks =
           add("csi_proxy_fallbacks_total",
-              "How often another way was taken because Windows did not do what is expected of it.",
+              "Times that a fallback was taken because Windows did not behave as expected.",
               prometheus::MetricType::Counter, "fallback");
       for (const FallbackFacts& facts : kFallbacks) {
         fallbacks(facts.name, static_cast<double>(FallbackCount(facts.fallback)));
@@ -191,8 +190,9 @@ class Metrics::Impl {
         }
       }
       if (gauges.queued) {
-        const auto queued = add("csi_proxy_calls_queued", "Calls waiting for a worker thread.",
-                                prometheus::MetricType::Gauge, "group");
+        const auto queued =
+            add("csi_proxy_calls_queued", "Calls that wait for a worker thread, by API group.",
+                prometheus::MetricType::Gauge, "group");
         for (const auto& [group, depth] : gauges.queued()) {
           queued(group, static_cast<double>(depth));
         }
@@ -202,7 +202,7 @@ class Metrics::Impl {
         add("csi_proxy_formats_running", "Volumes that are being formatted.",
             prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(formats.count));
         add("csi_proxy_format_oldest_seconds",
-            "For how long the oldest of the running formats has run; 0 when none runs.",
+            "Time for which the oldest running format has run; 0 if none runs.",
             prometheus::MetricType::Gauge, nullptr)("", absl::ToDoubleSeconds(formats.oldest));
       }
       families.push_back(LongCalls());
@@ -210,7 +210,7 @@ class Metrics::Impl {
       if (shares.has_value()) {
         const auto mappings =
             add("csi_proxy_smb_mappings",
-                "Global SMB mappings, by whether links below the working directories lead to them.",
+                "Global SMB mappings, by whether a link below the working directories uses them.",
                 prometheus::MetricType::Gauge, "state");
         mappings("linked", static_cast<double>(shares->linked));
         mappings("unlinked", static_cast<double>(shares->unlinked));
@@ -219,12 +219,11 @@ class Metrics::Impl {
             prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(shares->links));
       }
       if (gauges.unmaps) {
-        prometheus::MetricFamily family{
-            "csi_proxy_smb_unmaps_total",
-            "How often a call came to remove the mapping of a share, by whether it removed or kept "
-            "it, and by how many links led to the share then.",
-            prometheus::MetricType::Counter,
-            {}};
+        prometheus::MetricFamily family{"csi_proxy_smb_unmaps_total",
+                                        "Calls that were to remove a share's mapping, by outcome "
+                                        "and by the number of links to the share.",
+                                        prometheus::MetricType::Counter,
+                                        {}};
         for (const Unmaps& unmaps : gauges.unmaps()) {
           prometheus::ClientMetric metric;
           metric.label = {{"mapping", unmaps.mapping}, {"links", unmaps.links}};

@@ -6,8 +6,7 @@ namespace {
 
 absl::Status HoldsNone(absl::string_view flag) {
   return absl::InvalidArgumentError(absl::StrCat(
-      flag,
-      ": this program holds no simulated node; csi-proxy-simulated.exe is the one that does"));
+      flag, ": this program has no simulated node: run csi-proxy-simulated.exe instead"));
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ po::options_description Describe(Options* options, Raw* raw) {
       "api-groups", po::value(&raw->api_groups)->value_name("GROUP,..."),
       "API groups to serve; default all")(
       "api-versions", po::value(&raw->api_versions)->value_name("VERSION,..."),
-      "API versions to serve, as v1 (of every group) or volume/v1; default all")(
+      "API versions to serve, such as v1 (of every group) or volume/v1; default all")(
       "windows-service", Boolean(&options->windows_service, false),
       "run under Windows' service control manager")(
       "metrics-bind-address", po::value(&options->metrics_bind_address)->value_name("HOST:PORT"),
@@ -61,8 +61,8 @@ po::options_description Describe(Options* options, Raw* raw) {
       "pipe-sddl",
       po::value(&options->place.sddl)->value_name("SDDL")->default_value(options->place.sddl),
       "access list of the named pipes (on Windows); the service adds its own account as owner. "
-      "Give others 0x12019b: generic write would let them serve the pipes, generic all change the "
-      "list");
+      "Give others 0x12019b: with generic write they could serve the pipes, with generic all "
+      "change the list");
   node.add_options()("host", po::value(&raw->host)->value_name("KIND")->default_value("windows"),
                      "the node to act on: windows, or simulated (a node in memory; on Windows only "
                      "csi-proxy-simulated.exe has one)")(
@@ -76,7 +76,7 @@ po::options_description Describe(Options* options, Raw* raw) {
       po::value(&raw->kubelet_path)->value_name("PATH")->default_value(kDefaultWorkingDir),
       "the kubelet's directory; calls may touch it as well")(
       "allowed-services", po::value(&options->allowed_services)->value_name("NAME"),
-      "service that calls may start and stop; may be repeated; default all of the node")(
+      "service that calls may start and stop; may be repeated; default every service")(
       "require-privacy", Boolean(&options->require_privacy, true),
       "ask for encryption on SMB mappings")(
       "smb-bind-credentials", Boolean(&options->bind_smb_credentials, false),
@@ -92,11 +92,11 @@ po::options_description Describe(Options* options, Raw* raw) {
       po::value(&options->listener.max_connections)->value_name("N")->default_value(1024),
       "open connections per pipe")(
       "client-share", po::value(&options->client_share)->value_name("PERCENT")->default_value(75),
-      "percentage of the connections, workers and queue places not used by others that one tenant "
-      "(the processes of a container) may take, and of that each of its processes; 100 for all")(
+      "percentage of the free connections, workers and queue places that one tenant (the processes "
+      "of a container) may take, and each of its processes of the tenant's; 100 for all")(
       "max-workers", po::value(&options->max_workers)->value_name("N")->default_value(16),
-      "calls of one API group that run at once, beside up to twice as many "
-      "that wait for locks or servers")(
+      "calls of one API group that run at once; up to eight times as many more may wait for "
+      "Windows, servers or locks")(
       "max-queued", po::value(&options->max_queued)->value_name("N")->default_value(384),
       "calls of one API group that may wait; more are refused")(
       "max-call-duration",

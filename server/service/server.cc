@@ -66,7 +66,8 @@ absl::Status Select(const Options& options, std::vector<rpc::VersionedService>* 
   });
   if (services->empty()) {
     return absl::InvalidArgumentError(
-        "--api-groups and --api-versions together leave no pipe to open");
+        "--api-groups and --api-versions: no group has one of these versions, so there is no pipe "
+        "to open");
   }
   return absl::OkStatus();
 }
@@ -180,7 +181,7 @@ class Server::Impl {
     gate_.Shut();
     if (!gate_.AwaitEmpty(absl::Now() + grace)) {
       // Logged before the waits below, because a stuck call may block them for good.
-      spdlog::warn("the calls still under way are given up");
+      spdlog::warn("the calls still under way are abandoned");
     }
     if (listener_ != nullptr) {
       // The last answers, and refusals of late calls, are still being sent.

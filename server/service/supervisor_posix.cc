@@ -78,7 +78,8 @@ class Signals final : public Supervisor {
 absl::Status RunSupervised(bool as_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code) {
   if (as_service) {
-    return absl::FailedPreconditionError("-windows-service: there is no service manager here");
+    return absl::FailedPreconditionError(
+        "-windows-service: this system has no service control manager; leave the flag out");
   }
   RaiseDescriptorLimit();
   Signals signals;
