@@ -292,9 +292,9 @@ TEST_F(BadInputTest, PortalsNameTheirFields) {
               InvalidArgumentError("target_portal.target_address: must not be empty"));
     EXPECT_EQ(call(address(std::string(256, 'a'))),
               InvalidArgumentError("target_portal.target_address: is longer than 255 bytes"));
-    EXPECT_EQ(call(address("10.0.0.5/x")),
-              InvalidArgumentError(
-                  "target_portal.target_address: is neither a host name nor an IP address"));
+    EXPECT_EQ(
+        call(address("10.0.0.5/x")),
+        InvalidArgumentError("target_portal.target_address: is not a host name or an IP address"));
     EXPECT_EQ(call({.target_address = "a", .target_port = 65536}),
               InvalidArgumentError(
                   "target_portal.target_port: 65536 is not from 1 to 65535, or 0 for 3260"));
@@ -347,7 +347,7 @@ TEST_F(BadInputTest, CredentialsOfTargets) {
   for (const auto& [username, password] :
        {std::pair<std::string, std::string>("node", ""), {"", secret}, {"node", secret}}) {
     EXPECT_EQ(Connect(kNone, username, password),
-              InvalidArgumentError("auth_type: NONE goes without chap_username and chap_secret"));
+              InvalidArgumentError("auth_type: NONE allows no chap_username and chap_secret"));
   }
   EXPECT_TRUE(absl::IsNotFound(Connect(kNone, "", "")));
   const absl::Status length = InvalidArgumentError("chap_secret: must have 12 to 16 bytes");

@@ -251,9 +251,9 @@ TEST_F(SmbContract, AMappingThatCannotBeUndoneIsTold) {
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 1, 31);
   const absl::Status failed = smb_->NewSmbGlobalMapping(context_, request).status();
   EXPECT_TRUE(absl::IsAlreadyExists(failed)) << failed;
-  EXPECT_TRUE(absl::StartsWith(
-      failed.message(), absl::StrCat(why, " (and the mapping of ", request.remote_path,
-                                     " could not be removed again: removing the mapping of ")))
+  EXPECT_TRUE(absl::StartsWith(failed.message(),
+                               absl::StrCat(why, " (and the new mapping of ", request.remote_path,
+                                            " could not be removed: removing the mapping of ")))
       << failed;
   EXPECT_TRUE(absl::StrContains(failed.message(), "(31)")) << failed;
 }

@@ -337,8 +337,7 @@ TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
     const absl::Status started = system_->StartService(context_, {.name = other}).status();
     EXPECT_EQ(started, absl::PermissionDeniedError(absl::StrCat(
                            "name: service \"", other,
-                           "\" is not one that may be started and stopped (see the option "
-                           "allowed_services)")));
+                           "\" may not be started or stopped: see the option allowed_services")));
     EXPECT_TRUE(absl::IsPermissionDenied(system_->StopService(context_, {.name = other}).status()));
   }
   // Permission for a service does not include its dependents, and nothing is stopped.

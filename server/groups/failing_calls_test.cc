@@ -259,7 +259,7 @@ TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
         } else {
           // A volume that cannot be asked counts as going away.
           EXPECT_TRUE((absl::StartsWith(status.message(), "the volume of disk ") &&
-                       absl::EndsWith(status.message(), " went away")) ||
+                       absl::EndsWith(status.message(), " disappeared: repeat the call")) ||
                       absl::StrContains(status.message(), "1117") ||
                       absl::StrContains(status.message(), "0x45d") ||
                       absl::StrContains(status.message(), "0x80041001"))

@@ -140,12 +140,12 @@ absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const V
         now == options.file_system && options.allocation_unit_bytes == 0 && options.label.empty();
     if (is_as_asked) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
-        "volume_id: another call has formatted volume ", volume.ToString(), " with ", now));
+        "volume_id: another call has just formatted volume ", volume.ToString(), " with ", now));
   }
   if (!now.empty() && erase == Erase::kNothing) {
     return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume.ToString(),
                                                       " has a file system, ", now,
-                                                      ", and overwrite is not set"));
+                                                      ": set overwrite to format it nevertheless"));
   }
   if (now.empty() && (erase == Erase::kNothing || deps.keep_foreign_data)) {
     ABSL_RETURN_IF_ERROR(AboutField("volume_id", CheckBlank(deps, context, volume)));

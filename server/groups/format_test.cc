@@ -51,8 +51,8 @@ TEST_F(FormatWatchTest, TellsTheBeginningAndTheEnd) {
                           "formatting b: started",
                           AllOf(StartsWith("formatting b: failed after "), EndsWith(": no")),
                           "formatting c: started",
-                          AllOf(StartsWith("formatting c: given up after "),
-                                EndsWith(", Windows may still be at it: late"))));
+                          AllOf(StartsWith("formatting c: abandoned after "),
+                                EndsWith(", Windows may still be formatting: late"))));
 }
 
 TEST_F(FormatWatchTest, TellsThatOneStillRuns) {
@@ -299,7 +299,7 @@ TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
   };
   const storage::Call unmount = {.api = Api::kUnmount, .volume = kNewVolume, .target = staged};
   const std::string mounted = "is mounted at a folder and keeps its content";
-  const std::string other = "another call has formatted volume";
+  const std::string other = "another call has just formatted volume";
   const struct {
     std::vector<storage::Call> before, meanwhile;
     // The errors of the older group and of the storage group; OK if empty.

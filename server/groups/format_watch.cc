@@ -57,8 +57,8 @@ absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::S
   if (status.ok()) {
     log_(absl::StrCat(what, ": done after ", duration));
   } else {
-    log_(absl::StrCat(what, WasGivenUp(status) ? ": given up after " : ": failed after ", duration,
-                      WasGivenUp(status) ? ", Windows may still be at it: " : ": ",
+    log_(absl::StrCat(what, WasGivenUp(status) ? ": abandoned after " : ": failed after ", duration,
+                      WasGivenUp(status) ? ", Windows may still be formatting: " : ": ",
                       status.message()));
   }
   return status;

@@ -212,7 +212,7 @@ TEST(ReportedDisksTest, VolumesThatCannotGrowAreStaged) {
       {"NTFS of all clusters that there are",
        absl::StrCat("size_bytes: 35184372088832 style: GPT partition { size_bytes: 10737418240 ",
                     DataVolume("1", "allocation_unit_bytes: 4096"), " }"),
-       16 * kTiB - kGiB, 16 * kTiB, true, "file system or the disk"},
+       16 * kTiB - kGiB, 16 * kTiB, true, "file system or disk"},
   };
   for (const Growth& row : rows) {
     SCOPED_TRACE(row.name);
@@ -241,7 +241,7 @@ TEST(ReportedDisksTest, WhatLiesBehindAVolumeIsNamed) {
   EXPECT_TRUE(node.Resize(kVolume, 0).ok());
   const absl::Status refused = node.Resize(kVolume, 20 * kGiB);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_THAT(Text(refused), HasSubstr("partition 2 of disk 1 lies behind the volume's"));
+  EXPECT_THAT(Text(refused), HasSubstr("partition 2 of disk 1 follows the volume's"));
 }
 
 // Disks of EC2 are laid out like this.

@@ -108,7 +108,7 @@ TEST_F(ResizeTest, MoreGrowthThatFailsIsAnError) {
 TEST(SignedBytesTest, SizesThatNoAnswerHolds) {
   EXPECT_EQ(*SignedBytes("total_bytes", INT64_MAX), INT64_MAX);
   EXPECT_EQ(SignedBytes("total_bytes", uint64_t{1} << 63).status(),
-            absl::InternalError("total_bytes: 9223372036854775808 bytes, which cannot be"));
+            absl::InternalError("total_bytes: 9223372036854775808 bytes, which is impossible"));
 }
 
 }  // namespace

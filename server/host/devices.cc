@@ -37,14 +37,14 @@ std::string Device(const std::string& volume) {
 }  // namespace
 
 absl::Status CheckDevice(machine::Os& os, uint32_t disk_number, const std::string& path) {
-  if (path.empty()) return absl::InternalError("WMI gives no device path");
+  if (path.empty()) return absl::InternalError("WMI reports no device path");
   ABSL_ASSIGN_OR_RETURN(const machine::Bytes number,
                         os.Control(path, machine::DeviceAccess::kNone,
                                    machine::control::kGetDeviceNumber, {}, kSmallAnswer));
   ABSL_ASSIGN_OR_RETURN(const machine::DeviceNumber device, machine::ParseDeviceNumber(number));
   if (device.device_number != disk_number) {
     return absl::UnavailableError(
-        absl::StrCat("its device is disk ", device.device_number, " by now"));
+        absl::StrCat("its device path now belongs to disk ", device.device_number));
   }
   return absl::OkStatus();
 }

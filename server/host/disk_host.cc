@@ -316,7 +316,7 @@ class WindowsDisk final : public DiskHost {
 
   static absl::Status NotShown(absl::string_view what) {
     return absl::UnavailableError(
-        absl::StrCat(what, "; is the service smphost of the node disabled?"));
+        absl::StrCat(what, "; restart the node's service smphost (enable it if disabled)"));
   }
 
   // Returns UNAVAILABLE if the device of an MSFT_Disk has another number now or belongs to another
@@ -335,7 +335,7 @@ class WindowsDisk final : public DiskHost {
     // The provider may not show an existing disk yet, a snapshot's copy for example
     // (github.com/kubernetes-csi/csi-proxy/issues/287).
     if (is_fresh) {
-      return NotShown(absl::StrCat("disk ", disk_number, " is there, and WMI does not show it"));
+      return NotShown(absl::StrCat("disk ", disk_number, " exists, but WMI does not show it"));
     }
     ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
     RecordFallback(Fallback::kDiskUnknownToWmi);

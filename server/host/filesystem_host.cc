@@ -242,7 +242,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (reached) return absl::OkStatus();
     if (walked.dangling) {
       return absl::AlreadyExistsError(
-          absl::StrCat("a link that leads nowhere is in the way of ", text));
+          absl::StrCat("a link without a target is in the way of ", text));
     }
     if (walked.held.empty()) {
       return absl::NotFoundError(absl::StrCat("creating directory ", text, ": there is no drive ",
@@ -268,7 +268,7 @@ class WindowsFilesystem final : public FilesystemHost {
     // Links at the roots are trusted (see ResolvePath()), so no caller may create one there.
     if (link.roots != nullptr && !IsBelow(*link.roots, link.path)) {
       return absl::PermissionDeniedError(
-          absl::StrCat("a link cannot take the place of ", text, ", a root itself"));
+          absl::StrCat("a link cannot replace ", text, ", a working directory"));
     }
     ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, link));
     if (walked.found()) return absl::AlreadyExistsError(absl::StrCat(text, " exists already"));
@@ -288,9 +288,9 @@ class WindowsFilesystem final : public FilesystemHost {
         walked.at().Open(name, machine::Access::kDelete);
     const absl::Status undone = again.ok() ? (*again)->Delete() : again.status();
     if (undone.ok()) return Prefixed(operation, written);
-    return Prefixed(
-        absl::StrCat(operation, " (the directory made for it stays: ", undone.message(), ")"),
-        written);
+    return Prefixed(absl::StrCat(operation, " (the directory made for it was not removed: ",
+                                 undone.message(), ")"),
+                    written);
   }
 
   machine::Os& os_;

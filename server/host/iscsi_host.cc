@@ -280,7 +280,8 @@ class WindowsIscsi final : public IscsiHost {
       if (status.ok()) continue;
       // The session stays, so it must return at the next start.
       if (persistent && !Invoke(context, session.path(), "Register", {}, operation).ok()) {
-        warn_(absl::StrCat("the session with target ", iqn, " will not return at the next start"));
+        warn_(absl::StrCat("the session with target ", iqn,
+                           " is no longer persistent: the next start does not restore it"));
       }
       return status;
     }

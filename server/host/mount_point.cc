@@ -127,7 +127,7 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
   ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> mounted, VolumeMountedAt(*file));
   at->held.push_back(std::move(file));
   if (mounted == volume) return absl::OkStatus();
-  return absl::UnavailableError("something else took the directory's place meanwhile");
+  return absl::UnavailableError("another program replaced the directory: repeat the call");
 }
 
 absl::Status FlushBeforeUnmount(machine::Os& os, const CallContext& context,
@@ -141,7 +141,7 @@ absl::Status FlushBeforeUnmount(machine::Os& os, const CallContext& context,
   const absl::Status failed = absl::InternalError(
       absl::StrCat("volume ", volume.ToString(), " was not flushed: ", flushed.message()));
   RecordFallback(Fallback::kUnmountedUnflushed, flushed.message());
-  warn(absl::StrCat(failed.message(), "; its mount at ", path, " ends all the same"));
+  warn(absl::StrCat(failed.message(), "; its mount at ", path, " is removed nevertheless"));
   return failed;
 }
 

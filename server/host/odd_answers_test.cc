@@ -126,7 +126,7 @@ TEST(OddAnswersTest, LinksToDevicesLeadNowhere) {
                                        std::make_shared<PathRoots>(std::vector<WindowsPath>{
                                            Path(R"(C:\var\lib\kubelet\link\p1)")})};
     EXPECT_THAT(host->filesystem().Exists(CallContext(), below_a_link),
-                FailsWith(kPrecondition, led + ", which is not a plain path"));
+                FailsWith(kPrecondition, led + ", which is not a path of a drive"));
   }
 }
 
@@ -185,7 +185,7 @@ TEST(OddAnswersTest, ImpossibleAnswersAreReported) {
 
   os.space = machine::VolumeSpace{.total_bytes = 10, .free_bytes = 11};
   EXPECT_EQ(host->volume().GetStats(context, kVolume).status(),
-            absl::InternalError(volume + " has 11 bytes free of 10, which cannot be"));
+            absl::InternalError(volume + " has 11 bytes free of 10, which is impossible"));
   os.space = machine::VolumeSpace{.total_bytes = 10, .free_bytes = 10};
   EXPECT_EQ(host->volume().GetStats(context, kVolume)->used_bytes, 0u);
 
@@ -210,7 +210,7 @@ TEST(OddAnswersTest, ImpossibleAnswersAreReported) {
                                    ? absl::OkStatus()
                                    : absl::UnavailableError(absl::StrCat(
                                          "reading page 83 of disk ", identity.disk_number,
-                                         ": its device is disk 1 by now")));
+                                         ": its device path now belongs to disk 1")));
   }
 }
 
@@ -252,12 +252,12 @@ TEST(OddAnswersTest, ADiskWithoutAPathAndAPartitionOutOfPlaceAreTold) {
                 .ListDiskIdentities(CallContext())
                 ->at(1)
                 .status,
-            absl::InternalError("reading page 83 of disk 1: WMI gives no device path"));
+            absl::InternalError("reading page 83 of disk 1: WMI reports no device path"));
   EXPECT_EQ(odd("MSFT_Partition", "Offset", cim::Value::Uint64(4711))
                 ->volume()
                 .Resize(CallContext(), kVolume, uint64_t{600} << 20, ResizeTo::kExactly),
             absl::InternalError(absl::StrCat("resizing volume ", kVolume.ToString(),
-                                             ": WMI does not know a partition at its place")));
+                                             ": WMI shows no partition at its offset")));
 }
 
 }  // namespace

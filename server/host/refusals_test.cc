@@ -112,7 +112,7 @@ TEST_F(RefusalsTest, TheVolumesOfPaths) {
                                                     Kubelet("share")),
               IsOk());
   EXPECT_EQ(volume.GetVolumeHolding(context_, Kubelet("share")).status(),
-            NotFoundError(Below("share") + " leads to a server, where no volume of the node is"));
+            NotFoundError(Below("share") + " is on a server, not on a volume of the node"));
 }
 
 TEST_F(RefusalsTest, Removals) {
@@ -137,7 +137,7 @@ TEST_F(RefusalsTest, DirectoriesAndLinks) {
   FilesystemHost& files = host_->filesystem();
   MakeLink("gone", Below("nothing"));
   EXPECT_EQ(files.MakeDirectories(context_, Kubelet("gone\\x")),
-            AlreadyExistsError("a link that leads nowhere is in the way of " + Below("gone\\x")));
+            AlreadyExistsError("a link without a target is in the way of " + Below("gone\\x")));
   EXPECT_EQ(files.MakeDirectories(context_, Kubelet("file.txt\\x")),
             AlreadyExistsError("a file is in the way of " + Below("file.txt\\x")));
   EXPECT_EQ(files.MakeDirectories(context_, Anywhere("Q:\\x")),
@@ -156,7 +156,7 @@ TEST_F(RefusalsTest, DirectoriesAndLinks) {
   const auto roots = std::make_shared<PathRoots>(
       std::vector<WindowsPath>{Path(R"(C:\var\lib\kubelet)"), Path("C:\\other")});
   EXPECT_EQ(files.CreateLink(context_, Kubelet("pods"), {Path("C:\\other"), roots}),
-            PermissionDeniedError("a link cannot take the place of C:\\other, a root itself"));
+            PermissionDeniedError("a link cannot replace C:\\other, a working directory"));
 }
 
 // The directory made for a link is removed again; if that fails too, both errors are reported.
@@ -181,9 +181,9 @@ TEST_F(RefusalsTest, AHalfMadeLinkThatStays) {
     ASSERT_THAT(node_->InjectFault(rule), IsOk());
     const absl::Status failed =
         host_->filesystem().CreateLink(context_, Kubelet("pods"), Kubelet("new"));
-    EXPECT_THAT(failed,
-                FailsWith(kPrecondition, absl::StrCat("creating link ", Below("new"),
-                                                      " (the directory made for it stays: ")));
+    EXPECT_THAT(failed, FailsWith(kPrecondition,
+                                  absl::StrCat("creating link ", Below("new"),
+                                               " (the directory made for it was not removed: ")));
     EXPECT_THAT(failed, FailsWith(kPrecondition, "0x45d"));
     EXPECT_THAT(failed, FailsWith(kPrecondition, "0x522"));
     ASSERT_THAT(host_->filesystem().Remove(context_, Kubelet("new"), false), IsOk());
@@ -200,7 +200,7 @@ TEST_F(RefusalsTest, LinksThatLeadAstray) {
   MakeLink("a", Below("b"));
   MakeLink("b", Below("a"));
   EXPECT_EQ(files.Exists(context_, Kubelet("a\\x")).status(),
-            FailedPreconditionError(Below("b") + ": there are too many links on the way"));
+            FailedPreconditionError(Below("b") + ": the path has too many links"));
 }
 
 TEST_F(RefusalsTest, PortalsAndTargets) {

@@ -57,7 +57,7 @@ absl::StatusOr<cim::Object> PartitionAt(cim::Session& wmi, const CallContext& co
     ABSL_ASSIGN_OR_RETURN(const auto offset, partition.GetUint64("Offset"));
     if (offset == extent.offset) return std::move(partition);
   }
-  return absl::InternalError("WMI does not know a partition at its place");
+  return absl::InternalError("WMI shows no partition at its offset");
 }
 
 bool IsSizeNotSupported(const absl::StatusOr<cim::MethodResult>& result) {
@@ -110,7 +110,7 @@ absl::StatusOr<GrowthRoom> GetGrowthRoom(cim::Session& wmi, machine::Os& os,
     if (offset <= extent.offset || offset >= end) continue;
     end = offset;
     room.obstacle = absl::StrCat("partition ", partition.GetUint32("PartitionNumber").value_or(0),
-                                 " of disk ", extent.disk_number, " lies behind the volume's");
+                                 " of disk ", extent.disk_number, " follows the volume's");
   }
   if (disk_bytes < last_used + kGap) room.obstacle.clear();
   // Windows adds at least 1 MiB.

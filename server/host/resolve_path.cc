@@ -146,7 +146,7 @@ class Walker {
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (++*steps_ <= options_.max_steps) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        absl::StrCat(where.ToString(), ": there are too many links on the way"));
+        absl::StrCat(where.ToString(), ": the path has too many links"));
   }
 
   // Returns true if a link or mount point at `where` must stay within the roots. An administrator's
@@ -197,7 +197,7 @@ class Walker {
       if (confined) return leads_out();
       return absl::FailedPreconditionError(absl::StrCat("the link ", current.ToString(),
                                                         " leads to ", link.target,
-                                                        ", which is not a plain path"));
+                                                        ", which is not a path of a drive"));
     }
     if (confined && !roots_->Contains(*target)) return leads_out();
     if (roots_ != nullptr && !confined) return FollowAbove(*target);

@@ -90,7 +90,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsThatLeadNowhereAreInTheWay) {
                        std::make_shared<PathRoots>(std::vector<WindowsPath>{Path(root)})}}) {
       EXPECT_EQ(host_->filesystem().MakeDirectories(context_, path),
                 absl::AlreadyExistsError(
-                    absl::StrCat("a link that leads nowhere is in the way of ", root, "\\x")));
+                    absl::StrCat("a link without a target is in the way of ", root, "\\x")));
     }
   }
   EXPECT_THAT(Exists(Anywhere("C:\\gone")), Yields(false));

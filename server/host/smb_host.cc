@@ -184,7 +184,8 @@ class WindowsSmb final : public SmbHost {
     for (const SmbMapping& other : *mappings) {
       if (ServerOf(other.remote_path) == ServerOf(share)) holders.push_back(other.remote_path);
     }
-    warn_(absl::StrCat("mapping ", share, ": the node is connected to the server by others: ",
+    warn_(absl::StrCat("mapping ", share,
+                       ": the node is connected to the server with other credentials, by ",
                        holders.empty() ? "no global mapping" : PathsText(holders)));
   }
 

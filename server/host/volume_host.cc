@@ -162,7 +162,7 @@ class WindowsVolume final : public VolumeHost {
     if (space->free_bytes > space->total_bytes) {
       return absl::InternalError(absl::StrCat("volume ", volume.ToString(), " has ",
                                               space->free_bytes, " bytes free of ",
-                                              space->total_bytes, ", which cannot be"));
+                                              space->total_bytes, ", which is impossible"));
     }
     return VolumeStats{space->total_bytes, space->total_bytes - space->free_bytes};
   }
@@ -254,7 +254,7 @@ class WindowsVolume final : public VolumeHost {
                                        .access = machine::Access::kPeek}));
     if (!walked.on_server.empty()) {
       return absl::NotFoundError(
-          absl::StrCat(path.path.ToString(), " leads to a server, where no volume of the node is"));
+          absl::StrCat(path.path.ToString(), " is on a server, not on a volume of the node"));
     }
     if (!walked.found()) return MissingError(path.path);
     if (walked.link.has_value() && walked.link->volume.has_value()) return *walked.link->volume;

@@ -161,7 +161,7 @@ void CheckServices(const NodeState& state, Problems* problems) {
                       "names more than 64");
     for (size_t d = 0; d < service.depends_on.size(); ++d) {
       problems->Require(names.contains(FoldName(service.depends_on[d])),
-                        Element(at, "depends_on", d), "", "names no service of this node");
+                        Element(at, "depends_on", d), "", "is no service of this node");
     }
   }
   if (problems->none()) CheckDependencies(state, problems);
@@ -181,7 +181,7 @@ void CheckFaultRule(const FaultRule& rule, const std::string& at, Problems* prob
                     "code", "is not a gRPC status code");
   problems->Require(rule.code != absl::StatusCode::kOk || rule.latency > absl::ZeroDuration() ||
                         rule.stuck || rule.objects != AnsweredObjects::kAll,
-                    at, "code", "a rule needs a code, a latency, objects or to be stuck");
+                    at, "code", "must be given, or latency_ms, objects or stuck");
   problems->Require(IsPlainText(rule.error.text), at, "error.text", kNotPlainText);
 }
 

@@ -95,10 +95,10 @@ void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems
                       here, "size_bytes", "is zero or no multiple of the disk's sectors");
     problems->Require(partition.offset_bytes <= disk.size_bytes &&
                           partition.size_bytes <= disk.size_bytes - partition.offset_bytes,
-                      here, "size_bytes", "the partition ends behind the disk");
+                      here, "size_bytes", "the partition ends beyond the disk");
     problems->Require(
         partition.type != PartitionType::kMicrosoftReserved || !partition.volume.has_value(), here,
-        "volume", "a reserved partition has none");
+        "volume", "a reserved partition has no volume");
     if (partition.volume.has_value()) {
       CheckVolume(partition, absl::StrCat(here, ".volume"), problems);
     }
@@ -139,7 +139,7 @@ void CheckDisk(const Disk& disk, const std::string& at, Problems* problems) {
                       "data", "is not 1 to 4096 bytes");
     problems->Require(foreign.bytes.size() <= disk.size_bytes &&
                           foreign.offset_bytes <= disk.size_bytes - foreign.bytes.size(),
-                      here, "offset_bytes", "lies behind the disk");
+                      here, "offset_bytes", "lies beyond the disk");
   }
   CheckPartitions(disk, at, problems);
 }

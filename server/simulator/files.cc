@@ -38,7 +38,7 @@ absl::Status MakeEntryDirectories(NodeState& state, const WindowsPath& path) {
   ABSL_ASSIGN_OR_RETURN(Resolved at, Resolve(state, path, true));
   if (at.dangling) {
     return absl::AlreadyExistsError(
-        absl::StrCat("a link that leads nowhere is in the way of ", text));
+        absl::StrCat("a link without a target is in the way of ", text));
   }
   if (at.tree == nullptr)
     return Failure(operation, win32_error::kNotReady, absl::StatusCode::kNotFound);

@@ -72,7 +72,7 @@ class Reader {
     }
     for (const auto& [at, id] : mounts_) {
       problems_.Require(volume_ids_.contains(id), at, "mounted_volume_id",
-                        "names no volume of this node; set dangling when that is meant");
+                        "names no volume of this node; set dangling if none is meant");
     }
     if (!problems_.none()) return problems_.status();
     return std::move(state_);
@@ -231,9 +231,9 @@ class Reader {
     problems_.Require(in.size_bytes() <= Tree::kMaxFileBytes, at, "size_bytes", "is above 16 TiB");
     const bool is_link = in.kind() == proto::LINK || in.kind() == proto::JUNCTION;
     problems_.Require(is_link != in.target().empty(), at, "target",
-                      "is given for a LINK or JUNCTION, and for these alone");
+                      "is for a LINK or JUNCTION only, and required there");
     problems_.Require(in.kind() == proto::DIRECTORY || in.mounted_volume_id().empty(), at,
-                      "mounted_volume_id", "is given for a DIRECTORY alone");
+                      "mounted_volume_id", "is for a DIRECTORY only");
     const auto kind =
         in.kind() == proto::JUNCTION
             ? Tree::Kind::kLink
@@ -267,7 +267,7 @@ class Reader {
       if (found.has_value()) {
         problems_.Require(!last || (entry.kind == Tree::Kind::kDirectory &&
                                     tree->at(*found).kind == Tree::Kind::kDirectory),
-                          at, "path", "stands twice");
+                          at, "path", "appears twice");
         parent = *found;
         continue;
       }

@@ -87,8 +87,9 @@ class DiskService final : public Service {
       if (volumes.empty()) {
         if (was_offline) (void)host().SetOnline(context, number, false);
         return absl::FailedPreconditionError(
-            absl::StrCat("disk_number: the partitions of disk ", number,
-                         " are another system's: they bring no volume that Windows could mount"));
+            absl::StrCat("disk_number: disk ", number,
+                         " has partitions of another operating system, without a volume that "
+                         "Windows can mount"));
       }
     }
     return PartitionDiskResponse{};
@@ -134,7 +135,7 @@ class DiskService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto size, host().GetSize(context, request.disk_number));
     if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
       return absl::InternalError(absl::StrCat("disk ", request.disk_number, " reports a size of ",
-                                              size, " bytes, which cannot be"));
+                                              size, " bytes, which is impossible"));
     }
     return GetDiskStatsResponse{.total_bytes = static_cast<int64_t>(size)};
   }
@@ -167,7 +168,7 @@ class DiskService final : public Service {
     }
     return absl::FailedPreconditionError(absl::StrCat(
         "disk_number: Windows keeps disk ", number, " offline (", reason,
-        "); `Get-Disk` on the node shows it, and SetDiskState brings it online all the same"));
+        "); `Get-Disk` on the node shows it, and SetDiskState brings it online nevertheless"));
   }
 
   host::DiskHost& host() { return deps_.host->disk(); }

@@ -28,7 +28,7 @@ absl::StatusOr<host::IscsiPortal> ReadPortal(absl::string_view address_field,
     // Allows a DNS name, an IPv4 address, or an IPv6 address with an optional zone.
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && !absl::StrContains(".-_:%[]", c)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(address_field, ": is neither a host name nor an IP address"));
+          absl::StrCat(address_field, ": is not a host name or an IP address"));
     }
   }
   if (port > 65535) {
@@ -67,7 +67,7 @@ absl::StatusOr<host::ChapCredentials> ReadChap(absl::string_view none, host::Cha
   if (mode == host::ChapMode::kNone) {
     if (username.empty() && secret.empty()) return credentials;
     return absl::InvalidArgumentError(
-        absl::StrCat(none, " goes without chap_username and chap_secret"));
+        absl::StrCat(none, " allows no chap_username and chap_secret"));
   }
   ABSL_RETURN_IF_ERROR(groups::CheckText("chap_username", username, kMaxUsername));
   ABSL_RETURN_IF_ERROR(CheckSecret("chap_secret", secret));

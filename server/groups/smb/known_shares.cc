@@ -51,15 +51,15 @@ void KnownShares::RecordRemoval(const std::string& share, RemovalOutcome outcome
     ++counts_[static_cast<size_t>(outcome)][static_cast<size_t>(link_count)];
   }
   if (link_count == LinkCount::kNone) return;
-  std::string text = absl::StrCat("the mapping of ", share,
-                                  outcome == RemovalOutcome::kRemoved ? " was removed" : " stays");
+  std::string text = absl::StrCat(
+      "the mapping of ", share, outcome == RemovalOutcome::kRemoved ? " was removed" : " was kept");
   if (!links.paths.empty()) {
-    absl::StrAppend(
-        &text,
-        outcome == RemovalOutcome::kRemoved ? " though links lead there: " : " for the links ",
-        PathsText(links.paths));
+    absl::StrAppend(&text,
+                    outcome == RemovalOutcome::kRemoved ? " although links lead to the share: "
+                                                        : " because of the links ",
+                    PathsText(links.paths));
   }
-  if (links.incomplete) absl::StrAppend(&text, "; not all links could be looked at");
+  if (links.incomplete) absl::StrAppend(&text, "; some links could not be read");
   log_(text);
 }
 

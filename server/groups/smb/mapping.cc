@@ -124,7 +124,7 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
     // Windows would use WebDAV for this host
     // (learn.microsoft.com/windows/win32/api/davclnt/nf-davclnt-davgethttpfromuncpath).
     if (absl::StrContains(host, '@')) {
-      return refuse("the host has a \"@\", by which Windows would speak HTTP to it");
+      return refuse("the host contains \"@\", with which Windows would use WebDAV");
     }
     // learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC)
     const bool is_address =
@@ -136,7 +136,7 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
                     ".ipv6-literal.net");
     }
     if (absl::StrContains(host, ':')) {
-      return refuse("the host has no port: Windows reaches a share at TCP port 445");
+      return refuse("the host contains a port: leave it out, Windows always uses TCP port 445");
     }
   }
   return UncPath::Parse("remote_path", text);

@@ -48,8 +48,8 @@ class SmbService final : public Service {
     if (makes) {
       if (absl::Status undone = Unmap(deps_, CallContext(), share).status(); !undone.ok()) {
         return absl::Status(linked.code(),
-                            absl::StrCat(linked.message(), " (and the mapping of ", share,
-                                         " could not be removed again: ", undone.message(), ")"));
+                            absl::StrCat(linked.message(), " (and the new mapping of ", share,
+                                         " could not be removed: ", undone.message(), ")"));
       }
     }
     return linked;

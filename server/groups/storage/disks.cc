@@ -162,7 +162,7 @@ absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout) {
     if (partition.kind != host::PartitionKind::kOther) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("disk: partition ", partition.partition_number, " of disk ", number,
-                     " is not of the basic data type, so the disk is somebody else's"));
+                     " is not of the basic data type: another system uses the disk"));
   }
   if (std::count_if(layout.partitions.begin(), layout.partitions.end(), IsData) > 1) {
     return absl::FailedPreconditionError(

@@ -201,9 +201,9 @@ TEST_F(StorageDisksTest, FormatsWithALabel) {
 
 TEST_F(StorageDisksTest, AFileSystemIsKeptUnlessToldOtherwise) {
   EXPECT_EQ(Format({.volume_id = VolumeOf(21), .label = "new"}),
-            FailedPreconditionError(absl::StrCat("volume_id: volume ", VolumeOf(21),
-                                                 " has a file system, NTFS, and overwrite is not "
-                                                 "set")));
+            FailedPreconditionError(
+                absl::StrCat("volume_id: volume ", VolumeOf(21),
+                             " has a file system, NTFS: set overwrite to format it nevertheless")));
   EXPECT_EQ(Machine(21).label, "old");
   EXPECT_TRUE(Format({.volume_id = VolumeOf(21), .label = "new", .overwrite = true}).ok());
   EXPECT_EQ(Machine(21).label, "new");

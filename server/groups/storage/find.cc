@@ -100,7 +100,7 @@ absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
     if (&other == &disk || !other.has_windows()) continue;
     if (ReservedAdapter(other) != adapter) continue;
     return absl::FailedPreconditionError(absl::StrCat("disk ", disk.disk_number, " is on adapter ",
-                                                      adapter, ", as the disk of Windows is"));
+                                                      adapter, ", like the disk of Windows"));
   }
   return host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
 }
@@ -130,7 +130,8 @@ absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallC
   if (found.empty()) {
     return absl::NotFoundError(absl::StrCat(
         name.name, ": no disk has \"", absl::CEscape(name.text), "\"",
-        left_out.empty() ? "" : absl::StrCat(" without disk.adapter being given: ", left_out)));
+        left_out.empty() ? ""
+                         : absl::StrCat("; give disk.adapter to include this one: ", left_out)));
   }
   const std::string numbers =
       absl::StrJoin(found, ", ", [](std::string* out, const host::DiskDescription* disk) {
@@ -161,7 +162,7 @@ absl::Status CheckSelector(const DiskSelector& selector) {
     }
     if (!field.is_name && selector.lun_id.empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(field.name, ": is given with disk.lun_id alone"));
+          absl::StrCat(field.name, ": may be given only with disk.lun_id"));
     }
     names += field.is_name;
   }

@@ -137,11 +137,12 @@ TEST_F(ShareFaultsTest, AFolderThatTheUserMayNotReadIsRefused) {
 TEST_F(ShareFaultsTest, AFolderThatIsNotThereIsNotFound) {
   const std::string none = R"(\\files.corp.example\a\none)";
   ExpectRefused(Stage("s", none).status(), absl::StatusCode::kNotFound,
-                R"(remote_path: \\files.corp.example\a is there, but not the folder)");
+                R"(remote_path: share \\files.corp.example\a exists, but not its folder)");
   EXPECT_FALSE(Exists(Below("s")));
   EXPECT_THAT(Mapped(), IsEmpty());
   ExpectStaged(Stage("t", kA), "t", {kLinked, kMapped});
-  ExpectRefused(Stage("s", none).status(), absl::StatusCode::kNotFound, "is there, but not");
+  ExpectRefused(Stage("s", none).status(), absl::StatusCode::kNotFound,
+                "exists, but not its folder");
   EXPECT_FALSE(Exists(Below("s")));
   EXPECT_THAT(Mapped(), ElementsAre(kA)) << "the other link's";
   EXPECT_TRUE(Map(none).ok()) << "as the Go release";
@@ -179,7 +180,7 @@ TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
   ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\svc", Secret("two")).ok());
   ExpectStaged(Stage("b", kB, "two"), "b", {kLinked, kMapped});
   EXPECT_THAT(Mapped(), ElementsAre(kB));
-  EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("was removed though links lead there")));
+  EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("was removed although links lead to the share")));
   ExpectStaged(Stage("a", kA, "two"), "a", {kMapped});
   // A working mapping of the server is not removed for another user.
   ExpectRefused(StageAsAnother("c", R"(\\files.corp.example\c)"), absl::StatusCode::kNotFound,
@@ -233,12 +234,12 @@ TEST_F(ShareFaultsTest, AServerThatCannotEncryptIsToldByTheFlag) {
 
 TEST_F(ShareFaultsTest, AHostThatIsNoHostIsToldHowToSpellIt) {
   const std::pair<const char*, const char*> rows[] = {
-      {R"(\\host:8445\s)", "the host has no port"},
-      {R"(//host:445/s)", "the host has no port"},
+      {R"(\\host:8445\s)", "the host contains a port"},
+      {R"(//host:445/s)", "the host contains a port"},
       {R"(\\[fe80::1]\s)", "fe80--1.ipv6-literal.net"},
       {R"(\\fe80::1\s)", "fe80--1.ipv6-literal.net"},
-      {R"(\\host@8445\s)", "speak HTTP"},
-      {R"(\\host@SSL\DavWWWRoot\s)", "speak HTTP"},
+      {R"(\\host@8445\s)", "use WebDAV"},
+      {R"(\\host@SSL\DavWWWRoot\s)", "use WebDAV"},
   };
   for (const auto& [remote, words] : rows) {
     ExpectRefused(Map(remote), absl::StatusCode::kInvalidArgument, words);

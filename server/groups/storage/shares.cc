@@ -108,11 +108,11 @@ class ShareStager {
         if (remote_.components().empty()) return absl::OkStatus();
         return absl::FailedPreconditionError(absl::StrCat(
             "remote_path: the server denies the user access to ", path,
-            ": check the permissions of the folder. If they are right, unstage what is staged of ",
-            share_, ", so that it is mapped anew"));
+            ": check the permissions of the folder. If they are right, unstage all of ", share_,
+            " on this node, so that it is mapped again"));
       case host::SmbAccess::Kind::kNoFolder:
         return absl::NotFoundError(
-            absl::StrCat("remote_path: ", share_, " is there, but not the folder ", path));
+            absl::StrCat("remote_path: share ", share_, " exists, but not its folder ", path));
       case host::SmbAccess::Kind::kDfsLink:
         return absl::FailedPreconditionError(
             absl::StrCat("remote_path: ", path,
@@ -172,7 +172,7 @@ class ShareStager {
     const absl::Status removed = RemoveLink(context);
     if (removed.ok() || absl::IsNotFound(removed)) return failed;
     return Appended(failed, absl::StrCat("and the link ", target_.path.ToString(),
-                                         " could not be removed again: ", removed.message()));
+                                         " could not be removed: ", removed.message()));
   }
 
   absl::Status RemoveLink(const CallContext& context) {
@@ -213,8 +213,8 @@ class ShareUnstager {
         return std::move(response_);
       }
     }
-    return absl::UnavailableError(
-        absl::StrCat("something else is at ", target_.path.ToString(), " all the time"));
+    return absl::UnavailableError(absl::StrCat("other programs keep changing ",
+                                               target_.path.ToString(), ": repeat the call"));
   }
 
   // Removes the mapping of the request's share unless a link needs it.
@@ -262,7 +262,8 @@ class ShareUnstager {
         [](const auto& unmapped) { return unmapped.ok(); });
     if (done.ok()) return done;
     ABSL_RETURN_IF_ERROR(context_.Check());
-    response_.warnings.push_back(absl::StrCat("the mapping stays: ", done.status().message()));
+    response_.warnings.push_back(
+        absl::StrCat("the mapping was not removed: ", done.status().message()));
     deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {});
     return true;
   }

@@ -365,7 +365,7 @@ TEST_F(ShareStagingTest, TheMappingStaysWhenNotAllLinksCouldBeLookedAt) {
   EXPECT_TRUE(answer.incomplete);
   EXPECT_THAT(answer.steps, ElementsAre(StorageStep::kUnlinked));
   EXPECT_THAT(Mapped(), ElementsAre(kShare));
-  EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("not all links could be looked at")));
+  EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("some links could not be read")));
   EXPECT_EQ(Count(RemovalOutcome::kKept, LinkCount::kUnknown), 1u);
 }
 
@@ -398,7 +398,8 @@ TEST_F(ShareStagingTest, RemovingAMappingTellsOfTheLinksThatNeedIt) {
   Staged("b");
   remove();
   EXPECT_THAT(share_lines_,
-              ElementsAre(AllOf(HasSubstr(kShare), HasSubstr("was removed though links lead there"),
+              ElementsAre(AllOf(HasSubstr(kShare),
+                                HasSubstr("was removed although links lead to the share"),
                                 HasSubstr(Below("a")), HasSubstr(Below("b")))));
   EXPECT_EQ(Count(RemovalOutcome::kRemoved, LinkCount::kSeveral), 1u);
   Staged("a");

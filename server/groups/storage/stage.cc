@@ -60,7 +60,8 @@ class VolumeStager {
 
     ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context_, number_, 0));
     if (volumes.empty()) {
-      return absl::UnavailableError(absl::StrCat("the volume of disk ", number_, " went away"));
+      return absl::UnavailableError(
+          absl::StrCat("the volume of disk ", number_, " disappeared: repeat the call"));
     }
     const VolumeId& volume = volumes.front();
     ABSL_ASSIGN_OR_RETURN(const auto volume_lock, groups::LockVolume(locks_, context_, volume));
@@ -90,7 +91,7 @@ class VolumeStager {
     if (now.path != found.path || now.serial_number != found.serial_number ||
         now.unique_id != found.unique_id) {
       return absl::UnavailableError(
-          absl::StrCat("disk ", number_, " is another disk than a moment ago"));
+          absl::StrCat("disk ", number_, " has become another disk: repeat the call"));
     }
     use_ = host::CheckUnused(host_, context_, deps_.roots.get(), now);
     if (!absl::IsFailedPrecondition(use_)) return use_;
@@ -104,11 +105,10 @@ class VolumeStager {
           "disk", host::CheckOnlyLetters(host_, context_, deps_.roots.get(), number_));
     }
     if (now.has_windows()) return Prefixed("disk", use_);
-    return Prefixed("disk", absl::FailedPreconditionError(
-                                absl::StrCat(use_.message(),
-                                             "; if nobody uses it, remove a letter by `mountvol "
-                                             "X: /D` and repeat the call, or name the disk by "
-                                             "page 83 or serial number")));
+    return Prefixed("disk", absl::FailedPreconditionError(absl::StrCat(
+                                use_.message(),
+                                "; if it is unused, remove its letter (`mountvol X: /D`) and "
+                                "repeat the call, or name the disk by page 83 or serial number")));
   }
 
   // Checks the letters and mounts of the volume, which an offline disk did not show before. Windows

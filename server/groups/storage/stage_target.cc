@@ -165,9 +165,9 @@ class TargetStager {
     absl::Status status = Register(context, portal);
     if (status.ok()) status = LogIn(context, portal);
     if (status.ok() || context.Check().ok()) return status;
-    return absl::UnavailableError(
-        absl::StrCat("not within ", absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(1))),
-                     ": ", status.message()));
+    return absl::UnavailableError(absl::StrCat(
+        "no success within ", absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(1))), ": ",
+        status.message()));
   }
 
   absl::Status Register(const CallContext& context, const IscsiPortal& portal) {
@@ -205,9 +205,9 @@ class TargetStager {
       }
       if (!absl::IsAlreadyExists(opened.status())) return opened.status();
     }
-    return absl::FailedPreconditionError(
-        absl::StrCat("chap: target ", request_.iqn, " is connected by portal ", portal.address, ":",
-                     portal.port, " with another authentication, and a disk of it is in use"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "chap: target ", request_.iqn, " is connected by portal ", portal.address, ":", portal.port,
+        " with another authentication, and a disk of it is in use: unstage its volumes first"));
   }
 
   // Ends sessions that the request cannot use and no disk needs, because without multipath Windows
@@ -241,7 +241,8 @@ class TargetStager {
 
   // Returns the failed portals' errors, with the code of a refusal rather than of a dead portal.
   static absl::Status NoSession(const std::vector<absl::Status>& failed) {
-    if (failed.empty()) return absl::UnavailableError("portals: the session has ended again");
+    if (failed.empty())
+      return absl::UnavailableError("portals: the session ended at once: repeat the call");
     const auto told = std::find_if(failed.begin(), failed.end(), [](const absl::Status& status) {
       return !absl::IsUnavailable(status);
     });
@@ -259,8 +260,8 @@ class TargetStager {
   absl::StatusOr<std::vector<DiskDescription>> Look(bool* complete) {
     ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
     if (own_.empty()) {
-      return absl::UnavailableError(
-          absl::StrCat("target ", request_.iqn, " was disconnected while its LUN was awaited"));
+      return absl::UnavailableError(absl::StrCat(
+          "target ", request_.iqn, " was disconnected during the call: repeat the call"));
     }
     ABSL_ASSIGN_OR_RETURN(const auto all, host_.disk().ListDisks(context_));
     std::set<uint32_t> numbers;
@@ -373,7 +374,7 @@ absl::StatusOr<StageTargetResponse> StageTarget(const groups::Deps& deps,
     if (!request.multipath || IsIpAddress(portals[i].address)) continue;
     // Windows identifies the portal of a session by its address alone.
     return absl::InvalidArgumentError(
-        absl::StrCat("portals[", i, "]: with multipath it must be an IP address"));
+        absl::StrCat("portals[", i, "]: must be an IP address when multipath is set"));
   }
   ABSL_RETURN_IF_ERROR(iscsi::CheckIqn(request.iqn));
   ABSL_ASSIGN_OR_RETURN(

@@ -246,7 +246,7 @@ TEST_F(TargetTest, AnotherLunThanTheMountedOneIsRefused) {
   ASSERT_TRUE(StageLun("1", kTarget).ok());
   const auto refused = Unstage();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
-  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("lun_id: at "));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("lun_id: the volume at "));
   EXPECT_TRUE(Writes());
   EXPECT_TRUE(Unstage({.target_path = kTarget, .iqn = kIqn}).ok());
 }
@@ -318,21 +318,20 @@ TEST_F(TargetTest, RefusesBadFields) {
     refused("portals[1]: is given twice", [&](auto& r) { r.portals = {"fd00::5", twice}; });
   }
   refused("portals[0]: must not be empty", [](auto& r) { r.portals[0] = ""; });
-  refused("portals[0]: is neither a host name nor an IP address",
-          [](auto& r) { r.portals[0] = "a b"; });
+  refused("portals[0]: is not a host name or an IP address", [](auto& r) { r.portals[0] = "a b"; });
   refused("portals[0]: has no closing bracket", [](auto& r) { r.portals[0] = "[fd00::5"; });
   refused("portals[0]: 65536 is not from 1 to 65535, or 0 for 3260",
           [](auto& r) { r.portals[0] = "10.0.0.5:65536"; });
   for (const char* port : {"10.0.0.5:", "10.0.0.5:0", "10.0.0.5:x", "[fd00::5]:-1"}) {
     refused("portals[0]: the port is not from 1 to 65535", [&](auto& r) { r.portals[0] = port; });
   }
-  refused("portals[0]: with multipath it must be an IP address", [](auto& r) {
+  refused("portals[0]: must be an IP address when multipath is set", [](auto& r) {
     r.multipath = true;
     r.portals[0] = "nas.example";
   });
   refused("iqn: is not an iSCSI name such as iqn.2026-01.example.storage:disk1",
           [](auto& r) { r.iqn = "data"; });
-  refused("chap: CHAP_UNUSED goes without chap_username and chap_secret",
+  refused("chap: CHAP_UNUSED allows no chap_username and chap_secret",
           [](auto& r) { r.chap = ChapUse::kChapUnused; });
   refused("chap_secret: must have 12 to 16 bytes", [](auto& r) { r.chap_secret = "short"; });
   for (const char* lun : {"", "x", "-1", "4294967296"}) {

@@ -106,7 +106,8 @@ TEST(TargetTimeTest, ACallWhoseTimeEndsNamesThePortalsThatItTried) {
       process.storage->StageTarget(CallContext().WithTimeout(absl::Seconds(10)), TargetRequest())
           .status();
   EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
-  EXPECT_THAT(std::string(late.message()), HasSubstr("; portals tried: 10.0.0.5 (not within 10s"));
+  EXPECT_THAT(std::string(late.message()),
+              HasSubstr("; portals tried: 10.0.0.5 (no success within 10s"));
   EXPECT_EQ(absl::Now() - begin, absl::Seconds(10));
   // Without a deadline all portals together have two minutes.
   StageTargetRequest request = TargetRequest();

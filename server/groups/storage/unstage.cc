@@ -50,8 +50,8 @@ class VolumeUnstager {
       ABSL_ASSIGN_OR_RETURN(const auto done, RunIfStill(state));
       if (done) return std::move(response_);
     }
-    return absl::UnavailableError(
-        absl::StrCat("something else is mounted at ", target_.path.ToString(), " all the time"));
+    return absl::UnavailableError(absl::StrCat("other programs keep changing the mount at ",
+                                               target_.path.ToString(), ": repeat the call"));
   }
 
  private:
@@ -136,7 +136,7 @@ class VolumeUnstager {
     }
     if (request_.keep_online) return absl::OkStatus();
     if (!disk.has_value()) {
-      return Warn("the disk stays online: the volume does not say which disk it is on");
+      return Warn("the disk stays online: Windows does not say which disk the volume is on");
     }
     // FAILED_PRECONDITION is Windows' final refusal; any other failure may be temporary.
     const CallContext limited = context_.Leaving(2, kTimeToUnmount);

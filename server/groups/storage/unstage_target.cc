@@ -75,9 +75,9 @@ class TargetUnstager {
         const auto disk = host_.disk().Describe(context_, number);
         if (!disk.ok()) return context_.Check();
         if (HasLun(*disk, request_.lun_id, connection)) return absl::OkStatus();
-        return absl::FailedPreconditionError(
-            absl::StrCat("lun_id: at ", target_.path.ToString(), " a volume of disk ", number,
-                         " is mounted, which is another LUN of the target"));
+        return absl::FailedPreconditionError(absl::StrCat("lun_id: the volume at ",
+                                                          target_.path.ToString(), " is on disk ",
+                                                          number, ", another LUN of the target"));
       }
     }
     return absl::OkStatus();

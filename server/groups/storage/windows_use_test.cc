@@ -113,7 +113,7 @@ TEST_F(WindowsUseTest, TheTemporaryDiskIsNotTakenForADataDiskThatHasYetToCome) {
   const absl::Status absent = Stage({.lun_id = "1"}).status();
   EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
   EXPECT_THAT(std::string(absent.message()),
-              HasSubstr("disk 1 is on adapter 0, as the disk of Windows is"));
+              HasSubstr("disk 1 is on adapter 0, like the disk of Windows"));
   EXPECT_EQ(Everything(), before);
 }
 

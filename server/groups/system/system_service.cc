@@ -101,8 +101,7 @@ class SystemService final : public Service {
     if (allowed.empty() || listed) return absl::OkStatus();
     return absl::PermissionDeniedError(
         absl::StrCat("name: service \"", name,
-                     "\" is not one that may be started and stopped (see the option "
-                     "allowed_services)"));
+                     "\" may not be started or stopped: see the option allowed_services"));
   }
 
   absl::Status StopAndAwait(const CallContext& context, const std::string& name) {

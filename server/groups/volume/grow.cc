@@ -32,9 +32,9 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
   }
   const uint64_t most = room->size_bytes;
   if (asked > most && !is_little) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("size_bytes: ", asked, " is more than the disk has room for (", most, "); ",
-                     room->obstacle.empty() ? "rescan if the disk has grown" : room->obstacle));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "size_bytes: ", asked, " is more than the disk has room for (", most,
+        " bytes): ", room->obstacle.empty() ? "rescan if the disk has grown" : room->obstacle));
   }
   if (asked == 0) growth.obstacle = std::move(room->obstacle);
   const uint64_t wanted = asked != 0 ? std::min(asked, most) : most;
@@ -47,9 +47,8 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
     ABSL_ASSIGN_OR_RETURN(const uint64_t now, host.GetSize(context, volume));
     growth.grew = now > current;
     if (resized.ok() && growth.obstacle.empty() && now + kMinGrowth <= wanted) {
-      growth.obstacle =
-          absl::StrCat("Windows leaves it at ", now, " of ", wanted,
-                       " bytes, which is all that its file system or the disk allows");
+      growth.obstacle = absl::StrCat("Windows grew it only to ", now, " of ", wanted,
+                                     " bytes, the limit of its file system or disk");
     }
   }
   if (!growth.obstacle.empty()) {

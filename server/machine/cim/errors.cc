@@ -159,9 +159,10 @@ absl::Status StorageStatus(absl::string_view operation, const MethodResult& resu
   const Refusal* const row = FindRefusal(Refuser::kStorage, result.return_value);
   const absl::Status status(
       row != nullptr ? row->code : absl::StatusCode::kInternal,
-      WithDetail(absl::StrCat(operation, " failed: ", row != nullptr ? row->words : "WMI says no",
-                              " (", result.return_value, ")"),
-                 ExtendedMessage(result)));
+      WithDetail(
+          absl::StrCat(operation, " failed: ", row != nullptr ? row->words : "WMI gives no reason",
+                       " (", result.return_value, ")"),
+          ExtendedMessage(result)));
   return row == nullptr ? status : Advise(status, row->advice);
 }
 

@@ -44,9 +44,10 @@ TEST(StorageStatusTest, CodesTheProductDecidesByAreExplained) {
   for (const uint32_t value :
        {kJobStarted, kSizeNotSupported, kCacheOutOfDate, kAlreadyInitialized, kAccessPathInUse}) {
     EXPECT_NE(StorageStatus("x", Returning(value)).message(),
-              absl::StrCat("x failed: WMI says no (", value, ")"));
+              absl::StrCat("x failed: WMI gives no reason (", value, ")"));
   }
-  EXPECT_EQ(StorageStatus("x", Returning(49'999)).message(), "x failed: WMI says no (49999)");
+  EXPECT_EQ(StorageStatus("x", Returning(49'999)).message(),
+            "x failed: WMI gives no reason (49999)");
 }
 
 // Text, an object with a Message, or nothing of use: never an error of its own.

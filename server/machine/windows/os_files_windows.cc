@@ -45,7 +45,8 @@ absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
   if (!NT_SUCCESS(status)) return win32::ToStatus(OpenError(status), "NtCreateFile");
   win32::UniqueHandle opened(handle);
   if (status == kOplockBreakInProgress) {
-    return win32::ToStatus(ERROR_SHARING_VIOLATION, "NtCreateFile: somebody holds an oplock");
+    return win32::ToStatus(ERROR_SHARING_VIOLATION,
+                           "NtCreateFile: another process holds an oplock");
   }
   return opened;
 }

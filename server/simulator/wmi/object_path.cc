@@ -152,7 +152,8 @@ absl::StatusOr<ObjectPath> TakePath(cim::Namespace space, absl::string_view* tex
     if (property == nullptr || !property->is_key) return NoPath("the class has no such key");
     std::optional<cim::Value> value = TakeLiteral(text, property->type);
     if (!value.has_value()) return NoPath("the value of a key is malformed");
-    if (!keys.emplace(property->name, *std::move(value)).second) return NoPath("a key is twice");
+    if (!keys.emplace(property->name, *std::move(value)).second)
+      return NoPath("a key appears twice");
   } while (absl::ConsumePrefix(text, ","));
   const auto wanted = std::count_if(path.of->properties.begin(), path.of->properties.end(),
                                     [](const Property& property) { return property.is_key; });
@@ -164,7 +165,7 @@ absl::StatusOr<ObjectPath> TakePath(cim::Namespace space, absl::string_view* tex
 
 absl::StatusOr<ObjectPath> ParsePath(cim::Namespace space, absl::string_view text) {
   absl::StatusOr<ObjectPath> path = TakePath(space, &text);
-  if (path.ok() && !text.empty()) return NoPath("there is something behind it");
+  if (path.ok() && !text.empty()) return NoPath("text follows it");
   return path;
 }
 

@@ -57,7 +57,7 @@ class Parser {
       ABSL_ASSIGN_OR_RETURN(Condition condition, ParseCondition(*select.of));
       select.where.push_back(std::move(condition));
     } while (TakeWord("AND"));
-    if (!AtEnd()) return InvalidQuery("there is something behind the conditions");
+    if (!AtEnd()) return InvalidQuery("text follows the conditions");
     return select;
   }
 
@@ -103,7 +103,7 @@ class Parser {
       values[which] = Name();
       if (!values[which].has_value()) return InvalidQuery("a name is missing");
     }
-    if (!AtEnd()) return InvalidQuery("there is something behind the clauses");
+    if (!AtEnd()) return InvalidQuery("text follows the clauses");
 
     associators.association = FindClass(space_, *values[0]);
     associators.result = FindClass(space_, *values[1]);
