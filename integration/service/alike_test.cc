@@ -223,7 +223,7 @@ TEST_F(AlikeTest, DeadlinesAndCancellation) {
       EXPECT_EQ(call("Rescan", *request, response.get(), {.timeout = absl::Milliseconds(50)}),
                 absl::DeadlineExceededError("the call's deadline has passed"));
       EXPECT_EQ(call("Rescan", *request, response.get(), {.cancelled = &gone}),
-                absl::CancelledError("the caller went away"));
+                absl::CancelledError("the caller cancelled the call or disconnected"));
     }
   }
 }

@@ -101,7 +101,7 @@ TEST(LifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
   EXPECT_EQ(stopped.exit_code, 3);
   EXPECT_LT(stopped.took, absl::Seconds(15));
   EXPECT_FALSE(stopped.answer.ok());
-  EXPECT_TRUE(absl::StrContains((*server)->Log(), "the calls still under way are given up"));
+  EXPECT_TRUE(absl::StrContains((*server)->Log(), "the calls still under way are abandoned"));
   ASSERT_TRUE((*server)->Restart().ok());
   const filesystem::v1::Client files(Connect((*server)->client_options()).value());
   EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());

@@ -139,9 +139,9 @@ TEST_F(SharesTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
     const absl::Duration during = HonestCall();
     EXPECT_LT(during, 5 * before + absl::Seconds(1)) << before << " before";
   }
-  EXPECT_THAT(server_->Log(), testing::HasSubstr(absl::StrCat(
-                                  "pid=", getpid(),
-                                  " image=\"service_test\" has all of its share of connections")));
+  EXPECT_THAT(server_->Log(),
+              testing::HasSubstr(absl::StrCat(
+                  "pid=", getpid(), " image=\"service_test\" has used its share of connections")));
 }
 
 TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
@@ -173,7 +173,7 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
   }
   EXPECT_THAT(server_->Log(),
               testing::HasSubstr(absl::StrCat(
-                  "pid=", getpid(), " image=\"service_test\" has all of its share of calls")));
+                  "pid=", getpid(), " image=\"service_test\" has used its share of calls")));
   server_->Stop(absl::ZeroDuration());
   for (std::thread& caller : callers) caller.join();
 }

@@ -146,8 +146,8 @@ TEST_F(ServiceLifeTest, InstallsStartsServesStopsAndGoes) {
 TEST_F(ServiceLifeTest, TheShippedProgramServesThisMachineAndNoSimulatedOne) {
   fs::copy_file(Shipped(CSI_PROXY_BINARY), Program(), fs::copy_options::overwrite_existing);
   EXPECT_EQ(Execute({Program().string(), "--host=simulated"}), 2);
-  EXPECT_THAT(said_, HasSubstr("--host=simulated: this program holds no simulated node; "
-                               "csi-proxy-simulated.exe is the one that does"));
+  EXPECT_THAT(said_, HasSubstr("--host=simulated: this program has no simulated node: run "
+                               "csi-proxy-simulated.exe instead"));
   EXPECT_EQ(Execute({Program().string(), "--list-scenarios"}), 2);
   EXPECT_THAT(said_, HasSubstr("csi-proxy-simulated.exe"));
   ASSERT_EQ(Run({"install", "--binary", Program().string(), "--", "-logtostderr=false",
@@ -241,7 +241,9 @@ TEST_F(ServiceLifeTest, ALogWithASecondNameIsRefusedThoughTheFolderIsRepaired) {
       "--binary", Program().string(),
       "--",       "-log_file=" + (directory_ / "x.log").string()};
   EXPECT_EQ(Run(install), 1);
-  EXPECT_THAT(said_, HasSubstr("x.1.log has another name, elsewhere on the disk: move it away"));
+  EXPECT_THAT(
+      said_,
+      HasSubstr("x.1.log has a second name (hard link) elsewhere on the disk: move it away"));
   fs::remove(base_ / "precious");
   EXPECT_EQ(Run(install), 0) << said_;
 }
@@ -314,7 +316,7 @@ TEST_F(ServiceLifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
   EXPECT_THAT(said_, Not(HasSubstr("end process"))) << "it ended by itself";
   caller.join();
   EXPECT_FALSE(answer.ok());
-  EXPECT_THAT(Log(), HasSubstr("the calls still under way are given up"));
+  EXPECT_THAT(Log(), HasSubstr("the calls still under way are abandoned"));
   EXPECT_EQ(Run({"status"}), 0);
   EXPECT_THAT(said_, HasSubstr("it was stopped normally"));
   ASSERT_EQ(Run({"start"}), 0) << said_ << Log();
