@@ -1,9 +1,9 @@
 // A mutex and a condition variable.
 //
-// On POSIX, the standard library's: ThreadSanitizer does not see the locks of an Abseil that was
-// built without it. On Windows, Windows' own, which wait in user space
-// (https://learn.microsoft.com/windows/win32/sync/slim-reader-writer--srw--locks); MinGW's make a
-// system call for each use.
+// On POSIX they are the standard library's, because ThreadSanitizer does not see the locks of an
+// Abseil that was built without it. On Windows they are Windows' own, which wait in user space
+// (https://learn.microsoft.com/windows/win32/sync/slim-reader-writer--srw--locks), because MinGW's
+// make a system call for each use.
 #pragma once
 
 #ifdef _WIN32

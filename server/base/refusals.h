@@ -26,7 +26,7 @@ struct Refusal {
   absl::StatusCode code;
   // The English text or the name of a constant, without a final period; may be empty.
   const char* words;
-  // What an operator can do; empty if the words suffice.
+  // What an operator can do about the error; empty if `words` say enough.
   const char* advice = "";
 };
 

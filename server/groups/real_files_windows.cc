@@ -30,7 +30,7 @@ using machine::VolumeSpace;
 
 constexpr char kKubelet[] = R"(C:\var\lib\kubelet)";
 
-// The directories that stand for links.
+// The links of the tests, each recorded by the path of its placeholder directory.
 class Links {
  public:
   void Set(const std::string& path, Bytes data) {
@@ -203,7 +203,7 @@ class WineFiles final : public RealFiles {
   absl::Status MakeLink(const std::string& path, const std::string& target) override {
     ABSL_ASSIGN_OR_RETURN(Bytes data,
                           absl::StartsWith(target, "\\\\") ? ShareLink(target) : DriveLink(target));
-    // Recorded before its directory appears, so that no call sees a plain directory.
+    // Records the link before its placeholder exists, so that no call takes that for a directory.
     links_.Set(path, std::move(data));
     std::error_code error;
     fs::create_directories(fs::path(path).parent_path(), error);

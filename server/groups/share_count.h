@@ -34,8 +34,8 @@ ShareCounts CountShares(const storage::ListSmbMappingsResponse& response);
 // working directories, and a metrics scrape must not wait for either. Thread-safe.
 class ShareCount {
  public:
-  // The next count starts kEvery after the start of the last one, but not before kRest times its
-  // duration has passed since its end, because a pod can make the walk slow.
+  // A count starts kEvery after the start of the last one. After a slow count, which a pod can
+  // cause, the next one also waits kRest times as long as that count took.
   static constexpr absl::Duration kEvery = absl::Minutes(1);
   static constexpr int kRest = 20;
   // The time limit of a count.

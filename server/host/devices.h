@@ -1,4 +1,4 @@
-// Questions to disks and volumes themselves, without WMI.
+// Queries disks and volumes directly, without WMI.
 #pragma once
 
 #include <cstdint>

@@ -176,7 +176,7 @@ class WindowsDisk final : public DiskHost {
     if (online && change.changed && before.is_read_only) (void)ClearReadOnly(os_, disk_number);
     if (change.changed) {
       const absl::Status s = InvokeState(context, disk_number, online);
-      // Logged here, because a caller may ignore the failure.
+      // Logs the failure, because the caller may ignore it.
       if (!online && !s.ok() && context.Check().ok()) {
         warn_(absl::StrCat("disk ", disk_number, " stays online: ", s.message()));
       }
@@ -198,7 +198,7 @@ class WindowsDisk final : public DiskHost {
     // Asks the device, because the provider's cache may be old.
     ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
     if (now.is_read_only == read_only) return absl::OkStatus();
-    // Cleared on the device, which works for an offline or raw disk too.
+    // Clears the flag on the device, which works for an offline or raw disk too.
     if (!read_only) return ClearReadOnly(os_, disk_number);
     ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
     const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
@@ -307,7 +307,7 @@ class WindowsDisk final : public DiskHost {
     const auto result = storage_.Invoke(context, disk.path(), online ? "Online" : "Offline");
     if (!result.ok()) return Prefixed(operation, result.status());
     const absl::Status changed = cim::StorageStatus(operation, *result);
-    // Counted here, because a caller may ignore the failure.
+    // Counts the refusal, because the caller may ignore it.
     if (!online && absl::IsFailedPrecondition(changed)) {
       RecordFallback(Fallback::kDiskStaysOnline, changed.message());
     }

@@ -161,8 +161,8 @@ class DiskHost {
   // Returns the size in bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) = 0;
 
-  // Returns true if a part of an online disk seems never written. Reads only parts of it: see
-  // IsBlank() in devices.h.
+  // Returns true if the given range of an online disk seems never written. Reads only the beginning
+  // and the end of the range: see IsBlank() in devices.h.
   virtual absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
                                        uint64_t offset_bytes, uint64_t size_bytes) = 0;
 
@@ -174,8 +174,9 @@ class DiskHost {
   virtual absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online) = 0;
 
-  // Sets or clears the disk's persistent read-only flag, unless it has that value. Setting it fails
-  // with FAILED_PRECONDITION for a disk that is offline or that Windows boots from or runs on.
+  // Sets or clears the disk's persistent read-only flag; no change if the flag has that value.
+  // FAILED_PRECONDITION to set the flag of a disk that is offline, or that Windows boots from or
+  // runs on.
   virtual absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number,
                                    bool read_only) = 0;
 

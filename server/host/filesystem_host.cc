@@ -65,7 +65,8 @@ class WindowsFilesystem final : public FilesystemHost {
         if (left.ok() && !left->found()) return absl::OkStatus();
         return Prefixed(absl::StrCat("removing ", text), ended);
       }
-      // Not recursive, because another entry may have taken the directory's place.
+      // The removal below must not be recursive, because another entry may have taken the
+      // directory's place.
       recursive = false;
     }
     if (recursive && walked.is_directory()) {

@@ -190,7 +190,7 @@ class LinkWalker {
     absl::StatusOr<std::unique_ptr<File>> file =
         TwiceIfInvalid([&] { return directory.Open(name, machine::Access::kPeek); });
     if (file.ok()) return *std::move(file);
-    // Recorded, because another process may hold the entry exclusively for a long time.
+    // Records a missed entry, which another process may hold exclusively for a long time.
     if (!IsGone(file.status())) Miss();
     return nullptr;
   }
@@ -368,14 +368,15 @@ class LinkWalker {
   const LinkWalkLimits limits_;
   absl::Time until_;
   std::vector<Start> starts_;
-  // The directories still to read: index 0 where no pod can write, index 1 of pods.
+  // The directories still to read: at index 0 those that no pod can write, at index 1 the others.
   struct Part {
     std::deque<Pending> pending;
     size_t pending_bytes = 0;
   };
   Part parts_[2];
   bool in_pods_ = false;
-  // The open directories from a start to the one that was read last, and that start.
+  // The open directories from the start with index `chain_start_` down to the directory that was
+  // read last.
   std::vector<std::pair<std::string, std::unique_ptr<File>>> chain_;
   size_t chain_start_ = 0;
   std::vector<LinkToFollow> found_;

@@ -37,7 +37,7 @@ auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
     } else {
       if (!IsHeldByOthers(result.status())) return result;
     }
-    // Computed only here, because hardly any call needs it.
+    // Computes the deadline only here, because hardly any call has to wait.
     if (!waiting.has_value()) waiting = context.WithTimeout(kPatience);
     if (!waiting->SleepFor(kPatienceRetry).ok()) return result;
   }

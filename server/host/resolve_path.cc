@@ -85,9 +85,9 @@ class Walker {
     pending_.insert(pending_.end(), components.rbegin(), components.rend());
   }
 
-  // Opens the entry at the next `*steps` components. A snapshot tries all at once, which succeeds
-  // if none but the last is a link, the usual case; Go's os.Root plans the same
-  // (github.com/golang/go/issues/73080).
+  // Opens the entry behind the next component, and sets `*steps` to the number of components
+  // opened. A snapshot first tries to open all at once, which usually succeeds, because only the
+  // last may be a link. Go's os.Root plans the same (github.com/golang/go/issues/73080).
   absl::StatusOr<std::unique_ptr<machine::File>> OpenNext(size_t* steps) {
     const bool is_snapshot = options_.access == machine::Access::kPeek;
     if (is_snapshot && at_.is_root() && pending_.size() > 1) {
@@ -216,7 +216,7 @@ class Walker {
       if (part == "..") {
         path = path.Parent();
       } else if (part != ".") {
-        // Parsed as a whole, because the component is unchecked.
+        // Parses the whole path, because `part` is unchecked.
         absl::StatusOr<WindowsPath> child =
             WindowsPath::Parse("link target", absl::StrCat(path.ToString(), "\\", part));
         if (!child.ok()) return child;

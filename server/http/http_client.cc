@@ -89,8 +89,8 @@ absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question) {
   http::response_parser<Bytes, WipingAllocator<char>> answer;
   answer.body_limit(question.max_bytes);
   error = await([&](auto done) { http::async_write(stream, request, done); });
-  // The header separately, because Beast 1.74 ignores the body's limit when it reads both at once
-  // (an eager basic_parser::put() goes on after finish_header() has failed).
+  // Reads the header separately, because Beast 1.74 ignores the body's limit when it reads both
+  // at once (an eager basic_parser::put() goes on after finish_header() has failed).
   if (!error) {
     error = await([&](auto done) { http::async_read_header(stream, buffer, answer, done); });
   }

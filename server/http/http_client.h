@@ -23,7 +23,8 @@ struct HttpQuestion {
   std::vector<std::pair<std::string, Secret>> headers = {};
   // The name of the requested thing, such as `metrics`, for error texts.
   std::string subject = {};
-  // For connecting, asking and reading together. The look-up of the host's name is not limited.
+  // The time for connecting, asking and reading together. The look-up of the host's name has no
+  // limit.
   absl::Duration timeout = absl::ZeroDuration();
   size_t max_bytes = 0;
 };
@@ -33,9 +34,10 @@ struct HttpReply {
   Secret body;
 };
 
-// Sends the question over a connection of its own, without encryption. The reply may have any code;
-// a redirect is not followed. UNAVAILABLE when nobody answers, or not in HTTP; DEADLINE_EXCEEDED;
-// RESOURCE_EXHAUSTED when the body has more than `max_bytes`. Statuses quote nothing of the answer.
+// Sends the question over a new connection, without encryption. Returns a reply with any code;
+// follows no redirect. Returns UNAVAILABLE if the server does not answer, or not in HTTP,
+// DEADLINE_EXCEEDED after `timeout`, and RESOURCE_EXHAUSTED if the body has more than `max_bytes`.
+// No error quotes the answer.
 absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question);
 
 }  // namespace csi_proxy

@@ -1,4 +1,5 @@
-// What AskHttp() asks and gets may be secret, and must be gone when its memory is let go of.
+// The requests and answers of AskHttp() may be secret, so it must wipe their memory before it frees
+// it.
 #include <malloc.h>
 
 #include <cstdlib>

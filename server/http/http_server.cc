@@ -81,8 +81,8 @@ struct Path {
 // The connection of a client, which may send one request.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  // In the order in which MakeRoom() closes connections. kDone: the answer is sent, but the client
-  // has not left. Connections in kWaiting are never closed.
+  // The states of a connection, in the order in which MakeRoom() closes connections. kDone: the
+  // answer is sent, but the client has not left. Connections in kWaiting are never closed.
   enum class State { kDone, kReading, kWriting, kWaiting };
 
   Connection(Server* server, tcp::socket socket, asio::ip::address from,

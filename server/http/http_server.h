@@ -41,9 +41,10 @@ class HttpServer {
   // There is no authentication or encryption. A request must arrive, and its answer be taken,
   // within `patience`. Returns UNAVAILABLE, naming the endpoint, if listening fails.
   //
-  // A handler's run answers the requests that waited for its path when it began. With code 200 it
-  // also answers those that arrived since, so that many requests delay no answer; with another code
-  // these get the next run, so that a failure is never older than the request.
+  // One run of a handler answers all requests that waited for its path when the run began. If it
+  // returns code 200, it also answers the requests that arrived during the run, so that many
+  // requests do not delay answers. After any other code those requests wait for the next run, so
+  // that no request gets a failure from before its arrival.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(
       const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,
       absl::Duration patience = absl::Seconds(1));

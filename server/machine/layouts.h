@@ -38,9 +38,9 @@ Bytes DeviceIdQuery();
 
 // The identifiers of a disk.
 struct DeviceIds {
-  // The device's (not a port's or target's) first identifier that is not empty and has the code set
-  // ASCII or binary: ASCII without trailing NULs and spaces; binary, and text that is not ASCII, in
-  // lower-case hexadecimal. Empty if there is none.
+  // The first identifier of the device (not of a port or target) that is not empty and has the code
+  // set ASCII or binary. ASCII text has no trailing NULs and spaces; all other bytes are lower-case
+  // hexadecimal. Empty if there is no such identifier.
   std::string page83;
   // The device's first EUI-64 or NGUID, in lower-case hexadecimal.
   std::string eui;

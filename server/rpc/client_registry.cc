@@ -32,10 +32,10 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
       if (auto client = found->second.lock()) return client;
     }
   }
-  // Must run without the lock, because it asks the system.
+  // PeerOfProcess() must run without the lock, because it queries the system.
   Peer peer = PeerOfProcess(process_id);
   peer.tenant = TenantOf(peer);
-  // Must hold the state weakly: the clients in `remembered` are part of the state.
+  // The deleter must hold the state weakly, because the clients in `remembered` are part of it.
   const auto forget = [weak = std::weak_ptr(state_), key, tenant = peer.tenant](Client* gone) {
     delete gone;
     if (const auto state = weak.lock()) {
@@ -56,7 +56,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
 }
 
 void ClientRegistry::Remember(std::shared_ptr<Client> client) {
-  // Must be destroyed after the lock is released, because the deleter takes the lock.
+  // `forgotten` must be destroyed after the lock is released, because its deleter takes the lock.
   std::shared_ptr<Client> forgotten;
   const std::lock_guard<Mutex> lock(state_->mutex);
   auto& remembered = state_->remembered;

@@ -31,8 +31,8 @@ struct ListenerLimits {
   // the new one: a silent one, else one that has never made a call, else one without a recent
   // call. If calls are under way on all of them, the new one is closed.
   size_t max_connections = 1024;
-  // The percentage that one tenant may have of the connections that other tenants leave, and that
-  // one of several clients of a tenant may have of the tenant's. Beyond it, a new connection
+  // A percentage: a tenant may have this part of the connections that other tenants leave free, and
+  // each of several clients of a tenant this part of its tenant's. Beyond it, a new connection
   // displaces one of the same tenant.
   size_t client_share = 75;
 };
@@ -107,12 +107,13 @@ class ServedConnection {
 // Thread-safe. REQUIRES: a listener closes silent connections, and makes the calls about them, on
 // one thread or under a lock of its own.
 //
-// The client that loses a connection is the one with most connections in the tenant with most, not
-// the one with the oldest, so that a client with few is admitted while a client with more has one
-// without a call under way. Closing such a connection does no harm, because clients redial with
-// their next call, and grpc-go since 1.41 not before (https://github.com/grpc/grpc-go/pull/4613).
-// The table closes idle connections only for lack of room, so that a driver that connects at its
-// start and calls much later need not redial repeatedly.
+// At a limit, the table evicts a connection without a call under way. It chooses the tenant with
+// most connections, and of that tenant the client with most, not the oldest connection, so that a
+// client with few connections is admitted. The eviction does no harm: the evicted client redials
+// with its next call; grpc-go since 1.41 does not redial earlier
+// (https://github.com/grpc/grpc-go/pull/4613). The table closes idle connections only for lack of
+// room, so that a driver that connects at its start and calls much later need not redial
+// repeatedly.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.

@@ -60,8 +60,8 @@ class TaskList {
   Task** tail_ = &head_;
 };
 
-// The tasks of one client at one executor, or, as a tenant's queue does, of all the queues below
-// this one. REQUIRES: a queue outlives the queues below it.
+// The tasks of one client at one executor. The queue of a tenant stands for all the queues below
+// it. REQUIRES: a queue outlives the queues below it.
 class ClientQueue {
  public:
   ClientQueue() = default;
@@ -85,8 +85,9 @@ class ClientQueue {
   size_t begun_ = 0;
   // Waiters for a slot: queued tasks and reclaims.
   size_t waiters_ = 0;
-  // The waiters are in these lists, or else in queues below, linked in a ring by their turns
-  // (`last_` is followed by the first). Reclaims go first.
+  // The waiters of a client are in these lists; reclaims go first. The waiters of a tenant are in
+  // the queues below, which form a ring in the order of their turns: `last_` is followed by the
+  // first.
   TaskList reclaims_;
   TaskList waiting_;
   ClientQueue* last_ = nullptr;
@@ -102,10 +103,10 @@ absl::Status TooManyCallsOfClient(size_t queued);
 // Thread-safe.
 //
 // A task runs with a slot. While it waits (YieldSlot) it keeps its thread, but its slot serves
-// other tasks. Each tenant has a limit of slots, which leaves processors to others, and one of
-// begun tasks, which leaves threads and memory to others. A task begins only within both, so it can
-// always yield its slot: tasks with slots work, and a task that wants its slot back waits only for
-// their work.
+// other tasks. Each tenant has a limit of slots, which leaves processors to others, and a limit of
+// begun tasks, which leaves threads and memory to others. A task begins only within both limits, so
+// a begun task may yield its slot at any time. A task that wants its slot back waits only for tasks
+// that hold slots, and these work without waiting.
 //
 // Scheduling is round robin between tenants, and within a tenant between its clients, so a long
 // queue delays only its own client. Running tasks are never interrupted, so a task may also wait
@@ -117,9 +118,9 @@ class Executor {
     size_t max_threads;
     // The most tasks that may wait to begin.
     size_t max_queued;
-    // The percentage that one tenant may take of the slots, the queue and the begun tasks that
-    // others leave, and that one of several clients of a tenant may take of the tenant's. Half of
-    // what a sole tenant leaves is reserved for tenants that have nothing.
+    // A percentage: a tenant may take this part of the slots, the queue and the begun tasks that
+    // other tenants leave free, and each of several clients of a tenant this part of its tenant's.
+    // Half of what a sole tenant leaves free is reserved for tenants that have nothing.
     size_t client_share = 100;
     // The most begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
@@ -132,9 +133,9 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   // Adds `task` to `queue`, or to the queue of unknown clients if null. Returns
-  // RESOURCE_EXHAUSTED, without touching `task`, if too many tasks wait or there is no thread; sets
-  // `*client_is_at_limit`, if not null, to whether those of its tenant are. REQUIRES: `task`
-  // lives until it has run.
+  // RESOURCE_EXHAUSTED, without touching `task`, if too many tasks wait or there is no thread. Sets
+  // `*client_is_at_limit`, if not null, to true if the reason is the limit of the client or of its
+  // tenant, else to false. REQUIRES: `task` lives until it has run.
   absl::Status Submit(Task* task, std::shared_ptr<ClientQueue> queue = nullptr,
                       bool* client_is_at_limit = nullptr);
 

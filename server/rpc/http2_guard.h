@@ -33,7 +33,7 @@ inline PrefaceMatch MatchPreface(absl::string_view received) {
   return head.size() == kHttp2Preface.size() ? PrefaceMatch::kComplete : PrefaceMatch::kPartial;
 }
 
-// Steady, so that no step of the wall clock fills or empties a bucket or prolongs a bar.
+// The steady clock, so that no step of the wall clock fills or empties a bucket or prolongs a bar.
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 // The reasons to end a connection. The names of kHttp2ViolationNames are metric labels.
@@ -85,7 +85,8 @@ struct Http2Limits {
   // answers took 400 MB. gRPC's clients wait for the settings before their first call; they may
   // have read 256 answers and called as often again before the guard sees the end of the write.
   size_t calls = 512;
-  // The most such calls on all connections of a client: more than any group queues for one client.
+  // The most calls with unread answers on all connections of a client: more than any group queues
+  // for one client.
   size_t calls_of_client = 1024;
   // RST_STREAMs of both sides: the server resets a stream that has broken a rule (CVE-2025-8671). A
   // reset costs gRPC 134 us. An honest client may cancel all its calls at once.

@@ -135,7 +135,8 @@ class PipeListener final : public Listener {
   // Returns true if the instance is still silent and must read on.
   bool OnRead(Instance* instance, DWORD error, DWORD bytes);
   bool Admit(Instance* instance);
-  // Cancels the read of a connection that the table dropped; its end removes the instance.
+  // Cancels the read of a connection that the table dropped. The completion of the read removes the
+  // instance.
   static void Cancel(ConnectionBeforePreface* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
@@ -266,7 +267,7 @@ absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
 void PipeListener::OnConnected(Instance* instance, DWORD error) {
   const size_t pipe = instance->pipe;
   std::unique_ptr<Instance> gone;
-  // Must come before the lock is taken, because it asks the system.
+  // Get() must run before the lock is taken, because it queries the system.
   if (error == ERROR_SUCCESS) {
     instance->client = clients_.Get(pipe::ClientOfInstance(instance->stream->handle()));
   }

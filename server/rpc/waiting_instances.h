@@ -28,8 +28,8 @@ class WaitingInstances {
   struct Functions {
     // Must make an instance of the pipe, and call OnAdded() as soon as clients may take it.
     std::function<absl::Status(size_t pipe)> make;
-    // Must run the work on a thread of the same pool, behind the work that waits there. Returns
-    // false if it cannot.
+    // Must queue the work behind all other work of the thread pool, so that other pipes get their
+    // turn. Returns false if that fails.
     std::function<bool(std::function<void()> work)> post;
     // Called when Retry() must run again.
     std::function<void()> wake;

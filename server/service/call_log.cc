@@ -50,7 +50,7 @@ void CallLog::OnDone(const rpc::MethodInfo& method, const CallContext& call,
     if (!written) return;
   }
   const std::string trace = call.trace().empty() ? "" : absl::StrCat(" trace=", call.trace());
-  // Escaped, because the text may quote a caller's input and must not forge a line.
+  // ShortenForLog() escapes the text, which may quote a caller's input and must not forge a line.
   logger_->log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f}{} {}", method.group,
                method.version, method.method, peer.process_id, ShortenForLog(peer.image_path),
                absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration), trace,

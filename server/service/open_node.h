@@ -37,7 +37,8 @@ struct Simulation {
 };
 
 // Opens the simulated node for the value of --scenario, a name or a file; "" for the default.
-// `warn` hears of what the host only logs. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
+// `warn` receives the warnings that the host otherwise only logs. Returns INVALID_ARGUMENT or
+// NOT_FOUND, naming the flag.
 absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario,
                                           std::function<void(absl::string_view)> warn);
 

@@ -35,9 +35,9 @@ struct Options {
   // If true, no call initialises or formats what holds data that Windows does not recognise.
   bool keep_foreign_data = false;
 
-  // The percentage that one tenant may take of what others leave of a pipe's connections and of a
-  // group's workers and queue; each of several processes of a tenant may take this percentage of
-  // that.
+  // A percentage: a tenant may take this part of a pipe's connections and of a group's workers and
+  // queue that other tenants leave free, and each of several processes of a tenant this part of its
+  // tenant's.
   size_t client_share = 75;
   rpc::ListenerLimits listener;
   rpc::ServerLimits server;

@@ -26,8 +26,8 @@ namespace {
 
 using rpc::PipeServer;
 
-// The calls of a group that may wait for Windows, for each that may run. A driver stages a hundred
-// volumes at once when its node has started.
+// For each worker of a group, the most further calls that may wait for Windows: a driver stages a
+// hundred volumes at once when its node has started.
 constexpr size_t kBlockedPerWorker = 8;
 
 // The time for answers to reach their clients when the service stops.
@@ -176,11 +176,11 @@ class Server::Impl {
 
   void Stop(absl::Duration grace) {
     if (listener_ != nullptr) listener_->Stop();
-    // Not gRPC's graceful shutdown, which waits seconds for idle clients to notice; only the calls
-    // under way must be answered.
+    // gRPC's graceful shutdown is not used, because it waits seconds for idle clients to notice.
+    // Only the calls under way must be answered.
     gate_.Shut();
     if (!gate_.AwaitEmpty(absl::Now() + grace)) {
-      // Logged before the waits below, because a stuck call may block them for good.
+      // Logs before the waits below, because a stuck call may block these for good.
       spdlog::warn("the calls still under way are abandoned");
     }
     if (listener_ != nullptr) {

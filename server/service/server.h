@@ -1,4 +1,4 @@
-// The service: a node, and a pipe for each released version over it.
+// The service: serves one node on a pipe for each released version.
 #pragma once
 
 #include <memory>

@@ -89,8 +89,9 @@ class Console final : public Supervisor {
         return TRUE;
       }
       case CTRL_LOGOFF_EVENT:
-        // Only services, including nssm's child, get this, when any user logs off. TRUE would
-        // accept the end; a service's default handler ignores it (same page).
+        // Windows sends this only to services, including nssm's child, when any user logs off. The
+        // default handler of a service ignores the event, but TRUE would end the process (same
+        // page).
         return FALSE;
       default:
         return FALSE;

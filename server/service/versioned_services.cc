@@ -42,7 +42,8 @@ VersionedServices::VersionedServices(const Settings& settings,
     };
     groups_.push_back(std::move(group));
   };
-// In a row they are a sum. NOLINTNEXTLINE(bugprone-macro-parentheses)
+// FOR_EACH writes one `+1` for each group, which makes a sum.
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define COUNT_GROUP(group) +1
   static_assert(CSI_PROXY_FOR_EACH_GROUP(COUNT_GROUP) <= rpc::kMaxExecutors);
 #undef COUNT_GROUP

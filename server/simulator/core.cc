@@ -63,7 +63,8 @@ void Core::AwaitDeviceChange(uint64_t seen, absl::Duration limit) {
   const absl::Time until = absl::Now() + limit;
   for (absl::Duration left; DeviceChanges() == seen;) {
     if ((left = until - absl::Now()) <= absl::ZeroDuration()) return;
-    // Not a condition variable, because a test's clock knows only Abseil's ways to wait.
+    // Sleeps instead of waiting on a condition variable, because a test's clock controls only
+    // Abseil's ways to wait.
     absl::SleepFor(std::min({left, next_arrival() - absl::Now(), kLook}));
   }
 }

@@ -1,4 +1,4 @@
-// Reads a disk byte by byte: zero but for the bytes that Windows and earlier users wrote.
+// Reads a disk byte by byte. All bytes are zero except those that Windows and earlier users wrote.
 #include <algorithm>
 #include <string>
 #include <utility>

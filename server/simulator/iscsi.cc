@@ -68,8 +68,8 @@ uint32_t FreeDiskNumber(NodeState& state) {
   return number;
 }
 
-// Returns the target's disks as a further session brings them to a node without MPIO: as separate
-// disks with the same identity, which stay offline.
+// Returns the disks that a further session adds to a node without MPIO: offline copies of the
+// target's disks with the same identity.
 std::vector<Disk> SecondPathDisks(NodeState& state, std::vector<Disk>& originals) {
   std::vector<Disk> disks;
   uint32_t number = FreeDiskNumber(state);

@@ -64,7 +64,8 @@ struct DiskFacts {
   // Windows runs on the disk, or starts from it, although it is not the disk with C:.
   bool is_boot = false;
   bool is_system = false;
-  // The names of an NVMe disk in page 83: hexadecimal, empty for none; 0 for none.
+  // The names of an NVMe disk in page 83. The EUI is hexadecimal, a namespace id of 0 means none,
+  // and an empty text means none.
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   std::string scsi_name;
@@ -86,7 +87,8 @@ struct DiskPartition {
   // The time at which WMI shows the volume, unless it is refreshed earlier. In a node's initial
   // state the infinite future means the cache's delay after the arrival.
   absl::Time cached_at = absl::InfinitePast();
-  // Not mounted: automount is disabled, and MSFT_Partition.Online has not been called yet.
+  // The volume is not mounted, because automount is disabled and no program has called
+  // MSFT_Partition.Online yet.
   bool awaits_online = false;
   // The file system was mounted while the disk was read-only, and refuses writes until it is
   // mounted again.
@@ -122,11 +124,11 @@ struct Disk {
   // Attached, but not visible before this time. In a node's initial state the infinite future means
   // the cloud's delay after the start.
   absl::Time arrives_at = absl::InfinitePast();
-  // MSFT_Disk shows the disk without `Number`, and no device has one: Windows does not use it.
+  // Windows does not use the disk: it shows an MSFT_Disk without `Number`, and no device.
   bool without_number = false;
   DiskFacts facts;
   std::vector<DiskPartition> partitions;  // by offset
-  // Bytes that Windows does not know of. All others are zero but for those that Windows writes.
+  // Bytes that Windows does not know of. All other bytes that Windows did not write are zero.
   std::vector<DiskBytes> foreign;
 };
 
@@ -196,8 +198,9 @@ struct IscsiTarget {
   ChapMode session_chap = ChapMode::kNone;
   // The session is connected again at the next start.
   bool persistent = false;
-  // The node's disks while any portal's session is connected. At other portals than the first: the
-  // disks that its session shows a second time, because MPIO does not claim them.
+  // At the first portal: the target's disks, which the node has while a session by any portal is
+  // connected. At the other portals: the disks that their session shows a second time, because MPIO
+  // does not claim them.
   std::vector<Disk> disks;
 };
 
@@ -324,7 +327,7 @@ struct NodeState {
   std::vector<FaultRule> faults;
   Behaviour behaviour;
   std::vector<OtherOpen> other_opens;
-  // Without this, a disk appears at once, as AttachDisk requests it.
+  // If unset, the cloud attaches every disk at once and exactly as AttachDisk requests it.
   std::optional<Attach> attach;
   DeviceIndex device_index;
 };

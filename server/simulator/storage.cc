@@ -227,7 +227,7 @@ absl::Status InitializeGpt(Disk& disk) {
   disk.partitions.clear();
   EraseForeign(disk, 0, kGptBytes);
   EraseForeign(disk, disk.size_bytes - kGptBytes, kGptBytes);
-  // Windows first makes one of these on every GPT data disk.
+  // Windows first makes a Microsoft reserved partition on every GPT data disk.
   DiskPartition reserved;
   reserved.number = 1;
   reserved.type = PartitionType::kMicrosoftReserved;

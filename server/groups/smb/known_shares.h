@@ -22,13 +22,13 @@ namespace csi_proxy::smb {
 struct ShareLinks {
   // Sorted.
   std::vector<std::string> paths;
-  // True if some may be missing.
+  // True if `paths` may lack some links.
   bool incomplete = false;
 };
 
 // The result of a call that was to remove a mapping.
 enum class RemovalOutcome { kRemoved, kKept };
-// The number of links to the share at that time.
+// The number of links to the share when the call ended.
 enum class LinkCount { kNone, kOne, kSeveral, kUnknown };
 
 inline constexpr std::array kRemovalOutcomes = {"removed", "kept"};

@@ -14,8 +14,8 @@
 
 namespace csi_proxy::smb {
 
-// Parses the path of a share in a request. Returns INVALID_ARGUMENT if it is malformed; with the
-// right spelling if Windows requires another one for the host.
+// Parses the path of a share in a request. Returns INVALID_ARGUMENT if it is malformed, or if
+// Windows requires another spelling of the host; the message then contains that spelling.
 absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text);
 
 // Returns INVALID_ARGUMENT, naming the field, for an impossible user name or password. Both may be
@@ -31,11 +31,12 @@ enum class LookupResult {
   kRemoved,
 };
 
-// Finds the mapping of a path's share, and removes it if it does not work, regardless of its state.
-// Where mappings are bound to credentials, returns PERMISSION_DENIED if this process made it with
-// other ones, and removes it if another process made it. A mapping that denies access works if a
-// link to its share can be followed, or if mapping the share again did not help before. Sets
-// `access` to the server's answer for the path if the mapping is usable.
+// Finds the mapping of a path's share, and removes it if it does not work, whatever state Windows
+// shows. Where mappings are bound to credentials, returns PERMISSION_DENIED if this process made
+// the mapping with other credentials, and removes the mapping if another process made it. A mapping
+// through which the server denies access counts as working if a link to its share can be followed,
+// or if an earlier new mapping was denied access too. Sets `access` to the server's answer for the
+// path if the mapping is usable.
 absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallContext& context,
                                          const UncPath& remote,
                                          const host::SmbCredentials& credentials,

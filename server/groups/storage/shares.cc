@@ -76,8 +76,8 @@ class ShareStager {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share_));
     ABSL_ASSIGN_OR_RETURN(const auto entry, LookAt(*deps_.host, context_, target_));
     ABSL_RETURN_IF_ERROR(CheckTarget(entry));
-    // Checked before the link is created: where mappings are bound to credentials, the link must
-    // never lead to a mapping with the credentials of others.
+    // Checks the mapping before it creates the link: where mappings are bound to credentials, the
+    // link must never lead to a mapping that was made with other credentials.
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           smb::FindMapping(deps_, context_, remote_, credentials_, &access));

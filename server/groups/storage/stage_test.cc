@@ -65,7 +65,7 @@ TEST_F(StageTest, TheOlderCallsSeeAStagedVolume) {
             absl::OkStatus());
 }
 
-// PART, ON, LSV, FMT, MK, MNT of the drivers.
+// The drivers make these calls in this order.
 TEST_F(StageTest, AVolumeStagedByTheOlderCallsIsStaged) {
   ASSERT_TRUE(Partition(1).ok());
   ASSERT_TRUE(SetOnline(1, true).ok());

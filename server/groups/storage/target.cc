@@ -26,7 +26,7 @@ constexpr size_t kMaxPortals = 16;
 // counts as in use.
 constexpr absl::Duration kDiskLocks = absl::Seconds(1);
 
-// The total time for ending the sessions of others.
+// The total time for ending sessions that do not show the unstaged disk.
 constexpr absl::Duration kOthersEnd = absl::Seconds(5);
 
 // Parses a portal. The last colon begins the port if it is the only one or follows a bracket.

@@ -51,12 +51,14 @@ struct UnusedSessions {
   std::vector<uint32_t> disks_in_use;
 };
 // Ends the target's sessions for which `may_end` returns true and none of whose disks is in use. A
-// disk is in use while a volume of it is mounted anywhere, while another call works on it, and
-// while it is online with a volume, which another call may be about to mount. The last does not
-// count for sessions that show `unstaged`, the disk whose volume the caller has just unmounted.
-// Checks each disk under its lock, and holds the locks until the sessions have ended. Returns the
-// error of a session that Windows does not end; if `unstaged` is set, only of a session that shows
-// it: the disks of another session count as in use, because it may be another tenant's.
+// disk is in use while a volume of it is mounted anywhere, while another call works on it, or while
+// it is online with a volume, which another call may be about to mount. Checks each disk under its
+// lock, and holds the locks until the sessions have ended. Returns the error of a session that
+// Windows does not end.
+//
+// `unstaged` is the disk whose volume the caller has just unmounted. A session that shows it may
+// end although its disks are online with volumes. Another session may be another tenant's: if
+// Windows does not end it, its disks count as in use, and the call does not fail.
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
     const groups::Deps& deps, const CallContext& context, const std::string& iqn,
     const std::function<bool(const host::IscsiSession&)>& may_end,

@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kPayload[] = "csi-proxy/hresult";
 constexpr uint32_t kFacilityWin32 = 0x80070000;
-// Of the iSCSI initiator.
+// The facility of HRESULTs of the iSCSI initiator.
 constexpr uint32_t kFacilityIscsi = 0xEFFF0000;
 
 std::string WithDetail(std::string text, absl::string_view detail) {

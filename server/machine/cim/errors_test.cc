@@ -26,7 +26,7 @@ MethodResult Returning(uint32_t value, Properties out = {}) {
   return result;
 }
 
-// A value that Windows' pages do not have is told by its number.
+// The message shows a value that Windows' pages do not list by its number.
 TEST(StorageStatusTest, EveryValueIsNamed) {
   EXPECT_TRUE(StorageStatus("format", Returning(0)).ok());
   for (uint32_t value = 1; value < 50'000; ++value) {

@@ -38,7 +38,8 @@ class Query {
   std::vector<std::string> conditions_;
 };
 
-// One end of an association: `result_class` in `result_role`, seen from an object in `role`.
+// An association from an object that plays `role` to objects of `result_class` that play
+// `result_role`.
 struct Association {
   const char* association_class;
   const char* result_class;

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// One way in which Windows refuses a call, and what becomes of a number of its.
+// One way in which Windows refuses a call, and the function that converts its number to a status.
 struct Way {
   const char* operation;
   Refuser refuser;
@@ -116,7 +116,7 @@ TEST(RefusalsTest, TheCallerThatKnowsTheOperationHasTheLastWord) {
   EXPECT_TRUE(Advise(absl::OkStatus(), "y").ok());
 }
 
-// Decisions that callers make by these.
+// Callers decide by the status codes of these numbers.
 TEST(RefusalsTest, CodesOfNumbers) {
   const struct {
     Refuser refuser;

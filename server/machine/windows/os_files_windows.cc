@@ -140,7 +140,7 @@ class NtFile final : public File {
       if (!entries.empty()) return entries;
     }
     const DWORD error = GetLastError();
-    // The first query of a directory without even `.` and `..`, an empty FAT root, fails so
+    // An empty FAT root lacks even `.` and `..`, and the first query of it fails with this error
     // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntquerydirectoryfile).
     const bool is_bare = error == ERROR_FILE_NOT_FOUND && question == FileFullDirectoryRestartInfo;
     if (error == ERROR_NO_MORE_FILES || is_bare) return entries;
@@ -209,7 +209,8 @@ absl::Status DeletePlainly(HANDLE file) {
   if (!GetFileInformationByHandleEx(file, FileBasicInfo, &basic, sizeof(basic))) {
     return win32::LastError("FileBasicInfo");
   }
-  // Zero leaves times, and would leave attributes, unchanged.
+  // A zero leaves a field unchanged. That is meant for the times, which stay zero here, but would
+  // not clear the attributes, hence FILE_ATTRIBUTE_NORMAL.
   const auto set_attributes = [&](DWORD attributes) {
     FILE_BASIC_INFO change{};
     change.FileAttributes = attributes != 0 ? attributes : FILE_ATTRIBUTE_NORMAL;

@@ -214,7 +214,9 @@ class WindowsOs final : public Os {
     std::vector<std::byte> buffer;
     DWORD needed = 0;
     DWORD count = 0;
-    // Repeated, because more may start between the calls. The order is that in which to stop them
+    // Repeats the call, because more services may start between two calls. Windows lists the
+    // services
+    // in the order in which to stop them
     // (learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-enumdependentservicesw).
     while (!EnumDependentServicesW(service.get(), SERVICE_ACTIVE,
                                    reinterpret_cast<ENUM_SERVICE_STATUSW*>(buffer.data()),

@@ -134,7 +134,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
     std::vector<std::shared_ptr<ServerEnd>> overdue;
     while (!leaving_.empty() && leaving_.front().deadline <= absl::Now()) {
       if (auto end = leaving_.front().end.lock()) {
-        // Still there if no thread could be started to flush it.
+        // The end is still in `unread_` if no thread could be started to flush it.
         std::erase(unread_, end);
         overdue.push_back(std::move(end));
       }

@@ -128,7 +128,8 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
                                                &Completed<&Endpoint::EndRead>, this, &result)) {
       EndRead(result.error, result.bytes);
     } else if (shut_down_) {
-      // Shut down between the two conditions, when there was no operation to cancel yet.
+      // Another thread shut the endpoint down between the two conditions. It could not cancel the
+      // read, which had not begun.
       connection_.stream->Cancel();
     }
   }
@@ -265,7 +266,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
   }
 
   void Shutdown() {
-    // Not left to the destructor, because gRPC may keep the endpoint.
+    // Hangs up now, not in the destructor, because gRPC may keep the endpoint.
     if (!shut_down_.exchange(true)) connection_.stream->HangUp();
     NotifyClosed();
   }
@@ -355,7 +356,7 @@ void Serve(grpc::Server* server, Connection connection) {
   if (core->SetupTransport(transport, nullptr, arguments, nullptr).ok()) {
     grpc_chttp2_transport_start_reading(transport, received, nullptr, nullptr);
   } else {
-    // The server is shutting down, so nothing else frees these.
+    // The server is shutting down and has not taken over `transport` and `received`.
     grpc_transport_destroy(transport);
     grpc_slice_buffer_destroy(received);
     gpr_free(received);

@@ -6,8 +6,8 @@
 #include "server/rpc/pipe/endpoint.h"
 
 // gRPC for Windows has no threads that always poll, so it passes each callback to a thread that
-// waits on a queue. The IoPort's threads do always poll. With these answers, which the linker puts
-// in place of gRPC's (CMakeLists.txt, --wrap), callbacks run on the thread on which the bytes
+// waits on a queue. The IoPort's threads do always poll. With these functions, which the linker
+// puts in place of gRPC's (CMakeLists.txt, --wrap), callbacks run on the thread on which the bytes
 // arrive. The names are those in src/core/lib/iomgr/iomgr.h and iomgr_internal.h.
 bool RunInBackground() __asm__("__wrap__Z28grpc_iomgr_run_in_backgroundv");
 bool RunInBackground() { return true; }

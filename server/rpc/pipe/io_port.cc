@@ -38,7 +38,7 @@ size_t IoPort::thread_count() {
 
 // Returns OK if at least one thread runs.
 absl::Status IoPort::StartThreads() {
-  // More than a client with several connections that end at once keeps busy.
+  // More threads than one client can keep busy by ending several connections at once.
   static const size_t enough = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
   std::lock_guard lock(mutex_);
   while (threads_.size() < enough) {

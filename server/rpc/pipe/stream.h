@@ -70,7 +70,8 @@ class Watcher {
  public:
   virtual ~Watcher() = default;
   // Receives bytes from the client, after those the listener has read. Returns false to end the
-  // connection. `pieces` gets them in pieces, because gRPC keeps a piece as long as a byte of it.
+  // connection. Cuts the bytes into `pieces`, because gRPC keeps a whole piece in memory as long as
+  // it needs one byte of the piece.
   virtual bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) = 0;
   // Receives bytes to the client after the stream has taken all of them.
   virtual void Written(absl::string_view bytes) = 0;

@@ -219,8 +219,8 @@ class FileDouble final : public File {
         });
   }
 
-  // Deletes only the reparse point of a mounted folder: a tree does not turn its links into other
-  // entries.
+  // Deletes the reparse point of a mounted folder. Refuses links, because the simulated tree cannot
+  // turn a link into another entry.
   absl::Status DeleteReparsePoint(uint32_t tag) override {
     return OnEntry<absl::Status>(
         "win32.DeleteReparsePoint", path_,

@@ -188,7 +188,7 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
   const absl::Status valid = CheckArguments(*method, arguments, operation);
   if (!valid.ok()) return valid;
   bool ran = false;
-  // Must hold copies, because it may run after the caller has gone.
+  // `run` must hold copies, because it may run after the caller has gone.
   const auto run = [path, method, on_class, arguments](NodeState& state) -> Result {
     ABSL_ASSIGN_OR_RETURN(const cim::Object self,
                           on_class ? cim::Object() : FindInstance(state, path));

@@ -68,7 +68,7 @@ Outcome Initialize(const Call& call) {
 
 Outcome CreatePartition(const Call& call) {
   Disk& disk = DiskOf(call);
-  // Exactly one of the two must be given.
+  // The caller must give either a size or UseMaximumSize.
   if ((call.Number("Size") != 0) == call.Flag("UseMaximumSize")) {
     return Refused(call.method, kSizeOrMaximum, "Size or UseMaximumSize");
   }

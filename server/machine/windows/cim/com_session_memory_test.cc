@@ -81,7 +81,7 @@ TEST_F(ComSessionMemoryTest, SecretsAreWipedBeforeTheyAreFreed) {
                                {"Paths", Value::Array(Type::kString, {Value::String(secret)})}};
   int64_t freed = spy_.large_blocks_freed;
   EXPECT_TRUE(Invoke("Make", arguments).ok());
-  // At least our own: that of the text, and two from making the array.
+  // COM has freed at least our own blocks: one of the text, and two of the array.
   EXPECT_GE(spy_.large_blocks_freed, freed + 3);
   wmi_.method = [](auto&&...) {
     FakeReply reply;

@@ -127,7 +127,7 @@ TEST_F(ComSessionTest, AStaticMethod) {
 TEST_F(ComSessionTest, AnInstancesMethod) {
   const auto result = session_->Invoke({}, Namespace::kCimV2, kServicePath, "StartService");
   ASSERT_TRUE(result.ok()) << result.status();
-  // The service runs already
+  // The service runs already (learn.microsoft.com/windows/win32/cimwin32prov/
   // startservice-method-in-class-win32-service).
   EXPECT_EQ(result->return_value, 10u);
 }

@@ -89,7 +89,7 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl:
   const absl::Status secured = SecureProxy(pending.get());
   if (!secured.ok()) return Prefixed(what, secured);
   while (true) {
-    // Not GetCallStatus(), which must not be called for GetObject() and ExecMethod()
+    // GetCallStatus() is not used, because it must not be called for GetObject() and ExecMethod()
     // (learn.microsoft.com/openspecs/windows_protocols/ms-wmi/2ca72c4d-2cae-44ae-9bb4-d199656d94d3).
     const HRESULT result = pending->GetResultObject(WaitSlice(context), done.Receive());
     if (FAILED(result)) return ComError(result, what);
@@ -119,7 +119,7 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetClass(const CallContext&
     const auto known = classes_.find(class_name);
     if (known != classes_.end()) return known->second;
   }
-  // Without the lock, because it may take long, and fetching a class twice does no harm.
+  // Fetches without the lock, because a fetch may take long. Fetching a class twice does no harm.
   const absl::StatusOr<ComPtr<IWbemClassObject>> definition =
       Fetch(context, absl::StrCat("class ", class_name), class_name);
   if (HresultOf(definition.status()) == hresult::kNotFound) {
@@ -136,8 +136,8 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetSignature(const CallCont
   ABSL_ASSIGN_OR_RETURN(const ComPtr<IWbemClassObject> definition, GetClass(context, class_name));
   const std::string what = absl::StrCat(class_name, ".", method);
   ComPtr<IWbemClassObject> in;
-  // Under the lock, because no page says that threads may share a class definition (doubt 41 of
-  // server/host/doubts.md).
+  // GetMethod() needs the lock, because no page says that threads may share a class definition
+  // (doubt 41 of server/host/doubts.md).
   absl::MutexLock lock(&mutex_);
   const HRESULT result =
       definition->GetMethod(win32::Utf16(method).c_str(), 0, in.Receive(), nullptr);
