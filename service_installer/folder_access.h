@@ -87,7 +87,7 @@ const char* ProtectedSddl(FolderUse use);
 // Return FAILED_PRECONDITION, naming account and right, if an account other than administrators can
 // change the folder or can replace a folder above. Skip missing folders.
 absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);
-// Make parts of this check: CheckAbove() of the folders above `folder`, CheckFile() of `file`.
+// Run parts of this check: CheckAbove() of the folders above `folder`, CheckFile() of `file`.
 absl::Status CheckAbove(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckFile(Folders& folders, const std::filesystem::path& file);
 

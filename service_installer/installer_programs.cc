@@ -96,7 +96,8 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
   }
   const std::set<std::string> pipes = environment_.answering_pipes();
 
-  // Copied before the service is stopped, so that a full disk or a missing file does no harm.
+  // Copies the program before it stops the service, so that a full disk or a missing file does no
+  // harm.
   ABSL_RETURN_IF_ERROR(Put(program, incoming));
   ABSL_RETURN_IF_ERROR(CheckFile(*environment_.folders, incoming));
   ABSL_RETURN_IF_ERROR(Stop());

@@ -44,12 +44,12 @@ std::shared_ptr<Api> ApiOf(std::shared_ptr<Connection> connection, absl::string_
   return std::shared_ptr<Api>(std::move(connection), static_cast<Api*>(opened.api));
 }
 
-// The library csi_proxy::client registers this one.
+// Remote mode, which the library csi_proxy::client registers.
 struct RemoteBackend {
   std::shared_ptr<Connection> (*connect)(const ClientOptions& options);
 };
 
-// The library csi_proxy::embedded registers this one.
+// Embedded mode, which the library csi_proxy::embedded registers.
 struct EmbeddedBackend {
   absl::StatusOr<std::shared_ptr<Connection>> (*connect)(const ClientOptions& options);
   // Returns OK if kAuto may choose embedded mode, otherwise the reason why not: FAILED_PRECONDITION

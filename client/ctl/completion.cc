@@ -76,7 +76,7 @@ struct Shell {
   // Forms of a table row: for a line that is exactly $0, and for one that begins with $0.
   const char* after;
   const char* after_and_later;
-  // Printed before the script.
+  // The text that is printed before the script.
   const char* opening;
 };
 

@@ -24,7 +24,8 @@ struct PipeReport {
   std::string group, version;
   // OK if the service behind the pipe says that it serves, otherwise the reason.
   absl::Status status = absl::OkStatus();
-  // How long connecting took, and then the answer. Zero unless `status` is OK.
+  // The time until the connection was made, and from then to the answer. Zero unless `status` is
+  // OK.
   absl::Duration connecting = absl::ZeroDuration(), answering = absl::ZeroDuration();
 };
 

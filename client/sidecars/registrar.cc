@@ -70,7 +70,7 @@ class Patience {
   }
 
  private:
-  // Steady, because a node that has just started may still set its clock.
+  // A steady clock, because a node that has just started may still set its wall clock.
   using Clock = std::chrono::steady_clock;
 
   const absl::Duration first_;
@@ -228,7 +228,7 @@ bool Registrar::WaitFor(std::chrono::milliseconds time) {
 
 absl::Status Registrar::MakeAgain(Remade why) {
   {
-    // Reset first: the kubelet may call the new socket as soon as it listens.
+    // Resets `called_` first, because the kubelet may call the new socket as soon as that listens.
     const std::lock_guard lock(mutex_);
     called_ = false;
   }

@@ -160,9 +160,10 @@ class Running final : public Sidecars {
     }
     stop_.notify_all();
     starter_.join();
-    // Withdrawn first, because HTTP servers only stop once a probe under way has its answer.
+    // Withdraws the registration before it stops the HTTP servers, because they stop only once a
+    // probe under way has its answer.
     if (registrar_ != nullptr) registrar_->Withdraw();
-    // Destroyed before the members that their handlers use.
+    // Destroys the servers before the members that their handlers use.
     servers_.clear();
   }
 

@@ -62,9 +62,9 @@ class WindowsServer final : public SocketServer {
   ~WindowsServer() override {
     if (file_.has_value()) file_->Remove().IgnoreError();
     listener_.reset();
-    // Repeated, in case Windows refused to delete the file while the socket was listening.
+    // Removes the file again, in case Windows refused it while the socket was listening.
     if (file_.has_value()) file_->Remove().IgnoreError();
-    // Before Shutdown(), because gRPC cannot end a connection while a write to it is stuck.
+    // Hangs up before Shutdown(), because gRPC cannot end a connection with a write that is stuck.
     live_->HangUp();
     server_->Shutdown(std::chrono::system_clock::now());
   }

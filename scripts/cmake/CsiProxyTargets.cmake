@@ -41,7 +41,7 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 if(MSVC)
-  # Never tried, because only MinGW builds are. MSVC's stack guard is on by default.
+  # These options have never been tried, because only MinGW has built the project. MSVC's stack guard is on by default.
   set(CMAKE_MSVC_RUNTIME_LIBRARY "MultiThreaded$<$<CONFIG:Debug>:Debug>")
   add_compile_options(/Gy /Gw /bigobj /utf-8 /permissive- /Zc:__cplusplus)
   add_link_options(LINKER:/OPT:REF LINKER:/Brepro)

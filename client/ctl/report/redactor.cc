@@ -53,9 +53,7 @@ size_t Span(absl::string_view text, size_t at, Predicate is) {
   return end - at;
 }
 
-// Returns true after `
-//
-// `, `\r` or `\t`, by which JSON writes control characters.
+// Returns true after `\n`, `\r` or `\t`, by which JSON writes control characters.
 bool IsAfterEscape(absl::string_view text, size_t at) {
   return at >= 2 && text[at - 2] == '\\' && absl::StrContains("nrt", text.substr(at - 1, 1));
 }
@@ -153,7 +151,7 @@ struct Form {
   const char* kind;
   size_t (*find)(absl::string_view text, size_t at);
 };
-// Searched for before known values, which may be part of them.
+// The redactor looks for these names before known values, which may be part of such a name.
 constexpr Form kNames[] = {{"iqn", &Iqn}, {"sid", &Sid}, {"volume", &VolumeGuid}};
 constexpr Form kAddresses[] = {{"ip", &Ipv4}, {"ip", &Ipv6}, {"mac", &Mac}};
 

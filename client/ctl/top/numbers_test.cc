@@ -95,7 +95,7 @@ TEST(NumbersTest, AServiceThatBeganAnewCountsFromItsBeginning) {
   Numbers now = before;
   now.rpcs["v1.Disk/Rescan"].finished = 5;
   EXPECT_EQ(Since(before, now).rpcs.at("v1.Disk/Rescan").finished, 5) << "less than before";
-  // Higher than before, although the service has restarted.
+  // The counter is higher than before, although the service has restarted.
   now.rpcs["v1.Disk/Rescan"].finished = 50;
   now.started = absl::FromUnixSeconds(2000);
   EXPECT_EQ(Since(before, now).rpcs.at("v1.Disk/Rescan").finished, 50);

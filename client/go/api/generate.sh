@@ -11,7 +11,7 @@ go_plugin=google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.0
 grpc_plugin=google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.3.0
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
-# Empty, because the plugins run on this machine.
+# GOOS and GOARCH are empty, because the plugins run on this machine.
 GOOS='' GOARCH='' GOBIN=$bin go install "$go_plugin"
 GOOS='' GOARCH='' GOBIN=$bin go install "$grpc_plugin"
 cd "$here/../../../api"

@@ -74,7 +74,7 @@ struct SidecarsOptions {
   std::string driver_name = {};
   // If the driver does not answer within this time after the start, `on_failed` is called.
   absl::Duration connect_timeout = absl::InfiniteDuration();
-  // At least one of the two must be set.
+  // The components that run. At least one of `registrar` and `livenessprobe` must be set.
   std::optional<RegistrarOptions> registrar = std::nullopt;
   std::optional<LivenessProbeOptions> livenessprobe = std::nullopt;
   // If true, a component that cannot listen is started again once a second, and the other component

@@ -68,7 +68,7 @@ absl::string_view ComponentName(Component component);
 enum class Owner {
   kProcess,  // One value for the process.
   kEach,     // Both components, with one meaning: one value for both, or one for each.
-  // One component. The two components may use one name for different things.
+  // One component. A flag of the same name may have another meaning for the other component.
   kRegistrar,
   kLivenessProbe,
   // A sidecar beside a driver's controller. Accepted and ignored if both components run.

@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<Secret>> FileEnvProvider::Get(const EnvRequest& reque
     return absl::FailedPreconditionError(
         absl::StrCat("file ", request.file, ": is not JSON of `readers` and `variables`"));
   }
-  // Checked before any key is looked up, so that other pods do not learn which keys exist.
+  // Checks the reader before it looks up a key, so that other pods do not learn which keys exist.
   if (!MayRead(file, request)) {
     return absl::PermissionDeniedError(absl::StrCat("file ", request.file, ": has no reader ",
                                                     request.pod_namespace, "/",

@@ -107,7 +107,7 @@ absl::StatusOr<std::vector<std::string>> ReadKeys(const Context& context) {
   const std::string field = absl::StrCat("volume_context[", kEnvPrefix, "keys]");
   const std::string text = Find(context, absl::StrCat(kEnvPrefix, "keys"));
   if (text.empty()) return Invalid(field, "is missing");
-  // Checked before the split, to bound its cost.
+  // Checks the length before the split, so that a long text does not make the split costly.
   if (text.size() > kMaxVariables * (kMaxKeyBytes + 1)) return Invalid(field, "is too long");
   std::vector<std::string> keys = absl::StrSplit(text, ',');
   if (keys.size() > kMaxVariables) return Invalid(field, "lists more than 64 keys");

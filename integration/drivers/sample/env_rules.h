@@ -50,10 +50,10 @@ struct EnvRequest {
 // Errors begin with the field.
 absl::StatusOr<EnvRequest> CheckEnvRequest(const env::NodeGetEnvVarsRequest& request);
 
-// Returns INVALID_ARGUMENT unless `name` is a C identifier, which every version of Kubernetes
-// accepts (1.34 and later accept any printable ASCII but `=`,
-// https://www.kubernetes.dev/resources/keps/4369/), and does not decide which programs are run or
-// loaded. Case is ignored, as on Windows.
+// Returns INVALID_ARGUMENT for a variable that decides which programs are run or loaded, ignoring
+// case as Windows does, and for a name that is not a C identifier. Every version of Kubernetes
+// accepts C identifiers; 1.34 and later accept any printable ASCII but `=`
+// (https://www.kubernetes.dev/resources/keps/4369/).
 absl::Status CheckVariableName(absl::string_view name);
 
 // Returns INVALID_ARGUMENT unless `path` consists of plain names (CheckPlainFileName()) between

@@ -20,7 +20,7 @@ for name in "${names[@]}"; do
   if [[ ${1-} == --windows ]]; then
     cp "$(find build/windows/{server,client,service_installer} -name "$name" -type f)" "$out/programs/"
   else
-    # Longer than a block of a tar, and all different.
+    # The substitutes are longer than a block of a tar, and differ from each other.
     seq 20000 | sed "s/^/$name /" >"$out/programs/$name"
   fi
 done

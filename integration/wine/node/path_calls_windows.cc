@@ -266,7 +266,8 @@ BOOL WINAPI RemoveDirectoryW(LPCWSTR path) {
     const Tree::Entry& at = tree.at(*entry);
     if (at.kind == Tree::Kind::kFile) return Win32Status(ERROR_DIRECTORY, "directory");
     if (!at.children.empty()) return Win32Status(ERROR_DIR_NOT_EMPTY, "directory");
-    // Not supported, because the mount manager would have to be informed.
+    // A mounted folder is refused, because the double does not imitate how the mount manager learns
+    // of its removal.
     if (at.mounted.has_value()) return Win32Status(ERROR_NOT_SUPPORTED, "mounted");
     tree.Remove(*entry);
     return absl::OkStatus();

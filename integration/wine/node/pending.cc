@@ -16,7 +16,7 @@ class Workers {
     if (queue_.size() <= idle_) {
       wanted_.notify_one();
     } else {
-      // Kept, not detached: MinGW sometimes loses a thread that is detached before it runs.
+      // Keeps the thread, because MinGW sometimes loses a thread that is detached before it runs.
       threads_.emplace_back([this] { Work(); });
     }
   }

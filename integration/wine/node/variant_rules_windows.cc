@@ -173,7 +173,7 @@ absl::StatusOr<Value> TakeArray(Type type, const VARIANT& variant) {
   LONG last = -1;
   SafeArrayGetLBound(array, 1, &first);
   SafeArrayGetUBound(array, 1, &last);
-  // An empty array may be of VARIANTs.
+  // An array without elements may also have the element type VARIANT.
   const bool may_be_any = last < first && V_VT(&variant) == (VT_ARRAY | VT_VARIANT);
   if (V_VT(&variant) != (VT_ARRAY | carrier) && !may_be_any) {
     return Mismatch(absl::StrCat("a VARIANT of type ", V_VT(&variant)));

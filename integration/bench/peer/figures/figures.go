@@ -19,7 +19,7 @@ type Server struct {
 	Command []string
 	Process Process
 	got     map[key][]float64
-	// The rows of the table whose first server this is.
+	// The rows of the table in which this server is the first.
 	rows []row
 }
 
