@@ -71,10 +71,10 @@ TEST_F(DescribeTest, HelpOnAMethodHasAllThatItsCallerNeeds) {
   ASSERT_EQ(Help({"help", "storage", "set-disk-read-only"}), kOk) << err_.str();
   EXPECT_EQ(out_.str(), R"(storage set-disk-read-only - /v1alpha1.Storage/SetDiskReadOnly
 
-Sets or clears a disk's read-only flag. Succeeds when it is in the wanted state already. What waits
-to be written is written before it is set; a file system that was mounted while it was set takes no
-writes until it is mounted anew. FAILED_PRECONDITION to set it of a disk that Windows lives on (see
-StageVolume), or of one that is offline.
+Sets or clears a disk's read-only flag. Succeeds if the flag has the wanted value already. Before it
+sets the flag it writes pending data to the disk. A file system that was mounted while the flag was
+set refuses writes until it is mounted again. FAILED_PRECONDITION when the flag is to be set on a
+disk that is offline or that Windows lives on (see StageVolume).
 
 Fields of the request:
   --disk-number=UINT32        The number of the disk.
@@ -103,7 +103,7 @@ TEST_F(DescribeTest, HelpTellsOfNestedFieldsEnumsSecretsAndLists) {
   EXPECT_THAT(out_.str(), HasSubstr("\n    ONE_WAY_CHAP              The target checks "));
   EXPECT_THAT(out_.str(), HasSubstr(" --chap-secret-file=PATH reads"));
   ASSERT_EQ(Help({"storage", "ListMounts"}), kOk);
-  EXPECT_THAT(out_.str(), HasSubstr("\n    state (MountState)        Whether it works.\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("\n    state (MountState)        Whether the mount works.\n"));
   EXPECT_THAT(out_.str(), HasSubstr("\n      DANGLING                Its target is not there: "));
   ASSERT_EQ(Help({"sim", "SetOtherOpens"}), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("\n  --json, other_open (list of OtherOpen)"));

@@ -110,7 +110,7 @@ TEST(RefusalsTest, TheCallerThatKnowsTheOperationHasTheLastWord) {
   EXPECT_THAT(std::string(mapping.message()), Not(HasSubstr("take them away")));
   EXPECT_TRUE(HasWin32Code(mapping, 5));
   const absl::Status encrypted = RefusedBy(Refuser::kEncryptedMapping, mapping);
-  EXPECT_THAT(std::string(encrypted.message()), HasSubstr("(5) (csi-proxy asks for encryption"));
+  EXPECT_THAT(std::string(encrypted.message()), HasSubstr("(5) (csi-proxy requires encryption"));
   EXPECT_EQ(RefusedBy(Refuser::kMapping, absl::InternalError("x")), absl::InternalError("x"));
   EXPECT_EQ(Advise(absl::InternalError("x"), ""), absl::InternalError("x"));
   EXPECT_TRUE(Advise(absl::OkStatus(), "y").ok());
