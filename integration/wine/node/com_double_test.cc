@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "integration/wine/node/scripting_windows.h"
 #include "integration/wine/node/testing_windows.h"
 
 namespace csi_proxy::node_double {
@@ -102,6 +103,48 @@ TEST_F(ComDoubleTest, FailuresExplainThemselves) {
   EXPECT_EQ(description.ToUtf8(), Text(error, L"Description"));
   EXPECT_THAT(description.ToUtf8(), HasSubstr("MSFT_Disk"));
   EXPECT_EQ(GetErrorInfo(0, info.Receive()), S_FALSE) << "told once";
+}
+
+// Calls a member of a scripting object with texts.
+Variant CallScripting(const Variant& object, std::wstring name, std::vector<std::string> texts) {
+  LPOLESTR names = name.data();
+  DISPID id = 0;
+  EXPECT_EQ(V_DISPATCH(&*object)->GetIDsOfNames(IID_NULL, &names, 1, 0, &id), S_OK);
+  std::vector<Variant> owned;
+  std::vector<VARIANT> arguments;
+  // DISPPARAMS lists arguments in reverse.
+  for (auto text = texts.rbegin(); text != texts.rend(); ++text) {
+    arguments.push_back(*owned.emplace_back(OfText(*text)));
+  }
+  DISPPARAMS params{arguments.data(), nullptr, static_cast<UINT>(arguments.size()), 0};
+  Variant result;
+  EXPECT_EQ(V_DISPATCH(&*object)->Invoke(id, IID_NULL, 0, DISPATCH_METHOD | DISPATCH_PROPERTYGET,
+                                         &params, result.get(), nullptr, nullptr),
+            S_OK);
+  return result;
+}
+
+TEST_F(ComDoubleTest, ScriptingObjectsEnumerateTheirProperties) {
+  Variant locator;
+  V_VT(locator.get()) = VT_DISPATCH;
+  ASSERT_EQ(CoCreateInstance(kScriptingLocatorClass, nullptr, CLSCTX_INPROC_SERVER, IID_IDispatch,
+                             reinterpret_cast<void**>(&V_DISPATCH(locator.get()))),
+            S_OK);
+  const Variant services = CallScripting(locator, L"ConnectServer", {"", kStorage});
+  const Variant setting = CallScripting(services, L"Get", {"MSFT_StorageSetting"});
+  const Variant out = CallScripting(setting, L"ExecMethod_", {"UpdateHostStorageCache"});
+  const Variant set = CallScripting(out, L"Properties_", {});
+  const Variant unknown = CallScripting(set, L"_NewEnum", {});
+  void* found = nullptr;
+  ASSERT_EQ(V_UNKNOWN(&*unknown)->QueryInterface(IID_IEnumVARIANT, &found), S_OK);
+  const ComPtr<IEnumVARIANT> properties(static_cast<IEnumVARIANT*>(found));
+  Variant property;
+  ULONG count = 0;
+  ASSERT_EQ(properties->Next(1, property.get(), &count), S_OK);
+  const Variant name = CallScripting(property, L"Name", {});
+  EXPECT_EQ(Bstr::Utf8(V_BSTR(&*name)), "ReturnValue");
+  EXPECT_EQ(properties->Next(1, property.Receive(), &count), S_FALSE) << "it is the only one";
+  EXPECT_EQ(count, 0u);
 }
 
 class PutRulesTest : public NodeTest {

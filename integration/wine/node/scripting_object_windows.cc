@@ -78,15 +78,34 @@ struct Source {
   }
 };
 
+// Returns the names of the object's properties.
+std::vector<std::wstring> NamesOf(IWbemClassObject* object) {
+  std::vector<std::wstring> names;
+  object->BeginEnumeration(WBEM_FLAG_NONSYSTEM_ONLY);
+  Bstr name;
+  while (object->Next(0, name.Receive(), nullptr, nullptr, nullptr) == WBEM_S_NO_ERROR) {
+    names.emplace_back(name.get(), name.size());
+  }
+  return names;
+}
+
+// SWbemProperty (learn.microsoft.com/windows/win32/wmisdk/swbemproperty).
 class Property final : public Dispatch {
  public:
   Property(Source source, std::string name) : source_(std::move(source)), name_(std::move(name)) {}
 
  protected:
-  bool HasMember(const std::string& name) override { return EqualsIgnoreCase(name, "Value"); }
+  bool HasMember(const std::string& name) override {
+    return EqualsIgnoreCase(name, "Value") || EqualsIgnoreCase(name, "Name");
+  }
   HRESULT Call(const std::string& name, DispatchKind kind, const DispatchArguments& arguments,
                VARIANT* result) override {
-    if (!HasMember(name)) return DISP_E_MEMBERNOTFOUND;
+    if (EqualsIgnoreCase(name, "Name") && kind != DispatchKind::kPut) {
+      V_VT(result) = VT_BSTR;
+      V_BSTR(result) = Bstr(name_).Release();
+      return S_OK;
+    }
+    if (!EqualsIgnoreCase(name, "Value")) return DISP_E_MEMBERNOTFOUND;
     if (kind == DispatchKind::kPut) return source_.Put(name_, arguments.At(0));
     return source_.Get(name_, result);
   }
@@ -96,15 +115,50 @@ class Property final : public Dispatch {
   const std::string name_;
 };
 
+// IEnumVARIANT over the properties of an object.
+class Properties final : public cim::Unknown<IEnumVARIANT> {
+ public:
+  explicit Properties(Source source)
+      : source_(std::move(source)), names_(NamesOf(source_.object.get())) {}
+
+  HRESULT STDMETHODCALLTYPE Next(ULONG count, VARIANT* properties, ULONG* given) override {
+    if (properties == nullptr) return E_INVALIDARG;
+    ULONG done = 0;
+    for (; done < count && next_ < names_.size(); ++done) {
+      const std::string name = win32::Utf8(names_[next_++]);
+      VariantInit(&properties[done]);
+      GiveDispatch(ComPtr<IDispatch>(new Property(source_, name)), &properties[done]);
+    }
+    if (given != nullptr) *given = done;
+    return done == count ? S_OK : S_FALSE;
+  }
+  NOT_IMPLEMENTED(Skip, ULONG)
+  HRESULT STDMETHODCALLTYPE Reset() override { return E_NOTIMPL; }
+  NOT_IMPLEMENTED(Clone, IEnumVARIANT**)
+
+ private:
+  const Source source_;
+  const std::vector<std::wstring> names_;
+  size_t next_ = 0;
+};
+
+// SWbemPropertySet. Enumerates the properties of the class, also for SystemProperties_.
 class PropertySet final : public Dispatch {
  public:
   explicit PropertySet(Source source) : source_(std::move(source)) {}
 
  protected:
-  bool HasMember(const std::string& name) override { return EqualsIgnoreCase(name, "Item"); }
+  bool HasMember(const std::string& name) override {
+    return EqualsIgnoreCase(name, "Item") || EqualsIgnoreCase(name, "_NewEnum");
+  }
   HRESULT Call(const std::string& name, DispatchKind, const DispatchArguments& arguments,
                VARIANT* result) override {
     if (!HasMember(name)) return DISP_E_MEMBERNOTFOUND;
+    if (EqualsIgnoreCase(name, "_NewEnum")) {
+      V_VT(result) = VT_UNKNOWN;
+      V_UNKNOWN(result) = new Properties(source_);
+      return S_OK;
+    }
     const std::string property = arguments.Text(0);
     if (!source_.Has(property)) return WBEM_E_NOT_FOUND;
     return GiveDispatch(ComPtr<IDispatch>(new Property(source_, property)), result);
@@ -269,16 +323,6 @@ class Object final : public Dispatch {
       if (name != L"ReturnValue") TakeBack(out.get(), name, arguments.Passed(next++));
     }
     return out->Get(L"ReturnValue", 0, result, nullptr, nullptr);
-  }
-
-  static std::vector<std::wstring> NamesOf(IWbemClassObject* signature) {
-    std::vector<std::wstring> names;
-    signature->BeginEnumeration(WBEM_FLAG_NONSYSTEM_ONLY);
-    Bstr name;
-    while (signature->Next(0, name.Receive(), nullptr, nullptr, nullptr) == WBEM_S_NO_ERROR) {
-      names.emplace_back(name.get(), name.size());
-    }
-    return names;
   }
 
   // Stores an out parameter in the caller's `place`. A BSTR place accepts only text.

@@ -1,7 +1,8 @@
-// WMI's scripting objects (SWbemLocator and the objects it returns) in place of Windows' own. The
-// Go release of this service uses them. They pass every request unchanged to WMI's COM interfaces.
+// WMI's scripting objects (SWbemLocator and the objects it returns) in place of Windows' own. Go
+// csi-proxy uses them. They pass every request unchanged to WMI's COM interfaces.
 //
-// The objects are late bound and have only the members that github.com/microsoft/wmi calls. Wine's
+// The objects are late bound and have only the members that github.com/microsoft/wmi and the WMI
+// layer of csi-proxy's master of August 2026 call. Wine's
 // own objects do not suffice: they lack Associators_ and methods as members of instances.
 #pragma once
 
