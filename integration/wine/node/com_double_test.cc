@@ -188,8 +188,9 @@ TEST_F(PutRulesTest, EachTypeTakesItsOwnAndWhatIsCoerced) {
   add(L"Alignment", OfReal(512), is_number(512));
   add(L"Alignment", OfText("77"), is_number(77));
   add(L"Alignment", OfNumber(VT_I2, 5));
-  add(L"Alignment", OfNumber(VT_UI2, 5));
-  add(L"Alignment", OfNumber(VT_UI4, 5));
+  add(L"Alignment", OfNumber(VT_UI2, 5), is_number(5));
+  add(L"Alignment", OfNumber(VT_UI4, 5), is_number(5));
+  add(L"Alignment", OfNumber(VT_UI4, 0xFFFFFFFF));
   add(L"Alignment", OfNumber(VT_I8, 5));
   add(L"Alignment", OfText("much"));
   add(L"Alignment", OfReal(1e12));
@@ -206,7 +207,7 @@ TEST_F(PutRulesTest, EachTypeTakesItsOwnAndWhatIsCoerced) {
   add(L"MbrType", OfNumber(VT_I2, 7), is_number(7));
   add(L"MbrType", OfNumber(VT_I4, 65536));
   add(L"MbrType", OfNumber(VT_I4, -1));
-  add(L"MbrType", OfNumber(VT_UI2, 7));
+  add(L"MbrType", OfNumber(VT_UI2, 65535), is_number(65535));
   // char16.
   add(L"DriveLetter", OfNumber(VT_I2, 'X'), is_unit('X'));
   add(L"DriveLetter", OfNumber(VT_I4, 'X'), is_unit('X'));

@@ -100,7 +100,8 @@ bool MayCoerce(VARTYPE given, Type type) {
   if (type == Type::kObject) return given == VT_UNKNOWN;
   // The documentation of Put() excludes this pair.
   if (given == VT_I2 && type == Type::kUint32) return false;
-  constexpr VARTYPE kCoerced[] = {VT_UI1, VT_I2, VT_I4, VT_R4, VT_R8, VT_BOOL, VT_BSTR};
+  constexpr VARTYPE kCoerced[] = {VT_UI1, VT_UI2, VT_UI4,  VT_I2,  VT_I4,
+                                  VT_R4,  VT_R8,  VT_BOOL, VT_BSTR};
   return std::find(std::begin(kCoerced), std::end(kCoerced), given) != std::end(kCoerced);
 }
 
@@ -155,6 +156,10 @@ absl::StatusOr<Value> TakeScalar(Type type, const VARIANT& variant) {
   if (V_VT(&variant) == carrier) return TakeCarried(type, variant);
   const std::string given = absl::StrCat("a VARIANT of type ", V_VT(&variant));
   if (!MayCoerce(V_VT(&variant), type)) return Mismatch(given);
+  // Wine's VariantChangeType wraps these numbers, where Windows' fails with DISP_E_OVERFLOW.
+  if (carrier == VT_I4 && V_VT(&variant) == VT_UI4 && V_UI4(&variant) > kLongMax) {
+    return Mismatch(given);
+  }
   Variant coerced;
   // VariantChangeType does not change its source.
   if (FAILED(VariantChangeType(coerced.get(), const_cast<VARIANT*>(&variant), 0, carrier))) {

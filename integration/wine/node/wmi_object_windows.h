@@ -104,10 +104,9 @@ absl::StatusOr<cim::Variant> GiveVariant(const Member& member, const cim::Value&
                                          cim::Namespace space);
 
 // Converts a VARIANT to the value that Put() stores. Other types are coerced as Automation does,
-// except where the documentation forbids it
-// (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-put) and where it is
-// silent (unsigned and 64-bit VARIANTs). Returns WBEM_E_TYPE_MISMATCH if the value cannot be
-// stored.
+// except where the documentation of Put()
+// (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-put) or of numbers
+// (64-bit VARIANTs) forbids it. Returns WBEM_E_TYPE_MISMATCH if the value cannot be stored.
 absl::StatusOr<cim::Value> TakeVariant(const Member& member, const VARIANT& variant);
 
 // Returns this computer's name, the value of `__SERVER`.
