@@ -9,6 +9,8 @@
 #                                                               real latencies: alone on Linux, and beside the Go
 #                                                               service v1.3.0 under Wine
 #
+# CSI_PROXY_PEERS=NAME=PROGRAM.exe[,NAME=PROGRAM.exe]... adds further services under Wine, built elsewhere: see README.md.
+#
 # build/peer/{linux,wine,storm_linux,storm_wine}.json keep the figures of every turn, results.json here the medians,
 # which `figures.py copy` copies to the pages.
 set -euo pipefail
@@ -32,6 +34,10 @@ build() {
 # go_build FOLDER OUTPUT [FLAG...] [PACKAGE]: builds in the folder's module. The released clients' module builds
 # clients, the Go release's own module its service.
 go_build() { (cd "integration/$1" && CGO_ENABLED=0 go build -ldflags='-s -w' -o "$out/$2" "${@:3}"); }
+
+if [[ $what == wine || ($what == storm && ${platforms[*]} == *wine*) ]] && [[ -z ${CSI_PROXY_PEERS-} ]]; then
+  echo "$what: skips further services, because CSI_PROXY_PEERS names none"
+fi
 
 case $what in
   echo)

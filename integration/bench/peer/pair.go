@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"csi-proxy.example/integration/bench/peer/figures"
@@ -19,12 +20,27 @@ type platform struct {
 	kill    func(process figures.Process)
 }
 
-// pair compares our service, given with its flags, with the Go service. Both use the same pipe names, so one
-// runs at a time.
+// furtherServices returns the names and programs in CSI_PROXY_PEERS, which is NAME=PROGRAM.exe[,NAME=PROGRAM.exe]...
+// Exits if a program does not exist.
+func furtherServices() (services [][2]string) {
+	for _, one := range strings.FieldsFunc(os.Getenv("CSI_PROXY_PEERS"), func(r rune) bool { return r == ',' }) {
+		name, program, _ := strings.Cut(one, "=")
+		_, err := os.Stat(program)
+		figures.Must(err)
+		services = append(services, [2]string{name, program})
+	}
+	return services
+}
+
+// pair compares our service, given with its flags, with the Go service and with further services. All use the same
+// pipe names, so one runs at a time.
 func pair(on platform, ours []string, theirs, load, result string, length time.Duration, turns int) {
 	servers := []*figures.Server{
 		figures.NewServer("csi-proxy (C++)", ours...),
 		figures.NewServer("csi-proxy v1.3.0 (Go)", theirs),
+	}
+	for _, further := range furtherServices() {
+		servers = append(servers, figures.NewServer(further[0], further[1]))
 	}
 	description := figures.Describe(length, turns)
 	loads := []struct {
@@ -35,7 +51,7 @@ func pair(on platform, ours []string, theirs, load, result string, length time.D
 	for turn := 0; turn < turns; turn++ {
 		for i := range servers {
 			// Alternates the order.
-			s := servers[(i+turn)%2]
+			s := servers[(i+turn)%len(servers)]
 			command := on.command(s.Command...)
 			begin := time.Now()
 			figures.Must(command.Start())

@@ -31,7 +31,8 @@ type stormService struct {
 	client  func(arguments ...string) *exec.Cmd
 	// Returns the number of requests to WMI so far.
 	requests func() float64
-	released bool // serves only the Go release's calls
+	released bool            // serves only the Go release's calls
+	lacks    map[string]bool // the ways that a further service lacks the pipe of
 }
 
 // stormWay is a way to stage volumes. theirs is the way of the Go release that it is compared with.
@@ -101,7 +102,7 @@ const (
 
 var stormFigures = []string{stormAll, stormP50, stormP99, stormFailed, stormRequests, stormThreads, stormLeft, stormPeak, stormCPU}
 
-// blow measures one storm with a new service.
+// blow measures one storm with a new service. A further service whose pipe the client does not find lacks this way.
 func (s *stormService) blow(server *figures.Server, way stormWay, count int, base, directory string) {
 	scenario := filepath.Join(directory, "node.textproto")
 	writeStorm(base, scenario, count)
@@ -126,8 +127,18 @@ func (s *stormService) blow(server *figures.Server, way stormWay, count int, bas
 	command := s.client("-by", way.by, "-count", strconv.Itoa(count))
 	command.Stderr = os.Stderr
 	out, err := command.Output()
-	figures.Must(err)
 	stop <- true
+	threads := <-most
+	defer func() {
+		figures.Must(syscall.Kill(int(process), syscall.SIGKILL))
+		started.Wait()
+		time.Sleep(300 * time.Millisecond)
+	}()
+	if err != nil && s.lacks != nil {
+		s.lacks[way.by] = true
+		return
+	}
+	figures.Must(err)
 	var f struct {
 		Seconds  float64            `json:"seconds"`
 		P50      float64            `json:"p50_ms"`
@@ -142,7 +153,7 @@ func (s *stormService) blow(server *figures.Server, way stormWay, count int, bas
 	server.Add(this, stormP99, f.P99)
 	server.Add(this, stormFailed, f.Failed)
 	server.Add(this, stormRequests, s.requests()-requests)
-	server.Add(this, stormThreads, <-most)
+	server.Add(this, stormThreads, threads)
 	server.Add(this, stormPeak, process.PeakRSS())
 	server.Add(this, stormCPU, (process.CPU()-cpu)/1e6)
 	for station, spent := range f.Stations {
@@ -152,9 +163,6 @@ func (s *stormService) blow(server *figures.Server, way stormWay, count int, bas
 		time.Sleep(5 * time.Second)
 		server.Add(this, stormLeft, process.Threads())
 	}
-	figures.Must(syscall.Kill(int(process), syscall.SIGKILL))
-	started.Wait()
-	time.Sleep(300 * time.Millisecond)
 }
 
 func label(way string, count int) string { return fmt.Sprintf("%s x %d", way, count) }
@@ -171,7 +179,7 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 				for i := range services {
 					// Alternates the order.
 					at := (i + turn) % len(services)
-					if !services[at].released || way.released {
+					if !(services[at].released && !way.released) && !services[at].lacks[way.by] {
 						services[at].blow(servers[at], way, count, base, directory)
 					}
 				}
@@ -194,9 +202,11 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 				}
 			}
 			// Compares one call of ours with the calls by which the Go release stages the same.
-			for _, what := range stormFigures {
-				if value := servers[1].Median(theirs, what); value != 0 && way.by != way.theirs {
-					servers[1].Add(this, what, value)
+			for _, s := range servers[1:] {
+				for _, what := range stormFigures {
+					if value := s.Median(theirs, what); value != 0 && way.by != way.theirs {
+						s.Add(this, what, value)
+					}
 				}
 			}
 			target, peak := way.target, "<= 1.3"
@@ -291,10 +301,16 @@ func measureStorm(arguments []string) bool {
 				released: released,
 			}
 		}
-		storm([]*stormService{
+		services := []*stormService{
 			on("csi-proxy (C++)", false, a[1], "--pipe-sddl=D:P(A;;GA;;;WD)"),
 			on("csi-proxy v1.3.0 (Go)", true, a[2]),
-		}, a[4], directory, a[5], turnsIn(a[6:]))
+		}
+		for _, further := range furtherServices() {
+			service := on(further[0], true, further[1])
+			service.lacks = map[string]bool{}
+			services = append(services, service)
+		}
+		storm(services, a[4], directory, a[5], turnsIn(a[6:]))
 	default:
 		log.Fatal("usage: " + stormUsage)
 	}
