@@ -55,7 +55,9 @@ class EnvServiceTest : public testing::Test {
 
   void Use(const std::string& directory) {
     service_ = std::make_unique<EnvService>(
-        EnvService::Providers{.file = std::make_unique<FileEnvProvider>(directory)},
+        EnvService::Providers{.file = std::make_unique<FileEnvProvider>(directory),
+                              .imds = nullptr,
+                              .vault = nullptr},
         std::make_unique<KeptAudit>(&audit_));
   }
   void Write(const std::string& text, mode_t mode = 0600) {
