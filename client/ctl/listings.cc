@@ -118,7 +118,7 @@ std::string ToShortTable(const pb::Message& response) {
   std::string text = rows.size() == 1 ? absl::StrCat(listing->list, "  (none)\n") : Align(rows);
   const bool can_be_cut = response.GetDescriptor()->FindFieldByName("incomplete") != nullptr;
   if (can_be_cut && answer.Flag("incomplete")) {
-    absl::StrAppend(&text, "incomplete: the service did not look at everything\n");
+    absl::StrAppend(&text, "incomplete: the service did not check all directories\n");
   }
   return text;
 }

@@ -159,7 +159,7 @@ TEST_F(OutputTest, MountsHaveTheirPathsLast) {
             "STATE     KIND     PATH         TARGET\n"
             "alive     volume   C:\\k\\a       \\\\?\\Volume{1}\\\n"
             "dangling  symlink  C:\\k\\longer  -\n"
-            "incomplete: the service did not look at everything\n");
+            "incomplete: the service did not check all directories\n");
 }
 
 TEST_F(OutputTest, MappingsHaveTheNumberOfTheirLinks) {

@@ -167,7 +167,7 @@ std::string RefuseMappings(Attempt& attempt) {
                mapping(absent, absl::StrCat(options.smb_username(), "-selftest"),
                        options.smb_password()))
           .status();
-  attempt.Expect(!second.ok(), "a second user has mapped a share that is not there");
+  attempt.Expect(!second.ok(), "a second user has mapped a share that does not exist");
   attempt.Call("smb", "RemoveSmbGlobalMapping", removal.fields);
   attempt.RemoveUndo(removal.what);
   return absl::StrCat("a second user: ", second.message());

@@ -92,7 +92,7 @@ const std::vector<Step>& Steps() {
        "storage.SetDiskReadOnly storage.ListDisks storage.StageVolume storage.UnstageVolume "
        "filesystem.Mkdir disk.SetDiskState",
        "unstage", "", ProtectDisk},
-      {"absent", "a disk, partition or volume that is not there is NOT_FOUND",
+      {"absent", "a disk, partition or volume that does not exist is NOT_FOUND",
        "disk.GetDiskStats disk.GetDiskState disk.GetDiskNumberByName volume.ListVolumesOnDisk "
        "volume.GetDiskNumberFromVolumeID",
        "", "", AskForAbsent},
