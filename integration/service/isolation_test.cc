@@ -72,5 +72,15 @@ TEST(IsolationTest, APipeThatIsNotServedIsUnavailableToItsClient) {
   }
 }
 
+TEST(IsolationTest, RefusesFlagsThatNameNothing) {
+  for (const char* flag :
+       {"--api-groups=disks", "--api-versions=v9", "--api-versions=disk/v2", "--bogus",
+        "--preface-timeout=soon", "--host=mac", "--working-dir=tmp"}) {
+    const auto server = ServerProcess::Start({flag});
+    ASSERT_FALSE(server.ok()) << flag;
+    EXPECT_TRUE(absl::StrContains(server.status().message(), "did not start")) << server.status();
+  }
+}
+
 }  // namespace
 }  // namespace csi_proxy::integration

@@ -136,6 +136,16 @@ TEST(LifeTest, AClientWaitsForAServiceThatComesBack) {
   EXPECT_TRUE(absl::IsUnavailable(gone)) << gone;
 }
 
+TEST(LifeTest, ASecondServerAtTheSamePlaceRefusesToStart) {
+  const auto server = ServerProcess::Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string command = absl::StrCat(
+      CSI_PROXY_BINARY, " --host=simulated --socket-dir=", (*server)->directory(), " 2>/dev/null");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
+  EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok()) << "the first one is unharmed";
+}
+
 TEST(LifeTest, AKilledServersSocketsAreTakenOver) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();

@@ -1,12 +1,12 @@
-// Tests many concurrent callers, and callers that vanish.
+// Tests many concurrent callers, callers that vanish, and connections that never send anything.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -14,9 +14,12 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "integration/service/calls.h"
+#include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::integration {
 namespace {
+
+using rpc::ConnectUnix;
 
 // The number of calls in the large test. Sanitizer runs lower it by CSI_PROXY_TEST_CALLS.
 int TotalCalls() {
@@ -120,6 +123,34 @@ TEST(LoadTest, SixtyFourCallersOnOneDiskAndVolumeHaveOneEffectEach) {
   EXPECT_EQ(mounts, 1) << "mounted once";
 }
 
+TEST(LoadTest, AFullQueueIsResourceExhausted) {
+  const auto server =
+      ServerProcess::Start({"--max-workers=2", "--max-queued=3", "--client-share=100"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  // Connected beforehand, so that the calls arrive together even on a busy machine.
+  std::vector<filesystem::v1::Client> clients;
+  for (int n = 0; n < 12; ++n) {
+    clients.emplace_back(Connect((*server)->client_options()).value());
+    ASSERT_TRUE(PathExists(clients.back(), absl::StrCat(kRoot, "a")).ok());
+  }
+  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.PathExists' latency_ms: 3000").ok());
+  std::atomic<int> ok = 0, exhausted = 0, other = 0;
+  std::vector<std::thread> callers;
+  for (const auto& files : clients) {
+    callers.emplace_back([&] {
+      const auto answer = PathExists(files, absl::StrCat(kRoot, "a"));
+      ++(answer.ok() ? ok : absl::IsResourceExhausted(answer.status()) ? exhausted : other);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(ok, 5) << "two run and three wait";
+  EXPECT_EQ(exhausted, 7);
+  EXPECT_EQ(other, 0);
+  // The queue is empty again.
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
+  EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
+}
+
 TEST(LoadTest, ADeadlineEndsACallAndFreesItsWorker) {
   const auto server = ServerProcess::Start({"--max-workers=1", "--max-queued=8"});
   ASSERT_TRUE(server.ok()) << server.status();
@@ -161,6 +192,48 @@ TEST(LoadTest, AClientThatVanishesLeavesNothingLocked) {
   const auto formatted = volume.FormatVolume(format, {.timeout = absl::Seconds(20)});
   EXPECT_TRUE(formatted.ok()) << formatted.status();
   EXPECT_LT(absl::Now() - start, absl::Seconds(15));
+}
+
+TEST(LoadTest, SilentConnectionsAreDroppedAtTheDeadlineAndDelayNobody) {
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  const auto server = ServerProcess::Start({"--preface-timeout=4s", "--max-connections=4096"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
+  const auto median = [&] {
+    std::vector<absl::Duration> times;
+    for (int i = 0; i < 300; ++i) {
+      const absl::Time start = absl::Now();
+      EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
+      times.push_back(absl::Now() - start);
+    }
+    std::nth_element(times.begin(), times.begin() + 150, times.end());
+    return times[150];
+  };
+  median();
+  const absl::Duration before = median();
+  const int64_t descriptors = OpenDescriptors((*server)->pid());
+  std::vector<UniqueFd> silent;
+  const std::string path = (*server)->directory() + "/csi-proxy-filesystem-v1.sock";
+  for (int i = 0; i < 2000; ++i) {
+    silent.push_back(ConnectUnix(path));
+    ASSERT_TRUE(silent.back().valid()) << i;
+  }
+  // Waits while the kernel enlarges the server's table of descriptors.
+  const absl::Time give_up = absl::Now() + absl::Seconds(2);
+  while (OpenDescriptors((*server)->pid()) <= descriptors + 1500 && absl::Now() < give_up) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_GT(OpenDescriptors((*server)->pid()), descriptors + 1500) << "they are there";
+  const absl::Duration during = median();
+  // Compares with a factor, because the machine is shared.
+  EXPECT_LT(during, 5 * before + absl::Milliseconds(2)) << before << " before, " << during;
+  absl::SleepFor(absl::Seconds(5));
+  EXPECT_LE(OpenDescriptors((*server)->pid()), descriptors + 16) << "all gone after the deadline";
+  EXPECT_TRUE(rpc::ClosedWithin(silent[0].get(), 1));
+  EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
 }
 
 }  // namespace

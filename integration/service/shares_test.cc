@@ -144,6 +144,19 @@ TEST_F(SharesTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
                   "pid=", getpid(), " image=\"service_test\" has used its share of connections")));
 }
 
+TEST_F(SharesTest, NorDoTheyWhenDescriptorsRunOut) {
+  Start();
+  const rlimit few{.rlim_cur = 512, .rlim_max = 512};
+  ASSERT_EQ(prlimit(static_cast<pid_t>(server_->pid()), RLIMIT_NOFILE, &few, nullptr), 0);
+  const absl::Duration before = HonestCall();
+  const std::vector<UniqueFd> idle = IdleConnections(1100);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Duration during = HonestCall();
+    EXPECT_LT(during, 5 * before + absl::Seconds(1)) << before << " before";
+  }
+  EXPECT_LE(OpenDescriptors(server_->pid()), 512);
+}
+
 TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
   Start();
   const absl::Duration before = HonestCall("mkdir");
@@ -197,6 +210,37 @@ TEST_F(SharesTest, AClientThatKeepsToItsGrantIsNotRefused) {
     for (std::thread& caller : callers) caller.join();
     EXPECT_EQ(failed, 0) << connections << " connections";
   }
+}
+
+// Here other processes of one image are greedy, and this process is honest.
+TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
+  Start({"--max-workers=4", "--max-queued=8"});
+  const filesystem::v1::Client honest(Connect(server_->client_options()).value());
+  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 600000").ok());
+  std::vector<std::unique_ptr<ChildProcess>> greedy;
+  for (int i = 0; i < 16; ++i) {
+    auto child = ChildProcess::Start(
+        {CSI_PROXYCTL_BINARY, "filesystem", "path-exists", absl::StrCat("--path=", kRoot, "a"),
+         "--socket-dir=" + server_->directory(), "--api=v1", "--timeout=600s"},
+        absl::StrCat(server_->directory(), ".greedy", i));
+    ASSERT_TRUE(child.ok()) << child.status();
+    greedy.push_back(*std::move(child));
+  }
+  // The greedy processes take three of the four workers and six of the eight places in the queue.
+  const absl::Time give_up = absl::Now() + absl::Seconds(120);
+  size_t refused = 0;
+  while (refused < 7 && absl::Now() < give_up) {
+    refused += std::erase_if(greedy, [](const auto& child) { return !child->IsRunning(); });
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(refused, 7u);
+  filesystem::v1::MkdirRequest mkdir;
+  for (int i = 0; i < 3; ++i) {
+    mkdir.set_path(absl::StrCat(kRoot, "honest", i));
+    const absl::Status made = honest.Mkdir(mkdir, {.timeout = absl::Seconds(60)}).status();
+    EXPECT_TRUE(made.ok()) << made;
+  }
+  server_->Stop(absl::ZeroDuration());
 }
 
 TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {

@@ -93,4 +93,14 @@ int64_t ProcessStatus(int64_t pid, const std::string& name) {
   return -1;
 }
 
+int64_t OpenDescriptors(int64_t pid) {
+  int64_t count = 0;
+  std::error_code error;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", pid, "/fd"), error)) {
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace csi_proxy::integration

@@ -49,5 +49,6 @@ class ServerProcess final : public TestNode {
 // Linux only. Returns a number from /proc/<pid>/status, e.g. VmRSS in KiB or Threads; -1 if it is
 // absent.
 int64_t ProcessStatus(int64_t pid, const std::string& name);
+int64_t OpenDescriptors(int64_t pid);
 
 }  // namespace csi_proxy::integration

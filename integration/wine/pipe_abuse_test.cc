@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -165,6 +166,33 @@ TEST_F(PipeAbuseTest, AbandonedConnectionsCostLittleAndAreGoneAfterTheDeadline) 
   EXPECT_EQ(HandleRoom(process_), room) << "no handle leaks";
 }
 
+TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
+  Start({});
+  const std::string begin =
+      absl::StrCat(rpc::kHttp2Preface, absl::string_view("\0\0\0\4\0\0\0\0\0", 9));
+  std::vector<win32::UniqueHandle> idle;
+  int ended = 0;
+  while (idle.size() < 1100) {
+    idle.push_back(Dial());
+    ASSERT_TRUE(idle.back().valid()) << idle.size();
+    // Beyond the client's share, the service may end one of the client's connections early.
+    if (!Send(idle.back(), begin)) ++ended;
+  }
+  std::cout << ended << " of 1100 ended at once\n";
+  EXPECT_LT(ended, 100);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Time start = absl::Now();
+    EXPECT_TRUE(OtherClientIsServed());
+    EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  }
+  // Old connections were evicted and recent ones live. Some recent ones may be gone too, because
+  // the service may accept nearly simultaneous connections in another order.
+  EXPECT_TRUE(Disconnected(idle.front()));
+  EXPECT_TRUE(std::any_of(idle.end() - 10, idle.end(), [](const win32::UniqueHandle& pipe) {
+    return Send(pipe, absl::string_view("\0\0\0\4\1\0\0\0\0", 9));
+  }));
+}
+
 // Proves only that the service restarts: Wine frees a name that only clients keep open, but Windows
 // does not. The model in server/rpc/pipe/testing behaves like Windows.
 TEST_F(PipeAbuseTest, ItStartsAgainWhileClientsKeepTheirEnds) {
@@ -241,6 +269,59 @@ TEST_F(PipeAbuseTest, GarbageEndsItsConnectionAndNothingElse) {
   }
 }
 
+// Without the guard, gRPC would read 200 MB of each flood and keep those of the first in memory.
+TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
+  constexpr size_t kFlood = size_t{200} << 20;
+  const std::string ping = rpc::Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
+  const std::string continuation =
+      rpc::Frame(rpc::kContinuation, 0, 1, std::string(16 << 10, '\0'));
+  uint32_t stream = 1;
+  const struct {
+    const char* name;
+    std::string first;
+    std::function<std::string()> next;
+  } floods[] = {
+      {"CONTINUATION", rpc::Frame(rpc::kHeaders, 0, 1, "\x82"), [&] { return continuation; }},
+      {"PING", "",
+       [&] {
+         std::string many;
+         for (int i = 0; i < 500; ++i) many += ping;
+         return many;
+       }},
+      {"HEADERS and RST_STREAM", "",
+       [&] {
+         std::string many;
+         for (int i = 0; i < 500; ++i, stream += 2) {
+           many += rpc::Frame(rpc::kHeaders, rpc::kEndHeaders | rpc::kEndStream, stream, "\x82");
+           many += rpc::Frame(rpc::kRstStream, 0, stream, absl::string_view("\0\0\0\x8", 4));
+         }
+         return many;
+       }},
+  };
+  Start({});
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
+  const size_t before = WorkingSet(process_);
+  for (const auto& flood : floods) {
+    const win32::UniqueHandle pipe = Dial();
+    ASSERT_TRUE(pipe.valid());
+    // Leaves the server's settings unread; they fit the pipe's buffer.
+    bool open = Send(
+        pipe, absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""), flood.first));
+    size_t sent = 0;
+    while (open && sent < kFlood) {
+      const std::string more = flood.next();
+      open = Send(pipe, more);
+      sent += more.size();
+    }
+    EXPECT_FALSE(open) << flood.name;
+    std::cout << flood.name << ": ended after " << sent << " bytes, " << WorkingSet(process_) / 1024
+              << " KiB against " << before / 1024 << '\n';
+    EXPECT_LT(WorkingSet(process_), before + before / 2) << flood.name;
+    // Only this process has used up its allowance.
+    EXPECT_TRUE(OtherClientIsServed()) << flood.name;
+  }
+}
+
 // Returns the header block of a PathExists: :method POST, :scheme http, :path, te (RFC 7541,
 // appendix A).
 std::string HeadersOfCall() {
@@ -289,6 +370,38 @@ TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
   EXPECT_THAT(server_->Log(), testing::HasSubstr("unfinished (1 so far)"));
   EXPECT_LT(WorkingSet(process_), before + (size_t{16} << 20));
   EXPECT_TRUE(CallOnce().ok());
+}
+
+// gRPC executes calls whose answers are not read, and keeps memory for them. Forty connections with
+// 512 such calls each would take 400 MB.
+TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
+  Start({});
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
+  const size_t before = WorkingSet(process_);
+  const std::string headers = HeadersOfCall();
+  std::vector<win32::UniqueHandle> pipes;
+  int ended = 0;
+  for (int i = 0; i < 40; ++i) {
+    pipes.push_back(Dial());
+    ASSERT_TRUE(pipes.back().valid()) << i;
+    bool open =
+        Send(pipes.back(), absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, "")));
+    uint32_t stream = 1;
+    for (; open && stream < 20000; stream += 2) {
+      open = Send(pipes.back(),
+                  absl::StrCat(rpc::Frame(rpc::kHeaders, rpc::kEndHeaders, stream, headers),
+                               rpc::Frame(rpc::kData, rpc::kEndStream, stream,
+                                          absl::string_view("\0\0\0\0\0", 5))));
+    }
+    if (!open) ++ended;
+  }
+  std::cout << WorkingSet(process_) / 1024 << " KiB against " << before / 1024 << '\n';
+  EXPECT_EQ(ended, 40);
+  EXPECT_LT(WorkingSet(process_), before + (size_t{60} << 20));
+  // About eight connections reach the limit of streams before the client is barred.
+  EXPECT_THAT(server_->Log(), testing::AllOf(testing::HasSubstr("streams (1 so far)"),
+                                             testing::Not(testing::HasSubstr("(16 so far)"))));
+  EXPECT_TRUE(OtherClientIsServed());
 }
 
 TEST_F(PipeAbuseTest, LargeMessagesAreRefused) {
