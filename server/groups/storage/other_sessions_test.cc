@@ -135,7 +135,11 @@ TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
     Change([&](NodeState& state) {
       state.iscsi_portals[kAttackers].registered = row.waits_at == rows[1].waits_at;
     });
-    Delay(row.waits_at, absl::Hours(1), 1);
+    machine::simulator::FaultRule rule;
+    rule.operation = row.waits_at;
+    rule.times = 1;
+    rule.latency = absl::Hours(1);
+    ASSERT_TRUE(node_->InjectFault(rule).ok());
     absl::Notification gone, ended;
     std::thread attacker([&] {
       StageTargetRequest request = AttackersRequest();
