@@ -86,8 +86,8 @@ Example:
 Fields of the response: none
 
 Errors:
-  FAILED_PRECONDITION to set it of a disk that Windows lives on (see StageVolume), or of one that
-    is offline
+  FAILED_PRECONDITION when the flag is to be set on a disk that is offline or that Windows lives
+    on (see StageVolume)
   as of every call, INVALID_ARGUMENT when a field is wrong, UNAVAILABLE when no service answers,
     DEADLINE_EXCEEDED after --timeout, and RESOURCE_EXHAUSTED when the service is busy
 

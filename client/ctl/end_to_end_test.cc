@@ -412,7 +412,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
        "none: map the share by hand", [&] { RunAdvised("filesystem rmdir"); }},
       {"old-clients", "csi-proxyctl disk v1beta1 1 call since",
        [&] { Do("disk rescan --api=v1beta1"); },
-       "which calls v1; the count starts again when the service restarts",
+       "one that calls v1; the count starts again when the service restarts",
        [&] {
          Do("disk rescan --api=v1");
          Restart([](auto&) {});

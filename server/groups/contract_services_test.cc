@@ -157,7 +157,7 @@ TEST_F(SmbContract, TheLogAloneNamesTheHoldersOfOtherCredentials) {
   EXPECT_TRUE(absl::StrContains(refused.message(), "csi-proxyctl storage list-smb")) << refused;
   EXPECT_FALSE(absl::StrContains(refused.message(), R"(\data)")) << refused;
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_TRUE(absl::EndsWith(warnings_[0], R"(: \\fileserver.example\data)")) << warnings_[0];
+  EXPECT_TRUE(absl::EndsWith(warnings_[0], R"(, by \\fileserver.example\data)")) << warnings_[0];
 }
 
 // csi-driver-smb reads the link and takes its first two components as host and share; containerd

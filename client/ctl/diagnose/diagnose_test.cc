@@ -228,7 +228,7 @@ TEST_F(DiagnoseTest, ClientsOfOldVersionsAreInTheMetrics) {
   const Finding& finding = diagnosis.findings(0);
   EXPECT_EQ(finding.what(), "disk v1beta1");
   EXPECT_EQ(finding.why(), "3 calls since the service began at 1970-01-01T00:16:40+00:00");
-  EXPECT_THAT(finding.repair(), HasSubstr("which calls v1"));
+  EXPECT_THAT(finding.repair(), HasSubstr("one that calls v1"));
   EXPECT_THAT(diagnosis.not_known(), IsEmpty());
 }
 

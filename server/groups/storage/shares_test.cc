@@ -292,7 +292,7 @@ TEST_F(ShareStagingTest, TheMappingGoesWithTheLastLink) {
   EXPECT_THAT(first.other_links, ElementsAre(Below("b")));
   EXPECT_FALSE(first.incomplete);
   EXPECT_THAT(share_lines_,
-              ElementsAre(AllOf(HasSubstr(kShare), HasSubstr("stays"), HasSubstr(Below("b")))));
+              ElementsAre(AllOf(HasSubstr(kShare), HasSubstr("was kept"), HasSubstr(Below("b")))));
   EXPECT_EQ(Count(RemovalOutcome::kKept, LinkCount::kOne), 1u);
   const auto last = Unstage("b");
   EXPECT_THAT(last.steps, ElementsAre(StorageStep::kUnmapped, StorageStep::kUnlinked));
