@@ -293,6 +293,7 @@ TEST(TreeTest, KnowsWhereAVolumeIsMounted) {
   tree.Remove(third);
   EXPECT_THAT(tree.MountsOf(other), IsEmpty());
   tree.RemoveChildren(Tree::kRoot);
+  EXPECT_TRUE(tree.at(Tree::kRoot).children.empty());
   EXPECT_THAT(tree.MountsOf(volume), IsEmpty());
   EXPECT_THAT(copy.MountsOf(volume), ElementsAre(below, b));
 }
