@@ -2,6 +2,7 @@
 #include <string>
 
 #include "server/base/win32_error.h"
+#include "server/simulator/iscsi.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/wmi/testing.h"
 
@@ -60,6 +61,21 @@ TEST_F(StorageMethodsTest, Refresh) {
   EXPECT_THAT(Invoke(Disk(0), "Refresh"), Returns(0));
   EXPECT_THAT(Invoke(Disk(1), "Refresh"), Returns(41000));
   EXPECT_THAT(Invoke(Disk(3), "Refresh"), Returns(41003));
+}
+
+TEST_F(StorageMethodsTest, AFormatSetsTheLabelAndMakesWell) {
+  node_->core()->Change([](NodeState& state) {
+    state.disks[2].partitions[0].volume->health = 3;
+    state.disks[2].partitions[0].volume->dirty = true;
+  });
+  const auto volume = [&] { return Volume(TestVolume(2)); };
+  EXPECT_THAT(volume().Get("HealthStatus"), Yields(Value::Uint16(3)));
+  EXPECT_THAT(Invoke(volume(), "Format", {{"FileSystemLabel", Value::String("pvc")}}), Returns(0));
+  EXPECT_THAT(volume().GetString("FileSystemLabel"), Yields("pvc"));
+  EXPECT_THAT(volume().Get("HealthStatus"), Yields(Value::Uint16(0)));
+  EXPECT_FALSE(node_->Snapshot().disks[2].partitions[0].volume->dirty);
+  EXPECT_THAT(Invoke(volume(), "Format"), Returns(0));
+  EXPECT_THAT(volume().GetString("FileSystemLabel"), Yields(""));
 }
 
 TEST_F(StorageMethodsTest, SetAttributesNeedsOne) {
@@ -154,6 +170,52 @@ TEST_F(RemoteMethodsTest, PortalsThatWantToKnowWhoAsks) {
   EXPECT_THAT(portal("none"), FailsWithHresult(0xEFFF004E));
   EXPECT_THAT(portal("ONEWAYCHAP"), Returns(0)) << "a portal that asks for nothing";
   EXPECT_THAT(portal("NONE"), FailsWithHresult(0xEFFF0032));
+}
+
+// A node whose target is offered by a second portal as well.
+class TwoPortalsTest : public RemoteMethodsTest {
+ protected:
+  TwoPortalsTest() {
+    node_->core()->Change([](NodeState& state) {
+      state.iscsi_portals[0].targets[0].disks[0].page83 = "lun0";
+      IscsiPortalState& second = state.iscsi_portals.emplace_back();
+      second.portal.address = "10.0.0.6";
+      second.registered = true;
+      second.targets.emplace_back().iqn = "iqn.open";
+    });
+    EXPECT_THAT(NewPortal(), Returns(0));
+    EXPECT_THAT(Connect("iqn.open"), Returns(0));
+  }
+  absl::StatusOr<cim::MethodResult> ConnectAgain(bool multipath) {
+    return InvokeStatic("MSFT_iSCSITarget", "Connect",
+                        {{"NodeAddress", Value::String("iqn.open")},
+                         {"TargetPortalAddress", Value::String("10.0.0.6")},
+                         {"IsMultipathEnabled", Value::Boolean(multipath)}});
+  }
+};
+
+TEST_F(TwoPortalsTest, WithoutMpioASecondSessionBringsTheDiskAgain) {
+  const size_t before = All(Query("MSFT_Disk"))->size();
+  ASSERT_THAT(ConnectAgain(true), Returns(0));
+  const auto disks = *All(Query("MSFT_Disk"));
+  ASSERT_THAT(disks, SizeIs(before + 1));
+  int again = 0;
+  for (const cim::Object& disk : disks) {
+    if (disk.GetUint32("Number").value_or(0) == 10 ||
+        *disk.GetString("UniqueId") != *Disk(10).GetString("UniqueId")) {
+      continue;
+    }
+    ++again;
+    EXPECT_THAT(disk.GetBoolean("IsOffline"), Yields(true));
+    EXPECT_THAT(disk.GetUint32("OfflineReason"), Yields(2U));
+  }
+  EXPECT_EQ(again, 1);
+  // The remaining session shows the disk itself.
+  node_->core()->Change([](NodeState& state) {
+    EXPECT_THAT(Disconnect(state, &state.iscsi_portals[0].targets[0]), IsOk());
+  });
+  EXPECT_THAT(*All(Query("MSFT_Disk")), SizeIs(before));
+  EXPECT_THAT(Disk(10).GetUint32("Number"), Yields(10U));
 }
 
 TEST_F(RemoteMethodsTest, Authentication) {
