@@ -343,7 +343,8 @@ TEST_F(SidecarsTest, WrongOptionsAreNamed) {
        [](SidecarsOptions* o) { o->livenessprobe->metrics_path = "/healthz"; }},
       {"livenessprobe.probe_timeout",
        [](SidecarsOptions* o) { o->livenessprobe->probe_timeout = absl::InfiniteDuration(); }},
-      {"at least one must be set", [](SidecarsOptions* o) { o->registrar.reset(), o->livenessprobe.reset(); }},
+      {"at least one must be set",
+       [](SidecarsOptions* o) { o->registrar.reset(), o->livenessprobe.reset(); }},
   };
   for (const auto& c : kCases) {
     SidecarsOptions options = Options();

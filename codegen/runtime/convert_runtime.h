@@ -59,7 +59,8 @@ inline absl::Status UnknownEnum(absl::StatusCode code, absl::string_view enum_na
 }
 
 inline absl::Status DuplicateKey(absl::string_view field, absl::string_view key) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": the key ", Quote(key), " appears twice"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": the key ", Quote(key), " appears twice"));
 }
 
 // Returns the error with its field's name in front: `target_portal.target_port: ...`.
