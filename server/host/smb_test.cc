@@ -124,7 +124,8 @@ TEST_F(SmbTest, EveryErrorHasItsCodeAndAdvice) {
       {1396, kPrecondition, "knows the server by another name"},
       {1787, kPrecondition, "`Test-ComputerSecureChannel -Repair`"},
       {1907, kPrecondition, "(set a new password"},
-      {1909, kPrecondition, "(correct the password in the driver's secret, then unlock the account"},
+      {1909, kPrecondition,
+       "(correct the password in the driver's secret, then unlock the account"},
       {2138, kPrecondition, "(start the node's service LanmanWorkstation; if it runs, restart it"},
       {2202, kPrecondition, "spelling of the user"},
   };
