@@ -224,6 +224,25 @@ TEST_F(RequestTest, OnlySecretsComeFromFiles) {
               HasSubstr("--password-file: cannot read /none"));
 }
 
+TEST_F(RequestTest, ErrorsNeverRepeatASecret) {
+  const std::vector<FieldArgument> password = {{"password", "Hidden\xff", true}};
+  EXPECT_FALSE(absl::StrContains(Error("smb", "NewSmbGlobalMapping", password), "Hidden"));
+  const std::vector<FieldArgument> twice = {{"password", "Hidden", true},
+                                            {"password", "Hidden", true}};
+  EXPECT_FALSE(absl::StrContains(Error("smb", "NewSmbGlobalMapping", twice), "Hidden"));
+  const std::vector<FieldArgument> misspelt = {{"pasword", "Hidden", true}};
+  EXPECT_FALSE(absl::StrContains(Error("smb", "NewSmbGlobalMapping", misspelt), "Hidden"));
+  const auto request = New("smb", "NewSmbGlobalMapping");
+  for (const char* json :
+       {R"({"password": "Hidden)", R"({"password": "Hidden" x})", R"({"password": ["Hidden"]})",
+        R"({"password": {"Hidden": 1}})", R"({"Hidden": 1})", R"(Hidden)"}) {
+    const absl::Status status = SetFromJson(catalog_, "smb", json, request.get());
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << json;
+    EXPECT_FALSE(absl::StrContains(status.message(), "Hidden")) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), "NewSmbGlobalMappingRequest")) << status;
+  }
+}
+
 TEST_F(RequestTest, JsonTakesBothKindsOfNamesAndFlagsWin) {
   const auto request = New("volume", "MountVolume");
   ASSERT_TRUE(

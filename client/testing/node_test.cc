@@ -316,5 +316,29 @@ TEST(SimulatedNodeTest, AllOfTheAdministratorsMethodsCanBeCalled) {
   EXPECT_TRUE(absl::IsInvalidArgument(node.Administer("Reset", "\xff").status()));
 }
 
+TEST(SimulatedNodeTest, RefusesImpossibleChanges) {
+  const SimulatedNode node = NewNode();
+  EXPECT_TRUE(absl::IsInvalidArgument(node.AttachDisk({}).status()));
+  EXPECT_TRUE(
+      absl::IsAlreadyExists(node.AttachDisk({.number = 1, .size_bytes = 1ull << 30}).status()));
+  EXPECT_TRUE(absl::IsNotFound(node.DetachDisk(99)));
+  EXPECT_TRUE(absl::IsInvalidArgument(node.GrowDisk(1, 1)));
+  EXPECT_TRUE(absl::IsAlreadyExists(node.AddShare("fileserver.example", "data")));
+  EXPECT_TRUE(absl::IsNotFound(node.BreakMapping(kShare)));
+  EXPECT_TRUE(absl::IsInvalidArgument(node.InjectFault({.operation = "volume.FromatVolume"})));
+  EXPECT_THAT(SimulatedNode::Create("disk {", Quiet()).status().ToString(),
+              HasSubstr("INVALID_ARGUMENT: scenario:1:"));
+}
+
+TEST(SimulatedNodeTest, TheNodeCanBeCalledDirectly) {
+  const SimulatedNode node = NewNode();
+  const CallContext context;
+  ASSERT_TRUE(node->filesystem().Mkdir(context, {.path = kStaging}).ok());
+  EXPECT_EQ(node.state().At(kStaging)->kind, FileKind::kDirectory);
+  const auto serial = node->system().GetBIOSSerialNumber(context, {});
+  ASSERT_TRUE(serial.ok()) << serial.status();
+  EXPECT_EQ(serial->serial_number, node.state().bios_serial_number);
+}
+
 }  // namespace
 }  // namespace csi_proxy
