@@ -66,7 +66,7 @@ func choose(mode Mode, environment string, node conditions) (chosen Mode, reason
 			return 0, "", fmt.Errorf("%s: %w", modeVariable, err)
 		}
 		if mode != Auto {
-			return mode, modeVariable + " says so", nil
+			return mode, modeVariable + " requests it", nil
 		}
 	}
 	if pipe := node.pipe(); pipe != "" {
