@@ -22,9 +22,6 @@ type Clients struct {
 
 var background = context.Background()
 
-// errorOf drops a response.
-func errorOf[T any](_ T, err error) error { return err }
-
 func (c *Clients) PathExists(path string) (bool, error) {
 	out, err := c.Files.PathExists(background, &filesystem.PathExistsRequest{Path: path})
 	return out.GetExists(), err
@@ -36,15 +33,15 @@ func (c *Clients) IsSymlink(path string) (bool, error) {
 }
 
 func (c *Clients) Mkdir(path string) error {
-	return errorOf(c.Files.Mkdir(background, &filesystem.MkdirRequest{Path: path}))
+	return orders.ErrorOf(c.Files.Mkdir(background, &filesystem.MkdirRequest{Path: path}))
 }
 
 func (c *Clients) Rmdir(path string) error {
-	return errorOf(c.Files.Rmdir(background, &filesystem.RmdirRequest{Path: path, Force: true}))
+	return orders.ErrorOf(c.Files.Rmdir(background, &filesystem.RmdirRequest{Path: path, Force: true}))
 }
 
 func (c *Clients) CreateSymlink(source, target string) error {
-	return errorOf(c.Files.CreateSymlink(background, &filesystem.CreateSymlinkRequest{SourcePath: source, TargetPath: target}))
+	return orders.ErrorOf(c.Files.CreateSymlink(background, &filesystem.CreateSymlinkRequest{SourcePath: source, TargetPath: target}))
 }
 
 func (c *Clients) GetVolumeIDFromTargetPath(path string) (string, error) {
@@ -59,7 +56,7 @@ func (c *Clients) GetDiskNumberFromVolumeID(id string) (uint32, error) {
 }
 
 func (c *Clients) SetDiskState(number uint32, online bool) error {
-	return errorOf(c.Disks.SetDiskState(background, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: online}))
+	return orders.ErrorOf(c.Disks.SetDiskState(background, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: online}))
 }
 
 func (c *Clients) GetDiskStats(number uint32) (int64, error) {
@@ -67,7 +64,9 @@ func (c *Clients) GetDiskStats(number uint32) (int64, error) {
 	return out.GetTotalBytes(), err
 }
 
-func (c *Clients) Rescan() error { return errorOf(c.Disks.Rescan(background, &disk.RescanRequest{})) }
+func (c *Clients) Rescan() error {
+	return orders.ErrorOf(c.Disks.Rescan(background, &disk.RescanRequest{}))
+}
 
 func (c *Clients) GetVolumeStats(id string) (total, used int64, err error) {
 	out, err := c.Volumes.GetVolumeStats(background, &volume.GetVolumeStatsRequest{VolumeId: id})
@@ -75,7 +74,7 @@ func (c *Clients) GetVolumeStats(id string) (total, used int64, err error) {
 }
 
 func (c *Clients) ResizeVolume(id string, size int64) error {
-	return errorOf(c.Volumes.ResizeVolume(background, &volume.ResizeVolumeRequest{VolumeId: id, SizeBytes: size}))
+	return orders.ErrorOf(c.Volumes.ResizeVolume(background, &volume.ResizeVolumeRequest{VolumeId: id, SizeBytes: size}))
 }
 
 func (c *Clients) ListDiskIDs() (map[uint32]orders.DiskIDs, error) { return ListDiskIDs(c.Disks) }
@@ -91,7 +90,7 @@ func ListDiskIDs(client disk.DiskClient) (map[uint32]orders.DiskIDs, error) {
 }
 
 func (c *Clients) PartitionDisk(number uint32) error {
-	return errorOf(c.Disks.PartitionDisk(background, &disk.PartitionDiskRequest{DiskNumber: number}))
+	return orders.ErrorOf(c.Disks.PartitionDisk(background, &disk.PartitionDiskRequest{DiskNumber: number}))
 }
 
 func (c *Clients) ListVolumesOnDisk(number, partition uint32) ([]string, error) {
@@ -106,22 +105,22 @@ func (c *Clients) IsVolumeFormatted(id string) (bool, error) {
 }
 
 func (c *Clients) FormatVolume(id string) error {
-	return errorOf(c.Volumes.FormatVolume(background, &volume.FormatVolumeRequest{VolumeId: id}))
+	return orders.ErrorOf(c.Volumes.FormatVolume(background, &volume.FormatVolumeRequest{VolumeId: id}))
 }
 
 func (c *Clients) MountVolume(id, path string) error {
-	return errorOf(c.Volumes.MountVolume(background, &volume.MountVolumeRequest{VolumeId: id, TargetPath: path}))
+	return orders.ErrorOf(c.Volumes.MountVolume(background, &volume.MountVolumeRequest{VolumeId: id, TargetPath: path}))
 }
 
 func (c *Clients) UnmountVolume(id, path string) error {
-	return errorOf(c.Volumes.UnmountVolume(background, &volume.UnmountVolumeRequest{VolumeId: id, TargetPath: path}))
+	return orders.ErrorOf(c.Volumes.UnmountVolume(background, &volume.UnmountVolumeRequest{VolumeId: id, TargetPath: path}))
 }
 
 func (c *Clients) NewSmbGlobalMapping(remote, local, user, password string) error {
-	return errorOf(c.Shares.NewSmbGlobalMapping(background, &smb.NewSmbGlobalMappingRequest{
+	return orders.ErrorOf(c.Shares.NewSmbGlobalMapping(background, &smb.NewSmbGlobalMappingRequest{
 		RemotePath: remote, LocalPath: local, Username: user, Password: password}))
 }
 
 func (c *Clients) RemoveSmbGlobalMapping(remote string) error {
-	return errorOf(c.Shares.RemoveSmbGlobalMapping(background, &smb.RemoveSmbGlobalMappingRequest{RemotePath: remote}))
+	return orders.ErrorOf(c.Shares.RemoveSmbGlobalMapping(background, &smb.RemoveSmbGlobalMappingRequest{RemotePath: remote}))
 }

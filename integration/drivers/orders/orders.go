@@ -4,6 +4,9 @@ package orders
 
 import "errors"
 
+// ErrorOf returns the error of a call whose response is not needed.
+func ErrorOf[T any](_ T, err error) error { return err }
+
 // DiskIDs are a disk's identifiers.
 type DiskIDs struct{ Page83, SerialNumber string }
 

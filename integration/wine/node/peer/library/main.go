@@ -64,9 +64,6 @@ func main() {
 	nodelife.Main("by the library", led, quirks)
 }
 
-// errorOf drops a response.
-func errorOf[T any](_ T, err error) error { return err }
-
 // orEmpty returns an empty response instead of nil, so that its fields can be read.
 func orEmpty[T any](response *T, err error) (*T, error) {
 	if response == nil {
@@ -93,10 +90,10 @@ func (n *node) ListDiskLocations() (map[uint32]orders.Location, error) {
 	return locations, err
 }
 
-func (n *node) Rescan() error { return errorOf(n.disk.Rescan(ctx, &disk.RescanRequest{})) }
+func (n *node) Rescan() error { return orders.ErrorOf(n.disk.Rescan(ctx, &disk.RescanRequest{})) }
 
 func (n *node) PartitionDisk(number uint32) error {
-	return errorOf(n.disk.PartitionDisk(ctx, &disk.PartitionDiskRequest{DiskNumber: number}))
+	return orders.ErrorOf(n.disk.PartitionDisk(ctx, &disk.PartitionDiskRequest{DiskNumber: number}))
 }
 
 func (n *node) GetDiskStats(number uint32) (int64, error) {
@@ -110,7 +107,7 @@ func (n *node) GetDiskState(number uint32) (bool, error) {
 }
 
 func (n *node) SetDiskState(number uint32, online bool) error {
-	return errorOf(n.disk.SetDiskState(ctx, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: online}))
+	return orders.ErrorOf(n.disk.SetDiskState(ctx, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: online}))
 }
 
 func (n *node) ListVolumesOnDisk(number, partition uint32) ([]string, error) {
@@ -124,23 +121,23 @@ func (n *node) IsVolumeFormatted(id string) (bool, error) {
 }
 
 func (n *node) FormatVolume(id string) error {
-	return errorOf(n.volume.FormatVolume(ctx, &volume.FormatVolumeRequest{VolumeID: id}))
+	return orders.ErrorOf(n.volume.FormatVolume(ctx, &volume.FormatVolumeRequest{VolumeID: id}))
 }
 
 func (n *node) MountVolume(id, path string) error {
-	return errorOf(n.volume.MountVolume(ctx, &volume.MountVolumeRequest{VolumeID: id, TargetPath: path}))
+	return orders.ErrorOf(n.volume.MountVolume(ctx, &volume.MountVolumeRequest{VolumeID: id, TargetPath: path}))
 }
 
 func (n *node) UnmountVolume(id, path string) error {
-	return errorOf(n.volume.UnmountVolume(ctx, &volume.UnmountVolumeRequest{VolumeID: id, TargetPath: path}))
+	return orders.ErrorOf(n.volume.UnmountVolume(ctx, &volume.UnmountVolumeRequest{VolumeID: id, TargetPath: path}))
 }
 
 func (n *node) WriteVolumeCache(id string) error {
-	return errorOf(n.volume.WriteVolumeCache(ctx, &volume.WriteVolumeCacheRequest{VolumeID: id}))
+	return orders.ErrorOf(n.volume.WriteVolumeCache(ctx, &volume.WriteVolumeCacheRequest{VolumeID: id}))
 }
 
 func (n *node) ResizeVolume(id string, size int64) error {
-	return errorOf(n.volume.ResizeVolume(ctx, &volume.ResizeVolumeRequest{VolumeID: id, SizeBytes: size}))
+	return orders.ErrorOf(n.volume.ResizeVolume(ctx, &volume.ResizeVolumeRequest{VolumeID: id, SizeBytes: size}))
 }
 
 func (n *node) GetVolumeStats(id string) (int64, int64, error) {
@@ -171,7 +168,7 @@ func (n *node) NewSmbGlobalMapping(remote, local, user, password string) error {
 }
 
 func (n *node) RemoveSmbGlobalMapping(remote string) error {
-	return errorOf(n.smb.RemoveSMBGlobalMapping(ctx, &smb.RemoveSMBGlobalMappingRequest{RemotePath: remote}))
+	return orders.ErrorOf(n.smb.RemoveSMBGlobalMapping(ctx, &smb.RemoveSMBGlobalMappingRequest{RemotePath: remote}))
 }
 
 func target(p nodelife.Portal) *iscsi.TargetPortal {
@@ -179,7 +176,7 @@ func target(p nodelife.Portal) *iscsi.TargetPortal {
 }
 
 func (n *node) AddTargetPortal(p nodelife.Portal) error {
-	return errorOf(n.iscsi.AddTargetPortal(ctx, &iscsi.AddTargetPortalRequest{TargetPortal: target(p)}))
+	return orders.ErrorOf(n.iscsi.AddTargetPortal(ctx, &iscsi.AddTargetPortalRequest{TargetPortal: target(p)}))
 }
 
 func (n *node) ListTargetPortals() ([]nodelife.Portal, error) {
@@ -197,11 +194,11 @@ func (n *node) DiscoverTargetPortal(p nodelife.Portal) ([]string, error) {
 }
 
 func (n *node) RemoveTargetPortal(p nodelife.Portal) error {
-	return errorOf(n.iscsi.RemoveTargetPortal(ctx, &iscsi.RemoveTargetPortalRequest{TargetPortal: target(p)}))
+	return orders.ErrorOf(n.iscsi.RemoveTargetPortal(ctx, &iscsi.RemoveTargetPortalRequest{TargetPortal: target(p)}))
 }
 
 func (n *node) SetMutualChapSecret(secret string) error {
-	return errorOf(n.iscsi.SetMutualChapSecret(ctx, &iscsi.SetMutualChapSecretRequest{MutualChapSecret: secret}))
+	return orders.ErrorOf(n.iscsi.SetMutualChapSecret(ctx, &iscsi.SetMutualChapSecretRequest{MutualChapSecret: secret}))
 }
 
 func (n *node) ConnectTarget(p nodelife.Portal, iqn string, chap int, user, secret string) error {
@@ -212,7 +209,7 @@ func (n *node) ConnectTarget(p nodelife.Portal, iqn string, chap int, user, secr
 }
 
 func (n *node) DisconnectTarget(p nodelife.Portal, iqn string) error {
-	return errorOf(n.iscsi.DisconnectTarget(ctx, &iscsi.DisconnectTargetRequest{TargetPortal: target(p), IQN: iqn}))
+	return orders.ErrorOf(n.iscsi.DisconnectTarget(ctx, &iscsi.DisconnectTargetRequest{TargetPortal: target(p), IQN: iqn}))
 }
 
 func (n *node) GetTargetDisks(p nodelife.Portal, iqn string) ([]string, error) {
@@ -231,9 +228,9 @@ func (n *node) GetService(name string) (nodelife.Service, error) {
 }
 
 func (n *node) StartService(name string) error {
-	return errorOf(n.system.StartService(ctx, &system.StartServiceRequest{Name: name}))
+	return orders.ErrorOf(n.system.StartService(ctx, &system.StartServiceRequest{Name: name}))
 }
 
 func (n *node) StopService(name string, force bool) error {
-	return errorOf(n.system.StopService(ctx, &system.StopServiceRequest{Name: name, Force: force}))
+	return orders.ErrorOf(n.system.StopService(ctx, &system.StopServiceRequest{Name: name, Force: force}))
 }

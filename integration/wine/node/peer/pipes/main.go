@@ -58,9 +58,6 @@ func main() {
 	nodelife.Main("over the pipes", served, nodelife.Quirks{SecondMountFails: *release, NoMBR: *release})
 }
 
-// errorOf drops a response.
-func errorOf[T any](_ T, err error) error { return err }
-
 func (n *node) ListDiskLocations() (map[uint32]orders.Location, error) {
 	r, err := n.Disks.ListDiskLocations(ctx, &diskapi.ListDiskLocationsRequest{})
 	locations := map[uint32]orders.Location{}
@@ -76,7 +73,7 @@ func (n *node) GetDiskState(number uint32) (bool, error) {
 }
 
 func (n *node) WriteVolumeCache(id string) error {
-	return errorOf(n.Volumes.WriteVolumeCache(ctx, &volumeapi.WriteVolumeCacheRequest{VolumeId: id}))
+	return orders.ErrorOf(n.Volumes.WriteVolumeCache(ctx, &volumeapi.WriteVolumeCacheRequest{VolumeId: id}))
 }
 
 func (n *node) GetClosestVolumeIDFromTargetPath(path string) (string, error) {
@@ -89,7 +86,7 @@ func target(p nodelife.Portal) *iscsiapi.TargetPortal {
 }
 
 func (n *node) AddTargetPortal(p nodelife.Portal) error {
-	return errorOf(n.iscsi.AddTargetPortal(ctx, &iscsiapi.AddTargetPortalRequest{TargetPortal: target(p)}))
+	return orders.ErrorOf(n.iscsi.AddTargetPortal(ctx, &iscsiapi.AddTargetPortalRequest{TargetPortal: target(p)}))
 }
 
 func (n *node) ListTargetPortals() ([]nodelife.Portal, error) {
@@ -107,11 +104,11 @@ func (n *node) DiscoverTargetPortal(p nodelife.Portal) ([]string, error) {
 }
 
 func (n *node) RemoveTargetPortal(p nodelife.Portal) error {
-	return errorOf(n.iscsi.RemoveTargetPortal(ctx, &iscsiapi.RemoveTargetPortalRequest{TargetPortal: target(p)}))
+	return orders.ErrorOf(n.iscsi.RemoveTargetPortal(ctx, &iscsiapi.RemoveTargetPortalRequest{TargetPortal: target(p)}))
 }
 
 func (n *node) SetMutualChapSecret(secret string) error {
-	return errorOf(n.iscsi.SetMutualChapSecret(ctx, &iscsiapi.SetMutualChapSecretRequest{MutualChapSecret: secret}))
+	return orders.ErrorOf(n.iscsi.SetMutualChapSecret(ctx, &iscsiapi.SetMutualChapSecretRequest{MutualChapSecret: secret}))
 }
 
 func (n *node) ConnectTarget(p nodelife.Portal, iqn string, chap int, user, secret string) error {
@@ -122,7 +119,7 @@ func (n *node) ConnectTarget(p nodelife.Portal, iqn string, chap int, user, secr
 }
 
 func (n *node) DisconnectTarget(p nodelife.Portal, iqn string) error {
-	return errorOf(n.iscsi.DisconnectTarget(ctx, &iscsiapi.DisconnectTargetRequest{TargetPortal: target(p), Iqn: iqn}))
+	return orders.ErrorOf(n.iscsi.DisconnectTarget(ctx, &iscsiapi.DisconnectTargetRequest{TargetPortal: target(p), Iqn: iqn}))
 }
 
 func (n *node) GetTargetDisks(p nodelife.Portal, iqn string) ([]string, error) {
@@ -141,9 +138,9 @@ func (n *node) GetService(name string) (nodelife.Service, error) {
 }
 
 func (n *node) StartService(name string) error {
-	return errorOf(n.system.StartService(ctx, &systemapi.StartServiceRequest{Name: name}))
+	return orders.ErrorOf(n.system.StartService(ctx, &systemapi.StartServiceRequest{Name: name}))
 }
 
 func (n *node) StopService(name string, force bool) error {
-	return errorOf(n.system.StopService(ctx, &systemapi.StopServiceRequest{Name: name, Force: force}))
+	return orders.ErrorOf(n.system.StopService(ctx, &systemapi.StopServiceRequest{Name: name, Force: force}))
 }
