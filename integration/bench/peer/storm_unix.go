@@ -56,6 +56,11 @@ var (
 	}
 )
 
+// stages reports whether the service serves the calls of a way.
+func (s *stormService) stages(way stormWay) bool {
+	return (way.released || !s.released) && !s.lacks[way.by]
+}
+
 // ofOne is the wanted ratio of a storm to one staging.
 func (w stormWay) ofOne(count int) string {
 	switch {
@@ -179,7 +184,7 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 				for i := range services {
 					// Alternates the order.
 					at := (i + turn) % len(services)
-					if !(services[at].released && !way.released) && !services[at].lacks[way.by] {
+					if services[at].stages(way) {
 						services[at].blow(servers[at], way, count, base, directory)
 					}
 				}
@@ -196,17 +201,17 @@ func storm(services []*stormService, base, directory, result string, turns int) 
 	for _, way := range stormWays {
 		for _, count := range way.counts {
 			this, theirs := label(way.by, count), label(way.theirs, count)
-			for _, s := range servers {
-				if one := s.Median(label(way.by, 1), stormAll); one != 0 && count > 1 {
-					s.Add(this, stormOfOne, 100*s.Median(this, stormAll)/one)
-				}
-			}
 			// Compares one call of ours with the calls by which the Go release stages the same.
 			for _, s := range servers[1:] {
 				for _, what := range stormFigures {
 					if value := s.Median(theirs, what); value != 0 && way.by != way.theirs {
 						s.Add(this, what, value)
 					}
+				}
+			}
+			for _, s := range servers {
+				if one := s.Median(label(way.by, 1), stormAll); one != 0 && count > 1 {
+					s.Add(this, stormOfOne, 100*s.Median(this, stormAll)/one)
 				}
 			}
 			target, peak := way.target, "<= 1.3"
