@@ -17,9 +17,10 @@ constexpr char kStandardInput[] = "-";
 }  // namespace
 
 absl::Status Input::TakeStandardInput() {
-  if (taken_)
+  if (taken_) {
     return absl::InvalidArgumentError(
         "only one field can be read from standard input: give the others by --FIELD-file=PATH");
+  }
   taken_ = true;
   return absl::OkStatus();
 }

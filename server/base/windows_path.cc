@@ -203,8 +203,10 @@ bool EqualNames(absl::string_view a, absl::string_view b) {
   if (a.empty() || b.empty()) return false;
   // A fast path for names that differ in their last, ASCII character.
   const unsigned char last_a = a.back(), last_b = b.back();
-  if (last_a < 0x80 && last_b < 0x80 && absl::ascii_toupper(last_a) != absl::ascii_toupper(last_b))
+  if (last_a < 0x80 && last_b < 0x80 &&
+      absl::ascii_toupper(last_a) != absl::ascii_toupper(last_b)) {
     return false;
+  }
   char32_t from_a, from_b;
   while (!a.empty() && !b.empty()) {
     // The fast path: most names begin with the same ASCII characters.

@@ -156,8 +156,9 @@ absl::StatusOr<Numbers> ReadNumbers(absl::string_view exposition) {
     Add(sample, &numbers);
   });
   if (!status.ok()) return status;
-  if (!is_ours)
+  if (!is_ours) {
     return absl::InvalidArgumentError("this address serves other metrics than csi-proxy's");
+  }
   return numbers;
 }
 

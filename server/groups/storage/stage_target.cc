@@ -241,8 +241,9 @@ class TargetStager {
 
   // Returns the failed portals' errors, with the code of a refusal rather than of a dead portal.
   static absl::Status NoSession(const std::vector<absl::Status>& failed) {
-    if (failed.empty())
+    if (failed.empty()) {
       return absl::UnavailableError("portals: the session ended at once: repeat the call");
+    }
     const auto told = std::find_if(failed.begin(), failed.end(), [](const absl::Status& status) {
       return !absl::IsUnavailable(status);
     });

@@ -152,8 +152,9 @@ absl::StatusOr<ObjectPath> TakePath(cim::Namespace space, absl::string_view* tex
     if (property == nullptr || !property->is_key) return NoPath("the class has no such key");
     std::optional<cim::Value> value = TakeLiteral(text, property->type);
     if (!value.has_value()) return NoPath("the value of a key is malformed");
-    if (!keys.emplace(property->name, *std::move(value)).second)
+    if (!keys.emplace(property->name, *std::move(value)).second) {
       return NoPath("a key appears twice");
+    }
   } while (absl::ConsumePrefix(text, ","));
   const auto wanted = std::count_if(path.of->properties.begin(), path.of->properties.end(),
                                     [](const Property& property) { return property.is_key; });
