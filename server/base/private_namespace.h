@@ -27,7 +27,8 @@ inline absl::StatusOr<void*> EnterNamespace(const NamespaceCalls& calls) {
     if (void* const made = calls.create(&error)) return made;
     if (error != win32_error::kAlreadyExists) break;
     if (void* const opened = calls.open(&error)) return opened;
-    // No page says which other errors report that the namespace has gone, so all are retried.
+    // Retries after all other errors, because no page says which ones report that the namespace has
+    // gone.
     if (error == win32_error::kAccessDenied) break;
   }
   return Win32Status(error, absl::StrCat("the namespace of the locks: Windows error ", error));

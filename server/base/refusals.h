@@ -13,8 +13,8 @@ namespace csi_proxy {
 // The tables of numbers.
 enum class Refuser {
   kWin32,             // of a system call
-  kMapping,           // of a system call that maps a share; its rows have no words
-  kEncryptedMapping,  // likewise, where encryption is required; what it lacks is in kMapping
+  kMapping,           // of a system call that maps a share; `words` of its rows are empty
+  kEncryptedMapping,  // likewise, if encryption is required; FindRefusal() also searches kMapping
   kHresult,           // of a call of WMI, or of the iSCSI initiator behind it
   kStorage,           // ReturnValue of a method of the Storage Management API
 };

@@ -15,7 +15,7 @@
 namespace csi_proxy {
 namespace {
 
-// The most by which a wait ends before the client's deadline, so that the error, which names the
+// A wait ends at most this long before the client's deadline, so that the error, which names the
 // holder, reaches the client in time.
 constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
 

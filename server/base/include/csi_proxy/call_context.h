@@ -19,8 +19,8 @@ struct Peer {
   int64_t process_id = 0;
   // The path of the process's image; empty if unknown.
   std::string image_path;
-  // Identifies the tenant whose limits the client shares (TenantOf() of base/peer_process.h). Must
-  // only be compared. Empty if unknown.
+  // Identifies the tenant whose limits the client shares (TenantOf() of base/peer_process.h). Good
+  // only for comparison. Empty if unknown.
   std::string tenant = {};
 };
 
@@ -107,8 +107,8 @@ class CallContext {
   // Returns a copy whose deadline is at most `time`.
   CallContext NoLaterThan(absl::Time time) const;
 
-  // Returns a copy whose deadline is earlier by one `part`th of the time left, at most `most`, so
-  // that the caller has this time for its remaining steps. REQUIRES: part > 0.
+  // Returns a copy whose deadline is earlier by one `part`th of the time left, but at most by
+  // `most`, so that time is left for the caller's remaining steps. REQUIRES: part > 0.
   CallContext Leaving(int part, absl::Duration most) const;
 
   // Returns a copy whose deadline is at most `limit` from now.
