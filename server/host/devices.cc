@@ -12,7 +12,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// Larger than any answer of fixed size.
+// The space in bytes for an answer of fixed size; all are smaller.
 constexpr size_t kSmallAnswer = 64;
 
 absl::StatusOr<machine::Bytes> AskDisk(machine::Os& os, uint32_t disk_number,

@@ -28,9 +28,9 @@ std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object&
 // Reads all properties of an MSFT_Disk. Ignores one that is null, missing or of another type.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
-// Sets the fields from the disk's own answer.
+// Sets `page83`, and for an NVMe disk `eui` and `nvme_namespace_id`, from the disk's own answer.
 void AddIds(const machine::DeviceIds& ids, DiskDescription* description);
-// Sets the fields of AddIds() from MSFT_Disk, for a disk that did not answer.
+// Sets `page83`, and for an NVMe disk `eui`, from MSFT_Disk, for a disk that did not answer.
 void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description);
 
 // The types of basic data partitions as MSFT_Partition spells them: GPT, and MBR (NTFS and

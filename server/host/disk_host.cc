@@ -108,9 +108,8 @@ class WindowsDisk final : public DiskHost {
   absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk) override {
     ABSL_ASSIGN_OR_RETURN(const KnownDisk known, FillIn(context, disk));
     const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
-    // The GPT type is the one of the Go release, which Windows accepts (upstream's
-    // pkg/os/disk/api.go, CreateBasicPartition). Windows refuses a type of another style than the
-    // disk's.
+    // Windows refuses a GPT type for an MBR disk and an MBR type for a GPT disk. The GPT type is
+    // the one that the Go release passes (upstream's pkg/os/disk/api.go, CreateBasicPartition).
     cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
                                 {"AssignDriveLetter", Value::Boolean(false)}};
     if (known.style == PartitionStyle::kMbr) {

@@ -121,7 +121,8 @@ class RememberingOs final : public OddOs {
 
 class MountPointsTest : public testing::Test {
  protected:
-  // Returns the volume's mount points: those of drivers, or the others.
+  // Returns the volume's mount points that are drivers' if `of_drivers`, else the others. The mount
+  // manager also names the paths in `also`.
   std::vector<std::string> Paths(bool of_drivers, std::vector<std::string> also,
                                  const PathRoots* roots) {
     const auto host =
@@ -148,7 +149,7 @@ TEST_F(MountPointsTest, AFolderThatLeadsElsewhereByNowIsLeftOut) {
       R"(C:\gone\)", R"(C:\Windows\)"};
   EXPECT_THAT(Paths(true, stale, &roots_), UnorderedElementsAre(mounted));
   EXPECT_THAT(Paths(false, stale, &roots_), IsEmpty());
-  // A path that cannot be checked may lead there.
+  // A path that cannot be checked is listed, because it may lead to the volume.
   const std::string odd = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\odd\)";
   EXPECT_THAT(Paths(false, {odd, R"(Z:\)"}, &roots_), UnorderedElementsAre(odd, R"(Z:\)"));
   FaultRule rule;

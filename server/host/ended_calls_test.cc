@@ -29,7 +29,6 @@ class EndedCallsTest : public testing::Test {
   static CallContext Hurried() { return CallContext().WithTimeout(absl::Milliseconds(150)); }
 
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
-  // Has no fault table before its operations, because the table would end the call itself.
   const std::unique_ptr<Host> host_ =
       NewHost(machine::simulator::wmi::NewSimulatedSession(node_->core()),
               machine::simulator::NewSimulatedOs(node_->core()));

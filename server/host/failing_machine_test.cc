@@ -44,7 +44,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     // The reparse point is removed even if the mount manager refuses.
     {"remove mounted", "win32.DeleteMountPoint"},
     {"unmount", "win32.DeleteMountPoint"},
-    // A device that does not report its number counts as the disk's.
+    // A disk counts as this node's if its device does not report its number.
     {"layout", "win32.Control"},
     {"offline", "win32.Control"},
     // A portal that does not answer is listed with the targets known from before.

@@ -23,7 +23,8 @@ namespace {
 using machine::Access;
 using machine::File;
 
-// Calls `call`, which opens the entry of `held`; after a sharing violation closes it and retries.
+// Calls `call`, which opens the entry that `*held` keeps open. After a sharing violation closes
+// `*held`, which is null afterwards, and retries.
 template <typename Call>
 absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held, Call call) {
   absl::Status status = call();

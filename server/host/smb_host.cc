@@ -68,7 +68,8 @@ absl::Status ClassifyStatus(const absl::Status& status, bool require_privacy = f
   return RefusedBy(require_privacy ? Refuser::kEncryptedMapping : Refuser::kMapping, status);
 }
 
-// Converts likewise for calls without a server: their error 5 is about this process's own rights.
+// Converts the failure of a call that asks no server. Returns error 5 unchanged, because it is
+// about this process's own rights.
 absl::Status ClassifyLocal(const absl::Status& status) {
   return HasWin32Code(status, win32_error::kAccessDenied) ? status : ClassifyStatus(status);
 }

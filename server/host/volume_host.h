@@ -100,8 +100,9 @@ class VolumeHost {
                               uint64_t size_bytes, ResizeTo how) = 0;
 
   // Extends an NTFS file system that is at least 100 MiB smaller than its partition, for example
-  // after an image was written to the volume or its growth was interrupted. Returns false and does
-  // nothing for any other file system, or for one of at least `size_bytes` if that is not 0.
+  // after an image was written to the volume or its growth was interrupted. Does nothing and
+  // returns false for any other file system, or if `size_bytes` is not 0 and the file system has at
+  // least this size.
   virtual absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeId& volume,
                                                 uint64_t size_bytes) = 0;
 
