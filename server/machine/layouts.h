@@ -39,8 +39,8 @@ Bytes DeviceIdQuery();
 // The identifiers of a disk.
 struct DeviceIds {
   // The first identifier of the device (not of a port or target) that is not empty and has the code
-  // set ASCII or binary. ASCII text has no trailing NULs and spaces; all other bytes are lower-case
-  // hexadecimal. Empty if there is no such identifier.
+  // set ASCII or binary. Printable ASCII is kept as text, without trailing NULs and spaces; all
+  // else becomes lower-case hexadecimal. Empty if there is no such identifier.
   std::string page83;
   // The device's first EUI-64 or NGUID, in lower-case hexadecimal.
   std::string eui;

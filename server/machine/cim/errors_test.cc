@@ -26,7 +26,7 @@ MethodResult Returning(uint32_t value, Properties out = {}) {
   return result;
 }
 
-// The message shows a value that Windows' pages do not list by its number.
+// The message contains the number even of a value that Windows' pages do not list.
 TEST(StorageStatusTest, EveryValueIsNamed) {
   EXPECT_TRUE(StorageStatus("format", Returning(0)).ok());
   for (uint32_t value = 1; value < 50'000; ++value) {

@@ -41,10 +41,10 @@ struct MethodResult {
 using Arguments = Properties;
 
 // A connection to the WMI of this machine, which survives WMI's restarts. Thread-safe. Each call is
-// a round trip to WMI and yields its worker slot for that time, so what YieldSlot REQUIRES holds
-// here. A call fails with DEADLINE_EXCEEDED or CANCELLED soon after its context ends, although WMI
-// may finish the operation; with INVALID_ARGUMENT for text that contains a NUL, is not UTF-8 or is
-// too long; and with an HresultStatus() otherwise.
+// a round trip to WMI and yields its worker slot for that time. REQUIRES: the caller holds no mutex
+// (see YieldSlot). A call fails with DEADLINE_EXCEEDED or CANCELLED soon after its context ends,
+// although WMI may finish the operation; with INVALID_ARGUMENT for text that contains a NUL, is not
+// UTF-8 or is too long; and with an HresultStatus() otherwise.
 class Session {
  public:
   virtual ~Session() = default;

@@ -209,8 +209,8 @@ absl::Status DeletePlainly(HANDLE file) {
   if (!GetFileInformationByHandleEx(file, FileBasicInfo, &basic, sizeof(basic))) {
     return win32::LastError("FileBasicInfo");
   }
-  // A zero leaves a field unchanged. That is meant for the times, which stay zero here, but would
-  // not clear the attributes, hence FILE_ATTRIBUTE_NORMAL.
+  // Windows ignores a field that is zero. So the times keep their values, and FILE_ATTRIBUTE_NORMAL
+  // must stand for no attributes.
   const auto set_attributes = [&](DWORD attributes) {
     FILE_BASIC_INFO change{};
     change.FileAttributes = attributes != 0 ? attributes : FILE_ATTRIBUTE_NORMAL;

@@ -198,7 +198,7 @@ class WindowsOs final : public Os {
                               reinterpret_cast<BYTE*>(&status), sizeof(status), &needed)) {
       return win32::LastError("QueryServiceStatusEx");
     }
-    // The limit is 8 KiB
+    // The answer has at most 8 KiB
     // (learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-queryserviceconfigw).
     alignas(QUERY_SERVICE_CONFIGW) std::byte buffer[8 * 1024];
     auto* const config = reinterpret_cast<QUERY_SERVICE_CONFIGW*>(buffer);
@@ -215,8 +215,7 @@ class WindowsOs final : public Os {
     DWORD needed = 0;
     DWORD count = 0;
     // Repeats the call, because more services may start between two calls. Windows lists the
-    // services
-    // in the order in which to stop them
+    // services in the order in which to stop them
     // (learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-enumdependentservicesw).
     while (!EnumDependentServicesW(service.get(), SERVICE_ACTIVE,
                                    reinterpret_cast<ENUM_SERVICE_STATUSW*>(buffer.data()),
