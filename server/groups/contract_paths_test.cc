@@ -1,5 +1,5 @@
-// Drivers rely on these points, one named test each: mounted folders, links, and the spellings of
-// paths.
+// Tests of what drivers rely on about mounted folders, links and the spellings of paths, each named
+// after one promise.
 #include <string>
 
 #include "absl/strings/match.h"

@@ -1,4 +1,4 @@
-// Drivers rely on these points, one named test each: filesystem and smb.
+// Tests of what drivers rely on in the groups filesystem and smb, each named after one promise.
 #include <thread>
 #include <vector>
 

@@ -1,4 +1,5 @@
-// Drivers rely on these points, one named test each: disk, volume, iscsi and system.
+// Tests of what drivers rely on in the groups disk, volume, iscsi and system, each named after one
+// promise.
 #include <regex>
 #include <vector>
 
@@ -298,7 +299,8 @@ TEST_F(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {
   }
 }
 
-// C depends on B, B on A: stopping A stops C, then B, then A, and asks no stopped one to stop.
+// C depends on B, and B on A: stopping A stops C, then B, then A. Idle, which also depends on A, is
+// stopped already, so the call must not stop it.
 TEST_F(SystemContract, ForceStopsChainsAndLeavesTheStoppedAlone) {
   node_->core()->Change([](machine::simulator::NodeState& state) {
     for (const auto& [name, on] : {std::pair("A", ""), {"B", "A"}, {"C", "B"}, {"Idle", "A"}}) {

@@ -1,5 +1,5 @@
-// The handlers of the groups, and those of a node, wrapped by the audit log. Handlers enforce each
-// group's rules, which do not depend on the host.
+// Makes the handlers of each group, which enforce the group's rules over any host, and the services
+// of a node: the handlers of all groups, each behind the audit log.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace csi_proxy {
 
-// Thread-safe. The hub's documentation states the promises of each method.
+// The handlers are thread-safe. csi_proxy/GROUP/hub.h documents their methods.
 namespace disk {
 std::unique_ptr<Service> NewDiskService(const groups::Deps& deps);
 }

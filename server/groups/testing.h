@@ -27,7 +27,7 @@ inline std::string FilesName(const testing::TestParamInfo<Files>& info) {
   return info.param == Files::kReal ? "RealFiles" : "SimulatedFiles";
 }
 
-// Includes real files if the machine has them.
+// Returns the parameters for a test: simulated files, and real ones if the machine has them.
 inline auto AllFiles() {
   std::vector<Files> all = {Files::kSimulated};
   if (HaveRealFiles()) all.push_back(Files::kReal);
@@ -123,7 +123,7 @@ class HandlerTest : public testing::Test {
     rule.error = machine::simulator::KnownError(error);
     EXPECT_TRUE(node_->InjectFault(rule).ok());
   }
-  // Lets the call take this long.
+  // Delays a call of the machine by `latency`; `times` and `resource` are as for Fail().
   void Delay(const std::string& call, absl::Duration latency, uint32_t times = 0,
              const std::string& resource = "") {
     machine::simulator::FaultRule rule;

@@ -19,8 +19,9 @@ absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContex
                                               uint32_t number);
 
 // Waits until at least `wanted` volumes of a disk are listed and the list has not changed for
-// `unchanged_for`. After ten seconds one volume suffices. Returns DEADLINE_EXCEEDED after a minute;
-// `state` names the disk's state in the error. Drivers use the first listed volume unchecked.
+// `unchanged_for`, because drivers use the first volume of the list and do not check whether there
+// is one. After ten seconds one volume suffices. Returns DEADLINE_EXCEEDED after a minute; `state`
+// names the disk's state in the error.
 absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t number,
                           size_t wanted, absl::string_view state,
                           absl::Duration unchanged_for = absl::ZeroDuration());

@@ -42,8 +42,8 @@ class StepClock {
   absl::Time begin_ = absl::Now();
 };
 
-// Runs a step whose failure may be temporary up to three times, with pauses, until `is_final`
-// returns true for its result or the call ends. Returns the last result.
+// Runs `step` up to three times, with pauses, until `is_final` returns true for its result or the
+// call ends. Returns the last result. Used for steps whose failure may be temporary.
 template <typename Step, typename IsFinal>
 auto TryThrice(const CallContext& context, Step step, IsFinal is_final) {
   constexpr absl::Duration kPause = absl::Milliseconds(100);

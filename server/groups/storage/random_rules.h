@@ -80,7 +80,8 @@ inline std::map<std::string, std::string> Mounts(NodeState& state, bool mine) {
   return mounts;
 }
 
-// Returns true if Windows uses an arrived volume of the disk, or any volume if `once_there`.
+// Returns true if Windows is on the disk, or if a volume of it has a drive letter or is mounted at
+// a folder that is no driver's. Ignores volumes that have not arrived unless `once_there` is set.
 inline bool IsUsed(NodeState& state, const Disk& disk, bool once_there = false) {
   if (IsWindows(disk)) return true;
   const auto outside = Mounts(state, false);

@@ -249,7 +249,8 @@ class ShareUnstager {
     if (still != entry) return false;
     ABSL_ASSIGN_OR_RETURN(const bool was_seen, UnmapOrWarn(entry, share));
     ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(entry));
-    // The search found the link by another path, so the link counted as another one.
+    // The search found links, but none at the target's path. One of them may have been the target's
+    // link by another path, which is removed now, so search again.
     if (!removed || was_seen) return removed;
     return UnmapOrWarn(TargetEntry{}, share);
   }

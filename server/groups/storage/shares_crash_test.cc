@@ -202,7 +202,8 @@ class ShareCrashTest : public testing::TestWithParam<Start> {
     decltype(Mapped(std::declval<Machine&>())) mapped_after_opposite;
     int calls = 0;
   };
-  // Returns the end state without a death. With a reboot first, other mappings end too.
+  // Returns the end state without a death. If `reboots`, first reboots the node, which also ends
+  // mappings that `act` and `opposite` do not change.
   static Undisturbed Finish(const NodeState& state, bool reboots, const Act& act,
                             const Act& opposite) {
     Undisturbed end;

@@ -253,7 +253,8 @@ class VolumeStager {
     return host_.volume().MakeWritable(context_, number_);
   }
 
-  // Grows the volume to its disk. Only warns of failure, because the volume's data is needed.
+  // Grows the volume to its disk. A failure becomes a warning in the answer, because the volume can
+  // be used nevertheless. Returns an error only if the call has ended.
   absl::Status GrowToDisk(const VolumeId& volume) {
     const auto growth = volume::Grow(host_.volume(), context_, volume, 0);
     ABSL_RETURN_IF_ERROR(context_.Check());

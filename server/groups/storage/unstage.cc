@@ -12,7 +12,7 @@
 namespace csi_proxy::storage {
 namespace {
 
-// The part of the caller's time that is reserved for the removal of the mount if WMI hangs.
+// The most of the caller's time that is kept for the removal of the mount in case WMI hangs.
 constexpr absl::Duration kTimeToUnmount = absl::Seconds(5);
 
 // The state of the target.

@@ -41,7 +41,7 @@ class TargetUnstager {
         auto unstaged,
         UnstageVolume(deps_, context_, UnstageVolumeRequest{.target_path = request_.target_path},
                       clock_));
-    // The last of these steps has just ended.
+    // The last step of UnstageVolume() has just ended, so the next step is measured from now.
     if (!unstaged.steps.empty()) clock_ = StepClock();
     response_.volume_id = std::move(unstaged.volume_id);
     response_.steps = std::move(unstaged.steps);

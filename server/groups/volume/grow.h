@@ -17,9 +17,10 @@ struct Growth {
   std::string obstacle;
 };
 
-// Grows a volume to `asked` bytes, or as far as possible if that is 0. Extends a file system that
-// is smaller than its partition. Growth below 100 MiB, which drivers request at every mount, is
-// tried but never fails. With `asked` 0, a file system that Windows cannot resize stays as it is.
+// Grows a volume to `asked` bytes, or as far as possible if that is 0. Also extends a file system
+// that is smaller than its partition. Returns FAILED_PRECONDITION if the disk has too little room.
+// Drivers request growth by less than 100 MiB at every mount, so its failure is not an error. With
+// `asked` 0, a file system that Windows cannot resize stays as it is.
 absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
                             const VolumeId& volume, uint64_t asked);
 
