@@ -318,7 +318,7 @@ TEST_F(TenantsTest, AProcessLeavesOthersOfItsTenantSome) {
 TEST_F(TenantsTest, AProcessAloneHasAllOfItsTenants) {
   auto tenant = std::make_shared<Tenant>();
   const ClientQueues queues = Processes(1, tenant);
-  Processes(5, tenant);  // they have ended
+  Processes(5, tenant);  // five more, which end at once
   EXPECT_EQ(tenant->clients(), 1u);
   Executor executor(kDefault);
   for (int i = 0; i < 13; ++i) ASSERT_TRUE(Block(executor, queues[0]).ok());
@@ -338,7 +338,7 @@ TEST_F(TenantsTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
   ASSERT_TRUE(Block(executor, Processes(1)[0]).ok());
   AwaitRunning(16);
   EXPECT_EQ(executor.queued(), 26u);
-  // Now no slot is left, and the next free one must not go to tenants that have some.
+  // Now no slot is left. The next free one must go to the newcomer, not to a tenant that has slots.
   Countdown ended(1);
   ASSERT_TRUE(Note(executor, Processes(1)[0], "newcomer", &ended).ok());
   third_ends.Notify();

@@ -70,7 +70,8 @@ struct Client {
   Http2Account http2;
 
  private:
-  // Never bars unknown processes: they share one account, and one would bar all the others.
+  // Returns the limits of the peer's account. They never bar unknown processes, because these share
+  // one account, and one process would bar all the others.
   static Http2Limits LimitsOf(const Peer& peer) {
     Http2Limits limits;
     if (peer.process_id == 0) limits.bar = absl::ZeroDuration();

@@ -27,8 +27,8 @@ class ClientRegistry {
   // Returns the client for the process that started at `start` (StartOfProcess()).
   std::shared_ptr<Client> Get(int64_t process_id, uint64_t start);
 
-  // Keeps a client that misbehaved until 64 others have, so that its account outlives the
-  // connection that was ended.
+  // Keeps a client that misbehaved, so that its account outlives the connection that was ended.
+  // Lets go of the client when 64 others have misbehaved after it.
   void Remember(std::shared_ptr<Client> client);
 
   // Returns the number of clients.

@@ -27,13 +27,13 @@ namespace csi_proxy::rpc {
 struct ListenerLimits {
   // The time that a connection may stay silent before the HTTP/2 preface.
   absl::Duration preface_timeout = absl::Seconds(10);
-  // The most open connections of a pipe. At the limit the client with most connections loses one to
-  // the new one: a silent one, else one that has never made a call, else one without a recent
-  // call. If calls are under way on all of them, the new one is closed.
+  // The most open connections of a pipe. At the limit a new connection evicts one of the client
+  // with most connections: a silent connection, else one that has never made a call, else one
+  // without a recent call. If calls are under way on all of them, the new connection is closed.
   size_t max_connections = 1024;
-  // A percentage: a tenant may have this part of the connections that other tenants leave free, and
-  // each of several clients of a tenant this part of its tenant's. Beyond it, a new connection
-  // displaces one of the same tenant.
+  // In percent, the part that a tenant may have of the connections that other tenants leave free.
+  // If a tenant has several clients, each may have the same part of the connections that the others
+  // leave free of the tenant's part. A new connection beyond a part evicts another of its tenant.
   size_t client_share = 75;
 };
 
@@ -43,7 +43,7 @@ struct ListenerCounters {
   uint64_t adopted = 0;          // sent the preface and went to a server
   uint64_t dropped_silent = 0;   // closed at the preface deadline
   uint64_t dropped_garbage = 0;  // closed for other first bytes
-  // Closed, new or silent, at a limit of ListenerLimits or for lack of descriptors.
+  // New or silent connections, closed at a limit of ListenerLimits or for lack of descriptors.
   uint64_t dropped_for_room = 0;
   uint64_t dropped_barred = 0;  // new, closed because the client is barred (Http2Limits)
   uint64_t ended_for_room = 0;  // served but idle, and ended for lack of room
@@ -128,8 +128,8 @@ class ConnectionTable {
   // Returns false, without listing, if there is no room.
   bool Admit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced);
 
-  // Evicts a connection as Admit() does, of the client that has most on any pipe, to free
-  // descriptors. Returns false if all connections have calls under way.
+  // Frees a descriptor: evicts a connection of the client that has most on any pipe. Sets
+  // `*displaced` as Admit() does. Returns false if calls are under way on all connections.
   bool Evict(ConnectionBeforePreface** displaced);
 
   // Unlists a connection that is closed or about to be. REQUIRES: the connection is listed.

@@ -168,7 +168,7 @@ TEST_F(ConnectionTableTest, BeyondItsShareAClientMakesRoomItself) {
   EXPECT_EQ(Admit(newest), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});
   EXPECT_EQ(Admit(New(one_)), newest) << "the silent one goes first";
-  // The places beyond its share are free for other clients, without an eviction.
+  // Other clients get the places beyond the share of one_ without an eviction.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});

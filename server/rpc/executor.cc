@@ -113,8 +113,10 @@ Executor::~Executor() {
   if (ended_.joinable()) ended_.join();
 }
 
-// Returns the part of `capacity` that `queue` and the queues below it may take; 0 if they have
-// taken it all already, as `taken` counts. A tenant's only client has the tenant's whole part.
+// Returns the part of `capacity` that `queue`, with the queues below it, may take in all; 0 if it
+// may take no more. `taken` selects the field that counts what a queue has taken. `reserves` keeps
+// a part for queues that have taken nothing. A tenant's only client may take the tenant's whole
+// part.
 size_t Executor::Room(const ClientQueue& queue, size_t ClientQueue::*taken, size_t capacity,
                       bool reserves) {
   if (&queue == &all_) return capacity;

@@ -118,9 +118,10 @@ class Executor {
     size_t max_threads;
     // The most tasks that may wait to begin.
     size_t max_queued;
-    // A percentage: a tenant may take this part of the slots, the queue and the begun tasks that
-    // other tenants leave free, and each of several clients of a tenant this part of its tenant's.
-    // Half of what a sole tenant leaves free is reserved for tenants that have nothing.
+    // In percent, the part that a tenant may take of the slots, queue places and begun tasks that
+    // other tenants leave free. If a tenant has several clients, each may take the same part of
+    // what the others leave free of the tenant's part. Half of what a sole tenant leaves free is
+    // reserved for tenants that have nothing.
     size_t client_share = 100;
     // The most begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;

@@ -114,7 +114,7 @@ inline constexpr Executor::Limits kDefault = {
 
 class TenantsTest : public FairExecutorTest {
  protected:
-  // Returns the queues of `count` processes of a tenant.
+  // Returns the queues of `count` new processes of `tenant`, or of a new tenant if it is null.
   static ClientQueues Processes(size_t count, std::shared_ptr<Tenant> tenant = nullptr) {
     if (tenant == nullptr) tenant = std::make_shared<Tenant>();
     ClientQueues queues;

@@ -293,7 +293,7 @@ Http2Violation Http2Guard::Keep(size_t bytes) {
   size_t* kept = nullptr;
   if (frame_.type == kData) kept = &Find(frame_.stream)->bytes;
   if (frame_.type == kHeaders || frame_.type == kContinuation) kept = &block_kept_;
-  // gRPC parses other frames as their bytes arrive.
+  // gRPC keeps no bytes of other frames, because it parses them as they arrive.
   if (kept == nullptr) return Http2Violation::kNone;
   if (!account_->Keep(bytes)) return Http2Violation::kUnfinished;
   *kept += bytes;

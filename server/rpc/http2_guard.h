@@ -218,8 +218,8 @@ class Http2Guard {
   Http2Guard& operator=(const Http2Guard&) = delete;
 
   // Checks bytes that follow the client's preface. After any result but kNone the connection must
-  // end; later calls return the same result. `pieces`, if not null, receives the bytes cut so that
-  // the payload of DATA, which gRPC keeps, shares no piece with other bytes.
+  // end; later calls return the same result. Appends the bytes to `pieces`, if it is not null, in
+  // pieces that contain either payload of DATA, which gRPC keeps, or other bytes.
   Http2Violation Received(absl::string_view bytes, SteadyTime now,
                           std::vector<absl::string_view>* pieces = nullptr);
   // Reads bytes that the pipe has taken for the client, and ends the calls that they answer.

@@ -328,7 +328,8 @@ void UnixListener::CloseSilent(Entry* entry, ConnectionTable::Counter counter) {
   Close(entry);
 }
 
-// Does not use gRPC's descriptor, whose number a newer connection may have by now.
+// Ends a connection in the table and removes its entry. Does not use gRPC's descriptor, because a
+// newer connection may have its number by now.
 void UnixListener::CloseLive(Entry* entry) {
   connections_->End(entry->served);
   entries_.erase(entry->id);
