@@ -118,7 +118,7 @@ void SpdlogAuditSink::Record(const AuditRecord& record) {
     return;
   }
   const Peer& peer = record.context.peer();
-  // Negative if the clock was set back during the call.
+  // A duration is negative if the clock was set back during the call.
   const int64_t microseconds = std::max<int64_t>(absl::ToInt64Microseconds(record.duration), 0);
   const absl::string_view trace = record.context.trace();
   // StrCat(), because spdlog would parse a format string for each line.

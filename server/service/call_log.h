@@ -53,8 +53,8 @@ class UnknownFieldAudit final : public rpc::CallObserver {
   AuditLog* const audit_;
 };
 
-// Writes audit records to the log, a line a call. Repeated calls that were refused before they
-// changed anything are counted instead (see Repeats). Thread-safe.
+// Writes audit records to the log, one line for each call. Repeated calls that were refused before
+// they changed anything are counted instead (see Repeats). Thread-safe.
 class SpdlogAuditSink final : public AuditLog {
  public:
   // Writes to `logger` at every verbosity; null for nowhere.

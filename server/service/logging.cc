@@ -120,7 +120,7 @@ std::string Timestamp(absl::Time time) {
 std::string Print(const LogLine& line) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
-  // Prints zeros too.
+  // The line of an audit record contains its zero fields, too.
   options.always_print_primitive_fields = line.has_audit();
   std::string text;
   // Fails only for text that is not UTF-8, which no field contains.

@@ -279,7 +279,7 @@ TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {
 }
 
 #ifndef _WIN32
-// Except under Wine, 127.0.0.0/8 has many addresses, all of this machine.
+// 127.0.0.2 is a second address of this machine, except under Wine.
 TEST(MetricsServeTest, APortAloneIsThisMachinesOnly) {
   const auto metrics = Metrics::Serve("address", ":0");
   ASSERT_TRUE(metrics.ok()) << metrics.status();

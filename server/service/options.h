@@ -35,13 +35,13 @@ struct Options {
   // If true, no call initialises or formats what holds data that Windows does not recognise.
   bool keep_foreign_data = false;
 
-  // A percentage: a tenant may take this part of a pipe's connections and of a group's workers and
-  // queue that other tenants leave free, and each of several processes of a tenant this part of its
-  // tenant's.
+  // In percent, the part that a tenant may take of a pipe's connections, and of a group's workers
+  // and queue places, that other tenants leave free. If a tenant has several processes, each may
+  // take the same part of what the others leave free of the tenant's part.
   size_t client_share = 75;
   rpc::ListenerLimits listener;
   rpc::ServerLimits server;
-  // For each API group. Twice as many calls may have left their workers to wait.
+  // For each API group. Eight times as many calls may have left their workers to wait.
   size_t max_workers = 16;
   size_t max_queued = 384;
   absl::Duration max_call_duration = absl::Minutes(10);

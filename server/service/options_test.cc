@@ -76,7 +76,7 @@ TEST(OptionsTest, TakesTheFlagsOfNodeBootstraps) {
              "-alsologtostderr", "-log_file_max_size=10", "-log_dir=C:\\logs"});
 }
 
-// Besides klog's flags above, those of cmd/csi-proxy/main.go of v1.3.0: upgraded nodes keep them.
+// Upgraded nodes keep klog's flags, tested above, and those of cmd/csi-proxy/main.go of v1.3.0.
 TEST(OptionsTest, TakesEveryFlagOfTheGoRelease) {
   const Options options = MustParse({"-kubelet-path=D:\\kubelet", "-working-dir=D:\\work",
                                      "-require-privacy=false", "-metrics-bind-address=:8888",

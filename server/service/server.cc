@@ -26,8 +26,8 @@ namespace {
 
 using rpc::PipeServer;
 
-// For each worker of a group, the most further calls that may wait for Windows: a driver stages a
-// hundred volumes at once when its node has started.
+// The most calls of a group that may wait for Windows without a worker, per worker of the group.
+// With the default of 16 workers, a driver may stage a hundred volumes when its node starts.
 constexpr size_t kBlockedPerWorker = 8;
 
 // The time for answers to reach their clients when the service stops.

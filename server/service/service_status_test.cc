@@ -88,7 +88,7 @@ TEST(ServiceStatusTest, AStopThatDoesNotEndIsOverdueAndReportedAsASuccess) {
 }  // namespace
 namespace {
 
-// Static storage, because a watchdog that is never destroyed uses it.
+// Must never be destroyed, because the watchdog, which is never destroyed, uses it.
 struct Bite {
   absl::Notification done;
   absl::Time at;
