@@ -106,7 +106,7 @@ class Core {
   // Returns the time at which the next device appears by itself.
   absl::Time next_arrival() const;
 
-  // Counts a call of Win32 or WMI.
+  // Counts a call of Win32 or WMI; ignores other operations. REQUIRES: the lock is held.
   void Count(absl::string_view operation);
 
   // Ends the pending states and runs the work whose time has come. REQUIRES: the lock is held.

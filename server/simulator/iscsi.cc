@@ -178,7 +178,8 @@ std::vector<IscsiTarget*> PathsTo(NodeState& state, const IscsiTarget& target) {
 
 bool IsLive(const NodeState& state, const IscsiTarget& target) {
   if (!target.connected) return false;
-  // A node has many targets but few portals.
+  // Compares addresses, so that the search visits only portals: a node has few portals but many
+  // targets.
   const auto offers = [&target](const IscsiPortalState& portal) {
     const IscsiTarget* const first = portal.targets.data();
     return !std::less<>()(&target, first) && std::less<>()(&target, first + portal.targets.size());

@@ -19,8 +19,9 @@ namespace csi_proxy::machine::simulator::wmi {
 const char* StoppedService(NodeState& state, const Class& of);
 
 // Returns the current instances of a class or association: disks that Windows sees, volumes that
-// have arrived and whose disk is online, portals that are registered. Instances that differ from
-// `wanted` may be missing, and are missing if the class may have many.
+// have arrived and whose disk is online, portals that are registered. The result contains every
+// instance with the properties `wanted`. It may contain others, but only few if the class may have
+// many instances and `wanted` contains its keys.
 std::vector<cim::Object> Instances(NodeState& state, const Class& of, const Wanted& wanted = {});
 
 // Returns the instance at a path, or WBEM_E_NOT_FOUND if there is none. Returns the first portal if

@@ -84,7 +84,7 @@ TEST_F(StorageMethodsTest, SetAttributesNeedsOne) {
 }
 
 TEST_F(StorageMethodsTest, SomePartitionsHaveNoOtherSize) {
-  // The reserved one.
+  // The reserved partition.
   EXPECT_THAT(Invoke(Partition(0, 2), "GetSupportedSize"), Returns(42009));
   EXPECT_THAT(Invoke(Partition(0, 2), "Resize", {{"Size", Value::Uint64(kGiB)}}), Returns(42009));
   const cim::Object partition = Partition(2, 1);
@@ -210,7 +210,7 @@ TEST_F(TwoPortalsTest, WithoutMpioASecondSessionBringsTheDiskAgain) {
     EXPECT_THAT(disk.GetUint32("OfflineReason"), Yields(2U));
   }
   EXPECT_EQ(again, 1);
-  // The remaining session shows the disk itself.
+  // After the first session ends, the remaining one shows the disk itself, not a copy.
   node_->core()->Change([](NodeState& state) {
     EXPECT_THAT(Disconnect(state, &state.iscsi_portals[0].targets[0]), IsOk());
   });

@@ -13,10 +13,11 @@
 
 namespace csi_proxy::machine::simulator::wmi {
 
-// Takes a literal of `type` from the front of `text`: text in either kind of quotes, in which `\`
-// must stand before a `\` or a quote and before nothing else (doubled quotes end the literal:
-// learn.microsoft.com/windows/win32/wmisdk/where-clause), bare decimal digits, or TRUE and FALSE.
-// Returns nullopt if there is none; `text` must not be used then.
+// Takes a literal of `type` from the front of `text`: text in single or double quotes, decimal
+// digits, bare or in single quotes, or TRUE or FALSE. In text, `\` escapes a `\` or a quote and may
+// precede nothing else; a doubled quote is not an escape but ends the literal
+// (learn.microsoft.com/windows/win32/wmisdk/where-clause). Returns nullopt if there is no such
+// literal; `text` must not be used then.
 std::optional<cim::Value> TakeLiteral(absl::string_view* text, cim::Type type);
 
 // Takes a class's or property's name, of at least one character; nullopt if there is none.

@@ -71,7 +71,7 @@ std::string QueryOperation(const Class& of);
 std::string GetOperation(const Class& of);
 std::string InvokeOperation(const Class& of, const Method& method);
 std::string AssociatorsOperation(const Class& result);
-// Returns all of them, each once.
+// Returns these operations of all classes, each once.
 std::vector<std::string> SchemaOperations();
 
 }  // namespace csi_proxy::machine::simulator::wmi

@@ -154,7 +154,8 @@ class InstancesTest : public WmiTest {
   InstancesTest() : WmiTest(kServers) {}
 };
 
-// A list of wanted instances must be short and must not lack any of them.
+// Instances() must return every wanted instance, and must leave out others if the class may have
+// many.
 TEST_F(InstancesTest, AreMadeOnlyOfWhatIsWanted) {
   node_->core()->Change([](NodeState& state) {
     size_t narrowed = 0;
