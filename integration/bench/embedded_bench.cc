@@ -1,6 +1,6 @@
 // Measures a call on the hub's service, through a version's embedded client, and over the socket,
-// on the simulated machine and on an idle machine, which shows the product's own cost. c_bench
-// measures the C interface, client/go the Go package.
+// on the simulated machine and on one that answers at once, which shows the product's own cost.
+// c_bench measures the C interface, client/go the Go package.
 //
 //   build/release/integration/bench/embedded_bench
 #include <benchmark/benchmark.h>

@@ -106,7 +106,7 @@ if [[ $changed == yes ]]; then
   trap '"$wine" --session-stop; "$node" --session-stop' EXIT
   "$node" --session-start >/dev/null
   export CSI_PROXY_MODE=embedded
-  # gcp-pd runs the same code in both modes.
+  # Without gcp-pd, which runs the same code in both modes.
   for program in azuredisk azurefile; do
     at=$out/windows/$program/embedded
     build windows "$program/embedded"

@@ -32,10 +32,10 @@ type stormService struct {
 	// Returns the number of requests to WMI so far.
 	requests func() float64
 	released bool            // serves only the Go release's calls
-	lacks    map[string]bool // the ways that a further service lacks the pipe of
+	lacks    map[string]bool // for a further service: the ways for which it has no pipe
 }
 
-// stormWay is a way to stage volumes. theirs is the way of the Go release that it is compared with.
+// stormWay is a way to stage volumes. It is compared with theirs, a way of the Go release, unless theirs is empty.
 type stormWay struct {
 	by       string
 	released bool // also possible with the Go release
@@ -107,7 +107,8 @@ const (
 
 var stormFigures = []string{stormAll, stormP50, stormP99, stormFailed, stormRequests, stormThreads, stormLeft, stormPeak, stormCPU}
 
-// blow measures one storm with a new service. A further service whose pipe the client does not find lacks this way.
+// blow measures one storm with a new service. If the client fails with a further service, blow records no figures and
+// adds the way to lacks, because that service does not have the way's pipe.
 func (s *stormService) blow(server *figures.Server, way stormWay, count int, base, directory string) {
 	scenario := filepath.Join(directory, "node.textproto")
 	writeStorm(base, scenario, count)

@@ -88,7 +88,7 @@ func vsphere(made *clients.Clients, run *steps.Run) block {
 	}
 }
 
-// share is csi-driver-smb with a function that the steps need for its volumes.
+// share makes a steps.Share of csi-driver-smb. Its count records a volume for the recovery of the steps.
 type share struct{ *orders.SMB }
 
 func (s share) NodeStage(volume *steps.ShareVolume) error {

@@ -70,7 +70,7 @@ type diskClient interface {
 
 var background = context.Background()
 
-// ready makes a call with each client.
+// ready makes a call with each client. Returns nil if the service answers all of them.
 func ready(c *clients.Clients) error {
 	_, err := c.PathExists(`c:\var\lib\kubelet`)
 	if err == nil {

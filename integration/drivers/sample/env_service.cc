@@ -35,8 +35,8 @@ void WipeContext(env::NodeGetEnvVarsRequest* request) {
   for (auto& entry : *request->mutable_volume_context()) Wipe(entry.second);
 }
 
-// From 1 ms, the time of reading a file, to 10 s, the longest that Vault may take. The goal is 0.1
-// s.
+// The bounds of the buckets: from 1 ms, the time of reading a file, to 10 s, the longest that Vault
+// may take. The goal is 0.1 s.
 const prometheus::Histogram::BucketBoundaries& Buckets() {
   static const auto* const buckets = new prometheus::Histogram::BucketBoundaries{
       0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};

@@ -93,8 +93,8 @@ std::unique_ptr<grpc::Service> NewNodeService(Mounter* mounter, VolumeLocks* loc
                                               std::string node_id);
 
 // Returns v1.Filesystem, which passes to `client` the calls that create, find and remove
-// directories. A test in embedded mode sees by it the directories of the node in the driver's
-// memory.
+// directories. In embedded mode the node is in the driver's memory, and a test sees its directories
+// through this service.
 std::unique_ptr<grpc::Service> NewFilesystemPipe(filesystem::v1::Client client);
 
 }  // namespace csi_proxy::sample

@@ -240,8 +240,8 @@ func Equal[T comparable](got, wanted T, err error) error {
 	return err
 }
 
-// nodes are the simulated nodes (server/simulator/scenarios/) of the clouds where a driver runs. Only on a
-// driver's first node is the service killed within each rpc.
+// nodes are the simulated nodes (server/simulator/scenarios/) of the clouds where a driver runs. The steps kill
+// the service within each rpc only on a driver's first node.
 var nodes = []struct{ driver, scenario string }{
 	{"ebs.csi.aws.com", "ec2-nitro-2022"},
 	{"ebs.csi.aws.com", "ec2-nitro-2019"},

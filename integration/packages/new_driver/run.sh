@@ -44,7 +44,7 @@ alone() {
   diff before.sum go.sum
   diff before.mod go.mod >gained || true
   cat gained
-  # Three lines: the require line, the replace line and an empty one.
+  # The difference must be three lines: the require line, the replace line and an empty one.
   [[ $(grep -c '^[<>]' gained) -eq 3 && $(grep -c '^> .*client/go/csiproxytest/v2' gained) -eq 2 ]]
   echo "a driver's go.mod gains csiproxytest, its go.sum nothing"
 }

@@ -12,7 +12,7 @@ IMAGE_FILE_RELOCS_STRIPPED = 1
 
 
 def exports():
-    """Returns the first Windows, by DLL and function."""
+    """Returns the first version of Windows that has each function, by the names of DLL and function."""
     known = {}
     for line in (pathlib.Path(__file__).parent / "exports.txt").read_text().splitlines():
         words = line.split()

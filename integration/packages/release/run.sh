@@ -217,7 +217,7 @@ go_module() {
   GOOS=windows go build -o mount.exe .
   timeout 60 ./mount
 
-  # Runs a test with csiproxytest, which needs no replace line, and the programs of the Debian package.
+  # Runs a test with csiproxytest on the programs of the Debian package. csiproxytest needs no replace line.
   printf 'package main\n\nimport (\n\t"testing"\n\n\t"%s"\n)\n\nfunc TestNode(t *testing.T) { csiproxytest.NewNode(t, "azure-nvme").Reboot() }\n' \
     "$repository/client/go/csiproxytest/v2" >node_test.go
   go mod tidy

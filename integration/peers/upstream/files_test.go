@@ -67,7 +67,7 @@ func mkdir(path string, mode os.FileMode) error {
 	return err
 }
 
-// remove returns an error for a directory of the node that has entries, also as os.RemoveAll.
+// remove returns an error for a directory of the node that has entries, even in place of os.RemoveAll.
 func remove(path string) error {
 	if !onNode(path) {
 		return syscall.Unlink(path)

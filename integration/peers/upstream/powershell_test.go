@@ -99,7 +99,7 @@ func stored(path string) string {
 	return filepath.Join(os.TempDir(), strings.NewReplacer(`\`, "_", ":", "_").Replace(strings.ToLower(path)))
 }
 
-// vhd returns the number of the attached disk whose page 83 is the name of this file; "" if there is none.
+// vhd returns the number of the attached disk whose page 83 text is the file name in path; "" if there is none.
 func vhd(path string) string {
 	if disk := find(dump(), "disk", "page83", filepath.Base(path)); disk != nil {
 		return fmt.Sprint(disk["number"])
@@ -166,7 +166,8 @@ var commands = []struct {
 	{`\(Get-CimInstance -ClassName Win32_BIOS\)\.SerialNumber`, func([]string) (string, error) {
 		return dump()["bios_serial_number"].(string), nil
 	}},
-	// Only checks, because the service is stopped when a test runs this command. Later the test stops it by an rpc.
+	// Only checks, because the service is already stopped when a test runs this command. The test starts and stops it
+	// by rpcs afterwards.
 	{`Stop-Service -Name "(\S+)"`, func(of []string) (string, error) {
 		if status := serviceStatus(of[1]); status != "Stopped" {
 			return "", fmt.Errorf("%s is %s", of[1], status)

@@ -35,7 +35,7 @@ std::shared_ptr<T> FindFakeOf(const void* handle) {
   return std::dynamic_pointer_cast<T>(FindFake(handle));
 }
 
-// Returns false if the handle is not an open fake handle.
+// Closes a fake handle. Returns false if the handle is not an open fake handle.
 bool CloseFake(const void* handle);
 
 // A file or directory of the simulated node, opened by NtCreateFile. Not thread-safe.

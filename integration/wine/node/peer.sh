@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the double with code that is proven on Windows: the Go release of the service and its library take the
 # simulated node through the life of volumes, shares and targets, and then this service does. Each step must end
-# the same way. The requests of each to WMI are recorded in build/node_peer.
+# the same way. The script records the WMI requests of each program in build/node_peer.
 #
 #   integration/wine/node/peer.sh [BUILD_DIRECTORY]
 #

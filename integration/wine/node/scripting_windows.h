@@ -2,8 +2,8 @@
 // csi-proxy uses them. They pass every request unchanged to WMI's COM interfaces.
 //
 // The objects are late bound and have only the members that github.com/microsoft/wmi and the WMI
-// layer of csi-proxy's master of August 2026 call. Wine's
-// own objects do not suffice: they lack Associators_ and methods as members of instances.
+// layer of csi-proxy's master of August 2026 call. Wine's own objects do not suffice: they lack
+// Associators_ and methods as members of instances.
 #pragma once
 
 #include "server/machine/windows/cim/com_windows.h"

@@ -1,5 +1,6 @@
 // Serves pkg/os of azuredisk-csi-driver, by which the driver stages volumes in a HostProcess container, on csi-proxy's
-// pipes. So bench/run.sh storm compares it as a further service. Its gRPC stands for that of the driver's NodeStage.
+// pipes, so that bench/run.sh storm can measure it as a further service. The gRPC calls to these pipes replace the
+// kubelet's calls of the driver's NodeStageVolume.
 package main
 
 import (

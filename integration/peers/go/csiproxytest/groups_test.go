@@ -16,7 +16,7 @@ import (
 	iscsiapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi/hostapi"
 )
 
-// partitions returns an error unless a disk that is attached to the node is partitioned by the interface.
+// partitions attaches a disk to the node and returns an error unless the interface partitions it.
 func partitions(node *csiproxytest.Node, disks disk.Interface) error {
 	number := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
 	_, err := disks.PartitionDisk(context.Background(), &disk.PartitionDiskRequest{DiskNumber: number})
@@ -38,7 +38,7 @@ func Example_libraryDriver() {
 
 // hosttest.Use connects a driver that makes its own interfaces to the node.
 func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
-	// As aws-ebs-csi-driver's NewSafeMounterV2 makes them.
+	// aws-ebs-csi-driver's NewSafeMounterV2 makes its interfaces in this way.
 	disks, _ := disk.New(diskapi.New())
 	files, _ := filesystem.New(filesystemapi.New())
 	// The tests use the process one after the other.

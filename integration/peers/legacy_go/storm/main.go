@@ -23,8 +23,9 @@ import (
 
 const plugins = `C:\var\lib\kubelet\plugins\kubernetes.io\csi\`
 
-// node is the service's pipes. The first call opens a pipe, and dials it once before that, as the released clients do.
-// Under Wine this is more than a check: the first instance of a pipe of go-winio's accepts a client that nobody serves.
+// node holds one gRPC connection to each of the service's pipes. Before the first call to a pipe, it dials the pipe
+// once, as the released clients do, and keeps that connection open. Under Wine this is more than a check, because the
+// first instance of a go-winio pipe accepts a client but is never served.
 type node struct {
 	directory string
 	mutex     sync.Mutex

@@ -1,7 +1,8 @@
 // Takes a node through all steps with the Go release's library in this process, or with the module that
-// replaces it. -documented means that the library has no quirks, as the module.
+// replaces it. -documented means that the library has no quirks, which is true of the module.
 //
-// The setting of the release's own module. The type that os.Lstat gives mount points depends on it.
+// winsymlink=0 is the setting of the release's own module. It determines the type that os.Lstat returns for mount
+// points.
 //
 //go:debug winsymlink=0
 package main
