@@ -1143,8 +1143,8 @@ type ListMountsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of their paths.
 	Mounts []*Mount `protobuf:"bytes,1,rep,name=mounts,proto3" json:"mounts,omitempty"`
-	// Mounts may be missing or UNDETERMINED, because there were more than one call checks, or because
-	// Windows refused access to a directory.
+	// Mounts may be missing or UNDETERMINED, because the call reached a limit of time or number, or
+	// because Windows refused access to a directory.
 	Incomplete    bool `protobuf:"varint,2,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

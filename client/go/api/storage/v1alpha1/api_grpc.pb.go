@@ -96,9 +96,9 @@ type StorageClient interface {
 	// UnstageShare finds the link. The link replaces an empty directory. ALREADY_EXISTS when another
 	// link, or a volume, is there; FAILED_PRECONDITION when a file or a directory that is not empty
 	// is there, when the server refuses the credentials, or when the node is connected to it with
-	// others; PERMISSION_DENIED when the service binds mappings to credentials, and these differ.
-	// ListSmbMappings lists the links to the mapping. There is no read-only stage: a mapping has no
-	// such flag, and the server decides who may write.
+	// others; PERMISSION_DENIED when the service binds mappings to credentials, and the share is
+	// mapped with others. ListSmbMappings lists the links to the mapping. There is no read-only
+	// stage: a mapping has no such flag, and the server decides who may write.
 	StageShare(ctx context.Context, in *StageShareRequest, opts ...grpc.CallOption) (*StageShareResponse, error)
 	// Undoes StageShare: removes the share's mapping, if no other link below the working directories
 	// leads to the share or below it, then the link. Reads the node's links for this instead of
@@ -327,9 +327,9 @@ type StorageServer interface {
 	// UnstageShare finds the link. The link replaces an empty directory. ALREADY_EXISTS when another
 	// link, or a volume, is there; FAILED_PRECONDITION when a file or a directory that is not empty
 	// is there, when the server refuses the credentials, or when the node is connected to it with
-	// others; PERMISSION_DENIED when the service binds mappings to credentials, and these differ.
-	// ListSmbMappings lists the links to the mapping. There is no read-only stage: a mapping has no
-	// such flag, and the server decides who may write.
+	// others; PERMISSION_DENIED when the service binds mappings to credentials, and the share is
+	// mapped with others. ListSmbMappings lists the links to the mapping. There is no read-only
+	// stage: a mapping has no such flag, and the server decides who may write.
 	StageShare(context.Context, *StageShareRequest) (*StageShareResponse, error)
 	// Undoes StageShare: removes the share's mapping, if no other link below the working directories
 	// leads to the share or below it, then the link. Reads the node's links for this instead of
