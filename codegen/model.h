@@ -87,7 +87,7 @@ std::string NormalisedName(absl::string_view name);
 // Returns `kOneWayChap` for `ONE_WAY_CHAP`.
 std::string EnumeratorName(absl::string_view name);
 
-// Returns true if C++ reserves the word, so that no field can have the name.
+// Returns true if `name` is a keyword of C++, which no field can have as its name.
 bool IsCppKeyword(absl::string_view name);
 
 }  // namespace csi_proxy::codegen

@@ -22,13 +22,14 @@ namespace csi_proxy::c {
 
 struct OpenedNode {
   std::shared_ptr<Node> node;
-  // Calls a method of csi_proxy.simulated.Admin with a serialized request. Null on other nodes.
+  // Calls a method of csi_proxy.simulated.Admin with a serialized request. Null unless the node is
+  // simulated.
   std::function<absl::StatusOr<std::string>(absl::string_view method, const std::string& request)>
       administer = nullptr;
 };
 
-// Opens the node that `json` describes. INVALID_ARGUMENT naming the option, or the place in the
-// JSON.
+// Opens the node that `json` describes. Returns INVALID_ARGUMENT, naming the option or the place in
+// the JSON, if one is invalid.
 absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log);
 
 // A call that another thread may cancel. Thread-safe.

@@ -1,6 +1,6 @@
-// Clients of the C interface that mean harm or are wrong: calls that are cancelled, late, for the
-// wrong node or made from within the log; null, huge or malformed arguments; stale or forged
-// handles; many threads.
+// Hostile and faulty clients of the C interface: calls that are cancelled, late, for the wrong node
+// or made from within the log; null, huge or malformed arguments; stale or forged handles; many
+// threads.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ TEST(HostileCallsTest, CancelWhileUnderWayEndsThatCallOnly) {
 TEST(HostileCallsTest, AnAnnouncementIsForOneCall) {
   const Node node;
   const csi_proxy_call call = node.Begin();
-  // A call is used up even if the method does not exist.
+  // Calling a method that does not exist uses the announcement up, too.
   EXPECT_EQ(node.Call("/v1.Disk/Erase", "", {.call = call}).code, kUnimplemented);
   EXPECT_EQ(node.Call(kRescan, "", {.call = call}).code, kNotFound);
   node.SlowDown("disk.*", kMinute);
@@ -102,7 +102,7 @@ TEST(HostileCallsTest, TimeoutsEndCalls) {
   }
 }
 
-// The node that a log's callback calls back into.
+// A log whose callback calls the node that writes the log.
 struct Reentrant {
   csi_proxy_node node = 0;
   bool inside = false;
@@ -114,7 +114,7 @@ struct Reentrant {
     self->inside = true;
     csi_proxy_call call = 0;
     self->codes.push_back(csi_proxy_begin(self->node, &call));
-    // Calls for the directory that the line is about, which writes another line.
+    // Calls Mkdir for the directory that the line is about, which writes another line.
     self->codes.push_back(Invoke(self->node, kMkdir, Text(1, Directory("x")),
                                  {.call = call, .timeout_ns = kSecond / 20})
                               .code);
@@ -339,7 +339,7 @@ void Join(std::vector<std::thread>* threads) {
   for (std::thread& thread : *threads) thread.join();
 }
 
-// A log that counts the lines after its node was closed.
+// A log that counts its lines, and those that come after its node was closed.
 struct ClosingLog {
   std::atomic<bool> closed = false;
   std::atomic<int> lines = 0, late = 0;

@@ -53,8 +53,8 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
   return out;
 }
 
-// Does what Node::Simulated() does. csi_proxy.dll, which HostProcess pods use, contains no
-// simulator.
+// Opens a simulated node as Node::Simulated() does. Returns UNIMPLEMENTED in csi_proxy.dll, which
+// contains no simulator because it is for HostProcess pods.
 #ifdef CSI_PROXY_NO_SIMULATION
 absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions, absl::string_view) {
   return absl::UnimplementedError(

@@ -59,7 +59,8 @@ inline std::string Take(csi_proxy_bytes* bytes) {
   return taken;
 }
 
-// Returns what an output holds before a call, which must neither read nor free it.
+// Returns the value that outputs have before a call. The call must overwrite it, and neither read
+// nor free its memory.
 inline csi_proxy_bytes Unowned() {
   static uint8_t byte = 1;
   return {&byte, 1};

@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(, CallEndTest,
                                         static_cast<int>(Misbehaviour::kIgnoresCalls) + 1),
                          NameOf);
 
-// Returns the timeout of a call made now, less the time that the test has used.
+// Returns the time that a call with these options has until its deadline.
 absl::Duration Allowed(const CallOptions& defaults, const CallOptions& options) {
   const absl::Time deadline = MakeCallContext(defaults, options).deadline();
   return deadline - absl::Now();

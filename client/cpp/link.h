@@ -1,5 +1,5 @@
-// One connection to the service, one call over it, and the platform's part of a RemoteChannel:
-// making connections.
+// One connection to the service, one call over it, and the dialer that makes connections, whose
+// implementation depends on the platform.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -77,7 +77,7 @@ class Link {
   std::atomic<bool> stuck_ = false;
 };
 
-// Thread-safe.
+// Makes the connections to one pipe. Thread-safe.
 class RemoteChannel::Dialer {
  public:
   explicit Dialer(std::string path);

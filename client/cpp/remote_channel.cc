@@ -35,7 +35,8 @@ constexpr absl::Duration kCancellationPoll = absl::Milliseconds(10);
 // How long gRPC may take to end a call after its deadline or its cancellation.
 constexpr absl::Duration kGrace = absl::Milliseconds(200);
 
-// Waits for the end of a call, and passes on a cancellation. Returns false if gRPC does not end it.
+// Waits for the end of a call, and cancels the call when its caller does. Returns false if gRPC has
+// not ended it kGrace after its deadline or its cancellation.
 bool WaitForEnd(PendingCall& call, const CallContext& context) {
   absl::Time give_up = context.deadline() + kGrace;
   bool cancelled = false;

@@ -1,4 +1,4 @@
-// Whom a client trusts: the owners of pipes, and this process outside containers.
+// Tests which pipes a client trusts, by their owners, and that it does not embed in a container.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -136,7 +136,8 @@ func (e *embedded) Close() error {
 	return nil
 }
 
-// meaningful returns what embedded mode honours of opts: the codec, and a function that calls every OnFinish.
+// meaningful returns the codec of opts, and a function that calls every OnFinish of opts. Embedded mode ignores
+// all other options.
 func meaningful(opts []grpc.CallOption) (encoding.Codec, func(error)) {
 	var codec encoding.Codec = protoCodec{}
 	var finish []func(error)

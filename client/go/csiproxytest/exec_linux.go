@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// endWithThread makes Linux kill a command when the thread that starts it ends, as it does when the test is killed.
+// endWithThread makes Linux kill a command when the thread that starts it ends, so that a killed test leaves no
+// process behind.
 func endWithThread(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -53,7 +53,7 @@ func Error(err error) error {
 	return callError{s}
 }
 
-// ErrorOf returns Error of a call whose response is empty.
+// ErrorOf returns Error(err). It takes both results of a call whose response is empty, and drops the response.
 func ErrorOf[Response any](_ Response, err error) error { return Error(err) }
 
 // OrNil returns the response, or nil if err is not nil.

@@ -112,8 +112,9 @@ func (f *Filesystem) IsSymlink(ctx context.Context, request *IsSymlinkRequest) (
 	return host.OrNil(&IsSymlinkResponse{IsSymlink: link}, err)
 }
 
-// ValidatePathWindows returns an error unless path is one that calls accept: absolute, on a drive,
-// with backslashes, at most 260 bytes long, and without ".." and any of " / : ? * |.
+// ValidatePathWindows returns an error unless calls accept path. They accept an absolute path on a
+// drive, with backslashes, of at most 260 bytes, that contains neither ".." nor, after the drive, any
+// of " / : ? * |.
 func ValidatePathWindows(path string) error {
 	if len(path) > utils.MaxPathLengthWindows {
 		return host.Invalid("the path is %d bytes long, more than %d", len(path), utils.MaxPathLengthWindows)
