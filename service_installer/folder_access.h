@@ -84,10 +84,12 @@ class Folders {
 // Returns the access list that Protect() sets, as SDDL. It inherits nothing.
 const char* ProtectedSddl(FolderUse use);
 
-// Return FAILED_PRECONDITION, naming account and right, if an account other than administrators can
-// change the folder or can replace a folder above. Skip missing folders.
+// Returns FAILED_PRECONDITION if `folder` or a folder above is a link or, naming account and right,
+// if an account other than administrators can change `folder` or replace a folder above. Skips
+// missing folders.
 absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);
-// Run parts of this check: CheckAbove() of the folders above `folder`, CheckFile() of `file`.
+// The two halves of CheckFolder(), with the same errors: CheckAbove() checks only the folders above
+// `folder`, CheckFile() only `file`, which may also be a folder.
 absl::Status CheckAbove(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckFile(Folders& folders, const std::filesystem::path& file);
 

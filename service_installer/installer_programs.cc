@@ -28,8 +28,9 @@ fs::path WithSuffix(const fs::path& path, const char* suffix) {
   return other;
 }
 
-// Removes an earlier old program and returns its path, to which the present one can be moved. Tries
-// other paths if that fails, because a process that Windows cannot end may still use the file.
+// Returns the path to which the present program can be moved: `target` with the suffix `.old`,
+// after removing an earlier program there. If that fails, because a process that Windows cannot end
+// still uses the file, tries `.old1` to `.old9`.
 fs::path NameForPrevious(const fs::path& target) {
   fs::path name = WithSuffix(target, ".old");
   std::error_code error;
