@@ -89,7 +89,7 @@ int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams
 // INVALID_ARGUMENT for another shell.
 absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell);
 
-// Calls a method. Runs if the first word of the line names a group, not a command.
+// `GROUP METHOD`: calls the method and prints its response.
 int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
 // Prints `error: text` and returns kUsage.

@@ -122,7 +122,7 @@ TEST_F(CommandsTest, AServiceThatIsNotThereIsUnreachable) {
 }
 
 TEST_F(CommandsTest, WrongUsageCallsNothing) {
-  // The first is empty.
+  // Lines separated by `;`. The first line is empty.
   constexpr char kWrong[] =
       "; system; system GetServices; sytem GetService; system GetService --nme=a; system "
       "GetService --api=v1; system GetService more; list more; list --watch; doctor "

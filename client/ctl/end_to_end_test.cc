@@ -245,7 +245,7 @@ class DiagnoseTest : public CtlTest {
     Do("sim make-link --path='" + Path(name) + "' --target='" + Path("gone") + "'");
   }
 
-  // Restarts the service on a node with the present state, which `change` has edited.
+  // Restarts the service. The node keeps its state, except for the edits of `change`.
   void Restart(const std::function<void(csi_proxy::simulated::Node&)>& change) {
     csi_proxy::simulated::Node node = server_->Dump();
     change(node);
@@ -314,7 +314,7 @@ struct Case {
   std::string kind;
   std::string where;
   std::function<void()> make;
-  // A part of the advice, and steps that follow the advice. Unset if `repair` ends the fault.
+  // For a fault that `repair` does not end: a part of the advice, and the steps that follow it.
   std::string advice = "";
   std::function<void()> follow = nullptr;
 };

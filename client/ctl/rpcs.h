@@ -19,7 +19,7 @@
 
 namespace csi_proxy::ctl {
 
-// What examining one pipe has shown.
+// The result of examining one pipe.
 struct PipeReport {
   std::string group, version;
   // OK if the service behind the pipe says that it serves, otherwise the reason.
@@ -53,7 +53,8 @@ class Answer {
       : message_(std::move(message)), missing_(missing) {}
 
   bool Flag(absl::string_view field) const;
-  // Returns a number, also from the oldest versions' decimal strings; UINT64_MAX if malformed.
+  // Returns a number, which the oldest versions send as a decimal string. Returns UINT64_MAX if the
+  // string is malformed.
   uint64_t Number(absl::string_view field) const;
   // Returns a string, or the name of an enum value.
   std::string Text(absl::string_view field) const;

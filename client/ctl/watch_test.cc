@@ -1,4 +1,4 @@
-// Tests of what is repeated: watches, and `top`.
+// Tests of watches and of `top`, both of which repeat a request.
 #include "client/ctl/watch.h"
 
 #include <google/protobuf/util/json_util.h>

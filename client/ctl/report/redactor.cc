@@ -53,7 +53,7 @@ size_t Span(absl::string_view text, size_t at, Predicate is) {
   return end - at;
 }
 
-// Returns true after `\n`, `\r` or `\t`, by which JSON writes control characters.
+// Returns true if `at` follows one of JSON's escapes of control characters: `\n`, `\r` or `\t`.
 bool IsAfterEscape(absl::string_view text, size_t at) {
   return at >= 2 && text[at - 2] == '\\' && absl::StrContains("nrt", text.substr(at - 1, 1));
 }

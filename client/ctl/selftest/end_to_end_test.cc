@@ -118,7 +118,7 @@ class SelftestTest : public testing::Test {
     return node.DebugString();
   }
 
-  // Makes an operation of the node fail always.
+  // Makes an operation of the node fail from now on.
   void Fail(const char* operation) {
     const absl::Status injected = server_->InjectFault(FaultRule(operation, 0));
     ASSERT_TRUE(injected.ok()) << injected;
@@ -241,7 +241,7 @@ TEST_F(SelftestTest, AfterAFailureWhatDependsOnItIsSkippedAndTheRestGoesOn) {
 }
 
 TEST_F(SelftestTest, WhatCannotBeTakenBackIsTold) {
-  // UnmountVolume can end a mount by either.
+  // UnmountVolume can end a mount with either of these operations, so both must fail.
   Fail("win32.DeleteMountPoint");
   Fail("win32.DeleteReparsePoint");
   ASSERT_TRUE(server_

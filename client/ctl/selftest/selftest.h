@@ -92,8 +92,8 @@ struct Step {
   // The name in reports: `mount`.
   const char* name;
   const char* shows;
-  // The rpcs that the step calls: `volume.MountVolume`, separated by blanks. A group's health check
-  // is not listed.
+  // The rpcs that the step calls, for example `volume.MountVolume`, separated by blanks. Groups'
+  // health checks are not listed.
   const char* rpcs;
   // Earlier steps that must have passed, separated by blanks.
   const char* needs;

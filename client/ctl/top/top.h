@@ -21,7 +21,8 @@ struct Style {
   bool clears = false;
 };
 
-// Returns the report on `counted`, counted within `duration`. A zero `duration` means unknown.
+// Returns the report on the calls in `counted`, which were counted within `duration`. A `duration`
+// of zero means that this time is unknown.
 Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duration);
 
 // Returns the report as tables, with at most `rows` rpcs and clients each.
