@@ -216,7 +216,8 @@ class Running final : public Sidecars {
     return absl::OkStatus();
   }
 
-  // Listens at `endpoints`, and removes those at which it listens. Returns the first error.
+  // Listens at each of `endpoints` and removes it if that succeeds, so that a repeated call tries
+  // only those that are left. Returns the first error.
   absl::Status Listen(Endpoints* endpoints) {
     absl::Status failed;
     std::erase_if(*endpoints, [&](const auto& one) {

@@ -62,7 +62,7 @@ class WindowsServer final : public SocketServer {
   ~WindowsServer() override {
     if (file_.has_value()) file_->Remove().IgnoreError();
     listener_.reset();
-    // Removes the file again, in case Windows refused it while the socket was listening.
+    // Tries once more, because Windows may refuse to remove the file while the socket is listening.
     if (file_.has_value()) file_->Remove().IgnoreError();
     // Hangs up before Shutdown(), because gRPC cannot end a connection with a write that is stuck.
     live_->HangUp();

@@ -40,7 +40,8 @@ struct GoCommandLine {
 };
 
 // Reads a command line, without parsing the values. `find` returns the kind of a flag, or nullopt
-// if it does not exist. INVALID_ARGUMENT naming the flag and the reason.
+// if it does not exist. Returns INVALID_ARGUMENT, naming the flag and the reason, if a flag does
+// not exist, lacks its value or is malformed.
 absl::StatusOr<GoCommandLine> ReadGoFlags(
     const std::vector<std::string>& arguments,
     const std::function<std::optional<GoFlagKind>(absl::string_view name)>& find);
@@ -68,7 +69,7 @@ absl::string_view ComponentName(Component component);
 enum class Owner {
   kProcess,  // One value for the process.
   kEach,     // Both components, with one meaning: one value for both, or one for each.
-  // One component. A flag of the same name may have another meaning for the other component.
+  // Only this component. The other may have a flag of the same name with another meaning.
   kRegistrar,
   kLivenessProbe,
   // A sidecar beside a driver's controller. Accepted and ignored if both components run.

@@ -236,7 +236,8 @@ std::filesystem::path FromUtf8(const std::string& path) {
   return std::filesystem::path(std::u8string(path.begin(), path.end()));
 }
 
-// Writable() returns false if the directory is on a volume mounted read-only.
+// Writable() returns false if this process may not write to the directory, for example because the
+// volume is mounted read-only. On Windows it always returns true.
 #ifdef _WIN32
 constexpr char kSeparators[] = "/\\";
 bool Writable(const std::filesystem::path&) { return true; }

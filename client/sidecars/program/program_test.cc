@@ -1,4 +1,4 @@
-// The program as containers run it; on Linux also beside a driver and under a kubelet.
+// Tests run the program as containers do. On Linux they also run a driver and a kubelet beside it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
