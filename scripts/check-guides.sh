@@ -4,8 +4,8 @@
 #   scripts/check-guides.sh             client/drivers: runs the commands in a module like the driver's, builds that and
 #                                       runs it on a simulated node; applies the diffs to the driver's own module and
 #                                       builds that for Windows; runs the Helm commands on the driver's own chart.
-#                                       integration/drivers/run.sh --changed runs what is only built here, and
-#                                       integration/packages/new_driver/run.sh what new-driver.md says
+#                                       integration/drivers/run.sh --changed runs the modules that are only
+#                                       built here; integration/packages/new_driver/run.sh follows new-driver.md
 #   scripts/check-guides.sh --readme    client/README.md, the first program: installs the packages, then builds and
 #                                       runs the program as printed there
 set -euo pipefail

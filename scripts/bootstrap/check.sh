@@ -121,7 +121,7 @@ flags=0
 # The known flags: those of our programs, of the Go tests, and of the only rpc that the scripts call.
 known=$proxy_help$'\n'$service_help$'\n'$ctl_help$'\n'$("$ctl" describe filesystem path-exists)
 known+=$(sed -nE 's/.*flag\.[A-Za-z0-9]+\((&[a-z.]+, )?"([a-z-]+)".*/\n--\2 /p' ../../integration/{service/hostile/main,drivers/steps/report,peers/legacy_go/load/main}.go)
-# Every Go test has -test.v and -test.run.
+# Every Go test program accepts -test.v and -test.run.
 known+=$'\n--test '
 for script in ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1; do
   for flag in $(code_of "$script" | grep -vE 'docker\.exe|tar\.exe|\$inside = ' | grep -oE -- '"--?[a-z][a-z_-]*[a-z]\b' | tr -d '"' | sort -u); do

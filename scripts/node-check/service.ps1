@@ -75,7 +75,7 @@ Test-Part "fallbacks" "the service counts the fallbacks that it took because Win
   (@($told.fallbacks) | ForEach-Object { "$($_.fallback) $($_.times)" }) -join ", "
 }
 
-# The next two parts come after the part on fallbacks, because each makes the service take one.
+# The next two parts come after the part `fallbacks`, because each makes the service use a fallback.
 Test-Part "offline-open-file" "a volume is unstaged while a file on it is open, and its disk stays online" {
   Assert-Passed "selftest"
   $number = New-Image "open"
