@@ -447,7 +447,8 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
       HasSubstr("Volume{"));
 }
 
-// Drivers have left that many on a node (github.com/kubernetes-csi/csi-driver-smb/issues/1035).
+// A driver has left about 700 mappings on a node
+// (github.com/kubernetes-sigs/azurefile-csi-driver/issues/1925).
 TEST_F(DiagnoseTest, SevenHundredLeakedMappingsGoAndThoseInUseStay) {
   constexpr int kLeaked = 700, kUsed = 4;
   Restart([](csi_proxy::simulated::Node& node) {
