@@ -10,7 +10,6 @@
 #include "server/host/iscsi_host.h"
 #include "server/host/smb_host.h"
 #include "server/host/storage_namespace.h"
-#include "server/host/system_host.h"
 #include "server/host/volume_host.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/os.h"
@@ -31,6 +30,5 @@ std::unique_ptr<VolumeHost> NewVolumeHost(const Deps& deps);
 std::unique_ptr<FilesystemHost> NewFilesystemHost(const Deps& deps);
 std::unique_ptr<SmbHost> NewSmbHost(const Deps& deps);
 std::unique_ptr<IscsiHost> NewIscsiHost(const Deps& deps);
-std::unique_ptr<SystemHost> NewSystemHost(const Deps& deps);
 
 }  // namespace csi_proxy::host

@@ -23,7 +23,7 @@ class MachineHost final : public Host {
   FilesystemHost& filesystem() override { return *filesystem_; }
   SmbHost& smb() override { return *smb_; }
   IscsiHost& iscsi() override { return *iscsi_; }
-  SystemHost& system() override { return *system_; }
+  SystemHost& system() override { return system_; }
   DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) override {
     return DeviceWatch(os_.get(), first, longest);
   }
@@ -38,7 +38,7 @@ class MachineHost final : public Host {
   const std::unique_ptr<FilesystemHost> filesystem_ = NewFilesystemHost(deps_);
   const std::unique_ptr<SmbHost> smb_ = NewSmbHost(deps_);
   const std::unique_ptr<IscsiHost> iscsi_ = NewIscsiHost(deps_);
-  const std::unique_ptr<SystemHost> system_ = NewSystemHost(deps_);
+  SystemHost system_{deps_};
 };
 
 }  // namespace

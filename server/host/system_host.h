@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "server/host/deps.h"
 #include "server/machine/os.h"
 
 namespace csi_proxy::host {
@@ -18,25 +19,27 @@ using machine::ServiceState;
 // Thread-safe. Service names are compared without case. NOT_FOUND for a service that is not there.
 class SystemHost {
  public:
-  virtual ~SystemHost() = default;
+  explicit SystemHost(const Deps& deps) : os_(*deps.os) {}
 
-  virtual absl::StatusOr<std::string> GetBiosSerialNumber(const CallContext& context) = 0;
+  absl::StatusOr<std::string> GetBiosSerialNumber(const CallContext& context);
 
-  virtual absl::StatusOr<ServiceInfo> GetService(const CallContext& context,
-                                                 const std::string& name) = 0;
+  absl::StatusOr<ServiceInfo> GetService(const CallContext& context, const std::string& name);
 
   // Returns the names of the services that depend on this one, directly or not, and are not
   // stopped, in the order in which they can be stopped.
-  virtual absl::StatusOr<std::vector<std::string>> ListActiveDependents(
-      const CallContext& context, const std::string& name) = 0;
+  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const CallContext& context,
+                                                                const std::string& name);
 
   // Starts a service without waiting for it. ALREADY_EXISTS if the service is running or starting,
   // FAILED_PRECONDITION if it is disabled.
-  virtual absl::Status RequestStart(const CallContext& context, const std::string& name) = 0;
+  absl::Status RequestStart(const CallContext& context, const std::string& name);
 
   // Stops a service without waiting for it. OK if the service is stopped already.
   // FAILED_PRECONDITION if active services depend on it or if it does not accept a stop now.
-  virtual absl::Status RequestStop(const CallContext& context, const std::string& name) = 0;
+  absl::Status RequestStop(const CallContext& context, const std::string& name);
+
+ private:
+  machine::Os& os_;
 };
 
 }  // namespace csi_proxy::host
