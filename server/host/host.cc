@@ -19,7 +19,7 @@ class MachineHost final : public Host {
         deps_{wmi_.get(), &storage_, os_.get(), std::move(warn)} {}
 
   DiskHost& disk() override { return *disk_; }
-  VolumeHost& volume() override { return *volume_; }
+  VolumeHost& volume() override { return volume_; }
   FilesystemHost& filesystem() override { return *filesystem_; }
   SmbHost& smb() override { return *smb_; }
   IscsiHost& iscsi() override { return *iscsi_; }
@@ -34,7 +34,7 @@ class MachineHost final : public Host {
   StorageNamespace storage_{wmi_.get()};
   const Deps deps_;
   const std::unique_ptr<DiskHost> disk_ = NewDiskHost(deps_);
-  const std::unique_ptr<VolumeHost> volume_ = NewVolumeHost(deps_);
+  VolumeHost volume_{deps_};
   const std::unique_ptr<FilesystemHost> filesystem_ = NewFilesystemHost(deps_);
   const std::unique_ptr<SmbHost> smb_ = NewSmbHost(deps_);
   const std::unique_ptr<IscsiHost> iscsi_ = NewIscsiHost(deps_);

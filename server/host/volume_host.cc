@@ -1,20 +1,18 @@
 // Volumes: found and queried through Win32, formatted and resized through WMI, mounted by the
 // volume mount point calls on directories that ResolvePath() holds.
+#include "server/host/volume_host.h"
+
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
-#include "server/host/deps.h"
-#include "server/host/devices.h"
 #include "server/host/find_volume.h"
 #include "server/host/mount_point.h"
 #include "server/host/resize_volume.h"
 #include "server/host/resolve_path.h"
-#include "server/host/storage_namespace.h"
 #include "server/host/windows_use.h"
 #include "server/machine/cim/errors.h"
 
@@ -26,341 +24,324 @@ using cim::Value;
 
 constexpr int kMaxClimbingSteps = 256;
 
-class WindowsVolume final : public VolumeHost {
- public:
-  explicit WindowsVolume(const Deps& deps)
-      : wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
+// Returns true if the volume itself, rather than its disk, is read-only. A dismount would only
+// close its users' files.
+bool IsMarkedReadOnly(machine::Os& os, const std::string& volume) {
+  const auto extents = GetVolumeExtents(os, volume);
+  if (!extents.ok()) return false;
+  const auto layout = GetDriveLayout(os, extents->front().disk_number);
+  return layout.ok() &&
+         std::any_of(layout->begin(), layout->end(), [&](const machine::PartitionEntry& entry) {
+           return entry.is_read_only && entry.offset == extents->front().offset;
+         });
+}
 
-  absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
-                                                    uint32_t disk_number,
-                                                    uint32_t partition_number) override {
-    ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
-    // Keeps the slot, because the look-up is as short as calls that keep theirs.
-    const CallContext quick = context.With(nullptr);
-    ABSL_ASSIGN_OR_RETURN(const auto all,
-                          volumes_.Get(quick, [&] { return LocateVolumes(os_, quick); }));
-    std::vector<std::pair<uint64_t, VolumeId>> found;
-    for (const LocatedVolume& volume : all) {
-      if (volume.disk_number != disk_number) continue;
-      ABSL_ASSIGN_OR_RETURN(VolumeId id, VolumeId::Parse(volume.name));
-      if (partition_number != 0) {
-        const absl::StatusOr<uint32_t> number = GetPartitionNumber(os_, volume.name);
-        if (!number.ok() || *number != partition_number) continue;
-      }
-      found.emplace_back(volume.offset, std::move(id));
-    }
-    std::sort(found.begin(), found.end());
-    if (found.size() > 1) SortDataFirst(disk_number, &found);
-    std::vector<VolumeId> volumes;
-    for (auto& [offset, id] : found) volumes.push_back(std::move(id));
-    if (!volumes.empty() || partition_number == 0) return volumes;
-    // Either no volume has arrived yet, or there is no such partition.
-    const auto partitions =
-        wmi_.Query(context, Namespace::kStorage,
-                   cim::Query("MSFT_Partition")
-                       .Where("DiskNumber", Value::Uint32(disk_number))
-                       .Where("PartitionNumber", Value::Uint32(partition_number)));
-    if (!partitions.ok()) {
-      return Prefixed(absl::StrCat("listing partitions of disk ", disk_number),
-                      partitions.status());
-    }
-    if (!partitions->empty()) return volumes;
-    return absl::NotFoundError(
-        absl::StrCat("disk ", disk_number, " has no partition ", partition_number));
-  }
-
-  absl::StatusOr<std::string> GetFileSystem(const CallContext& context,
-                                            const VolumeId& volume) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const auto file_system = os_.GetFileSystem(volume.ToString());
-    if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return std::string();
-    if (!file_system.ok()) return VolumeError(volume, "reading", file_system.status());
-    // Windows reports a volume whose content it does not recognise as RAW.
-    if (file_system->name != "RAW") return file_system->name;
-    RecordFallback(Fallback::kFileSystemRaw);
-    return std::string();
-  }
-
-  absl::StatusOr<bool> IsBlank(const CallContext& context, const VolumeId& volume) override {
-    ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
-    return host::IsBlank(os_, context, extent.disk_number, extent.offset, extent.length);
-  }
-
-  absl::Status Format(const CallContext& context, const VolumeId& volume,
-                      const FormatOptions& options) override {
-    const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
-    const absl::StatusOr<cim::Object> object = FindVolume(wmi_, os_, context, volume);
-    if (!object.ok()) return Prefixed(operation, object.status());
-    cim::Arguments arguments = {{"FileSystem", Value::String(options.file_system)},
-                                {"FileSystemLabel", Value::String(options.label)},
-                                {"Full", Value::Boolean(false)},
-                                {"Force", Value::Boolean(true)}};
-    if (options.allocation_unit_bytes != 0) {
-      arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
-    }
-    const auto result = storage_.Invoke(context, object->path(), "Format", arguments);
-    if (!result.ok()) return Prefixed(operation, result.status());
-    return cim::StorageStatus(operation, *result);
-  }
-
-  absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context,
-                                         const VolumeId& volume) override {
-    const auto file_system = GetFileSystem(context, volume);
-    const bool is_locked = HasWin32Code(file_system.status(), win32_error::kBitLockerLocked);
-    if (!file_system.ok() && !is_locked) return file_system.status();
-    const auto extents = GetVolumeExtents(os_, volume.ToString());
-    if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-    VolumeHealth health;
-    health.disk_number = extents->front().disk_number;
-    if (is_locked) {
-      health.health = "Locked by BitLocker";
-      return health;
-    }
-    health.file_system = *file_system;
-    // A volume without a file system has no health.
-    if (file_system->empty()) return health;
-    const absl::StatusOr<bool> is_dirty = IsDirty(os_, volume.ToString());
-    if (!is_dirty.ok()) {
-      return VolumeError(volume, "asking for the dirty bit of", is_dirty.status());
-    }
-    health.is_dirty = *is_dirty;
-    const auto object = FindVolume(wmi_, os_, context, volume);
-    if (!object.ok()) {
-      return Prefixed(absl::StrCat("asking for the health of volume ", volume.ToString()),
-                      object.status());
-    }
-    health.health = VolumeHealthName(*object);
-    return health;
-  }
-
-  absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) override {
-    ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
-    return extent.length;
-  }
-  absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context,
-                                           const VolumeId& volume) override {
-    return host::GetGrowthRoom(wmi_, os_, context, volume);
-  }
-  absl::Status Resize(const CallContext& context, const VolumeId& volume, uint64_t size_bytes,
-                      ResizeTo how) override {
-    return host::Resize(wmi_, storage_, os_, context, volume, size_bytes, how);
-  }
-  absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeId& volume,
-                                        uint64_t size_bytes) override {
-    return host::ExtendFileSystem(wmi_, os_, context, volume, size_bytes);
-  }
-
-  absl::StatusOr<VolumeStats> GetStats(const CallContext& context,
-                                       const VolumeId& volume) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::StatusOr<machine::VolumeSpace> space = os_.GetSpace(volume.ToString());
-    if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("volume ", volume.ToString(), " has no file system"));
-    }
-    if (!space.ok()) return VolumeError(volume, "measuring", space.status());
-    if (space->free_bytes > space->total_bytes) {
-      return absl::InternalError(absl::StrCat("volume ", volume.ToString(), " has ",
-                                              space->free_bytes, " bytes free of ",
-                                              space->total_bytes, ", which is impossible"));
-    }
-    return VolumeStats{space->total_bytes, space->total_bytes - space->free_bytes};
-  }
-
-  absl::StatusOr<uint32_t> GetDiskNumber(const CallContext& context,
-                                         const VolumeId& volume) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const auto extents = GetVolumeExtents(os_, volume.ToString());
-    if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-    return extents->front().disk_number;
-  }
-
-  absl::Status Mount(const CallContext& context, const VolumeId& volume,
-                     const ConfinedPath& target) override {
-    const std::string path = target.path.ToString();
-    ABSL_ASSIGN_OR_RETURN(const std::string file_system, GetFileSystem(context, volume));
-    if (file_system.empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("volume ", volume.ToString(), " has no file system"));
-    }
-    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, target));
-    if (!walked.found()) return MissingError(target.path);
-    if (walked.link.has_value() && walked.link->volume == volume) return absl::OkStatus();
-    if (walked.link.has_value() && walked.link->volume.has_value()) {
-      const VolumeId mounted = *walked.link->volume;
-      if (!IsVolumeGone(os_, mounted)) {
-        return absl::AlreadyExistsError(
-            absl::StrCat("another volume is mounted at ", path, ": ", mounted.ToString()));
-      }
-      // A replaced disk left its mount behind. Nothing else would remove the mount, and the driver
-      // would take the folder for the new disk's.
-      const absl::Status ended = DeleteMountPoint(os_, context, mounted, &walked);
-      if (!ended.ok()) return Prefixed(absl::StrCat("ending the stale mount at ", path), ended);
-      ABSL_ASSIGN_OR_RETURN(walked, ResolvePath(os_, context, target));
-      if (!walked.found()) return MissingError(target.path);
-    }
-    if (!walked.is_directory()) {
-      return absl::FailedPreconditionError(absl::StrCat(path, " is not a directory"));
-    }
-    const absl::StatusOr<std::vector<std::string>> names = walked.at().List();
-    if (!names.ok()) return Prefixed(path, names.status());
-    if (walked.is_root() || !names->empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(path, " is not empty"));
-    }
-    ABSL_ASSIGN_OR_RETURN(const VolumeId holder, VolumeOf(os_, walked));
-    if (holder == volume) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("volume ", volume.ToString(), " holds ", path, " itself"));
-    }
-    // A mount of Windows' own volume below a working directory would let calls leave it.
-    absl::Status mounted = CheckNotWindows(wmi_, os_, context, volume);
-    if (mounted.ok()) mounted = SetMountPoint(os_, context, volume, &walked);
-    return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path), mounted);
-  }
-
-  absl::Status Unmount(const CallContext& context, const VolumeId& volume,
-                       const ConfinedPath& target) override {
-    const std::string path = target.path.ToString();
-    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, target));
-    if (!walked.found()) return MissingError(target.path);
-    if (!walked.link.has_value() || !walked.link->volume.has_value()) {
-      return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path));
-    }
-    if (walked.link->volume != volume) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("volume ", walked.link->volume->ToString(), " is mounted at ", path));
-    }
-    return Prefixed(absl::StrCat("unmounting volume ", volume.ToString(), " from ", path),
-                    DeleteMountPoint(os_, context, volume, &walked));
-  }
-
-  absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
-                                                 const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(
-        const ResolvedPath walked,
-        ResolvePath(os_, context, path, {.follow_last = true, .access = machine::Access::kPeek}));
-    if (!walked.found()) return MissingError(path.path);
-    if (walked.link.has_value() && walked.link->volume.has_value()) return *walked.link->volume;
-    if (walked.is_root()) return VolumeOf(os_, walked);
-    return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path.path.ToString()));
-  }
-
-  absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context,
-                                            const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
-                          ResolvePath(os_, context, path,
-                                      {.follow_last = true,
-                                       .max_steps = kMaxClimbingSteps,
-                                       .access = machine::Access::kPeek}));
-    if (!walked.on_server.empty()) {
-      return absl::NotFoundError(
-          absl::StrCat(path.path.ToString(), " is on a server, not on a volume of the node"));
-    }
-    if (!walked.found()) return MissingError(path.path);
-    if (walked.link.has_value() && walked.link->volume.has_value()) return *walked.link->volume;
-    return VolumeOf(os_, walked);
-  }
-
-  absl::StatusOr<std::vector<MountPoint>> ListMountPoints(const CallContext& context,
-                                                          const VolumeId& volume,
-                                                          const PathRoots* roots) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::StatusOr<std::vector<std::string>> paths = os_.ListMountPoints(volume.ToString());
-    if (!paths.ok()) return VolumeError(volume, "asking for the folders of", paths.status());
-    std::vector<MountPoint> points;
-    for (const std::string& path : *paths) {
-      MountPoint point{path, false};
-      if (!point.is_drive()) {
-        if (!IsMountPointOf(os_, context, path, volume)) continue;
-        point.is_drivers = roots == nullptr || IsBelowReally(os_, context, *roots, path);
-      }
-      points.push_back(std::move(point));
-    }
-    return points;
-  }
-
-  absl::Status FlushBeforeUnmount(const CallContext& context, const VolumeId& volume,
-                                  const ConfinedPath& target) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::Status flushed =
-        host::FlushBeforeUnmount(os_, context, warn_, volume, target.path.ToString());
-    const absl::Status over = context.Check();
-    return over.ok() ? flushed : over;
-  }
-
-  absl::Status Flush(const CallContext& context, const VolumeId& volume) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::Status flushed = host::Flush(os_, context, volume.ToString());
-    // A write-protected volume holds no pending writes.
-    if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
-    return IsVolumeGone(os_, volume) ? NoVolume(volume) : VolumeError(volume, "flushing", flushed);
-  }
-
-  absl::StatusOr<bool> IsReadOnly(const CallContext& context, const VolumeId& volume) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const auto file_system = os_.GetFileSystem(volume.ToString());
-    if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return false;
-    if (!file_system.ok()) return VolumeError(volume, "reading", file_system.status());
-    return file_system->read_only;
-  }
-
-  // A file system checks when it is mounted whether it can write. Windows mounts it at the first
-  // access after a dismount
-  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
-  absl::Status MakeWritable(const CallContext& context, uint32_t disk_number) override {
-    ABSL_ASSIGN_OR_RETURN(const std::vector<VolumeId> volumes,
-                          ListVolumes(context, disk_number, 0));
-    for (const VolumeId& volume : volumes) {
-      ABSL_RETURN_IF_ERROR(context.Check());
-      const std::string& name = volume.ToString();
-      const auto file_system = os_.GetFileSystem(name);
-      if (!file_system.ok() || !file_system->read_only || IsMarkedReadOnly(name)) continue;
-      const absl::Status dismounted = Dismount(os_, name);
-      // The device itself is write-protected, regardless of the disk's flag.
-      if (HasWin32Code(dismounted, win32_error::kWriteProtect)) continue;
-      if (!dismounted.ok()) return dismounted;
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  // Returns true if the volume itself, rather than its disk, is read-only. A dismount would only
-  // close its users' files.
-  bool IsMarkedReadOnly(const std::string& volume) {
-    const auto extents = GetVolumeExtents(os_, volume);
-    if (!extents.ok()) return false;
-    const auto layout = GetDriveLayout(os_, extents->front().disk_number);
-    return layout.ok() &&
-           std::any_of(layout->begin(), layout->end(), [&](const machine::PartitionEntry& entry) {
-             return entry.is_read_only && entry.offset == extents->front().offset;
-           });
-  }
-
-  // Moves the volumes of system partitions to the end, because drivers take the first volume. The
-  // active partition of an MBR disk is the one that Windows starts from
-  // (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-biosmbr-based-hard-drive-partitions).
-  void SortDataFirst(uint32_t disk_number, std::vector<std::pair<uint64_t, VolumeId>>* volumes) {
-    const auto layout = GetDriveLayout(os_, disk_number);
-    if (!layout.ok()) return;
-    std::stable_partition(volumes->begin(), volumes->end(), [&](const auto& volume) {
-      return std::none_of(
-          layout->begin(), layout->end(), [&](const machine::PartitionEntry& entry) {
-            return entry.offset == volume.first && (!entry.holds_volume || entry.is_active);
-          });
+// Moves the volumes of system partitions to the end, because drivers take the first volume. The
+// active partition of an MBR disk is the one that Windows starts from
+// (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-biosmbr-based-hard-drive-partitions).
+void SortDataFirst(machine::Os& os, uint32_t disk_number,
+                   std::vector<std::pair<uint64_t, VolumeId>>* volumes) {
+  const auto layout = GetDriveLayout(os, disk_number);
+  if (!layout.ok()) return;
+  std::stable_partition(volumes->begin(), volumes->end(), [&](const auto& volume) {
+    return std::none_of(layout->begin(), layout->end(), [&](const machine::PartitionEntry& entry) {
+      return entry.offset == volume.first && (!entry.holds_volume || entry.is_active);
     });
-  }
-
-  cim::Session& wmi_;
-  StorageNamespace& storage_;
-  machine::Os& os_;
-  SharedRun<absl::StatusOr<std::vector<LocatedVolume>>> volumes_;
-  const std::function<void(absl::string_view)> warn_;
-};
+  });
+}
 
 }  // namespace
 
-std::unique_ptr<VolumeHost> NewVolumeHost(const Deps& deps) {
-  return std::make_unique<WindowsVolume>(deps);
+absl::StatusOr<std::vector<VolumeId>> VolumeHost::ListVolumes(const CallContext& context,
+                                                              uint32_t disk_number,
+                                                              uint32_t partition_number) {
+  ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
+  // Keeps the slot, because the look-up is as short as calls that keep theirs.
+  const CallContext quick = context.With(nullptr);
+  ABSL_ASSIGN_OR_RETURN(const auto all,
+                        volumes_.Get(quick, [&] { return LocateVolumes(os_, quick); }));
+  std::vector<std::pair<uint64_t, VolumeId>> found;
+  for (const LocatedVolume& volume : all) {
+    if (volume.disk_number != disk_number) continue;
+    ABSL_ASSIGN_OR_RETURN(VolumeId id, VolumeId::Parse(volume.name));
+    if (partition_number != 0) {
+      const absl::StatusOr<uint32_t> number = GetPartitionNumber(os_, volume.name);
+      if (!number.ok() || *number != partition_number) continue;
+    }
+    found.emplace_back(volume.offset, std::move(id));
+  }
+  std::sort(found.begin(), found.end());
+  if (found.size() > 1) SortDataFirst(os_, disk_number, &found);
+  std::vector<VolumeId> volumes;
+  for (auto& [offset, id] : found) volumes.push_back(std::move(id));
+  if (!volumes.empty() || partition_number == 0) return volumes;
+  // Either no volume has arrived yet, or there is no such partition.
+  const auto partitions =
+      wmi_.Query(context, Namespace::kStorage,
+                 cim::Query("MSFT_Partition")
+                     .Where("DiskNumber", Value::Uint32(disk_number))
+                     .Where("PartitionNumber", Value::Uint32(partition_number)));
+  if (!partitions.ok()) {
+    return Prefixed(absl::StrCat("listing partitions of disk ", disk_number), partitions.status());
+  }
+  if (!partitions->empty()) return volumes;
+  return absl::NotFoundError(
+      absl::StrCat("disk ", disk_number, " has no partition ", partition_number));
+}
+
+absl::StatusOr<std::string> VolumeHost::GetFileSystem(const CallContext& context,
+                                                      const VolumeId& volume) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const auto file_system = os_.GetFileSystem(volume.ToString());
+  if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return std::string();
+  if (!file_system.ok()) return VolumeError(volume, "reading", file_system.status());
+  // Windows reports a volume whose content it does not recognise as RAW.
+  if (file_system->name != "RAW") return file_system->name;
+  RecordFallback(Fallback::kFileSystemRaw);
+  return std::string();
+}
+
+absl::StatusOr<bool> VolumeHost::IsBlank(const CallContext& context, const VolumeId& volume) {
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
+  return host::IsBlank(os_, context, extent.disk_number, extent.offset, extent.length);
+}
+
+absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volume,
+                                const FormatOptions& options) {
+  const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
+  const absl::StatusOr<cim::Object> object = FindVolume(wmi_, os_, context, volume);
+  if (!object.ok()) return Prefixed(operation, object.status());
+  cim::Arguments arguments = {{"FileSystem", Value::String(options.file_system)},
+                              {"FileSystemLabel", Value::String(options.label)},
+                              {"Full", Value::Boolean(false)},
+                              {"Force", Value::Boolean(true)}};
+  if (options.allocation_unit_bytes != 0) {
+    arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
+  }
+  const auto result = storage_.Invoke(context, object->path(), "Format", arguments);
+  if (!result.ok()) return Prefixed(operation, result.status());
+  return cim::StorageStatus(operation, *result);
+}
+
+absl::StatusOr<VolumeHealth> VolumeHost::GetHealth(const CallContext& context,
+                                                   const VolumeId& volume) {
+  const auto file_system = GetFileSystem(context, volume);
+  const bool is_locked = HasWin32Code(file_system.status(), win32_error::kBitLockerLocked);
+  if (!file_system.ok() && !is_locked) return file_system.status();
+  const auto extents = GetVolumeExtents(os_, volume.ToString());
+  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
+  VolumeHealth health;
+  health.disk_number = extents->front().disk_number;
+  if (is_locked) {
+    health.health = "Locked by BitLocker";
+    return health;
+  }
+  health.file_system = *file_system;
+  // A volume without a file system has no health.
+  if (file_system->empty()) return health;
+  const absl::StatusOr<bool> is_dirty = IsDirty(os_, volume.ToString());
+  if (!is_dirty.ok()) {
+    return VolumeError(volume, "asking for the dirty bit of", is_dirty.status());
+  }
+  health.is_dirty = *is_dirty;
+  const auto object = FindVolume(wmi_, os_, context, volume);
+  if (!object.ok()) {
+    return Prefixed(absl::StrCat("asking for the health of volume ", volume.ToString()),
+                    object.status());
+  }
+  health.health = VolumeHealthName(*object);
+  return health;
+}
+
+absl::StatusOr<uint64_t> VolumeHost::GetSize(const CallContext& context, const VolumeId& volume) {
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
+  return extent.length;
+}
+
+absl::StatusOr<GrowthRoom> VolumeHost::GetGrowthRoom(const CallContext& context,
+                                                     const VolumeId& volume) {
+  return host::GetGrowthRoom(wmi_, os_, context, volume);
+}
+
+absl::Status VolumeHost::Resize(const CallContext& context, const VolumeId& volume,
+                                uint64_t size_bytes, ResizeTo how) {
+  return host::Resize(wmi_, storage_, os_, context, volume, size_bytes, how);
+}
+
+absl::StatusOr<bool> VolumeHost::ExtendFileSystem(const CallContext& context,
+                                                  const VolumeId& volume, uint64_t size_bytes) {
+  return host::ExtendFileSystem(wmi_, os_, context, volume, size_bytes);
+}
+
+absl::StatusOr<VolumeStats> VolumeHost::GetStats(const CallContext& context,
+                                                 const VolumeId& volume) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const absl::StatusOr<machine::VolumeSpace> space = os_.GetSpace(volume.ToString());
+  if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("volume ", volume.ToString(), " has no file system"));
+  }
+  if (!space.ok()) return VolumeError(volume, "measuring", space.status());
+  if (space->free_bytes > space->total_bytes) {
+    return absl::InternalError(absl::StrCat("volume ", volume.ToString(), " has ",
+                                            space->free_bytes, " bytes free of ",
+                                            space->total_bytes, ", which is impossible"));
+  }
+  return VolumeStats{space->total_bytes, space->total_bytes - space->free_bytes};
+}
+
+absl::StatusOr<uint32_t> VolumeHost::GetDiskNumber(const CallContext& context,
+                                                   const VolumeId& volume) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const auto extents = GetVolumeExtents(os_, volume.ToString());
+  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
+  return extents->front().disk_number;
+}
+
+absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volume,
+                               const ConfinedPath& target) {
+  const std::string path = target.path.ToString();
+  ABSL_ASSIGN_OR_RETURN(const std::string file_system, GetFileSystem(context, volume));
+  if (file_system.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("volume ", volume.ToString(), " has no file system"));
+  }
+  ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, target));
+  if (!walked.found()) return MissingError(target.path);
+  if (walked.link.has_value() && walked.link->volume == volume) return absl::OkStatus();
+  if (walked.link.has_value() && walked.link->volume.has_value()) {
+    const VolumeId mounted = *walked.link->volume;
+    if (!IsVolumeGone(os_, mounted)) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("another volume is mounted at ", path, ": ", mounted.ToString()));
+    }
+    // A replaced disk left its mount behind. Nothing else would remove the mount, and the driver
+    // would take the folder for the new disk's.
+    const absl::Status ended = DeleteMountPoint(os_, context, mounted, &walked);
+    if (!ended.ok()) return Prefixed(absl::StrCat("ending the stale mount at ", path), ended);
+    ABSL_ASSIGN_OR_RETURN(walked, ResolvePath(os_, context, target));
+    if (!walked.found()) return MissingError(target.path);
+  }
+  if (!walked.is_directory()) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not a directory"));
+  }
+  const absl::StatusOr<std::vector<std::string>> names = walked.at().List();
+  if (!names.ok()) return Prefixed(path, names.status());
+  if (walked.is_root() || !names->empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not empty"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const VolumeId holder, VolumeOf(os_, walked));
+  if (holder == volume) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("volume ", volume.ToString(), " holds ", path, " itself"));
+  }
+  // A mount of Windows' own volume below a working directory would let calls leave it.
+  absl::Status mounted = CheckNotWindows(wmi_, os_, context, volume);
+  if (mounted.ok()) mounted = SetMountPoint(os_, context, volume, &walked);
+  return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path), mounted);
+}
+
+absl::Status VolumeHost::Unmount(const CallContext& context, const VolumeId& volume,
+                                 const ConfinedPath& target) {
+  const std::string path = target.path.ToString();
+  ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, target));
+  if (!walked.found()) return MissingError(target.path);
+  if (!walked.link.has_value() || !walked.link->volume.has_value()) {
+    return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path));
+  }
+  if (walked.link->volume != volume) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("volume ", walked.link->volume->ToString(), " is mounted at ", path));
+  }
+  return Prefixed(absl::StrCat("unmounting volume ", volume.ToString(), " from ", path),
+                  DeleteMountPoint(os_, context, volume, &walked));
+}
+
+absl::StatusOr<VolumeId> VolumeHost::GetVolumeAtMountPoint(const CallContext& context,
+                                                           const ConfinedPath& path) {
+  ABSL_ASSIGN_OR_RETURN(
+      const ResolvedPath walked,
+      ResolvePath(os_, context, path, {.follow_last = true, .access = machine::Access::kPeek}));
+  if (!walked.found()) return MissingError(path.path);
+  if (walked.link.has_value() && walked.link->volume.has_value()) return *walked.link->volume;
+  if (walked.is_root()) return VolumeOf(os_, walked);
+  return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path.path.ToString()));
+}
+
+absl::StatusOr<VolumeId> VolumeHost::GetVolumeHolding(const CallContext& context,
+                                                      const ConfinedPath& path) {
+  ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, ResolvePath(os_, context, path,
+                                                               {.follow_last = true,
+                                                                .max_steps = kMaxClimbingSteps,
+                                                                .access = machine::Access::kPeek}));
+  if (!walked.on_server.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(path.path.ToString(), " is on a server, not on a volume of the node"));
+  }
+  if (!walked.found()) return MissingError(path.path);
+  if (walked.link.has_value() && walked.link->volume.has_value()) return *walked.link->volume;
+  return VolumeOf(os_, walked);
+}
+
+absl::StatusOr<std::vector<MountPoint>> VolumeHost::ListMountPoints(const CallContext& context,
+                                                                    const VolumeId& volume,
+                                                                    const PathRoots* roots) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const absl::StatusOr<std::vector<std::string>> paths = os_.ListMountPoints(volume.ToString());
+  if (!paths.ok()) return VolumeError(volume, "asking for the folders of", paths.status());
+  std::vector<MountPoint> points;
+  for (const std::string& path : *paths) {
+    MountPoint point{path, false};
+    if (!point.is_drive()) {
+      if (!IsMountPointOf(os_, context, path, volume)) continue;
+      point.is_drivers = roots == nullptr || IsBelowReally(os_, context, *roots, path);
+    }
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+absl::Status VolumeHost::FlushBeforeUnmount(const CallContext& context, const VolumeId& volume,
+                                            const ConfinedPath& target) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const absl::Status flushed =
+      host::FlushBeforeUnmount(os_, context, warn_, volume, target.path.ToString());
+  const absl::Status over = context.Check();
+  return over.ok() ? flushed : over;
+}
+
+absl::Status VolumeHost::Flush(const CallContext& context, const VolumeId& volume) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const absl::Status flushed = host::Flush(os_, context, volume.ToString());
+  // A write-protected volume holds no pending writes.
+  if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
+  return IsVolumeGone(os_, volume) ? NoVolume(volume) : VolumeError(volume, "flushing", flushed);
+}
+
+absl::StatusOr<bool> VolumeHost::IsReadOnly(const CallContext& context, const VolumeId& volume) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const auto file_system = os_.GetFileSystem(volume.ToString());
+  if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return false;
+  if (!file_system.ok()) return VolumeError(volume, "reading", file_system.status());
+  return file_system->read_only;
+}
+
+// A file system checks when it is mounted whether it can write. Windows mounts it at the first
+// access after a dismount
+// (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
+absl::Status VolumeHost::MakeWritable(const CallContext& context, uint32_t disk_number) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<VolumeId> volumes, ListVolumes(context, disk_number, 0));
+  for (const VolumeId& volume : volumes) {
+    ABSL_RETURN_IF_ERROR(context.Check());
+    const std::string& name = volume.ToString();
+    const auto file_system = os_.GetFileSystem(name);
+    if (!file_system.ok() || !file_system->read_only || IsMarkedReadOnly(os_, name)) continue;
+    const absl::Status dismounted = Dismount(os_, name);
+    // The device itself is write-protected, regardless of the disk's flag.
+    if (HasWin32Code(dismounted, win32_error::kWriteProtect)) continue;
+    if (!dismounted.ok()) return dismounted;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace csi_proxy::host

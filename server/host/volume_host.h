@@ -10,6 +10,8 @@
 #include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
 #include "server/base/windows_path.h"
+#include "server/host/deps.h"
+#include "server/host/devices.h"
 
 namespace csi_proxy::host {
 
@@ -63,98 +65,100 @@ struct MountPoint {
 // INTERNAL (operation, Windows error code and text) if Windows refuses.
 class VolumeHost {
  public:
-  virtual ~VolumeHost() = default;
+  explicit VolumeHost(const Deps& deps)
+      : wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
 
   // Lists the volumes of a partition, or of all if `partition_number` is 0: by partition, but EFI
   // system, recovery and active partitions last. NOT_FOUND if there is no such partition; empty if
   // no volume has arrived yet.
-  virtual absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
-                                                            uint32_t disk_number,
-                                                            uint32_t partition_number) = 0;
+  absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
+                                                    uint32_t disk_number,
+                                                    uint32_t partition_number);
 
   // Returns the file system's name, as `NTFS`; empty if Windows recognises none.
-  virtual absl::StatusOr<std::string> GetFileSystem(const CallContext& context,
-                                                    const VolumeId& volume) = 0;
+  absl::StatusOr<std::string> GetFileSystem(const CallContext& context, const VolumeId& volume);
 
   // Returns true if the volume seems never written; see IsBlank() in devices.h. FAILED_PRECONDITION
   // for a volume of several parts of a dynamic disk.
-  virtual absl::StatusOr<bool> IsBlank(const CallContext& context, const VolumeId& volume) = 0;
+  absl::StatusOr<bool> IsBlank(const CallContext& context, const VolumeId& volume);
 
   // Formats without a search for bad sectors. All content is lost.
-  virtual absl::Status Format(const CallContext& context, const VolumeId& volume,
-                              const FormatOptions& options) = 0;
+  absl::Status Format(const CallContext& context, const VolumeId& volume,
+                      const FormatOptions& options);
 
-  virtual absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context,
-                                                 const VolumeId& volume) = 0;
+  absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context, const VolumeId& volume);
 
   // Returns the size of the partition in bytes.
-  virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) = 0;
+  absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume);
 
   // Reads the disk's size from the device again first, because the disk may have grown.
-  virtual absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context,
-                                                   const VolumeId& volume) = 0;
+  absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context, const VolumeId& volume);
 
   // Resizes partition and file system. If Windows cannot resize this kind of file system (FAT32):
   // FAILED_PRECONDITION with kExactly, no change with kAtMost.
-  virtual absl::Status Resize(const CallContext& context, const VolumeId& volume,
-                              uint64_t size_bytes, ResizeTo how) = 0;
+  absl::Status Resize(const CallContext& context, const VolumeId& volume, uint64_t size_bytes,
+                      ResizeTo how);
 
   // Extends an NTFS file system that is at least 100 MiB smaller than its partition, for example
   // after an image was written to the volume or its growth was interrupted. Does nothing and
   // returns false for any other file system, or if `size_bytes` is not 0 and the file system has at
   // least this size.
-  virtual absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeId& volume,
-                                                uint64_t size_bytes) = 0;
+  absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeId& volume,
+                                        uint64_t size_bytes);
 
   // Returns the sizes. FAILED_PRECONDITION if the volume has no file system.
-  virtual absl::StatusOr<VolumeStats> GetStats(const CallContext& context,
-                                               const VolumeId& volume) = 0;
+  absl::StatusOr<VolumeStats> GetStats(const CallContext& context, const VolumeId& volume);
 
-  virtual absl::StatusOr<uint32_t> GetDiskNumber(const CallContext& context,
-                                                 const VolumeId& volume) = 0;
+  absl::StatusOr<uint32_t> GetDiskNumber(const CallContext& context, const VolumeId& volume);
 
   // Mounts the volume at an existing empty directory; no change if it is mounted there. Replaces
   // the mount of a volume that is gone. ALREADY_EXISTS if another volume is mounted there,
   // NOT_FOUND if there is no such directory, FAILED_PRECONDITION if it is not empty or the volume
   // has no file system.
-  virtual absl::Status Mount(const CallContext& context, const VolumeId& volume,
-                             const ConfinedPath& target) = 0;
+  absl::Status Mount(const CallContext& context, const VolumeId& volume,
+                     const ConfinedPath& target);
 
   // Removes the mount of `volume`, which may be gone, at `target`; the directory stays. NOT_FOUND
   // if nothing is mounted there, FAILED_PRECONDITION if another volume is.
-  virtual absl::Status Unmount(const CallContext& context, const VolumeId& volume,
-                               const ConfinedPath& target) = 0;
+  absl::Status Unmount(const CallContext& context, const VolumeId& volume,
+                       const ConfinedPath& target);
 
   // Returns the volume mounted at exactly this path after links are followed; a drive's root is the
   // mount point of its volume. NOT_FOUND if the path is absent or no mount point.
-  virtual absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
-                                                         const ConfinedPath& path) = 0;
+  absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
+                                                 const ConfinedPath& path);
 
   // Returns the volume that holds the path: follows links and mount points, at most 256, then goes
   // up to the first mount point or the drive. NOT_FOUND if the path is absent.
-  virtual absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context,
-                                                    const ConfinedPath& path) = 0;
+  absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context, const ConfinedPath& path);
 
   // Lists where the volume is mounted. Leaves out folders in the mount manager's table that no
   // longer lead to it. `roots` are the working directories; null means every folder.
-  virtual absl::StatusOr<std::vector<MountPoint>> ListMountPoints(const CallContext& context,
-                                                                  const VolumeId& volume,
-                                                                  const PathRoots* roots) = 0;
+  absl::StatusOr<std::vector<MountPoint>> ListMountPoints(const CallContext& context,
+                                                          const VolumeId& volume,
+                                                          const PathRoots* roots);
 
   // Flushes the volume before its mount at `target` is removed; see mount_point.h. NOT_FOUND if it
   // is gone. Other errors are logged, and the caller must unmount nevertheless.
-  virtual absl::Status FlushBeforeUnmount(const CallContext& context, const VolumeId& volume,
-                                          const ConfinedPath& target) = 0;
+  absl::Status FlushBeforeUnmount(const CallContext& context, const VolumeId& volume,
+                                  const ConfinedPath& target);
 
   // Writes the file system's cache to the disk.
-  virtual absl::Status Flush(const CallContext& context, const VolumeId& volume) = 0;
+  absl::Status Flush(const CallContext& context, const VolumeId& volume);
 
   // Returns true if the volume refuses writes; false if it has no file system.
-  virtual absl::StatusOr<bool> IsReadOnly(const CallContext& context, const VolumeId& volume) = 0;
+  absl::StatusOr<bool> IsReadOnly(const CallContext& context, const VolumeId& volume);
 
   // Remounts the file systems of a disk that were mounted while the disk was read-only. Skips
   // volumes that are marked read-only themselves. REQUIRES: no program uses the disk yet.
-  virtual absl::Status MakeWritable(const CallContext& context, uint32_t disk_number) = 0;
+  absl::Status MakeWritable(const CallContext& context, uint32_t disk_number);
+
+ private:
+  cim::Session& wmi_;
+  StorageNamespace& storage_;
+  machine::Os& os_;
+  SharedRun<absl::StatusOr<std::vector<LocatedVolume>>> volumes_;
+  const std::function<void(absl::string_view)> warn_;
 };
 
 }  // namespace csi_proxy::host
