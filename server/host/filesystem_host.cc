@@ -13,6 +13,7 @@
 #include "server/host/patient_open.h"
 #include "server/host/remove_tree.h"
 #include "server/host/resolve_path.h"
+#include "server/host/smb_host.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -22,8 +23,7 @@ constexpr int kAttempts = 16;
 
 class WindowsFilesystem final : public FilesystemHost {
  public:
-  explicit WindowsFilesystem(const Deps& deps)
-      : os_(*deps.os), warn_(deps.warn), smb_(NewSmbHost(deps)) {}
+  explicit WindowsFilesystem(const Deps& deps) : os_(*deps.os), warn_(deps.warn), smb_(deps) {}
 
   absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) override {
     ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, false));
@@ -220,7 +220,7 @@ class WindowsFilesystem final : public FilesystemHost {
   // (learn.microsoft.com/entra/architecture/service-accounts-computer).
   absl::StatusOr<bool> IsMapped(const CallContext& context, absl::string_view on_server) {
     const std::string path = CanonicalUnc(on_server);
-    ABSL_ASSIGN_OR_RETURN(const auto mappings, smb_->ListMappings(context));
+    ABSL_ASSIGN_OR_RETURN(const auto mappings, smb_.ListMappings(context));
     return std::any_of(mappings.begin(), mappings.end(), [&](const SmbMapping& mapping) {
       return absl::StartsWith(absl::StrCat(path, "\\"), absl::StrCat(mapping.remote_path, "\\"));
     });
@@ -296,7 +296,7 @@ class WindowsFilesystem final : public FilesystemHost {
 
   machine::Os& os_;
   const std::function<void(absl::string_view)> warn_;
-  const std::unique_ptr<SmbHost> smb_;
+  SmbHost smb_;
 };
 
 }  // namespace

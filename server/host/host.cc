@@ -21,7 +21,7 @@ class MachineHost final : public Host {
   DiskHost& disk() override { return *disk_; }
   VolumeHost& volume() override { return volume_; }
   FilesystemHost& filesystem() override { return *filesystem_; }
-  SmbHost& smb() override { return *smb_; }
+  SmbHost& smb() override { return smb_; }
   IscsiHost& iscsi() override { return *iscsi_; }
   SystemHost& system() override { return system_; }
   DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) override {
@@ -36,7 +36,7 @@ class MachineHost final : public Host {
   const std::unique_ptr<DiskHost> disk_ = NewDiskHost(deps_);
   VolumeHost volume_{deps_};
   const std::unique_ptr<FilesystemHost> filesystem_ = NewFilesystemHost(deps_);
-  const std::unique_ptr<SmbHost> smb_ = NewSmbHost(deps_);
+  SmbHost smb_{deps_};
   const std::unique_ptr<IscsiHost> iscsi_ = NewIscsiHost(deps_);
   SystemHost system_{deps_};
 };

@@ -1,22 +1,17 @@
 // Global SMB mappings through MSFT_SmbGlobalMapping, because no Win32 call is documented for them.
+#include "server/host/smb_host.h"
+
 #include <algorithm>
-#include <functional>
 #include <iterator>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/string_view.h"
 #include "server/base/refusals.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
-#include "server/base/windows_path.h"
-#include "server/host/deps.h"
 #include "server/machine/cim/errors.h"
 
 namespace csi_proxy::host {
@@ -74,129 +69,113 @@ absl::Status ClassifyLocal(const absl::Status& status) {
   return HasWin32Code(status, win32_error::kAccessDenied) ? status : ClassifyStatus(status);
 }
 
-class WindowsSmb final : public SmbHost {
- public:
-  explicit WindowsSmb(const Deps& deps) : wmi_(*deps.wmi), os_(*deps.os), warn_(deps.warn) {}
-
-  absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
-                                                       const std::string& share) override {
-    cim::Query query("MSFT_SmbGlobalMapping");
-    // Names beyond ASCII are compared below only, because no page says how WQL folds their case.
-    if (std::all_of(share.begin(), share.end(), absl::ascii_isascii)) {
-      query.Where("RemotePath", Value::String(share));
-    }
-    ABSL_ASSIGN_OR_RETURN(const auto mappings,
-                          Find(context, absl::StrCat("finding the mapping of ", share), query));
-    std::optional<SmbMapping> found;
-    for (const SmbMapping& mapping : mappings) {
-      if (mapping.remote_path != share) continue;
-      if (!found.has_value() || mapping.local_path.empty()) found = mapping;
-    }
-    return found;
+absl::StatusOr<std::vector<SmbMapping>> Find(cim::Session& wmi, const CallContext& context,
+                                             absl::string_view operation, const cim::Query& query) {
+  const auto objects = wmi.Query(context, Namespace::kSmb, query);
+  if (!objects.ok()) return ClassifyLocal(Prefixed(operation, objects.status()));
+  std::vector<SmbMapping> mappings;
+  for (const cim::Object& object : *objects) {
+    ABSL_ASSIGN_OR_RETURN(mappings.emplace_back(), ReadMapping(object));
   }
-
-  absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context) override {
-    ABSL_ASSIGN_OR_RETURN(
-        auto mappings, Find(context, "listing the mappings", cim::Query("MSFT_SmbGlobalMapping")));
-    std::sort(mappings.begin(), mappings.end(), [](const SmbMapping& a, const SmbMapping& b) {
-      return std::tie(a.remote_path, a.local_path) < std::tie(b.remote_path, b.local_path);
-    });
-    return mappings;
-  }
-
-  absl::StatusOr<SmbAccess> Reach(const CallContext& context, const UncPath& path) override {
-    using Kind = SmbAccess::Kind;
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const YieldSlot yielded(context);
-    // `is_connected` proves nothing: an idle mapping shows as disconnected but works, and one whose
-    // password has changed shows as OK but fails (github.com/kubernetes/kubernetes/issues/93805).
-    const std::string text = path.ToString();
-    const absl::Status reached = os_.Reach(text);
-    SmbAccess access;
-    access.error = ClassifyStatus(reached);
-    const bool is_share = path.components().empty();
-    if (reached.ok()) {
-      access.kind = Kind::kReached;
-    } else if (HasWin32Code(reached, win32_error::kAccessDenied)) {
-      access.kind = Kind::kDenied;
-    } else if (!is_share && IsFileNotFound(reached)) {
-      access.kind = Kind::kNoFolder;
-    } else if (!is_share && HasWin32Code(reached, win32_error::kNetworkUnreachable)) {
-      access.kind = Kind::kDfsLink;
-    }
-    if (!reached.ok())
-      warn_(absl::StrCat("the mapped ", PathsText({text}), ": ", reached.message()));
-    return access;
-  }
-
-  absl::Status CreateMapping(const CallContext& context, const std::string& share,
-                             const SmbCredentials& credentials, bool require_privacy) override {
-    // Windows would restore a persistent mapping with saved credentials and then refuse the
-    // server's other mappings (github.com/kubernetes-csi/csi-driver-smb/issues/219). Persistent is
-    // passed because its default may be true (doubt 79 of doubts.md); all other parameters default
-    // to false (learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping).
-    cim::Arguments arguments = {{"RemotePath", Value::String(share)},
-                                {"Persistent", Value::Boolean(false)},
-                                {"RequirePrivacy", Value::Boolean(require_privacy)}};
-    // Without a name the mapping is anonymous, which an empty name would not be.
-    if (!credentials.username.empty()) {
-      arguments["Credential"] = Value::String(CredentialText(credentials));
-    }
-    const std::string operation = absl::StrCat("mapping ", share);
-    const auto result =
-        wmi_.Invoke(context, Namespace::kSmb, "MSFT_SmbGlobalMapping", "Create", arguments);
-    const absl::Status created = result.ok() ? cim::ReturnValueStatus(operation, *result)
-                                             : Prefixed(operation, result.status());
-    if (HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
-      WarnOfHolders(context, share);
-    }
-    return ClassifyStatus(created, require_privacy);
-  }
-
-  absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) override {
-    const std::string operation = absl::StrCat("removing the mapping of ", mapping.remote_path);
-    const auto result = wmi_.Invoke(context, Namespace::kSmb, mapping.object, "Remove",
-                                    {{"Force", Value::Boolean(true)}});
-    const absl::Status removed = result.ok() ? cim::ReturnValueStatus(operation, *result)
-                                             : Prefixed(operation, result.status());
-    if (HasWin32Code(removed, kNotConnected)) return absl::NotFoundError(removed.message());
-    return ClassifyLocal(removed);
-  }
-
- private:
-  absl::StatusOr<std::vector<SmbMapping>> Find(const CallContext& context,
-                                               absl::string_view operation,
-                                               const cim::Query& query) {
-    const auto objects = wmi_.Query(context, Namespace::kSmb, query);
-    if (!objects.ok()) return ClassifyLocal(Prefixed(operation, objects.status()));
-    std::vector<SmbMapping> mappings;
-    for (const cim::Object& object : *objects) {
-      ABSL_ASSIGN_OR_RETURN(mappings.emplace_back(), ReadMapping(object));
-    }
-    return mappings;
-  }
-
-  // Logs the mappings that keep the node's session with a share's server. The caller must not learn
-  // them, because they may be other tenants'.
-  void WarnOfHolders(const CallContext& context, const std::string& share) {
-    std::vector<std::string> holders;
-    const auto mappings = ListMappings(context);
-    if (!mappings.ok()) return;
-    for (const SmbMapping& other : *mappings) {
-      if (ServerOf(other.remote_path) == ServerOf(share)) holders.push_back(other.remote_path);
-    }
-    warn_(absl::StrCat("mapping ", share,
-                       ": the node is connected to the server with other credentials, by ",
-                       holders.empty() ? "no global mapping" : PathsText(holders)));
-  }
-
-  cim::Session& wmi_;
-  machine::Os& os_;
-  const std::function<void(absl::string_view)> warn_;
-};
+  return mappings;
+}
 
 }  // namespace
 
-std::unique_ptr<SmbHost> NewSmbHost(const Deps& deps) { return std::make_unique<WindowsSmb>(deps); }
+absl::StatusOr<std::optional<SmbMapping>> SmbHost::GetMapping(const CallContext& context,
+                                                              const std::string& share) {
+  cim::Query query("MSFT_SmbGlobalMapping");
+  // Names beyond ASCII are compared below only, because no page says how WQL folds their case.
+  if (std::all_of(share.begin(), share.end(), absl::ascii_isascii)) {
+    query.Where("RemotePath", Value::String(share));
+  }
+  ABSL_ASSIGN_OR_RETURN(const auto mappings,
+                        Find(wmi_, context, absl::StrCat("finding the mapping of ", share), query));
+  std::optional<SmbMapping> found;
+  for (const SmbMapping& mapping : mappings) {
+    if (mapping.remote_path != share) continue;
+    if (!found.has_value() || mapping.local_path.empty()) found = mapping;
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<SmbMapping>> SmbHost::ListMappings(const CallContext& context) {
+  ABSL_ASSIGN_OR_RETURN(auto mappings, Find(wmi_, context, "listing the mappings",
+                                            cim::Query("MSFT_SmbGlobalMapping")));
+  std::sort(mappings.begin(), mappings.end(), [](const SmbMapping& a, const SmbMapping& b) {
+    return std::tie(a.remote_path, a.local_path) < std::tie(b.remote_path, b.local_path);
+  });
+  return mappings;
+}
+
+absl::StatusOr<SmbAccess> SmbHost::Reach(const CallContext& context, const UncPath& path) {
+  using Kind = SmbAccess::Kind;
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const YieldSlot yielded(context);
+  // `is_connected` proves nothing: an idle mapping shows as disconnected but works, and one whose
+  // password has changed shows as OK but fails (github.com/kubernetes/kubernetes/issues/93805).
+  const std::string text = path.ToString();
+  const absl::Status reached = os_.Reach(text);
+  SmbAccess access;
+  access.error = ClassifyStatus(reached);
+  const bool is_share = path.components().empty();
+  if (reached.ok()) {
+    access.kind = Kind::kReached;
+  } else if (HasWin32Code(reached, win32_error::kAccessDenied)) {
+    access.kind = Kind::kDenied;
+  } else if (!is_share && IsFileNotFound(reached)) {
+    access.kind = Kind::kNoFolder;
+  } else if (!is_share && HasWin32Code(reached, win32_error::kNetworkUnreachable)) {
+    access.kind = Kind::kDfsLink;
+  }
+  if (!reached.ok()) warn_(absl::StrCat("the mapped ", PathsText({text}), ": ", reached.message()));
+  return access;
+}
+
+absl::Status SmbHost::CreateMapping(const CallContext& context, const std::string& share,
+                                    const SmbCredentials& credentials, bool require_privacy) {
+  // Windows would restore a persistent mapping with saved credentials and then refuse the
+  // server's other mappings (github.com/kubernetes-csi/csi-driver-smb/issues/219). Persistent is
+  // passed because its default may be true (doubt 79 of doubts.md); all other parameters default
+  // to false (learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping).
+  cim::Arguments arguments = {{"RemotePath", Value::String(share)},
+                              {"Persistent", Value::Boolean(false)},
+                              {"RequirePrivacy", Value::Boolean(require_privacy)}};
+  // Without a name the mapping is anonymous, which an empty name would not be.
+  if (!credentials.username.empty()) {
+    arguments["Credential"] = Value::String(CredentialText(credentials));
+  }
+  const std::string operation = absl::StrCat("mapping ", share);
+  const auto result =
+      wmi_.Invoke(context, Namespace::kSmb, "MSFT_SmbGlobalMapping", "Create", arguments);
+  const absl::Status created = result.ok() ? cim::ReturnValueStatus(operation, *result)
+                                           : Prefixed(operation, result.status());
+  if (HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
+    WarnOfHolders(context, share);
+  }
+  return ClassifyStatus(created, require_privacy);
+}
+
+absl::Status SmbHost::RemoveMapping(const CallContext& context, const SmbMapping& mapping) {
+  const std::string operation = absl::StrCat("removing the mapping of ", mapping.remote_path);
+  const auto result = wmi_.Invoke(context, Namespace::kSmb, mapping.object, "Remove",
+                                  {{"Force", Value::Boolean(true)}});
+  const absl::Status removed = result.ok() ? cim::ReturnValueStatus(operation, *result)
+                                           : Prefixed(operation, result.status());
+  if (HasWin32Code(removed, kNotConnected)) return absl::NotFoundError(removed.message());
+  return ClassifyLocal(removed);
+}
+
+void SmbHost::WarnOfHolders(const CallContext& context, const std::string& share) {
+  std::vector<std::string> holders;
+  const auto mappings = ListMappings(context);
+  if (!mappings.ok()) return;
+  for (const SmbMapping& other : *mappings) {
+    if (ServerOf(other.remote_path) == ServerOf(share)) holders.push_back(other.remote_path);
+  }
+  warn_(absl::StrCat("mapping ", share,
+                     ": the node is connected to the server with other credentials, by ",
+                     holders.empty() ? "no global mapping" : PathsText(holders)));
+}
 
 }  // namespace csi_proxy::host

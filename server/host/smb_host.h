@@ -10,6 +10,7 @@
 #include "csi_proxy/call_context.h"
 #include "server/base/secret.h"
 #include "server/base/windows_path.h"
+#include "server/host/deps.h"
 
 namespace csi_proxy::host {
 
@@ -55,31 +56,40 @@ struct SmbAccess {
 // Thread-safe. REQUIRES: `share` is a UncPath::Share(). INTERNAL with Windows' error on a refusal.
 class SmbHost {
  public:
-  virtual ~SmbHost() = default;
+  explicit SmbHost(const Deps& deps) : wmi_(*deps.wmi), os_(*deps.os), warn_(deps.warn) {}
 
   // Returns the mapping of a share, or nothing. Prefers a mapping without a drive letter, as
   // csi-proxy makes them, to an administrator's.
-  virtual absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
-                                                               const std::string& share) = 0;
+  absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
+                                                       const std::string& share);
 
   // Lists all mappings by share; of one share, those without a drive letter come first.
-  virtual absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context) = 0;
+  absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context);
 
   // Checks whether a mapping reaches `path` now; ignores the state that Windows shows. Blocks as
   // long as the server does. Logs a path that is not reached, and returns an error only if the call
   // has ended.
-  virtual absl::StatusOr<SmbAccess> Reach(const CallContext& context, const UncPath& path) = 0;
+  absl::StatusOr<SmbAccess> Reach(const CallContext& context, const UncPath& path);
 
   // Maps a share, anonymously if the user name is empty. Windows does not restore the mapping after
   // a restart. FAILED_PRECONDITION if the server refuses the credentials, if it cannot encrypt and
   // `require_privacy` is set, or, with Win32's code kSessionCredentialConflict, if the node uses
   // the server with other credentials (their mappings are logged). NOT_FOUND if host or share do
   // not exist, ALREADY_EXISTS if the share is mapped.
-  virtual absl::Status CreateMapping(const CallContext& context, const std::string& share,
-                                     const SmbCredentials& credentials, bool require_privacy) = 0;
+  absl::Status CreateMapping(const CallContext& context, const std::string& share,
+                             const SmbCredentials& credentials, bool require_privacy);
 
   // Removes a mapping. NOT_FOUND if it is gone. REQUIRES: GetMapping() returned `mapping`.
-  virtual absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) = 0;
+  absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping);
+
+ private:
+  // Logs the mappings that keep the node's session with a share's server. The caller must not learn
+  // them, because they may be other tenants'.
+  void WarnOfHolders(const CallContext& context, const std::string& share);
+
+  cim::Session& wmi_;
+  machine::Os& os_;
+  const std::function<void(absl::string_view)> warn_;
 };
 
 }  // namespace csi_proxy::host
