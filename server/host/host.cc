@@ -22,7 +22,7 @@ class MachineHost final : public Host {
   VolumeHost& volume() override { return volume_; }
   FilesystemHost& filesystem() override { return *filesystem_; }
   SmbHost& smb() override { return smb_; }
-  IscsiHost& iscsi() override { return *iscsi_; }
+  IscsiHost& iscsi() override { return iscsi_; }
   SystemHost& system() override { return system_; }
   DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) override {
     return DeviceWatch(os_.get(), first, longest);
@@ -37,7 +37,7 @@ class MachineHost final : public Host {
   VolumeHost volume_{deps_};
   const std::unique_ptr<FilesystemHost> filesystem_ = NewFilesystemHost(deps_);
   SmbHost smb_{deps_};
-  const std::unique_ptr<IscsiHost> iscsi_ = NewIscsiHost(deps_);
+  IscsiHost iscsi_{deps_};
   SystemHost system_{deps_};
 };
 

@@ -1,7 +1,7 @@
 // The iSCSI initiator, through the MSFT_iSCSI* classes.
+#include "server/host/iscsi_host.h"
+
 #include <algorithm>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +9,6 @@
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
-#include "server/host/deps.h"
 #include "server/host/iscsi_authentication.h"
 #include "server/machine/cim/errors.h"
 
@@ -40,347 +39,334 @@ cim::Arguments PortalArguments(const IscsiPortal& portal) {
           {"TargetPortalPortNumber", Value::Uint16(portal.port)}};
 }
 
-class WindowsIscsi final : public IscsiHost {
- public:
-  explicit WindowsIscsi(const Deps& deps) : wmi_(*deps.wmi), warn_(deps.warn) {}
+absl::Status Invoke(cim::Session& wmi, const CallContext& context, const std::string& path,
+                    const std::string& method, const cim::Arguments& arguments,
+                    const std::string& operation, cim::Object* out = nullptr) {
+  auto result = wmi.Invoke(context, Namespace::kStorage, path, method, arguments);
+  if (!result.ok()) return Prefixed(operation, result.status());
+  if (out != nullptr) *out = std::move(result->out);
+  return cim::ReturnValueStatus(operation, *result);
+}
 
-  absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context) override {
-    const auto objects =
-        wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_iSCSITargetPortal"));
-    if (!objects.ok()) return Prefixed("listing iSCSI portals", objects.status());
-    std::vector<IscsiPortal> portals;
-    for (const cim::Object& object : *objects) {
-      ABSL_ASSIGN_OR_RETURN(auto address, object.GetString("TargetPortalAddress"));
-      ABSL_ASSIGN_OR_RETURN(const auto port, object.GetUint32("TargetPortalPortNumber"));
-      portals.push_back({std::move(address), static_cast<uint16_t>(port)});
+absl::Status Update(cim::Session& wmi, const CallContext& context, const cim::Object& object,
+                    const IscsiPortal& portal) {
+  return Invoke(wmi, context, object.path(), "Update", PortalArguments(portal),
+                absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
+}
+
+// Returns the session's id; empty if the method does not name it.
+absl::StatusOr<std::string> LogIn(cim::Session& wmi, const CallContext& context,
+                                  const IscsiPortal& portal, const cim::Object& target,
+                                  const ChapCredentials& credentials,
+                                  const SessionOptions& options) {
+  cim::Arguments arguments = PortalArguments(portal);
+  // Uses the target's own spelling, because the initiator compares case-sensitively.
+  ABSL_ASSIGN_OR_RETURN(const auto iqn, target.GetString("NodeAddress"));
+  arguments["NodeAddress"] = Value::String(iqn);
+  AddAuthentication(credentials, &arguments);
+  // Digests and the report to Plug and Play are left out and get the cmdlet's defaults
+  // (learn.microsoft.com/powershell/module/iscsi/connect-iscsitarget).
+  arguments["IsPersistent"] = Value::Boolean(options.is_persistent);
+  arguments["IsMultipathEnabled"] = Value::Boolean(options.allow_multipath);
+  cim::Object out;
+  ABSL_RETURN_IF_ERROR(Invoke(wmi, context, "MSFT_iSCSITarget", "Connect", arguments,
+                              absl::StrCat("connecting target ", iqn), &out));
+  const auto session = out.Get("CreatediSCSISession");
+  const auto object = session.ok() ? session->AsObject() : session.status();
+  return object.ok() ? object->GetString("SessionIdentifier").value_or("") : "";
+}
+
+absl::StatusOr<std::vector<cim::Object>> SessionsOf(cim::Session& wmi, const CallContext& context,
+                                                    const cim::Object& target,
+                                                    const std::string& iqn) {
+  auto sessions = wmi.Associators(context, Namespace::kStorage, target.path(), kSessionsOfTarget);
+  if (sessions.ok()) return sessions;
+  return Prefixed(absl::StrCat("listing the sessions of target ", iqn), sessions.status());
+}
+
+// Returns the sessions with these ids.
+absl::StatusOr<std::vector<cim::Object>> SessionsOf(cim::Session& wmi, const CallContext& context,
+                                                    const cim::Object& target,
+                                                    const std::string& iqn,
+                                                    const std::set<std::string>& ids) {
+  ABSL_ASSIGN_OR_RETURN(auto sessions, SessionsOf(wmi, context, target, iqn));
+  std::erase_if(sessions, [&](const cim::Object& session) {
+    return !ids.contains(session.GetString("SessionIdentifier").value_or(""));
+  });
+  return sessions;
+}
+
+absl::Status End(cim::Session& wmi, const std::function<void(absl::string_view)>& warn,
+                 const CallContext& context, const std::string& iqn, const cim::Object& target,
+                 const std::vector<cim::Object>& sessions) {
+  const std::string operation = absl::StrCat("disconnecting target ", iqn);
+  for (const cim::Object& session : sessions) {
+    ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
+    ABSL_ASSIGN_OR_RETURN(const auto identifier, session.Get("SessionIdentifier"));
+    // Otherwise the initiator would log in again at the next start.
+    if (persistent) {
+      ABSL_RETURN_IF_ERROR(Invoke(wmi, context, session.path(), "Unregister", {}, operation));
     }
-    return portals;
-  }
-
-  absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal,
-                         const ChapCredentials& credentials) override {
-    const absl::StatusOr<cim::Object> existing = FindPortal(context, portal);
-    const std::string name = absl::StrCat("portal ", PortalText(portal));
-    if (existing.ok()) return absl::AlreadyExistsError(absl::StrCat(name, " is registered"));
-    if (!absl::IsNotFound(existing.status())) return existing.status();
-    const std::string operation = absl::StrCat("registering ", name);
-    cim::Arguments arguments = PortalArguments(portal);
-    const absl::Status added =
-        Invoke(context, "MSFT_iSCSITargetPortal", "New", arguments, operation);
-    if (credentials.mode == ChapMode::kNone || !AsksForCredentials(added)) return added;
-    AddAuthentication(credentials, &arguments);
-    return Invoke(context, "MSFT_iSCSITargetPortal", "New", arguments, operation);
-  }
-
-  absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) override {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
-    // The port must be an argument, because the object's path does not contain it.
-    return Invoke(context, object.path(), "Remove", PortalArguments(portal),
-                  absl::StrCat("removing portal ", PortalText(portal)));
-  }
-
-  absl::Status RefreshPortal(const CallContext& context, const IscsiPortal& portal) override {
-    return refreshes_.Get(PortalText(portal), context, [&]() -> absl::Status {
-      ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
-      return Update(context, object, portal);
-    });
-  }
-
-  absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
-                                                           const IscsiPortal& portal) override {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
-    // Continues on failure: the targets that the initiator lists already may be enough.
-    const absl::Status updated = Update(context, object, portal);
-    ABSL_RETURN_IF_ERROR(context.Check());
-    if (!updated.ok()) {
-      RecordFallback(Fallback::kPortalNotUpdated, updated.message());
-      warn_(updated.message());
+    absl::Status status = Invoke(wmi, context, target.path(), "Disconnect",
+                                 {{"SessionIdentifier", identifier}}, operation);
+    if (status.ok()) continue;
+    // The session stays, so it must return at the next start.
+    if (persistent && !Invoke(wmi, context, session.path(), "Register", {}, operation).ok()) {
+      warn(absl::StrCat("the session with target ", iqn,
+                        " is no longer persistent: the next start does not restore it"));
     }
-    return ListTargets(context, object, false);
+    return status;
   }
+  return absl::OkStatus();
+}
 
-  absl::StatusOr<std::vector<std::string>> ListConnected(const CallContext& context,
-                                                         const IscsiPortal& portal) override {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
-    return ListTargets(context, object, true);
-  }
-
-  absl::StatusOr<bool> IsConnected(const CallContext& context, const IscsiPortal& portal,
-                                   const std::string& iqn) override {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
-    return target.GetBoolean("IsConnected");
-  }
-
-  absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
-                       const std::string& iqn, const ChapCredentials& credentials) override {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
-    ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
-    if (connected) return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
-    return LogIn(context, portal, target, credentials, {}).status();
-  }
-
-  absl::StatusOr<std::string> OpenSession(const CallContext& context, const IscsiPortal& portal,
-                                          const std::string& iqn,
-                                          const ChapCredentials& credentials,
-                                          const SessionOptions& options) override {
-    ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
-    if (target.has_value()) return LogIn(context, portal, *target, credentials, options);
-    return absl::NotFoundError(absl::StrCat("no portal offers target ", iqn));
-  }
-
-  absl::StatusOr<std::vector<IscsiSession>> GetSessions(const CallContext& context,
-                                                        const std::string& iqn) override {
-    std::vector<IscsiSession> sessions;
-    ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
-    if (!target.has_value()) return sessions;
-    ABSL_ASSIGN_OR_RETURN(const auto objects, SessionsOf(context, *target, iqn));
-    for (const cim::Object& object : objects) {
-      IscsiSession& session = sessions.emplace_back();
-      ABSL_ASSIGN_OR_RETURN(session.id, object.GetString("SessionIdentifier"));
-      session.chap = ReadAuthenticationType(object.GetString("AuthenticationType").value_or(""));
-      ABSL_ASSIGN_OR_RETURN(session.is_persistent, object.GetBoolean("IsPersistent"));
-      ABSL_ASSIGN_OR_RETURN(session.connections,
-                            ConnectionsOf(context, object, kConnectionsOfSession, iqn));
+// Returns the connections of a target or a session.
+absl::StatusOr<std::vector<IscsiConnection>> ConnectionsOf(cim::Session& wmi,
+                                                           const CallContext& context,
+                                                           const cim::Object& object,
+                                                           const cim::Association& association,
+                                                           const std::string& iqn) {
+  const std::string operation = absl::StrCat("listing the disks of target ", iqn);
+  const auto objects = wmi.Associators(context, Namespace::kStorage, object.path(), association);
+  if (!objects.ok()) return Prefixed(operation, objects.status());
+  std::vector<IscsiConnection> connections;
+  for (const cim::Object& found : *objects) {
+    IscsiConnection& connection = connections.emplace_back();
+    connection.portal.address = found.GetString("TargetAddress").value_or("");
+    connection.portal.port = static_cast<uint16_t>(found.GetUint32("TargetPortNumber").value_or(0));
+    const auto disks =
+        wmi.Associators(context, Namespace::kStorage, found.path(), kDisksOfConnection);
+    if (!disks.ok()) return Prefixed(operation, disks.status());
+    for (const cim::Object& disk : *disks) {
+      ABSL_ASSIGN_OR_RETURN(const auto number, disk.GetUint32("Number"));
+      connection.disks.push_back(number);
     }
-    return sessions;
+    std::sort(connection.disks.begin(), connection.disks.end());
   }
+  return connections;
+}
 
-  absl::Status MakePersistent(const CallContext& context, const std::string& iqn,
-                              const std::set<std::string>& ids, const ChapCredentials& credentials,
-                              bool allow_multipath) override {
-    ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
-    if (!target.has_value()) return absl::OkStatus();
-    ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn, ids));
-    for (const cim::Object& session : sessions) {
-      ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
-      // A session that is registered twice is opened twice at the next start
-      // (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
-      if (persistent) continue;
-      cim::Arguments arguments = {{"IsMultipathEnabled", Value::Boolean(allow_multipath)}};
-      AddCredentials(credentials, &arguments);
-      ABSL_RETURN_IF_ERROR(
-          Invoke(context, session.path(), "Register", arguments,
-                 absl::StrCat("making the session with target ", iqn, " persistent")));
-    }
-    return absl::OkStatus();
+absl::StatusOr<std::vector<std::string>> ListTargets(cim::Session& wmi, const CallContext& context,
+                                                     const cim::Object& portal,
+                                                     bool connected_only) {
+  const auto targets =
+      wmi.Associators(context, Namespace::kStorage, portal.path(), kTargetsOfPortal);
+  if (!targets.ok()) return Prefixed("listing iSCSI targets", targets.status());
+  std::vector<std::string> iqns;
+  for (const cim::Object& target : *targets) {
+    ABSL_ASSIGN_OR_RETURN(auto iqn, target.GetString("NodeAddress"));
+    ABSL_ASSIGN_OR_RETURN(const auto connected,
+                          connected_only ? target.GetBoolean("IsConnected") : true);
+    if (connected) iqns.push_back(std::move(iqn));
   }
+  return iqns;
+}
 
-  absl::Status EndSessions(const CallContext& context, const std::string& iqn,
-                           const std::set<std::string>& ids) override {
-    ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
-    if (!target.has_value()) return absl::OkStatus();
-    ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn, ids));
-    return End(context, iqn, *target, sessions);
-  }
-
-  absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
-                          const std::string& iqn) override {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
-    ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, target, iqn));
-    if (sessions.empty()) {
-      return absl::NotFoundError(absl::StrCat("target ", iqn, " is not connected"));
-    }
-    return End(context, iqn, target, sessions);
-  }
-
-  absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(const CallContext& context,
-                                                       const IscsiPortal& portal,
-                                                       const std::string& iqn) override {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
-    ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
-    if (!connected) return std::vector<uint32_t>();
-    ABSL_ASSIGN_OR_RETURN(const auto connections,
-                          ConnectionsOf(context, target, kConnectionsOfTarget, iqn));
-    std::vector<uint32_t> numbers;
-    for (const IscsiConnection& connection : connections) {
-      numbers.insert(numbers.end(), connection.disks.begin(), connection.disks.end());
-    }
-    // Several connections of a session show the same disks.
-    std::sort(numbers.begin(), numbers.end());
-    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    return numbers;
-  }
-
-  absl::Status SetMutualChapSecret(const CallContext& context, const Secret& secret) override {
-    return Invoke(context, "MSFT_iSCSISession", "SetCHAPSecret",
-                  {{"ChapSecret", Value::String(secret.Reveal())}},
-                  "setting the mutual CHAP secret");
-  }
-
- private:
-  absl::Status Invoke(const CallContext& context, const std::string& path,
-                      const std::string& method, const cim::Arguments& arguments,
-                      const std::string& operation, cim::Object* out = nullptr) {
-    auto result = wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
-    if (!result.ok()) return Prefixed(operation, result.status());
-    if (out != nullptr) *out = std::move(result->out);
-    return cim::ReturnValueStatus(operation, *result);
-  }
-
-  absl::Status Update(const CallContext& context, const cim::Object& object,
-                      const IscsiPortal& portal) {
-    return Invoke(context, object.path(), "Update", PortalArguments(portal),
-                  absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
-  }
-
-  // Returns the session's id; empty if the method does not name it.
-  absl::StatusOr<std::string> LogIn(const CallContext& context, const IscsiPortal& portal,
-                                    const cim::Object& target, const ChapCredentials& credentials,
-                                    const SessionOptions& options) {
-    cim::Arguments arguments = PortalArguments(portal);
-    // Uses the target's own spelling, because the initiator compares case-sensitively.
-    ABSL_ASSIGN_OR_RETURN(const auto iqn, target.GetString("NodeAddress"));
-    arguments["NodeAddress"] = Value::String(iqn);
-    AddAuthentication(credentials, &arguments);
-    // Digests and the report to Plug and Play are left out and get the cmdlet's defaults
-    // (learn.microsoft.com/powershell/module/iscsi/connect-iscsitarget).
-    arguments["IsPersistent"] = Value::Boolean(options.is_persistent);
-    arguments["IsMultipathEnabled"] = Value::Boolean(options.allow_multipath);
-    cim::Object out;
-    ABSL_RETURN_IF_ERROR(Invoke(context, "MSFT_iSCSITarget", "Connect", arguments,
-                                absl::StrCat("connecting target ", iqn), &out));
-    const auto session = out.Get("CreatediSCSISession");
-    const auto object = session.ok() ? session->AsObject() : session.status();
-    return object.ok() ? object->GetString("SessionIdentifier").value_or("") : "";
-  }
-
-  absl::StatusOr<std::vector<cim::Object>> SessionsOf(const CallContext& context,
-                                                      const cim::Object& target,
+absl::StatusOr<std::optional<cim::Object>> FindTarget(cim::Session& wmi, const CallContext& context,
                                                       const std::string& iqn) {
-    auto sessions =
-        wmi_.Associators(context, Namespace::kStorage, target.path(), kSessionsOfTarget);
-    if (sessions.ok()) return sessions;
-    return Prefixed(absl::StrCat("listing the sessions of target ", iqn), sessions.status());
+  auto targets = wmi.Query(context, Namespace::kStorage,
+                           cim::Query("MSFT_iSCSITarget").Where("NodeAddress", Value::String(iqn)));
+  if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
+  for (cim::Object& target : *targets) {
+    ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
+    if (EqualNames(address, iqn)) return std::move(target);
   }
+  return std::nullopt;
+}
 
-  // Returns the sessions with these ids.
-  absl::StatusOr<std::vector<cim::Object>> SessionsOf(const CallContext& context,
-                                                      const cim::Object& target,
-                                                      const std::string& iqn,
-                                                      const std::set<std::string>& ids) {
-    ABSL_ASSIGN_OR_RETURN(auto sessions, SessionsOf(context, target, iqn));
-    std::erase_if(sessions, [&](const cim::Object& session) {
-      return !ids.contains(session.GetString("SessionIdentifier").value_or(""));
-    });
-    return sessions;
+absl::StatusOr<cim::Object> FindPortal(cim::Session& wmi, const CallContext& context,
+                                       const IscsiPortal& portal) {
+  auto portals = wmi.Query(context, Namespace::kStorage,
+                           cim::Query("MSFT_iSCSITargetPortal")
+                               .Where("TargetPortalAddress", Value::String(portal.address))
+                               .Where("TargetPortalPortNumber", Value::Uint16(portal.port)));
+  if (!portals.ok()) return Prefixed("finding the iSCSI portal", portals.status());
+  if (!portals->empty()) return std::move(portals->front());
+  return absl::NotFoundError(absl::StrCat("portal ", PortalText(portal), " is not registered"));
+}
+
+absl::StatusOr<cim::Object> FindTarget(cim::Session& wmi, const CallContext& context,
+                                       const IscsiPortal& portal, const std::string& iqn) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi, context, portal));
+  auto targets = wmi.Associators(context, Namespace::kStorage, object.path(), kTargetsOfPortal);
+  if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
+  for (cim::Object& target : *targets) {
+    ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
+    if (EqualNames(address, iqn)) return std::move(target);
   }
-
-  absl::Status End(const CallContext& context, const std::string& iqn, const cim::Object& target,
-                   const std::vector<cim::Object>& sessions) {
-    const std::string operation = absl::StrCat("disconnecting target ", iqn);
-    for (const cim::Object& session : sessions) {
-      ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
-      ABSL_ASSIGN_OR_RETURN(const auto identifier, session.Get("SessionIdentifier"));
-      // Otherwise the initiator would log in again at the next start.
-      if (persistent) {
-        ABSL_RETURN_IF_ERROR(Invoke(context, session.path(), "Unregister", {}, operation));
-      }
-      absl::Status status = Invoke(context, target.path(), "Disconnect",
-                                   {{"SessionIdentifier", identifier}}, operation);
-      if (status.ok()) continue;
-      // The session stays, so it must return at the next start.
-      if (persistent && !Invoke(context, session.path(), "Register", {}, operation).ok()) {
-        warn_(absl::StrCat("the session with target ", iqn,
-                           " is no longer persistent: the next start does not restore it"));
-      }
-      return status;
-    }
-    return absl::OkStatus();
-  }
-
-  // Returns the connections of a target or a session.
-  absl::StatusOr<std::vector<IscsiConnection>> ConnectionsOf(const CallContext& context,
-                                                             const cim::Object& object,
-                                                             const cim::Association& association,
-                                                             const std::string& iqn) {
-    const std::string operation = absl::StrCat("listing the disks of target ", iqn);
-    const auto objects = wmi_.Associators(context, Namespace::kStorage, object.path(), association);
-    if (!objects.ok()) return Prefixed(operation, objects.status());
-    std::vector<IscsiConnection> connections;
-    for (const cim::Object& found : *objects) {
-      IscsiConnection& connection = connections.emplace_back();
-      connection.portal.address = found.GetString("TargetAddress").value_or("");
-      connection.portal.port =
-          static_cast<uint16_t>(found.GetUint32("TargetPortNumber").value_or(0));
-      const auto disks =
-          wmi_.Associators(context, Namespace::kStorage, found.path(), kDisksOfConnection);
-      if (!disks.ok()) return Prefixed(operation, disks.status());
-      for (const cim::Object& disk : *disks) {
-        ABSL_ASSIGN_OR_RETURN(const auto number, disk.GetUint32("Number"));
-        connection.disks.push_back(number);
-      }
-      std::sort(connection.disks.begin(), connection.disks.end());
-    }
-    return connections;
-  }
-
-  absl::StatusOr<std::vector<std::string>> ListTargets(const CallContext& context,
-                                                       const cim::Object& portal,
-                                                       bool connected_only) {
-    const auto targets =
-        wmi_.Associators(context, Namespace::kStorage, portal.path(), kTargetsOfPortal);
-    if (!targets.ok()) return Prefixed("listing iSCSI targets", targets.status());
-    std::vector<std::string> iqns;
-    for (const cim::Object& target : *targets) {
-      ABSL_ASSIGN_OR_RETURN(auto iqn, target.GetString("NodeAddress"));
-      ABSL_ASSIGN_OR_RETURN(const auto connected,
-                            connected_only ? target.GetBoolean("IsConnected") : true);
-      if (connected) iqns.push_back(std::move(iqn));
-    }
-    return iqns;
-  }
-
-  absl::StatusOr<std::optional<cim::Object>> FindTarget(const CallContext& context,
-                                                        const std::string& iqn) {
-    auto targets =
-        wmi_.Query(context, Namespace::kStorage,
-                   cim::Query("MSFT_iSCSITarget").Where("NodeAddress", Value::String(iqn)));
-    if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
-    for (cim::Object& target : *targets) {
-      ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
-      if (EqualNames(address, iqn)) return std::move(target);
-    }
-    return std::nullopt;
-  }
-
-  absl::StatusOr<cim::Object> FindPortal(const CallContext& context, const IscsiPortal& portal) {
-    auto portals = wmi_.Query(context, Namespace::kStorage,
-                              cim::Query("MSFT_iSCSITargetPortal")
-                                  .Where("TargetPortalAddress", Value::String(portal.address))
-                                  .Where("TargetPortalPortNumber", Value::Uint16(portal.port)));
-    if (!portals.ok()) return Prefixed("finding the iSCSI portal", portals.status());
-    if (!portals->empty()) return std::move(portals->front());
-    return absl::NotFoundError(absl::StrCat("portal ", PortalText(portal), " is not registered"));
-  }
-
-  absl::StatusOr<cim::Object> FindTarget(const CallContext& context, const IscsiPortal& portal,
-                                         const std::string& iqn) {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
-    auto targets = wmi_.Associators(context, Namespace::kStorage, object.path(), kTargetsOfPortal);
-    if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
-    for (cim::Object& target : *targets) {
-      ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
-      if (EqualNames(address, iqn)) return std::move(target);
-    }
-    return absl::NotFoundError(
-        absl::StrCat("portal ", PortalText(portal), " offers no target ", iqn));
-  }
-
-  cim::Session& wmi_;
-  SharedRuns<absl::Status> refreshes_;  // by portal
-  const std::function<void(absl::string_view)> warn_;
-};
+  return absl::NotFoundError(
+      absl::StrCat("portal ", PortalText(portal), " offers no target ", iqn));
+}
 
 }  // namespace
+
+absl::StatusOr<std::vector<IscsiPortal>> IscsiHost::ListPortals(const CallContext& context) {
+  const auto objects =
+      wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_iSCSITargetPortal"));
+  if (!objects.ok()) return Prefixed("listing iSCSI portals", objects.status());
+  std::vector<IscsiPortal> portals;
+  for (const cim::Object& object : *objects) {
+    ABSL_ASSIGN_OR_RETURN(auto address, object.GetString("TargetPortalAddress"));
+    ABSL_ASSIGN_OR_RETURN(const auto port, object.GetUint32("TargetPortalPortNumber"));
+    portals.push_back({std::move(address), static_cast<uint16_t>(port)});
+  }
+  return portals;
+}
+
+absl::Status IscsiHost::AddPortal(const CallContext& context, const IscsiPortal& portal,
+                                  const ChapCredentials& credentials) {
+  const absl::StatusOr<cim::Object> existing = FindPortal(wmi_, context, portal);
+  const std::string name = absl::StrCat("portal ", PortalText(portal));
+  if (existing.ok()) return absl::AlreadyExistsError(absl::StrCat(name, " is registered"));
+  if (!absl::IsNotFound(existing.status())) return existing.status();
+  const std::string operation = absl::StrCat("registering ", name);
+  cim::Arguments arguments = PortalArguments(portal);
+  const absl::Status added =
+      Invoke(wmi_, context, "MSFT_iSCSITargetPortal", "New", arguments, operation);
+  if (credentials.mode == ChapMode::kNone || !AsksForCredentials(added)) return added;
+  AddAuthentication(credentials, &arguments);
+  return Invoke(wmi_, context, "MSFT_iSCSITargetPortal", "New", arguments, operation);
+}
+
+absl::Status IscsiHost::RemovePortal(const CallContext& context, const IscsiPortal& portal) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, context, portal));
+  // The port must be an argument, because the object's path does not contain it.
+  return Invoke(wmi_, context, object.path(), "Remove", PortalArguments(portal),
+                absl::StrCat("removing portal ", PortalText(portal)));
+}
+
+absl::Status IscsiHost::RefreshPortal(const CallContext& context, const IscsiPortal& portal) {
+  return refreshes_.Get(PortalText(portal), context, [&]() -> absl::Status {
+    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, context, portal));
+    return Update(wmi_, context, object, portal);
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> IscsiHost::DiscoverTargets(const CallContext& context,
+                                                                    const IscsiPortal& portal) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, context, portal));
+  // Continues on failure: the targets that the initiator lists already may be enough.
+  const absl::Status updated = Update(wmi_, context, object, portal);
+  ABSL_RETURN_IF_ERROR(context.Check());
+  if (!updated.ok()) {
+    RecordFallback(Fallback::kPortalNotUpdated, updated.message());
+    warn_(updated.message());
+  }
+  return ListTargets(wmi_, context, object, false);
+}
+
+absl::StatusOr<std::vector<std::string>> IscsiHost::ListConnected(const CallContext& context,
+                                                                  const IscsiPortal& portal) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, context, portal));
+  return ListTargets(wmi_, context, object, true);
+}
+
+absl::StatusOr<bool> IscsiHost::IsConnected(const CallContext& context, const IscsiPortal& portal,
+                                            const std::string& iqn) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(wmi_, context, portal, iqn));
+  return target.GetBoolean("IsConnected");
+}
+
+absl::Status IscsiHost::Connect(const CallContext& context, const IscsiPortal& portal,
+                                const std::string& iqn, const ChapCredentials& credentials) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(wmi_, context, portal, iqn));
+  ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
+  if (connected) return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
+  return LogIn(wmi_, context, portal, target, credentials, {}).status();
+}
+
+absl::StatusOr<std::string> IscsiHost::OpenSession(const CallContext& context,
+                                                   const IscsiPortal& portal,
+                                                   const std::string& iqn,
+                                                   const ChapCredentials& credentials,
+                                                   const SessionOptions& options) {
+  ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(wmi_, context, iqn));
+  if (target.has_value()) return LogIn(wmi_, context, portal, *target, credentials, options);
+  return absl::NotFoundError(absl::StrCat("no portal offers target ", iqn));
+}
+
+absl::StatusOr<std::vector<IscsiSession>> IscsiHost::GetSessions(const CallContext& context,
+                                                                 const std::string& iqn) {
+  std::vector<IscsiSession> sessions;
+  ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(wmi_, context, iqn));
+  if (!target.has_value()) return sessions;
+  ABSL_ASSIGN_OR_RETURN(const auto objects, SessionsOf(wmi_, context, *target, iqn));
+  for (const cim::Object& object : objects) {
+    IscsiSession& session = sessions.emplace_back();
+    ABSL_ASSIGN_OR_RETURN(session.id, object.GetString("SessionIdentifier"));
+    session.chap = ReadAuthenticationType(object.GetString("AuthenticationType").value_or(""));
+    ABSL_ASSIGN_OR_RETURN(session.is_persistent, object.GetBoolean("IsPersistent"));
+    ABSL_ASSIGN_OR_RETURN(session.connections,
+                          ConnectionsOf(wmi_, context, object, kConnectionsOfSession, iqn));
+  }
+  return sessions;
+}
+
+absl::Status IscsiHost::MakePersistent(const CallContext& context, const std::string& iqn,
+                                       const std::set<std::string>& ids,
+                                       const ChapCredentials& credentials, bool allow_multipath) {
+  ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(wmi_, context, iqn));
+  if (!target.has_value()) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(wmi_, context, *target, iqn, ids));
+  for (const cim::Object& session : sessions) {
+    ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
+    // A session that is registered twice is opened twice at the next start
+    // (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
+    if (persistent) continue;
+    cim::Arguments arguments = {{"IsMultipathEnabled", Value::Boolean(allow_multipath)}};
+    AddCredentials(credentials, &arguments);
+    ABSL_RETURN_IF_ERROR(
+        Invoke(wmi_, context, session.path(), "Register", arguments,
+               absl::StrCat("making the session with target ", iqn, " persistent")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IscsiHost::EndSessions(const CallContext& context, const std::string& iqn,
+                                    const std::set<std::string>& ids) {
+  ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(wmi_, context, iqn));
+  if (!target.has_value()) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(wmi_, context, *target, iqn, ids));
+  return End(wmi_, warn_, context, iqn, *target, sessions);
+}
+
+absl::Status IscsiHost::Disconnect(const CallContext& context, const IscsiPortal& portal,
+                                   const std::string& iqn) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(wmi_, context, portal, iqn));
+  ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(wmi_, context, target, iqn));
+  if (sessions.empty()) {
+    return absl::NotFoundError(absl::StrCat("target ", iqn, " is not connected"));
+  }
+  return End(wmi_, warn_, context, iqn, target, sessions);
+}
+
+absl::StatusOr<std::vector<uint32_t>> IscsiHost::GetTargetDisks(const CallContext& context,
+                                                                const IscsiPortal& portal,
+                                                                const std::string& iqn) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(wmi_, context, portal, iqn));
+  ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
+  if (!connected) return std::vector<uint32_t>();
+  ABSL_ASSIGN_OR_RETURN(const auto connections,
+                        ConnectionsOf(wmi_, context, target, kConnectionsOfTarget, iqn));
+  std::vector<uint32_t> numbers;
+  for (const IscsiConnection& connection : connections) {
+    numbers.insert(numbers.end(), connection.disks.begin(), connection.disks.end());
+  }
+  // Several connections of a session show the same disks.
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+absl::Status IscsiHost::SetMutualChapSecret(const CallContext& context, const Secret& secret) {
+  return Invoke(wmi_, context, "MSFT_iSCSISession", "SetCHAPSecret",
+                {{"ChapSecret", Value::String(secret.Reveal())}}, "setting the mutual CHAP secret");
+}
 
 bool IscsiConnection::Shows(uint32_t disk) const { return std::ranges::binary_search(disks, disk); }
 
 bool IscsiSession::Shows(uint32_t disk) const {
   return std::ranges::any_of(connections, [&](const auto& one) { return one.Shows(disk); });
-}
-
-std::unique_ptr<IscsiHost> NewIscsiHost(const Deps& deps) {
-  return std::make_unique<WindowsIscsi>(deps);
 }
 
 }  // namespace csi_proxy::host

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/secret.h"
+#include "server/host/deps.h"
 
 namespace csi_proxy::host {
 
@@ -67,63 +68,68 @@ struct SessionOptions {
 // Thread-safe. IQNs are compared without case. INTERNAL with Windows' error on a refusal.
 class IscsiHost {
  public:
-  virtual ~IscsiHost() = default;
+  explicit IscsiHost(const Deps& deps) : wmi_(*deps.wmi), warn_(deps.warn) {}
 
-  virtual absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context) = 0;
+  absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context);
   // Registers a portal, with the credentials only if it asks for them. ALREADY_EXISTS if
   // registered, UNAVAILABLE if nothing answers there.
-  virtual absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal,
-                                 const ChapCredentials& credentials = {}) = 0;
+  absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal,
+                         const ChapCredentials& credentials = {});
   // Removes a portal. NOT_FOUND if it is not registered.
-  virtual absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) = 0;
+  absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal);
   // Asks a registered portal again for its targets. UNAVAILABLE if it does not answer, NOT_FOUND if
   // it is not registered.
-  virtual absl::Status RefreshPortal(const CallContext& context, const IscsiPortal& portal) = 0;
+  absl::Status RefreshPortal(const CallContext& context, const IscsiPortal& portal);
   // Returns the IQNs that a portal offers, after asking it again, or those known from before if it
   // does not answer. NOT_FOUND if it is not registered.
-  virtual absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
-                                                                   const IscsiPortal& portal) = 0;
+  absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
+                                                           const IscsiPortal& portal);
 
   // Returns true if the target is connected. NOT_FOUND if the portal does not offer it.
-  virtual absl::StatusOr<bool> IsConnected(const CallContext& context, const IscsiPortal& portal,
-                                           const std::string& iqn) = 0;
+  absl::StatusOr<bool> IsConnected(const CallContext& context, const IscsiPortal& portal,
+                                   const std::string& iqn);
   // Connects the target. FAILED_PRECONDITION if authentication fails, ALREADY_EXISTS if connected.
-  virtual absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
-                               const std::string& iqn, const ChapCredentials& credentials) = 0;
+  absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
+                       const std::string& iqn, const ChapCredentials& credentials);
   // Disconnects the target. NOT_FOUND if it is not connected.
-  virtual absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
-                                  const std::string& iqn) = 0;
+  absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
+                          const std::string& iqn);
   // Returns the disk numbers of a target, sorted; none while it is not connected.
-  virtual absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(const CallContext& context,
-                                                               const IscsiPortal& portal,
-                                                               const std::string& iqn) = 0;
+  absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(const CallContext& context,
+                                                       const IscsiPortal& portal,
+                                                       const std::string& iqn);
 
   // Of the next four methods only OpenSession() needs a registered portal.
   //
   // Returns the sessions with all targets of this name, over any portal. Empty if it is unknown.
-  virtual absl::StatusOr<std::vector<IscsiSession>> GetSessions(const CallContext& context,
-                                                                const std::string& iqn) = 0;
+  absl::StatusOr<std::vector<IscsiSession>> GetSessions(const CallContext& context,
+                                                        const std::string& iqn);
   // Connects like Connect() and returns the session's id, empty if Windows does not name it.
   // ALREADY_EXISTS if there is a session, unless `allow_multipath` is set.
-  virtual absl::StatusOr<std::string> OpenSession(const CallContext& context,
-                                                  const IscsiPortal& portal, const std::string& iqn,
-                                                  const ChapCredentials& credentials,
-                                                  const SessionOptions& options) = 0;
+  absl::StatusOr<std::string> OpenSession(const CallContext& context, const IscsiPortal& portal,
+                                          const std::string& iqn,
+                                          const ChapCredentials& credentials,
+                                          const SessionOptions& options);
   // Makes the target's sessions with these ids persistent, with these credentials and this option.
   // Skips persistent sessions and sessions that have ended.
-  virtual absl::Status MakePersistent(const CallContext& context, const std::string& iqn,
-                                      const std::set<std::string>& ids,
-                                      const ChapCredentials& credentials, bool allow_multipath) = 0;
+  absl::Status MakePersistent(const CallContext& context, const std::string& iqn,
+                              const std::set<std::string>& ids, const ChapCredentials& credentials,
+                              bool allow_multipath);
   // Ends the target's sessions with these ids and makes them non-persistent. Skips sessions that
   // have ended. FAILED_PRECONDITION if a disk of such a session is in use.
-  virtual absl::Status EndSessions(const CallContext& context, const std::string& iqn,
-                                   const std::set<std::string>& ids) = 0;
+  absl::Status EndSessions(const CallContext& context, const std::string& iqn,
+                           const std::set<std::string>& ids);
   // Lists the connected targets that a portal offers. NOT_FOUND if it is not registered.
-  virtual absl::StatusOr<std::vector<std::string>> ListConnected(const CallContext& context,
-                                                                 const IscsiPortal& portal) = 0;
+  absl::StatusOr<std::vector<std::string>> ListConnected(const CallContext& context,
+                                                         const IscsiPortal& portal);
 
   // Sets the secret of 12 to 16 bytes that targets must present for ChapMode::kMutual.
-  virtual absl::Status SetMutualChapSecret(const CallContext& context, const Secret& secret) = 0;
+  absl::Status SetMutualChapSecret(const CallContext& context, const Secret& secret);
+
+ private:
+  cim::Session& wmi_;
+  SharedRuns<absl::Status> refreshes_;  // by portal
+  const std::function<void(absl::string_view)> warn_;
 };
 
 }  // namespace csi_proxy::host
