@@ -6,7 +6,6 @@
 
 #include "absl/strings/string_view.h"
 #include "server/host/disk_host.h"
-#include "server/host/filesystem_host.h"
 #include "server/host/storage_namespace.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/os.h"
@@ -23,6 +22,5 @@ struct Deps {
 };
 
 std::unique_ptr<DiskHost> NewDiskHost(const Deps& deps);
-std::unique_ptr<FilesystemHost> NewFilesystemHost(const Deps& deps);
 
 }  // namespace csi_proxy::host

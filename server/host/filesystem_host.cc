@@ -1,19 +1,17 @@
 // Directories and links. Every operation works on a handle that ResolvePath() found.
+#include "server/host/filesystem_host.h"
+
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
-#include "server/host/deps.h"
 #include "server/host/devices.h"
 #include "server/host/mount_point.h"
 #include "server/host/patient_open.h"
 #include "server/host/remove_tree.h"
-#include "server/host/resolve_path.h"
-#include "server/host/smb_host.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -21,288 +19,276 @@ namespace {
 // The most attempts to make a directory that another program creates or removes.
 constexpr int kAttempts = 16;
 
-class WindowsFilesystem final : public FilesystemHost {
- public:
-  explicit WindowsFilesystem(const Deps& deps) : os_(*deps.os), warn_(deps.warn), smb_(deps) {}
+// Resolves a path without holding its entries.
+absl::StatusOr<ResolvedPath> LookAt(machine::Os& os, const CallContext& context,
+                                    const ConfinedPath& path, bool follow_last) {
+  return ResolvePath(os, context, path,
+                     {.follow_last = follow_last, .access = machine::Access::kPeek});
+}
 
-  absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, false));
-    if (walked.found()) return true;
-    return Reaches(context, walked);
+// Leaves `target_exists` unset.
+LinkInfo InfoOf(const ResolvedPath& walked) {
+  LinkInfo info;
+  info.is_directory = walked.is_directory();
+  info.is_link = walked.link.has_value();
+  if (info.is_link) info.target = walked.link->target;
+  return info;
+}
+
+// Removes the mount where `walked` ends. Leaves the content of the volume alone.
+absl::Status EndMount(machine::Os& os, const std::function<void(absl::string_view)>& warn,
+                      const CallContext& context, ResolvedPath* walked) {
+  const std::string path = walked->Path();
+  (void)FlushBeforeUnmount(os, context, warn, *walked->link->volume, path);
+  ABSL_RETURN_IF_ERROR(context.Check());
+  machine::File& directory = *walked->held[walked->held.size() - 2];
+  return EndMountBeforeDeletion(os, context, directory, walked->names.back(), path,
+                                &walked->held.back());
+}
+
+absl::Status MakeLink(machine::Os& os, const CallContext& context,
+                      const absl::StatusOr<machine::Bytes>& data, const ConfinedPath& link) {
+  if (!data.ok()) return data.status();
+  const std::string text = link.path.ToString();
+  const std::string operation = absl::StrCat("creating link ", text);
+  // Links at the roots are trusted (see ResolvePath()), so no caller may create one there.
+  if (link.roots != nullptr && !IsBelow(*link.roots, link.path)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("a link cannot replace ", text, ", a working directory"));
   }
-
-  absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path) override {
-    absl::Status status;
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      status = TryMakeDirectories(context, path);
-      const bool raced = IsFileNotFound(status) ||
-                         HasWin32Code(status, win32_error::kAlreadyExists) ||
-                         HasWin32Code(status, win32_error::kFileExists);
-      if (!raced) break;
-    }
-    return status;
+  ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os, context, link));
+  if (walked.found()) return absl::AlreadyExistsError(absl::StrCat(text, " exists already"));
+  if (walked.held.empty() || walked.missing.size() > 1 || walked.dangling ||
+      !walked.is_directory()) {
+    return MissingError(link.path);
   }
-
-  absl::Status Remove(const CallContext& context, const ConfinedPath& path,
-                      bool recursive) override {
-    const std::string text = path.path.ToString();
-    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
-                          ResolvePath(os_, context, path, {.access = machine::Access::kDelete}));
-    if (!walked.found()) {
-      if (recursive) return absl::OkStatus();
-      // The Go release's text, by which democratic-csi recognises that nothing is left to remove.
-      return absl::NotFoundError(absl::StrCat(MissingError(path.path).message(),
-                                              ": The system cannot find the file specified."));
-    }
-    if (walked.is_root()) {
-      return absl::FailedPreconditionError(absl::StrCat(text, " is the root of a drive"));
-    }
-    if (walked.link.has_value() && walked.link->volume.has_value()) {
-      const absl::Status ended = EndMount(context, &walked);
-      if (!ended.ok()) {
-        // Another program may have removed the entry.
-        const absl::StatusOr<ResolvedPath> left = ResolvePath(os_, context, path);
-        if (left.ok() && !left->found()) return absl::OkStatus();
-        return Prefixed(absl::StrCat("removing ", text), ended);
-      }
-      // The removal below must not be recursive, because another entry may have taken the
-      // directory's place.
-      recursive = false;
-    }
-    if (recursive && walked.is_directory()) {
-      const absl::Status emptied = RemoveBelow(os_, context, walked.at(), walked.Path());
-      if (!emptied.ok()) return Prefixed(absl::StrCat("removing ", text), emptied);
-    }
-    const absl::Status removed = walked.at().Delete();
-    if (HasWin32Code(removed, win32_error::kDirNotEmpty)) {
-      return absl::FailedPreconditionError(absl::StrCat("directory ", text, " is not empty"));
-    }
-    return Prefixed(absl::StrCat("removing ", text), removed);
-  }
-
-  absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path) override {
-    const std::string text = path.path.ToString();
-    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, path));
-    if (!walked.found()) return MissingError(path.path);
-    if (!walked.is_directory()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(text, walked.link.has_value() ? " is a link or mount point, not a directory"
-                                                     : " is not a directory"));
-    }
-    return Prefixed(absl::StrCat("emptying ", text),
-                    RemoveBelow(os_, context, walked.at(), walked.Path()));
-  }
-
-  absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
-                          const ConfinedPath& link) override {
-    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
-                          ResolvePath(os_, context, source, {.follow_last = true}));
-    // Asks no server, like the Go release: a dead server would block a pod's link for minutes.
-    if (!walked.found() && walked.on_server.empty()) return MissingError(source.path);
-    if (walked.found() && !walked.attributes.is_directory) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(source.path.ToString(), " is not a directory"));
-    }
-    return MakeLink(context, machine::MakeSymlink(source.path), link);
-  }
-
-  absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
-                                 const ConfinedPath& link) override {
-    return MakeLink(context, machine::MakeSymlink(target), link);
-  }
-
-  absl::StatusOr<LinkInfo> ReadLink(const CallContext& context, const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, false));
-    if (!walked.found()) return MissingError(path.path);
-    LinkInfo info = InfoOf(walked);
-    if (!info.is_link) return info;
-    if (walked.link->volume.has_value()) {
-      const absl::Status there = os_.GetFileSystem(walked.link->volume->ToString()).status();
-      info.target_exists = there.ok() || HasWin32Code(there, win32_error::kUnrecognizedVolume);
-      return info;
-    }
-    const absl::StatusOr<ResolvedPath> end = LookAt(context, path, true);
-    // Callers must not learn which paths exist outside the roots. A call that has ended has not
-    // found out whether the target exists.
-    if (absl::IsPermissionDenied(end.status())) return end.status();
-    ABSL_RETURN_IF_ERROR(context.Check());
-    // A link into a loop of links has no target.
-    if (!end.ok()) return info;
-    ABSL_ASSIGN_OR_RETURN(const bool reached, Reaches(context, *end));
-    info.target_exists = end->found() || reached;
-    return info;
-  }
-
-  absl::StatusOr<LinkInfo> PeekLink(const CallContext& context, const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, false));
-    if (!walked.found()) return MissingError(path.path);
-    return InfoOf(walked);
-  }
-
-  absl::StatusOr<PathStats> GetStats(const CallContext& context,
-                                     const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, true));
-    const std::string operation = absl::StrCat("measuring ", path.path.ToString());
-    PathStats stats;
-    std::string root;
-    if (!walked.on_server.empty()) {
-      const absl::StatusOr<UncPath> server = UncPath::Parse("link target", walked.on_server);
-      if (!server.ok()) return absl::FailedPreconditionError(server.status().message());
-      stats.share = server->Share();
-      root = absl::StrCat(server->ToString(), "\\");
-      ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, walked.on_server));
-      if (!mapped) {
-        return absl::NotFoundError(absl::StrCat(operation, ": ", stats.share, " is not mapped"));
-      }
-    } else {
-      if (!walked.found()) return MissingError(path.path);
-      stats.volume = walked.link.has_value() ? walked.link->volume : std::nullopt;
-      if (!stats.volume.has_value()) {
-        const absl::StatusOr<VolumeId> volume = VolumeOf(os_, walked);
-        if (!volume.ok()) return Prefixed(operation, volume.status());
-        stats.volume = *volume;
-      }
-      root = stats.volume->ToString();
-    }
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::StatusOr<machine::VolumeSpace> space = [&] {
-      std::optional<YieldSlot> yielded;
-      if (!walked.on_server.empty()) yielded.emplace(context);
-      return os_.GetSpace(root);
-    }();
-    if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
-      return absl::FailedPreconditionError(absl::StrCat("volume ", root, " has no file system"));
-    }
-    if (IsFileNotFound(space.status()) ||
-        (!space.ok() && stats.volume.has_value() && IsVolumeGone(os_, *stats.volume))) {
-      return absl::NotFoundError(absl::StrCat(operation, ": cannot find ", root));
-    }
-    if (!space.ok()) return Prefixed(operation, space.status());
-    stats.total_bytes = space->total_bytes;
-    stats.available_bytes = space->available_bytes;
-    return stats;
-  }
-
-  absl::StatusOr<LinkList> ListLinks(const CallContext& context,
-                                     const std::vector<ConfinedPath>& starts) override {
-    return host::ListLinks(os_, context, starts);
-  }
-
- private:
-  // Resolves a path without holding its entries.
-  absl::StatusOr<ResolvedPath> LookAt(const CallContext& context, const ConfinedPath& path,
-                                      bool follow_last) {
-    return ResolvePath(os_, context, path,
-                       {.follow_last = follow_last, .access = machine::Access::kPeek});
-  }
-
-  // Leaves `target_exists` unset.
-  static LinkInfo InfoOf(const ResolvedPath& walked) {
-    LinkInfo info;
-    info.is_directory = walked.is_directory();
-    info.is_link = walked.link.has_value();
-    if (info.is_link) info.target = walked.link->target;
-    return info;
-  }
-
-  // Removes the mount where `walked` ends. Leaves the content of the volume alone.
-  absl::Status EndMount(const CallContext& context, ResolvedPath* walked) {
-    const std::string path = walked->Path();
-    (void)FlushBeforeUnmount(os_, context, warn_, *walked->link->volume, path);
-    ABSL_RETURN_IF_ERROR(context.Check());
-    machine::File& directory = *walked->held[walked->held.size() - 2];
-    return EndMountBeforeDeletion(os_, context, directory, walked->names.back(), path,
-                                  &walked->held.back());
-  }
-
-  // Returns true if a global mapping covers a path on a server. Other servers are not asked,
-  // because a pod's link may name any, and SYSTEM would sign in there as the node
-  // (learn.microsoft.com/entra/architecture/service-accounts-computer).
-  absl::StatusOr<bool> IsMapped(const CallContext& context, absl::string_view on_server) {
-    const std::string path = CanonicalUnc(on_server);
-    ABSL_ASSIGN_OR_RETURN(const auto mappings, smb_.ListMappings(context));
-    return std::any_of(mappings.begin(), mappings.end(), [&](const SmbMapping& mapping) {
-      return absl::StartsWith(absl::StrCat(path, "\\"), absl::StrCat(mapping.remote_path, "\\"));
-    });
-  }
-
-  // Returns true if a walk ended at a path on a server that is mapped and answers.
-  absl::StatusOr<bool> Reaches(const CallContext& context, const ResolvedPath& walked) {
-    if (walked.on_server.empty()) return false;
-    ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, walked.on_server));
-    if (!mapped) return false;
-    const YieldSlot yielded(context);
-    return os_.Reach(walked.on_server).ok();
-  }
-
-  absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path) {
-    const std::string text = path.path.ToString();
-    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
-                          ResolvePath(os_, context, path, {.follow_last = true}));
-    ABSL_ASSIGN_OR_RETURN(const bool reached, Reaches(context, walked));
-    if (reached) return absl::OkStatus();
-    if (walked.dangling) {
-      return absl::AlreadyExistsError(
-          absl::StrCat("a link without a target is in the way of ", text));
-    }
-    if (walked.held.empty()) {
-      return absl::NotFoundError(absl::StrCat("creating directory ", text, ": there is no drive ",
-                                              std::string(1, path.path.drive()), ":"));
-    }
-    if (!walked.attributes.is_directory) {
-      return absl::AlreadyExistsError(absl::StrCat("a file is in the way of ", text));
-    }
-    for (const std::string& name : walked.missing) {
-      absl::StatusOr<std::unique_ptr<machine::File>> made =
-          TwiceIfInvalid([&] { return walked.at().CreateDirectory(name); });
-      if (!made.ok()) return Prefixed(absl::StrCat("creating directory ", text), made.status());
-      walked.held.push_back(*std::move(made));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status MakeLink(const CallContext& context, const absl::StatusOr<machine::Bytes>& data,
-                        const ConfinedPath& link) {
-    if (!data.ok()) return data.status();
-    const std::string text = link.path.ToString();
-    const std::string operation = absl::StrCat("creating link ", text);
-    // Links at the roots are trusted (see ResolvePath()), so no caller may create one there.
-    if (link.roots != nullptr && !IsBelow(*link.roots, link.path)) {
-      return absl::PermissionDeniedError(
-          absl::StrCat("a link cannot replace ", text, ", a working directory"));
-    }
-    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, link));
-    if (walked.found()) return absl::AlreadyExistsError(absl::StrCat(text, " exists already"));
-    if (walked.held.empty() || walked.missing.size() > 1 || walked.dangling ||
-        !walked.is_directory()) {
-      return MissingError(link.path);
-    }
-    const std::string& name = walked.missing.front();
-    absl::StatusOr<std::unique_ptr<machine::File>> made =
-        TwiceIfInvalid([&] { return walked.at().CreateDirectory(name); });
-    if (!made.ok()) return Prefixed(operation, made.status());
-    const absl::Status written = (*made)->WriteReparsePoint(*data);
-    if (written.ok()) return written;
-    // Removes the directory again, so that no half-made link stays.
-    made->reset();
-    absl::StatusOr<std::unique_ptr<machine::File>> again =
-        walked.at().Open(name, machine::Access::kDelete);
-    const absl::Status undone = again.ok() ? (*again)->Delete() : again.status();
-    if (undone.ok()) return Prefixed(operation, written);
-    return Prefixed(absl::StrCat(operation, " (the directory made for it was not removed: ",
-                                 undone.message(), ")"),
-                    written);
-  }
-
-  machine::Os& os_;
-  const std::function<void(absl::string_view)> warn_;
-  SmbHost smb_;
-};
+  const std::string& name = walked.missing.front();
+  absl::StatusOr<std::unique_ptr<machine::File>> made =
+      TwiceIfInvalid([&] { return walked.at().CreateDirectory(name); });
+  if (!made.ok()) return Prefixed(operation, made.status());
+  const absl::Status written = (*made)->WriteReparsePoint(*data);
+  if (written.ok()) return written;
+  // Removes the directory again, so that no half-made link stays.
+  made->reset();
+  absl::StatusOr<std::unique_ptr<machine::File>> again =
+      walked.at().Open(name, machine::Access::kDelete);
+  const absl::Status undone = again.ok() ? (*again)->Delete() : again.status();
+  if (undone.ok()) return Prefixed(operation, written);
+  return Prefixed(absl::StrCat(operation, " (the directory made for it was not removed: ",
+                               undone.message(), ")"),
+                  written);
+}
 
 }  // namespace
 
-std::unique_ptr<FilesystemHost> NewFilesystemHost(const Deps& deps) {
-  return std::make_unique<WindowsFilesystem>(deps);
+absl::StatusOr<bool> FilesystemHost::Exists(const CallContext& context, const ConfinedPath& path) {
+  ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(os_, context, path, false));
+  if (walked.found()) return true;
+  return Reaches(context, walked);
+}
+
+absl::Status FilesystemHost::MakeDirectories(const CallContext& context, const ConfinedPath& path) {
+  absl::Status status;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    status = TryMakeDirectories(context, path);
+    const bool raced = IsFileNotFound(status) ||
+                       HasWin32Code(status, win32_error::kAlreadyExists) ||
+                       HasWin32Code(status, win32_error::kFileExists);
+    if (!raced) break;
+  }
+  return status;
+}
+
+absl::Status FilesystemHost::Remove(const CallContext& context, const ConfinedPath& path,
+                                    bool recursive) {
+  const std::string text = path.path.ToString();
+  ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
+                        ResolvePath(os_, context, path, {.access = machine::Access::kDelete}));
+  if (!walked.found()) {
+    if (recursive) return absl::OkStatus();
+    // The Go release's text, by which democratic-csi recognises that nothing is left to remove.
+    return absl::NotFoundError(absl::StrCat(MissingError(path.path).message(),
+                                            ": The system cannot find the file specified."));
+  }
+  if (walked.is_root()) {
+    return absl::FailedPreconditionError(absl::StrCat(text, " is the root of a drive"));
+  }
+  if (walked.link.has_value() && walked.link->volume.has_value()) {
+    const absl::Status ended = EndMount(os_, warn_, context, &walked);
+    if (!ended.ok()) {
+      // Another program may have removed the entry.
+      const absl::StatusOr<ResolvedPath> left = ResolvePath(os_, context, path);
+      if (left.ok() && !left->found()) return absl::OkStatus();
+      return Prefixed(absl::StrCat("removing ", text), ended);
+    }
+    // The removal below must not be recursive, because another entry may have taken the
+    // directory's place.
+    recursive = false;
+  }
+  if (recursive && walked.is_directory()) {
+    const absl::Status emptied = RemoveBelow(os_, context, walked.at(), walked.Path());
+    if (!emptied.ok()) return Prefixed(absl::StrCat("removing ", text), emptied);
+  }
+  const absl::Status removed = walked.at().Delete();
+  if (HasWin32Code(removed, win32_error::kDirNotEmpty)) {
+    return absl::FailedPreconditionError(absl::StrCat("directory ", text, " is not empty"));
+  }
+  return Prefixed(absl::StrCat("removing ", text), removed);
+}
+
+absl::Status FilesystemHost::RemoveContents(const CallContext& context, const ConfinedPath& path) {
+  const std::string text = path.path.ToString();
+  ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, path));
+  if (!walked.found()) return MissingError(path.path);
+  if (!walked.is_directory()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(text, walked.link.has_value() ? " is a link or mount point, not a directory"
+                                                   : " is not a directory"));
+  }
+  return Prefixed(absl::StrCat("emptying ", text),
+                  RemoveBelow(os_, context, walked.at(), walked.Path()));
+}
+
+absl::Status FilesystemHost::CreateLink(const CallContext& context, const ConfinedPath& source,
+                                        const ConfinedPath& link) {
+  ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
+                        ResolvePath(os_, context, source, {.follow_last = true}));
+  // Asks no server, like the Go release: a dead server would block a pod's link for minutes.
+  if (!walked.found() && walked.on_server.empty()) return MissingError(source.path);
+  if (walked.found() && !walked.attributes.is_directory) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(source.path.ToString(), " is not a directory"));
+  }
+  return MakeLink(os_, context, machine::MakeSymlink(source.path), link);
+}
+
+absl::Status FilesystemHost::CreateLinkToShare(const CallContext& context, const UncPath& target,
+                                               const ConfinedPath& link) {
+  return MakeLink(os_, context, machine::MakeSymlink(target), link);
+}
+
+absl::StatusOr<LinkInfo> FilesystemHost::ReadLink(const CallContext& context,
+                                                  const ConfinedPath& path) {
+  ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(os_, context, path, false));
+  if (!walked.found()) return MissingError(path.path);
+  LinkInfo info = InfoOf(walked);
+  if (!info.is_link) return info;
+  if (walked.link->volume.has_value()) {
+    const absl::Status there = os_.GetFileSystem(walked.link->volume->ToString()).status();
+    info.target_exists = there.ok() || HasWin32Code(there, win32_error::kUnrecognizedVolume);
+    return info;
+  }
+  const absl::StatusOr<ResolvedPath> end = LookAt(os_, context, path, true);
+  // Callers must not learn which paths exist outside the roots. A call that has ended has not
+  // found out whether the target exists.
+  if (absl::IsPermissionDenied(end.status())) return end.status();
+  ABSL_RETURN_IF_ERROR(context.Check());
+  // A link into a loop of links has no target.
+  if (!end.ok()) return info;
+  ABSL_ASSIGN_OR_RETURN(const bool reached, Reaches(context, *end));
+  info.target_exists = end->found() || reached;
+  return info;
+}
+
+absl::StatusOr<LinkInfo> FilesystemHost::PeekLink(const CallContext& context,
+                                                  const ConfinedPath& path) {
+  ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(os_, context, path, false));
+  if (!walked.found()) return MissingError(path.path);
+  return InfoOf(walked);
+}
+
+absl::StatusOr<PathStats> FilesystemHost::GetStats(const CallContext& context,
+                                                   const ConfinedPath& path) {
+  ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(os_, context, path, true));
+  const std::string operation = absl::StrCat("measuring ", path.path.ToString());
+  PathStats stats;
+  std::string root;
+  if (!walked.on_server.empty()) {
+    const absl::StatusOr<UncPath> server = UncPath::Parse("link target", walked.on_server);
+    if (!server.ok()) return absl::FailedPreconditionError(server.status().message());
+    stats.share = server->Share();
+    root = absl::StrCat(server->ToString(), "\\");
+    ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, walked.on_server));
+    if (!mapped) {
+      return absl::NotFoundError(absl::StrCat(operation, ": ", stats.share, " is not mapped"));
+    }
+  } else {
+    if (!walked.found()) return MissingError(path.path);
+    stats.volume = walked.link.has_value() ? walked.link->volume : std::nullopt;
+    if (!stats.volume.has_value()) {
+      const absl::StatusOr<VolumeId> volume = VolumeOf(os_, walked);
+      if (!volume.ok()) return Prefixed(operation, volume.status());
+      stats.volume = *volume;
+    }
+    root = stats.volume->ToString();
+  }
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const absl::StatusOr<machine::VolumeSpace> space = [&] {
+    std::optional<YieldSlot> yielded;
+    if (!walked.on_server.empty()) yielded.emplace(context);
+    return os_.GetSpace(root);
+  }();
+  if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
+    return absl::FailedPreconditionError(absl::StrCat("volume ", root, " has no file system"));
+  }
+  if (IsFileNotFound(space.status()) ||
+      (!space.ok() && stats.volume.has_value() && IsVolumeGone(os_, *stats.volume))) {
+    return absl::NotFoundError(absl::StrCat(operation, ": cannot find ", root));
+  }
+  if (!space.ok()) return Prefixed(operation, space.status());
+  stats.total_bytes = space->total_bytes;
+  stats.available_bytes = space->available_bytes;
+  return stats;
+}
+
+absl::StatusOr<LinkList> FilesystemHost::ListLinks(const CallContext& context,
+                                                   const std::vector<ConfinedPath>& starts) {
+  return host::ListLinks(os_, context, starts);
+}
+
+absl::StatusOr<bool> FilesystemHost::IsMapped(const CallContext& context,
+                                              absl::string_view on_server) {
+  const std::string path = CanonicalUnc(on_server);
+  ABSL_ASSIGN_OR_RETURN(const auto mappings, smb_.ListMappings(context));
+  return std::any_of(mappings.begin(), mappings.end(), [&](const SmbMapping& mapping) {
+    return absl::StartsWith(absl::StrCat(path, "\\"), absl::StrCat(mapping.remote_path, "\\"));
+  });
+}
+
+absl::StatusOr<bool> FilesystemHost::Reaches(const CallContext& context,
+                                             const ResolvedPath& walked) {
+  if (walked.on_server.empty()) return false;
+  ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, walked.on_server));
+  if (!mapped) return false;
+  const YieldSlot yielded(context);
+  return os_.Reach(walked.on_server).ok();
+}
+
+absl::Status FilesystemHost::TryMakeDirectories(const CallContext& context,
+                                                const ConfinedPath& path) {
+  const std::string text = path.path.ToString();
+  ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
+                        ResolvePath(os_, context, path, {.follow_last = true}));
+  ABSL_ASSIGN_OR_RETURN(const bool reached, Reaches(context, walked));
+  if (reached) return absl::OkStatus();
+  if (walked.dangling) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("a link without a target is in the way of ", text));
+  }
+  if (walked.held.empty()) {
+    return absl::NotFoundError(absl::StrCat("creating directory ", text, ": there is no drive ",
+                                            std::string(1, path.path.drive()), ":"));
+  }
+  if (!walked.attributes.is_directory) {
+    return absl::AlreadyExistsError(absl::StrCat("a file is in the way of ", text));
+  }
+  for (const std::string& name : walked.missing) {
+    absl::StatusOr<std::unique_ptr<machine::File>> made =
+        TwiceIfInvalid([&] { return walked.at().CreateDirectory(name); });
+    if (!made.ok()) return Prefixed(absl::StrCat("creating directory ", text), made.status());
+    walked.held.push_back(*std::move(made));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace csi_proxy::host

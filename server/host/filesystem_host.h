@@ -12,7 +12,10 @@
 #include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
 #include "server/base/windows_path.h"
+#include "server/host/deps.h"
 #include "server/host/list_links.h"
+#include "server/host/resolve_path.h"
+#include "server/host/smb_host.h"
 
 namespace csi_proxy::host {
 
@@ -42,55 +45,64 @@ struct PathStats {
 // mapped shares; entries on other shares count as absent.
 class FilesystemHost {
  public:
-  virtual ~FilesystemHost() = default;
+  explicit FilesystemHost(const Deps& deps) : os_(*deps.os), warn_(deps.warn), smb_(deps) {}
 
   // Returns true if an entry is at the path, even a dangling link; false if a directory on the way
   // is missing.
-  virtual absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) = 0;
+  absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path);
 
   // Creates the directory and its missing parents; no change if it exists. ALREADY_EXISTS if a file
   // or a dangling link is in the way.
-  virtual absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path) = 0;
+  absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path);
 
   // Removes a file, a directory, or a link itself. With `recursive`, removes all entries below too,
   // and links and mount points without following them; no change if nothing is there. Without it,
   // FAILED_PRECONDITION if a directory is not empty and NOT_FOUND if nothing is there. A mount at
   // the directory is removed with it, after a flush whose failure is only logged; the content of
   // the volume, which may be gone, stays.
-  virtual absl::Status Remove(const CallContext& context, const ConfinedPath& path,
-                              bool recursive) = 0;
+  absl::Status Remove(const CallContext& context, const ConfinedPath& path, bool recursive);
 
   // Empties the directory like Remove() and keeps it. NOT_FOUND if it is absent,
   // FAILED_PRECONDITION if the path is not a directory. Refuses a link.
-  virtual absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path) = 0;
+  absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path);
 
   // Creates a directory link at `link` to `source`, whose links must stay within its roots.
   // NOT_FOUND if `source` or the directory for the link is missing, ALREADY_EXISTS if an entry is
   // at `link`.
-  virtual absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
-                                  const ConfinedPath& link) = 0;
+  absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
+                          const ConfinedPath& link);
 
   // Like CreateLink(), but to a directory on a server. ReadLink() shows `\\host\share\a\`.
-  virtual absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
-                                         const ConfinedPath& link) = 0;
+  absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
+                                 const ConfinedPath& link);
 
   // Describes the entry at the path. NOT_FOUND if there is none.
-  virtual absl::StatusOr<LinkInfo> ReadLink(const CallContext& context,
-                                            const ConfinedPath& path) = 0;
+  absl::StatusOr<LinkInfo> ReadLink(const CallContext& context, const ConfinedPath& path);
 
   // Describes the entry like ReadLink(), but asks no server and leaves `target_exists` false.
-  virtual absl::StatusOr<LinkInfo> PeekLink(const CallContext& context,
-                                            const ConfinedPath& path) = 0;
+  absl::StatusOr<LinkInfo> PeekLink(const CallContext& context, const ConfinedPath& path);
 
   // Measures the file system that holds the path. Follows links, a mount point at the end, and a
   // link to a share only at the end. NOT_FOUND if nothing is there or the share is not mapped,
   // FAILED_PRECONDITION if the volume has no file system. Blocks until a share's server answers.
-  virtual absl::StatusOr<PathStats> GetStats(const CallContext& context,
-                                             const ConfinedPath& path) = 0;
+  absl::StatusOr<PathStats> GetStats(const CallContext& context, const ConfinedPath& path);
 
   // See list_links.h.
-  virtual absl::StatusOr<LinkList> ListLinks(const CallContext& context,
-                                             const std::vector<ConfinedPath>& starts) = 0;
+  absl::StatusOr<LinkList> ListLinks(const CallContext& context,
+                                     const std::vector<ConfinedPath>& starts);
+
+ private:
+  absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path);
+  // Returns true if a walk ended at a path on a server that is mapped and answers.
+  absl::StatusOr<bool> Reaches(const CallContext& context, const ResolvedPath& walked);
+  // Returns true if a global mapping covers a path on a server. Other servers are not asked,
+  // because a pod's link may name any, and SYSTEM would sign in there as the node
+  // (learn.microsoft.com/entra/architecture/service-accounts-computer).
+  absl::StatusOr<bool> IsMapped(const CallContext& context, absl::string_view on_server);
+
+  machine::Os& os_;
+  const std::function<void(absl::string_view)> warn_;
+  SmbHost smb_;
 };
 
 }  // namespace csi_proxy::host

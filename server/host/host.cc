@@ -20,7 +20,7 @@ class MachineHost final : public Host {
 
   DiskHost& disk() override { return *disk_; }
   VolumeHost& volume() override { return volume_; }
-  FilesystemHost& filesystem() override { return *filesystem_; }
+  FilesystemHost& filesystem() override { return filesystem_; }
   SmbHost& smb() override { return smb_; }
   IscsiHost& iscsi() override { return iscsi_; }
   SystemHost& system() override { return system_; }
@@ -35,7 +35,7 @@ class MachineHost final : public Host {
   const Deps deps_;
   const std::unique_ptr<DiskHost> disk_ = NewDiskHost(deps_);
   VolumeHost volume_{deps_};
-  const std::unique_ptr<FilesystemHost> filesystem_ = NewFilesystemHost(deps_);
+  FilesystemHost filesystem_{deps_};
   SmbHost smb_{deps_};
   IscsiHost iscsi_{deps_};
   SystemHost system_{deps_};
