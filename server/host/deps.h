@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "absl/strings/string_view.h"
-#include "server/host/disk_host.h"
 #include "server/host/storage_namespace.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/os.h"
@@ -20,7 +19,5 @@ struct Deps {
   // Receives messages for the operator that fail no call. Must not be null.
   std::function<void(absl::string_view)> warn;
 };
-
-std::unique_ptr<DiskHost> NewDiskHost(const Deps& deps);
 
 }  // namespace csi_proxy::host

@@ -1,22 +1,16 @@
 // Disks: listed and changed through WMI, queried for details on the device itself.
-#include <algorithm>
-#include <functional>
-#include <mutex>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
+#include "server/host/disk_host.h"
 
-#include "absl/functional/function_ref.h"
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
-#include "server/host/deps.h"
 #include "server/host/devices.h"
 #include "server/host/disk_description.h"
-#include "server/host/storage_namespace.h"
 #include "server/host/windows_use.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/layouts.h"
@@ -31,252 +25,66 @@ constexpr uint16_t kStyleGpt = 2;
 // Keeps the log from filling on a node whose disks come and go.
 constexpr size_t kMaxWarnings = 100;
 
-class WindowsDisk final : public DiskHost {
- public:
-  explicit WindowsDisk(const Deps& deps)
-      : wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
+absl::Status NotShown(absl::string_view what) {
+  return absl::UnavailableError(
+      absl::StrCat(what, "; restart the node's service smphost (enable it if disabled)"));
+}
 
-  absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(
-      const CallContext& context) override {
-    return locations_.Get(context, [&]() -> absl::StatusOr<std::vector<DiskLocationText>> {
-      std::vector<DiskLocationText> locations;
-      ABSL_RETURN_IF_ERROR(ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
-        locations.push_back({number, LocationOf(os_, number, disk)});
-      }));
-      return locations;
-    });
-  }
+// Returns UNAVAILABLE if the device of an MSFT_Disk has another number now or belongs to another
+// node of a failover cluster; OK if the device does not answer.
+absl::Status CheckLocal(machine::Os& os, uint32_t disk_number, const cim::Object& disk) {
+  const absl::Status local =
+      CheckDevice(os, disk_number, disk.GetStringOr("Path", "").value_or(""));
+  return absl::IsUnavailable(local) ? Prefixed(absl::StrCat("disk ", disk_number), local)
+                                    : absl::OkStatus();
+}
 
-  absl::StatusOr<std::vector<DiskIdentity>> ListDiskIdentities(
-      const CallContext& context) override {
-    return identities_.Get(context, [&] { return ReadIdentities(context); });
-  }
+// Reads page 83 from the disk itself.
+absl::StatusOr<machine::DeviceIds> ReadIds(machine::Os& os, uint32_t disk_number,
+                                           const std::string& path) {
+  absl::StatusOr<machine::DeviceIds> ids = AskForDeviceIds(os, disk_number, path);
+  if (ids.ok()) return ids;
+  RecordFallback(Fallback::kPage83FromWmi, ids.status().message());
+  return Prefixed(absl::StrCat("reading page 83 of disk ", disk_number), ids.status());
+}
 
-  absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context) override {
-    return descriptions_.Get(context, [&] { return ReadDescriptions(context); });
-  }
+}  // namespace
 
-  absl::StatusOr<DiskDescription> Describe(const CallContext& context,
-                                           uint32_t disk_number) override {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
-    return DescribeDisk(disk_number, disk);
-  }
+absl::StatusOr<std::vector<DiskLocationText>> DiskHost::ListDiskLocations(
+    const CallContext& context) {
+  return locations_.Get(context, [&]() -> absl::StatusOr<std::vector<DiskLocationText>> {
+    std::vector<DiskLocationText> locations;
+    ABSL_RETURN_IF_ERROR(ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
+      locations.push_back({number, LocationOf(os_, number, disk)});
+    }));
+    return locations;
+  });
+}
 
-  absl::Status Rescan(const CallContext& context) override { return storage_.UpdateCache(context); }
-
-  absl::StatusOr<DiskLayout> GetLayout(const CallContext& context, uint32_t disk_number) override {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
-    ABSL_RETURN_IF_ERROR(CheckLocal(disk_number, disk));
-    const auto offline = disk.GetBoolean("IsOffline");
-    const auto style = StyleOf(disk);
-    if (!offline.ok()) return offline.status();
-    if (!style.ok()) return style.status();
-    DiskLayout layout;
-    layout.is_online = !*offline;
-    layout.is_read_only = disk.GetBoolean("IsReadOnly").value_or(false);
-    layout.style = *style;
-    layout.is_boot = disk.GetBoolean("IsBoot").value_or(false);
-    layout.is_system = disk.GetBoolean("IsSystem").value_or(false);
-    layout.offline_reason = DescribeDisk(disk_number, disk).offline_reason;
-    layout.object = disk.path();
-    ABSL_ASSIGN_OR_RETURN(const auto partitions, ListMsftPartitions(wmi_, context, disk_number));
-    // A broken provider may report no partitions, and the caller would then add one.
-    if (partitions.empty() && !GetDriveLayout(os_, disk_number)
-                                   .value_or(std::vector<machine::PartitionEntry>())
-                                   .empty()) {
-      return NotShown(
-          absl::StrCat("WMI shows no partition of disk ", disk_number, ", which has partitions"));
-    }
-    for (const cim::Object& partition : partitions) {
-      ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
-      layout.partitions.push_back({partition.GetUint32("PartitionNumber").value_or(0), basic,
-                                   KindOf(partition), partition.GetUint64("Offset").value_or(0),
-                                   partition.GetUint64("Size").value_or(0)});
-    }
-    return layout;
-  }
-
-  absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk) override {
-    ABSL_ASSIGN_OR_RETURN(const KnownDisk known, FillIn(context, disk));
-    const std::string operation = absl::StrCat("initialising disk ", disk.number);
-    const auto result = storage_.Invoke(context, known.object, "Initialize",
-                                        {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
-    if (!result.ok()) return Prefixed(operation, result.status());
-    return cim::StorageStatus(operation, *result);
-  }
-
-  absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk) override {
-    ABSL_ASSIGN_OR_RETURN(const KnownDisk known, FillIn(context, disk));
-    const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
-    // Windows refuses a GPT type for an MBR disk and an MBR type for a GPT disk. The GPT type is
-    // the one that the Go release passes (upstream's pkg/os/disk/api.go, CreateBasicPartition).
-    cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
-                                {"AssignDriveLetter", Value::Boolean(false)}};
-    if (known.style == PartitionStyle::kMbr) {
-      arguments["MbrType"] = Value::Uint16(kMbrIfs);
-    } else {
-      arguments["GptType"] = Value::String(kBasicData);
-      arguments["IsHidden"] = Value::Boolean(false);
-      arguments["IsActive"] = Value::Boolean(false);
-    }
-    const auto result = storage_.Invoke(context, known.object, "CreatePartition", arguments);
-    if (!result.ok()) return Prefixed(operation, result.status());
-    // The partition exists and only lacks a drive letter, which was not requested.
-    if (result->return_value == cim::kAccessPathInUse) {
-      RecordFallback(Fallback::kPartitionWithoutLetter);
-      return absl::OkStatus();
-    }
-    const absl::Status status = cim::StorageStatus(operation, *result);
-    if (result->return_value == cim::kNoCapacity) {
-      return absl::FailedPreconditionError(status.message());
-    }
-    return status;
-  }
-
-  absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number) override {
-    const std::string operation =
-        absl::StrCat("bringing the partitions of disk ", disk_number, " online");
-    ABSL_ASSIGN_OR_RETURN(const auto partitions, ListMsftPartitions(wmi_, context, disk_number));
-    for (const cim::Object& partition : partitions) {
-      ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
-      if (!basic) continue;
-      const auto result = storage_.Invoke(context, partition.path(), "Online");
-      if (!result.ok()) return Prefixed(operation, result.status());
-      ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    return GetDiskLength(os_, disk_number);
-  }
-
-  absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
-                               uint64_t offset_bytes, uint64_t size_bytes) override {
-    return host::IsBlank(os_, context, disk_number, offset_bytes, size_bytes);
-  }
-
-  absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes attributes,
-                          GetDiskAttributes(os_, disk_number));
-    return !attributes.is_offline;
-  }
-
-  absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
-                                        bool online) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes before,
-                          GetDiskAttributes(os_, disk_number));
-    StateChange change{.changed = before.is_offline == online};
-    // A disk that was attached elsewhere comes read-only. The flag is cleared here, before its
-    // volumes can be mounted; if that fails, it is cleared again below.
-    if (online && change.changed && before.is_read_only) (void)ClearReadOnly(os_, disk_number);
-    if (change.changed) {
-      const absl::Status s = InvokeState(context, disk_number, online);
-      // Logs the failure, because the caller may ignore it.
-      if (!online && !s.ok() && context.Check().ok()) {
-        warn_(absl::StrCat("disk ", disk_number, " stays online: ", s.message()));
-      }
-      if (!s.ok()) return s;
-    }
-    if (!online) return change;
-    // Windows may set the flag when the disk comes online, or another program brought it online.
-    ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
-    change.was_online_read_only = now.is_read_only;
-    if (!now.is_read_only) return change;
-    if (change.changed) RecordFallback(Fallback::kReadOnlyAfterOnline);
-    ABSL_RETURN_IF_ERROR(ClearReadOnly(os_, disk_number));
-    return change;
-  }
-
-  absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number,
-                           bool read_only) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    // Asks the device, because the provider's cache may be old.
-    ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
-    if (now.is_read_only == read_only) return absl::OkStatus();
-    // Clears the flag on the device, which works for an offline or raw disk too.
-    if (!read_only) return ClearReadOnly(os_, disk_number);
-    ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
-    const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
-    if (absl::Status s = CheckNotWindows(disk_number, disk); !s.ok()) {
-      return Prefixed(operation, s);
-    }
-    // Pending writes would fail once the disk is read-only.
-    if (absl::Status status = FlushVolumes(os_, context, disk_number); !status.ok()) {
-      return Prefixed(operation, status);
-    }
-    const auto result = storage_.Invoke(context, disk.path(), "SetAttributes",
-                                        {{"IsReadOnly", Value::Boolean(true)}});
-    if (!result.ok()) return Prefixed(operation, result.status());
-    ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
-    // A mounted file system would continue to write. Windows mounts it again, read-only
-    // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
-    return Prefixed(operation, DismountVolumes(os_, context, disk_number));
-  }
-
-  absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
-                                              uint32_t disk_number) override {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::StatusOr<size_t> count = host::CountPromisedVolumes(os_, disk_number);
-    // Returns 0 for a disk whose layout cannot be read.
-    if (count.ok() || absl::IsNotFound(count.status())) return count;
-    RecordFallback(Fallback::kLayoutNotRead, count.status().message());
-    return size_t{0};
-  }
-
- private:
-  // Returns the number of an MSFT_Disk. A disk without a number, which no call can name, is logged
-  // once.
-  absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk) {
-    const absl::StatusOr<uint32_t> number = disk.GetUint32("Number");
-    if (number.ok()) return number;
-    RecordFallback(Fallback::kDiskWithoutNumber, number.status().message());
-    const std::lock_guard lock(mutex_);
-    if (warned_.size() < kMaxWarnings && warned_.insert(disk.path()).second) {
-      warn_(absl::StrCat("a disk without a number is left out of all listings: ", disk.path()));
-    }
-    return number;
-  }
-
-  // Calls `visit` for every disk that has a number.
-  absl::Status ForEachDisk(const CallContext& context,
-                           absl::FunctionRef<void(uint32_t, const cim::Object&)> visit) {
-    const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
-    if (!disks.ok()) return Prefixed("listing disks", disks.status());
-    // Every node has at least the disk that Windows runs on.
-    if (disks->empty()) return NotShown("WMI shows no disk");
-    for (const cim::Object& disk : *disks) {
-      ABSL_RETURN_IF_ERROR(context.Check());
-      const absl::StatusOr<uint32_t> number = NumberOf(disk);
-      if (number.ok()) visit(*number, disk);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<std::vector<DiskIdentity>> ReadIdentities(const CallContext& context) {
+absl::StatusOr<std::vector<DiskIdentity>> DiskHost::ListDiskIdentities(const CallContext& context) {
+  return identities_.Get(context, [&]() -> absl::StatusOr<std::vector<DiskIdentity>> {
     std::vector<DiskIdentity> identities;
     const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
       DiskIdentity& identity = identities.emplace_back();
       identity.disk_number = number;
       identity.serial_number = disk.GetStringOr("SerialNumber", "").value_or("");
       const absl::StatusOr<machine::DeviceIds> ids =
-          ReadIds(number, disk.GetStringOr("Path", "").value_or(""));
+          ReadIds(os_, number, disk.GetStringOr("Path", "").value_or(""));
       // A disk that cannot be read must not hide the others.
       identity.page83 = ids.ok() ? ids->page83 : UniqueIdOf(disk);
       identity.status = ids.status();
     });
     if (!listed.ok()) return listed;
     return identities;
-  }
+  });
+}
 
-  absl::StatusOr<std::vector<DiskDescription>> ReadDescriptions(const CallContext& context) {
+absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallContext& context) {
+  return descriptions_.Get(context, [&]() -> absl::StatusOr<std::vector<DiskDescription>> {
     std::vector<DiskDescription> descriptions;
     const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
       DiskDescription& description = descriptions.emplace_back(DescribeDisk(number, disk));
-      const absl::StatusOr<machine::DeviceIds> ids = ReadIds(number, description.path);
+      const absl::StatusOr<machine::DeviceIds> ids = ReadIds(os_, number, description.path);
       if (ids.ok()) {
         AddIds(*ids, &description);
       } else {
@@ -291,97 +99,249 @@ class WindowsDisk final : public DiskHost {
                 return a.disk_number < b.disk_number;
               });
     return descriptions;
-  }
+  });
+}
 
-  // Calls MSFT_Disk.Online or Offline.
-  absl::Status InvokeState(const CallContext& context, uint32_t disk_number, bool online) {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
-    const std::string operation = absl::StrCat(online ? "bringing disk " : "taking disk ",
-                                               disk_number, online ? " online" : " offline");
-    const absl::Status own = online ? absl::OkStatus() : CheckNotWindows(disk_number, disk);
-    if (!own.ok()) return Prefixed(operation, own);
-    if (!online) {
-      ABSL_RETURN_IF_ERROR(CheckLocal(disk_number, disk));
-    }
-    const auto result = storage_.Invoke(context, disk.path(), online ? "Online" : "Offline");
+absl::StatusOr<DiskDescription> DiskHost::Describe(const CallContext& context,
+                                                   uint32_t disk_number) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+  return DescribeDisk(disk_number, disk);
+}
+
+absl::Status DiskHost::Rescan(const CallContext& context) { return storage_.UpdateCache(context); }
+
+absl::StatusOr<DiskLayout> DiskHost::GetLayout(const CallContext& context, uint32_t disk_number) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+  ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk_number, disk));
+  const auto offline = disk.GetBoolean("IsOffline");
+  const auto style = StyleOf(disk);
+  if (!offline.ok()) return offline.status();
+  if (!style.ok()) return style.status();
+  DiskLayout layout;
+  layout.is_online = !*offline;
+  layout.is_read_only = disk.GetBoolean("IsReadOnly").value_or(false);
+  layout.style = *style;
+  layout.is_boot = disk.GetBoolean("IsBoot").value_or(false);
+  layout.is_system = disk.GetBoolean("IsSystem").value_or(false);
+  layout.offline_reason = DescribeDisk(disk_number, disk).offline_reason;
+  layout.object = disk.path();
+  ABSL_ASSIGN_OR_RETURN(const auto partitions, ListMsftPartitions(wmi_, context, disk_number));
+  // A broken provider may report no partitions, and the caller would then add one.
+  if (partitions.empty() &&
+      !GetDriveLayout(os_, disk_number).value_or(std::vector<machine::PartitionEntry>()).empty()) {
+    return NotShown(
+        absl::StrCat("WMI shows no partition of disk ", disk_number, ", which has partitions"));
+  }
+  for (const cim::Object& partition : partitions) {
+    ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
+    layout.partitions.push_back({partition.GetUint32("PartitionNumber").value_or(0), basic,
+                                 KindOf(partition), partition.GetUint64("Offset").value_or(0),
+                                 partition.GetUint64("Size").value_or(0)});
+  }
+  return layout;
+}
+
+absl::Status DiskHost::InitializeGpt(const CallContext& context, const KnownDisk& disk) {
+  ABSL_ASSIGN_OR_RETURN(const KnownDisk known, FillIn(context, disk));
+  const std::string operation = absl::StrCat("initialising disk ", disk.number);
+  const auto result = storage_.Invoke(context, known.object, "Initialize",
+                                      {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
+  if (!result.ok()) return Prefixed(operation, result.status());
+  return cim::StorageStatus(operation, *result);
+}
+
+absl::Status DiskHost::CreateBasicPartition(const CallContext& context, const KnownDisk& disk) {
+  ABSL_ASSIGN_OR_RETURN(const KnownDisk known, FillIn(context, disk));
+  const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
+  // Windows refuses a GPT type for an MBR disk and an MBR type for a GPT disk. The GPT type is
+  // the one that the Go release passes (upstream's pkg/os/disk/api.go, CreateBasicPartition).
+  cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
+                              {"AssignDriveLetter", Value::Boolean(false)}};
+  if (known.style == PartitionStyle::kMbr) {
+    arguments["MbrType"] = Value::Uint16(kMbrIfs);
+  } else {
+    arguments["GptType"] = Value::String(kBasicData);
+    arguments["IsHidden"] = Value::Boolean(false);
+    arguments["IsActive"] = Value::Boolean(false);
+  }
+  const auto result = storage_.Invoke(context, known.object, "CreatePartition", arguments);
+  if (!result.ok()) return Prefixed(operation, result.status());
+  // The partition exists and only lacks a drive letter, which was not requested.
+  if (result->return_value == cim::kAccessPathInUse) {
+    RecordFallback(Fallback::kPartitionWithoutLetter);
+    return absl::OkStatus();
+  }
+  const absl::Status status = cim::StorageStatus(operation, *result);
+  if (result->return_value == cim::kNoCapacity) {
+    return absl::FailedPreconditionError(status.message());
+  }
+  return status;
+}
+
+absl::Status DiskHost::BringPartitionsOnline(const CallContext& context, uint32_t disk_number) {
+  const std::string operation =
+      absl::StrCat("bringing the partitions of disk ", disk_number, " online");
+  ABSL_ASSIGN_OR_RETURN(const auto partitions, ListMsftPartitions(wmi_, context, disk_number));
+  for (const cim::Object& partition : partitions) {
+    ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
+    if (!basic) continue;
+    const auto result = storage_.Invoke(context, partition.path(), "Online");
     if (!result.ok()) return Prefixed(operation, result.status());
-    const absl::Status changed = cim::StorageStatus(operation, *result);
-    // Counts the refusal, because the caller may ignore it.
-    if (!online && absl::IsFailedPrecondition(changed)) {
-      RecordFallback(Fallback::kDiskStaysOnline, changed.message());
+    ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> DiskHost::GetSize(const CallContext& context, uint32_t disk_number) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  return GetDiskLength(os_, disk_number);
+}
+
+absl::StatusOr<bool> DiskHost::IsBlank(const CallContext& context, uint32_t disk_number,
+                                       uint64_t offset_bytes, uint64_t size_bytes) {
+  return host::IsBlank(os_, context, disk_number, offset_bytes, size_bytes);
+}
+
+absl::StatusOr<bool> DiskHost::IsOnline(const CallContext& context, uint32_t disk_number) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes attributes,
+                        GetDiskAttributes(os_, disk_number));
+  return !attributes.is_offline;
+}
+
+absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint32_t disk_number,
+                                                bool online) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes before, GetDiskAttributes(os_, disk_number));
+  StateChange change{.changed = before.is_offline == online};
+  // A disk that was attached elsewhere comes read-only. The flag is cleared here, before its
+  // volumes can be mounted; if that fails, it is cleared again below.
+  if (online && change.changed && before.is_read_only) (void)ClearReadOnly(os_, disk_number);
+  if (change.changed) {
+    const absl::Status s = InvokeState(context, disk_number, online);
+    // Logs the failure, because the caller may ignore it.
+    if (!online && !s.ok() && context.Check().ok()) {
+      warn_(absl::StrCat("disk ", disk_number, " stays online: ", s.message()));
     }
-    return changed;
+    if (!s.ok()) return s;
   }
+  if (!online) return change;
+  // Windows may set the flag when the disk comes online, or another program brought it online.
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
+  change.was_online_read_only = now.is_read_only;
+  if (!now.is_read_only) return change;
+  if (change.changed) RecordFallback(Fallback::kReadOnlyAfterOnline);
+  ABSL_RETURN_IF_ERROR(ClearReadOnly(os_, disk_number));
+  return change;
+}
 
-  static absl::Status NotShown(absl::string_view what) {
-    return absl::UnavailableError(
-        absl::StrCat(what, "; restart the node's service smphost (enable it if disabled)"));
+absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_number,
+                                   bool read_only) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  // Asks the device, because the provider's cache may be old.
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
+  if (now.is_read_only == read_only) return absl::OkStatus();
+  // Clears the flag on the device, which works for an offline or raw disk too.
+  if (!read_only) return ClearReadOnly(os_, disk_number);
+  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+  const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
+  if (absl::Status s = CheckNotWindows(disk_number, disk); !s.ok()) {
+    return Prefixed(operation, s);
   }
-
-  // Returns UNAVAILABLE if the device of an MSFT_Disk has another number now or belongs to another
-  // node of a failover cluster; OK if the device does not answer.
-  absl::Status CheckLocal(uint32_t disk_number, const cim::Object& disk) {
-    const absl::Status local =
-        CheckDevice(os_, disk_number, disk.GetStringOr("Path", "").value_or(""));
-    return absl::IsUnavailable(local) ? Prefixed(absl::StrCat("disk ", disk_number), local)
-                                      : absl::OkStatus();
+  // Pending writes would fail once the disk is read-only.
+  if (absl::Status status = FlushVolumes(os_, context, disk_number); !status.ok()) {
+    return Prefixed(operation, status);
   }
+  const auto result = storage_.Invoke(context, disk.path(), "SetAttributes",
+                                      {{"IsReadOnly", Value::Boolean(true)}});
+  if (!result.ok()) return Prefixed(operation, result.status());
+  ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
+  // A mounted file system would continue to write. Windows mounts it again, read-only
+  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
+  return Prefixed(operation, DismountVolumes(os_, context, disk_number));
+}
 
-  absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
-                                       bool is_fresh = false) {
-    ABSL_ASSIGN_OR_RETURN(auto disk, FindMsftDisk(wmi_, context, disk_number));
-    if (disk.has_value()) return *std::move(disk);
-    // The provider may not show an existing disk yet, a snapshot's copy for example
-    // (github.com/kubernetes-csi/csi-proxy/issues/287).
-    if (is_fresh) {
-      return NotShown(absl::StrCat("disk ", disk_number, " exists, but WMI does not show it"));
-    }
-    ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
-    RecordFallback(Fallback::kDiskUnknownToWmi);
-    const absl::Status updated = storage_.UpdateCache(context);
+absl::StatusOr<size_t> DiskHost::CountPromisedVolumes(const CallContext& context,
+                                                      uint32_t disk_number) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const absl::StatusOr<size_t> count = host::CountPromisedVolumes(os_, disk_number);
+  // Returns 0 for a disk whose layout cannot be read.
+  if (count.ok() || absl::IsNotFound(count.status())) return count;
+  RecordFallback(Fallback::kLayoutNotRead, count.status().message());
+  return size_t{0};
+}
+
+absl::StatusOr<uint32_t> DiskHost::NumberOf(const cim::Object& disk) {
+  const absl::StatusOr<uint32_t> number = disk.GetUint32("Number");
+  if (number.ok()) return number;
+  RecordFallback(Fallback::kDiskWithoutNumber, number.status().message());
+  const std::lock_guard lock(mutex_);
+  if (warned_.size() < kMaxWarnings && warned_.insert(disk.path()).second) {
+    warn_(absl::StrCat("a disk without a number is left out of all listings: ", disk.path()));
+  }
+  return number;
+}
+
+absl::Status DiskHost::ForEachDisk(const CallContext& context,
+                                   absl::FunctionRef<void(uint32_t, const cim::Object&)> visit) {
+  const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
+  if (!disks.ok()) return Prefixed("listing disks", disks.status());
+  // Every node has at least the disk that Windows runs on.
+  if (disks->empty()) return NotShown("WMI shows no disk");
+  for (const cim::Object& disk : *disks) {
     ABSL_RETURN_IF_ERROR(context.Check());
-    if (!updated.ok()) {
-      return NotShown(
-          absl::StrCat("WMI does not show disk ", disk_number, ": ", updated.message()));
-    }
-    return FindDisk(context, disk_number, /*is_fresh=*/true);
+    const absl::StatusOr<uint32_t> number = NumberOf(disk);
+    if (number.ok()) visit(*number, disk);
   }
+  return absl::OkStatus();
+}
 
-  // Fills in the object and style of a disk, which the methods of MSFT_Disk need.
-  absl::StatusOr<KnownDisk> FillIn(const CallContext& context, const KnownDisk& disk) {
-    if (!disk.object.empty()) return disk;
-    ABSL_ASSIGN_OR_RETURN(const cim::Object found, FindDisk(context, disk.number));
-    ABSL_ASSIGN_OR_RETURN(const PartitionStyle style, StyleOf(found));
-    KnownDisk known = disk;
-    known.object = found.path();
-    known.style = style;
-    return known;
+absl::Status DiskHost::InvokeState(const CallContext& context, uint32_t disk_number, bool online) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+  const std::string operation = absl::StrCat(online ? "bringing disk " : "taking disk ",
+                                             disk_number, online ? " online" : " offline");
+  const absl::Status own = online ? absl::OkStatus() : CheckNotWindows(disk_number, disk);
+  if (!own.ok()) return Prefixed(operation, own);
+  if (!online) {
+    ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk_number, disk));
   }
-
-  // Reads page 83 from the disk itself.
-  absl::StatusOr<machine::DeviceIds> ReadIds(uint32_t disk_number, const std::string& path) {
-    absl::StatusOr<machine::DeviceIds> ids = AskForDeviceIds(os_, disk_number, path);
-    if (ids.ok()) return ids;
-    RecordFallback(Fallback::kPage83FromWmi, ids.status().message());
-    return Prefixed(absl::StrCat("reading page 83 of disk ", disk_number), ids.status());
+  const auto result = storage_.Invoke(context, disk.path(), online ? "Online" : "Offline");
+  if (!result.ok()) return Prefixed(operation, result.status());
+  const absl::Status changed = cim::StorageStatus(operation, *result);
+  // Counts the refusal, because the caller may ignore it.
+  if (!online && absl::IsFailedPrecondition(changed)) {
+    RecordFallback(Fallback::kDiskStaysOnline, changed.message());
   }
+  return changed;
+}
 
-  cim::Session& wmi_;
-  StorageNamespace& storage_;
-  machine::Os& os_;
-  const std::function<void(absl::string_view)> warn_;
-  SharedRun<absl::StatusOr<std::vector<DiskLocationText>>> locations_;
-  SharedRun<absl::StatusOr<std::vector<DiskIdentity>>> identities_;
-  SharedRun<absl::StatusOr<std::vector<DiskDescription>>> descriptions_;
-  std::mutex mutex_;
-  // The paths of the disks that were logged. Guarded by mutex_.
-  std::set<std::string> warned_;
-};
+absl::StatusOr<cim::Object> DiskHost::FindDisk(const CallContext& context, uint32_t disk_number,
+                                               bool is_fresh) {
+  ABSL_ASSIGN_OR_RETURN(auto disk, FindMsftDisk(wmi_, context, disk_number));
+  if (disk.has_value()) return *std::move(disk);
+  // The provider may not show an existing disk yet, a snapshot's copy for example
+  // (github.com/kubernetes-csi/csi-proxy/issues/287).
+  if (is_fresh) {
+    return NotShown(absl::StrCat("disk ", disk_number, " exists, but WMI does not show it"));
+  }
+  ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
+  RecordFallback(Fallback::kDiskUnknownToWmi);
+  const absl::Status updated = storage_.UpdateCache(context);
+  ABSL_RETURN_IF_ERROR(context.Check());
+  if (!updated.ok()) {
+    return NotShown(absl::StrCat("WMI does not show disk ", disk_number, ": ", updated.message()));
+  }
+  return FindDisk(context, disk_number, /*is_fresh=*/true);
+}
 
-}  // namespace
-
-std::unique_ptr<DiskHost> NewDiskHost(const Deps& deps) {
-  return std::make_unique<WindowsDisk>(deps);
+absl::StatusOr<KnownDisk> DiskHost::FillIn(const CallContext& context, const KnownDisk& disk) {
+  if (!disk.object.empty()) return disk;
+  ABSL_ASSIGN_OR_RETURN(const cim::Object found, FindDisk(context, disk.number));
+  ABSL_ASSIGN_OR_RETURN(const PartitionStyle style, StyleOf(found));
+  KnownDisk known = disk;
+  known.object = found.path();
+  known.style = style;
+  return known;
 }
 
 }  // namespace csi_proxy::host

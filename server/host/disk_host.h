@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "server/host/deps.h"
 
 namespace csi_proxy::host {
 
@@ -125,65 +129,85 @@ struct StateChange {
 // (operation, Windows error code and text) if Windows refuses.
 class DiskHost {
  public:
-  virtual ~DiskHost() = default;
+  explicit DiskHost(const Deps& deps)
+      : wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
 
-  virtual absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(
-      const CallContext& context) = 0;
+  absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(const CallContext& context);
 
   // Returns one entry per disk, readable or not.
-  virtual absl::StatusOr<std::vector<DiskIdentity>> ListDiskIdentities(
-      const CallContext& context) = 0;
+  absl::StatusOr<std::vector<DiskIdentity>> ListDiskIdentities(const CallContext& context);
 
   // Lists every disk, readable or not, by number.
-  virtual absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context) = 0;
+  absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context);
 
   // Returns WMI's description of one disk, without the identifiers that only the disk itself
   // reports (page 83, EUI, namespace).
-  virtual absl::StatusOr<DiskDescription> Describe(const CallContext& context,
-                                                   uint32_t disk_number) = 0;
+  absl::StatusOr<DiskDescription> Describe(const CallContext& context, uint32_t disk_number);
 
-  virtual absl::Status Rescan(const CallContext& context) = 0;
+  absl::Status Rescan(const CallContext& context);
 
-  virtual absl::StatusOr<DiskLayout> GetLayout(const CallContext& context,
-                                               uint32_t disk_number) = 0;
+  absl::StatusOr<DiskLayout> GetLayout(const CallContext& context, uint32_t disk_number);
 
   // Writes an empty GPT. REQUIRES: the disk is raw and online.
-  virtual absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk) = 0;
+  absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk);
 
   // Creates a basic partition over all free space. Its volume may arrive later. FAILED_PRECONDITION
   // if no space is free.
-  virtual absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk) = 0;
+  absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk);
 
   // Mounts the volumes of the basic partitions, as Windows does unless automount is disabled
   // (mountvol /N). Leaves mounted ones alone.
-  virtual absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number) = 0;
+  absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number);
 
   // Returns the size in bytes.
-  virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) = 0;
+  absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number);
 
   // Returns true if the given range of an online disk seems never written. Reads only the beginning
   // and the end of the range: see IsBlank() in devices.h.
-  virtual absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
-                                       uint64_t offset_bytes, uint64_t size_bytes) = 0;
+  absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
+                               uint64_t offset_bytes, uint64_t size_bytes);
 
-  virtual absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number) = 0;
+  absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);
 
   // Brings a disk online and clears its read-only flag, or takes it offline. No change if it is in
   // that state. Volumes may arrive later. FAILED_PRECONDITION if Windows refuses to take the disk
   // offline (critical or in use), and for the disk that Windows boots from or runs on.
-  virtual absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
-                                                bool online) = 0;
+  absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
+                                        bool online);
 
   // Sets or clears the disk's persistent read-only flag; no change if the flag has that value.
   // FAILED_PRECONDITION to set the flag of a disk that is offline, or that Windows boots from or
   // runs on.
-  virtual absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number,
-                                   bool read_only) = 0;
+  absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only);
 
   // Counts the volumes that the disk will have once all have arrived: its basic data partitions
   // that are not hidden. 0 if its layout cannot be read.
-  virtual absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
-                                                      uint32_t disk_number) = 0;
+  absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context, uint32_t disk_number);
+
+ private:
+  // Returns the number of an MSFT_Disk. A disk without a number, which no call can name, is logged
+  // once.
+  absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk);
+  // Calls `visit` for every disk that has a number.
+  absl::Status ForEachDisk(const CallContext& context,
+                           absl::FunctionRef<void(uint32_t, const cim::Object&)> visit);
+  // Calls MSFT_Disk.Online or Offline.
+  absl::Status InvokeState(const CallContext& context, uint32_t disk_number, bool online);
+  absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
+                                       bool is_fresh = false);
+  // Fills in the object and style of a disk, which the methods of MSFT_Disk need.
+  absl::StatusOr<KnownDisk> FillIn(const CallContext& context, const KnownDisk& disk);
+
+  cim::Session& wmi_;
+  StorageNamespace& storage_;
+  machine::Os& os_;
+  const std::function<void(absl::string_view)> warn_;
+  SharedRun<absl::StatusOr<std::vector<DiskLocationText>>> locations_;
+  SharedRun<absl::StatusOr<std::vector<DiskIdentity>>> identities_;
+  SharedRun<absl::StatusOr<std::vector<DiskDescription>>> descriptions_;
+  std::mutex mutex_;
+  // The paths of the disks that were logged. Guarded by mutex_.
+  std::set<std::string> warned_;
 };
 
 }  // namespace csi_proxy::host

@@ -18,7 +18,7 @@ class MachineHost final : public Host {
         os_(std::move(os)),
         deps_{wmi_.get(), &storage_, os_.get(), std::move(warn)} {}
 
-  DiskHost& disk() override { return *disk_; }
+  DiskHost& disk() override { return disk_; }
   VolumeHost& volume() override { return volume_; }
   FilesystemHost& filesystem() override { return filesystem_; }
   SmbHost& smb() override { return smb_; }
@@ -33,7 +33,7 @@ class MachineHost final : public Host {
   const std::unique_ptr<machine::Os> os_;
   StorageNamespace storage_{wmi_.get()};
   const Deps deps_;
-  const std::unique_ptr<DiskHost> disk_ = NewDiskHost(deps_);
+  DiskHost disk_{deps_};
   VolumeHost volume_{deps_};
   FilesystemHost filesystem_{deps_};
   SmbHost smb_{deps_};
