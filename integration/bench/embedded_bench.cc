@@ -42,7 +42,8 @@ const std::shared_ptr<Node>& NodeOver(Under machine) {
   static const std::shared_ptr<Node> idle =
       Must(client::OwnNode::Create({}, [](const LogFunction&) -> absl::StatusOr<OpenedMachine> {
         OpenedMachine opened;
-        opened.host = host::NewHost(std::make_unique<IdleSession>(), std::make_unique<IdleOs>());
+        opened.host = std::make_unique<host::Host>(std::make_unique<IdleSession>(),
+                                                   std::make_unique<IdleOs>());
         return opened;
       }));
   return machine == Under::kSimulated ? simulated : idle;

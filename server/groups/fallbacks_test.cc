@@ -35,7 +35,7 @@ class FallbackTest : public StrictDiskTest {
     Use(machine::simulator::wmi::NewSimulatedSession(node_->core()), std::move(os));
   }
   void Use(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os) {
-    host_ = host::NewHost(std::move(wmi), std::move(os));
+    host_ = std::make_unique<host::Host>(std::move(wmi), std::move(os));
     deps_.host = host_.get();
     Remake();
   }

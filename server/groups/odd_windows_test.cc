@@ -26,8 +26,9 @@ class OddWindowsTest : public StrictDiskTest {
     Use(machine::simulator::wmi::NewSimulatedSession(node_->core()), std::move(os));
   }
   void Use(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os) {
-    host_ = host::NewHost(std::move(wmi), std::move(os),
-                          [this](absl::string_view line) { warnings_.emplace_back(line); });
+    host_ = std::make_unique<host::Host>(
+        std::move(wmi), std::move(os),
+        [this](absl::string_view line) { warnings_.emplace_back(line); });
     deps_.host = host_.get();
     Remake();
   }

@@ -48,8 +48,9 @@ class HandlerTest : public testing::Test {
       real_files_ = NewRealFiles();
       os = real_files_->NewOs(std::move(os));
     }
-    host_ = host::NewHost(std::move(wmi), std::move(os),
-                          [this](absl::string_view line) { warnings_.emplace_back(line); });
+    host_ = std::make_unique<host::Host>(
+        std::move(wmi), std::move(os),
+        [this](absl::string_view line) { warnings_.emplace_back(line); });
     deps_.host = host_.get();
     deps_.locks = &locks_;
     deps_.roots = std::make_shared<const PathRoots>(

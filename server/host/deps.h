@@ -1,8 +1,7 @@
-// The dependencies that the six hosts share.
+// The machine under the six hosts.
 #pragma once
 
 #include <functional>
-#include <memory>
 
 #include "absl/strings/string_view.h"
 #include "server/host/storage_namespace.h"

@@ -124,10 +124,10 @@ TEST_F(DiskDescriptionTest, AMissingPropertyIsEmpty) {
     for (const std::optional<cim::Value>& value : values) {
       SCOPED_TRACE(property);
       std::set<OddSession::Property> given;
-      const auto host =
-          NewHost(std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", property),
-                                               value, &given),
-                  machine::simulator::NewSimulatedOs(node_->core()));
+      const auto host = std::make_unique<Host>(
+          std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", property), value,
+                                       &given),
+          machine::simulator::NewSimulatedOs(node_->core()));
       const auto disks = host->disk().ListDisks(context_);
       ASSERT_THAT(disks, IsOk());
       ASSERT_EQ(disks->size(), 10u);
@@ -154,20 +154,20 @@ TEST_F(DiskDescriptionTest, OnlyAzuresDisksGetALunFromTheirAddress) {
   EXPECT_EQ(NewSimulatedHost(*node)->disk().ListDisks(context_)->at(4).location,
             "Adapter 4 : LUN 2");
   std::set<OddSession::Property> given;
-  const auto host =
-      NewHost(std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "FriendlyName"),
-                                           cim::Value::String("nvme_card-pd"), &given),
-              machine::simulator::NewSimulatedOs(node->core()));
+  const auto host = std::make_unique<Host>(
+      std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "FriendlyName"),
+                                   cim::Value::String("nvme_card-pd"), &given),
+      machine::simulator::NewSimulatedOs(node->core()));
   EXPECT_EQ(host->disk().ListDisks(context_)->at(4).location, "Adapter 4");
 }
 
 // Newer Windows may use values that the page does not list.
 TEST_F(DiskDescriptionTest, AnUnknownNumberIsShownAsItIs) {
   std::set<OddSession::Property> given;
-  const auto host =
-      NewHost(std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", "BusType"),
-                                           cim::Value::Uint16(18), &given),
-              machine::simulator::NewSimulatedOs(node_->core()));
+  const auto host = std::make_unique<Host>(
+      std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", "BusType"),
+                                   cim::Value::Uint16(18), &given),
+      machine::simulator::NewSimulatedOs(node_->core()));
   EXPECT_EQ(host->disk().ListDisks(context_)->at(1).bus_type, "18");
 }
 
@@ -188,10 +188,10 @@ TEST_F(DiskDescriptionTest, ARefusalOfWindowsIsReported) {
   EXPECT_THAT(disk().SetReadOnly(context_, 7, true),
               FailsWith(kPrecondition, "making disk 7 read-only failed: The disk is offline"));
   std::set<OddSession::Property> given;
-  const auto host =
-      NewHost(std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", "IsBoot"),
-                                           std::nullopt, &given),
-              machine::simulator::NewSimulatedOs(node_->core()));
+  const auto host = std::make_unique<Host>(
+      std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", "IsBoot"),
+                                   std::nullopt, &given),
+      machine::simulator::NewSimulatedOs(node_->core()));
   EXPECT_THAT(host->disk().SetReadOnly(context_, 4, true),
               FailsWith(kPrecondition, "Not on a critical disk"));
 }

@@ -45,9 +45,9 @@ TEST_F(DiskVolumeTest, KnowsDisksThatCannotBeAskedByTheirUniqueId) {
 
 TEST_F(DiskVolumeTest, DisksWithoutANumberAreWarnedOfOnceAndNotWithoutEnd) {
   std::vector<std::string> warnings;
-  host_ = NewHost(machine::simulator::wmi::NewSimulatedSession(node_->core()),
-                  machine::simulator::NewSimulatedOs(node_->core()),
-                  [&](absl::string_view line) { warnings.emplace_back(line); });
+  host_ = std::make_unique<Host>(machine::simulator::wmi::NewSimulatedSession(node_->core()),
+                                 machine::simulator::NewSimulatedOs(node_->core()),
+                                 [&](absl::string_view line) { warnings.emplace_back(line); });
   const auto take_number = [&](uint32_t of) {
     node_->core()->Change([&](NodeState& state) {
       for (Disk& disk : state.disks) {
@@ -125,9 +125,9 @@ class MountPointsTest : public testing::Test {
   // manager also names the paths in `also`.
   std::vector<std::string> Paths(bool of_drivers, std::vector<std::string> also,
                                  const PathRoots* roots) {
-    const auto host =
-        NewHost(std::make_unique<machine::simulator::wmi::SimulatedSession>(node_->core()),
-                std::make_unique<RememberingOs>(*node_, std::move(also)));
+    const auto host = std::make_unique<Host>(
+        std::make_unique<machine::simulator::wmi::SimulatedSession>(node_->core()),
+        std::make_unique<RememberingOs>(*node_, std::move(also)));
     const auto points = host->volume().ListMountPoints(context_, kVolume, roots);
     EXPECT_THAT(points, IsOk());
     std::vector<std::string> paths;

@@ -30,8 +30,8 @@ class EndedCallsTest : public testing::Test {
 
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
   const std::unique_ptr<Host> host_ =
-      NewHost(machine::simulator::wmi::NewSimulatedSession(node_->core()),
-              machine::simulator::NewSimulatedOs(node_->core()));
+      std::make_unique<Host>(machine::simulator::wmi::NewSimulatedSession(node_->core()),
+                             machine::simulator::NewSimulatedOs(node_->core()));
 };
 
 TEST_F(EndedCallsTest, NoOperationIsBegun) {

@@ -5,43 +5,8 @@
 
 #include "absl/time/clock.h"
 #include "server/base/status_macros.h"
-#include "server/host/deps.h"
 
 namespace csi_proxy::host {
-namespace {
-
-class MachineHost final : public Host {
- public:
-  MachineHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
-              std::function<void(absl::string_view)> warn)
-      : wmi_(std::move(wmi)),
-        os_(std::move(os)),
-        deps_{wmi_.get(), &storage_, os_.get(), std::move(warn)} {}
-
-  DiskHost& disk() override { return disk_; }
-  VolumeHost& volume() override { return volume_; }
-  FilesystemHost& filesystem() override { return filesystem_; }
-  SmbHost& smb() override { return smb_; }
-  IscsiHost& iscsi() override { return iscsi_; }
-  SystemHost& system() override { return system_; }
-  DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) override {
-    return DeviceWatch(os_.get(), first, longest);
-  }
-
- private:
-  const std::unique_ptr<cim::Session> wmi_;
-  const std::unique_ptr<machine::Os> os_;
-  StorageNamespace storage_{wmi_.get()};
-  const Deps deps_;
-  DiskHost disk_{deps_};
-  VolumeHost volume_{deps_};
-  FilesystemHost filesystem_{deps_};
-  SmbHost smb_{deps_};
-  IscsiHost iscsi_{deps_};
-  SystemHost system_{deps_};
-};
-
-}  // namespace
 
 absl::Status DeviceWatch::Wait(const CallContext& context) {
   const YieldSlot yielded(context);
@@ -59,10 +24,11 @@ absl::Status DeviceWatch::Wait(const CallContext& context) {
   return context.Check();
 }
 
-std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
-                              std::function<void(absl::string_view)> warn) {
-  if (warn == nullptr) warn = [](absl::string_view) {};
-  return std::make_unique<MachineHost>(std::move(wmi), std::move(os), std::move(warn));
-}
+Host::Host(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
+           std::function<void(absl::string_view)> warn)
+    : wmi_(std::move(wmi)),
+      os_(std::move(os)),
+      deps_{wmi_.get(), &storage_, os_.get(),
+            warn != nullptr ? std::move(warn) : [](absl::string_view) {}} {}
 
 }  // namespace csi_proxy::host

@@ -1,4 +1,4 @@
-// A Windows node: the interfaces behind which the product touches the machine.
+// A Windows node: the hosts through which the product touches the machine.
 #pragma once
 
 #include <cstdint>
@@ -41,22 +41,35 @@ class DeviceWatch {
   uint64_t seen_ = 0;
 };
 
-// Thread-safe. The interfaces live as long as the Host.
+// A machine's node: reads through Win32, manages through WMI, starts no child process. Thread-safe.
+// The hosts live as long as the Host.
 class Host {
  public:
-  virtual ~Host() = default;
-  virtual DiskHost& disk() = 0;
-  virtual VolumeHost& volume() = 0;
-  virtual FilesystemHost& filesystem() = 0;
-  virtual SmbHost& smb() = 0;
-  virtual IscsiHost& iscsi() = 0;
-  virtual SystemHost& system() = 0;
-  virtual DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) = 0;
-};
+  // `warn`, if set, receives messages for the operator that fail no call.
+  Host(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
+       std::function<void(absl::string_view)> warn = nullptr);
 
-// Creates the host over a machine: reads through Win32, manages through WMI, starts no child
-// process. `warn`, if set, receives messages for the operator that fail no call.
-std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
-                              std::function<void(absl::string_view)> warn = nullptr);
+  DiskHost& disk() { return disk_; }
+  VolumeHost& volume() { return volume_; }
+  FilesystemHost& filesystem() { return filesystem_; }
+  SmbHost& smb() { return smb_; }
+  IscsiHost& iscsi() { return iscsi_; }
+  SystemHost& system() { return system_; }
+  DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) {
+    return DeviceWatch(os_.get(), first, longest);
+  }
+
+ private:
+  const std::unique_ptr<cim::Session> wmi_;
+  const std::unique_ptr<machine::Os> os_;
+  StorageNamespace storage_{wmi_.get()};
+  const Deps deps_;
+  DiskHost disk_{deps_};
+  VolumeHost volume_{deps_};
+  FilesystemHost filesystem_{deps_};
+  SmbHost smb_{deps_};
+  IscsiHost iscsi_{deps_};
+  SystemHost system_{deps_};
+};
 
 }  // namespace csi_proxy::host

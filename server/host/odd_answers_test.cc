@@ -29,9 +29,10 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
                        const std::optional<cim::Value>& value,
                        std::set<OddSession::Property>* given) {
     const std::unique_ptr<Machine> node = *Machine::Create(prepared);
-    return operation.run(*NewHost(std::make_unique<OddSession>(*node, property, value, given),
-                                  machine::simulator::NewSimulatedOs(node->core())),
-                         CallContext().WithTimeout(absl::Milliseconds(200)));
+    return operation.run(
+        *std::make_unique<Host>(std::make_unique<OddSession>(*node, property, value, given),
+                                machine::simulator::NewSimulatedOs(node->core())),
+        CallContext().WithTimeout(absl::Milliseconds(200)));
   };
   int failures = 0;
   for (const Operation& operation : HostOperations()) {
@@ -58,12 +59,13 @@ TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
   std::set<OddSession::Property> given;
   const auto is_basic = [&](const char* type) {
     const std::unique_ptr<Machine> node = *Machine::Create(PreparedNode());
-    const auto layout = NewHost(std::make_unique<OddSession>(
-                                    *node, OddSession::Property("MSFT_Partition", "GptType"),
-                                    cim::Value::String(type), &given),
-                                machine::simulator::NewSimulatedOs(node->core()))
-                            ->disk()
-                            .GetLayout(CallContext(), 2);
+    const auto layout =
+        std::make_unique<Host>(
+            std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Partition", "GptType"),
+                                         cim::Value::String(type), &given),
+            machine::simulator::NewSimulatedOs(node->core()))
+            ->disk()
+            .GetLayout(CallContext(), 2);
     EXPECT_THAT(layout, IsOk());
     return layout.ok() && layout->partitions.back().is_basic;
   };
@@ -90,8 +92,8 @@ TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
         const std::unique_ptr<Machine> node = *Machine::Create(prepared);
         auto os = std::make_unique<OddOs>(*node, others, odd);
         const OddOs& asked = *os;
-        const std::unique_ptr<Host> host =
-            NewHost(machine::simulator::wmi::NewSimulatedSession(node->core()), std::move(os));
+        const std::unique_ptr<Host> host = std::make_unique<Host>(
+            machine::simulator::wmi::NewSimulatedSession(node->core()), std::move(os));
         const absl::Status status =
             operation.run(*host, CallContext().WithTimeout(absl::Seconds(5)));
         if (!asked.answered()) {
@@ -118,8 +120,8 @@ TEST(OddAnswersTest, LinksToDevicesLeadNowhere) {
     const std::string led = R"(the link C:\var\lib\kubelet\link leads to )" + shown;
     const std::unique_ptr<Machine> node = *Machine::Create(prepared);
     const std::unique_ptr<Host> host =
-        NewHost(machine::simulator::wmi::NewSimulatedSession(node->core()),
-                std::make_unique<OddOs>(*node, SymlinkTo(target)));
+        std::make_unique<Host>(machine::simulator::wmi::NewSimulatedSession(node->core()),
+                               std::make_unique<OddOs>(*node, SymlinkTo(target)));
     EXPECT_THAT(host->filesystem().Exists(CallContext(), Kubelet("link\\p1")),
                 FailsWith(kDenied, led + R"(, outside C:\var\lib\kubelet)"));
     const ConfinedPath below_a_link = {Path(R"(C:\var\lib\kubelet\link\p1)"),
@@ -136,8 +138,8 @@ TEST(OddAnswersTest, RelativeLinksLeadFromWhereTheyAre) {
   const NodeState prepared = PreparedNode();
   const auto exists = [&](const char* target, const char* below) {
     const std::unique_ptr<Machine> node = *Machine::Create(prepared);
-    return NewHost(machine::simulator::wmi::NewSimulatedSession(node->core()),
-                   std::make_unique<OddOs>(*node, SymlinkTo(target, true)))
+    return std::make_unique<Host>(machine::simulator::wmi::NewSimulatedSession(node->core()),
+                                  std::make_unique<OddOs>(*node, SymlinkTo(target, true)))
         ->filesystem()
         .Exists(CallContext(), Kubelet(absl::StrCat("link\\", below)));
   };
@@ -178,8 +180,8 @@ TEST(OddAnswersTest, ImpossibleAnswersAreReported) {
   const std::unique_ptr<Machine> node = *Machine::Create(PreparedNode());
   auto told = std::make_unique<ScriptedOs>(*node);
   ScriptedOs& os = *told;
-  const std::unique_ptr<Host> host =
-      NewHost(machine::simulator::wmi::NewSimulatedSession(node->core()), std::move(told));
+  const std::unique_ptr<Host> host = std::make_unique<Host>(
+      machine::simulator::wmi::NewSimulatedSession(node->core()), std::move(told));
   const CallContext context;
   const std::string volume = "volume " + kVolume.ToString();
 
@@ -232,8 +234,8 @@ TEST(OddAnswersTest, AUniqueIdIsReadByItsFormat) {
     mute.code = kInternal;
     mute.error.code = 21;
     ASSERT_THAT(node->InjectFault(mute), IsOk());
-    const auto host = NewHost(session("UniqueIdFormat", cim::Value::Uint16(format)),
-                              machine::simulator::NewSimulatedOs(node->core()));
+    const auto host = std::make_unique<Host>(session("UniqueIdFormat", cim::Value::Uint16(format)),
+                                             machine::simulator::NewSimulatedOs(node->core()));
     EXPECT_EQ(host->disk().ListDiskIdentities(CallContext())->at(1).page83, page83) << format;
   }
 }
@@ -243,9 +245,10 @@ TEST(OddAnswersTest, ADiskWithoutAPathAndAPartitionOutOfPlaceAreTold) {
   std::set<OddSession::Property> given;
   const std::unique_ptr<Machine> node = *Machine::Create(prepared);
   const auto odd = [&](const char* of, const char* property, std::optional<cim::Value> value) {
-    return NewHost(std::make_unique<OddSession>(*node, OddSession::Property(of, property),
-                                                std::move(value), &given),
-                   machine::simulator::NewSimulatedOs(node->core()));
+    return std::make_unique<Host>(
+        std::make_unique<OddSession>(*node, OddSession::Property(of, property), std::move(value),
+                                     &given),
+        machine::simulator::NewSimulatedOs(node->core()));
   };
   EXPECT_EQ(odd("MSFT_Disk", "Path", std::nullopt)
                 ->disk()

@@ -46,8 +46,8 @@ class WmiArgumentsTest : public testing::Test {
   const CallContext context_{};
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
   NotingSession* const session_ = new NotingSession(node_->core());
-  const std::unique_ptr<Host> host_ = NewHost(std::unique_ptr<cim::Session>(session_),
-                                              machine::simulator::NewSimulatedOs(node_->core()));
+  const std::unique_ptr<Host> host_ = std::make_unique<Host>(
+      std::unique_ptr<cim::Session>(session_), machine::simulator::NewSimulatedOs(node_->core()));
 };
 
 // The arguments of the Go release (kubernetes-csi/csi-proxy, pkg/os/disk: CreateBasicPartition).

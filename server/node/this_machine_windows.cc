@@ -29,7 +29,7 @@ absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::str
   // The service and several drivers may act on the machine at once.
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<ProcessLocks> locks, NewProcessLocks("", warn));
   OpenedMachine opened;
-  opened.host = host::NewHost(std::move(wmi), machine::NewOs(), warn);
+  opened.host = std::make_unique<host::Host>(std::move(wmi), machine::NewOs(), warn);
   opened.processes = std::move(locks);
   return opened;
 }

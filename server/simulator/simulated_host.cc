@@ -24,8 +24,9 @@ void Add(FaultGate* faults, groups::Audited<Service>& group) {
 
 std::unique_ptr<host::Host> NewSimulatedHost(machine::simulator::Machine& machine,
                                              WarnFunction warn) {
-  return host::NewHost(machine::simulator::wmi::NewSimulatedSession(machine.core()),
-                       machine::simulator::NewSimulatedOs(machine.core()), std::move(warn));
+  return std::make_unique<host::Host>(machine::simulator::wmi::NewSimulatedSession(machine.core()),
+                                      machine::simulator::NewSimulatedOs(machine.core()),
+                                      std::move(warn));
 }
 
 void AddFaults(FaultGate* faults, groups::NodeServices& services) {

@@ -33,9 +33,9 @@ inline constexpr char kTarget[] = R"(C:\var\lib\kubelet\plugins\pv\globalmount)"
 struct Process {
   explicit Process(Machine* node, Death death = Death::kNone, int at = 0)
       : life(death, at),
-        host(host::NewHost(std::make_unique<DyingSession>(&life, node->core()),
-                           std::make_unique<DyingOs>(&life, node->core()),
-                           [](absl::string_view) {})) {
+        host(std::make_unique<host::Host>(std::make_unique<DyingSession>(&life, node->core()),
+                                          std::make_unique<DyingOs>(&life, node->core()),
+                                          [](absl::string_view) {})) {
     deps.host = host.get();
     deps.locks = &locks;
     deps.roots = std::make_shared<const PathRoots>(

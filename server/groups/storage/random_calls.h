@@ -115,9 +115,9 @@ struct NodeProcess {
   NodeProcess(machine::simulator::Machine* node, std::function<void()>* meanwhile,
               HeldLocks* held = nullptr, groups::Deps deps = {})
       : locks(std::make_unique<Meanwhile>(meanwhile, held != nullptr ? held : &own_held)),
-        host(host::NewHost(machine::simulator::wmi::NewSimulatedSession(node->core()),
-                           machine::simulator::NewSimulatedOs(node->core()),
-                           [](absl::string_view) {})) {
+        host(std::make_unique<host::Host>(
+            machine::simulator::wmi::NewSimulatedSession(node->core()),
+            machine::simulator::NewSimulatedOs(node->core()), [](absl::string_view) {})) {
     deps.host = host.get();
     deps.locks = &locks;
     deps.roots = std::make_shared<const PathRoots>(
