@@ -1,5 +1,4 @@
-// The calls of the storage group, which storage_service.cc exposes as rpcs, and the search for a
-// disk. csi_proxy/storage/hub.h documents each call.
+// The calls of the storage group, and the search for a disk.
 #pragma once
 
 #include <algorithm>
@@ -53,43 +52,52 @@ auto TryThrice(const CallContext& context, Step step, IsFinal is_final) {
   }
 }
 
-// Calls on disks and volumes: disks.cc.
-absl::StatusOr<ListDisksResponse> ListDisks(const groups::Deps& deps, const CallContext& context);
-absl::StatusOr<SetDiskReadOnlyResponse> SetDiskReadOnly(const groups::Deps& deps,
-                                                        const CallContext& context,
-                                                        const SetDiskReadOnlyRequest& request);
-absl::StatusOr<FormatVolumeResponse> FormatVolume(const groups::Deps& deps,
-                                                  const CallContext& context,
-                                                  const FormatVolumeRequest& request);
-absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(const groups::Deps& deps,
-                                                        const CallContext& context,
-                                                        const GetVolumeHealthRequest& request);
+// The handler of the group. Thread-safe. csi_proxy/storage/hub.h documents each call.
+class StorageService final : public Service {
+ public:
+  explicit StorageService(const groups::Deps& deps) : deps_(deps) {}
 
-// Lists mounts and links, and measures the space at a path: mounts.cc. Takes no locks.
-absl::StatusOr<GetPathStatsResponse> GetPathStats(const groups::Deps& deps,
-                                                  const CallContext& context,
-                                                  const GetPathStatsRequest& request);
-absl::StatusOr<ListMountsResponse> ListMounts(const groups::Deps& deps, const CallContext& context,
-                                              const ListMountsRequest& request);
-absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(const groups::Deps& deps,
-                                                        const CallContext& context);
+  // Calls on disks and volumes: disks.cc.
+  absl::StatusOr<ListDisksResponse> ListDisks(const CallContext& context,
+                                              const ListDisksRequest& request) override;
+  absl::StatusOr<SetDiskReadOnlyResponse> SetDiskReadOnly(
+      const CallContext& context, const SetDiskReadOnlyRequest& request) override;
+  absl::StatusOr<FormatVolumeResponse> FormatVolume(const CallContext& context,
+                                                    const FormatVolumeRequest& request) override;
+  absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(
+      const CallContext& context, const GetVolumeHealthRequest& request) override;
 
-// Stages a disk's volume at a directory and unstages it: stage.cc and unstage.cc. Either call can
-// be repeated after any crash.
-absl::StatusOr<StageVolumeResponse> StageVolume(const groups::Deps& deps,
-                                                const CallContext& context,
-                                                const StageVolumeRequest& request);
-absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
-                                                    const CallContext& context,
-                                                    const UnstageVolumeRequest& request,
-                                                    StepClock clock = {});
+  // Lists mounts and links, and measures the space at a path: mounts.cc. Takes no locks.
+  absl::StatusOr<GetPathStatsResponse> GetPathStats(const CallContext& context,
+                                                    const GetPathStatsRequest& request) override;
+  absl::StatusOr<ListMountsResponse> ListMounts(const CallContext& context,
+                                                const ListMountsRequest& request) override;
+  absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(
+      const CallContext& context, const ListSmbMappingsRequest& request) override;
 
-// Stages a share at a link and unstages it likewise: shares.cc.
-absl::StatusOr<StageShareResponse> StageShare(const groups::Deps& deps, const CallContext& context,
-                                              const StageShareRequest& request);
-absl::StatusOr<UnstageShareResponse> UnstageShare(const groups::Deps& deps,
-                                                  const CallContext& context,
-                                                  const UnstageShareRequest& request);
+  // Stages a disk's volume at a directory and unstages it: stage.cc and unstage.cc. Either call can
+  // be repeated after any crash.
+  absl::StatusOr<StageVolumeResponse> StageVolume(const CallContext& context,
+                                                  const StageVolumeRequest& request) override;
+  absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const CallContext& context,
+                                                      const UnstageVolumeRequest& request) override;
+
+  // Stages a share at a link and unstages it likewise: shares.cc.
+  absl::StatusOr<StageShareResponse> StageShare(const CallContext& context,
+                                                const StageShareRequest& request) override;
+  absl::StatusOr<UnstageShareResponse> UnstageShare(const CallContext& context,
+                                                    const UnstageShareRequest& request) override;
+
+  // Stages a LUN of an iSCSI target likewise, with its sessions, and unstages it: stage_target.cc
+  // and unstage_target.cc.
+  absl::StatusOr<StageTargetResponse> StageTarget(const CallContext& context,
+                                                  const StageTargetRequest& request) override;
+  absl::StatusOr<UnstageTargetResponse> UnstageTarget(const CallContext& context,
+                                                      const UnstageTargetRequest& request) override;
+
+ private:
+  const groups::Deps deps_;
+};
 
 // Checks all fields of a request except its disk.
 absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request);
@@ -100,15 +108,11 @@ absl::StatusOr<StageVolumeResponse> StageFoundDisk(const groups::Deps& deps,
                                                    const StageVolumeRequest& request,
                                                    const host::DiskDescription& disk,
                                                    StepClock clock);
-
-// Stage and unstage a LUN of an iSCSI target likewise, with its sessions: stage_target.cc and
-// unstage_target.cc.
-absl::StatusOr<StageTargetResponse> StageTarget(const groups::Deps& deps,
-                                                const CallContext& context,
-                                                const StageTargetRequest& request);
-absl::StatusOr<UnstageTargetResponse> UnstageTarget(const groups::Deps& deps,
+// Unstages a volume like the call. `clock` measures the first step.
+absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
                                                     const CallContext& context,
-                                                    const UnstageTargetRequest& request);
+                                                    const UnstageVolumeRequest& request,
+                                                    StepClock clock);
 
 // The disk that a request means: find.cc.
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "server/groups/disk/location.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
+#include "server/groups/node_services.h"
 #include "server/groups/paths.h"
 #include "server/groups/storage/calls.h"
 #include "server/host/windows_use.h"
@@ -67,62 +69,60 @@ DiskInfo ToHub(host::DiskDescription disk) {
 
 }  // namespace
 
-absl::StatusOr<ListDisksResponse> ListDisks(const groups::Deps& deps, const CallContext& context) {
-  ABSL_ASSIGN_OR_RETURN(auto disks, deps.host->disk().ListDisks(context));
+absl::StatusOr<ListDisksResponse> StorageService::ListDisks(const CallContext& context,
+                                                            const ListDisksRequest&) {
+  ABSL_ASSIGN_OR_RETURN(auto disks, deps_.host->disk().ListDisks(context));
   ListDisksResponse response;
   for (host::DiskDescription& disk : disks) response.disks.push_back(ToHub(std::move(disk)));
   return response;
 }
 
-absl::StatusOr<SetDiskReadOnlyResponse> SetDiskReadOnly(const groups::Deps& deps,
-                                                        const CallContext& context,
-                                                        const SetDiskReadOnlyRequest& request) {
+absl::StatusOr<SetDiskReadOnlyResponse> StorageService::SetDiskReadOnly(
+    const CallContext& context, const SetDiskReadOnlyRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto lock,
-                        groups::LockDisk(*deps.locks, context, request.disk_number));
+                        groups::LockDisk(*deps_.locks, context, request.disk_number));
   if (request.read_only) {
     ABSL_RETURN_IF_ERROR(groups::AboutField(
         "disk_number",
-        host::CheckNotMounted(*deps.host, context, deps.roots.get(), request.disk_number)));
+        host::CheckNotMounted(*deps_.host, context, deps_.roots.get(), request.disk_number)));
   }
   const absl::Status set =
-      deps.host->disk().SetReadOnly(context, request.disk_number, request.read_only);
+      deps_.host->disk().SetReadOnly(context, request.disk_number, request.read_only);
   if (!set.ok()) return set;
   if (!request.read_only) {
     // A file system that was mounted on a read-only disk stays read-only until it is remounted.
-    const absl::Status writable = deps.host->volume().MakeWritable(context, request.disk_number);
+    const absl::Status writable = deps_.host->volume().MakeWritable(context, request.disk_number);
     if (!writable.ok()) return writable;
   }
   return SetDiskReadOnlyResponse{};
 }
 
-absl::StatusOr<FormatVolumeResponse> FormatVolume(const groups::Deps& deps,
-                                                  const CallContext& context,
-                                                  const FormatVolumeRequest& request) {
+absl::StatusOr<FormatVolumeResponse> StorageService::FormatVolume(
+    const CallContext& context, const FormatVolumeRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
   ABSL_ASSIGN_OR_RETURN(
       const auto options,
       groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label));
   const auto check = [&]() -> absl::Status {
-    ABSL_ASSIGN_OR_RETURN(const auto number, deps.host->volume().GetDiskNumber(context, volume));
-    ABSL_ASSIGN_OR_RETURN(const auto disk, deps.host->disk().Describe(context, number));
+    ABSL_ASSIGN_OR_RETURN(const auto number, deps_.host->volume().GetDiskNumber(context, volume));
+    ABSL_ASSIGN_OR_RETURN(const auto disk, deps_.host->disk().Describe(context, number));
     return groups::AboutField("volume_id",
-                              host::CheckUnused(*deps.host, context, deps.roots.get(), disk));
+                              host::CheckUnused(*deps_.host, context, deps_.roots.get(), disk));
   };
   ABSL_RETURN_IF_ERROR(groups::LockAndFormat(
-      deps, context, volume, options,
+      deps_, context, volume, options,
       request.overwrite ? groups::Erase::kUnmounted : groups::Erase::kNothing, check));
   return FormatVolumeResponse{};
 }
 
-absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(const groups::Deps& deps,
-                                                        const CallContext& context,
-                                                        const GetVolumeHealthRequest& request) {
+absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
+    const CallContext& context, const GetVolumeHealthRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
-  ABSL_ASSIGN_OR_RETURN(auto health, deps.host->volume().GetHealth(context, volume));
-  ABSL_ASSIGN_OR_RETURN(auto disk, deps.host->disk().Describe(context, health.disk_number));
+  ABSL_ASSIGN_OR_RETURN(auto health, deps_.host->volume().GetHealth(context, volume));
+  ABSL_ASSIGN_OR_RETURN(auto disk, deps_.host->disk().Describe(context, health.disk_number));
   std::vector<std::string> wrong;
   if (health.file_system.empty() && health.health.empty()) {
-    const auto blank = deps.host->volume().IsBlank(context, volume);
+    const auto blank = deps_.host->volume().IsBlank(context, volume);
     if (!blank.ok()) wrong.emplace_back(blank.status().message());
     if (blank.ok() && !*blank) {
       wrong.emplace_back("the volume holds data that Windows does not recognise");
@@ -169,6 +169,10 @@ absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout) {
         absl::StrCat("disk: disk ", number, " has several data partitions"));
   }
   return absl::OkStatus();
+}
+
+std::unique_ptr<Service> NewStorageService(const groups::Deps& deps) {
+  return std::make_unique<StorageService>(deps);
 }
 
 }  // namespace csi_proxy::storage

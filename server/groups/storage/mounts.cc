@@ -51,12 +51,11 @@ MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool
 
 }  // namespace
 
-absl::StatusOr<GetPathStatsResponse> GetPathStats(const groups::Deps& deps,
-                                                  const CallContext& context,
-                                                  const GetPathStatsRequest& request) {
+absl::StatusOr<GetPathStatsResponse> StorageService::GetPathStats(
+    const CallContext& context, const GetPathStatsRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto path,
-                        groups::ParseConfinedPathLeniently(deps.roots, "path", request.path));
-  ABSL_ASSIGN_OR_RETURN(const auto stats, deps.host->filesystem().GetStats(context, path));
+                        groups::ParseConfinedPathLeniently(deps_.roots, "path", request.path));
+  ABSL_ASSIGN_OR_RETURN(const auto stats, deps_.host->filesystem().GetStats(context, path));
   ABSL_ASSIGN_OR_RETURN(const auto total, groups::SignedBytes("total_bytes", stats.total_bytes));
   // A quota may allow more bytes than the file system has.
   const auto available = static_cast<int64_t>(std::min(stats.total_bytes, stats.available_bytes));
@@ -67,21 +66,21 @@ absl::StatusOr<GetPathStatsResponse> GetPathStats(const groups::Deps& deps,
                               .share = stats.share};
 }
 
-absl::StatusOr<ListMountsResponse> ListMounts(const groups::Deps& deps, const CallContext& context,
-                                              const ListMountsRequest& request) {
-  std::vector<ConfinedPath> starts = groups::AllRoots(deps.roots);
+absl::StatusOr<ListMountsResponse> StorageService::ListMounts(const CallContext& context,
+                                                              const ListMountsRequest& request) {
+  std::vector<ConfinedPath> starts = groups::AllRoots(deps_.roots);
   if (!request.path.empty()) {
     ABSL_ASSIGN_OR_RETURN(auto path,
-                          groups::ParseConfinedPathLeniently(deps.roots, "path", request.path));
+                          groups::ParseConfinedPathLeniently(deps_.roots, "path", request.path));
     starts = {std::move(path)};
   }
-  ABSL_ASSIGN_OR_RETURN(auto found, deps.host->filesystem().ListLinks(context, starts));
+  ABSL_ASSIGN_OR_RETURN(auto found, deps_.host->filesystem().ListLinks(context, starts));
   std::map<std::string, bool> connected;
   const bool any_on_server =
       std::any_of(found.links.begin(), found.links.end(),
                   [](const host::FoundLink& link) { return link.end == host::LinkEnd::kOnServer; });
   if (any_on_server) {
-    ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
+    ABSL_ASSIGN_OR_RETURN(const auto mappings, deps_.host->smb().ListMappings(context));
     for (const host::SmbMapping& mapping : mappings) {
       bool& is_connected = connected[ShareOf(mapping)];
       is_connected = is_connected || mapping.is_connected;
@@ -98,13 +97,13 @@ absl::StatusOr<ListMountsResponse> ListMounts(const groups::Deps& deps, const Ca
   return response;
 }
 
-absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(const groups::Deps& deps,
-                                                        const CallContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
+absl::StatusOr<ListSmbMappingsResponse> StorageService::ListSmbMappings(
+    const CallContext& context, const ListSmbMappingsRequest&) {
+  ABSL_ASSIGN_OR_RETURN(const auto mappings, deps_.host->smb().ListMappings(context));
   ListSmbMappingsResponse response;
   if (mappings.empty()) return response;
   ABSL_ASSIGN_OR_RETURN(auto found,
-                        deps.host->filesystem().ListLinks(context, groups::AllRoots(deps.roots)));
+                        deps_.host->filesystem().ListLinks(context, groups::AllRoots(deps_.roots)));
   std::map<std::string, SmbMapping*> by_path;
   response.incomplete = found.incomplete_outside_pods;
   response.mappings.reserve(mappings.size());

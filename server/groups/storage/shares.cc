@@ -331,31 +331,30 @@ class ShareUnstager {
 
 }  // namespace
 
-absl::StatusOr<StageShareResponse> StageShare(const groups::Deps& deps, const CallContext& context,
-                                              const StageShareRequest& request) {
+absl::StatusOr<StageShareResponse> StorageService::StageShare(const CallContext& context,
+                                                              const StageShareRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto remote, smb::ParseRemotePath(request.remote_path));
   ABSL_RETURN_IF_ERROR(smb::CheckCredentials(request.username, request.password));
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps.roots, "target_path", request.target_path));
-  return ShareStager(deps, context, remote, {request.username, Secret(request.password)}, target)
+                                               deps_.roots, "target_path", request.target_path));
+  return ShareStager(deps_, context, remote, {request.username, Secret(request.password)}, target)
       .Run();
 }
 
-absl::StatusOr<UnstageShareResponse> UnstageShare(const groups::Deps& deps,
-                                                  const CallContext& context,
-                                                  const UnstageShareRequest& request) {
+absl::StatusOr<UnstageShareResponse> StorageService::UnstageShare(
+    const CallContext& context, const UnstageShareRequest& request) {
   std::optional<UncPath> remote;
   if (!request.remote_path.empty()) {
     ABSL_ASSIGN_OR_RETURN(auto parsed, smb::ParseRemotePath(request.remote_path));
     remote = std::move(parsed);
     if (request.target_path.empty()) {
-      const ConfinedPath none = groups::AllRoots(deps.roots).front();
-      return ShareUnstager(deps, context, remote, none).RunWithoutTarget();
+      const ConfinedPath none = groups::AllRoots(deps_.roots).front();
+      return ShareUnstager(deps_, context, remote, none).RunWithoutTarget();
     }
   }
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps.roots, "target_path", request.target_path));
-  return ShareUnstager(deps, context, remote, target).Run();
+                                               deps_.roots, "target_path", request.target_path));
+  return ShareUnstager(deps_, context, remote, target).Run();
 }
 
 }  // namespace csi_proxy::storage

@@ -306,12 +306,11 @@ absl::StatusOr<Fields> ReadFields(const groups::Deps& deps, const StageVolumeReq
 
 }  // namespace
 
-absl::StatusOr<StageVolumeResponse> StageVolume(const groups::Deps& deps,
-                                                const CallContext& context,
-                                                const StageVolumeRequest& request) {
+absl::StatusOr<StageVolumeResponse> StorageService::StageVolume(const CallContext& context,
+                                                                const StageVolumeRequest& request) {
   ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
-  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps, request));
-  return VolumeStager(deps, context, request, fields).Find();
+  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps_, request));
+  return VolumeStager(deps_, context, request, fields).Find();
 }
 
 absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request) {

@@ -364,9 +364,8 @@ class TargetStager {
 
 }  // namespace
 
-absl::StatusOr<StageTargetResponse> StageTarget(const groups::Deps& deps,
-                                                const CallContext& context,
-                                                const StageTargetRequest& request) {
+absl::StatusOr<StageTargetResponse> StorageService::StageTarget(const CallContext& context,
+                                                                const StageTargetRequest& request) {
   if (request.portals.empty()) {
     return absl::InvalidArgumentError("portals: is empty");
   }
@@ -387,14 +386,14 @@ absl::StatusOr<StageTargetResponse> StageTarget(const groups::Deps& deps,
                                 .file_system = request.file_system,
                                 .allocation_unit_bytes = request.allocation_unit_bytes,
                                 .label = request.label};
-  ABSL_RETURN_IF_ERROR(CheckStaging(deps, staging));
+  ABSL_RETURN_IF_ERROR(CheckStaging(deps_, staging));
 
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps.roots, "target_path", request.target_path));
+                                               deps_.roots, "target_path", request.target_path));
 
-  TargetStager stager(deps, context, request, std::move(portals), std::move(credentials));
+  TargetStager stager(deps_, context, request, std::move(portals), std::move(credentials));
   ABSL_ASSIGN_OR_RETURN(const auto disk, stager.Run(target));
-  ABSL_ASSIGN_OR_RETURN(auto staged, StageFoundDisk(deps, context, staging, disk, stager.clock));
+  ABSL_ASSIGN_OR_RETURN(auto staged, StageFoundDisk(deps_, context, staging, disk, stager.clock));
   StageTargetResponse response = std::move(stager.response);
   response.disk_number = staged.disk_number;
   response.volume_id = std::move(staged.volume_id);

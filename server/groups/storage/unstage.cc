@@ -202,4 +202,9 @@ absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
   return VolumeUnstager(deps, context, request, target, clock).Run();
 }
 
+absl::StatusOr<UnstageVolumeResponse> StorageService::UnstageVolume(
+    const CallContext& context, const UnstageVolumeRequest& request) {
+  return storage::UnstageVolume(deps_, context, request, StepClock());
+}
+
 }  // namespace csi_proxy::storage

@@ -109,15 +109,14 @@ class TargetUnstager {
 
 }  // namespace
 
-absl::StatusOr<UnstageTargetResponse> UnstageTarget(const groups::Deps& deps,
-                                                    const CallContext& context,
-                                                    const UnstageTargetRequest& request) {
+absl::StatusOr<UnstageTargetResponse> StorageService::UnstageTarget(
+    const CallContext& context, const UnstageTargetRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps.roots, "target_path", request.target_path));
+                                               deps_.roots, "target_path", request.target_path));
   ABSL_RETURN_IF_ERROR(iscsi::CheckIqn(request.iqn));
   ABSL_RETURN_IF_ERROR(CheckLun(request.lun_id, true));
   ABSL_ASSIGN_OR_RETURN(auto portals, ReadPortals("remove_portals", request.remove_portals));
-  return TargetUnstager(deps, context, request, target, std::move(portals)).Run();
+  return TargetUnstager(deps_, context, request, target, std::move(portals)).Run();
 }
 
 }  // namespace csi_proxy::storage
