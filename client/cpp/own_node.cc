@@ -67,20 +67,8 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
   if (metrics_ != nullptr) {
     metrics_->SetGauges({.connections = nullptr,
                          .queued = [this] { return Queued(); },
-                         .formats =
-                             [this] {
-                               const auto formats = node_.formats();
-                               return service::Metrics::Formats{formats.count, formats.oldest};
-                             },
-                         .shares =
-                             [this] {
-                               const auto shares = node_.share_counts();
-                               using Shares = service::Metrics::Shares;
-                               return shares.has_value()
-                                          ? std::optional(Shares{shares->linked, shares->unlinked,
-                                                                 shares->unknown, shares->links})
-                                          : std::nullopt;
-                             }});
+                         .formats = [this] { return node_.formats(); },
+                         .shares = [this] { return node_.share_counts(); }});
   }
 }
 

@@ -206,7 +206,7 @@ class Metrics::Impl {
             prometheus::MetricType::Gauge, nullptr)("", absl::ToDoubleSeconds(formats.oldest));
       }
       families.push_back(LongCalls());
-      const std::optional<Shares> shares = gauges.shares ? gauges.shares() : std::nullopt;
+      const auto shares = gauges.shares ? gauges.shares() : std::nullopt;
       if (shares.has_value()) {
         const auto mappings =
             add("csi_proxy_smb_mappings",

@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/groups/format_watch.h"
+#include "server/groups/share_count.h"
 #include "server/rpc/deps.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/listener.h"
@@ -20,20 +22,6 @@ namespace csi_proxy::service {
 // Counts calls and serves the counts over HTTP. Thread-safe.
 class Metrics final : public rpc::CallObserver {
  public:
-  // The number of volumes that are being formatted, and the time since the oldest format began.
-  struct Formats {
-    size_t count = 0;
-    absl::Duration oldest;
-  };
-
-  // The node's SMB mappings by their links, and the number of these links.
-  struct Shares {
-    size_t linked = 0;
-    size_t unlinked = 0;
-    size_t unknown = 0;
-    size_t links = 0;
-  };
-
   // How often a mapping was removed or kept, by the number of links to the share then.
   struct Unmaps {
     const char* mapping;
@@ -46,9 +34,9 @@ class Metrics final : public rpc::CallObserver {
     std::function<rpc::ListenerCounters()> connections;
     // Waiting calls, by group.
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
-    std::function<Formats()> formats = nullptr;
+    std::function<groups::FormatWatch::Running()> formats = nullptr;
     // Returns nullopt until the mappings have been counted.
-    std::function<std::optional<Shares>()> shares = nullptr;
+    std::function<std::optional<groups::ShareCounts>()> shares = nullptr;
     std::function<std::vector<Unmaps>()> unmaps = nullptr;
   };
 

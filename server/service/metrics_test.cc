@@ -199,10 +199,10 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
            },
        .formats =
            [] {
-             return Metrics::Formats{2, absl::Milliseconds(1500)};
+             return groups::FormatWatch::Running{2, absl::Milliseconds(1500)};
            },
-       .shares = []() -> std::optional<Metrics::Shares> {
-         return Metrics::Shares{.linked = 3, .unlinked = 700, .links = 4};
+       .shares = []() -> std::optional<groups::ShareCounts> {
+         return groups::ShareCounts{.linked = 3, .unlinked = 700, .links = 4};
        },
        .unmaps =
            [] {
@@ -224,7 +224,7 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_mappings{state=\"unknown\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_links 4\n"));
   metrics_->SetGauges({.connections = nullptr, .queued = nullptr, .shares = [] {
-                         return std::optional<Metrics::Shares>();
+                         return std::optional<groups::ShareCounts>();
                        }});
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_smb_")));
   metrics_->SetGauges({});

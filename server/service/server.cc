@@ -150,20 +150,8 @@ class Server::Impl {
     if (metrics_ != nullptr) {
       metrics_->SetGauges({.connections = [this] { return listener_->connections().counters(); },
                            .queued = [this] { return versioned_services_->Queued(); },
-                           .formats =
-                               [&node] {
-                                 const auto formats = node.formats();
-                                 return service::Metrics::Formats{formats.count, formats.oldest};
-                               },
-                           .shares =
-                               [&node] {
-                                 const auto shares = node.share_counts();
-                                 using Shares = service::Metrics::Shares;
-                                 return shares.has_value()
-                                            ? std::optional(Shares{shares->linked, shares->unlinked,
-                                                                   shares->unknown, shares->links})
-                                            : std::nullopt;
-                               },
+                           .formats = [&node] { return node.formats(); },
+                           .shares = [&node] { return node.share_counts(); },
                            .unmaps = [&node] { return Unmaps(node.unmaps()); }});
     }
     return absl::OkStatus();
