@@ -2,13 +2,7 @@
 
 #include <utility>
 
-#include "csi_proxy/disk/audited.h"
-#include "csi_proxy/filesystem/audited.h"
-#include "csi_proxy/iscsi/audited.h"
-#include "csi_proxy/smb/audited.h"
-#include "csi_proxy/storage/audited.h"
-#include "csi_proxy/system/audited.h"
-#include "csi_proxy/volume/audited.h"
+#include "csi_proxy/all_audited.h"
 
 namespace csi_proxy::groups {
 namespace {

@@ -4,13 +4,7 @@
 
 #include <memory>
 
-#include "csi_proxy/disk/hub.h"
-#include "csi_proxy/filesystem/hub.h"
-#include "csi_proxy/iscsi/hub.h"
-#include "csi_proxy/smb/hub.h"
-#include "csi_proxy/storage/hub.h"
-#include "csi_proxy/system/hub.h"
-#include "csi_proxy/volume/hub.h"
+#include "csi_proxy/all_hub.h"
 #include "server/base/audit.h"
 #include "server/groups/deps.h"
 

@@ -2,13 +2,7 @@
 
 #include <utility>
 
-#include "csi_proxy/disk/faulty.h"
-#include "csi_proxy/filesystem/faulty.h"
-#include "csi_proxy/iscsi/faulty.h"
-#include "csi_proxy/smb/faulty.h"
-#include "csi_proxy/storage/faulty.h"
-#include "csi_proxy/system/faulty.h"
-#include "csi_proxy/volume/faulty.h"
+#include "csi_proxy/all_faulty.h"
 #include "server/simulator/win32/os_double.h"
 #include "server/simulator/wmi/session.h"
 
@@ -30,13 +24,9 @@ std::unique_ptr<host::Host> NewSimulatedHost(machine::simulator::Machine& machin
 }
 
 void AddFaults(FaultGate* faults, groups::NodeServices& services) {
-  Add<disk::Faulty>(faults, services.disk);
-  Add<filesystem::Faulty>(faults, services.filesystem);
-  Add<iscsi::Faulty>(faults, services.iscsi);
-  Add<smb::Faulty>(faults, services.smb);
-  Add<storage::Faulty>(faults, services.storage);
-  Add<system::Faulty>(faults, services.system);
-  Add<volume::Faulty>(faults, services.volume);
+#define ADD_FAULTS(group) Add<group::Faulty>(faults, services.group);
+  CSI_PROXY_FOR_EACH_GROUP(ADD_FAULTS)
+#undef ADD_FAULTS
 }
 
 OpenedMachine OpenSimulatedMachine(std::shared_ptr<machine::simulator::Machine> machine,
