@@ -11,8 +11,9 @@ absl::Status HoldsNone(absl::string_view flag) {
 
 }  // namespace
 
-absl::StatusOr<Simulation> OpenSimulation(const std::string&,
-                                          std::function<void(absl::string_view)>) {
+absl::StatusOr<OpenedMachine> OpenSimulation(const std::string&,
+                                             std::function<void(absl::string_view)>,
+                                             std::vector<ExtraService>*) {
   return HoldsNone("--host=simulated");
 }
 

@@ -15,13 +15,6 @@ namespace {
 
 void Warn(absl::string_view line) { spdlog::warn("{}", std::string(line)); }
 
-absl::StatusOr<OpenedMachine> Simulated(const Options& options,
-                                        std::vector<ExtraService>* services) {
-  ABSL_ASSIGN_OR_RETURN(Simulation simulation, OpenSimulation(options.scenario, Warn));
-  *services = std::move(simulation.services);
-  return std::move(simulation.machine);
-}
-
 absl::StatusOr<OpenedMachine> ThisMachine() {
   absl::StatusOr<OpenedMachine> machine = OpenThisMachine(Warn);
   if (machine.ok()) return machine;
@@ -47,9 +40,10 @@ absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
 
 absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
   OpenedNode opened;
-  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine, options.host == HostKind::kSimulated
-                                                   ? Simulated(options, &opened.services)
-                                                   : ThisMachine());
+  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine,
+                        options.host == HostKind::kSimulated
+                            ? OpenSimulation(options.scenario, Warn, &opened.services)
+                            : ThisMachine());
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<ManagedNode> node, NewNode(options, std::move(machine)));
   opened.node = std::move(node);
   return opened;

@@ -28,19 +28,15 @@ struct OpenedNode {
 // bad options, and the errors of OpenThisMachine().
 absl::StatusOr<OpenedNode> OpenNode(const Options& options);
 
-// The node of --host=simulated. A program links csi_proxy_simulation or, like the service for
-// Windows nodes, csi_proxy_no_simulation, whose functions fail.
-struct Simulation {
-  OpenedMachine machine;
-  // The administrator's services, served beside the released ones.
-  std::vector<ExtraService> services;
-};
-
-// Opens the simulated node for the value of --scenario, a name or a file; "" for the default.
-// `warn` receives the warnings that the host otherwise only logs. Returns INVALID_ARGUMENT or
-// NOT_FOUND, naming the flag.
-absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario,
-                                          std::function<void(absl::string_view)> warn);
+// A program links csi_proxy_simulation or, like the service for Windows nodes,
+// csi_proxy_no_simulation, whose functions fail.
+//
+// Opens the machine of --host=simulated for the value of --scenario, a name or a file; "" for the
+// default. Appends the administrator's services to `*services`. `warn` receives the warnings that
+// the host otherwise only logs. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
+absl::StatusOr<OpenedMachine> OpenSimulation(const std::string& scenario,
+                                             std::function<void(absl::string_view)> warn,
+                                             std::vector<ExtraService>* services);
 
 // Returns the text of --list-scenarios, or INVALID_ARGUMENT, naming the flag.
 absl::StatusOr<std::string> ListScenarios();

@@ -33,16 +33,15 @@ absl::StatusOr<std::unique_ptr<Machine>> Load(const std::string& scenario) {
 
 }  // namespace
 
-absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario,
-                                          std::function<void(absl::string_view)> warn) {
+absl::StatusOr<OpenedMachine> OpenSimulation(const std::string& scenario,
+                                             std::function<void(absl::string_view)> warn,
+                                             std::vector<ExtraService>* services) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Machine> loaded, Load(scenario));
   const std::shared_ptr<Machine> machine = std::move(loaded);
-  Simulation simulation;
-  simulation.machine = OpenSimulatedMachine(machine, std::move(warn));
-  simulation.services.push_back({.pipe_name = "csi-proxy-admin",
-                                 .full_name = machine::simulator::kAdminServiceName,
-                                 .service = machine::simulator::NewAdminService(machine)});
-  return simulation;
+  services->push_back({.pipe_name = "csi-proxy-admin",
+                       .full_name = machine::simulator::kAdminServiceName,
+                       .service = machine::simulator::NewAdminService(machine)});
+  return OpenSimulatedMachine(machine, std::move(warn));
 }
 
 absl::StatusOr<std::string> ListScenarios() { return machine::simulator::ListScenarios(); }
