@@ -110,15 +110,14 @@ class Server::Impl {
     metrics_ = std::move(metrics);
     if (metrics_ != nullptr) observers.push_back(metrics_.get());
     listener_ = rpc::NewListener(options.place, options.listener, observers);
+    const rpc::Executor::Limits limits = ExecutorLimits(options);
     versioned_services_ = std::make_unique<VersionedServices>(
-        VersionedServices::Settings{
-            .executor = ExecutorLimits(options),
-            .observers = std::move(observers),
-            .connections = &listener_->connections(),
-            .gate = &gate_,
-            .inline_calls = &inline_calls_,
-            .max_call_duration = options.max_call_duration,
-        },
+        limits,
+        rpc::Deps{.inline_calls = &inline_calls_,
+                  .observers = std::move(observers),
+                  .connections = &listener_->connections(),
+                  .gate = &gate_,
+                  .max_call_duration = options.max_call_duration},
         node.services());
     std::vector<rpc::VersionedService> services = versioned_services_->NewServices();
     ABSL_RETURN_IF_ERROR(Select(options, &services));
@@ -127,7 +126,6 @@ class Server::Impl {
                        .full_name = service.full_name,
                        .service = std::move(service.service)});
     }
-    const rpc::Executor::Limits limits = ExecutorLimits(options);
     rpc::ServerLimits server = options.server;
     server.calls_of_main_connection =
         Grant(limits.max_threads + limits.max_blocked, limits.client_share);

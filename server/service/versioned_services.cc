@@ -9,15 +9,11 @@
 namespace csi_proxy {
 
 struct VersionedServices::Group {
-  Group(const char* group_name, size_t index, const Settings& settings)
-      : name(group_name), executor(settings.executor) {
+  Group(const char* group_name, size_t index, const rpc::Executor::Limits& limits,
+        const rpc::Deps& shared)
+      : name(group_name), executor(limits), deps(shared) {
     deps.executor = &executor;
     deps.executor_index = index;
-    deps.observers = settings.observers;
-    deps.connections = settings.connections;
-    deps.gate = settings.gate;
-    deps.inline_calls = settings.inline_calls;
-    deps.max_call_duration = settings.max_call_duration;
   }
 
   const char* const name;
@@ -26,10 +22,10 @@ struct VersionedServices::Group {
   std::function<std::vector<rpc::VersionedService>()> new_services;
 };
 
-VersionedServices::VersionedServices(const Settings& settings,
+VersionedServices::VersionedServices(const rpc::Executor::Limits& limits, const rpc::Deps& shared,
                                      const groups::NodeServices& handlers) {
   const auto add = [&](const char* name, const auto& audited, auto versions) {
-    auto group = std::make_unique<Group>(name, groups_.size(), settings);
+    auto group = std::make_unique<Group>(name, groups_.size(), limits, shared);
     group->new_services = [name, service = audited.service.get(), deps = &group->deps,
                            versions = std::move(versions)] {
       std::vector<rpc::VersionedService> services;

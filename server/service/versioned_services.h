@@ -26,17 +26,10 @@ struct ExtraService {
 // threads, so that a pod that floods one pipe does not starve other groups.
 class VersionedServices {
  public:
-  struct Settings {
-    rpc::Executor::Limits executor;
-    std::vector<rpc::CallObserver*> observers;
-    const rpc::ConnectionTable* connections = nullptr;
-    rpc::CallGate* gate = nullptr;
-    rpc::InlineCalls* inline_calls = nullptr;
-    absl::Duration max_call_duration = absl::InfiniteDuration();
-  };
-
-  // `handlers` are not owned and must outlive the services.
-  VersionedServices(const Settings& settings, const groups::NodeServices& handlers);
+  // Gives each group `shared`, with an executor of its own. `handlers` are not owned and must
+  // outlive the services.
+  VersionedServices(const rpc::Executor::Limits& limits, const rpc::Deps& shared,
+                    const groups::NodeServices& handlers);
   ~VersionedServices();
 
   // Returns a service per group and version, in that order. They must not outlive this.
