@@ -48,9 +48,7 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
   out->set_page83(disk.page83);
   if (disk.page83_error.has_value()) WriteError(*disk.page83_error, out->mutable_page83_error());
   out->set_serial_number(disk.serial_number);
-  out->set_style(disk.style == PartitionStyle::kGpt   ? proto::GPT
-                 : disk.style == PartitionStyle::kMbr ? proto::MBR
-                                                      : proto::RAW);
+  out->set_style(static_cast<proto::PartitionStyle>(disk.style));
   if (disk.sector_bytes != kSectorBytes) out->set_sector_bytes(disk.sector_bytes);
   out->set_offline(!disk.online);
   out->set_read_only(disk.read_only);
@@ -103,9 +101,7 @@ void WriteIscsi(const NodeState& state, absl::Time now, const std::set<VolumeId>
     for (const IscsiTarget& target : portal.targets) {
       proto::IscsiTarget* const t = out->add_target();
       t->set_iqn(target.iqn);
-      t->set_chap(target.chap == ChapMode::kMutual   ? proto::MUTUAL
-                  : target.chap == ChapMode::kOneWay ? proto::ONE_WAY
-                                                     : proto::NONE);
+      t->set_chap(static_cast<proto::Chap>(target.chap));
       t->set_username(target.username);
       t->set_secret(Masked(target.secret));
       t->set_mutual_secret(Masked(target.mutual_secret));

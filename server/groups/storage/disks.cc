@@ -26,17 +26,10 @@ bool IsData(const host::Partition& partition) {
   return partition.kind == host::PartitionKind::kData;
 }
 
-PartitionStyle ToHub(host::PartitionStyle style) {
-  switch (style) {
-    case host::PartitionStyle::kRaw:
-      return PartitionStyle::kRaw;
-    case host::PartitionStyle::kMbr:
-      return PartitionStyle::kMbr;
-    case host::PartitionStyle::kGpt:
-      return PartitionStyle::kGpt;
-  }
-  return PartitionStyle::kRaw;
-}
+static_assert(static_cast<int>(PartitionStyle::kMbr) ==
+              static_cast<int>(host::PartitionStyle::kMbr));
+static_assert(static_cast<int>(PartitionStyle::kGpt) ==
+              static_cast<int>(host::PartitionStyle::kGpt));
 
 DiskInfo ToHub(host::DiskDescription disk) {
   DiskInfo info;
@@ -58,7 +51,7 @@ DiskInfo ToHub(host::DiskDescription disk) {
   if (disk.size_bytes <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     info.size_bytes = static_cast<int64_t>(disk.size_bytes);
   }
-  info.partition_style = ToHub(disk.style);
+  info.partition_style = static_cast<PartitionStyle>(disk.style);
   info.is_boot = disk.is_boot;
   info.is_system = disk.is_system;
   info.is_online = disk.is_online;
