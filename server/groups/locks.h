@@ -17,52 +17,46 @@
 
 namespace csi_proxy::groups {
 
+using LockOrError = absl::StatusOr<ResourceLocks::Lock>;
+
 // Return the errors of ResourceLocks::Acquire().
 //
 // Locks the login to a target by a portal.
-inline absl::StatusOr<ResourceLocks::Lock> LockSession(ResourceLocks& locks,
-                                                       const CallContext& context,
-                                                       const std::string& iqn,
-                                                       const host::IscsiPortal& portal) {
+inline LockOrError LockSession(ResourceLocks& locks, const CallContext& context,
+                               const std::string& iqn, const host::IscsiPortal& portal) {
   return locks.Acquire(context, absl::StrCat("session/", FoldName(iqn), "@",
                                              FoldName(portal.address), ":", portal.port));
 }
 
 // Locks the sessions of a target against being ended or made persistent by another call.
-inline absl::StatusOr<ResourceLocks::Lock> LockTarget(ResourceLocks& locks,
-                                                      const CallContext& context,
-                                                      const std::string& iqn) {
+inline LockOrError LockTarget(ResourceLocks& locks, const CallContext& context,
+                              const std::string& iqn) {
   return locks.Acquire(context, absl::StrCat("target/", FoldName(iqn)));
 }
 
-inline absl::StatusOr<ResourceLocks::Lock> LockPortal(ResourceLocks& locks,
-                                                      const CallContext& context,
-                                                      const host::IscsiPortal& portal) {
+inline LockOrError LockPortal(ResourceLocks& locks, const CallContext& context,
+                              const host::IscsiPortal& portal) {
   return locks.Acquire(context,
                        absl::StrCat("portal/", FoldName(portal.address), ":", portal.port));
 }
 
-inline absl::StatusOr<ResourceLocks::Lock> LockDisk(ResourceLocks& locks,
-                                                    const CallContext& context, uint32_t number) {
+inline LockOrError LockDisk(ResourceLocks& locks, const CallContext& context, uint32_t number) {
   return locks.Acquire(context, absl::StrCat("disk/", number));
 }
 
 // Locks a share. REQUIRES: `share` is a UncPath::Share().
-inline absl::StatusOr<ResourceLocks::Lock> LockShare(ResourceLocks& locks,
-                                                     const CallContext& context,
-                                                     const std::string& share) {
+inline LockOrError LockShare(ResourceLocks& locks, const CallContext& context,
+                             const std::string& share) {
   return locks.Acquire(context, absl::StrCat("share/", share));
 }
 
-inline absl::StatusOr<ResourceLocks::Lock> LockPath(ResourceLocks& locks,
-                                                    const CallContext& context,
-                                                    const ConfinedPath& path) {
+inline LockOrError LockPath(ResourceLocks& locks, const CallContext& context,
+                            const ConfinedPath& path) {
   return locks.Acquire(context, absl::StrCat("path/", FoldName(path.path.ToString())));
 }
 
-inline absl::StatusOr<ResourceLocks::Lock> LockVolume(ResourceLocks& locks,
-                                                      const CallContext& context,
-                                                      const VolumeId& volume) {
+inline LockOrError LockVolume(ResourceLocks& locks, const CallContext& context,
+                              const VolumeId& volume) {
   return locks.Acquire(context, absl::StrCat("volume/", volume.guid()));
 }
 
