@@ -141,18 +141,20 @@ absl::StatusOr<DiskLayout> DiskHost::GetLayout(const CallContext& context, uint3
   return layout;
 }
 
-absl::Status DiskHost::InitializeGpt(const CallContext& context, const KnownDisk& disk) {
-  ABSL_ASSIGN_OR_RETURN(const KnownDisk known, FillIn(context, disk));
-  const std::string operation = absl::StrCat("initialising disk ", disk.number);
+absl::Status DiskHost::InitializeGpt(const CallContext& context, uint32_t disk_number,
+                                     const DiskLayout* layout) {
+  ABSL_ASSIGN_OR_RETURN(const DiskLayout known, LayoutOr(layout, context, disk_number));
+  const std::string operation = absl::StrCat("initialising disk ", disk_number);
   const auto result = storage_.Invoke(context, known.object, "Initialize",
                                       {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
   if (!result.ok()) return Prefixed(operation, result.status());
   return cim::StorageStatus(operation, *result);
 }
 
-absl::Status DiskHost::CreateBasicPartition(const CallContext& context, const KnownDisk& disk) {
-  ABSL_ASSIGN_OR_RETURN(const KnownDisk known, FillIn(context, disk));
-  const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
+absl::Status DiskHost::CreateBasicPartition(const CallContext& context, uint32_t disk_number,
+                                            const DiskLayout* layout) {
+  ABSL_ASSIGN_OR_RETURN(const DiskLayout known, LayoutOr(layout, context, disk_number));
+  const std::string operation = absl::StrCat("creating a partition on disk ", disk_number);
   // Windows refuses a GPT type for an MBR disk and an MBR type for a GPT disk. The GPT type is
   // the one that the Go release passes (upstream's pkg/os/disk/api.go, CreateBasicPartition).
   cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
@@ -334,13 +336,13 @@ absl::StatusOr<cim::Object> DiskHost::FindDisk(const CallContext& context, uint3
   return FindDisk(context, disk_number, /*is_fresh=*/true);
 }
 
-absl::StatusOr<KnownDisk> DiskHost::FillIn(const CallContext& context, const KnownDisk& disk) {
-  if (!disk.object.empty()) return disk;
-  ABSL_ASSIGN_OR_RETURN(const cim::Object found, FindDisk(context, disk.number));
-  ABSL_ASSIGN_OR_RETURN(const PartitionStyle style, StyleOf(found));
-  KnownDisk known = disk;
-  known.object = found.path();
-  known.style = style;
+absl::StatusOr<DiskLayout> DiskHost::LayoutOr(const DiskLayout* layout, const CallContext& context,
+                                              uint32_t disk_number) {
+  if (layout != nullptr) return *layout;
+  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+  DiskLayout known;
+  known.object = disk.path();
+  ABSL_ASSIGN_OR_RETURN(known.style, StyleOf(disk));
   return known;
 }
 

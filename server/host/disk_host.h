@@ -104,18 +104,6 @@ struct DiskLayout {
   std::string object;
 };
 
-// A disk's number, optionally with facts of GetLayout() so that the callee need not read them.
-struct KnownDisk {
-  KnownDisk(uint32_t disk_number) : number(disk_number) {}  // NOLINT(google-explicit-constructor)
-  KnownDisk(uint32_t disk_number, const DiskLayout& layout)
-      : number(disk_number), object(layout.object), style(layout.style) {}
-
-  uint32_t number;
-  // Empty if unknown, in which case `style` is unknown too.
-  std::string object;
-  PartitionStyle style = PartitionStyle::kRaw;
-};
-
 // The result of bringing a disk online or taking it offline.
 struct StateChange {
   // True if the call changed the disk's state.
@@ -148,12 +136,15 @@ class DiskHost {
 
   absl::StatusOr<DiskLayout> GetLayout(const CallContext& context, uint32_t disk_number);
 
-  // Writes an empty GPT. REQUIRES: the disk is raw and online.
-  absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk);
+  // Writes an empty GPT. `layout`, of GetLayout(), saves a query. REQUIRES: the disk is raw and
+  // online.
+  absl::Status InitializeGpt(const CallContext& context, uint32_t disk_number,
+                             const DiskLayout* layout = nullptr);
 
   // Creates a basic partition over all free space. Its volume may arrive later. FAILED_PRECONDITION
   // if no space is free.
-  absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk);
+  absl::Status CreateBasicPartition(const CallContext& context, uint32_t disk_number,
+                                    const DiskLayout* layout = nullptr);
 
   // Mounts the volumes of the basic partitions, as Windows does unless automount is disabled
   // (mountvol /N). Leaves mounted ones alone.
@@ -195,8 +186,9 @@ class DiskHost {
   absl::Status InvokeState(const CallContext& context, uint32_t disk_number, bool online);
   absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
                                        bool is_fresh = false);
-  // Fills in the object and style of a disk, which the methods of MSFT_Disk need.
-  absl::StatusOr<KnownDisk> FillIn(const CallContext& context, const KnownDisk& disk);
+  // Returns `*layout`, or at least the object and style of the disk if `layout` is null.
+  absl::StatusOr<DiskLayout> LayoutOr(const DiskLayout* layout, const CallContext& context,
+                                      uint32_t disk_number);
 
   cim::Session& wmi_;
   StorageNamespace& storage_;

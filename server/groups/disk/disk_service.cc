@@ -64,13 +64,12 @@ class DiskService final : public Service {
       layout = host().GetLayout(context, number);
       if (!layout.ok()) return layout.status();
     }
-    const host::KnownDisk disk(number, *layout);
     if (layout->style == host::PartitionStyle::kRaw) {
       if (deps_.keep_foreign_data) {
         ABSL_RETURN_IF_ERROR(
             groups::AboutField("disk_number", groups::CheckBlank(deps_, context, number)));
       }
-      ABSL_RETURN_IF_ERROR(host().InitializeGpt(context, disk));
+      ABSL_RETURN_IF_ERROR(host().InitializeGpt(context, number, &*layout));
     }
     size_t wanted = 1;
     if (has_partition()) {
@@ -78,7 +77,7 @@ class DiskService final : public Service {
       ABSL_ASSIGN_OR_RETURN(const auto promised, host().CountPromisedVolumes(context, number));
       wanted = std::min<size_t>(promised, 1);
     } else {
-      ABSL_RETURN_IF_ERROR(host().CreateBasicPartition(context, disk));
+      ABSL_RETURN_IF_ERROR(host().CreateBasicPartition(context, number, &*layout));
     }
     ABSL_RETURN_IF_ERROR(AwaitVolumes(*deps_.host, context, number, wanted, "partitioned"));
     if (wanted == 0) {

@@ -186,15 +186,14 @@ class VolumeStager {
 
   absl::Status Partition(const host::DiskLayout& layout) {
     ABSL_RETURN_IF_ERROR(CheckPartitions(number_, layout));
-    const host::KnownDisk disk(number_, layout);
     if (layout.style == host::PartitionStyle::kRaw) {
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, number_)));
-      ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, disk));
+      ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, number_, &layout));
       AddStep(StorageStep::kInitialized);
     }
     if (DataPartition(layout) != nullptr) return absl::OkStatus();
-    ABSL_RETURN_IF_ERROR(host_.disk().CreateBasicPartition(context_, disk));
+    ABSL_RETURN_IF_ERROR(host_.disk().CreateBasicPartition(context_, number_, &layout));
     AddStep(StorageStep::kPartitioned);
     return absl::OkStatus();
   }
