@@ -51,6 +51,16 @@ absl::Status VolumeError(const VolumeId& volume, absl::string_view what,
   return Prefixed(absl::StrCat(what, " volume ", volume.ToString()), status);
 }
 
+absl::StatusOr<machine::DiskExtent> ExtentOf(machine::Os& os, const CallContext& context,
+                                             const VolumeId& volume) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const auto extents = GetVolumeExtents(os, volume.ToString());
+  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
+  if (extents->size() == 1) return extents->front();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "volume ", volume.ToString(), " spans several disks or partitions of a dynamic disk"));
+}
+
 absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
                                        const CallContext& context, const VolumeId& volume) {
   const cim::Query query =

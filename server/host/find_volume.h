@@ -9,6 +9,7 @@
 #include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
 #include "server/machine/cim/session.h"
+#include "server/machine/layouts.h"
 #include "server/machine/os.h"
 
 namespace csi_proxy::host {
@@ -18,6 +19,10 @@ absl::Status NoVolume(const VolumeId& volume);
 // Returns the error of an operation on a volume; NOT_FOUND if the volume is not there.
 absl::Status VolumeError(const VolumeId& volume, absl::string_view what,
                          const absl::Status& status);
+
+// Returns the extent of a volume of a basic disk. FAILED_PRECONDITION if it has several.
+absl::StatusOr<machine::DiskExtent> ExtentOf(machine::Os& os, const CallContext& context,
+                                             const VolumeId& volume);
 
 // Finds the MSFT_Volume. Retries for some seconds, because the caller has the volume from the mount
 // manager and WMI may not show it yet.

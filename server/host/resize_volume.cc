@@ -1,5 +1,4 @@
-#include "server/host/resize_volume.h"
-
+// The sizes of volumes, and how they grow: partitions through WMI, file systems through Win32.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -11,7 +10,7 @@
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
 #include "server/host/find_volume.h"
-#include "server/host/storage_namespace.h"
+#include "server/host/volume_host.h"
 #include "server/host/windows_use.h"
 #include "server/machine/cim/errors.h"
 
@@ -76,26 +75,16 @@ absl::StatusOr<uint64_t> WindowsOwnMaximum(StorageNamespace& storage, const Call
 
 }  // namespace
 
-absl::StatusOr<machine::DiskExtent> ExtentOf(machine::Os& os, const CallContext& context,
-                                             const VolumeId& volume) {
-  ABSL_RETURN_IF_ERROR(context.Check());
-  const auto extents = GetVolumeExtents(os, volume.ToString());
-  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-  if (extents->size() == 1) return extents->front();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "volume ", volume.ToString(), " spans several disks or partitions of a dynamic disk"));
-}
-
 // Computes the room from the partitions. Does not call MSFT_Partition.GetSupportedSize, which also
 // measures how far the volume could shrink and fails if the service that optimises drives is
 // disabled or busy (kubernetes-sigs/aws-ebs-csi-driver issue 2877).
-absl::StatusOr<GrowthRoom> GetGrowthRoom(cim::Session& wmi, machine::Os& os,
-                                         const CallContext& context, const VolumeId& volume) {
-  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os, context, volume));
-  ABSL_RETURN_IF_ERROR(CheckNotDynamic(os, volume.ToString(), extent.disk_number));
-  UpdateDiskLength(os, extent.disk_number);
-  ABSL_ASSIGN_OR_RETURN(const uint64_t disk_bytes, GetDiskLength(os, extent.disk_number));
-  ABSL_ASSIGN_OR_RETURN(const auto partitions, Partitions(wmi, context, extent));
+absl::StatusOr<GrowthRoom> VolumeHost::GetGrowthRoom(const CallContext& context,
+                                                     const VolumeId& volume) {
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
+  ABSL_RETURN_IF_ERROR(CheckNotDynamic(os_, volume.ToString(), extent.disk_number));
+  UpdateDiskLength(os_, extent.disk_number);
+  ABSL_ASSIGN_OR_RETURN(const uint64_t disk_bytes, GetDiskLength(os_, extent.disk_number));
+  ABSL_ASSIGN_OR_RETURN(const auto partitions, Partitions(wmi_, context, extent));
   uint64_t end = disk_bytes > kGptCopy ? disk_bytes - kGptCopy : 0;
   uint64_t last_used = 0;
   GrowthRoom room;
@@ -120,26 +109,25 @@ absl::StatusOr<GrowthRoom> GetGrowthRoom(cim::Session& wmi, machine::Os& os,
   return room;
 }
 
-absl::Status Resize(cim::Session& wmi, StorageNamespace& storage, machine::Os& os,
-                    const CallContext& context, const VolumeId& volume, uint64_t size_bytes,
-                    ResizeTo how) {
+absl::Status VolumeHost::Resize(const CallContext& context, const VolumeId& volume,
+                                uint64_t size_bytes, ResizeTo how) {
   const std::string operation = absl::StrCat("resizing volume ", volume.ToString());
-  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os, context, volume));
-  const auto partition = PartitionAt(wmi, context, extent);
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
+  const auto partition = PartitionAt(wmi_, context, extent);
   if (!partition.ok()) return Prefixed(operation, partition.status());
   const auto resize = [&](uint64_t bytes) {
-    return storage.Invoke(context, partition->path(), "Resize", {{"Size", Value::Uint64(bytes)}});
+    return storage_.Invoke(context, partition->path(), "Resize", {{"Size", Value::Uint64(bytes)}});
   };
   absl::StatusOr<cim::MethodResult> result = resize(size_bytes);
   // The provider may still have the disk's old size.
-  if (IsSizeNotSupported(result) && storage.UpdateCache(context).ok()) {
+  if (IsSizeNotSupported(result) && storage_.UpdateCache(context).ok()) {
     RecordFallback(Fallback::kResizeRepeated);
     result = resize(size_bytes);
   }
   // Windows may reserve more than was computed.
   if (IsSizeNotSupported(result) && how == ResizeTo::kAtMost) {
     RecordFallback(Fallback::kWindowsOwnMaximum);
-    const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(storage, context, *partition);
+    const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(storage_, context, *partition);
     if (most.ok() && *most <= extent.length) return absl::OkStatus();
     if (most.ok() && *most < size_bytes) result = resize(*most);
   }
@@ -152,23 +140,22 @@ absl::Status Resize(cim::Session& wmi, StorageNamespace& storage, machine::Os& o
   return cim::StorageStatus(operation, *result);
 }
 
-absl::StatusOr<bool> ExtendFileSystem(cim::Session& wmi, machine::Os& os,
-                                      const CallContext& context, const VolumeId& volume,
-                                      uint64_t size_bytes) {
-  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os, context, volume));
+absl::StatusOr<bool> VolumeHost::ExtendFileSystem(const CallContext& context,
+                                                  const VolumeId& volume, uint64_t size_bytes) {
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
   const std::string& name = volume.ToString();
-  const auto file_system = os.GetFileSystem(name);
+  const auto file_system = os_.GetFileSystem(name);
   if (!file_system.ok() || file_system->name != "NTFS") return false;
-  const absl::StatusOr<machine::VolumeSpace> space = os.GetSpace(name);
+  const absl::StatusOr<machine::VolumeSpace> space = os_.GetSpace(name);
   if (!space.ok()) return VolumeError(volume, "measuring", space.status());
   const uint64_t total = space->total_bytes;
   if (total + kGap > extent.length || (size_bytes != 0 && size_bytes <= total)) return false;
-  const auto disk = FindMsftDisk(wmi, context, extent.disk_number);
+  const auto disk = FindMsftDisk(wmi_, context, extent.disk_number);
   if (!disk.ok()) return VolumeError(volume, "extending the file system of", disk.status());
   const uint32_t sector =
       disk->has_value() ? (*disk)->GetUint32("LogicalSectorSize").value_or(0) : 0;
   if (sector == 0) return false;
-  const absl::Status extended = ExtendVolume(os, name, extent.length / sector);
+  const absl::Status extended = ExtendVolume(os_, name, extent.length / sector);
   RecordFallback(Fallback::kFileSystemExtended, extended.message());
   if (!extended.ok()) return VolumeError(volume, "extending the file system of", extended);
   return true;

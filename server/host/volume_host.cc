@@ -1,5 +1,5 @@
-// Volumes: found and queried through Win32, formatted and resized through WMI, mounted by the
-// volume mount point calls on directories that ResolvePath() holds.
+// Volumes: found and queried through Win32, formatted through WMI, mounted by the volume mount point
+// calls on directories that ResolvePath() holds. resize_volume.cc resizes them.
 #include "server/host/volume_host.h"
 
 #include <algorithm>
@@ -11,7 +11,6 @@
 #include "server/base/win32_error.h"
 #include "server/host/find_volume.h"
 #include "server/host/mount_point.h"
-#include "server/host/resize_volume.h"
 #include "server/host/resolve_path.h"
 #include "server/host/windows_use.h"
 #include "server/machine/cim/errors.h"
@@ -156,21 +155,6 @@ absl::StatusOr<VolumeHealth> VolumeHost::GetHealth(const CallContext& context,
 absl::StatusOr<uint64_t> VolumeHost::GetSize(const CallContext& context, const VolumeId& volume) {
   ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
   return extent.length;
-}
-
-absl::StatusOr<GrowthRoom> VolumeHost::GetGrowthRoom(const CallContext& context,
-                                                     const VolumeId& volume) {
-  return host::GetGrowthRoom(wmi_, os_, context, volume);
-}
-
-absl::Status VolumeHost::Resize(const CallContext& context, const VolumeId& volume,
-                                uint64_t size_bytes, ResizeTo how) {
-  return host::Resize(wmi_, storage_, os_, context, volume, size_bytes, how);
-}
-
-absl::StatusOr<bool> VolumeHost::ExtendFileSystem(const CallContext& context,
-                                                  const VolumeId& volume, uint64_t size_bytes) {
-  return host::ExtendFileSystem(wmi_, os_, context, volume, size_bytes);
 }
 
 absl::StatusOr<VolumeStats> VolumeHost::GetStats(const CallContext& context,
