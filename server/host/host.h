@@ -41,8 +41,8 @@ class DeviceWatch {
   uint64_t seen_ = 0;
 };
 
-// A machine's node: reads through Win32, manages through WMI, starts no child process. Thread-safe.
-// The hosts live as long as the Host.
+// Reads a machine through Win32 and manages it through WMI; starts no child process. The six hosts
+// live as long as this one. Thread-safe.
 class Host {
  public:
   // `warn`, if set, receives messages for the operator that fail no call.

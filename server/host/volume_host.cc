@@ -1,5 +1,5 @@
-// Volumes: found and queried through Win32, formatted through WMI, mounted by the volume mount point
-// calls on directories that ResolvePath() holds. resize_volume.cc resizes them.
+// Volumes: found and queried through Win32, formatted through WMI, and mounted by the volume mount
+// point calls on directories that ResolvePath() holds. resize_volume.cc resizes them.
 #include "server/host/volume_host.h"
 
 #include <algorithm>
