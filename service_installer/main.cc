@@ -3,7 +3,6 @@
 
 #include <boost/program_options.hpp>
 #include <iostream>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/released.h"
 #include "client/cpp/remote_channel.h"
+#include "server/base/condition.h"
 #include "server/base/program.h"
 #include "server/base/released_names.h"
 #include "server/base/status_macros.h"
@@ -120,13 +120,13 @@ bool Answers(const api::ReleasedVersion& version) {
 // Asks the pipes of all released versions for their health, in parallel, and returns the names of
 // those that answer.
 std::set<std::string> AnsweringPipes() {
-  std::mutex mutex;
+  Mutex mutex;
   std::set<std::string> answering;
   std::vector<std::thread> threads;
   for (const api::ReleasedVersion& version : api::kReleasedVersions) {
     threads.emplace_back([&] {
       if (!Answers(version)) return;
-      std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       answering.insert(PipeName(version.group, version.version));
     });
   }

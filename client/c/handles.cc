@@ -3,12 +3,6 @@
 #include <utility>
 
 namespace csi_proxy::c {
-namespace {
-
-// The length of one round of an unlimited wait, because AwaitEmpty() needs a finite deadline.
-constexpr absl::Duration kLongWait = absl::Hours(1);
-
-}  // namespace
 
 Handles& Handles::Get() {
   // Never destroyed: calls may be under way when the process ends.
@@ -18,13 +12,13 @@ Handles& Handles::Get() {
 
 uint64_t Handles::AddNode(OpenedNode node) {
   auto open = std::make_shared<OpenNode>(std::move(node));
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   nodes_.emplace(++last_, std::move(open));
   return last_;
 }
 
 std::shared_ptr<OpenNode> Handles::EnterNode(uint64_t node) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = nodes_.find(node);
   // Enter() succeeds, because CloseNode() removes a node before it shuts the gate.
   if (found == nodes_.end() || !found->second->gate.Enter()) return nullptr;
@@ -34,7 +28,7 @@ std::shared_ptr<OpenNode> Handles::EnterNode(uint64_t node) {
 bool Handles::CloseNode(uint64_t node) {
   std::shared_ptr<OpenNode> closed;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = nodes_.find(node);
     if (found == nodes_.end()) return false;
     closed = std::move(found->second);
@@ -47,8 +41,7 @@ bool Handles::CloseNode(uint64_t node) {
     });
   }
   closed->closing.Cancel();
-  while (!closed->gate.AwaitEmpty(absl::Now() + kLongWait)) {
-  }
+  closed->gate.AwaitEmpty(absl::InfiniteFuture());
   // Destroyed here, so that nothing of the node runs when CloseNode() returns.
   closed->rpcs.reset();
   closed->opened = {};
@@ -56,14 +49,14 @@ bool Handles::CloseNode(uint64_t node) {
 }
 
 uint64_t Handles::AddCall(uint64_t node) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!nodes_.contains(node)) return 0;
   calls_.emplace(++last_, Call{.node = node, .cancellable = std::make_shared<Cancellable>()});
   return last_;
 }
 
 std::shared_ptr<Cancellable> Handles::BeginCall(uint64_t node, uint64_t call) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = calls_.find(call);
   if (found == calls_.end() || found->second.node != node || found->second.begun) return nullptr;
   found->second.begun = true;
@@ -71,14 +64,14 @@ std::shared_ptr<Cancellable> Handles::BeginCall(uint64_t node, uint64_t call) {
 }
 
 void Handles::EndCall(uint64_t call) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   calls_.erase(call);
 }
 
 void Handles::CancelCall(uint64_t call) {
   std::shared_ptr<Cancellable> cancellable;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = calls_.find(call);
     if (found == calls_.end()) return;
     cancellable = found->second.cancellable;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -16,6 +15,7 @@
 #include "absl/synchronization/notification.h"
 #include "client/cpp/serialized_node.h"
 #include "csi_proxy/node.h"
+#include "server/base/condition.h"
 #include "server/rpc/deps.h"
 
 namespace csi_proxy::c {
@@ -82,10 +82,10 @@ class Handles {
     std::shared_ptr<Cancellable> cancellable;
   };
 
-  std::mutex mutex_;
-  uint64_t last_ = 0;
-  absl::flat_hash_map<uint64_t, std::shared_ptr<OpenNode>> nodes_;
-  absl::flat_hash_map<uint64_t, Call> calls_;
+  Mutex mutex_;
+  uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<OpenNode>> nodes_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Call> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::c

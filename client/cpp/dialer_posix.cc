@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/link.h"
 #include "client/cpp/pipe_owner.h"
+#include "server/base/condition.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::client {
@@ -62,9 +62,9 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& path) {
 }  // namespace
 
 struct RemoteChannel::Dialer::State {
-  std::mutex mutex;
-  PipeIdentity identity;
-  std::shared_ptr<Link> link;
+  Mutex mutex;
+  PipeIdentity identity ABSL_GUARDED_BY(mutex);
+  std::shared_ptr<Link> link ABSL_GUARDED_BY(mutex);
 };
 
 RemoteChannel::Dialer::Dialer(std::string path)
@@ -75,7 +75,7 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(absl::Time dead
   ABSL_ASSIGN_OR_RETURN(const PipeIdentity identity, LookAt(path_));
   std::shared_ptr<Link> link;
   {
-    std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (state_->link == nullptr || state_->link->stuck() || !(state_->identity == identity)) {
       state_->link = std::make_shared<Link>(NewChannel(path_), nullptr);
       state_->identity = identity;

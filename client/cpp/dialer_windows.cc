@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "client/cpp/link.h"
 #include "client/cpp/pipe_owner.h"
+#include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
 #include "server/base/win32_error.h"
@@ -30,34 +30,36 @@ class Progress {
   enum Heard { kNothing, kAnswer, kEnd };
 
   void Answer() {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     if (heard_ == kNothing) heard_ = kAnswer;
     answered_ = true;
+    changed_.NotifyAll();
   }
   void End() {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     heard_ = kEnd;
+    changed_.NotifyAll();
   }
   Heard heard() const {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     return heard_;
   }
   bool answered() const {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     return answered_;
   }
-  Heard Wait(absl::Time deadline) const {
-    absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithDeadline(absl::Condition(
-                                 +[](const Heard* heard) { return *heard != kNothing; }, &heard_),
-                             deadline);
+  Heard Wait(absl::Time deadline) {
+    const MutexLock lock(mutex_);
+    while (heard_ == kNothing && changed_.WaitUntil(mutex_, deadline)) {
+    }
     return heard_;
   }
 
  private:
-  mutable absl::Mutex mutex_;
-  Heard heard_ = kNothing;
-  bool answered_ = false;
+  mutable Mutex mutex_;
+  Condition changed_;
+  Heard heard_ ABSL_GUARDED_BY(mutex_) = kNothing;
+  bool answered_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 struct Attempt {
@@ -110,22 +112,22 @@ absl::StatusOr<Attempt> OpenLink(const std::string& path,
 }  // namespace
 
 struct RemoteChannel::Dialer::State {
-  absl::Mutex mutex;
-  Attempt current;
-  absl::Duration patience = kFirstPatience;
+  Mutex mutex;
+  Attempt current ABSL_GUARDED_BY(mutex);
+  absl::Duration patience ABSL_GUARDED_BY(mutex) = kFirstPatience;
   // The error of the last failed attempt. No other attempt is made before `retry_at`.
-  absl::Status failure;
-  absl::Duration pause = kFirstPause;
-  absl::Time retry_at = absl::InfinitePast();
+  absl::Status failure ABSL_GUARDED_BY(mutex);
+  absl::Duration pause ABSL_GUARDED_BY(mutex) = kFirstPause;
+  absl::Time retry_at ABSL_GUARDED_BY(mutex) = absl::InfinitePast();
 
-  void Fail(absl::Status why) {
+  void Fail(absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     failure = std::move(why);
     retry_at = absl::Now() + pause;
     pause = std::min(pause * 2, kLongestPause);
   }
 
   // Removes and returns the connection. The caller must destroy it after releasing the mutex.
-  Attempt Discard() {
+  Attempt Discard() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (!current.progress->answered()) Fail(absl::UnavailableError("it does not answer"));
     return std::exchange(current, {});
   }
@@ -138,7 +140,7 @@ RemoteChannel::Dialer::~Dialer() = default;
 absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(absl::Time deadline) {
   Attempt attempt, discarded;
   {
-    absl::MutexLock lock(&state_->mutex);
+    const MutexLock lock(state_->mutex);
     Attempt& current = state_->current;
     const absl::Time now = absl::Now();
     if (current.link != nullptr) {
@@ -162,7 +164,7 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(absl::Time dead
         const std::shared_ptr<State> state = weak.lock();
         if (state == nullptr) return;
         Attempt gone;
-        absl::MutexLock state_lock(&state->mutex);
+        const MutexLock state_lock(state->mutex);
         if (state->current.progress.get() == ended) gone = state->Discard();
       };
       absl::StatusOr<Attempt> made = OpenLink(path_, let_go);

@@ -1,5 +1,4 @@
 // Adds embedded mode to programs that link this file.
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "client/cpp/backends.h"
 #include "client/cpp/default_node.h"
 #include "client/cpp/serialized_node.h"
+#include "server/base/condition.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::client {
@@ -16,9 +16,9 @@ namespace {
 // Returns the node of all connections that name none, and opens it the first time. A failure is not
 // kept, because its cause may be temporary.
 absl::StatusOr<std::shared_ptr<Node>> SharedNode() {
-  static std::mutex mutex;
+  static Mutex mutex;
   static std::shared_ptr<Node>* const shared = new std::shared_ptr<Node>();
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (*shared == nullptr) {
     ABSL_ASSIGN_OR_RETURN(std::shared_ptr<Node> node, NewDefaultNode());
     *shared = std::move(node);

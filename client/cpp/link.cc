@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/time/clock.h"
 #include "server/base/condition.h"
 
@@ -27,7 +26,7 @@ class Abandoned {
 
   // Adds a call and destroys those that have ended.
   void Add(std::unique_ptr<PendingCall> call) {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(calls_, [](const auto& other) { return other->Wait(absl::UnixEpoch()); });
     calls_.push_back(std::move(call));
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "client/cpp/backends.h"
 #include "client/cpp/link.h"
 #include "client/cpp/pipe_path.h"
+#include "server/base/condition.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::client {
@@ -67,7 +67,7 @@ class RemoteNode final : public Connection {
   // All clients of a version share one channel.
   Opened Open(absl::string_view group, absl::string_view version) override {
     std::string path = PipePath(options_, group, version);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::shared_ptr<RemoteChannel>& channel = channels_[path];
     if (channel == nullptr) {
       channel = std::make_shared<RemoteChannel>(std::move(path), options_.connect_timeout);
@@ -77,8 +77,8 @@ class RemoteNode final : public Connection {
 
  private:
   const ClientOptions options_;
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<RemoteChannel>> channels_;
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<RemoteChannel>> channels_ ABSL_GUARDED_BY(mutex_);
 };
 
 constexpr RemoteBackend kBackend = {

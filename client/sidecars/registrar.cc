@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -129,10 +128,10 @@ Registrar::Registrar(std::string driver_name, RegistrarOptions options, Metrics*
 void Registrar::Withdraw() {
   if (!watcher_.joinable()) return;  // Already withdrawn, or never started.
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  stop_.notify_all();
+  stop_.NotifyAll();
   watcher_.join();
   const bool ours = server_ != nullptr && server_->in_place();
   server_.reset();
@@ -141,7 +140,7 @@ void Registrar::Withdraw() {
 }
 
 bool Registrar::registered() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return registered_;
 }
 
@@ -168,12 +167,12 @@ HttpAnswer Registrar::Health() const {
 }
 
 void Registrar::OnCalled() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   called_ = true;
 }
 
 bool Registrar::WasCalled() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return called_;
 }
 
@@ -191,13 +190,13 @@ void Registrar::OnNotified(bool accepted, const std::string& reason) {
 }
 
 void Registrar::SetRegistered(bool registered) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   registered_ = registered;
   metrics_->RecordRegistration(registered);
 }
 
 void Registrar::Mark(bool registered) {
-  const std::lock_guard lock(marker_mutex_);
+  const MutexLock lock(marker_mutex_);
   if (options_.marker_file.empty()) return;
   if (!registered) {
     if (marker_) WarnOfMarker("removed", marker_->Remove());
@@ -221,15 +220,15 @@ void Registrar::WarnOfMarker(const char* what, const absl::Status& status) {
 }
 
 bool Registrar::WaitFor(std::chrono::milliseconds time) {
-  std::unique_lock lock(mutex_);
-  if (!stopping_) stop_.wait_for(lock, time);
+  const MutexLock lock(mutex_);
+  if (!stopping_) stop_.WaitFor(mutex_, absl::FromChrono(time));
   return !stopping_;
 }
 
 absl::Status Registrar::MakeAgain(Remade why) {
   {
     // Resets `called_` first, because the kubelet may call the new socket as soon as that listens.
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     called_ = false;
   }
   ABSL_ASSIGN_OR_RETURN(server_, SocketServer::Listen(socket_path_, &service_));

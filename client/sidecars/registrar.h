@@ -83,14 +83,13 @@ class Registrar {
   const std::string socket_path_;
   RegistrationService service_;
 
-  // Guards the next three members.
   mutable Mutex mutex_;
-  bool registered_ = false;
-  bool called_ = false;
-  bool stopping_ = false;
+  bool registered_ ABSL_GUARDED_BY(mutex_) = false;
+  bool called_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Condition stop_;
-  Mutex marker_mutex_;  // Guards marker_.
-  std::optional<OwnFile> marker_;
+  Mutex marker_mutex_;
+  std::optional<OwnFile> marker_ ABSL_GUARDED_BY(marker_mutex_);
   // Used only by the watcher's thread once that has started.
   std::unique_ptr<SocketServer> server_;
   std::thread watcher_;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <iostream>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -32,11 +31,11 @@ using sidecars::SocketChannel;
 constexpr absl::Duration kFirstAttempt = absl::Seconds(1);
 constexpr absl::Duration kLongestAttempt = absl::Seconds(4);
 // The pause between attempts.
-constexpr std::chrono::milliseconds kPause(200);
+constexpr absl::Duration kPause = absl::Milliseconds(200);
 // How long the first connection is kept after the start. The first calls come within this time.
-constexpr std::chrono::seconds kFirstCalls(1);
+constexpr absl::Duration kFirstCalls = absl::Seconds(1);
 // The pause before a component that could not start is started again.
-constexpr std::chrono::seconds kRetry(1);
+constexpr absl::Duration kRetry = absl::Seconds(1);
 // How often the log says that the driver does not answer.
 constexpr absl::Duration kStillWaiting = absl::Seconds(30);
 
@@ -125,14 +124,14 @@ LogFunction LimitedLog(LogFunction log) {
   static constexpr uint64_t kMostLines = 60;
   struct Minute {
     Mutex mutex;
-    Clock::time_point end;
-    uint64_t lines = 0;
+    Clock::time_point end ABSL_GUARDED_BY(mutex);
+    uint64_t lines ABSL_GUARDED_BY(mutex) = 0;
   };
   return [log = std::move(log), minute = std::make_shared<Minute>()](Severity severity,
                                                                      absl::string_view line) {
     uint64_t left_out = 0;
     {
-      const std::lock_guard lock(minute->mutex);
+      const MutexLock lock(minute->mutex);
       if (const auto now = Clock::now(); now >= minute->end) {
         left_out = minute->lines - std::min(minute->lines, kMostLines);
         minute->lines = 0;
@@ -155,10 +154,10 @@ class Running final : public Sidecars {
 
   ~Running() override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
     }
-    stop_.notify_all();
+    stop_.NotifyAll();
     starter_.join();
     // Withdraws the registration before it stops the HTTP servers, because they stop only once a
     // probe under way has its answer.
@@ -168,7 +167,7 @@ class Running final : public Sidecars {
   }
 
   bool registered() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return registrar_ != nullptr && registrar_->registered();
   }
 
@@ -179,8 +178,8 @@ class Running final : public Sidecars {
     std::unique_ptr<SocketChannel> driver;
     const absl::Status status = StartAll(&driver);
     if (status.ok()) {
-      std::unique_lock lock(mutex_);
-      if (!stopping_) stop_.wait_for(lock, kFirstCalls);
+      const MutexLock lock(mutex_);
+      if (!stopping_) stop_.WaitFor(mutex_, kFirstCalls);
     } else if (!absl::IsCancelled(status)) {
       options_.log(Severity::kError, status.message());
       if (options_.on_failed) options_.on_failed(status);
@@ -200,18 +199,22 @@ class Running final : public Sidecars {
         said = std::string(failed.message());
         options_.log(Severity::kError, absl::StrCat(said, "; trying again"));
       }
-      std::unique_lock lock(mutex_);
-      if (!stopping_) stop_.wait_for(lock, kRetry);
+      const MutexLock lock(mutex_);
+      if (!stopping_) stop_.WaitFor(mutex_, kRetry);
       if (stopping_) return absl::CancelledError();
     }
   }
 
   absl::Status StartRegistrar(const std::string& name) {
-    if (!options_.registrar || registrar_ != nullptr) return absl::OkStatus();
+    if (!options_.registrar) return absl::OkStatus();
+    {
+      const MutexLock lock(mutex_);
+      if (registrar_ != nullptr) return absl::OkStatus();
+    }
     ABSL_ASSIGN_OR_RETURN(auto registrar,
                           Registrar::Start(name, *options_.registrar, metrics_.get(),
                                            options_.on_refused, options_.registrar->log));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     registrar_ = std::move(registrar);
     return absl::OkStatus();
   }
@@ -234,7 +237,7 @@ class Running final : public Sidecars {
   HttpAnswer RegistrarHealth() {
     const Registrar* registrar;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       registrar = registrar_.get();
     }
     if (registrar != nullptr) return registrar->Health();
@@ -275,8 +278,8 @@ class Running final : public Sidecars {
                      absl::StrCat("the driver does not answer yet: ", name.status().message()));
         say_at = now + kStillWaiting;
       }
-      std::unique_lock lock(mutex_);
-      if (!stopping_) stop_.wait_for(lock, kPause);
+      const MutexLock lock(mutex_);
+      if (!stopping_) stop_.WaitFor(mutex_, kPause);
       if (stopping_) return absl::CancelledError();
     }
   }
@@ -327,13 +330,12 @@ class Running final : public Sidecars {
 
   const SidecarsOptions options_;
   const std::string socket_;
-  // Guards the next member, and registrar_ outside the starter's thread.
   mutable Mutex mutex_;
-  bool stopping_ = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Condition stop_;
   // Set once, by the starter's thread.
   std::unique_ptr<Metrics> metrics_;
-  std::unique_ptr<Registrar> registrar_;
+  std::unique_ptr<Registrar> registrar_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<HttpServer>> servers_;
   std::thread starter_;
 };

@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/rpc/pipe/endpoint.h"
 
@@ -29,18 +28,18 @@ absl::Status Unavailable(const std::string& what, const absl::Status& why) {
 class Live {
  public:
   uint64_t Add(const std::shared_ptr<pipe::Stream>& stream) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     streams_.emplace(++last_, stream);
     return last_;
   }
   void Remove(uint64_t number) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     streams_.erase(number);
   }
   void HangUp() {
     std::vector<std::shared_ptr<pipe::Stream>> all;
     {
-      absl::MutexLock lock(&mutex_);
+      const MutexLock lock(mutex_);
       for (const auto& [number, weak] : streams_) {
         if (auto stream = weak.lock()) all.push_back(std::move(stream));
       }
@@ -49,7 +48,7 @@ class Live {
   }
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unordered_map<uint64_t, std::weak_ptr<pipe::Stream>> streams_ ABSL_GUARDED_BY(mutex_);
 };

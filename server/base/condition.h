@@ -1,4 +1,5 @@
-// A mutex and a condition variable.
+// A mutex, its scoped lock and a condition variable, annotated for clang's thread safety analysis
+// (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html), which scripts/lint.sh runs.
 //
 // On POSIX they are the standard library's, because ThreadSanitizer does not see the locks of an
 // Abseil that was built without it. On Windows they are Windows' own, which wait in user space
@@ -6,56 +7,94 @@
 // make a system call for each use.
 #pragma once
 
-#ifdef _WIN32
-
-#include <chrono>
-#include <cstdint>
+#include <algorithm>
+#ifndef _WIN32
+#include <condition_variable>
 #include <mutex>
+#endif
+
+#include "absl/base/thread_annotations.h"  // IWYU pragma: export
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace csi_proxy {
 
-// Declared without windows.h, because generated code includes this header and the macros of
-// windows.h rename methods such as StartService.
-class Mutex {
+class ABSL_LOCKABLE Mutex {
  public:
-  void lock();
-  void unlock();
+  constexpr Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION();
+  void Unlock() ABSL_UNLOCK_FUNCTION();
 
  private:
   friend class Condition;
-  void* lock_ = nullptr;  // an SRWLOCK
+#ifdef _WIN32
+  // An SRWLOCK, declared without windows.h, because generated code includes this header and the
+  // macros of windows.h rename methods such as StartService.
+  void* native_ = nullptr;
+#else
+  std::mutex native_;
+#endif
 };
 
-class Condition {
+// Holds a mutex from its constructor to its destructor. The scope may call the mutex's Unlock() and
+// then its Lock().
+class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
-  template <typename Predicate>
-  void wait(std::unique_lock<Mutex>& lock, Predicate predicate) {
-    while (!predicate()) Sleep(lock.mutex());
+  explicit MutexLock(Mutex& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_.Lock();
   }
-  void wait_for(std::unique_lock<Mutex>& lock, std::chrono::milliseconds time) {
-    Sleep(lock.mutex(), static_cast<uint32_t>(time.count()));
-  }
-  void notify_one();
-  void notify_all();
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
 
  private:
-  static constexpr uint32_t kForEver = UINT32_MAX;  // INFINITE
-  void Sleep(Mutex* mutex, uint32_t milliseconds = kForEver);
-  void* variable_ = nullptr;  // a CONDITION_VARIABLE
+  Mutex& mutex_;
 };
 
-}  // namespace csi_proxy
+// A wait releases the mutex and may end early. REQUIRES: the caller waits in a loop that checks its
+// condition. There is no wait with a predicate, because clang analyses a lambda without the mutex.
+class Condition {
+ public:
+  void Wait(Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    WaitFor(mutex, absl::InfiniteDuration());
+  }
+  void WaitFor(Mutex& mutex, absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Waits until `deadline` at the latest. Returns false, without waiting, if it has passed.
+  bool WaitUntil(Mutex& mutex, absl::Time deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const absl::Duration left = deadline - absl::Now();
+    if (left > absl::ZeroDuration()) WaitFor(mutex, left);
+    return left > absl::ZeroDuration();
+  }
+  void NotifyOne();
+  void NotifyAll();
 
+ private:
+  // A finite time, because the standard library adds it to the time of a clock.
+  static constexpr absl::Duration kLongestWait = absl::Hours(24);
+
+#ifdef _WIN32
+  void* native_ = nullptr;  // a CONDITION_VARIABLE
 #else
+  std::condition_variable native_;
+#endif
+};
 
-#include <condition_variable>
-#include <mutex>
+#ifndef _WIN32
 
-namespace csi_proxy {
+inline void Mutex::Lock() { native_.lock(); }
+inline void Mutex::Unlock() { native_.unlock(); }
 
-using Mutex = std::mutex;
-using Condition = std::condition_variable;
-
-}  // namespace csi_proxy
+inline void Condition::WaitFor(Mutex& mutex, absl::Duration time) {
+  std::unique_lock<std::mutex> lock(mutex.native_, std::adopt_lock);
+  native_.wait_for(lock, absl::ToChronoNanoseconds(std::min(time, kLongestWait)));
+  lock.release();
+}
+inline void Condition::NotifyOne() { native_.notify_one(); }
+inline void Condition::NotifyAll() { native_.notify_all(); }
 
 #endif
+
+}  // namespace csi_proxy

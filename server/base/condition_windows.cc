@@ -5,24 +5,26 @@
 namespace csi_proxy {
 namespace {
 
-static_assert(UINT32_MAX == INFINITE);
 static_assert(sizeof(SRWLOCK) == sizeof(void*) && sizeof(CONDITION_VARIABLE) == sizeof(void*));
 
 // SRWLOCK_INIT and CONDITION_VARIABLE_INIT are null pointers.
-SRWLOCK* Lock(void** lock) { return reinterpret_cast<SRWLOCK*>(lock); }
-CONDITION_VARIABLE* Variable(void** variable) {
+SRWLOCK* NativeLock(void** lock) { return reinterpret_cast<SRWLOCK*>(lock); }
+CONDITION_VARIABLE* NativeCondition(void** variable) {
   return reinterpret_cast<CONDITION_VARIABLE*>(variable);
 }
 
 }  // namespace
 
-void Mutex::lock() { AcquireSRWLockExclusive(Lock(&lock_)); }
-void Mutex::unlock() { ReleaseSRWLockExclusive(Lock(&lock_)); }
+void Mutex::Lock() { AcquireSRWLockExclusive(NativeLock(&native_)); }
+void Mutex::Unlock() { ReleaseSRWLockExclusive(NativeLock(&native_)); }
 
-void Condition::Sleep(Mutex* mutex, uint32_t milliseconds) {
-  SleepConditionVariableSRW(Variable(&variable_), Lock(&mutex->lock_), milliseconds, 0);
+void Condition::WaitFor(Mutex& mutex, absl::Duration time) {
+  const int64_t milliseconds = absl::ToInt64Milliseconds(
+      absl::Ceil(std::clamp(time, absl::ZeroDuration(), kLongestWait), absl::Milliseconds(1)));
+  SleepConditionVariableSRW(NativeCondition(&native_), NativeLock(&mutex.native_),
+                            static_cast<DWORD>(milliseconds), 0);
 }
-void Condition::notify_one() { WakeConditionVariable(Variable(&variable_)); }
-void Condition::notify_all() { WakeAllConditionVariable(Variable(&variable_)); }
+void Condition::NotifyOne() { WakeConditionVariable(NativeCondition(&native_)); }
+void Condition::NotifyAll() { WakeAllConditionVariable(NativeCondition(&native_)); }
 
 }  // namespace csi_proxy

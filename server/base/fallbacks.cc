@@ -23,7 +23,7 @@ std::atomic<uint64_t> counts[kFallbacks.size()];
 constinit Mutex observer_mutex;
 
 // Never destroyed, because threads may outlive main().
-std::shared_ptr<const FallbackObserver>& Observer() {
+std::shared_ptr<const FallbackObserver>& Observer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(observer_mutex) {
   static auto* const kObserver = new std::shared_ptr<const FallbackObserver>();
   return *kObserver;
 }
@@ -35,7 +35,7 @@ void RecordFallback(Fallback fallback, absl::string_view why) {
   counts[index].fetch_add(1, std::memory_order_relaxed);
   std::shared_ptr<const FallbackObserver> observer;
   {
-    const std::lock_guard<Mutex> lock(observer_mutex);
+    const MutexLock lock(observer_mutex);
     observer = Observer();
   }
   if (observer != nullptr) (*observer)(kFallbacks[index], why);
@@ -48,7 +48,7 @@ uint64_t FallbackCount(Fallback fallback) {
 void ObserveFallbacks(FallbackObserver observer) {
   std::shared_ptr<const FallbackObserver> next;
   if (observer) next = std::make_shared<const FallbackObserver>(std::move(observer));
-  const std::lock_guard<Mutex> lock(observer_mutex);
+  const MutexLock lock(observer_mutex);
   Observer() = std::move(next);
 }
 

@@ -1,13 +1,13 @@
 #include "server/base/resource_locks.h"
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/condition.h"
 #include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
 #include "server/base/turn_queue.h"
@@ -26,7 +26,7 @@ std::string Age(absl::Time since) {
 }  // namespace
 
 struct ResourceLocks::State {
-  mutable std::mutex mutex;
+  mutable Mutex mutex;
   struct Held {
     TurnQueue waiters;
     // The rpc that holds the name ("" for none), and the time at which it got the name.
@@ -38,12 +38,11 @@ struct ResourceLocks::State {
       since = absl::Now();
     }
   };
-  // Keyed by name. Guarded by `mutex`.
-  std::unordered_map<std::string, Held> held;
+  std::unordered_map<std::string, Held> held ABSL_GUARDED_BY(mutex);  // by name
 
   // Passes `name` to its first waiter, or erases it if there is none.
   void Release(const std::string& name) {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     const auto entry = held.find(name);
     if (!entry->second.waiters.Pass()) held.erase(entry);
   }
@@ -67,18 +66,18 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireInProcess(const CallCo
                                                                     absl::string_view name) {
   std::string key(name);
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (const auto [entry, is_free] = state_->held.try_emplace(key); is_free) {
       entry->second.Take();
       return Lock(state_.get(), std::move(key), false);
     }
   }
   const YieldSlot yielded(context);
-  std::unique_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const auto [entry, is_free] = state_->held.try_emplace(key);
   if (!is_free) {
     const absl::Status status =
-        entry->second.waiters.Wait(context.Leaving(10, kForTheAnswer), lock);
+        entry->second.waiters.Wait(context.Leaving(10, kForTheAnswer), state_->mutex);
     if (!status.ok()) {
       const State::Held& held = entry->second;
       const std::string holder =
@@ -92,7 +91,7 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireInProcess(const CallCo
 }
 
 size_t ResourceLocks::size() const {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->held.size();
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <list>
-#include <mutex>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy {
 namespace {
@@ -19,8 +19,8 @@ thread_local const char* rpc_of_this_thread = "";
 struct RunningCall::Entry {
   // The entries, by start. Never destroyed, because calls may outlive static objects.
   struct All {
-    std::mutex mutex;
-    std::list<Entry> entries;
+    Mutex mutex;
+    std::list<Entry> entries ABSL_GUARDED_BY(mutex);
   };
   static All& Everything() {
     static auto* const all = new All;
@@ -35,7 +35,7 @@ RunningCall::RunningCall(const char* rpc, std::string subject, absl::string_view
     : entry_([&] {
         subject.resize(std::min(subject.size(), kMaxSubject));
         Entry::All& all = Entry::Everything();
-        const std::lock_guard lock(all.mutex);
+        const MutexLock lock(all.mutex);
         Entry& entry = all.entries.emplace_back(
             Entry{{rpc, std::move(subject), absl::Now(), std::string(trace)}, {}});
         entry.place = std::prev(all.entries.end());
@@ -46,7 +46,7 @@ RunningCall::RunningCall(const char* rpc, std::string subject, absl::string_view
 RunningCall::~RunningCall() {
   rpc_of_this_thread = outer_;
   Entry::All& all = Entry::Everything();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   all.entries.erase(entry_->place);
 }
 
@@ -56,7 +56,7 @@ std::vector<RunningCallInfo> RunningCall::OlderThan(absl::Duration age) {
   const absl::Time until = absl::Now() - age;
   std::vector<RunningCallInfo> calls;
   Entry::All& all = Entry::Everything();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   for (const Entry& entry : all.entries) {
     if (entry.info.start > until) break;
     calls.push_back(entry.info);

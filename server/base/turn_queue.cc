@@ -1,10 +1,10 @@
 #include "server/base/turn_queue.h"
 
 #include <algorithm>
-#include <condition_variable>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy {
 namespace {
@@ -15,17 +15,16 @@ constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
 }  // namespace
 
 struct TurnQueue::Waiter {
-  std::condition_variable changed;
+  Condition changed;
   bool has_turn = false;
 };
 
-absl::Status TurnQueue::Wait(const CallContext& context, std::unique_lock<std::mutex>& lock) {
+absl::Status TurnQueue::Wait(const CallContext& context, Mutex& mutex) {
   Waiter waiter;
   const auto place = waiters_.insert(waiters_.end(), &waiter);
   absl::Status status = context.Check();
   while (!waiter.has_turn && status.ok()) {
-    const absl::Duration left = std::min(context.deadline() - absl::Now(), kCancellationPoll);
-    waiter.changed.wait_for(lock, absl::ToChronoMicroseconds(left));
+    waiter.changed.WaitUntil(mutex, std::min(context.deadline(), absl::Now() + kCancellationPoll));
     if (!waiter.has_turn) status = context.Check();
   }
   if (waiter.has_turn) return absl::OkStatus();
@@ -38,7 +37,7 @@ bool TurnQueue::Pass() {
   Waiter* const next = waiters_.front();
   waiters_.pop_front();
   next->has_turn = true;
-  next->changed.notify_one();
+  next->changed.NotifyOne();
   return true;
 }
 

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <list>
-#include <mutex>
 
 #include "absl/status/status.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy {
 
@@ -14,9 +14,9 @@ namespace csi_proxy {
 // queue is neither moved nor destroyed while a thread waits.
 class TurnQueue {
  public:
-  // Waits, releasing `lock` while waiting, until Pass() gives this caller the turn. Returns
+  // Waits, releasing `mutex` while waiting, until Pass() gives this caller the turn. Returns
   // CANCELLED or DEADLINE_EXCEEDED if the call ends first.
-  absl::Status Wait(const CallContext& context, std::unique_lock<std::mutex>& lock);
+  absl::Status Wait(const CallContext& context, Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   // Gives the turn to the longest waiter. Returns false if there is none.
   bool Pass();

@@ -2,22 +2,22 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy {
 namespace {
 
 // Starts a thread that waits. Returns once it waits.
 template <typename Body>
-std::thread StartWaiter(std::mutex& mutex, const TurnQueue& turns, Body body) {
+std::thread StartWaiter(Mutex& mutex, const TurnQueue& turns, Body body) {
   const auto waiting = [&] {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     return turns.size();
   };
   const size_t before = waiting();
@@ -27,20 +27,20 @@ std::thread StartWaiter(std::mutex& mutex, const TurnQueue& turns, Body body) {
 }
 
 TEST(TurnQueueTest, TurnsComeInTheOrderOfWaiting) {
-  std::mutex mutex;
+  Mutex mutex;
   TurnQueue turns;
   std::vector<int> order;
   std::vector<std::thread> waiters;
   for (int i = 0; i < 8; ++i) {
     waiters.push_back(StartWaiter(mutex, turns, [&, i] {
-      std::unique_lock lock(mutex);
-      EXPECT_TRUE(turns.Wait(CallContext(), lock).ok());
+      const MutexLock lock(mutex);
+      EXPECT_TRUE(turns.Wait(CallContext(), mutex).ok());
       order.push_back(i);
       turns.Pass();
     }));
   }
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     EXPECT_TRUE(turns.Pass());
   }
   for (std::thread& waiter : waiters) waiter.join();
@@ -50,19 +50,19 @@ TEST(TurnQueueTest, TurnsComeInTheOrderOfWaiting) {
 
 // A hundred turns must take less than a hundred polls: Pass() wakes its waiter.
 TEST(TurnQueueTest, ATurnIsNoticedAtOnce) {
-  std::mutex mutex;
+  Mutex mutex;
   TurnQueue turns;
   const absl::Time start = absl::Now();
   absl::Duration waited;
   for (int i = 0; i < 100; ++i) {
     absl::Time passed, noticed;
     std::thread waiter = StartWaiter(mutex, turns, [&] {
-      std::unique_lock lock(mutex);
-      EXPECT_TRUE(turns.Wait(CallContext(), lock).ok());
+      const MutexLock lock(mutex);
+      EXPECT_TRUE(turns.Wait(CallContext(), mutex).ok());
       noticed = absl::Now();
     });
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       passed = absl::Now();
       turns.Pass();
     }
@@ -73,23 +73,23 @@ TEST(TurnQueueTest, ATurnIsNoticedAtOnce) {
 }
 
 TEST(TurnQueueTest, WhoseCallEndsLeavesTheLine) {
-  std::mutex mutex;
+  Mutex mutex;
   TurnQueue turns;
   bool served = false;
   absl::Notification gone;
   std::thread impatient = StartWaiter(mutex, turns, [&] {
-    std::unique_lock lock(mutex);
+    const MutexLock lock(mutex);
     const CallContext context(absl::InfiniteFuture(), &gone);
-    EXPECT_TRUE(absl::IsCancelled(turns.Wait(context, lock)));
+    EXPECT_TRUE(absl::IsCancelled(turns.Wait(context, mutex)));
   });
   std::thread patient = StartWaiter(mutex, turns, [&] {
-    std::unique_lock lock(mutex);
-    served = turns.Wait(CallContext(), lock).ok();
+    const MutexLock lock(mutex);
+    served = turns.Wait(CallContext(), mutex).ok();
   });
   gone.Notify();
   impatient.join();
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     EXPECT_EQ(turns.size(), 1u);
     EXPECT_TRUE(turns.Pass());
   }

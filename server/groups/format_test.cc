@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/condition.h"
 #include "server/groups/format_watch.h"
 #include "server/groups/storage/random_calls.h"
 #include "server/groups/storage/random_nodes.h"
@@ -27,11 +28,11 @@ using testing::StartsWith;
 class FormatWatchTest : public testing::Test {
  protected:
   std::vector<std::string> Lines() {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return lines_;
   }
   void Note(absl::string_view line) {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     lines_.emplace_back(line);
   }
 

@@ -1,8 +1,6 @@
 #include "server/groups/format_watch.h"
 
 #include <algorithm>
-#include <chrono>
-#include <mutex>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -27,9 +25,9 @@ bool WasGivenUp(const absl::Status& status) {
 FormatWatch::~FormatWatch() {
   std::thread watcher;
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
-    changed_.notify_one();
+    changed_.NotifyOne();
     watcher = std::move(watcher_);
   }
   if (watcher.joinable()) watcher.join();
@@ -39,18 +37,18 @@ absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::S
   const absl::Time begin = absl::Now();
   log_(absl::StrCat(what, ": started"));
   const auto entry = [&] {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!watcher_.joinable()) {
       // If the thread cannot be started, the format runs and the log lacks the lines in between.
       absl::StatusOr<std::thread> watcher = StartThread([this] { Watch(); });
       if (watcher.ok()) watcher_ = *std::move(watcher);
     }
-    changed_.notify_one();
+    changed_.NotifyOne();
     return running_.emplace(begin, Format{what, begin + every_});
   }();
   const absl::Status status = format();
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     running_.erase(entry);
   }
   const std::string duration = Text(absl::Now() - begin);
@@ -65,7 +63,7 @@ absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::S
 }
 
 void FormatWatch::Watch() {
-  std::unique_lock<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!stopping_) {
     absl::Time next = absl::InfiniteFuture();
     for (auto& [begin, format] : running_) {
@@ -76,17 +74,12 @@ void FormatWatch::Watch() {
       }
       next = std::min(next, format.next_line);
     }
-    if (running_.empty()) {
-      changed_.wait(lock, [this] { return stopping_ || !running_.empty(); });
-    } else {
-      changed_.wait_for(
-          lock, absl::ToChronoMilliseconds(next - absl::Now()) + std::chrono::milliseconds(1));
-    }
+    changed_.WaitUntil(mutex_, next);
   }
 }
 
 FormatWatch::Running FormatWatch::running() const {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   Running running;
   running.count = running_.size();
   if (!running_.empty()) running.oldest = absl::Now() - running_.begin()->first;

@@ -25,14 +25,14 @@ ShareCount::~ShareCount() {
   stopped_.Notify();
   std::thread last;
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     last = std::move(thread_);
   }
   if (last.joinable()) last.join();
 }
 
 std::optional<ShareCounts> ShareCount::Get() {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!counting_ && absl::Now() >= due_) {
     // The thread of the last count has ended.
     if (thread_.joinable()) thread_.join();
@@ -47,7 +47,7 @@ void ShareCount::Run() {
   const absl::Time begin = absl::Now();
   const absl::StatusOr<storage::ListSmbMappingsResponse> listed =
       list_(CallContext(begin + kLongest, &stopped_));
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   last_ = listed.ok() ? std::optional(CountShares(*listed)) : std::nullopt;
   const absl::Time now = absl::Now();
   due_ = std::max(begin + every_, now + kRest * (now - begin));

@@ -277,7 +277,7 @@ absl::StatusOr<uint32_t> DiskHost::NumberOf(const cim::Object& disk) {
   const absl::StatusOr<uint32_t> number = disk.GetUint32("Number");
   if (number.ok()) return number;
   RecordFallback(Fallback::kDiskWithoutNumber, number.status().message());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (warned_.size() < kMaxWarnings && warned_.insert(disk.path()).second) {
     warn_(absl::StrCat("a disk without a number is left out of all listings: ", disk.path()));
   }

@@ -2,15 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/condition.h"
 #include "server/host/deps.h"
 
 namespace csi_proxy::host {
@@ -197,9 +198,9 @@ class DiskHost {
   SharedRun<absl::StatusOr<std::vector<DiskLocationText>>> locations_;
   SharedRun<absl::StatusOr<std::vector<DiskIdentity>>> identities_;
   SharedRun<absl::StatusOr<std::vector<DiskDescription>>> descriptions_;
-  std::mutex mutex_;
-  // The paths of the disks that were logged. Guarded by mutex_.
-  std::set<std::string> warned_;
+  Mutex mutex_;
+  // The paths of the disks that were logged.
+  std::set<std::string> warned_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::host

@@ -1,10 +1,8 @@
 // Shares the result of one run among the calls that ask for it at the same time.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,7 +27,7 @@ class SharedRun {
   // DEADLINE_EXCEEDED if `context` ends first. Yields the slot of the call.
   T Get(const CallContext& context, absl::FunctionRef<T()> function) {
     const YieldSlot yielded(context);
-    std::unique_lock<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     std::shared_ptr<Run> run;
     while (true) {
       if (run == nullptr || run->given_up) {
@@ -39,26 +37,26 @@ class SharedRun {
       if (run->result.has_value()) return *run->result;
       if (!is_running_) break;
       if (absl::Status over = context.Check(); !over.ok()) return over;
-      changed_.wait_for(lock, kLook);
+      changed_.WaitFor(mutex_, kLook);
     }
     next_ = nullptr;
     is_running_ = true;
-    lock.unlock();
+    mutex_.Unlock();
     T result = function();
-    lock.lock();
+    mutex_.Lock();
     is_running_ = false;
     if (context.Check().ok()) {
       run->result = result;
     } else {
       run->given_up = true;
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
     return result;
   }
 
  private:
   // The interval at which a waiting call checks whether it has ended.
-  static constexpr std::chrono::milliseconds kLook{20};
+  static constexpr absl::Duration kLook = absl::Milliseconds(20);
 
   struct Run {
     std::optional<T> result;
@@ -68,9 +66,8 @@ class SharedRun {
 
   Mutex mutex_;
   Condition changed_;
-  // All three are guarded by mutex_.
-  bool is_running_ = false;
-  std::shared_ptr<Run> next_;
+  bool is_running_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<Run> next_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Shares runs among the calls that ask with one key. Thread-safe.
@@ -84,7 +81,7 @@ class SharedRuns {
 
  private:
   std::shared_ptr<SharedRun<T>> RunOf(const std::string& key) {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(runs_, [](const auto& entry) { return entry.second.expired(); });
     std::weak_ptr<SharedRun<T>>& entry = runs_[key];
     std::shared_ptr<SharedRun<T>> run = entry.lock();
@@ -93,7 +90,7 @@ class SharedRuns {
   }
 
   Mutex mutex_;
-  std::map<std::string, std::weak_ptr<SharedRun<T>>> runs_;  // guarded by mutex_
+  std::map<std::string, std::weak_ptr<SharedRun<T>>> runs_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::host

@@ -110,7 +110,7 @@ TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeOthersOfItsClientBegin) {
                   waits.CountDown();
                   event.WaitForNotification();
                 }
-                const std::lock_guard lock(mutex_);
+                const MutexLock lock(mutex_);
                 order_.push_back("again");
                 ended.CountDown();
               }).ok());

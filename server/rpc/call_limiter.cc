@@ -22,7 +22,7 @@ class CallLimiter::Slot final : public SlotHolder {
  public:
   explicit Slot(CallLimiter* calls) : calls_(calls) {}
   ~Slot() {
-    const std::lock_guard lock(calls_->mutex_);
+    const MutexLock lock(calls_->mutex_);
     --calls_->running_;
     --calls_->begun_;
     calls_->PassOn();
@@ -31,17 +31,17 @@ class CallLimiter::Slot final : public SlotHolder {
   Slot& operator=(const Slot&) = delete;
 
   void Lend() override {
-    const std::lock_guard lock(calls_->mutex_);
+    const MutexLock lock(calls_->mutex_);
     --calls_->running_;
     calls_->PassOn();
   }
 
   void Reclaim() override {
-    std::unique_lock lock(calls_->mutex_);
+    const MutexLock lock(calls_->mutex_);
     if (calls_->running_ < calls_->limits_.max_threads) {
       ++calls_->running_;
     } else {
-      calls_->reclaims_.Wait(CallContext(), lock).IgnoreError();  // without a deadline
+      calls_->reclaims_.Wait(CallContext(), calls_->mutex_).IgnoreError();  // without a deadline
     }
   }
 
@@ -78,22 +78,21 @@ absl::Status CallLimiter::Run(const MethodInfo& method, const CallContext& call,
 }
 
 size_t CallLimiter::queued() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return waiters_.size();
 }
 
 absl::Status CallLimiter::Enter(const CallContext& context) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (running_ < limits_.max_threads && begun_ < limits_.max_threads + limits_.max_blocked) {
     ++running_;
     ++begun_;
     return absl::OkStatus();
   }
   if (waiters_.size() >= limits_.max_queued) return TooManyCalls(waiters_.size());
-  return waiters_.Wait(context, lock);
+  return waiters_.Wait(context, mutex_);
 }
 
-// Gives free slots to waiters. REQUIRES: the lock is held.
 void CallLimiter::PassOn() {
   while (running_ < limits_.max_threads) {
     if (!reclaims_.Pass()) {

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/condition.h"
 #include "server/base/turn_queue.h"
 #include "server/rpc/deps.h"
 #include "server/rpc/executor.h"
@@ -38,19 +38,21 @@ class CallLimiter {
  private:
   class Slot;
   absl::Status Enter(const CallContext& context);
-  void PassOn();
+  // Gives free slots to waiters.
+  void PassOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Executor::Limits limits_;
   const std::vector<CallObserver*> observers_;
   const absl::Duration max_duration_;
   const Peer own_process_;
 
-  mutable std::mutex mutex_;
-  size_t running_ = 0;
-  size_t begun_ = 0;  // calls that run, and calls that have begun and wait
+  mutable Mutex mutex_;
+  size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Calls that run, and calls that have begun and wait.
+  size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
   // Calls that wait for a slot: calls that have begun, which go first, and calls that have not.
-  TurnQueue reclaims_;
-  TurnQueue waiters_;
+  TurnQueue reclaims_ ABSL_GUARDED_BY(mutex_);
+  TurnQueue waiters_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Returns an error as its caller gets it: code and text alone. A text of more than 2 KiB loses its

@@ -1,7 +1,6 @@
 #include "server/rpc/client_registry.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "server/base/peer_process.h"
 
@@ -26,7 +25,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id) {
 std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) {
   const Key key{process_id, start};
   {
-    const std::lock_guard<Mutex> lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     const auto found = state_->clients.find(key);
     if (found != state_->clients.end()) {
       if (auto client = found->second.lock()) return client;
@@ -39,12 +38,12 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
   const auto forget = [weak = std::weak_ptr(state_), key, tenant = peer.tenant](Client* gone) {
     delete gone;
     if (const auto state = weak.lock()) {
-      const std::lock_guard<Mutex> lock(state->mutex);
+      const MutexLock lock(state->mutex);
       ForgetExpired(&state->clients, key);
       ForgetExpired(&state->tenants, tenant);
     }
   };
-  const std::lock_guard<Mutex> lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   std::weak_ptr<Client>& known = state_->clients[key];
   // Another thread may have made the client since the first look.
   if (auto client = known.lock()) return client;
@@ -58,7 +57,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
 void ClientRegistry::Remember(std::shared_ptr<Client> client) {
   // `forgotten` must be destroyed after the lock is released, because its deleter takes the lock.
   std::shared_ptr<Client> forgotten;
-  const std::lock_guard<Mutex> lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   auto& remembered = state_->remembered;
   if (std::find(remembered.begin(), remembered.end(), client) != remembered.end()) return;
   remembered.push_back(std::move(client));
@@ -69,7 +68,7 @@ void ClientRegistry::Remember(std::shared_ptr<Client> client) {
 }
 
 size_t ClientRegistry::size() const {
-  const std::lock_guard<Mutex> lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->clients.size();
 }
 

@@ -37,11 +37,10 @@ class ClientRegistry {
  private:
   using Key = std::pair<int64_t, uint64_t>;
   struct State {
-    // Guards the rest.
     Mutex mutex;
-    std::map<Key, std::weak_ptr<Client>> clients;
-    std::map<std::string, std::weak_ptr<Tenant>> tenants;
-    std::deque<std::shared_ptr<Client>> remembered;
+    std::map<Key, std::weak_ptr<Client>> clients ABSL_GUARDED_BY(mutex);
+    std::map<std::string, std::weak_ptr<Tenant>> tenants ABSL_GUARDED_BY(mutex);
+    std::deque<std::shared_ptr<Client>> remembered ABSL_GUARDED_BY(mutex);
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };

@@ -1,7 +1,6 @@
 #include "server/rpc/connection_table.h"
 
 #include <algorithm>
-#include <mutex>
 #include <tuple>
 #include <utility>
 
@@ -24,7 +23,7 @@ bool ConnectionTable::Admit(ConnectionBeforePreface* connection,
   std::shared_ptr<Client> limited;
   bool admitted;
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     admitted = TryAdmit(connection, displaced, &limited);
   }
   ReportLimit(limited);
@@ -81,7 +80,7 @@ bool ConnectionTable::Evict(ConnectionBeforePreface** displaced) {
   std::shared_ptr<Client> limited;
   *displaced = nullptr;
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<EvictionCandidate> candidates;
     for (Pipe& pipe : pipes_) {
       for (auto& [client, share] : pipe.shares) {
@@ -187,13 +186,13 @@ void ConnectionTable::Unlist(ServedConnection* connection) {
 }
 
 void ConnectionTable::Drop(ConnectionBeforePreface* connection, Counter counter) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   Unlist(connection);
   if (counter != nullptr) ++(counters_.*counter);
 }
 
 ConnectionBeforePreface* ConnectionTable::DropOverdue(absl::Time now) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (silent_.empty() || silent_.front()->deadline > now) return nullptr;
   ConnectionBeforePreface* const first = silent_.front();
   Unlist(first);
@@ -202,12 +201,12 @@ ConnectionBeforePreface* ConnectionTable::DropOverdue(absl::Time now) {
 }
 
 absl::Time ConnectionTable::next_deadline() const {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return silent_.empty() ? absl::InfiniteFuture() : silent_.front()->deadline;
 }
 
 void ConnectionTable::Promote(ConnectionBeforePreface* connection) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   // The connection still counts for its client, but is in no list until it is served.
   Take(connection->pipe, connection->client.get());
   Unlist(connection);
@@ -222,7 +221,7 @@ std::shared_ptr<ServedConnection> ConnectionTable::Serve(size_t pipe, std::strin
   served->pipe_ = pipe;
   served->address_ = address;
   served->hang_up_ = std::move(hang_up);
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   Share& share = pipes_[pipe].shares.at(served->client().get());
   served->is_main_ = !std::exchange(share.has_main, true);
   served->list_ = &share.fresh;
@@ -232,7 +231,7 @@ std::shared_ptr<ServedConnection> ConnectionTable::Serve(size_t pipe, std::strin
 }
 
 void ConnectionTable::End(const std::shared_ptr<ServedConnection>& connection) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   Unlist(connection.get());
   --counters_.live;
   const auto found = served_.find(connection->address_);
@@ -241,28 +240,28 @@ void ConnectionTable::End(const std::shared_ptr<ServedConnection>& connection) {
 }
 
 void ConnectionTable::HangUp() {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [address, served] : served_) served->hang_up_();
 }
 
 std::shared_ptr<ServedConnection> ConnectionTable::Find(absl::string_view address) const {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = served_.find(std::string_view(address.data(), address.size()));
   return found != served_.end() ? found->second : nullptr;
 }
 
 void ConnectionTable::Count(Counter counter) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   ++(counters_.*counter);
 }
 
 uint64_t ConnectionTable::Count(Http2Violation violation) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return ++counters_.violations[static_cast<size_t>(violation)];
 }
 
 ListenerCounters ConnectionTable::counters() const {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return counters_;
 }
 

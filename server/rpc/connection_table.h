@@ -186,39 +186,39 @@ class ConnectionTable {
     using is_transparent = void;
   };
 
-  // REQUIRES for all of these: the lock is held.
-  Pipe& PipeOf(size_t index);
+  Pipe& PipeOf(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the number of connections to the pipe that the client's tenant has.
   static size_t OfTenant(const Pipe& pipe, const Client& client);
   // Lists the connection or returns false. Sets `*limited` to the client that was at its limit: the
   // one that made room, or the one that was refused.
   bool TryAdmit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced,
-                std::shared_ptr<Client>* limited);
+                std::shared_ptr<Client>* limited) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Evicts a connection of `share` for one of `incoming` and returns its client; null if none can
   // go.
   std::shared_ptr<Client> EvictFrom(Share& share, Client* incoming,
-                                    ConnectionBeforePreface** displaced);
+                                    ConnectionBeforePreface** displaced)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Evicts a connection of one of `candidates`, the largest first, as EvictFrom() does.
   std::shared_ptr<Client> EvictFromLargest(std::vector<EvictionCandidate> candidates,
-                                           Client* incoming, ConnectionBeforePreface** displaced);
-  void Unlist(ConnectionBeforePreface* connection);
-  void Unlist(ServedConnection* connection);
-  Share& Take(size_t pipe, Client* client);
-  void Give(size_t pipe, Client* client);
+                                           Client* incoming, ConnectionBeforePreface** displaced)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unlist(ConnectionBeforePreface* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unlist(ServedConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Share& Take(size_t pipe, Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Give(size_t pipe, Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Called without it.
-  void ReportLimit(const std::shared_ptr<Client>& limited);
+  void ReportLimit(const std::shared_ptr<Client>& limited) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const ListenerLimits limits_;
   const std::vector<CallObserver*> observers_;
-  // Guards the rest.
   mutable Mutex mutex_;
-  ListenerCounters counters_;
-  std::vector<Pipe> pipes_;
-  std::list<ConnectionBeforePreface*> silent_;  // the oldest in front
-  std::unordered_map<std::string, std::shared_ptr<ServedConnection>, HashOfAddress,
-                     std::equal_to<>>
-      served_;  // by address
+  ListenerCounters counters_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Pipe> pipes_ ABSL_GUARDED_BY(mutex_);
+  // The oldest is in front.
+  std::list<ConnectionBeforePreface*> silent_ ABSL_GUARDED_BY(mutex_);
+  // By address.
+  std::unordered_map<std::string, std::shared_ptr<ServedConnection>, HashOfAddress, std::equal_to<>>
+      served_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::rpc

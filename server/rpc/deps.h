@@ -3,10 +3,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/condition.h"
 #include "server/rpc/client.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/inline_calls.h"
@@ -55,15 +54,16 @@ class CallGate {
   void Leave() {
     // Only a shut gate has a waiter to wake.
     if (state_.fetch_sub(1) != (kShut | 1)) return;
-    std::lock_guard lock(mutex_);
-    emptied_.notify_all();
+    const MutexLock lock(mutex_);
+    emptied_.NotifyAll();
   }
   void Shut() { state_.fetch_or(kShut); }
   // Returns true if all calls have left by `deadline`. REQUIRES: Shut() was called.
   bool AwaitEmpty(absl::Time deadline) {
-    std::unique_lock lock(mutex_);
-    return emptied_.wait_until(lock, absl::ToChronoTime(deadline),
-                               [this] { return state_.load() == kShut; });
+    const MutexLock lock(mutex_);
+    while (state_.load() != kShut && emptied_.WaitUntil(mutex_, deadline)) {
+    }
+    return state_.load() == kShut;
   }
 
  private:
@@ -71,8 +71,8 @@ class CallGate {
 
   // The number of calls inside, plus kShut once the gate is shut.
   std::atomic<uint64_t> state_ = 0;
-  std::mutex mutex_;
-  std::condition_variable emptied_;
+  Mutex mutex_;
+  Condition emptied_;
 };
 
 // REQUIRES: no pointer is null, and every object pointed to outlives the services made with Deps.

@@ -53,22 +53,16 @@ class Executor::Slot final : public TaskSlot {
     has_waited_ = true;
     size_t started;
     {
-      const std::lock_guard<Mutex> lock(executor_->mutex_);
+      const MutexLock lock(executor_->mutex_);
       executor_->Count(*queue_, &ClientQueue::running_, -1);
       started = executor_->StartWaiting();
     }
-    for (; started > 0; --started) executor_->work_arrived_.notify_one();
+    for (; started > 0; --started) executor_->work_arrived_.NotifyOne();
   }
 
   void Reclaim() override;
 
-  // Frees the slot. Returns the number of waiting tasks that have a thread now. REQUIRES: the
-  // executor's lock is held.
-  size_t End() {
-    executor_->Count(*queue_, &ClientQueue::running_, -1);
-    executor_->Count(*queue_, &ClientQueue::begun_, -1);
-    return executor_->StartWaiting();
-  }
+  ClientQueue& queue() const { return *queue_; }
 
  private:
   Executor* const executor_;
@@ -89,7 +83,7 @@ class Executor::Reclaim final : public Task {
 };
 
 void Executor::Slot::Reclaim() {
-  Lock lock(executor_->mutex_);
+  const MutexLock lock(executor_->mutex_);
   // Every waiter is over its limit, else it would run; so this task need not queue.
   if (executor_->MayRun(*queue_)) {
     executor_->Count(*queue_, &ClientQueue::running_, 1);
@@ -97,7 +91,7 @@ void Executor::Slot::Reclaim() {
   }
   Executor::Reclaim reclaim(queue_);
   executor_->Enqueue(*queue_, &reclaim);
-  reclaim.granted.wait(lock, [&] { return reclaim.has_slot; });
+  while (!reclaim.has_slot) reclaim.granted.Wait(executor_->mutex_);
 }
 
 Executor::Executor(Limits limits, ThreadStarter start_thread)
@@ -105,10 +99,10 @@ Executor::Executor(Limits limits, ThreadStarter start_thread)
 
 Executor::~Executor() {
   {
-    std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  work_arrived_.notify_all();
+  work_arrived_.NotifyAll();
   for (std::thread& thread : threads_) thread.join();
   if (ended_.joinable()) ended_.join();
 }
@@ -201,7 +195,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<ClientQueue> queue,
   if (client_is_at_limit != nullptr) *client_is_at_limit = false;
   if (queue == nullptr) queue = unknown_;
   {
-    std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ClientQueue& own_queue = *queue;
     // Every waiter is over its limit, else it would run; so a task within its limits goes ahead.
     const bool may_begin = MayBegin(own_queue);
@@ -223,7 +217,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<ClientQueue> queue,
       return absl::OkStatus();
     }
   }
-  work_arrived_.notify_one();
+  work_arrived_.NotifyOne();
   return absl::OkStatus();
 }
 
@@ -238,7 +232,7 @@ size_t Executor::StartWaiting() {
       auto* const reclaim = static_cast<Reclaim*>(task);
       Count(*task->queue_, &ClientQueue::running_, 1);
       reclaim->has_slot = true;
-      reclaim->granted.notify_one();
+      reclaim->granted.NotifyOne();
       continue;
     }
     Count(*task->queue_, &ClientQueue::queued_, -1);
@@ -249,48 +243,58 @@ size_t Executor::StartWaiting() {
 }
 
 size_t Executor::queued() const {
-  std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return all_.queued_;
 }
 
 size_t Executor::threads() const {
-  std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return threads_.size();
 }
 
 bool Executor::TryRun(Task* task, std::shared_ptr<ClientQueue> queue) {
   if (queue == nullptr) queue = unknown_;
-  Lock lock(mutex_);
-  if (!MayBegin(*queue)) return false;
-  Count(*queue, &ClientQueue::running_, 1);
-  Count(*queue, &ClientQueue::begun_, 1);
-  lock.unlock();
+  {
+    const MutexLock lock(mutex_);
+    if (!MayBegin(*queue)) return false;
+    Count(*queue, &ClientQueue::running_, 1);
+    Count(*queue, &ClientQueue::begun_, 1);
+  }
   Slot slot(this, std::move(queue));
   task->Run(&slot);
-  lock.lock();
-  // If the pool has no thread, this thread must do its work.
-  const bool is_alone = threads_.empty();
-  if (is_alone) ++idle_;
-  size_t started = slot.End();
-  if (is_alone) --idle_;
-  while (threads_.empty() && !ready_.empty()) RunReady(lock);
-  lock.unlock();
-  for (; started > 0; --started) work_arrived_.notify_one();
+  size_t started;
+  {
+    const MutexLock lock(mutex_);
+    // If the pool has no thread, this thread must do its work.
+    const bool is_alone = threads_.empty();
+    if (is_alone) ++idle_;
+    started = End(slot.queue());
+    if (is_alone) --idle_;
+    while (threads_.empty() && !ready_.empty()) RunReady();
+  }
+  for (; started > 0; --started) work_arrived_.NotifyOne();
   return true;
 }
 
+// Frees a slot. Returns the number of waiting tasks that have a thread now.
+size_t Executor::End(ClientQueue& queue) {
+  Count(queue, &ClientQueue::running_, -1);
+  Count(queue, &ClientQueue::begun_, -1);
+  return StartWaiting();
+}
+
 // Runs the first ready task. Releases the lock while the task runs.
-void Executor::RunReady(Lock& lock) {
+void Executor::RunReady() {
   Task* const task = ready_.TakeFirst();
   --ready_count_;
   // The task may be deleted before Run() returns.
   Slot slot(this, std::move(task->queue_));
-  lock.unlock();
+  mutex_.Unlock();
   task->Run(&slot);
-  lock.lock();
+  mutex_.Lock();
   ++idle_;
   // This thread takes one of the started tasks.
-  for (size_t started = slot.End(); started > 1; --started) work_arrived_.notify_one();
+  for (size_t started = End(slot.queue()); started > 1; --started) work_arrived_.NotifyOne();
   --idle_;
 }
 
@@ -315,30 +319,33 @@ std::thread Executor::EndThread() {
 }
 
 void Executor::Work() {
-  Lock lock(mutex_);
+  std::thread before = RunTasks();
+  if (before.joinable()) before.join();
+}
+
+// Runs tasks until this thread is surplus or the executor stops. Returns EndThread()'s result.
+std::thread Executor::RunTasks() {
+  const MutexLock lock(mutex_);
   while (true) {
     ++idle_;
     while (true) {
       if (MayEndThread()) {
-        std::thread before = EndThread();
-        lock.unlock();
-        work_arrived_.notify_one();  // in place of this thread
-        if (before.joinable()) before.join();
-        return;
+        work_arrived_.NotifyOne();  // in place of this thread
+        return EndThread();
       }
       if (!ready_.empty() || stopping_) break;
       if (idle_ > limits_.max_threads) {
-        work_arrived_.wait_for(lock, kSurplusThread);
+        work_arrived_.WaitFor(mutex_, absl::FromChrono(kSurplusThread));
       } else {
-        work_arrived_.wait(lock, [this] { return !ready_.empty() || stopping_; });
+        work_arrived_.Wait(mutex_);
       }
     }
     --idle_;
     if (threads_.size() > limits_.max_threads && idle_ < limits_.max_threads) {
       needed_at_ = std::chrono::steady_clock::now();
     }
-    if (ready_.empty()) return;
-    RunReady(lock);
+    if (ready_.empty()) return {};
+    RunReady();
   }
 }
 

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -151,27 +150,28 @@ class Executor {
  private:
   class Slot;
   class Reclaim;
-  using Lock = std::unique_lock<Mutex>;
 
-  // REQUIRES for all of these: the lock is held.
-  ClientQueue& ParentOf(const ClientQueue& queue) {
+  ClientQueue& ParentOf(const ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return queue.parent_ != nullptr ? *queue.parent_ : all_;
   }
   size_t Room(const ClientQueue& queue, size_t ClientQueue::*taken, size_t capacity,
-              bool reserves = true);
-  bool MayRun(const ClientQueue& queue) {
+              bool reserves = true) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayRun(const ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return Room(queue, &ClientQueue::running_, limits_.max_threads) > 0;
   }
-  bool MayBegin(const ClientQueue& queue);
-  void Count(ClientQueue& queue, size_t ClientQueue::*taken, size_t more);
-  void Enqueue(ClientQueue& queue, Task* task);
-  Task* TakeNext(ClientQueue& queue);
-  bool HasThread();
-  void Begin(Task* task);
-  size_t StartWaiting();
-  void RunReady(Lock& lock);
-  bool MayEndThread();
-  std::thread EndThread();
+  bool MayBegin(const ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Count(ClientQueue& queue, size_t ClientQueue::*taken, size_t more)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Enqueue(ClientQueue& queue, Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Task* TakeNext(ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Begin(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t StartWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t End(ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RunReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayEndThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::thread EndThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::thread RunTasks();
   void Work();
 
   const Limits limits_;
@@ -180,17 +180,18 @@ class Executor {
   mutable Mutex mutex_;
   Condition work_arrived_;
   // The parent of the queues without a parent of their own.
-  ClientQueue all_;
+  ClientQueue all_ ABSL_GUARDED_BY(mutex_);
   // Tasks that have a slot and a thread, or are about to get a thread.
-  TaskList ready_;
-  size_t ready_count_ = 0;
-  size_t idle_ = 0;  // threads
-  bool stopping_ = false;
-  absl::Status no_thread_;  // the error of the last thread that did not start
-  std::vector<std::thread> threads_;
-  std::thread ended_;  // the last thread that ended by itself
+  TaskList ready_ ABSL_GUARDED_BY(mutex_);
+  size_t ready_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t idle_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // The error of the last thread that did not start.
+  absl::Status no_thread_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+  std::thread ended_ ABSL_GUARDED_BY(mutex_);  // the last thread that ended by itself
   // The last time at which no more than `max_threads` threads were idle, while there were more.
-  std::chrono::steady_clock::time_point needed_at_;
+  std::chrono::steady_clock::time_point needed_at_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::rpc

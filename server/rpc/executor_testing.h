@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,13 +26,13 @@ class Countdown {
  public:
   explicit Countdown(int left) : left_(left) {}
   void CountDown() {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     --left_;
-    zero_.notify_all();
+    zero_.NotifyAll();
   }
   void Wait() {
-    std::unique_lock<Mutex> lock(mutex_);
-    zero_.wait(lock, [this] { return left_ <= 0; });
+    const MutexLock lock(mutex_);
+    while (left_ > 0) zero_.Wait(mutex_);
   }
 
  private:
@@ -46,13 +45,13 @@ class Countdown {
 struct Step final : Task {
   void Run(TaskSlot*) override {
     {
-      std::lock_guard lock(*mutex);
+      const MutexLock lock(*mutex);
       order->push_back(name);
     }
     ended->CountDown();
   }
   std::string name;
-  std::mutex* mutex = nullptr;
+  Mutex* mutex = nullptr;
   std::vector<std::string>* order = nullptr;
   Countdown* ended = nullptr;
 };
@@ -100,7 +99,7 @@ class FairExecutorTest : public testing::Test {
                                      three_ = std::make_shared<ClientQueue>();
   std::atomic<int> running_ = 0;
   absl::Notification gate_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<std::string> order_;
   std::deque<Blocker> blockers_;
   std::deque<Step> steps_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
 #include <utility>
 
 namespace csi_proxy::rpc {
@@ -81,7 +80,7 @@ void Http2Account::TokenBucket::Add(double more) {
 }
 
 bool Http2Account::Pay(TokenBucket Http2Account::*bucket, double price, SteadyTime now) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return (this->*bucket).Pay(price, now);
 }
 
@@ -96,7 +95,7 @@ bool Http2Account::PayConnection(SteadyTime now) {
 }
 
 Http2Violation Http2Account::BeginCall(bool whole) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (calls_ >= limits_.calls_of_client) return Http2Violation::kStreams;
   if (!whole && unfinished_ >= limits_.unfinished) return Http2Violation::kUnfinished;
   ++calls_;
@@ -106,25 +105,25 @@ Http2Violation Http2Account::BeginCall(bool whole) {
 }
 
 bool Http2Account::Keep(size_t bytes) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (unfinished_bytes_ + bytes > limits_.unfinished_bytes) return false;
   unfinished_bytes_ += bytes;
   return true;
 }
 
 void Http2Account::LetGo(size_t bytes) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   unfinished_bytes_ -= bytes;
 }
 
 void Http2Account::EndRequest(size_t bytes) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   --unfinished_;
   unfinished_bytes_ -= bytes;
 }
 
 void Http2Account::EndCalls(size_t count) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   calls_ -= count;
 }
 
@@ -143,12 +142,12 @@ void Http2Account::CountDiscarded(SteadyTime now) { PayOrBar(&Http2Account::disc
 bool Http2Account::barred(SteadyTime now) const { return now < barred_until_.load(); }
 
 size_t Http2Account::unfinished() const {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return unfinished_;
 }
 
 size_t Http2Account::unfinished_bytes() const {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return unfinished_bytes_;
 }
 
@@ -157,7 +156,7 @@ Http2Guard::Http2Guard(std::shared_ptr<Http2Account> account) : account_(std::mo
 Http2Guard::~Http2Guard() {
   for (const Request& request : unfinished_) account_->EndRequest(request.bytes);
   account_->LetGo(block_kept_);
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   account_->EndCalls(calls_.size());
 }
 
@@ -238,7 +237,7 @@ void Http2Guard::Sent(absl::string_view bytes, SteadyTime now) {
 }
 
 Http2Violation Http2Guard::Open(uint32_t stream, bool whole) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (calls_.size() >= account_->limits().calls) return Http2Violation::kStreams;
   const Http2Violation refused = account_->BeginCall(whole);
   if (refused == Http2Violation::kNone) calls_.push_back(stream);
@@ -246,7 +245,7 @@ Http2Violation Http2Guard::Open(uint32_t stream, bool whole) {
 }
 
 void Http2Guard::Close(uint32_t stream) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = std::find(calls_.rbegin(), calls_.rend(), stream);
   if (found == calls_.rend()) return;
   *found = calls_.back();

@@ -167,17 +167,16 @@ class Http2Account {
 
   const Http2Limits limits_;
   std::atomic<SteadyTime> barred_until_ = SteadyTime::min();
-  // Guards the rest.
   mutable Mutex mutex_;
-  TokenBucket resets_;
-  TokenBucket control_frames_;
-  TokenBucket violations_;
-  TokenBucket refused_calls_;
-  TokenBucket discarded_;
-  TokenBucket connections_;
-  size_t unfinished_ = 0;
-  size_t unfinished_bytes_ = 0;
-  size_t calls_ = 0;
+  TokenBucket resets_ ABSL_GUARDED_BY(mutex_);
+  TokenBucket control_frames_ ABSL_GUARDED_BY(mutex_);
+  TokenBucket violations_ ABSL_GUARDED_BY(mutex_);
+  TokenBucket refused_calls_ ABSL_GUARDED_BY(mutex_);
+  TokenBucket discarded_ ABSL_GUARDED_BY(mutex_);
+  TokenBucket connections_ ABSL_GUARDED_BY(mutex_);
+  size_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t unfinished_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // A frame's header.
@@ -265,10 +264,9 @@ class Http2Guard {
 
   Http2Frames sent_;
   std::atomic<bool> sent_too_many_resets_ = false;
-  // Guards the rest.
   Mutex mutex_;
   // A vector, because most connections have few calls and the newest ends first.
-  std::vector<uint32_t> calls_;
+  std::vector<uint32_t> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::rpc

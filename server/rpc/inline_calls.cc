@@ -1,15 +1,13 @@
 #include "server/rpc/inline_calls.h"
 
 #include <algorithm>
-#include <chrono>
-#include <mutex>
 #include <utility>
 
 namespace csi_proxy::rpc {
 namespace {
 
 // The longest time until a call learns that it was cancelled.
-constexpr std::chrono::milliseconds kLook{20};
+constexpr absl::Duration kLook = absl::Milliseconds(20);
 
 // The watcher sleeps after this many looks without a call.
 constexpr int kIdleLooks = 50;
@@ -18,15 +16,15 @@ constexpr int kIdleLooks = 50;
 
 InlineCalls::~InlineCalls() {
   {
-    std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
-    wake_.notify_one();
+    wake_.NotifyOne();
   }
   if (watcher_.joinable()) watcher_.join();
 }
 
 bool InlineCalls::TryBegin(Call* call) {
-  std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (calls_.size() >= most_) return false;
   if (!watcher_.joinable()) {
     // Without a watcher no call would learn that it was cancelled.
@@ -38,13 +36,13 @@ bool InlineCalls::TryBegin(Call* call) {
   used_ = true;
   if (asleep_) {
     asleep_ = false;
-    wake_.notify_one();
+    wake_.NotifyOne();
   }
   return true;
 }
 
 void InlineCalls::End(Call* call) {
-  std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = std::find_if(calls_.begin(), calls_.end(),
                                   [&](const UnderWay& one) { return one.call == call; });
   *found = calls_.back();
@@ -52,7 +50,7 @@ void InlineCalls::End(Call* call) {
 }
 
 void InlineCalls::Watch() {
-  std::unique_lock<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   for (int idle = 0; !stopping_;) {
     bool some_are_slow = false;
     for (UnderWay& one : calls_) {
@@ -62,19 +60,19 @@ void InlineCalls::Watch() {
       one.call->Cancel();
     }
     if (some_are_slow && on_slow_call_ != nullptr) {
-      lock.unlock();
+      mutex_.Unlock();
       on_slow_call_();
-      lock.lock();
+      mutex_.Lock();
     }
     idle = used_ || !calls_.empty() ? 0 : idle + 1;
     used_ = false;
     if (idle < kIdleLooks) {
-      wake_.wait_for(lock, kLook);
+      wake_.WaitFor(mutex_, kLook);
       continue;
     }
     idle = 0;
     asleep_ = true;
-    wake_.wait(lock, [this] { return !asleep_ || stopping_; });
+    while (asleep_ && !stopping_) wake_.Wait(mutex_);
   }
 }
 

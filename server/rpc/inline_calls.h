@@ -59,11 +59,11 @@ class InlineCalls {
   const std::function<void()> on_slow_call_;
   Mutex mutex_;
   Condition wake_;
-  std::vector<UnderWay> calls_;
-  bool used_ = false;  // since the watcher last looked
-  bool asleep_ = false;
-  bool stopping_ = false;
-  std::thread watcher_;
+  std::vector<UnderWay> calls_ ABSL_GUARDED_BY(mutex_);
+  bool used_ ABSL_GUARDED_BY(mutex_) = false;  // since the watcher last looked
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread watcher_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::rpc

@@ -13,7 +13,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -119,9 +118,9 @@ class PipeListener final : public Listener {
 
    private:
     void Add(int change) {
-      const std::lock_guard<Mutex> lock(listener_->mutex_);
+      const MutexLock lock(listener_->mutex_);
       listener_->handling_ += change;
-      listener_->changed_.notify_all();
+      listener_->changed_.NotifyAll();
     }
     PipeListener* const listener_;
   };
@@ -134,15 +133,15 @@ class PipeListener final : public Listener {
   void ReadOn(Instance* instance);
   // Returns true if the instance is still silent and must read on.
   bool OnRead(Instance* instance, DWORD error, DWORD bytes);
-  bool Admit(Instance* instance);
+  bool Admit(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Cancels the read of a connection that the table dropped. The completion of the read removes the
   // instance.
   static void Cancel(ConnectionBeforePreface* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
-  // Removes the instance. REQUIRES: the lock is held, as for Admit().
-  std::unique_ptr<Instance> Remove(Instance* instance) {
-    changed_.notify_all();
+  // Removes the instance.
+  std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    changed_.NotifyAll();
     return std::move(instances_.extract(instance).mapped());
   }
   void Adopt(std::unique_ptr<Instance> instance);
@@ -155,15 +154,15 @@ class PipeListener final : public Listener {
   std::optional<WaitingInstances> waiting_;
   std::thread watcher_;
   std::atomic<uint64_t> next_name_ = 0;
+  std::vector<Pipe> pipes_;  // its size never changes once listening
 
-  // Guards all below but `pipes_`, and calls of the table about silent connections.
+  // Also guards calls of the table about silent connections.
   Mutex mutex_;
   Condition changed_;
-  bool stopping_ = false;
-  bool wake_watcher_ = false;
-  std::vector<Pipe> pipes_;  // its size never changes once listening
-  std::unordered_map<Instance*, std::unique_ptr<Instance>> instances_;
-  int handling_ = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool wake_watcher_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unordered_map<Instance*, std::unique_ptr<Instance>> instances_ ABSL_GUARDED_BY(mutex_);
+  int handling_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 absl::Status PipeListener::Listen(std::vector<PipeEndpoint> endpoints) {
@@ -196,9 +195,9 @@ WaitingInstances::Functions PipeListener::Making() {
         [handling = std::make_shared<Handling>(this), work] { work(); });
   };
   functions.wake = [this] {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     wake_watcher_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   };
   functions.warn = [this](size_t pipe, const absl::Status& why, uint64_t failures) {
     spdlog::warn("{}: cannot create another instance: {} ({} times so far)", pipes_[pipe].path,
@@ -223,16 +222,16 @@ absl::Status PipeListener::TakeNames() {
 void PipeListener::Stop() {
   if (waiting_.has_value()) waiting_->Stop();
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
     for (const auto& [instance, owned] : instances_) instance->stream->Cancel();
   }
   // The watcher must be joined first, because it may post work.
   if (watcher_.joinable()) watcher_.join();
-  std::unique_lock<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   // Cancelled operations end on threads of the port, which remove their instances.
-  changed_.wait(lock, [this] { return instances_.empty() && handling_ == 0; });
+  while (!instances_.empty() || handling_ > 0) changed_.Wait(mutex_);
 }
 
 absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
@@ -247,7 +246,7 @@ absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
   pipe::Stream::Result result;
   bool connected;
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_) return absl::CancelledError("stopping");
     waiting_->OnAdded(pipe);
     instances_.emplace(instance, std::move(owned));
@@ -272,7 +271,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
     instance->client = clients_.Get(pipe::ClientOfInstance(instance->stream->handle()));
   }
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting_->OnTaken(pipe);
     if (stopping_) {
       gone = Remove(instance);
@@ -292,7 +291,7 @@ void PipeListener::ReadOn(Instance* instance) {
     pipe::Stream::Result result{.error = ERROR_OPERATION_ABORTED};
     bool ended = true;
     {
-      const std::lock_guard<Mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!stopping_ && instance->listed) {
         ended = instance->stream->Read(
             instance->bytes.data() + instance->received,
@@ -313,7 +312,7 @@ bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
   std::unique_ptr<Instance> ended;
   bool adopt = false;
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     instance->received += bytes;
     const PrefaceMatch match =
         MatchPreface(absl::string_view(instance->bytes.data(), instance->received));
@@ -339,7 +338,7 @@ bool PipeListener::Admit(Instance* instance) {
   // The watcher must wake earlier if this connection's deadline is the next.
   if (connections_->next_deadline() == instance->deadline) {
     wake_watcher_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   return true;
 }
@@ -368,18 +367,17 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
 
 // Closes connections that stay silent, and makes the instances that could not be made.
 void PipeListener::Watch() {
-  std::unique_lock<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!stopping_) {
     wake_watcher_ = false;
-    lock.unlock();
+    mutex_.Unlock();
     const absl::Time retry = waiting_->Retry();
-    lock.lock();
+    mutex_.Lock();
     const absl::Time now = absl::Now();
     while (ConnectionBeforePreface* const overdue = connections_->DropOverdue(now)) Cancel(overdue);
     const absl::Time next = std::min({retry, connections_->next_deadline(), now + kLongestWait});
     if (stopping_ || wake_watcher_) continue;
-    changed_.wait_for(
-        lock, std::chrono::milliseconds(1) + absl::ToChronoMilliseconds(std::max(next, now) - now));
+    changed_.WaitUntil(mutex_, next);
   }
 }
 

@@ -67,7 +67,7 @@ std::unique_ptr<grpc::Server> PipeServer::NewServer(int calls) {
 void PipeServer::Serve(std::unique_ptr<ReadyConnection> connection, bool is_main) {
   grpc::Server* server = server_.get();
   if (!is_main) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // Channel arguments belong to a server, so another number of calls needs another server.
     if (further_ == nullptr) further_ = NewServer(limits_.calls_of_further_connection);
     if (further_ != nullptr) server = further_.get();
@@ -78,7 +78,7 @@ void PipeServer::Serve(std::unique_ptr<ReadyConnection> connection, bool is_main
 PipeServer::~PipeServer() { Shutdown(); }
 
 void PipeServer::Shutdown() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (grpc::Server* const server : {server_.get(), further_.get()}) {
     if (server == nullptr) continue;
     if (grpc::HealthCheckServiceInterface* health = server->GetHealthCheckService()) {

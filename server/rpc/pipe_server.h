@@ -7,11 +7,11 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/condition.h"
 #include "server/rpc/listener.h"
 
 namespace csi_proxy::rpc {
@@ -73,8 +73,8 @@ class PipeServer {
   const std::unique_ptr<grpc::Service> reflection_;
   // The servers of main and of further connections. `further_` is null until there is one.
   std::unique_ptr<grpc::Server> server_;
-  std::mutex mutex_;
-  std::unique_ptr<grpc::Server> further_;  // guarded by mutex_
+  Mutex mutex_;
+  std::unique_ptr<grpc::Server> further_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::rpc

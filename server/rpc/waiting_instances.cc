@@ -1,7 +1,6 @@
 #include "server/rpc/waiting_instances.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 namespace csi_proxy::rpc {
@@ -10,18 +9,18 @@ WaitingInstances::WaitingInstances(size_t pipes, Functions functions)
     : functions_(std::move(functions)), pipes_(pipes) {}
 
 void WaitingInstances::OnAdded(size_t pipe) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   ++pipes_[pipe].waiting;
 }
 
 void WaitingInstances::OnTaken(size_t pipe) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   --pipes_[pipe].waiting;
 }
 
 void WaitingInstances::Replenish(size_t pipe) {
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     // The thread that is making instances checks again before it stops.
     if (pipes_[pipe].making || pipes_[pipe].retry_at != absl::InfiniteFuture()) return;
     pipes_[pipe].making = true;
@@ -32,7 +31,7 @@ void WaitingInstances::Replenish(size_t pipe) {
 void WaitingInstances::MakeInstances(size_t pipe) {
   for (size_t made = 0;; ++made) {
     {
-      const std::lock_guard<Mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       if (made > 0) pipes_[pipe].back_off.Succeeded();
       if (stopping_ || pipes_[pipe].waiting >= kEnough) {
         pipes_[pipe].making = false;
@@ -51,7 +50,7 @@ void WaitingInstances::MakeInstances(size_t pipe) {
 void WaitingInstances::Fail(size_t pipe, const absl::Status& why) {
   uint64_t failures = 0;
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     Pipe& failed = pipes_[pipe];
     failed.making = false;
     if (stopping_) return;
@@ -66,7 +65,7 @@ absl::Time WaitingInstances::Retry() {
   const absl::Time now = functions_.now();
   std::vector<size_t> due;
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) {
       if (pipes_[pipe].retry_at > now) continue;
       pipes_[pipe].retry_at = absl::InfiniteFuture();
@@ -75,13 +74,13 @@ absl::Time WaitingInstances::Retry() {
   }
   for (const size_t pipe : due) Replenish(pipe);
   absl::Time next = absl::InfiniteFuture();
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Pipe& pipe : pipes_) next = std::min(next, pipe.retry_at);
   return next;
 }
 
 void WaitingInstances::Stop() {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   stopping_ = true;
 }
 

@@ -62,10 +62,9 @@ class WaitingInstances {
   void Fail(size_t pipe, const absl::Status& why);
 
   const Functions functions_;
-  // Guards the rest.
   Mutex mutex_;
-  bool stopping_ = false;
-  std::vector<Pipe> pipes_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Pipe> pipes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::rpc

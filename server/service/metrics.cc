@@ -13,7 +13,6 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -104,7 +103,7 @@ class Metrics::Impl {
   int port() const { return server_->port(); }
 
   void SetGauges(Gauges gauges) {
-    const std::lock_guard<Mutex> lock(connections_.mutex);
+    const MutexLock lock(connections_.mutex);
     connections_.gauges = std::move(gauges);
   }
 
@@ -121,7 +120,7 @@ class Metrics::Impl {
     counters.seconds->Observe(absl::ToDoubleSeconds(duration));
     Handled(counters, method, status.code()).Increment();
     const bool unknown_field = rpc::UnknownFieldOf(status).has_value();
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     Image& image = ImageOf(peer);
     prometheus::Counter*& calls = image.calls[&method];
     if (calls == nullptr) {
@@ -137,7 +136,7 @@ class Metrics::Impl {
   }
 
   void OnLimit(const Peer& peer, rpc::Limit limit) {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ImageOf(peer)
         .Series(limited_, {{"limit", rpc::kLimitNames[static_cast<size_t>(limit)]}})
         .Increment();
@@ -147,7 +146,7 @@ class Metrics::Impl {
   // The gauges, read at each scrape.
   struct Connections {
     std::vector<prometheus::MetricFamily> Collect() const {
-      const std::lock_guard<Mutex> lock(mutex);
+      const MutexLock lock(mutex);
       std::vector<prometheus::MetricFamily> families;
       const auto add = [&families](const char* name, const char* help, prometheus::MetricType type,
                                    const char* label) {
@@ -242,7 +241,7 @@ class Metrics::Impl {
   // Returns all metrics in Prometheus' text format.
   HttpAnswer Text() {
     {
-      const std::lock_guard<Mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       ForgetIdle();
     }
     std::vector<prometheus::MetricFamily> families = registry_.Collect();
@@ -269,7 +268,7 @@ class Metrics::Impl {
 
   // Returns the series of a method. The address of a MethodInfo, a constant, identifies it.
   Method& For(const rpc::MethodInfo& method) {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto [found, is_new] = methods_.try_emplace(&method);
     if (is_new) {
       found->second.started = &started_.Add(Labels(method));
@@ -311,9 +310,8 @@ class Metrics::Impl {
     std::map<prometheus::Counter*, Counters*> series = {};
   };
 
-  // Returns the series of the caller's image, or other_ if its tenant has no label left. REQUIRES:
-  // mutex_ is held.
-  Image& ImageOf(const Peer& peer) {
+  // Returns the series of the caller's image, or other_ if its tenant has no label left.
+  Image& ImageOf(const Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const absl::string_view name = ImageName(peer.image_path);
     const auto found = images_.find(std::string_view(name.data(), name.size()));
     if (found != images_.end()) {
@@ -322,24 +320,24 @@ class Metrics::Impl {
     }
     if (name.empty() || name == unknown_.label) return unknown_;
     if (name == other_.label) return other_;
-    const auto of_tenant = [&] {
-      return static_cast<size_t>(std::ranges::count_if(
-          images_, [&](const auto& image) { return image.second.tenant == peer.tenant; }));
-    };
-    const auto may_add = [&](size_t own) {
-      return rpc::MayTakeOneMore(own, images_.size() - own, kMaxImages, kShare,
-                                 rpc::ReservedOf(kMaxImages, kShare));
-    };
-    if (!may_add(of_tenant())) {
+    if (!MayAddImage(peer)) {
       ForgetIdle();
-      if (!may_add(of_tenant())) return other_;
+      if (!MayAddImage(peer)) return other_;
     }
     const std::string label(name);
     return images_.emplace(label, Image{label, peer.tenant}).first->second;
   }
 
-  // Removes the series of images without calls for kIdle. REQUIRES: mutex_ is held.
-  void ForgetIdle() {
+  // Returns true if the tenant of `peer` has a label left.
+  bool MayAddImage(const Peer& peer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    size_t own = 0;
+    for (const auto& [name, image] : images_) own += image.tenant == peer.tenant;
+    return rpc::MayTakeOneMore(own, images_.size() - own, kMaxImages, kShare,
+                               rpc::ReservedOf(kMaxImages, kShare));
+  }
+
+  // Removes the series of images without calls for kIdle.
+  void ForgetIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const absl::Time now = clock_();
     for (auto next = images_.begin(); next != images_.end();) {
       const auto at = next++;
@@ -363,12 +361,12 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Counter>& unknown_fields_;
 
   Mutex mutex_;
-  // Guarded by mutex_. Elements must not move, because For() returns references.
-  std::unordered_map<const rpc::MethodInfo*, Method> methods_;
-  // By image name. Guarded by mutex_, like the next two.
-  std::map<std::string, Image, std::less<>> images_;
-  Image unknown_{"unknown", ""};
-  Image other_{"other", ""};
+  // Elements must not move, because For() returns references.
+  std::unordered_map<const rpc::MethodInfo*, Method> methods_ ABSL_GUARDED_BY(mutex_);
+  // By image name.
+  std::map<std::string, Image, std::less<>> images_ ABSL_GUARDED_BY(mutex_);
+  Image unknown_ ABSL_GUARDED_BY(mutex_){"unknown", ""};
+  Image other_ ABSL_GUARDED_BY(mutex_){"other", ""};
 
   // Must be last, because its threads read the other members.
   std::unique_ptr<HttpServer> server_;

@@ -32,7 +32,7 @@ void Repeats::EndPeriod(absl::Time now, std::vector<Count>* ended) {
 
 bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, absl::Time now,
                     std::vector<Count>* ended) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   EndPeriod(now, ended);
   const bool others = tenants_.size() >= kMaxTenants && !tenants_.contains(peer.tenant);
   Kinds& kinds = tenants_[others ? "" : peer.tenant][code];
@@ -60,7 +60,7 @@ bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, a
 
 std::vector<Repeats::Count> Repeats::TakeEnded(absl::Time now) {
   std::vector<Count> ended;
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (counting_) EndPeriod(now, &ended);
   return ended;
 }

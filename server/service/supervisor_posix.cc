@@ -3,9 +3,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <mutex>
 #include <utility>
 
+#include "server/base/condition.h"
 #include "server/service/supervisor.h"
 #include "server/service/watchdog.h"
 
@@ -43,14 +43,14 @@ class Signals final : public Supervisor {
       sigwait(&awaited_, &received);
       if (received != kRequested) return received == SIGINT ? "SIGINT" : "SIGTERM";
       // Without a request the signal came from elsewhere and is ignored.
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!request_.empty()) return request_;
     }
   }
 
   void RequestStop(std::string reason) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (request_.empty()) request_ = std::move(reason);
     }
     kill(getpid(), kRequested);
@@ -68,8 +68,8 @@ class Signals final : public Supervisor {
   static constexpr int kRequested = SIGUSR1;
 
   sigset_t stop_, awaited_;
-  std::mutex mutex_;
-  std::string request_;
+  Mutex mutex_;
+  std::string request_ ABSL_GUARDED_BY(mutex_);
   Watchdog* watchdog_ = nullptr;
 };
 

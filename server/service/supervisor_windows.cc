@@ -1,12 +1,11 @@
 // Stops by the console (Ctrl-C, Ctrl-Break and close, which nssm and containers use) and by the
 // service control manager.
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32.h"
 #include "server/service/service_status.h"
@@ -30,20 +29,20 @@ static_assert(SERVICE_CONTROL_STOP == kControlStop &&
 class StopSignal {
  public:
   void Send(std::string by) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (by_.empty()) by_ = std::move(by);
-    arrived_.notify_all();
+    arrived_.NotifyAll();
   }
   std::string Await() {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [this] { return !by_.empty(); });
+    const MutexLock lock(mutex_);
+    while (by_.empty()) arrived_.Wait(mutex_);
     return by_;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::string by_;
+  Mutex mutex_;
+  Condition arrived_;
+  std::string by_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Console and Service are never destroyed, because Windows may call their handlers at any time.
@@ -63,9 +62,9 @@ class Console final : public Supervisor {
     stopping_ = true;
   }
   void ReportStopped() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
-    all_done_.notify_all();
+    all_done_.NotifyAll();
   }
 
  private:
@@ -84,8 +83,8 @@ class Console final : public Supervisor {
         // Wait for the drain, because the process ends when this returns
         // (https://learn.microsoft.com/windows/console/handlerroutine).
         self.stop_.Send("close of the console");
-        std::unique_lock lock(self.mutex_);
-        self.all_done_.wait(lock, [&] { return self.stopped_; });
+        const MutexLock lock(self.mutex_);
+        while (!self.stopped_) self.all_done_.Wait(self.mutex_);
         return TRUE;
       }
       case CTRL_LOGOFF_EVENT:
@@ -102,9 +101,9 @@ class Console final : public Supervisor {
   Watchdog& watchdog_;
   StopSignal stop_;
   std::atomic<bool> stopping_ = false;
-  std::mutex mutex_;
-  std::condition_variable all_done_;
-  bool stopped_ = false;
+  Mutex mutex_;
+  Condition all_done_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // The service under the service control manager. A thread reports the progress of a start or stop,
@@ -133,13 +132,13 @@ class Service final : public Supervisor {
   int exit_code() const { return exit_code_; }
 
   void ReportRunning() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Report(status_.Running());
   }
   std::string AwaitStop() override { return stop_.Await(); }
   void RequestStop(std::string reason) override { stop_.Send(std::move(reason)); }
   void ReportStopping(absl::Duration limit) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Report(status_.Stopping(absl::Now(), limit));
   }
 
@@ -150,18 +149,18 @@ class Service final : public Supervisor {
     self.handle_ = RegisterServiceCtrlHandlerExW(name, &Service::OnControl, nullptr);
     if (self.handle_ == nullptr) return;
     {
-      const std::lock_guard lock(self.mutex_);
+      const MutexLock lock(self.mutex_);
       self.Report(self.status_.Starting());
     }
     std::thread progress([&self] { self.ReportProgress(); });
     self.exit_code_ = self.body_(self);
     {
-      const std::lock_guard lock(self.mutex_);
+      const MutexLock lock(self.mutex_);
       self.done_ = true;
     }
-    self.changed_.notify_all();
+    self.changed_.NotifyAll();
     progress.join();
-    const std::lock_guard lock(self.mutex_);
+    const MutexLock lock(self.mutex_);
     self.Report(self.status_.Stopped(static_cast<uint32_t>(self.exit_code_)));
     // The process may end from here on.
   }
@@ -179,8 +178,7 @@ class Service final : public Supervisor {
     return ERROR_CALL_NOT_IMPLEMENTED;
   }
 
-  // REQUIRES: mutex_ is held.
-  void Report(const ServiceReport& report) {
+  void Report(const ServiceReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     SERVICE_STATUS status{};
     status.dwServiceType = SERVICE_WIN32_OWN_PROCESS;
     status.dwCurrentState = static_cast<DWORD>(report.phase);
@@ -195,9 +193,10 @@ class Service final : public Supervisor {
   }
 
   void ReportProgress() {
-    const auto interval = absl::ToChronoMilliseconds(ServiceStatus::kProgressInterval);
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, interval, [this] { return done_; })) {
+    const MutexLock lock(mutex_);
+    while (!done_) {
+      changed_.WaitFor(mutex_, ServiceStatus::kProgressInterval);
+      if (done_) return;
       if (status_.IsStopOverdue(absl::Now())) {
         Report(status_.StopOverdue());
         TerminateProcess(GetCurrentProcess(), kExitCallStuck);
@@ -212,10 +211,10 @@ class Service final : public Supervisor {
   SERVICE_STATUS_HANDLE handle_ = nullptr;
   std::atomic<int> exit_code_ = kExitOk;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  ServiceStatus status_{absl::Now()};
-  bool done_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  ServiceStatus status_ ABSL_GUARDED_BY(mutex_){absl::Now()};
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

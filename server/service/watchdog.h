@@ -1,14 +1,13 @@
 // Ends the process if a stop hangs.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy {
 
@@ -26,31 +25,24 @@ class Watchdog {
 
   // Calls `bite` after `limit`, unless the process has ended.
   void Arm(absl::Duration limit) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     limit_ = absl::Now() + limit;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
  private:
   explicit Watchdog(std::function<void()> bite) : bite_(std::move(bite)) {}
   void Watch() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      const absl::Duration left = limit_ - absl::Now();
-      if (left <= absl::ZeroDuration()) break;
-      if (left == absl::InfiniteDuration()) {
-        changed_.wait(lock);
-      } else {
-        changed_.wait_for(lock, absl::ToChronoMilliseconds(left + absl::Milliseconds(1)));
-      }
+    const MutexLock lock(mutex_);
+    while (changed_.WaitUntil(mutex_, limit_)) {
     }
     bite_();
   }
 
   const std::function<void()> bite_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  absl::Time limit_ = absl::InfiniteFuture();
+  Mutex mutex_;
+  Condition changed_;
+  absl::Time limit_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
 };
 
 }  // namespace csi_proxy

@@ -24,7 +24,7 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
   ABSL_RETURN_IF_ERROR(context.Check());
   std::optional<FaultRule> fault;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     fault = TakeFault(state_, operation, resources);
   }
   if (!fault.has_value()) return absl::OkStatus();
@@ -42,12 +42,12 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
 }
 
 CallCounts Core::counts() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return counts_;
 }
 
 uint64_t Core::DeviceChanges() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return CountDevices(state_);
 }
 
@@ -64,7 +64,7 @@ void Core::AwaitDeviceChange(uint64_t seen, absl::Duration limit) {
 }
 
 absl::Time Core::next_arrival() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return NextArrival(state_);
 }
 

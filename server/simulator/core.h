@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/simulator/state.h"
 
@@ -49,7 +49,7 @@ class Core {
 
   // Returns true if the fault table has a rule.
   bool HasFaults() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !state_.faults.empty();
   }
 
@@ -61,27 +61,26 @@ class Core {
            Action action, FaultEffects* effects = nullptr)
       -> decltype(action(std::declval<NodeState&>())) {
     ABSL_RETURN_IF_ERROR(context.Check());
-    std::unique_lock lock(mutex_);
-    Count(operation);
-    if (!state_.faults.empty()) {
-      lock.unlock();
-      const absl::Status status = Pass(context, operation, {std::string(resource)}, effects);
-      if (!status.ok()) return status;
-      lock.lock();
+    {
+      const MutexLock lock(mutex_);
+      Count(operation);
+      if (state_.faults.empty()) return Step(action);
     }
+    ABSL_RETURN_IF_ERROR(Pass(context, operation, {std::string(resource)}, effects));
+    const MutexLock lock(mutex_);
     return Step(action);
   }
 
   // Runs `work` under the lock, in the first step after `time`.
   void RunLater(absl::Time time, std::function<void(NodeState&)> work) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     later_.emplace(time, std::move(work));
   }
 
   // Runs `action(NodeState&)` for the administrator, to whom faults do not apply.
   template <typename Action>
   auto Change(Action action) -> decltype(action(std::declval<NodeState&>())) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return Step(action);
   }
 
@@ -91,14 +90,14 @@ class Core {
 
   // Counts the objects of one answer of WMI.
   void CountObjects(size_t objects) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     counts_.wmi_objects += static_cast<int64_t>(objects);
   }
   CallCounts counts() const;
 
  private:
   template <typename Action>
-  auto Step(Action& action) -> decltype(action(std::declval<NodeState&>())) {
+  decltype(auto) Step(Action& action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     AdvanceClock();
     return action(state_);
   }
@@ -106,18 +105,16 @@ class Core {
   // Returns the time at which the next device appears by itself.
   absl::Time next_arrival() const;
 
-  // Counts a call of Win32 or WMI; ignores other operations. REQUIRES: the lock is held.
-  void Count(absl::string_view operation);
+  // Counts a call of Win32 or WMI; ignores other operations.
+  void Count(absl::string_view operation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Ends the pending states and runs the work whose time has come. REQUIRES: the lock is held.
-  void AdvanceClock();
+  // Ends the pending states and runs the work whose time has come.
+  void AdvanceClock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Not an absl::Mutex: ThreadSanitizer cannot see into one that was built without it.
-  mutable std::mutex mutex_;
-  // All fields below are guarded by mutex_.
-  NodeState state_;
-  CallCounts counts_;
-  std::multimap<absl::Time, std::function<void(NodeState&)>> later_;
+  mutable Mutex mutex_;
+  NodeState state_ ABSL_GUARDED_BY(mutex_);
+  CallCounts counts_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<absl::Time, std::function<void(NodeState&)>> later_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Returns the first rule that matches the operation, if any. Counts the rule down, and removes it

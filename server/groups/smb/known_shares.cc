@@ -15,18 +15,18 @@ LinkCount LinkCountOf(const ShareLinks& links) {
 }  // namespace
 
 void KnownShares::Keep(const std::string& share, const host::SmbCredentials& credentials) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   kept_.insert_or_assign(share, credentials);
 }
 
 void KnownShares::Forget(const std::string& share) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   kept_.erase(share);
 }
 
 std::optional<bool> KnownShares::Match(const std::string& share,
                                        const host::SmbCredentials& given) const {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = kept_.find(share);
   if (found == kept_.end()) return std::nullopt;
   const bool same_user = EqualNames(found->second.username, given.username);
@@ -34,12 +34,12 @@ std::optional<bool> KnownShares::Match(const std::string& share,
 }
 
 void KnownShares::NoteMappedInVain(const std::string& share) {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   in_vain_.insert(share);
 }
 
 bool KnownShares::IsMappedInVain(const std::string& share) const {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return in_vain_.contains(share);
 }
 
@@ -47,7 +47,7 @@ void KnownShares::RecordRemoval(const std::string& share, RemovalOutcome outcome
                                 const ShareLinks& links) {
   const LinkCount link_count = LinkCountOf(links);
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ++counts_[static_cast<size_t>(outcome)][static_cast<size_t>(link_count)];
   }
   if (link_count == LinkCount::kNone) return;
@@ -64,7 +64,7 @@ void KnownShares::RecordRemoval(const std::string& share, RemovalOutcome outcome
 }
 
 KnownShares::Counts KnownShares::counts() const {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return counts_;
 }
 

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy::storage {
@@ -19,7 +17,7 @@ class FailedPortals {
   // Returns the indexes of `portals` in the order in which to try them: first those that have not
   // failed, then the others, beginning with the oldest failure.
   std::vector<size_t> Order(const std::string& iqn, const std::vector<std::string>& portals) const {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = failed_.find(iqn);
     std::vector<size_t> order(portals.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -36,7 +34,7 @@ class FailedPortals {
   }
 
   void Note(const std::string& iqn, const std::string& portal) {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (failed_.size() == kMostTargets && !failed_.contains(iqn)) failed_.erase(failed_.begin());
     std::vector<std::string>& failed = failed_[iqn];
     std::erase(failed, portal);
@@ -45,7 +43,7 @@ class FailedPortals {
   }
 
   void Forget(const std::string& iqn) {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     failed_.erase(iqn);
   }
 

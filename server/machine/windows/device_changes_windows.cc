@@ -3,8 +3,6 @@
 #include <windows.h>
 
 #include <algorithm>
-#include <chrono>
-#include <mutex>
 
 #include "absl/time/clock.h"
 
@@ -64,26 +62,24 @@ DeviceChanges::~DeviceChanges() {
 }
 
 uint64_t DeviceChanges::Count() {
-  const std::lock_guard<Mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!registered_) Register();
   return count_;
 }
 
 void DeviceChanges::Await(uint64_t seen, absl::Duration limit) {
   const absl::Time until = absl::Now() + limit;
-  std::unique_lock<Mutex> lock(mutex_);
-  for (absl::Duration left;
-       count_ == seen && (left = until - absl::Now()) > absl::ZeroDuration();) {
-    changed_.wait_for(lock, std::chrono::milliseconds(1) + absl::ToChronoMilliseconds(left));
+  const MutexLock lock(mutex_);
+  while (count_ == seen && changed_.WaitUntil(mutex_, until)) {
   }
 }
 
 void DeviceChanges::Announce() {
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ++count_;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void DeviceChanges::Register() {

@@ -27,14 +27,14 @@ class DeviceChanges {
   void Announce();
 
  private:
-  void Register();
+  void Register() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   Condition changed_;
-  uint64_t count_ = 0;
-  bool registered_ = false;
+  uint64_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool registered_ ABSL_GUARDED_BY(mutex_) = false;
   // Windows' handles, one for each kind of device.
-  std::vector<void*> registrations_;
+  std::vector<void*> registrations_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::machine

@@ -1,15 +1,13 @@
 #include "server/rpc/pipe/closer.h"
 
-#include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy::pipe {
 namespace {
@@ -23,7 +21,7 @@ constexpr size_t kMaxFlushers = 4;
 constexpr size_t kMaxUnread = 4096;
 
 // How long an idle thread waits for work before it ends.
-constexpr std::chrono::seconds kIdle{1};
+constexpr absl::Duration kIdle = absl::Seconds(1);
 
 }  // namespace
 
@@ -36,13 +34,13 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   PipeCalls& calls() { return *calls_; }
 
   void Add(const std::shared_ptr<ServerEnd>& end) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     connected_.emplace(end.get(), end);
   }
   void Remove(ServerEnd* end) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     connected_.erase(end);
-    if (connected_.empty()) all_disconnected_.notify_all();
+    if (connected_.empty()) all_disconnected_.NotifyAll();
   }
 
   void Leave(std::shared_ptr<ServerEnd> end) {
@@ -51,9 +49,10 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   }
 
   std::vector<std::shared_ptr<ServerEnd>> AwaitDisconnected() {
-    std::unique_lock lock(mutex_);
-    all_disconnected_.wait_for(lock, absl::ToChronoMilliseconds(patience_),
-                               [this] { return connected_.empty(); });
+    const MutexLock lock(mutex_);
+    const absl::Time give_up = absl::Now() + patience_;
+    while (!connected_.empty() && all_disconnected_.WaitUntil(mutex_, give_up)) {
+    }
     std::vector<std::shared_ptr<ServerEnd>> left;
     for (const auto& [end, weak] : connected_) {
       // An end whose destructor runs disconnects itself.
@@ -77,13 +76,13 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
 
   // Queues an end to be flushed. Returns the end that must be disconnected now, if any.
   std::shared_ptr<ServerEnd> Queue(std::shared_ptr<ServerEnd> end) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // Without a watcher of its deadline, an end must not wait.
     if (!watching_ && !Start(&State::Watch)) return end;
     watching_ = true;
     leaving_.push_back({.end = end, .deadline = absl::Now() + patience_});
     unread_.push_back(std::move(end));
-    more_unread_.notify_one();
+    more_unread_.NotifyOne();
     if (idle_flushers_ < unread_.size() && flushers_ < kMaxFlushers && Start(&State::Flush)) {
       ++flushers_;
     }
@@ -101,9 +100,11 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   }
 
   std::shared_ptr<ServerEnd> NextUnread() {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     ++idle_flushers_;
-    more_unread_.wait_for(lock, kIdle, [this] { return !unread_.empty(); });
+    const absl::Time give_up = absl::Now() + kIdle;
+    while (unread_.empty() && more_unread_.WaitUntil(mutex_, give_up)) {
+    }
     --idle_flushers_;
     if (unread_.empty()) {
       --flushers_;
@@ -123,14 +124,14 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   }
 
   bool NextDeadline(absl::Time* next) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     watching_ = !leaving_.empty();
     if (watching_) *next = leaving_.front().deadline;
     return watching_;
   }
 
   std::vector<std::shared_ptr<ServerEnd>> Overdue() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<std::shared_ptr<ServerEnd>> overdue;
     while (!leaving_.empty() && leaving_.front().deadline <= absl::Now()) {
       if (auto end = leaving_.front().end.lock()) {
@@ -147,14 +148,14 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   const absl::Duration patience_;
   const ThreadStarter start_thread_;
   // Must not be held where an end might be destroyed.
-  std::mutex mutex_;
-  std::condition_variable all_disconnected_, more_unread_;
-  std::unordered_map<ServerEnd*, std::weak_ptr<ServerEnd>> connected_;
-  std::deque<Leaving> leaving_;  // Ordered by deadline.
-  std::deque<std::shared_ptr<ServerEnd>> unread_;
-  size_t flushers_ = 0;
-  size_t idle_flushers_ = 0;
-  bool watching_ = false;
+  Mutex mutex_;
+  Condition all_disconnected_, more_unread_;
+  std::unordered_map<ServerEnd*, std::weak_ptr<ServerEnd>> connected_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Leaving> leaving_ ABSL_GUARDED_BY(mutex_);  // Ordered by deadline.
+  std::deque<std::shared_ptr<ServerEnd>> unread_ ABSL_GUARDED_BY(mutex_);
+  size_t flushers_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t idle_flushers_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool watching_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 Closer::Closer(std::shared_ptr<PipeCalls> calls, absl::Duration patience,

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "server/base/condition.h"
 #include "server/rpc/pipe/endpoint.h"
 
 namespace csi_proxy::pipe {
@@ -32,15 +32,15 @@ struct Holders {
     return *holders;
   }
 
-  std::mutex mutex;
-  std::vector<Holder> all;  // Guarded by mutex.
+  Mutex mutex;
+  std::vector<Holder> all ABSL_GUARDED_BY(mutex);
 };
 
 void WriteHeld(bool of_all_threads) {
   std::vector<FrameHolder*> taken;
   {
     Holders& holders = Holders::Get();
-    const std::lock_guard lock(holders.mutex);
+    const MutexLock lock(holders.mutex);
     std::erase_if(holders.all, [&](const Holders::Holder& one) {
       const bool is_taken = of_all_threads || one.thread == std::this_thread::get_id();
       if (is_taken) taken.push_back(one.holder);
@@ -87,7 +87,7 @@ bool InCompletion::MayHold() { return may_hold; }
 
 void InCompletion::HoldFrames(FrameHolder* holder) {
   Holders& holders = Holders::Get();
-  const std::lock_guard lock(holders.mutex);
+  const MutexLock lock(holders.mutex);
   holders.all.push_back({std::this_thread::get_id(), holder});
   holds = true;
 }

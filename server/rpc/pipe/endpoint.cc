@@ -6,12 +6,12 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/condition.h"
 #include "server/rpc/pipe/completion.h"
 #include "server/rpc/pipe/io_port.h"
 #include "src/core/ext/transport/chttp2/transport/chttp2_transport.h"
@@ -60,7 +60,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
   // Passes the reference of HoldFrames() on to the write.
   void WriteHeld() override {
     {
-      const std::lock_guard lock(held_mutex_);
+      const MutexLock lock(held_mutex_);
       is_holder_ = false;
       // Empty if another write has taken the frames along. Otherwise no write is under way.
       flushing_ = !held_.empty();
@@ -170,7 +170,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     }
     Ref();
     {
-      const std::lock_guard lock(held_mutex_);
+      const MutexLock lock(held_mutex_);
       if (flushing_) {
         waiting_ = slices;
         waiting_done_ = done;
@@ -187,7 +187,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     std::string frames;
     Append(slices, &frames);
     if (!MayWait(frames)) return false;
-    const std::lock_guard lock(held_mutex_);
+    const MutexLock lock(held_mutex_);
     if (flushing_ || shut_down_ || held_.size() + frames.size() > kHeldBytes) return false;
     held_ += frames;
     if (!std::exchange(is_holder_, true)) {
@@ -248,9 +248,8 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     if (grpc_slice_buffer * waiting; EndFlush(&waiting)) {
       Unref();
       if (waiting == nullptr) return;
-      write_done_ = waiting_done_;
       joined_.clear();
-      if (error == ERROR_SUCCESS) return BeginWrite(waiting, waiting_done_);
+      if (error == ERROR_SUCCESS) return BeginWrite(waiting, write_done_);
     }
     grpc_closure* const done = std::exchange(write_done_, nullptr);
     grpc_core::ExecCtx::Run(DEBUG_LOCATION, done,
@@ -258,10 +257,12 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     Unref();
   }
 
-  // Returns true if held frames were written. `waiting` is the write that waited for that, or null.
+  // Returns true if held frames were written. The write that waited for that becomes the current
+  // one; `*waiting` is null if there is none.
   bool EndFlush(grpc_slice_buffer** waiting) {
-    const std::lock_guard lock(held_mutex_);
+    const MutexLock lock(held_mutex_);
     *waiting = std::exchange(waiting_, nullptr);
+    if (*waiting != nullptr) write_done_ = waiting_done_;
     return std::exchange(flushing_, false);
   }
 
@@ -294,14 +295,14 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
   absl::string_view writing_;
   std::string joined_;
 
-  std::mutex held_mutex_;
-  // Guarded by held_mutex_, as are the members below. Empty while a write of gRPC's is under way.
-  std::string held_;
-  bool is_holder_ = false;
-  bool flushing_ = false;
+  Mutex held_mutex_;
+  // Empty while a write of gRPC's is under way.
+  std::string held_ ABSL_GUARDED_BY(held_mutex_);
+  bool is_holder_ ABSL_GUARDED_BY(held_mutex_) = false;
+  bool flushing_ ABSL_GUARDED_BY(held_mutex_) = false;
   // The write of gRPC's that waits until held frames are written.
-  grpc_slice_buffer* waiting_ = nullptr;
-  grpc_closure* waiting_done_ = nullptr;
+  grpc_slice_buffer* waiting_ ABSL_GUARDED_BY(held_mutex_) = nullptr;
+  grpc_closure* waiting_done_ ABSL_GUARDED_BY(held_mutex_) = nullptr;
 };
 
 const grpc_endpoint_vtable Endpoint::kVtable = {

@@ -32,7 +32,7 @@ IoPort::IoPort(ThreadStarter start_thread)
 }
 
 size_t IoPort::thread_count() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return threads_.size();
 }
 
@@ -40,7 +40,7 @@ size_t IoPort::thread_count() {
 absl::Status IoPort::StartThreads() {
   // More threads than one client can keep busy by ending several connections at once.
   static const size_t enough = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   while (threads_.size() < enough) {
     absl::StatusOr<std::thread> thread = start_thread_([this] { Run(); });
     if (!thread.ok()) return threads_.empty() ? thread.status() : absl::OkStatus();

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/base/condition.h"
 #include "server/base/start_thread.h"
 #include "server/base/win32.h"
 
@@ -58,8 +58,8 @@ class IoPort {
 
   const win32::UniqueHandle port_;
   const ThreadStarter start_thread_;
-  std::mutex mutex_;
-  std::vector<std::thread> threads_;
+  Mutex mutex_;
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::pipe

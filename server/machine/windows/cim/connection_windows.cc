@@ -115,7 +115,7 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::Fetch(const CallContext& co
 absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetClass(const CallContext& context,
                                                               const std::string& class_name) {
   {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     const auto known = classes_.find(class_name);
     if (known != classes_.end()) return known->second;
   }
@@ -126,7 +126,7 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetClass(const CallContext&
     return HresultStatus(hresult::kInvalidClass, absl::StrCat("class ", class_name));
   }
   if (!definition.ok()) return definition.status();
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(mutex_);
   return classes_.emplace(class_name, *definition).first->second;
 }
 
@@ -138,7 +138,7 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetSignature(const CallCont
   ComPtr<IWbemClassObject> in;
   // GetMethod() needs the lock, because no page says that threads may share a class definition
   // (doubt 41 of server/host/doubts.md).
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(mutex_);
   const HRESULT result =
       definition->GetMethod(win32::Utf16(method).c_str(), 0, in.Receive(), nullptr);
   if (static_cast<uint32_t>(result) == hresult::kNotFound) {
@@ -152,7 +152,7 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::Spawn(const CallContext& co
                                                            const std::string& class_name) {
   ABSL_ASSIGN_OR_RETURN(const ComPtr<IWbemClassObject> definition, GetClass(context, class_name));
   ComPtr<IWbemClassObject> instance;
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(mutex_);
   const HRESULT result = definition->SpawnInstance(0, instance.Receive());
   if (FAILED(result)) return ComError(result, absl::StrCat("class ", class_name));
   return instance;
@@ -184,7 +184,7 @@ absl::StatusOr<std::shared_ptr<Connection>> Connections::Get(const CallContext& 
                                                              Namespace space) {
   std::shared_ptr<Attempt> attempt;
   {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     std::shared_ptr<Attempt>& latest = attempts_[space];
     if (latest == nullptr || (latest->done.HasBeenNotified() && !latest->connection.ok())) {
       latest = Begin(space);
@@ -201,7 +201,7 @@ absl::StatusOr<std::shared_ptr<Connection>> Connections::Get(const CallContext& 
 }
 
 void Connections::Drop(Namespace space, const std::shared_ptr<Connection>& lost) {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(mutex_);
   std::shared_ptr<Attempt>& latest = attempts_[space];
   // Keep a newer connection that another thread has begun.
   if (latest != nullptr && latest->done.HasBeenNotified() && latest->connection.ok() &&

@@ -8,13 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/condition.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/windows/cim/com_windows.h"
 
@@ -67,7 +66,7 @@ class Connection {
                                                     const std::string& class_name);
 
   const ComPtr<IWbemServices> services_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::map<std::string, ComPtr<IWbemClassObject>, NameLess> classes_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -97,7 +96,7 @@ class Connections {
   std::shared_ptr<Attempt> Begin(Namespace space) const;
 
   const std::function<void(absl::string_view)> warn_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::map<Namespace, std::shared_ptr<Attempt>> attempts_ ABSL_GUARDED_BY(mutex_);
 };
 
