@@ -59,14 +59,15 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
 
   // Passes the reference of HoldFrames() on to the write.
   void WriteHeld() override {
-    {
+    const bool flushes = [this] {
       const MutexLock lock(held_mutex_);
       is_holder_ = false;
       // Empty if another write has taken the frames along. Otherwise no write is under way.
       flushing_ = !held_.empty();
       if (flushing_) joined_ = std::exchange(held_, std::string());
-      if (!flushing_) return Unref();
-    }
+      return flushing_;
+    }();
+    if (!flushes) return Unref();  // not under the mutex, which this may destroy
     Begin(joined_);
   }
 
@@ -257,8 +258,7 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     Unref();
   }
 
-  // Returns true if held frames were written. The write that waited for that becomes the current
-  // one; `*waiting` is null if there is none.
+  // Returns true if held frames were written. `*waiting`, if not null, is then the current write.
   bool EndFlush(grpc_slice_buffer** waiting) {
     const MutexLock lock(held_mutex_);
     *waiting = std::exchange(waiting_, nullptr);
