@@ -36,8 +36,10 @@ std::string Quote(absl::string_view text) {
                       text.size() > kQuotedLength ? "...\"" : "\"");
 }
 
-absl::Status Refuse(absl::string_view field, absl::string_view text, absl::string_view rule) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", Quote(text), ": ", rule));
+absl::Status Refuse(absl::string_view field, absl::string_view text, absl::string_view rule,
+                    absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
+  const std::string quoted = text.empty() ? "" : absl::StrCat(Quote(text), ": ");
+  return absl::Status(code, absl::StrCat(field, ": ", quoted, rule));
 }
 
 // Returns true for a name that is a device in every directory, with any extension
@@ -63,23 +65,15 @@ bool IsReservedName(absl::string_view component) {
   return false;
 }
 
-// Returns true for characters that no rule concerns.
-bool IsPlain(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-'; }
-
-// Returns the rule that the component breaks, or "" for an ordinary name.
-absl::string_view BrokenRule(absl::string_view component) {
+// Returns the rule that the component breaks, or "" for an ordinary name. REQUIRES: it is UTF-8.
+absl::string_view BrokenNameRule(absl::string_view component) {
   if (component == "..") return "\"..\" is not allowed as a component";
-  // Fast path: most names are plain, and decoding code points costs several times as much.
-  absl::string_view rest = component;
-  while (!rest.empty() && IsPlain(rest.front())) rest.remove_prefix(1);
-  auto units = static_cast<int64_t>(component.size() - rest.size());
-  while (!rest.empty()) {
-    char32_t c;
-    if (!ConsumeCodePoint(&rest, &c)) return "it is not valid UTF-8";
-    units += c >= 0x10000 ? 2 : 1;
-    if (c < 0x20 || c == 0x7F) return "a control character is not allowed";
-    // Of the characters below, only `|` is above the digits.
-    if (c >= 'A' && c != '|') continue;
+  int64_t units = 0;
+  for (const char c : component) {
+    const auto byte = static_cast<unsigned char>(c);
+    // Of a character's bytes, the first is no continuation; only one with a pair of units has 4.
+    units += ((byte & 0xC0) != 0x80 ? 1 : 0) + (byte >= 0xF0 ? 1 : 0);
+    if (absl::ascii_iscntrl(byte)) return "a control character is not allowed";
     switch (c) {
       case ':':
         return "\":\" is not allowed after the drive letter (alternate data stream)";
@@ -102,32 +96,36 @@ absl::string_view BrokenRule(absl::string_view component) {
   return "";
 }
 
-// Splits at either separator. Drops empty and `.` components, which mean nothing.
-absl::StatusOr<std::vector<std::string>> SplitComponents(absl::string_view field,
-                                                         absl::string_view text,
-                                                         absl::string_view rest) {
-  std::vector<std::string> components;
-  components.reserve(std::count_if(rest.begin(), rest.end(), IsSeparator) + 1);
-  while (!rest.empty()) {
-    const size_t length = std::find_if(rest.begin(), rest.end(), IsSeparator) - rest.begin();
-    const absl::string_view component = rest.substr(0, length);
-    rest.remove_prefix(std::min(length + 1, rest.size()));
-    if (component.empty() || component == ".") continue;
-    const absl::string_view rule = BrokenRule(component);
-    if (!rule.empty()) return Refuse(field, text, rule);
-    components.emplace_back(component);
-  }
-  return components;
+// Returns the rule for every kind of path that the text breaks, or "".
+absl::string_view BrokenTextRule(absl::string_view text) {
+  if (text.empty()) return "the path is empty";
+  const int64_t units = Utf16Length(text);
+  if (units < 0) return "it is not valid UTF-8";
+  if (units > kMaxPath) return "it is longer than 32767 characters";
+  if (absl::StrContains(text, '\0')) return "a NUL character is not allowed";
+  return "";
 }
 
-// Checks the rules that hold for every kind of path.
-absl::Status CheckText(absl::string_view field, absl::string_view text) {
-  if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": the path is empty"));
-  const int64_t units = Utf16Length(text);
-  if (units < 0) return Refuse(field, text, "it is not valid UTF-8");
-  if (units > kMaxPath) return Refuse(field, text, "it is longer than 32767 characters");
-  if (absl::StrContains(text, '\0')) return Refuse(field, text, "a NUL character is not allowed");
-  return absl::OkStatus();
+// The parts of a path's text. `broken_rule` is empty if it breaks none.
+struct Parts {
+  // 0 for a text without a drive.
+  char drive = 0;
+  std::vector<std::string> components;
+  absl::string_view broken_rule;
+};
+
+// Splits at either separator up to the first component that breaks a rule. Drops empty and `.`
+// components, which mean nothing.
+void SplitComponents(absl::string_view text, Parts* parts) {
+  parts->components.reserve(std::count_if(text.begin(), text.end(), IsSeparator) + 1);
+  while (!text.empty() && parts->broken_rule.empty()) {
+    const size_t length = std::find_if(text.begin(), text.end(), IsSeparator) - text.begin();
+    const absl::string_view component = text.substr(0, length);
+    text.remove_prefix(std::min(length + 1, text.size()));
+    if (component.empty() || component == ".") continue;
+    parts->broken_rule = BrokenNameRule(component);
+    parts->components.emplace_back(component);
+  }
 }
 
 // Returns true for `\\?\`, `\\.\` and the NT form `\??\`, with either separator.
@@ -137,41 +135,100 @@ bool IsDeviceForm(absl::string_view text) {
   return text[1] == '?' && text[2] == '?';
 }
 
+bool HasDrive(absl::string_view text) {
+  return text.size() >= 2 && text[1] == ':' &&
+         absl::ascii_isalpha(static_cast<unsigned char>(text[0]));
+}
+
+// Splits a path of a drive. Lenient: without the prefix `\\?\` of a drive, and with no drive for a
+// text that begins with one separator.
+Parts SplitPath(absl::string_view text, Spelling spelling) {
+  Parts parts;
+  parts.broken_rule = BrokenTextRule(text);
+  if (!parts.broken_rule.empty()) return parts;
+  const bool is_lenient = spelling == Spelling::kLenient;
+  // Only a drive may follow the prefix: `\\?\UNC\` and `\\?\Volume{...}` stay refused.
+  if (is_lenient && IsDeviceForm(text) && IsSeparator(text[1]) && text[2] == '?' &&
+      HasDrive(text.substr(4))) {
+    text.remove_prefix(4);
+  }
+  const bool is_rooted = IsSeparator(text[0]);
+  if (IsDeviceForm(text)) {
+    parts.broken_rule = "device paths are not allowed";
+  } else if (is_rooted && text.size() >= 2 && IsSeparator(text[1])) {
+    parts.broken_rule = "UNC paths are not allowed";
+  } else if (is_rooted && is_lenient) {
+    SplitComponents(text, &parts);
+  } else if (!HasDrive(text)) {
+    parts.broken_rule = "it is not absolute: it must begin with a drive, as in C:\\";
+  } else if (text.size() < 3 || !IsSeparator(text[2])) {
+    parts.broken_rule = "it is relative to the drive: a backslash must follow the colon";
+  } else {
+    parts.drive = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+    SplitComponents(text.substr(3), &parts);
+  }
+  return parts;
+}
+
+// Returns the rule for hosts and shares that the names of a UNC path break, or "".
+absl::string_view BrokenShareRule(const std::vector<std::string>& names) {
+  if (names.size() < 2) return "it has no share name: it must be \\\\host\\share";
+  // A share name has at most 80 characters
+  // (learn.microsoft.com/openspecs/windows_protocols/ms-dtyp, UNC). A DNS host name has at most
+  // 255, the limit of a component.
+  if (names[1].size() > 80) return "the share's name is longer than 80 bytes";
+  if (absl::StrContains(names[0], ' ')) return "a space is not allowed in the host name";
+  // `pipe` and `ipc$` are no directories, and `mailslot` is a device.
+  for (absl::string_view special : {"pipe", "mailslot", "ipc$"}) {
+    if (absl::EqualsIgnoreCase(names[1], special)) return "it is not a share of files";
+  }
+  return "";
+}
+
+// Splits a UNC path, host and share first.
+Parts SplitUnc(absl::string_view text) {
+  Parts parts;
+  parts.broken_rule = BrokenTextRule(text);
+  if (!parts.broken_rule.empty()) return parts;
+  if (IsDeviceForm(text)) {
+    parts.broken_rule = "device paths are not allowed";
+  } else if (text.size() < 3 || !IsSeparator(text[0]) || !IsSeparator(text[1]) ||
+             IsSeparator(text[2])) {
+    parts.broken_rule = "it is not a share: it must be \\\\host\\share";
+  } else {
+    SplitComponents(text.substr(2), &parts);
+    if (parts.broken_rule.empty()) parts.broken_rule = BrokenShareRule(parts.components);
+  }
+  return parts;
+}
+
 }  // namespace
 
 absl::StatusOr<WindowsPath> WindowsPath::Parse(absl::string_view field, absl::string_view text) {
-  ABSL_RETURN_IF_ERROR(CheckText(field, text));
-  if (IsDeviceForm(text)) return Refuse(field, text, "device paths are not allowed");
-  if (text.size() >= 2 && IsSeparator(text[0]) && IsSeparator(text[1])) {
-    return Refuse(field, text, "UNC paths are not allowed");
-  }
-  const bool has_drive = text.size() >= 2 && text[1] == ':' &&
-                         absl::ascii_isalpha(static_cast<unsigned char>(text[0]));
-  if (!has_drive) {
-    return Refuse(field, text, "it is not absolute: it must begin with a drive, as in C:\\");
-  }
-  if (text.size() < 3 || !IsSeparator(text[2])) {
-    return Refuse(field, text, "it is relative to the drive: a backslash must follow the colon");
-  }
-  ABSL_ASSIGN_OR_RETURN(std::vector<std::string> components,
-                        SplitComponents(field, text, text.substr(3)));
-  return WindowsPath(absl::ascii_toupper(static_cast<unsigned char>(text[0])),
-                     std::move(components));
+  Parts parts = SplitPath(text, Spelling::kStrict);
+  if (!parts.broken_rule.empty()) return Refuse(field, text, parts.broken_rule);
+  return WindowsPath(parts.drive, std::move(parts.components));
 }
 
-absl::StatusOr<WindowsPath> WindowsPath::ParseLenient(absl::string_view field,
-                                                      absl::string_view text, char default_drive) {
-  ABSL_RETURN_IF_ERROR(CheckText(field, text));
-  // Only a drive may follow the prefix: `\\?\UNC\` and `\\?\Volume{...}` stay refused by Parse().
-  if (IsDeviceForm(text) && IsSeparator(text[1]) && text[2] == '?' && text.size() > 5 &&
-      text[5] == ':') {
-    return Parse(field, text.substr(4));
-  }
-  if (IsSeparator(text[0]) && (text.size() == 1 || !IsSeparator(text[1])) && !IsDeviceForm(text)) {
-    return Parse(field, absl::StrCat(std::string(1, default_drive), ":", text));
-  }
-  return Parse(field, text);
+bool WindowsPath::IsName(absl::string_view text) {
+  const bool is_one = std::none_of(text.begin(), text.end(), IsSeparator) && text != ".";
+  return is_one && BrokenTextRule(text).empty() && BrokenNameRule(text).empty();
 }
+
+absl::StatusOr<WindowsPath> WindowsPath::Join(absl::string_view field,
+                                              absl::string_view relative) const {
+  Parts parts;
+  parts.broken_rule = BrokenTextRule(relative);
+  if (parts.broken_rule.empty()) SplitComponents(relative, &parts);
+  WindowsPath path = *this;
+  path.components_.insert(path.components_.end(), std::make_move_iterator(parts.components.begin()),
+                          std::make_move_iterator(parts.components.end()));
+  if (parts.broken_rule.empty()) parts.broken_rule = BrokenTextRule(path.ToString());
+  if (!parts.broken_rule.empty()) return Refuse(field, path.ToString(), parts.broken_rule);
+  return path;
+}
+
+WindowsPath WindowsPath::Root() const { return WindowsPath(drive_, {}); }
 
 std::string WindowsPath::ToString() const {
   return absl::StrCat(std::string(1, drive_), ":\\", absl::StrJoin(components_, "\\"));
@@ -273,43 +330,50 @@ bool PathRoots::Contains(const WindowsPath& path) const {
                      [&](const WindowsPath& root) { return root.Contains(path); });
 }
 
-absl::Status PathRoots::Check(absl::string_view field, const WindowsPath& path) const {
-  if (Contains(path)) return absl::OkStatus();
+std::string PathRoots::OutsideRule() const {
   std::vector<std::string> names;
   for (const WindowsPath& root : roots_) names.push_back(root.ToString());
-  return absl::PermissionDeniedError(absl::StrCat(field, ": ", Quote(path.ToString()),
-                                                  ": it is outside the working directories (",
-                                                  absl::StrJoin(names, ", "), ")"));
+  return absl::StrCat("it is outside the working directories (", absl::StrJoin(names, ", "), ")");
+}
+
+absl::Status PathRoots::Check(absl::string_view field, const WindowsPath& path) const {
+  if (Contains(path)) return absl::OkStatus();
+  return Refuse(field, path.ToString(), OutsideRule(), absl::StatusCode::kPermissionDenied);
+}
+
+absl::StatusOr<ConfinedPath> ConfinedPath::Parse(const std::shared_ptr<const PathRoots>& roots,
+                                                 absl::string_view field, absl::string_view text,
+                                                 Place place, Spelling spelling) {
+  Parts parts = SplitPath(text, spelling);
+  const bool is_path = parts.broken_rule.empty();
+  WindowsPath path(parts.drive, std::move(parts.components));
+  const auto contains_path = [&](const WindowsPath& root) {
+    if (parts.drive == 0) path.drive_ = root.drive_;
+    return root.Contains(path);
+  };
+  const auto is_in_path = [&](const WindowsPath& root) { return path.Contains(root); };
+  const std::vector<WindowsPath>& all = roots->roots();
+  std::string rule(parts.broken_rule);
+  if (is_path && std::none_of(all.begin(), all.end(), contains_path)) {
+    rule = roots->OutsideRule();
+  } else if (is_path && place == Place::kBelowRoots &&
+             std::any_of(all.begin(), all.end(), is_in_path)) {
+    rule = "it is a working directory itself";
+  }
+  if (rule.empty()) return ConfinedPath{std::move(path), roots};
+  return Refuse(field, text, rule,
+                is_path ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kInvalidArgument);
 }
 
 absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_view text) {
-  ABSL_RETURN_IF_ERROR(CheckText(field, text));
-  if (IsDeviceForm(text)) return Refuse(field, text, "device paths are not allowed");
-  if (text.size() < 3 || !IsSeparator(text[0]) || !IsSeparator(text[1]) || IsSeparator(text[2])) {
-    return Refuse(field, text, "it is not a share: it must be \\\\host\\share");
-  }
-  ABSL_ASSIGN_OR_RETURN(std::vector<std::string> parts,
-                        SplitComponents(field, text, text.substr(2)));
-  if (parts.size() < 2) {
-    return Refuse(field, text, "it has no share name: it must be \\\\host\\share");
-  }
-  std::string host = std::move(parts[0]);
-  std::string share = std::move(parts[1]);
-  // A share name has at most 80 characters
-  // (learn.microsoft.com/openspecs/windows_protocols/ms-dtyp, UNC). A DNS host name has at most
-  // 255, the limit of a component.
-  if (share.size() > 80) return Refuse(field, text, "the share's name is longer than 80 bytes");
-  if (absl::StrContains(host, ' ')) {
-    return Refuse(field, text, "a space is not allowed in the host name");
-  }
-  // `pipe` and `ipc$` are no directories, and `mailslot` is a device.
-  for (absl::string_view special : {"pipe", "mailslot", "ipc$"}) {
-    if (absl::EqualsIgnoreCase(share, special)) {
-      return Refuse(field, text, "it is not a share of files");
-    }
-  }
-  parts.erase(parts.begin(), parts.begin() + 2);
-  return UncPath(std::move(host), std::move(share), std::move(parts));
+  Parts parts = SplitUnc(text);
+  if (!parts.broken_rule.empty()) return Refuse(field, text, parts.broken_rule);
+  UncPath path;
+  path.host_ = std::move(parts.components[0]);
+  path.share_ = std::move(parts.components[1]);
+  parts.components.erase(parts.components.begin(), parts.components.begin() + 2);
+  path.components_ = std::move(parts.components);
+  return path;
 }
 
 std::string UncPath::Share() const {

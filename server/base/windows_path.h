@@ -23,10 +23,8 @@ class WindowsPath {
   // that is not UTF-8; a component over 255 or a path over 32,767 UTF-16 units.
   static absl::StatusOr<WindowsPath> Parse(absl::string_view field, absl::string_view text);
 
-  // Parses like Parse(), but accepts two forms that drivers send: drops a `\\?\C:\` prefix, and
-  // puts a rooted path without a drive (`\var\lib`, `/var/lib`) on `default_drive`.
-  static absl::StatusOr<WindowsPath> ParseLenient(absl::string_view field, absl::string_view text,
-                                                  char default_drive = 'C');
+  // Returns true if `text` is a component that Parse() would accept.
+  static bool IsName(absl::string_view text);
 
   // Returns the drive letter in upper case.
   char drive() const { return drive_; }
@@ -36,8 +34,15 @@ class WindowsPath {
   // Returns `C:\a\b`, or `C:\` for a root, in the caller's case.
   std::string ToString() const;
 
-  // Returns this path with one more component. REQUIRES: Parse() would accept `component`.
+  // Returns this path with one more component. REQUIRES: IsName(component).
   WindowsPath Child(absl::string_view component) const;
+  // Adds one component. REQUIRES: IsName(component).
+  void Append(absl::string_view component) { components_.emplace_back(component); }
+  // Returns the path `relative` below this one. Returns INVALID_ARGUMENT, naming `field` and the
+  // rule, if Parse() would not accept a component or the whole.
+  absl::StatusOr<WindowsPath> Join(absl::string_view field, absl::string_view relative) const;
+  // Returns the root of the path's drive.
+  WindowsPath Root() const;
   // Returns the parent directory; a root is its own parent.
   WindowsPath Parent() const;
 
@@ -48,6 +53,7 @@ class WindowsPath {
   friend bool operator==(const WindowsPath& a, const WindowsPath& b);
 
  private:
+  friend struct ConfinedPath;
   WindowsPath(char drive, std::vector<std::string> components)
       : drive_(drive), components_(std::move(components)) {}
 
@@ -80,15 +86,31 @@ class PathRoots {
   bool Contains(const WindowsPath& path) const;
   // Returns PERMISSION_DENIED, naming `field`, the path and the roots, unless Contains(path).
   absl::Status Check(absl::string_view field, const WindowsPath& path) const;
+  // Returns what the error of a path outside the roots says of it.
+  std::string OutsideRule() const;
 
  private:
   std::vector<WindowsPath> roots_;
 };
 
+// What a path may name: a root too, or only what lies below one. Calls must not remove, replace or
+// mount over a root.
+enum class Place { kWithinRoots, kBelowRoots };
+
+// The spellings that a call accepts: WindowsPath::Parse()'s, or two more that drivers send:
+// `\\?\C:\a`, and `\a` or `/a` for the drive of the root that contains it.
+enum class Spelling { kStrict, kLenient };
+
 // A checked path and the trees that it must not leave. The host follows the path's links and
 // returns PERMISSION_DENIED for a link that leads out of `roots`. Null roots: anywhere on the
 // node's drives.
 struct ConfinedPath {
+  // Parses the text that a caller sent for `field`. INVALID_ARGUMENT as WindowsPath::Parse();
+  // PERMISSION_DENIED, naming `field`, text and roots, for a path that is not at `place`.
+  static absl::StatusOr<ConfinedPath> Parse(const std::shared_ptr<const PathRoots>& roots,
+                                            absl::string_view field, absl::string_view text,
+                                            Place place, Spelling spelling = Spelling::kStrict);
+
   WindowsPath path;
   std::shared_ptr<const PathRoots> roots;
 };
@@ -104,14 +126,16 @@ class UncPath {
   const std::string& share() const { return share_; }
   const std::vector<std::string>& components() const { return components_; }
 
+  // Adds one component. REQUIRES: WindowsPath::IsName(component).
+  void Append(absl::string_view component) { components_.emplace_back(component); }
+
   // Returns CanonicalUnc() of `\\host\share`, which identifies the share.
   std::string Share() const;
   // Returns `\\host\share\a\b` in the caller's case.
   std::string ToString() const;
 
  private:
-  UncPath(std::string host, std::string share, std::vector<std::string> components)
-      : host_(std::move(host)), share_(std::move(share)), components_(std::move(components)) {}
+  UncPath() = default;
   std::string host_;
   std::string share_;
   std::vector<std::string> components_;

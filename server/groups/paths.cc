@@ -8,56 +8,6 @@
 #include "server/base/win32_error.h"
 
 namespace csi_proxy::groups {
-namespace {
-
-absl::StatusOr<ConfinedPath> Confine(const std::shared_ptr<const PathRoots>& roots,
-                                     absl::string_view field, absl::StatusOr<WindowsPath> path) {
-  if (!path.ok()) return path.status();
-  ABSL_RETURN_IF_ERROR(roots->Check(field, *path));
-  return ConfinedPath{*std::move(path), roots};
-}
-
-absl::StatusOr<ConfinedPath> RequireBelow(absl::string_view field,
-                                          absl::StatusOr<ConfinedPath> path) {
-  if (!path.ok()) return path;
-  for (const WindowsPath& root : path->roots->roots()) {
-    if (!path->path.Contains(root)) continue;
-    return absl::PermissionDeniedError(
-        absl::StrCat(field, ": \"", path->path.ToString(), "\": it is a working directory itself"));
-  }
-  return path;
-}
-
-}  // namespace
-
-absl::StatusOr<ConfinedPath> ParseConfinedPath(const std::shared_ptr<const PathRoots>& roots,
-                                               absl::string_view field, absl::string_view text) {
-  return Confine(roots, field, WindowsPath::Parse(field, text));
-}
-
-absl::StatusOr<ConfinedPath> ParseConfinedPathLeniently(
-    const std::shared_ptr<const PathRoots>& roots, absl::string_view field,
-    absl::string_view text) {
-  // The root's drive matters only if `text` has none.
-  for (const WindowsPath& root : roots->roots()) {
-    absl::StatusOr<WindowsPath> path = WindowsPath::ParseLenient(field, text, root.drive());
-    if (path.ok() && roots->Contains(*path)) return ConfinedPath{*std::move(path), roots};
-  }
-  const char drive = roots->roots().empty() ? 'C' : roots->roots().front().drive();
-  return Confine(roots, field, WindowsPath::ParseLenient(field, text, drive));
-}
-
-absl::StatusOr<ConfinedPath> ParseConfinedPathBelow(const std::shared_ptr<const PathRoots>& roots,
-                                                    absl::string_view field,
-                                                    absl::string_view text) {
-  return RequireBelow(field, ParseConfinedPath(roots, field, text));
-}
-
-absl::StatusOr<ConfinedPath> ParseConfinedPathBelowLeniently(
-    const std::shared_ptr<const PathRoots>& roots, absl::string_view field,
-    absl::string_view text) {
-  return RequireBelow(field, ParseConfinedPathLeniently(roots, field, text));
-}
 
 std::vector<ConfinedPath> AllRoots(const std::shared_ptr<const PathRoots>& roots) {
   std::vector<ConfinedPath> all;

@@ -1,4 +1,4 @@
-// Parses the paths of requests for handlers.
+// What handlers check of a request's fields.
 #pragma once
 
 #include <memory>
@@ -9,26 +9,6 @@
 #include "server/base/windows_path.h"
 
 namespace csi_proxy::groups {
-
-// Parses a path within the working directories. Returns INVALID_ARGUMENT if it is malformed,
-// PERMISSION_DENIED if it lies outside.
-absl::StatusOr<ConfinedPath> ParseConfinedPath(const std::shared_ptr<const PathRoots>& roots,
-                                               absl::string_view field, absl::string_view text);
-
-// Parses a path likewise, in any spelling that drivers send; see WindowsPath::ParseLenient(). A
-// path without a drive is on the drive of the working directory that contains it.
-absl::StatusOr<ConfinedPath> ParseConfinedPathLeniently(
-    const std::shared_ptr<const PathRoots>& roots, absl::string_view field, absl::string_view text);
-
-// Parses a path strictly below a working directory: calls must not remove, replace or mount over a
-// working directory itself.
-absl::StatusOr<ConfinedPath> ParseConfinedPathBelow(const std::shared_ptr<const PathRoots>& roots,
-                                                    absl::string_view field,
-                                                    absl::string_view text);
-
-// Parses a path strictly below a working directory, in any spelling that drivers send.
-absl::StatusOr<ConfinedPath> ParseConfinedPathBelowLeniently(
-    const std::shared_ptr<const PathRoots>& roots, absl::string_view field, absl::string_view text);
 
 // Returns the working directories themselves.
 std::vector<ConfinedPath> AllRoots(const std::shared_ptr<const PathRoots>& roots);

@@ -154,7 +154,7 @@ absl::Status FilesystemHost::CreateLink(const CallContext& context, const Confin
   ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
                         ResolvePath(os_, context, source, {.follow_last = true}));
   // Asks no server, like the Go release: a dead server would block a pod's link for minutes.
-  if (!walked.found() && walked.on_server.empty()) return MissingError(source.path);
+  if (!walked.found() && !walked.server.has_value()) return MissingError(source.path);
   if (walked.found() && !walked.attributes.is_directory) {
     return absl::FailedPreconditionError(
         absl::StrCat(source.path.ToString(), " is not a directory"));
@@ -203,12 +203,10 @@ absl::StatusOr<PathStats> FilesystemHost::GetStats(const CallContext& context,
   const std::string operation = absl::StrCat("measuring ", path.path.ToString());
   PathStats stats;
   std::string root;
-  if (!walked.on_server.empty()) {
-    const absl::StatusOr<UncPath> server = UncPath::Parse("link target", walked.on_server);
-    if (!server.ok()) return absl::FailedPreconditionError(server.status().message());
-    stats.share = server->Share();
-    root = absl::StrCat(server->ToString(), "\\");
-    ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, walked.on_server));
+  if (walked.server.has_value()) {
+    stats.share = walked.server->Share();
+    root = absl::StrCat(walked.server->ToString(), "\\");
+    ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, *walked.server));
     if (!mapped) {
       return absl::NotFoundError(absl::StrCat(operation, ": ", stats.share, " is not mapped"));
     }
@@ -225,7 +223,7 @@ absl::StatusOr<PathStats> FilesystemHost::GetStats(const CallContext& context,
   ABSL_RETURN_IF_ERROR(context.Check());
   const absl::StatusOr<machine::VolumeSpace> space = [&] {
     std::optional<YieldSlot> yielded;
-    if (!walked.on_server.empty()) yielded.emplace(context);
+    if (walked.server.has_value()) yielded.emplace(context);
     return os_.GetSpace(root);
   }();
   if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
@@ -246,9 +244,8 @@ absl::StatusOr<LinkList> FilesystemHost::ListLinks(const CallContext& context,
   return host::ListLinks(os_, context, starts);
 }
 
-absl::StatusOr<bool> FilesystemHost::IsMapped(const CallContext& context,
-                                              absl::string_view on_server) {
-  const std::string path = CanonicalUnc(on_server);
+absl::StatusOr<bool> FilesystemHost::IsMapped(const CallContext& context, const UncPath& server) {
+  const std::string path = CanonicalUnc(server.ToString());
   ABSL_ASSIGN_OR_RETURN(const auto mappings, smb_.ListMappings(context));
   return std::any_of(mappings.begin(), mappings.end(), [&](const SmbMapping& mapping) {
     return absl::StartsWith(absl::StrCat(path, "\\"), absl::StrCat(mapping.remote_path, "\\"));
@@ -257,11 +254,11 @@ absl::StatusOr<bool> FilesystemHost::IsMapped(const CallContext& context,
 
 absl::StatusOr<bool> FilesystemHost::Reaches(const CallContext& context,
                                              const ResolvedPath& walked) {
-  if (walked.on_server.empty()) return false;
-  ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, walked.on_server));
+  if (!walked.server.has_value()) return false;
+  ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, *walked.server));
   if (!mapped) return false;
   const YieldSlot yielded(context);
-  return os_.Reach(walked.on_server).ok();
+  return os_.Reach(walked.server->ToString()).ok();
 }
 
 absl::Status FilesystemHost::TryMakeDirectories(const CallContext& context,

@@ -98,7 +98,7 @@ class FilesystemHost {
   // Returns true if a global mapping covers a path on a server. Other servers are not asked,
   // because a pod's link may name any, and SYSTEM would sign in there as the node
   // (learn.microsoft.com/entra/architecture/service-accounts-computer).
-  absl::StatusOr<bool> IsMapped(const CallContext& context, absl::string_view on_server);
+  absl::StatusOr<bool> IsMapped(const CallContext& context, const UncPath& server);
 
   machine::Os& os_;
   const std::function<void(absl::string_view)> warn_;

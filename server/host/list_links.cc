@@ -30,11 +30,6 @@ bool IsGone(const absl::Status& status) {
   return IsFileNotFound(status) || HasWin32Code(status, win32_error::kDeletePending);
 }
 
-bool IsName(const std::string& name) {
-  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("name", absl::StrCat("C:\\", name));
-  return path.ok() && path->components().size() == 1;
-}
-
 bool IsPrintable(const std::string& text) {
   return std::none_of(text.begin(), text.end(),
                       [](unsigned char c) { return absl::ascii_iscntrl(c); });
@@ -246,7 +241,9 @@ class LinkWalker {
           Push({at.start, at.below, at.depth, seen - 1});
           return absl::OkStatus();
         }
-        if (entry.is_directory && IsName(entry.name) && LookAtEntry(at, *directory, entry)) ++links;
+        if (entry.is_directory && WindowsPath::IsName(entry.name) &&
+            LookAtEntry(at, *directory, entry))
+          ++links;
         if (found_bytes_ > limits_.found_bytes) return CheckLimits();
       }
     }
@@ -255,8 +252,7 @@ class LinkWalker {
   // Returns true if the entry is a link.
   bool LookAtEntry(const Pending& at, File& directory, const machine::DirectoryEntry& entry) {
     std::string below = absl::StrCat(at.below, at.below.empty() ? "" : "\\", entry.name);
-    const absl::StatusOr<WindowsPath> path = WindowsPath::Parse(
-        "path", absl::StrCat(starts_[at.start].path.path.ToString(), "\\", below));
+    const absl::StatusOr<WindowsPath> path = starts_[at.start].path.path.Join("path", below);
     // The path is too long.
     if (!path.ok()) return false;
     const ConfinedPath confined{*path, starts_[at.start].path.roots};
@@ -341,13 +337,10 @@ class LinkWalker {
       if (absl::IsFailedPrecondition(end.status())) found->link.end = LinkEnd::kNowhere;
       return absl::OkStatus();
     }
-    if (!end->on_server.empty()) {
-      const absl::StatusOr<UncPath> server = UncPath::Parse("path", end->on_server);
+    if (end->server.has_value()) {
       found->link.end = LinkEnd::kOnServer;
-      if (server.ok()) {
-        found->link.share = server->Share();
-        found->link.folder = server->ToString();
-      }
+      found->link.share = end->server->Share();
+      found->link.folder = end->server->ToString();
     } else if (end->found() && end->link.has_value() && end->link->volume.has_value()) {
       found->link.end = EndAt(*end->link->volume);
     } else {

@@ -38,7 +38,6 @@ class Walker {
   absl::StatusOr<ResolvedPath> Run(const WindowsPath& path) {
     const size_t components = path.components().size();
     pending_.reserve(components);
-    names_.reserve(components);
     ABSL_RETURN_IF_ERROR(EnterDrive(path));
     at_.names.reserve(components);
     at_.held.reserve(components + 1);
@@ -52,10 +51,10 @@ class Walker {
       absl::StatusOr<std::unique_ptr<machine::File>> child = OpenNext(&steps);
       if (IsAbsent(child.status())) break;
       if (!child.ok()) {
-        return Prefixed(CurrentPath(pending_.back()).ToString(), child.status());
+        return Prefixed(current_->Child(pending_.back()).ToString(), child.status());
       }
       for (; steps > 0; --steps) {
-        names_.push_back(pending_.back());
+        current_->Append(pending_.back());
         at_.names.push_back(std::move(pending_.back()));
         pending_.pop_back();
         if (from_link_ > 0) --from_link_;
@@ -73,14 +72,6 @@ class Walker {
   }
 
  private:
-  // Returns the current path as the caller would name it.
-  WindowsPath CurrentPath() const {
-    // Parsing cannot fail, because every component was checked.
-    return *WindowsPath::Parse(
-        "path", absl::StrCat(absl::string_view(&drive_, 1), ":\\", absl::StrJoin(names_, "\\")));
-  }
-  WindowsPath CurrentPath(const std::string& child) const { return CurrentPath().Child(child); }
-
   void Prepend(const std::vector<std::string>& components) {
     pending_.insert(pending_.end(), components.rbegin(), components.rend());
   }
@@ -112,14 +103,14 @@ class Walker {
   absl::Status Hold(std::unique_ptr<machine::File> file) {
     at_.held.push_back(std::move(file));
     const absl::StatusOr<machine::FileAttributes> attributes = at_.at().GetAttributes();
-    if (!attributes.ok()) return Prefixed(CurrentPath().ToString(), attributes.status());
+    if (!attributes.ok()) return Prefixed(current_->ToString(), attributes.status());
     at_.attributes = *attributes;
     at_.link.reset();
     if (!machine::IsNameSurrogate(*attributes)) return absl::OkStatus();
     const absl::StatusOr<machine::Bytes> data = at_.at().ReadReparsePoint();
-    if (!data.ok()) return Prefixed(CurrentPath().ToString(), data.status());
+    if (!data.ok()) return Prefixed(current_->ToString(), data.status());
     absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
-    if (!point.ok()) return Prefixed(CurrentPath().ToString(), point.status());
+    if (!point.ok()) return Prefixed(current_->ToString(), point.status());
     at_.link = *std::move(point);
     return absl::OkStatus();
   }
@@ -136,10 +127,9 @@ class Walker {
 
   // Enters the root of the path's drive and prepends the path's components to the pending ones.
   absl::Status EnterDrive(const WindowsPath& path) {
-    drive_ = path.drive();
-    names_.clear();
+    current_ = path.Root();
     Prepend(path.components());
-    return EnterRoot(absl::StrCat(absl::string_view(&drive_, 1), ":\\"));
+    return EnterRoot(current_->ToString());
   }
 
   absl::Status CountStep(const WindowsPath& where) {
@@ -158,7 +148,7 @@ class Walker {
   // Follows the link or mount point at the end of the held entries.
   absl::Status FollowReparsePoint() {
     const machine::ReparsePoint link = *at_.link;
-    const WindowsPath current = CurrentPath();
+    const WindowsPath current = *current_;
     ABSL_RETURN_IF_ERROR(CountStep(current));
     return link.volume.has_value() ? EnterMount(*link.volume, current) : FollowLink(link, current);
   }
@@ -184,20 +174,24 @@ class Walker {
                                                       link.target, ", outside ",
                                                       RootsText(*roots_)));
     };
+    const auto leads_nowhere = [&](absl::string_view kind) {
+      return absl::FailedPreconditionError(absl::StrCat("the link ", current.ToString(),
+                                                        " leads to ", link.target,
+                                                        ", which is not a path of a ", kind));
+    };
     // A server's path, but not a device or volume path, which begins alike.
     if (absl::StartsWith(link.target, "\\\\") && !absl::StartsWith(link.target, "\\\\?\\")) {
       if (confined && !pending_.empty()) return leads_out();
+      absl::StatusOr<UncPath> server = UncPath::Parse("link target", link.target);
+      if (!server.ok()) return leads_nowhere("share");
       at_ = ResolvedPath();
-      at_.on_server = std::string(absl::StripSuffix(link.target, "\\"));
+      at_.server = *std::move(server);
       AppendPendingToServer();
       return absl::OkStatus();
     }
     const absl::StatusOr<WindowsPath> target = TargetOf(link, current);
     if (!target.ok()) {
-      if (confined) return leads_out();
-      return absl::FailedPreconditionError(absl::StrCat("the link ", current.ToString(),
-                                                        " leads to ", link.target,
-                                                        ", which is not a path of a drive"));
+      return confined ? leads_out() : leads_nowhere("drive");
     }
     if (confined && !roots_->Contains(*target)) return leads_out();
     if (roots_ != nullptr && !confined) return FollowAbove(*target);
@@ -209,18 +203,12 @@ class Walker {
   static absl::StatusOr<WindowsPath> TargetOf(const machine::ReparsePoint& link,
                                               const WindowsPath& current) {
     if (!link.is_relative) return WindowsPath::Parse("link target", link.target);
-    WindowsPath path = current.Parent();
-    const bool from_root = absl::StartsWith(link.target, "\\");
-    while (from_root && !path.components().empty()) path = path.Parent();
+    WindowsPath path = absl::StartsWith(link.target, "\\") ? current.Root() : current.Parent();
     for (const absl::string_view part : absl::StrSplit(link.target, '\\', absl::SkipEmpty())) {
       if (part == "..") {
         path = path.Parent();
       } else if (part != ".") {
-        // Parses the whole path, because `part` is unchecked.
-        absl::StatusOr<WindowsPath> child =
-            WindowsPath::Parse("link target", absl::StrCat(path.ToString(), "\\", part));
-        if (!child.ok()) return child;
-        path = *std::move(child);
+        ABSL_ASSIGN_OR_RETURN(path, path.Join("link target", part));
       }
     }
     return path;
@@ -235,16 +223,14 @@ class Walker {
                           Walker(os_, context_, nullptr, options, steps_).Run(target));
     at_ = std::move(walked);
     from_link_ += static_cast<int>(at_.missing.size());
-    if (!at_.on_server.empty()) AppendPendingToServer();
+    if (at_.server.has_value()) AppendPendingToServer();
     Prepend(at_.missing);
     return absl::OkStatus();
   }
 
   // Appends the pending components, which the server resolves.
   void AppendPendingToServer() {
-    for (; !pending_.empty(); pending_.pop_back()) {
-      absl::StrAppend(&at_.on_server, "\\", pending_.back());
-    }
+    for (; !pending_.empty(); pending_.pop_back()) at_.server->Append(pending_.back());
   }
 
   // Returns the volume that holds a path's last entry; nothing if the path leads nowhere.
@@ -266,9 +252,8 @@ class Walker {
   const ResolveOptions options_;
   int* const steps_;
   ResolvedPath at_;
-  char drive_ = 0;
-  // The names walked so far, as the caller would name them.
-  std::vector<std::string> names_;
+  // The path walked so far, as the caller would name it; set by EnterDrive().
+  std::optional<WindowsPath> current_;
   // The components still to walk, in reverse.
   std::vector<std::string> pending_;
   // The number of pending components that come from a link's target.

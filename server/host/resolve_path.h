@@ -47,7 +47,7 @@ struct ResolvedPath {
   // True if the first missing component comes from a link's target: the link leads nowhere.
   bool dangling = false;
   // The path on a server at which the last link ends. Nothing is held then.
-  std::string on_server;
+  std::optional<UncPath> server;
 
   bool found() const { return !held.empty() && missing.empty(); }
   machine::File& at() const { return *held.back(); }

@@ -80,7 +80,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
                                        Path(absl::StrCat(link, "\\kubelet"))})}}) {
       const auto walked = ResolvePath(*os, context_, path);
       ASSERT_THAT(walked, IsOk());
-      EXPECT_EQ(walked->on_server, R"(\\fileserver.example\data\kubelet\pods)");
+      EXPECT_EQ(walked->server->ToString(), R"(\\fileserver.example\data\kubelet\pods)");
       EXPECT_EQ(walked->missing, std::vector<std::string>());
       EXPECT_FALSE(walked->found());
     }
@@ -363,8 +363,9 @@ TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
             continue;
           }
           EXPECT_EQ(look->found(), walk->found());
-          EXPECT_EQ(look->on_server, walk->on_server);
-          if (!walk->on_server.empty()) ++on_servers;
+          EXPECT_EQ(look->server.has_value() ? look->server->ToString() : "",
+                    walk->server.has_value() ? walk->server->ToString() : "");
+          if (walk->server.has_value()) ++on_servers;
           if (!walk->found()) {
             ++missing;
             continue;

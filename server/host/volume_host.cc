@@ -258,7 +258,7 @@ absl::StatusOr<VolumeId> VolumeHost::GetVolumeHolding(const CallContext& context
                                                                {.follow_last = true,
                                                                 .max_steps = kMaxClimbingSteps,
                                                                 .access = machine::Access::kPeek}));
-  if (!walked.on_server.empty()) {
+  if (walked.server.has_value()) {
     return absl::NotFoundError(
         absl::StrCat(path.path.ToString(), " is on a server, not on a volume of the node"));
   }

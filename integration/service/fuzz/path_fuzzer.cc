@@ -31,8 +31,12 @@ void CheckPath(const csi_proxy::WindowsPath& path) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto path = csi_proxy::WindowsPath::Parse("path", text); path.ok()) CheckPath(*path);
-  if (const auto path = csi_proxy::WindowsPath::ParseLenient("path", text); path.ok()) {
-    CheckPath(*path);
+  static const auto roots = *csi_proxy::PathRoots::Parse("roots", {"C:\\a", "D:\\"});
+  if (const auto path = csi_proxy::ConfinedPath::Parse(
+          roots, "path", text, csi_proxy::Place::kBelowRoots, csi_proxy::Spelling::kLenient);
+      path.ok()) {
+    CheckPath(path->path);
+    Require(roots->Contains(path->path));
   }
   if (const auto path = csi_proxy::UncPath::Parse("path", text); path.ok()) {
     const auto again = csi_proxy::UncPath::Parse("path", path->ToString());

@@ -15,24 +15,24 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<PathExistsResponse> PathExists(const CallContext& context,
                                                 const PathExistsRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto path,
-                          groups::ParseConfinedPath(deps_.roots, "path", request.path));
+    ABSL_ASSIGN_OR_RETURN(const auto path, ConfinedPath::Parse(deps_.roots, "path", request.path,
+                                                               Place::kWithinRoots));
     ABSL_ASSIGN_OR_RETURN(const auto exists, host().Exists(context, path));
     return PathExistsResponse{.exists = exists};
   }
 
   absl::StatusOr<MkdirResponse> Mkdir(const CallContext& context,
                                       const MkdirRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto path,
-                          groups::ParseConfinedPath(deps_.roots, "path", request.path));
+    ABSL_ASSIGN_OR_RETURN(const auto path, ConfinedPath::Parse(deps_.roots, "path", request.path,
+                                                               Place::kWithinRoots));
     ABSL_RETURN_IF_ERROR(host().MakeDirectories(context, path));
     return MkdirResponse{};
   }
 
   absl::StatusOr<RmdirResponse> Rmdir(const CallContext& context,
                                       const RmdirRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto path,
-                          groups::ParseConfinedPathBelow(deps_.roots, "path", request.path));
+    ABSL_ASSIGN_OR_RETURN(const auto path, ConfinedPath::Parse(deps_.roots, "path", request.path,
+                                                               Place::kBelowRoots));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, path));
     ABSL_RETURN_IF_ERROR(host().Remove(context, path, request.force));
     return RmdirResponse{};
@@ -40,8 +40,8 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<RmdirContentsResponse> RmdirContents(
       const CallContext& context, const RmdirContentsRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto path,
-                          groups::ParseConfinedPathBelow(deps_.roots, "path", request.path));
+    ABSL_ASSIGN_OR_RETURN(const auto path, ConfinedPath::Parse(deps_.roots, "path", request.path,
+                                                               Place::kBelowRoots));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, path));
     ABSL_RETURN_IF_ERROR(host().RemoveContents(context, path));
     return RmdirContentsResponse{};
@@ -49,10 +49,12 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<CreateSymlinkResponse> CreateSymlink(
       const CallContext& context, const CreateSymlinkRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto source, groups::ParseConfinedPath(deps_.roots, "source_path",
-                                                                       request.source_path));
-    ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelow(
-                                                 deps_.roots, "target_path", request.target_path));
+    ABSL_ASSIGN_OR_RETURN(
+        const auto source,
+        ConfinedPath::Parse(deps_.roots, "source_path", request.source_path, Place::kWithinRoots));
+    ABSL_ASSIGN_OR_RETURN(
+        const auto target,
+        ConfinedPath::Parse(deps_.roots, "target_path", request.target_path, Place::kBelowRoots));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, target));
     ABSL_RETURN_IF_ERROR(host().CreateLink(context, source, target));
     return CreateSymlinkResponse{};
@@ -60,8 +62,9 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<IsSymlinkResponse> IsSymlink(const CallContext& context,
                                               const IsSymlinkRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto path,
-                          groups::ParseConfinedPathLeniently(deps_.roots, "path", request.path));
+    ABSL_ASSIGN_OR_RETURN(
+        const auto path, ConfinedPath::Parse(deps_.roots, "path", request.path, Place::kWithinRoots,
+                                             Spelling::kLenient));
     ABSL_ASSIGN_OR_RETURN(const auto link, host().ReadLink(context, path));
     return IsSymlinkResponse{.is_symlink = link.is_link && link.target_exists};
   }

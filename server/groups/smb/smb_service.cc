@@ -26,8 +26,8 @@ class SmbService final : public Service {
     ABSL_RETURN_IF_ERROR(CheckCredentials(request.username, request.password));
     std::optional<ConfinedPath> local;
     if (!request.local_path.empty()) {
-      ABSL_ASSIGN_OR_RETURN(
-          auto path, groups::ParseConfinedPathBelow(deps_.roots, "local_path", request.local_path));
+      ABSL_ASSIGN_OR_RETURN(auto path, ConfinedPath::Parse(deps_.roots, "local_path",
+                                                           request.local_path, Place::kBelowRoots));
       local = std::move(path);
     }
     const std::string share = remote.Share();

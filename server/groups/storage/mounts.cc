@@ -54,7 +54,8 @@ MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool
 absl::StatusOr<GetPathStatsResponse> StorageService::GetPathStats(
     const CallContext& context, const GetPathStatsRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto path,
-                        groups::ParseConfinedPathLeniently(deps_.roots, "path", request.path));
+                        ConfinedPath::Parse(deps_.roots, "path", request.path, Place::kWithinRoots,
+                                            Spelling::kLenient));
   ABSL_ASSIGN_OR_RETURN(const auto stats, deps_.host->filesystem().GetStats(context, path));
   ABSL_ASSIGN_OR_RETURN(const auto total, groups::SignedBytes("total_bytes", stats.total_bytes));
   // A quota may allow more bytes than the file system has.
@@ -70,8 +71,8 @@ absl::StatusOr<ListMountsResponse> StorageService::ListMounts(const CallContext&
                                                               const ListMountsRequest& request) {
   std::vector<ConfinedPath> starts = groups::AllRoots(deps_.roots);
   if (!request.path.empty()) {
-    ABSL_ASSIGN_OR_RETURN(auto path,
-                          groups::ParseConfinedPathLeniently(deps_.roots, "path", request.path));
+    ABSL_ASSIGN_OR_RETURN(auto path, ConfinedPath::Parse(deps_.roots, "path", request.path,
+                                                         Place::kWithinRoots, Spelling::kLenient));
     starts = {std::move(path)};
   }
   ABSL_ASSIGN_OR_RETURN(auto found, deps_.host->filesystem().ListLinks(context, starts));

@@ -335,8 +335,9 @@ absl::StatusOr<StageShareResponse> StorageService::StageShare(const CallContext&
                                                               const StageShareRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto remote, smb::ParseRemotePath(request.remote_path));
   ABSL_RETURN_IF_ERROR(smb::CheckCredentials(request.username, request.password));
-  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps_.roots, "target_path", request.target_path));
+  ABSL_ASSIGN_OR_RETURN(const auto target,
+                        ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
+                                            Place::kBelowRoots, Spelling::kLenient));
   return ShareStager(deps_, context, remote, {request.username, Secret(request.password)}, target)
       .Run();
 }
@@ -352,8 +353,9 @@ absl::StatusOr<UnstageShareResponse> StorageService::UnstageShare(
       return ShareUnstager(deps_, context, remote, none).RunWithoutTarget();
     }
   }
-  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps_.roots, "target_path", request.target_path));
+  ABSL_ASSIGN_OR_RETURN(const auto target,
+                        ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
+                                            Place::kBelowRoots, Spelling::kLenient));
   return ShareUnstager(deps_, context, remote, target).Run();
 }
 

@@ -295,8 +295,9 @@ class VolumeStager {
 };
 
 absl::StatusOr<Fields> ReadFields(const groups::Deps& deps, const StageVolumeRequest& request) {
-  ABSL_ASSIGN_OR_RETURN(auto target, groups::ParseConfinedPathBelowLeniently(
-                                         deps.roots, "target_path", request.target_path));
+  ABSL_ASSIGN_OR_RETURN(auto target,
+                        ConfinedPath::Parse(deps.roots, "target_path", request.target_path,
+                                            Place::kBelowRoots, Spelling::kLenient));
   ABSL_ASSIGN_OR_RETURN(
       auto options,
       groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label));

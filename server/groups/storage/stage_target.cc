@@ -388,8 +388,9 @@ absl::StatusOr<StageTargetResponse> StorageService::StageTarget(const CallContex
                                 .label = request.label};
   ABSL_RETURN_IF_ERROR(CheckStaging(deps_, staging));
 
-  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps_.roots, "target_path", request.target_path));
+  ABSL_ASSIGN_OR_RETURN(const auto target,
+                        ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
+                                            Place::kBelowRoots, Spelling::kLenient));
 
   TargetStager stager(deps_, context, request, std::move(portals), std::move(credentials));
   ABSL_ASSIGN_OR_RETURN(const auto disk, stager.Run(target));

@@ -197,8 +197,9 @@ absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
                                                     const CallContext& context,
                                                     const UnstageVolumeRequest& request,
                                                     StepClock clock) {
-  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps.roots, "target_path", request.target_path));
+  ABSL_ASSIGN_OR_RETURN(const auto target,
+                        ConfinedPath::Parse(deps.roots, "target_path", request.target_path,
+                                            Place::kBelowRoots, Spelling::kLenient));
   return VolumeUnstager(deps, context, request, target, clock).Run();
 }
 

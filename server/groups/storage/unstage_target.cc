@@ -111,8 +111,9 @@ class TargetUnstager {
 
 absl::StatusOr<UnstageTargetResponse> StorageService::UnstageTarget(
     const CallContext& context, const UnstageTargetRequest& request) {
-  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps_.roots, "target_path", request.target_path));
+  ABSL_ASSIGN_OR_RETURN(const auto target,
+                        ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
+                                            Place::kBelowRoots, Spelling::kLenient));
   ABSL_RETURN_IF_ERROR(iscsi::CheckIqn(request.iqn));
   ABSL_RETURN_IF_ERROR(CheckLun(request.lun_id, true));
   ABSL_ASSIGN_OR_RETURN(auto portals, ReadPortals("remove_portals", request.remove_portals));

@@ -30,8 +30,9 @@ class VolumeService final : public Service {
   absl::StatusOr<MountVolumeResponse> MountVolume(const CallContext& context,
                                                   const MountVolumeRequest& request) override {
     ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
-    ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                                 deps_.roots, "target_path", request.target_path));
+    ABSL_ASSIGN_OR_RETURN(const auto target,
+                          ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
+                                              Place::kBelowRoots, Spelling::kLenient));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
     ABSL_RETURN_IF_ERROR(host().Mount(context, volume, target));
     return MountVolumeResponse{};
@@ -40,8 +41,9 @@ class VolumeService final : public Service {
   absl::StatusOr<UnmountVolumeResponse> UnmountVolume(
       const CallContext& context, const UnmountVolumeRequest& request) override {
     ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
-    ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                                 deps_.roots, "target_path", request.target_path));
+    ABSL_ASSIGN_OR_RETURN(const auto target,
+                          ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
+                                              Place::kBelowRoots, Spelling::kLenient));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
     // A failed flush is ignored: a remaining mount would keep the cloud from detaching the disk.
     (void)host().FlushBeforeUnmount(context, volume, target);
@@ -111,8 +113,9 @@ class VolumeService final : public Service {
 
   absl::StatusOr<GetVolumeIDFromTargetPathResponse> GetVolumeIDFromTargetPath(
       const CallContext& context, const GetVolumeIDFromTargetPathRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto path, groups::ParseConfinedPathLeniently(
-                                               deps_.roots, "target_path", request.target_path));
+    ABSL_ASSIGN_OR_RETURN(const auto path,
+                          ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
+                                              Place::kWithinRoots, Spelling::kLenient));
     const auto volume = host().GetVolumeAtMountPoint(context, path);
     if (absl::IsNotFound(volume.status())) return NotMounted(path.path);
     if (!volume.ok()) return volume.status();
@@ -121,8 +124,9 @@ class VolumeService final : public Service {
 
   absl::StatusOr<GetClosestVolumeIDFromTargetPathResponse> GetClosestVolumeIDFromTargetPath(
       const CallContext& context, const GetClosestVolumeIDFromTargetPathRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto path, groups::ParseConfinedPathLeniently(
-                                               deps_.roots, "target_path", request.target_path));
+    ABSL_ASSIGN_OR_RETURN(const auto path,
+                          ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
+                                              Place::kWithinRoots, Spelling::kLenient));
     ABSL_ASSIGN_OR_RETURN(const auto volume, host().GetVolumeHolding(context, path));
     return GetClosestVolumeIDFromTargetPathResponse{.volume_id = volume.ToString()};
   }
