@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Changes a driver's module as its page in client/drivers says, for a program of this folder: applies the page's
-# diff to a copy of the module and runs the commands of the README there.
+# diff to a copy of the module.
 #
-#   integration/drivers/changed.sh PROGRAM OUT     writes OUT/driver and the program's OUT/go.mod
+#   integration/drivers/changed.sh PROGRAM OUT     writes OUT/driver, and OUT/go.mod to build the program with
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -15,7 +15,7 @@ rm -rf "$out/driver"
 # block LANGUAGE FILE: prints the code blocks in that language.
 block() { awk -v fence="\`\`\`$1" '$0 == "```" { inside = 0 } inside { print } $0 == fence { inside = 1 }' "$2"; }
 cd "integration/drivers/$program"
-module=$(awk '$1 ~ /-csi-driver$/ && !/indirect/ { print $1 }' go.mod)
+module=$(sed -nE 's|.*"(sigs.k8s.io/[^/]*-csi-driver)/.*|\1|p' main.go | head -1)
 go mod download "$module"
 cp -r "$(go list -m -f '{{.Dir}}' "$module")" "$out/driver"
 chmod -R u+w "$out/driver"
@@ -27,6 +27,5 @@ mapfile -t changed < <(sed -n 's|^+++ b/||p' "$out/change.diff")
 left=$(grep -w offset "$out/patch.log" || true; cd "$out/driver" && gofmt -l "${changed[@]}")
 [[ -z $left ]] || { echo "$page: $left" >&2; exit 1; }
 
-cp go.mod go.sum "$out/"
-go mod edit "-replace=$module=$out/driver" "-replace=csi-proxy.example/drivers/steps=$root/integration/drivers/steps" \
-  "-replace=github.com/kubernetes-csi/csi-proxy/v2=$root/client/go" "$out/go.mod"
+cp "$root"/integration/go.{mod,sum} "$out/"
+go mod edit "-replace=$module=$out/driver" "$out/go.mod"

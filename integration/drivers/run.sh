@@ -25,8 +25,7 @@ rm -rf "$out"
 mkdir -p "$out"
 protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
 
-# build PLATFORM PROGRAM: builds a program. Each has its own module, because the drivers' dependencies differ;
-# the replay belongs to integration/go.mod.
+# build PLATFORM PROGRAM: builds a program.
 build() {
   local flags=() program=$2
   if [[ $changed == yes ]]; then

@@ -14,7 +14,7 @@ import (
 	"k8s.io/mount-utils"
 	"sigs.k8s.io/azuredisk-csi-driver/pkg/mounter"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 type driver struct {

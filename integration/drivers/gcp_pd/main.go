@@ -16,7 +16,7 @@ import (
 	mountmanager "sigs.k8s.io/gcp-compute-persistent-disk-csi-driver/pkg/mount-manager"
 	"sigs.k8s.io/gcp-compute-persistent-disk-csi-driver/pkg/resizefs"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 type driver struct {

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"csi-proxy.example/drivers/clients"
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/clients"
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 // dial connects generated gRPC clients to a socket, because the released client packages dial only pipes. Like

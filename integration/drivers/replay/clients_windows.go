@@ -1,7 +1,7 @@
 package main
 
 import (
-	"csi-proxy.example/drivers/clients"
+	"csi-proxy.example/integration/drivers/clients"
 	"github.com/kubernetes-csi/csi-proxy/client/groups/disk/v1"
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/groups/filesystem/v1"
 	smb "github.com/kubernetes-csi/csi-proxy/client/groups/smb/v1"

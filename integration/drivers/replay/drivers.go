@@ -3,9 +3,9 @@ package main
 import (
 	"strings"
 
-	"csi-proxy.example/drivers/clients"
 	"csi-proxy.example/drivers/orders"
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/clients"
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 // block is a driver with functions that the steps need for its volumes.

@@ -4,8 +4,8 @@ package main
 
 import (
 	"context"
-	"csi-proxy.example/drivers/clients"
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/clients"
+	"csi-proxy.example/integration/drivers/steps"
 
 	disk "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	"google.golang.org/grpc/codes"

@@ -61,7 +61,7 @@ complaint() { grep -a FAILED "$1" || tail -40 "$1"; }
 vet() {
   local module
   for module in client/go client/go/csiproxytest integration/peers/go; do
-    (cd $module && go vet ./... && GOOS=windows GOARCH=amd64 go vet ./... && [[ -z $(gofmt -l .) ]]) || return 1
+    (cd $module && "$go" vet ./... && GOOS=windows GOARCH=amd64 "$go" vet ./... && [[ -z $(gofmt -l .) ]]) || return 1
   done
   echo "for Linux and for Windows"
 }
@@ -81,21 +81,13 @@ generated() {
 # The tests have their own folder, because one of them is about a library beside the program.
 build() {
   (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go build -o "$out/mount$suffix" ./examples/mount) &&
-    (cd integration/peers/go && go build -o "$out/calls$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
-    go build -o "$out/shares$suffix" ./shares) && echo "without cgo"
-}
-# library_program NAME PACKAGE [LINE]: builds a program for the Go library; with LINE, the one line that a
-# driver changes, it uses our module.
-library_program() {
-  cp integration/go.mod "$out/$1.mod"
-  cp integration/go.sum "$out/$1.sum"
-  echo "${3-}" >>"$out/$1.mod"
-  (cd integration/wine/node/peer && "$go" build "-modfile=$out/$1.mod" -mod=mod -o "$out/$1$suffix" "$2")
+    (cd integration/peers/go && "$go" build -o "$out/calls$suffix" . && "$go" test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
+    "$go" build -o "$out/shares$suffix" ./shares && "$go" build -o "$out/steps$suffix" ../../wine/node/peer/library) && echo "without cgo"
 }
 # race NAME PACKAGE: builds a package's tests with the race detector and runs them.
 race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test" -test.v; }
 api() {
-  (cd integration/peers/go/api && go test -v -count=1 .) | tee "$out/api.out" &&
+  (cd integration/peers/go/api && "$go" test -v -count=1 .) | tee "$out/api.out" &&
     grep -o 'alpha.*lines compared.*' "$out/api.out" | sort | paste -sd ';'
 }
 # tests COMMAND [FLAG...]: runs tests in the module's folder. Fails if a test is skipped.
@@ -122,8 +114,6 @@ check alone alone
 check generated generated
 export CGO_ENABLED=0
 check build build
-ours="replace github.com/kubernetes-csi/csi-proxy/v2 => $root/client/go"
-check build-steps library_program ours-steps ./library "$ours"
 check tests tests "${run[@]}" "$out/tests/go.test$suffix" -test.v
 check nodes nodes "${run[@]}" "$out/tests/node.test$suffix"
 if [[ $windows == no ]]; then
@@ -132,7 +122,7 @@ if [[ $windows == no ]]; then
   check api api
   scenario=$root/integration/wine/node/peer/scenario.textproto
   export CSI_PROXY_LIBRARY=$out/$(basename "$library")
-  check steps timeout 60 env "CSI_PROXY_SCENARIO=$scenario" "$out/ours-steps" -documented
+  check steps timeout 60 env "CSI_PROXY_SCENARIO=$scenario" "$out/steps" -documented
   unset CSI_PROXY_LIBRARY
 fi
 check embedded program calls -cases=cases.json
@@ -145,7 +135,7 @@ if [[ $windows == yes ]]; then
   cp integration/wine/node/peer/scenario.textproto "$out/"
   "${run[@]}" --session-start >/dev/null
   export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/scenario.textproto
-  check steps timeout 120 "${run[@]}" "$out/ours-steps.exe" -documented
+  check steps timeout 120 "${run[@]}" "$out/steps.exe" -documented
   check shares program shares
 fi
 end_checks "Go module"

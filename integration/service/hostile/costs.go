@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"

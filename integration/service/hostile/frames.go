@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 	disk "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 type options struct {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 	"google.golang.org/grpc/codes"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 // states are the states of a connection at the service's stop. Each function enters one and stays in it until

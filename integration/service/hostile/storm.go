@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 // The most by which an attack may multiply the time of a storm and the p99 of a third tenant.

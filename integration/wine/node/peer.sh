@@ -17,7 +17,15 @@ rm -rf "$out"
 mkdir -p "$out"
 integration/support/go_release.sh "$out/release.exe"
 . integration/support/go.sh
-(cd "$here" && CGO_ENABLED=0 GOOS=windows GOARCH=amd64 "$go" build -o "$out/" ./library ./pipes)
+# The Go library in the place of our module.
+library=github.com/kubernetes-csi/csi-proxy/v2
+cp integration/go.{mod,sum} "$out/"
+go mod edit "-dropreplace=$library" "$out/go.mod"
+cat >>"$out/go.sum" <<END
+$library v2.0.0-alpha.2 h1:4tHVP88AtKy+gYMXhigqeABRPk0L8tfwjhEexFxedUo=
+$library v2.0.0-alpha.2/go.mod h1:2mPtxT6ipMdnG7+48BL8sp8u3cXa3/H68WYr/uj7TLs=
+END
+(cd "$here" && CGO_ENABLED=0 GOOS=windows GOARCH=amd64 "$go" build "-modfile=$out/go.mod" -mod=mod -o "$out/" ./library ./pipes)
 cp "$built/server/csi-proxy.exe" "$out/ours.exe"
 cp "$here/scenario.textproto" "$out/node.textproto"
 

@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/azuredisk-csi-driver/pkg/mounter"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/azurefile-csi-driver/pkg/mounter"
 
-	"csi-proxy.example/drivers/steps"
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 const (

@@ -18,8 +18,8 @@ import (
 	storage "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"csi-proxy.example/drivers/clients"
 	"csi-proxy.example/drivers/orders"
+	"csi-proxy.example/integration/drivers/clients"
 )
 
 const (

@@ -20,9 +20,9 @@ import (
 	volume "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v1"
 	closest "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v2alpha1"
 
-	"csi-proxy.example/drivers/clients"
 	"csi-proxy.example/drivers/orders"
 	"csi-proxy.example/drivers/orders/nodelife"
+	"csi-proxy.example/integration/drivers/clients"
 )
 
 type node struct {
