@@ -135,7 +135,7 @@ func (d *driver) adapterZero() {
 			return fmt.Errorf("not refused: %v", err)
 		}
 		return d.run.Then(func(node *steps.Node) error {
-			if entry, _ := node.At(at); entry == nil || entry.MountedVolumeID != "" {
+			if entry := node.At(at); entry == nil || entry.MountedVolumeID != "" {
 				return fmt.Errorf("%s is %+v, not a directory", at, entry)
 			}
 			return nil
@@ -145,7 +145,7 @@ func (d *driver) adapterZero() {
 		// The release then fails to resize the volume by the disk's number; the driver changed by its page does not.
 		at, staged := stage("1")
 		err := d.run.Then(func(node *steps.Node) error {
-			if entry, _ := node.At(at); entry == nil || entry.MountedVolumeID == "" {
+			if entry := node.At(at); entry == nil || entry.MountedVolumeID == "" {
 				return fmt.Errorf("%s is %+v: %v", at, entry, staged)
 			}
 			return nil

@@ -73,7 +73,7 @@ func awsEBS(made *clients.Clients) block {
 func vsphere(made *clients.Clients, run *steps.Run) block {
 	look := func(path string) (mounted, readable bool, err error) {
 		err = run.Then(func(node *steps.Node) error {
-			entry, _ := node.At(path)
+			entry := node.At(path)
 			mounted = entry != nil && (entry.MountedVolumeID != "" || entry.Kind == "LINK")
 			readable = node.ReadDir(path) == nil
 			return nil
@@ -120,7 +120,7 @@ func csiDriverSMB(made *clients.Clients, run *steps.Run) share {
 		ReadDir:   run.ReadDir,
 		Readlink: func(path string) (to string, err error) {
 			err = run.Then(func(node *steps.Node) error {
-				entry, _ := node.At(path)
+				entry := node.At(path)
 				if entry == nil || entry.Kind != "LINK" {
 					return orders.ErrNotLink
 				}

@@ -100,7 +100,7 @@ func (a *Admin) Dump() (node *Node, scenario string, err error) {
 		return nil, "", err
 	}
 	node = new(Node)
-	if err := errors.Join(json.Unmarshal(text, node), json.Unmarshal(text, &node.whole)); err != nil {
+	if err := errors.Join(json.Unmarshal(text, node), json.Unmarshal(text, &node.State), json.Unmarshal(text, &node.whole)); err != nil {
 		return nil, "", err
 	}
 	textproto, err := prototext.Marshal(message)

@@ -168,8 +168,8 @@ func (l *BlockLife) unstageAgain(volume *BlockVolume) error {
 // unmounted checks that the directory exists and nothing is mounted there.
 func unmounted(stage string) func(*Node) error {
 	return func(node *Node) error {
-		entry, exists := node.At(stage)
-		if !exists || entry == nil || entry.Kind != "" || entry.MountedVolumeID != "" {
+		entry := node.At(stage)
+		if entry == nil || entry.Kind != "" || entry.MountedVolumeID != "" {
 			return fmt.Errorf("%s is %+v, not a directory", stage, entry)
 		}
 		return nil
@@ -194,7 +194,7 @@ func mountedAt(node *Node, disk *Disk, path string) error {
 	if data.Volume.FileSystem != "NTFS" {
 		return fmt.Errorf("the volume has the file system %q", data.Volume.FileSystem)
 	}
-	entry, _ := node.At(path)
+	entry := node.At(path)
 	if entry == nil || entry.Dangling || entry.MountedVolumeID != data.Volume.ID {
 		return fmt.Errorf("%s is %+v, not the mounted %s", path, entry, data.Volume.ID)
 	}
@@ -207,7 +207,7 @@ func published(volume *BlockVolume) func(*Node) error {
 }
 
 func linkedTo(node *Node, link, to string) error {
-	entry, _ := node.At(link)
+	entry := node.At(link)
 	if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(strings.TrimSuffix(entry.Target, `\`), Normalize(to)) {
 		return fmt.Errorf("%s is %+v, not a link to %s", link, entry, to)
 	}
@@ -217,7 +217,7 @@ func linkedTo(node *Node, link, to string) error {
 // absent checks that nothing exists at the path.
 func absent(path string) func(*Node) error {
 	return func(node *Node) error {
-		if entry, exists := node.At(path); exists {
+		if entry := node.At(path); entry != nil {
 			return fmt.Errorf("%s is still there: %+v", path, entry)
 		}
 		return nil
@@ -259,7 +259,7 @@ func holds(disk *Disk, name string) error {
 	if err != nil {
 		return err
 	}
-	if entry, _ := has(data.Volume.File, name); entry == nil {
+	if !has(data.Volume.Files, name) {
 		return fmt.Errorf("%s is gone from %s", name, data.Volume.ID)
 	}
 	return nil

@@ -43,7 +43,7 @@ func until(check func() error) error {
 // MakeDirectory is os.MkdirAll on the node, as the kubelet or a driver calls it without csi-proxy.
 func (r *Run) MakeDirectory(path string) error {
 	return r.Then(func(node *Node) error {
-		if _, exists := node.At(path); exists {
+		if node.At(path) != nil {
 			return nil
 		}
 		return r.Call("MakeDirectory", map[string]any{"path": Normalize(path)})

@@ -106,7 +106,7 @@ func mapped(volume *ShareVolume) func(*Node) error {
 		if mapping == nil || mapping.Broken {
 			return fmt.Errorf("the mapping of %s is %+v", volume.share(), mapping)
 		}
-		entry, _ := node.At(volume.Stage)
+		entry := node.At(volume.Stage)
 		target := volume.Remote + `\`
 		if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(entry.Target, target) {
 			return fmt.Errorf("%s is %+v, not a link to %s", volume.Stage, entry, target)

@@ -148,7 +148,7 @@ func (l *ShareLife) reboot() {
 	l.Step("reboot: links persist, the mapping is gone", func() error {
 		return l.verified(l.Reboot(), func(node *Node) error {
 			for _, link := range []string{volume.Stage, volume.Target} {
-				if entry, _ := node.At(link); entry == nil || entry.Kind != "LINK" {
+				if entry := node.At(link); entry == nil || entry.Kind != "LINK" {
 					return errors.New(link + " is no link any more")
 				}
 			}
