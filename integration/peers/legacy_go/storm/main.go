@@ -19,6 +19,9 @@ import (
 	smb "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"csi-proxy.example/legacy_go/suite"
 )
 
 const plugins = `C:\var\lib\kubelet\plugins\kubernetes.io\csi\`
@@ -55,34 +58,6 @@ func (n *node) connection(pipe string) *grpc.ClientConn {
 		n.opened[pipe] = c
 	}
 	return n.opened[pipe]
-}
-
-// raw is an encoded message: no released module has the messages of storage and of the simulated node.
-type raw []byte
-
-type rawCodec struct{}
-
-func (rawCodec) Marshal(v interface{}) ([]byte, error) { return *v.(*raw), nil }
-func (rawCodec) Unmarshal(data []byte, v interface{}) error {
-	*v.(*raw) = append(raw(nil), data...)
-	return nil
-}
-func (rawCodec) Name() string { return "proto" }
-
-// text encodes a field with text or a message.
-func text(field byte, value string) string {
-	size := []byte{}
-	n := len(value)
-	for ; n > 127; n >>= 7 {
-		size = append(size, byte(n)|128)
-	}
-	return string(field<<3|2) + string(append(size, byte(n))) + value
-}
-
-func (n *node) invoke(ctx context.Context, pipe, method, request string) (raw, error) {
-	in, out := raw(request), raw(nil)
-	err := n.connection(pipe).Invoke(ctx, method, &in, &out, grpc.ForceCodec(rawCodec{}))
-	return out, err
 }
 
 // stopwatch records the times of each step of all volumes.
@@ -186,10 +161,10 @@ const user, password = "storm", "storm-password"
 
 // stage returns the function that stages volumes, shares or targets.
 func stage(what string, n *node, watch *stopwatch) func(ctx context.Context, name, target string) error {
-	const storage = "storage-v1alpha1"
+	text := suite.Text
 	invoke := func(ctx context.Context, method, request string) error {
 		return watch.run(method, func() error {
-			_, err := n.invoke(ctx, storage, "/v1alpha1.Storage/"+method, request)
+			_, err := suite.Invoke(ctx, n.connection("storage-v1alpha1"), "/v1alpha1.Storage/"+method, request)
 			return err
 		})
 	}
@@ -232,7 +207,7 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if *counts {
-		answer, err := n.invoke(ctx, "admin", "/csi_proxy.simulated.Admin/CountCalls", "")
+		answer, err := suite.Invoke(ctx, n.connection("admin"), "/csi_proxy.simulated.Admin/CountCalls", "")
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -284,24 +259,15 @@ func main() {
 	}
 }
 
-// numberOf returns a number field of a message; 0 if it is absent.
-func numberOf(message raw, field uint64) uint64 {
-	number := func() (value uint64) {
-		for shift := 0; len(message) > 0; shift += 7 {
-			b := message[0]
-			message = message[1:]
-			value |= uint64(b&127) << shift
-			if b < 128 {
-				break
-			}
-		}
-		return value
-	}
+// numberOf returns a field of a message of numbers; 0 if it is absent.
+func numberOf(message []byte, field protowire.Number) uint64 {
 	for len(message) > 0 {
-		if key := number(); key == field<<3 {
-			return number()
+		number, _, tag := protowire.ConsumeTag(message)
+		value, size := protowire.ConsumeVarint(message[tag:])
+		if number == field {
+			return value
 		}
-		number()
+		message = message[tag+size:]
 	}
 	return 0
 }

@@ -53,42 +53,40 @@ type script struct {
 
 const admin = "/csi_proxy.simulated.Admin/"
 
-// Field numbers of Fault and WindowsError in server/simulator/node.proto.
-const (
-	fieldOperation = 1
-	fieldTimes     = 3
-	fieldCode      = 5
-	fieldError     = 6
-	fieldErrorCode = 1
-)
-
 // node plays the administrator of the simulated node.
 type node struct{ conn grpc.ClientConnInterface }
 
-// call sends a request of fields that Empty does not know, but carries as unknown fields.
-func (n *node) call(method string, fields []byte) error {
-	request := &emptypb.Empty{}
-	if err := proto.Unmarshal(fields, request); err != nil {
-		return err
-	}
-	return n.conn.Invoke(context.Background(), admin+method, request, &emptypb.Empty{})
+func (n *node) call(method, fields string) error {
+	_, err := Invoke(context.Background(), n.conn, admin+method, fields)
+	return err
 }
 
-func (n *node) reset() error { return n.call("Reset", nil) }
+func (n *node) reset() error { return n.call("Reset", "") }
 
 // fail makes the next call of this machine operation fail with a Windows error.
 func (n *node) fail(operation string, windowsError uint32) error {
-	fault := appendText(nil, fieldOperation, operation)
-	fault = protowire.AppendTag(fault, fieldTimes, protowire.VarintType)
-	fault = protowire.AppendVarint(fault, 1)
-	fault = appendText(fault, fieldCode, "INTERNAL")
-	code := protowire.AppendVarint(protowire.AppendTag(nil, fieldErrorCode, protowire.VarintType), uint64(windowsError))
-	fault = protowire.AppendBytes(protowire.AppendTag(fault, fieldError, protowire.BytesType), code)
-	return n.call("InjectFault", protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), fault))
+	// The fields of Fault and WindowsError in server/simulator/node.proto.
+	fault := Text(1, operation) + number(3, 1) + Text(5, "INTERNAL") + Text(6, number(1, uint64(windowsError)))
+	return n.call("InjectFault", Text(1, fault))
 }
 
-func appendText(b []byte, field protowire.Number, text string) []byte {
-	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), text)
+// Text encodes a field with text or a message.
+func Text(field protowire.Number, value string) string {
+	return string(protowire.AppendString(protowire.AppendTag(nil, field, protowire.BytesType), value))
+}
+
+func number(field protowire.Number, value uint64) string {
+	return string(protowire.AppendVarint(protowire.AppendTag(nil, field, protowire.VarintType), value))
+}
+
+// Invoke calls a method whose messages no released module has. Empty carries the encoded fields as unknown fields.
+func Invoke(ctx context.Context, conn grpc.ClientConnInterface, method, fields string) ([]byte, error) {
+	request, response := &emptypb.Empty{}, &emptypb.Empty{}
+	if err := proto.Unmarshal([]byte(fields), request); err != nil {
+		return nil, err
+	}
+	err := conn.Invoke(ctx, method, request, response)
+	return response.ProtoReflect().GetUnknown(), err
 }
 
 // messageOf returns the current interface of a message of an old release.
