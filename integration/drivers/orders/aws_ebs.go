@@ -11,16 +11,12 @@ import (
 // or mount_windows_proxyV2.go.
 type AWSEBS struct {
 	Node
-	// NotMounted returns true for errors that the driver takes to mean that nothing is mounted.
-	NotMounted func(error) bool
 	// Measure stands for the driver's own GetDiskFreeSpaceEx.
 	Measure func(path string) (total, used int64, err error)
 }
 
+// notMounted matches the errors that the driver takes to mean that nothing is mounted.
 var notMounted = regexp.MustCompile(`(Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist`)
-
-// SaysNotMounted is the driver's NotMounted, which compares the error's text.
-func SaysNotMounted(err error) bool { return notMounted.MatchString(err.Error()) }
 
 func (d AWSEBS) Find(id string) (uint32, error) {
 	return find(d, func(ids DiskIDs) bool {
@@ -34,7 +30,7 @@ func (d AWSEBS) deviceAt(path string) (number uint32, mounted bool, err error) {
 	if err == nil {
 		number, err = d.GetDiskNumberFromVolumeID(id)
 	}
-	if err != nil && d.NotMounted(err) {
+	if err != nil && notMounted.MatchString(err.Error()) {
 		return 0, false, nil
 	}
 	return number, err == nil, err
@@ -83,10 +79,22 @@ func (d AWSEBS) resizePath(path string) error {
 	if err := d.Rescan(); err != nil {
 		log.Print(err)
 	}
-	return resize(d, path)
+	id, err := d.GetVolumeIDFromTargetPath(path)
+	if err != nil {
+		return err
+	}
+	return d.ResizeVolume(id, 0)
 }
 
-func (d AWSEBS) Publish(stage, target string) error { return publish(d, stage, target) }
+func (d AWSEBS) Publish(stage, target string) error {
+	if err := removeIfThere(d, target); err != nil {
+		return err
+	}
+	if mounted, err := mounted(d, target); err != nil || mounted {
+		return err
+	}
+	return d.CreateSymlink(stage, target)
+}
 
 // Stats asks csi-proxy only whether the path exists.
 func (d AWSEBS) Stats(target string) (total, used int64, err error) {
@@ -100,7 +108,7 @@ func (d AWSEBS) Stats(target string) (total, used int64, err error) {
 	return d.Measure(target)
 }
 
-func (d AWSEBS) Expand(id, path string, _ int64) error {
+func (d AWSEBS) Expand(id, path string) error {
 	_, mounted, err := d.deviceAt(path)
 	if err != nil {
 		return err

@@ -1,5 +1,6 @@
-// Package orders makes the calls of each driver's node server in the driver's order, and uses their answers as
-// the driver does. The user of the package decides where the calls go.
+// Package orders makes the calls of the node servers of aws-ebs, vsphere and csi-driver-smb, whose code is not
+// available as a Go module, in the driver's order, and uses their answers as the driver does. The user of the package
+// decides where the calls go.
 package orders
 
 import "errors"
@@ -56,7 +57,7 @@ type Driver interface {
 	Stage(id, stage string) error
 	Publish(stage, target string) error
 	Stats(target string) (total, used int64, err error)
-	Expand(id, path string, requested int64) error
+	Expand(id, path string) error
 	Unpublish(target string) error
 	Unstage(stage string) error
 }
@@ -74,7 +75,7 @@ func find(n Disks, is func(DiskIDs) bool) (uint32, error) {
 	return 0, errors.New("no disk has the volume's id")
 }
 
-// formatAndMount is the same in aws-ebs, gcp-pd and vsphere.
+// formatAndMount is the same in aws-ebs and vsphere.
 func formatAndMount(n Disks, disk uint32, path string) error {
 	if err := n.PartitionDisk(disk); err != nil {
 		return err
@@ -82,10 +83,6 @@ func formatAndMount(n Disks, disk uint32, path string) error {
 	if err := n.SetDiskState(disk, true); err != nil {
 		return err
 	}
-	return mountFirst(n, disk, path)
-}
-
-func mountFirst(n Disks, disk uint32, path string) error {
 	volumes, err := n.ListVolumesOnDisk(disk, 0)
 	if err != nil {
 		return err
@@ -104,7 +101,7 @@ func mountFirst(n Disks, disk uint32, path string) error {
 	return n.MountVolume(id, path)
 }
 
-// unmount is the same in these three drivers.
+// unmount is the same in these two drivers.
 func unmount(n Node, path string) error {
 	id, err := n.GetVolumeIDFromTargetPath(path)
 	if err != nil {
@@ -123,21 +120,13 @@ func unmount(n Node, path string) error {
 	return n.SetDiskState(disk, false)
 }
 
-// Stats is the same in all drivers that ask csi-proxy.
+// Stats is the same in all drivers that ask csi-proxy for them.
 func Stats(n Disks, path string) (total, used int64, err error) {
 	id, err := n.GetVolumeIDFromTargetPath(path)
 	if err != nil {
 		return 0, 0, err
 	}
 	return n.GetVolumeStats(id)
-}
-
-func resize(n Disks, path string) error {
-	id, err := n.GetVolumeIDFromTargetPath(path)
-	if err != nil {
-		return err
-	}
-	return n.ResizeVolume(id, 0)
 }
 
 func removeIfThere(n Files, path string) error {
@@ -155,15 +144,4 @@ func mounted(n Files, path string) (bool, error) {
 		return false, err
 	}
 	return n.IsSymlink(path)
-}
-
-// publish is the same in aws-ebs and azuredisk.
-func publish(n Files, stage, target string) error {
-	if err := removeIfThere(n, target); err != nil {
-		return err
-	}
-	if mounted, err := mounted(n, target); err != nil || mounted {
-		return err
-	}
-	return n.CreateSymlink(stage, target)
 }

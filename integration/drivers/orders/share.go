@@ -13,12 +13,9 @@ type ShareNode interface {
 	RemoveSmbGlobalMapping(remote string) error
 }
 
-// SMB makes the calls of csi-driver-smb's pkg/smb/nodeserver.go with pkg/mounter/safe_mounter_windows.go, or of
-// the corresponding files of azurefile.
+// SMB makes the calls of csi-driver-smb's pkg/smb/nodeserver.go with pkg/mounter/safe_mounter_windows.go.
 type SMB struct {
 	ShareNode
-	// KeepsMapping is true for azurefile, which does not remove the mapping.
-	KeepsMapping bool
 	// Stand-ins for the driver's own os.ReadDir, os.MkdirAll and os.Readlink. Readlink returns ErrNotLink if there
 	// is no link.
 	ReadDir, MkdirAll func(path string) error
@@ -104,10 +101,8 @@ func (d *SMB) Publish(stage, target string) error {
 func (d *SMB) Unpublish(target string) error { return d.Rmdir(target) }
 
 func (d *SMB) Unstage(path string) error {
-	if !d.KeepsMapping {
-		if err := d.release(path); err != nil {
-			return err
-		}
+	if err := d.release(path); err != nil {
+		return err
 	}
 	return d.Rmdir(path)
 }

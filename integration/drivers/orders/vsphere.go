@@ -8,8 +8,6 @@ type VSphere struct {
 	Node
 	// Look stands for the driver's own Lstat and ReadDir of the staging directory.
 	Look func(path string) (mounted, readable bool, err error)
-	// Always resizes at every Expand, as the releases up to v3.4 do.
-	Always bool
 }
 
 func (d VSphere) Find(id string) (uint32, error) {
@@ -55,8 +53,8 @@ func (d VSphere) Publish(stage, target string) error {
 
 func (d VSphere) Stats(target string) (total, used int64, err error) { return Stats(d, target) }
 
-// Expand resizes if the requested size exceeds the disk's by a MiB or more.
-func (d VSphere) Expand(_, path string, requested int64) error {
+// Expand always resizes, as the releases up to v3.4 do.
+func (d VSphere) Expand(_, path string) error {
 	id, err := d.GetVolumeIDFromTargetPath(path)
 	if err != nil {
 		return err
@@ -75,9 +73,6 @@ func (d VSphere) Expand(_, path string, requested int64) error {
 	size, err := d.GetDiskStats(number)
 	if err != nil || total > size {
 		return fmt.Errorf("%d bytes on a disk of %d: %v", total, size, err)
-	}
-	if !d.Always && requested-size < 1<<20 {
-		return nil
 	}
 	if number, err = d.GetDiskNumberFromVolumeID(id); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (b block) NodeStats(volume *steps.BlockVolume) (total, used int64, err erro
 }
 
 func (b block) NodeExpand(volume *steps.BlockVolume) error {
-	return b.Expand(volume.ID, steps.Normalize(volume.Target), int64(volume.SizeBytes))
+	return b.Expand(volume.ID, steps.Normalize(volume.Target))
 }
 
 func (b block) NodeUnpublish(volume *steps.BlockVolume) error {
@@ -60,7 +60,7 @@ func awsEBS(made *clients.Clients) block {
 	// Replaces the driver's own GetDiskFreeSpaceEx.
 	measure := func(path string) (total, used int64, err error) { return orders.Stats(made, path) }
 	return block{
-		Driver: orders.AWSEBS{Node: ownDisks{made}, NotMounted: orders.SaysNotMounted, Measure: measure},
+		Driver: orders.AWSEBS{Node: ownDisks{made}, Measure: measure},
 		// On Nitro's NVMe disks the serial number is the volume's id without its dash, followed by the namespace.
 		identify: func(disk *steps.Disk) string {
 			return strings.Replace(strings.TrimSuffix(disk.SerialNumber, "_00000001."), "vol", "vol-", 1)
@@ -81,7 +81,7 @@ func vsphere(made *clients.Clients, run *steps.Run) block {
 		return mounted, readable, err
 	}
 	return block{
-		Driver: orders.VSphere{Node: made, Look: look, Always: true},
+		Driver: orders.VSphere{Node: made, Look: look},
 		// The publish context's diskUUID is in page 83.
 		identify: func(disk *steps.Disk) string { return disk.Page83 },
 		stats:    func(path string) string { return path },
