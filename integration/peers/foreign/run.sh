@@ -11,7 +11,8 @@ out=$PWD/build/foreign
 rm -rf "$out"
 mkdir -p "$out/clients"
 . integration/support/go.sh
-(cd integration/peers/foreign && CGO_ENABLED=0 "$go" build -o "$out/" . github.com/fullstorydev/grpcurl/cmd/grpcurl)
+(cd integration/peers/foreign && CGO_ENABLED=0 "$go" build -o "$out/" .)
+GOBIN=$out CGO_ENABLED=0 "$go" install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3
 
 sockets=$(mktemp -d /tmp/csi-proxy-foreign-XXXXXX)
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
