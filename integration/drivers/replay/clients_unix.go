@@ -26,23 +26,14 @@ func dial(api string) (*grpc.ClientConn, error) {
 	return grpc.Dial(path, grpc.WithContextDialer(steps.DialPipe), grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// dialAll connects the clients that a driver creates together.
-func dialAll(apis ...string) ([]*grpc.ClientConn, error) {
+func newClients() (*clients.Clients, error) {
 	var conns []*grpc.ClientConn
-	for _, api := range apis {
+	for _, api := range []string{"filesystem-v1", "disk-v1", "volume-v1", "smb-v1"} {
 		conn, err := dial(api)
 		if err != nil {
 			return nil, err
 		}
 		conns = append(conns, conn)
-	}
-	return conns, nil
-}
-
-func newClients() (*clients.Clients, error) {
-	conns, err := dialAll("filesystem-v1", "disk-v1", "volume-v1", "smb-v1")
-	if err != nil {
-		return nil, err
 	}
 	return &clients.Clients{
 		Files:   filesystem.NewFilesystemClient(conns[0]),

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"csi-proxy.example/integration/drivers/clients"
 	"github.com/kubernetes-csi/csi-proxy/client/groups/disk/v1"
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/groups/filesystem/v1"
@@ -10,23 +12,12 @@ import (
 
 // newClients creates the released clients by the pipes' names, in the drivers' order.
 func newClients() (*clients.Clients, error) {
-	files, err := filesystem.NewClient()
-	if err != nil {
-		return nil, err
-	}
-	disks, err := v1.NewClient()
-	if err != nil {
-		return nil, err
-	}
-	volumes, err := volume.NewClient()
-	if err != nil {
-		return nil, err
-	}
-	shares, err := smb.NewClient()
-	if err != nil {
-		return nil, err
-	}
-	return &clients.Clients{Files: files, Disks: disks, Volumes: volumes, Shares: shares}, nil
+	files, noFiles := filesystem.NewClient()
+	disks, noDisks := v1.NewClient()
+	volumes, noVolumes := volume.NewClient()
+	shares, noShares := smb.NewClient()
+	return &clients.Clients{Files: files, Disks: disks, Volumes: volumes, Shares: shares},
+		errors.Join(noFiles, noDisks, noVolumes, noShares)
 }
 
 // newDiskClient creates another client, which the caller must close.

@@ -169,7 +169,7 @@ func (l *BlockLife) twoAtOnce() {
 	volumes := []*BlockVolume{l.newVolume(), l.newVolume()}
 	each := func(name string, action func(*BlockVolume) error, checks ...func(*BlockVolume) func(*Node) error) {
 		l.Step("two volumes at once: "+name, func() error {
-			if err := atOnce(volumes, action); err != nil {
+			if err := AtOnce(volumes, action); err != nil {
 				return err
 			}
 			for _, volume := range volumes {

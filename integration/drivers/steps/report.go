@@ -205,8 +205,8 @@ func (r *Run) verified(err error, checks ...func(node *Node) error) error {
 	return r.Then(checks...)
 }
 
-// atOnce runs an action for each volume concurrently and joins the errors.
-func atOnce[Volume any](volumes []Volume, action func(Volume) error) error {
+// AtOnce runs an action for each volume concurrently and joins the errors.
+func AtOnce[Volume any](volumes []Volume, action func(Volume) error) error {
 	failures := make([]error, len(volumes))
 	var group sync.WaitGroup
 	for i, volume := range volumes {
@@ -221,7 +221,7 @@ func atOnce[Volume any](volumes []Volume, action func(Volume) error) error {
 }
 
 // Embedded runs life for a driver that does the storage work itself, without a service. The node is this
-// machine, and only the driver's own answers are checked.
+// machine, and only the driver's own answers are checked. Prints the version of the module.
 func Embedded(driver, module string, life func(run *Run)) {
 	run := &Run{}
 	run.Driver(driver+"*", "this machine")

@@ -86,7 +86,7 @@ func (l *ShareLife) twoAtOnce() {
 	volumes := []*ShareVolume{l.newVolume("one"), l.newVolume("two")}
 	each := func(name string, action func(*ShareVolume) error, check func(*ShareVolume) func(*Node) error) {
 		l.Step("two volumes at once: "+name, func() error {
-			return l.verified(atOnce(volumes, action), check(volumes[0]), check(volumes[1]))
+			return l.verified(AtOnce(volumes, action), check(volumes[0]), check(volumes[1]))
 		})
 	}
 	each("stage", l.stage, mapped)

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	smb "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
@@ -20,6 +19,7 @@ import (
 
 	"csi-proxy.example/drivers/orders"
 	"csi-proxy.example/integration/drivers/clients"
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 const (
@@ -97,19 +97,7 @@ func refused(err error, text string) error {
 	return nil
 }
 
-// run counts the steps.
-type run struct{ steps, passed int }
-
-func (r *run) Step(name string, step func() error) {
-	r.steps++
-	if err := step(); err != nil {
-		fmt.Printf("FAILED: %s: %v\n", name, err)
-		return
-	}
-	r.passed++
-}
-
-func life(run *run) {
+func life(run *steps.Run) {
 	conn, err := csiproxy.Connect(csiproxy.Embedded)
 	if err != nil {
 		run.Step("the library", func() error { return err })
@@ -138,10 +126,7 @@ func life(run *run) {
 	mapped := func(name string, want int) {
 		run.Step(name, func() error {
 			got, err := node.mappings()
-			if err == nil && got != want {
-				err = fmt.Errorf("%d, not %d", got, want)
-			}
-			return err
+			return steps.Equal(got, want, err)
 		})
 	}
 
@@ -179,19 +164,7 @@ func life(run *run) {
 		many = append(many, newVolume(fmt.Sprint("many-", i), []string{"data", "scratch"}[i%2]))
 	}
 	atOnce := func(name string, call func(*volume) error) {
-		run.Step("20 at once: "+name, func() error {
-			failures := make([]error, len(many))
-			var group sync.WaitGroup
-			for i, v := range many {
-				group.Add(1)
-				go func() {
-					defer group.Done()
-					failures[i] = call(v)
-				}()
-			}
-			group.Wait()
-			return errors.Join(failures...)
-		})
+		run.Step("20 at once: "+name, func() error { return steps.AtOnce(many, call) })
 	}
 	atOnce("stage", stage)
 	mapped("20 at once: two mappings", 2)
@@ -203,10 +176,5 @@ func life(run *run) {
 }
 
 func main() {
-	run := &run{}
-	life(run)
-	fmt.Printf("csi-driver-smb's calls by the library: %d steps, %d passed\n", run.steps, run.passed)
-	if run.steps == 0 || run.passed < run.steps {
-		os.Exit(1)
-	}
+	steps.Embedded("smb.csi.k8s.io", "github.com/kubernetes-csi/csi-proxy/v2", life)
 }
