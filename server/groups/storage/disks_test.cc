@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "server/groups/format_watch.h"
 #include "server/groups/testing.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::groups {
 namespace {
@@ -92,6 +93,8 @@ TEST_F(StorageDisksTest, ListsEachDiskWhole) {
 
   const storage::DiskInfo nvme = Info(20);
   EXPECT_EQ(nvme.bus_type, "NVMe");
+  EXPECT_EQ(nvme.path, machine::simulator::DevicePath(20));
+  EXPECT_EQ(nvme.unique_id, "eui.0025385B71B00A1C");
   EXPECT_EQ(nvme.eui, "0025385b71b00a1c");
   EXPECT_EQ(nvme.adapter, "4");
   EXPECT_EQ(nvme.bus, "0") << "the port";
@@ -323,6 +326,7 @@ TEST_F(StorageDisksTest, FailuresOfTheMachineAreTold) {
       {"wmi.Invoke/MSFT_Disk.SetAttributes", [&] { return SetReadOnly(21, true); }},
       {"win32.ListVolumes", [&] { return SetReadOnly(21, true); }},
       {"win32.Control", [&] { return SetReadOnly(21, true); }},
+      {"win32.ListVolumes", [&] { return SetReadOnly(21, false); }},
       {"wmi.Query/MSFT_Volume",
        [&] { return storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)}).status(); }},
       {"wmi.Query/MSFT_Disk",

@@ -267,6 +267,22 @@ TEST_F(ShareStagingTest, UnstagingLooksAgainAtTheTargetUnderTheLockOfTheShare) {
   EXPECT_FALSE(Exists(Below("s"))) << "a link without its mapping";
 }
 
+TEST_F(ShareStagingTest, StagingLooksAgainAtTheTargetUnderItsLock) {
+  const ConfinedPath target{*WindowsPath::Parse("target", Below("s")), deps_.roots};
+  std::optional<ResourceLocks::Lock> held = *groups::LockPath(locks_, context_, target);
+  AtWaits linked([&] {
+    EXPECT_TRUE(PlantLink(Below("s"), R"(\\fileserver.example\scratch)").ok());
+    held.reset();
+    return true;
+  });
+  const StageShareRequest request{
+      .remote_path = kShare, .target_path = Below("s"), .username = kUser, .password = kPassword};
+  EXPECT_TRUE(
+      absl::IsAlreadyExists(storage_->StageShare(context_.With(&linked), request).status()));
+  EXPECT_EQ(linked.act, nullptr) << "the link came after the first look";
+  EXPECT_THAT(Mapped(), IsEmpty());
+}
+
 TEST_F(ShareStagingTest, AFailedCallKeepsALinkThatIsAnothers) {
   AtWaits replaced([&] {
     if (!Rmdir(Below("s")).ok()) return false;
