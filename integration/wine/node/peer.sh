@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../../.."
 built=$(realpath "${1:-build/windows}")
 out=$PWD/build/node_peer
-here=$PWD/integration/wine/node/peer
+here=$PWD/integration/wine/node/programs
 wine=$PWD/integration/wine/node_run
 export CSI_PROXY_NODE_DOUBLE=$built/integration/wine/node/csi_proxy_node_double.dll
 rm -rf "$out"
