@@ -355,14 +355,15 @@ absl::StatusOr<ConfinedPath> ConfinedPath::Parse(const std::shared_ptr<const Pat
   const std::vector<WindowsPath>& all = roots->roots();
   std::string rule(parts.broken_rule);
   if (is_path && std::none_of(all.begin(), all.end(), contains_path)) {
+    if (parts.drive == 0 && !all.empty()) path.drive_ = all.front().drive_;
     rule = roots->OutsideRule();
   } else if (is_path && place == Place::kBelowRoots &&
              std::any_of(all.begin(), all.end(), is_in_path)) {
     rule = "it is a working directory itself";
   }
   if (rule.empty()) return ConfinedPath{std::move(path), roots};
-  return Refuse(field, text, rule,
-                is_path ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kInvalidArgument);
+  return is_path ? Refuse(field, path.ToString(), rule, absl::StatusCode::kPermissionDenied)
+                 : Refuse(field, text, rule);
 }
 
 absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_view text) {

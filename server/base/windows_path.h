@@ -98,7 +98,7 @@ class PathRoots {
 enum class Place { kWithinRoots, kBelowRoots };
 
 // The spellings that a call accepts: WindowsPath::Parse()'s, or two more that drivers send:
-// `\\?\C:\a`, and `\a` or `/a` for the drive of the root that contains it.
+// `\\?\C:\a`, and `\a` or `/a`, on the drive of the root that contains it, or of the first root.
 enum class Spelling { kStrict, kLenient };
 
 // A checked path and the trees that it must not leave. The host follows the path's links and
@@ -106,7 +106,7 @@ enum class Spelling { kStrict, kLenient };
 // node's drives.
 struct ConfinedPath {
   // Parses the text that a caller sent for `field`. INVALID_ARGUMENT as WindowsPath::Parse();
-  // PERMISSION_DENIED, naming `field`, text and roots, for a path that is not at `place`.
+  // PERMISSION_DENIED, naming `field`, path and roots, for a path that is not at `place`.
   static absl::StatusOr<ConfinedPath> Parse(const std::shared_ptr<const PathRoots>& roots,
                                             absl::string_view field, absl::string_view text,
                                             Place place, Spelling spelling = Spelling::kStrict);
