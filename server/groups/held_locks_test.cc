@@ -2,6 +2,7 @@
 // README.md, because processes of other releases on the node use the same ones.
 #include <functional>
 #include <string>
+#include <type_traits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -13,8 +14,18 @@ namespace {
 
 class HeldLocksTest : public HandlerTest {};
 
+// Returns a call of a service's method.
+template <typename Service, typename Request, typename Response>
+std::function<absl::Status(const CallContext&)> Call(
+    Service& service,
+    absl::StatusOr<Response> (Service::*method)(const CallContext&, const Request&),
+    std::type_identity_t<Request> request) {
+  return [=, &service](const CallContext& context) {
+    return (service.*method)(context, request).status();
+  };
+}
+
 TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
-  using C = CallContext;
   const std::string listed = Volume(1);
   ASSERT_TRUE(Mkdir(Below("Émpty-σ")).ok());
   // These names differ in case from the locks' names, but mean the same resources.
@@ -32,117 +43,75 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
   const struct {
     std::string lock;
     const char* rpc;
-    std::function<absl::Status(const C&)> call;
+    std::function<absl::Status(const CallContext&)> call;
   } rows[] = {
-      {"disk/1", "PartitionDisk",
-       [&](const C& c) { return disk_->PartitionDisk(c, {.disk_number = 1}).status(); }},
+      {"disk/1", "PartitionDisk", Call(*disk_, &disk::Service::PartitionDisk, {.disk_number = 1})},
       {"disk/3", "SetDiskState online",
-       [&](const C& c) {
-         return disk_->SetDiskState(c, {.disk_number = 3, .is_online = true}).status();
-       }},
+       Call(*disk_, &disk::Service::SetDiskState, {.disk_number = 3, .is_online = true})},
       {"disk/2", "SetDiskState offline",
-       [&](const C& c) {
-         return disk_->SetDiskState(c, {.disk_number = 2, .is_online = false}).status();
-       }},
+       Call(*disk_, &disk::Service::SetDiskState, {.disk_number = 2, .is_online = false})},
       {"disk/2", "SetDiskReadOnly",
-       [&](const C& c) {
-         return storage_->SetDiskReadOnly(c, {.disk_number = 2, .read_only = true}).status();
-       }},
-      {path_lock, "Rmdir",
-       [&](const C& c) { return filesystem_->Rmdir(c, {.path = path}).status(); }},
+       Call(*storage_, &storage::Service::SetDiskReadOnly, {.disk_number = 2, .read_only = true})},
+      {path_lock, "Rmdir", Call(*filesystem_, &filesystem::Service::Rmdir, {.path = path})},
       {path_lock, "RmdirContents",
-       [&](const C& c) { return filesystem_->RmdirContents(c, {.path = path}).status(); }},
+       Call(*filesystem_, &filesystem::Service::RmdirContents, {.path = path})},
       {path_lock, "CreateSymlink",
-       [&](const C& c) {
-         return filesystem_->CreateSymlink(c, {.source_path = Below("pods"), .target_path = path})
-             .status();
-       }},
+       Call(*filesystem_, &filesystem::Service::CreateSymlink,
+            {.source_path = Below("pods"), .target_path = path})},
       {volume_lock, "MountVolume",
-       [&](const C& c) {
-         return volume_->MountVolume(c, {.volume_id = id, .target_path = path}).status();
-       }},
+       Call(*volume_, &volume::Service::MountVolume, {.volume_id = id, .target_path = path})},
       {volume_lock, "UnmountVolume",
-       [&](const C& c) {
-         return volume_->UnmountVolume(c, {.volume_id = id, .target_path = path}).status();
-       }},
+       Call(*volume_, &volume::Service::UnmountVolume, {.volume_id = id, .target_path = path})},
       {volume_lock, "FormatVolume",
-       [&](const C& c) { return volume_->FormatVolume(c, {.volume_id = id}).status(); }},
+       Call(*volume_, &volume::Service::FormatVolume, {.volume_id = id})},
       {volume_lock, "FormatVolume of the storage group",
-       [&](const C& c) {
-         return storage_->FormatVolume(c, {.volume_id = id, .overwrite = true}).status();
-       }},
+       Call(*storage_, &storage::Service::FormatVolume, {.volume_id = id, .overwrite = true})},
       {volume_lock, "ResizeVolume",
-       [&](const C& c) { return volume_->ResizeVolume(c, {.volume_id = id}).status(); }},
+       Call(*volume_, &volume::Service::ResizeVolume, {.volume_id = id})},
       {volume_lock, "WriteVolumeCache",
-       [&](const C& c) { return volume_->WriteVolumeCache(c, {.volume_id = id}).status(); }},
+       Call(*volume_, &volume::Service::WriteVolumeCache, {.volume_id = id})},
       {share_lock, "NewSmbGlobalMapping",
-       [&](const C& c) {
-         return smb_
-             ->NewSmbGlobalMapping(c, {.remote_path = share,
-                                       .username = R"(EXAMPLE\storage)",
-                                       .password = "correct horse"})
-             .status();
-       }},
+       Call(*smb_, &smb::Service::NewSmbGlobalMapping,
+            {.remote_path = share, .username = R"(EXAMPLE\storage)", .password = "correct horse"})},
       {share_lock, "RemoveSmbGlobalMapping",
-       [&](const C& c) {
-         return smb_->RemoveSmbGlobalMapping(c, {.remote_path = share}).status();
-       }},
+       Call(*smb_, &smb::Service::RemoveSmbGlobalMapping, {.remote_path = share})},
       {share_lock, "StageShare",
-       [&](const C& c) {
-         return storage_
-             ->StageShare(c, {.remote_path = share,
-                              .target_path = path,
-                              .username = R"(EXAMPLE\storage)",
-                              .password = "correct horse"})
-             .status();
-       }},
+       Call(*storage_, &storage::Service::StageShare,
+            {.remote_path = share,
+             .target_path = path,
+             .username = R"(EXAMPLE\storage)",
+             .password = "correct horse"})},
       {path_lock, "StageShare at a path",
-       [&](const C& c) {
-         return storage_
-             ->StageShare(c, {.remote_path = share,
-                              .target_path = path,
-                              .username = R"(EXAMPLE\storage)",
-                              .password = "correct horse"})
-             .status();
-       }},
+       Call(*storage_, &storage::Service::StageShare,
+            {.remote_path = share,
+             .target_path = path,
+             .username = R"(EXAMPLE\storage)",
+             .password = "correct horse"})},
       {share_lock, "UnstageShare",
-       [&](const C& c) {
-         return storage_->UnstageShare(c, {.target_path = path, .remote_path = share}).status();
-       }},
+       Call(*storage_, &storage::Service::UnstageShare,
+            {.target_path = path, .remote_path = share})},
       {path_lock, "UnstageShare at a path",
-       [&](const C& c) { return storage_->UnstageShare(c, {.target_path = path}).status(); }},
+       Call(*storage_, &storage::Service::UnstageShare, {.target_path = path})},
       {portal_lock, "AddTargetPortal",
-       [&](const C& c) { return iscsi_->AddTargetPortal(c, {.target_portal = portal}).status(); }},
+       Call(*iscsi_, &iscsi::Service::AddTargetPortal, {.target_portal = portal})},
       {portal_lock, "RemoveTargetPortal",
-       [&](const C& c) {
-         return iscsi_->RemoveTargetPortal(c, {.target_portal = portal}).status();
-       }},
+       Call(*iscsi_, &iscsi::Service::RemoveTargetPortal, {.target_portal = portal})},
       {session_lock, "ConnectTarget",
-       [&](const C& c) {
-         return iscsi_->ConnectTarget(c, {.target_portal = portal, .iqn = iqn}).status();
-       }},
+       Call(*iscsi_, &iscsi::Service::ConnectTarget, {.target_portal = portal, .iqn = iqn})},
       {target_lock, "DisconnectTarget",
-       [&](const C& c) {
-         return iscsi_->DisconnectTarget(c, {.target_portal = portal, .iqn = iqn}).status();
-       }},
+       Call(*iscsi_, &iscsi::Service::DisconnectTarget, {.target_portal = portal, .iqn = iqn})},
       {portal_lock, "StageTarget",
-       [&](const C& c) {
-         return storage_
-             ->StageTarget(
-                 c,
-                 {.portals = {"Storage.example"}, .iqn = iqn, .lun_id = "0", .target_path = path})
-             .status();
-       }},
+       Call(*storage_, &storage::Service::StageTarget,
+            {.portals = {"Storage.example"}, .iqn = iqn, .lun_id = "0", .target_path = path})},
       {target_lock, "UnstageTarget",
-       [&](const C& c) {
-         return storage_->UnstageTarget(c, {.target_path = Below("absent"), .iqn = iqn}).status();
-       }},
+       Call(*storage_, &storage::Service::UnstageTarget,
+            {.target_path = Below("absent"), .iqn = iqn})},
       {"service/MSISCSI", "StartService",
-       [&](const C& c) { return system_->StartService(c, {.name = "MSiSCSI"}).status(); }},
+       Call(*system_, &system::Service::StartService, {.name = "MSiSCSI"})},
       {"service/ÜBUNG", "StartService by another case",
-       [&](const C& c) { return system_->StartService(c, {.name = "übung"}).status(); }},
+       Call(*system_, &system::Service::StartService, {.name = "übung"})},
       {"service/RPCSS", "StopService",
-       [&](const C& c) { return system_->StopService(c, {.name = "RpcSs"}).status(); }},
+       Call(*system_, &system::Service::StopService, {.name = "RpcSs"})},
   };
   const auto everything = [&] {
     return machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "server/groups/deps.h"
@@ -48,254 +49,131 @@ struct Rpc {
   std::function<absl::Status(Node&, const CallContext&)> call;
 };
 
+// Returns a call of a group's method.
+template <typename Service, typename Request, typename Response>
+std::function<absl::Status(Node&, const CallContext&)> Call(
+    Audited<Service> NodeServices::*group,
+    absl::StatusOr<Response> (Service::*method)(const CallContext&, const Request&),
+    std::type_identity_t<Request> request = {}) {
+  return [=](Node& node, const CallContext& context) {
+    return ((*node.services.*group).service.get()->*method)(context, request).status();
+  };
+}
+
 inline std::string Below(const std::string& rest) { return R"(C:\var\lib\kubelet\)" + rest; }
 
 inline const std::vector<Rpc>& Rpcs() {
-  using N = Node;
-  using C = CallContext;
+  using N = NodeServices;
   static const auto* const kRpcs = new std::vector<Rpc>{
-      {"disk.ListDiskLocations",
-       [](N& n, C c) { return n.services->disk.service->ListDiskLocations(c, {}).status(); }},
-      {"disk.PartitionDisk",
-       [](N& n, C c) { return n.services->disk.service->PartitionDisk(c, {1}).status(); }},
-      {"disk.PartitionDisk again",
-       [](N& n, C c) { return n.services->disk.service->PartitionDisk(c, {2}).status(); }},
-      {"disk.Rescan", [](N& n, C c) { return n.services->disk.service->Rescan(c, {}).status(); }},
-      {"disk.GetDiskNumberByName",
-       [](N& n, C c) {
-         return n.services->disk.service->GetDiskNumberByName(c, {"raw"}).status();
-       }},
-      {"disk.ListDiskIDs",
-       [](N& n, C c) { return n.services->disk.service->ListDiskIDs(c, {}).status(); }},
-      {"disk.GetDiskStats",
-       [](N& n, C c) { return n.services->disk.service->GetDiskStats(c, {1}).status(); }},
-      {"disk.SetDiskState",
-       [](N& n, C c) {
-         return n.services->disk.service->SetDiskState(c, {3, true}).status();
-       }},
+      {"disk.ListDiskLocations", Call(&N::disk, &disk::Service::ListDiskLocations)},
+      {"disk.PartitionDisk", Call(&N::disk, &disk::Service::PartitionDisk, {1})},
+      {"disk.PartitionDisk again", Call(&N::disk, &disk::Service::PartitionDisk, {2})},
+      {"disk.Rescan", Call(&N::disk, &disk::Service::Rescan)},
+      {"disk.GetDiskNumberByName", Call(&N::disk, &disk::Service::GetDiskNumberByName, {"raw"})},
+      {"disk.ListDiskIDs", Call(&N::disk, &disk::Service::ListDiskIDs)},
+      {"disk.GetDiskStats", Call(&N::disk, &disk::Service::GetDiskStats, {1})},
+      {"disk.SetDiskState", Call(&N::disk, &disk::Service::SetDiskState, {3, true})},
       {"disk.SetDiskState of a read-only disk",
-       [](N& n, C c) {
-         return n.services->disk.service->SetDiskState(c, {6, true}).status();
-       }},
-      {"storage.ListDisks",
-       [](N& n, C c) { return n.services->storage.service->ListDisks(c, {}).status(); }},
-      {"storage.SetDiskReadOnly",
-       [](N& n, C c) {
-         return n.services->storage.service->SetDiskReadOnly(c, {5, true}).status();
-       }},
+       Call(&N::disk, &disk::Service::SetDiskState, {6, true})},
+      {"storage.ListDisks", Call(&N::storage, &storage::Service::ListDisks)},
+      {"storage.SetDiskReadOnly", Call(&N::storage, &storage::Service::SetDiskReadOnly, {5, true})},
       {"storage.FormatVolume",
-       [](N& n, C c) {
-         return n.services->storage.service
-             ->FormatVolume(c, {.volume_id = host::kFreeVolume.ToString(), .overwrite = true})
-             .status();
-       }},
+       Call(&N::storage, &storage::Service::FormatVolume,
+            {.volume_id = host::kFreeVolume.ToString(), .overwrite = true})},
       {"storage.GetVolumeHealth",
-       [](N& n, C c) {
-         return n.services->storage.service->GetVolumeHealth(c, {kVolume.ToString()}).status();
-       }},
-      {"disk.GetDiskState",
-       [](N& n, C c) { return n.services->disk.service->GetDiskState(c, {1}).status(); }},
+       Call(&N::storage, &storage::Service::GetVolumeHealth, {kVolume.ToString()})},
+      {"disk.GetDiskState", Call(&N::disk, &disk::Service::GetDiskState, {1})},
       {"filesystem.PathExists",
-       [](N& n, C c) {
-         return n.services->filesystem.service->PathExists(c, {Below("pods")}).status();
-       }},
-      {"filesystem.Mkdir",
-       [](N& n, C c) { return n.services->filesystem.service->Mkdir(c, {Below("new")}).status(); }},
+       Call(&N::filesystem, &filesystem::Service::PathExists, {Below("pods")})},
+      {"filesystem.Mkdir", Call(&N::filesystem, &filesystem::Service::Mkdir, {Below("new")})},
       {"filesystem.Rmdir",
-       [](N& n, C c) {
-         return n.services->filesystem.service->Rmdir(c, {Below("pods"), true}).status();
-       }},
+       Call(&N::filesystem, &filesystem::Service::Rmdir, {Below("pods"), true})},
       {"filesystem.RmdirContents",
-       [](N& n, C c) {
-         return n.services->filesystem.service->RmdirContents(c, {Below("pods")}).status();
-       }},
+       Call(&N::filesystem, &filesystem::Service::RmdirContents, {Below("pods")})},
       {"filesystem.CreateSymlink",
-       [](N& n, C c) {
-         return n.services->filesystem.service->CreateSymlink(c, {Below("pods"), Below("new")})
-             .status();
-       }},
+       Call(&N::filesystem, &filesystem::Service::CreateSymlink, {Below("pods"), Below("new")})},
       {"filesystem.IsSymlink",
-       [](N& n, C c) {
-         return n.services->filesystem.service->IsSymlink(c, {Below("link")}).status();
-       }},
+       Call(&N::filesystem, &filesystem::Service::IsSymlink, {Below("link")})},
       {"iscsi.AddTargetPortal",
-       [](N& n, C c) {
-         return n.services->iscsi.service->AddTargetPortal(c, {{"10.0.0.6", 3260}}).status();
-       }},
+       Call(&N::iscsi, &iscsi::Service::AddTargetPortal, {{"10.0.0.6", 3260}})},
       {"iscsi.DiscoverTargetPortal",
-       [](N& n, C c) {
-         return n.services->iscsi.service->DiscoverTargetPortal(c, {{"10.0.0.5", 3260}}).status();
-       }},
+       Call(&N::iscsi, &iscsi::Service::DiscoverTargetPortal, {{"10.0.0.5", 3260}})},
       {"iscsi.RemoveTargetPortal",
-       [](N& n, C c) {
-         return n.services->iscsi.service->RemoveTargetPortal(c, {{"10.0.0.5", 3260}}).status();
-       }},
-      {"iscsi.ListTargetPortals",
-       [](N& n, C c) { return n.services->iscsi.service->ListTargetPortals(c, {}).status(); }},
+       Call(&N::iscsi, &iscsi::Service::RemoveTargetPortal, {{"10.0.0.5", 3260}})},
+      {"iscsi.ListTargetPortals", Call(&N::iscsi, &iscsi::Service::ListTargetPortals)},
       {"iscsi.ConnectTarget",
-       [](N& n, C c) {
-         return n.services->iscsi.service->ConnectTarget(c, {{"10.0.0.5", 3260}, "iqn.x:open"})
-             .status();
-       }},
+       Call(&N::iscsi, &iscsi::Service::ConnectTarget, {{"10.0.0.5", 3260}, "iqn.x:open"})},
       {"iscsi.DisconnectTarget",
-       [](N& n, C c) {
-         return n.services->iscsi.service->DisconnectTarget(c, {{"10.0.0.5", 3260}, "iqn.x:joined"})
-             .status();
-       }},
+       Call(&N::iscsi, &iscsi::Service::DisconnectTarget, {{"10.0.0.5", 3260}, "iqn.x:joined"})},
       {"iscsi.GetTargetDisks",
-       [](N& n, C c) {
-         return n.services->iscsi.service->GetTargetDisks(c, {{"10.0.0.5", 3260}, "iqn.x:joined"})
-             .status();
-       }},
+       Call(&N::iscsi, &iscsi::Service::GetTargetDisks, {{"10.0.0.5", 3260}, "iqn.x:joined"})},
       {"iscsi.SetMutualChapSecret",
-       [](N& n, C c) {
-         return n.services->iscsi.service->SetMutualChapSecret(c, {"twelve-bytes"}).status();
-       }},
+       Call(&N::iscsi, &iscsi::Service::SetMutualChapSecret, {"twelve-bytes"})},
       {"smb.NewSmbGlobalMapping",
-       [](N& n, C c) {
-         return n.services->smb.service
-             ->NewSmbGlobalMapping(c, {R"(\\srv\new)", Below("new"), "u", "p"})
-             .status();
-       }},
+       Call(&N::smb, &smb::Service::NewSmbGlobalMapping, {R"(\\srv\new)", Below("new"), "u", "p"})},
       {"smb.NewSmbGlobalMapping again",
-       [](N& n, C c) {
-         return n.services->smb.service
-             ->NewSmbGlobalMapping(c, {host::kMapped, Below("new"), "u", "p"})
-             .status();
-       }},
+       Call(&N::smb, &smb::Service::NewSmbGlobalMapping, {host::kMapped, Below("new"), "u", "p"})},
       {"smb.RemoveSmbGlobalMapping",
-       [](N& n, C c) {
-         return n.services->smb.service->RemoveSmbGlobalMapping(c, {host::kMapped}).status();
-       }},
-      {"storage.StageVolume",
-       [](N& n, C c) {
-         return n.services->storage.service
-             ->StageVolume(c, {.disk = {.number = "1"}, .target_path = Below("staged")})
-             .status();
-       }},
+       Call(&N::smb, &smb::Service::RemoveSmbGlobalMapping, {host::kMapped})},
+      {"storage.StageVolume", Call(&N::storage, &storage::Service::StageVolume,
+                                   {.disk = {.number = "1"}, .target_path = Below("staged")})},
       {"storage.UnstageVolume",
-       [](N& n, C c) {
-         return n.services->storage.service->UnstageVolume(c, {Below("mounted")}).status();
-       }},
+       Call(&N::storage, &storage::Service::UnstageVolume, {Below("mounted")})},
       {"storage.StageShare",
-       [](N& n, C c) {
-         return n.services->storage.service
-             ->StageShare(c, {R"(\\srv\new)", Below("new"), "u", "p"})
-             .status();
-       }},
+       Call(&N::storage, &storage::Service::StageShare, {R"(\\srv\new)", Below("new"), "u", "p"})},
       {"storage.StageShare of a mapped share",
-       [](N& n, C c) {
-         return n.services->storage.service
-             ->StageShare(c, {host::kMapped, Below("empty"), "u", "p"})
-             .status();
-       }},
+       Call(&N::storage, &storage::Service::StageShare, {host::kMapped, Below("empty"), "u", "p"})},
       {"storage.UnstageShare",
-       [](N& n, C c) {
-         return n.services->storage.service->UnstageShare(c, {Below("empty"), host::kMapped})
-             .status();
-       }},
-      {"storage.StageTarget",
-       [](N& n, C c) {
-         return n.services->storage.service
-             ->StageTarget(c, {.portals = {"10.0.0.5"},
-                               .iqn = "iqn.x:open",
-                               .lun_id = "0",
-                               .persistent = true,
-                               .target_path = Below("staged")})
-             .status();
-       }},
-      {"storage.StageTarget of a connected one",
-       [](N& n, C c) {
-         return n.services->storage.service
-             ->StageTarget(c, {.portals = {"10.0.0.5"},
-                               .iqn = "iqn.x:joined",
-                               .lun_id = "0",
-                               .persistent = true,
-                               .target_path = Below("staged")})
-             .status();
-       }},
-      {"storage.UnstageTarget",
-       [](N& n, C c) {
-         return n.services->storage.service
-             ->UnstageTarget(c, {.target_path = Below("mounted"),
-                                 .iqn = "iqn.x:joined",
-                                 .lun_id = "0",
-                                 .remove_portals = {"10.0.0.5"}})
-             .status();
-       }},
-      {"storage.GetPathStats",
-       [](N& n, C c) {
-         return n.services->storage.service->GetPathStats(c, {Below("link")}).status();
-       }},
-      {"storage.ListMounts",
-       [](N& n, C c) { return n.services->storage.service->ListMounts(c, {}).status(); }},
-      {"storage.ListSmbMappings",
-       [](N& n, C c) { return n.services->storage.service->ListSmbMappings(c, {}).status(); }},
-      {"system.GetBIOSSerialNumber",
-       [](N& n, C c) { return n.services->system.service->GetBIOSSerialNumber(c, {}).status(); }},
-      {"system.GetService",
-       [](N& n, C c) { return n.services->system.service->GetService(c, {"Base"}).status(); }},
-      {"system.StartService",
-       [](N& n, C c) { return n.services->system.service->StartService(c, {"Idle"}).status(); }},
-      {"system.StopService",
-       [](N& n, C c) { return n.services->system.service->StopService(c, {"Upper"}).status(); }},
+       Call(&N::storage, &storage::Service::UnstageShare, {Below("empty"), host::kMapped})},
+      {"storage.StageTarget", Call(&N::storage, &storage::Service::StageTarget,
+                                   {.portals = {"10.0.0.5"},
+                                    .iqn = "iqn.x:open",
+                                    .lun_id = "0",
+                                    .persistent = true,
+                                    .target_path = Below("staged")})},
+      {"storage.StageTarget of a connected one", Call(&N::storage, &storage::Service::StageTarget,
+                                                      {.portals = {"10.0.0.5"},
+                                                       .iqn = "iqn.x:joined",
+                                                       .lun_id = "0",
+                                                       .persistent = true,
+                                                       .target_path = Below("staged")})},
+      {"storage.UnstageTarget", Call(&N::storage, &storage::Service::UnstageTarget,
+                                     {.target_path = Below("mounted"),
+                                      .iqn = "iqn.x:joined",
+                                      .lun_id = "0",
+                                      .remove_portals = {"10.0.0.5"}})},
+      {"storage.GetPathStats", Call(&N::storage, &storage::Service::GetPathStats, {Below("link")})},
+      {"storage.ListMounts", Call(&N::storage, &storage::Service::ListMounts)},
+      {"storage.ListSmbMappings", Call(&N::storage, &storage::Service::ListSmbMappings)},
+      {"system.GetBIOSSerialNumber", Call(&N::system, &system::Service::GetBIOSSerialNumber)},
+      {"system.GetService", Call(&N::system, &system::Service::GetService, {"Base"})},
+      {"system.StartService", Call(&N::system, &system::Service::StartService, {"Idle"})},
+      {"system.StopService", Call(&N::system, &system::Service::StopService, {"Upper"})},
       {"system.StopService by force",
-       [](N& n, C c) {
-         return n.services->system.service->StopService(c, {"Base", true}).status();
-       }},
-      {"volume.ListVolumesOnDisk",
-       [](N& n, C c) { return n.services->volume.service->ListVolumesOnDisk(c, {2}).status(); }},
+       Call(&N::system, &system::Service::StopService, {"Base", true})},
+      {"volume.ListVolumesOnDisk", Call(&N::volume, &volume::Service::ListVolumesOnDisk, {2})},
       {"volume.MountVolume",
-       [](N& n, C c) {
-         return n.services->volume.service->MountVolume(c, {kVolume.ToString(), Below("empty")})
-             .status();
-       }},
+       Call(&N::volume, &volume::Service::MountVolume, {kVolume.ToString(), Below("empty")})},
       {"volume.UnmountVolume",
-       [](N& n, C c) {
-         return n.services->volume.service->UnmountVolume(c, {kVolume.ToString(), Below("mounted")})
-             .status();
-       }},
+       Call(&N::volume, &volume::Service::UnmountVolume, {kVolume.ToString(), Below("mounted")})},
       {"volume.IsVolumeFormatted",
-       [](N& n, C c) {
-         return n.services->volume.service->IsVolumeFormatted(c, {kVolume.ToString()}).status();
-       }},
+       Call(&N::volume, &volume::Service::IsVolumeFormatted, {kVolume.ToString()})},
       {"volume.FormatVolume",
-       [](N& n, C c) {
-         return n.services->volume.service->FormatVolume(c, {host::kFreeVolume.ToString()}).status();
-       }},
+       Call(&N::volume, &volume::Service::FormatVolume, {host::kFreeVolume.ToString()})},
       {"volume.ResizeVolume",
-       [](N& n, C c) {
-         return n.services->volume.service
-             ->ResizeVolume(c, {kVolume.ToString(), int64_t{700} << 20})
-             .status();
-       }},
+       Call(&N::volume, &volume::Service::ResizeVolume, {kVolume.ToString(), int64_t{700} << 20})},
       {"volume.ResizeVolume to the maximum",
-       [](N& n, C c) {
-         return n.services->volume.service->ResizeVolume(c, {kVolume.ToString(), 0}).status();
-       }},
+       Call(&N::volume, &volume::Service::ResizeVolume, {kVolume.ToString(), 0})},
       {"volume.GetVolumeStats",
-       [](N& n, C c) {
-         return n.services->volume.service->GetVolumeStats(c, {kVolume.ToString()}).status();
-       }},
+       Call(&N::volume, &volume::Service::GetVolumeStats, {kVolume.ToString()})},
       {"volume.GetDiskNumberFromVolumeID",
-       [](N& n, C c) {
-         return n.services->volume.service->GetDiskNumberFromVolumeID(c, {kVolume.ToString()})
-             .status();
-       }},
+       Call(&N::volume, &volume::Service::GetDiskNumberFromVolumeID, {kVolume.ToString()})},
       {"volume.GetVolumeIDFromTargetPath",
-       [](N& n, C c) {
-         return n.services->volume.service->GetVolumeIDFromTargetPath(c, {Below("mounted")})
-             .status();
-       }},
+       Call(&N::volume, &volume::Service::GetVolumeIDFromTargetPath, {Below("mounted")})},
       {"volume.GetClosestVolumeIDFromTargetPath",
-       [](N& n, C c) {
-         return n.services->volume.service->GetClosestVolumeIDFromTargetPath(c, {Below("pods")})
-             .status();
-       }},
+       Call(&N::volume, &volume::Service::GetClosestVolumeIDFromTargetPath, {Below("pods")})},
       {"volume.WriteVolumeCache",
-       [](N& n, C c) {
-         return n.services->volume.service->WriteVolumeCache(c, {kVolume.ToString()}).status();
-       }},
+       Call(&N::volume, &volume::Service::WriteVolumeCache, {kVolume.ToString()})},
   };
   return *kRpcs;
 }
