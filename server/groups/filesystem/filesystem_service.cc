@@ -4,7 +4,6 @@
 #include "server/base/status_macros.h"
 #include "server/groups/locks.h"
 #include "server/groups/node_services.h"
-#include "server/groups/paths.h"
 
 namespace csi_proxy::filesystem {
 namespace {

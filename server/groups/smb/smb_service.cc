@@ -7,7 +7,6 @@
 #include "server/base/status_macros.h"
 #include "server/groups/locks.h"
 #include "server/groups/node_services.h"
-#include "server/groups/paths.h"
 #include "server/groups/smb/mapping.h"
 
 namespace csi_proxy::smb {

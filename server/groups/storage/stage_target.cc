@@ -17,7 +17,6 @@
 #include "server/base/status_macros.h"
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
-#include "server/groups/paths.h"
 #include "server/groups/storage/calls.h"
 #include "server/groups/storage/target.h"
 

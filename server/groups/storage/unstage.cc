@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/groups/locks.h"
-#include "server/groups/paths.h"
 #include "server/groups/storage/calls.h"
 
 namespace csi_proxy::storage {

@@ -6,7 +6,6 @@
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
 #include "server/groups/node_services.h"
-#include "server/groups/paths.h"
 #include "server/groups/signed_bytes.h"
 #include "server/groups/volume/grow.h"
 #include "server/host/windows_use.h"
