@@ -220,6 +220,11 @@ TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterStays) {
   ExpectStaged(Stage("s", kA), "s", {kLinked});
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("s")}).ok());
   EXPECT_THAT(Mapped(), ElementsAre(absl::StrCat("X:", kA)));
+  // Even a dead one does not make way for another share.
+  ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\svc", Secret("two")).ok());
+  ExpectRefused(Stage("b", kB, "two").status(), absl::StatusCode::kFailedPrecondition,
+                "Get-SmbConnection");
+  EXPECT_THAT(Mapped(), ElementsAre(absl::StrCat("X:", kA)));
 }
 
 TEST_F(ShareFaultsTest, AServerThatCannotEncryptIsToldByTheFlag) {
