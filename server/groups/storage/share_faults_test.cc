@@ -206,6 +206,12 @@ TEST_F(ShareFaultsTest, AShareThatMayComeBackKeepsItsMapping) {
   rename("away", "a");
   EXPECT_THAT(Mapped(), ElementsAre(kA));
   EXPECT_TRUE(Follows("a"));
+  // Links to other shares keep no mapping.
+  ASSERT_TRUE(Rmdir(Below("a")).ok());
+  ASSERT_TRUE(PlantLink(Below("other"), R"(\\nas.corp.example\a)").ok());
+  rename("a", "away");
+  EXPECT_FALSE(StageAsAnother("b", kB).ok());
+  EXPECT_THAT(Mapped(), IsEmpty());
 }
 
 TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterStays) {
