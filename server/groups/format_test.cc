@@ -13,9 +13,9 @@
 #include "gtest/gtest.h"
 #include "server/base/condition.h"
 #include "server/groups/format_watch.h"
-#include "server/groups/storage/random_calls.h"
-#include "server/groups/storage/random_nodes.h"
 #include "server/groups/testing.h"
+#include "server/groups/testing/random_calls.h"
+#include "server/groups/testing/random_nodes.h"
 
 namespace csi_proxy::groups {
 namespace {

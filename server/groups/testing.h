@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/groups/deps.h"
 #include "server/groups/node_services.h"
-#include "server/groups/real_files.h"
+#include "server/groups/testing/real_files.h"
 #include "server/host/host.h"
 #include "server/simulator/scenario.h"
 #include "server/simulator/win32/os_double.h"

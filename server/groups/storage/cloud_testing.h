@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/node_services.h"
-#include "server/groups/storage/dying_machine.h"
+#include "server/groups/testing/dying_machine.h"
 #include "server/host/host.h"
 #include "server/simulator/machine.h"
 #include "server/simulator/scenario.h"

@@ -1,6 +1,6 @@
 // Random calls on random nodes: drivers may request anything in any order, but the disks that
 // Windows uses must not change, and pods' files must stay where they were written.
-#include "server/groups/storage/random_nodes.h"
+#include "server/groups/testing/random_nodes.h"
 
 #include <algorithm>
 #include <atomic>
@@ -19,9 +19,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/groups/storage/random_calls.h"
-#include "server/groups/storage/random_rules.h"
-#include "server/groups/storage/random_tenants.h"
+#include "server/groups/testing/random_calls.h"
+#include "server/groups/testing/random_rules.h"
+#include "server/groups/testing/random_tenants.h"
 #include "server/machine/access.h"
 #include "server/simulator/win32/os_double.h"
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "server/groups/storage/random_calls.h"
+#include "server/groups/testing/random_calls.h"
 #include "server/simulator/scenario.h"
 #include "server/simulator/storage.h"
 

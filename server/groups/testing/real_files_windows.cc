@@ -12,7 +12,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
-#include "server/groups/real_files.h"
+#include "server/groups/testing/real_files.h"
 #include "server/machine/reparse_point.h"
 
 namespace csi_proxy::groups {

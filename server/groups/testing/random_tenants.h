@@ -29,9 +29,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
 #include "server/base/windows_path.h"
-#include "server/groups/storage/random_calls.h"
-#include "server/groups/storage/random_nodes.h"
-#include "server/groups/storage/random_rules.h"
+#include "server/groups/testing/random_calls.h"
+#include "server/groups/testing/random_nodes.h"
+#include "server/groups/testing/random_rules.h"
 
 namespace csi_proxy::storage {
 
