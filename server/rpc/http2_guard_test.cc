@@ -224,7 +224,8 @@ TEST_F(Http2GuardTest, CallsThatAreNotAnsweredAreFew) {
   }
   guard_->Sent(Answer(7), now_);
   guard_->Sent(Frame(kRstStream, 0, 9, 4), now_);
-  for (int i = 0; i < 5; ++i) ASSERT_EQ(Call(), kNone) << i;
+  ASSERT_EQ(Send(kRstStream, 0, 11, 4), kNone);
+  for (int i = 0; i < 6; ++i) ASSERT_EQ(Call(), kNone) << i;
   EXPECT_EQ(Call(), kStreams);
 }
 
