@@ -71,7 +71,7 @@ absl::string_view BrokenNameRule(absl::string_view component) {
   int64_t units = 0;
   for (const char c : component) {
     const auto byte = static_cast<unsigned char>(c);
-    // Of a character's bytes, the first is no continuation; only one with a pair of units has 4.
+    // A character has one byte that is no continuation, and two units if it has four bytes.
     units += ((byte & 0xC0) != 0x80 ? 1 : 0) + (byte >= 0xF0 ? 1 : 0);
     if (absl::ascii_iscntrl(byte)) return "a control character is not allowed";
     switch (c) {
@@ -106,9 +106,9 @@ absl::string_view BrokenTextRule(absl::string_view text) {
   return "";
 }
 
-// The parts of a path's text. `broken_rule` is empty if it breaks none.
+// The parts of a path's text. `broken_rule` is the rule that the text breaks, or "".
 struct Parts {
-  // 0 for a text without a drive.
+  // 0 if the text names no drive.
   char drive = 0;
   std::vector<std::string> components;
   absl::string_view broken_rule;
@@ -140,7 +140,7 @@ bool HasDrive(absl::string_view text) {
          absl::ascii_isalpha(static_cast<unsigned char>(text[0]));
 }
 
-// Splits a path of a drive. Lenient: without the prefix `\\?\` of a drive, and with no drive for a
+// Splits a path of a drive. kLenient drops a `\\?\` before the drive, and leaves the drive 0 for a
 // text that begins with one separator.
 Parts SplitPath(absl::string_view text, Spelling spelling) {
   Parts parts;
@@ -185,7 +185,7 @@ absl::string_view BrokenShareRule(const std::vector<std::string>& names) {
   return "";
 }
 
-// Splits a UNC path, host and share first.
+// Splits a UNC path; its first two components are the host and the share.
 Parts SplitUnc(absl::string_view text) {
   Parts parts;
   parts.broken_rule = BrokenTextRule(text);

@@ -86,7 +86,7 @@ class PathRoots {
   bool Contains(const WindowsPath& path) const;
   // Returns PERMISSION_DENIED, naming `field`, the path and the roots, unless Contains(path).
   absl::Status Check(absl::string_view field, const WindowsPath& path) const;
-  // Returns what the error of a path outside the roots says of it.
+  // Returns the rule that a path outside the roots breaks, for an error; it lists the roots.
   std::string OutsideRule() const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 class HeldLocksTest : public HandlerTest {};
 
-// Returns a call of a service's method.
+// Returns a function that calls the service's method with the request.
 template <typename Service, typename Request, typename Response>
 std::function<absl::Status(const CallContext&)> Call(
     Service& service,

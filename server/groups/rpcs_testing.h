@@ -49,7 +49,7 @@ struct Rpc {
   std::function<absl::Status(Node&, const CallContext&)> call;
 };
 
-// Returns a call of a group's method.
+// Returns a function that calls the method of a node's group with the request.
 template <typename Service, typename Request, typename Response>
 std::function<absl::Status(Node&, const CallContext&)> Call(
     Audited<Service> NodeServices::*group,

@@ -120,7 +120,7 @@ func unmount(n Node, path string) error {
 	return n.SetDiskState(disk, false)
 }
 
-// Stats is the same in all drivers that ask csi-proxy for them.
+// Stats asks for the size and use of the volume at a path, as each driver does that asks csi-proxy.
 func Stats(n Disks, path string) (total, used int64, err error) {
 	id, err := n.GetVolumeIDFromTargetPath(path)
 	if err != nil {
