@@ -206,7 +206,7 @@ require (
 
 replace (
 	csi-proxy.example/drivers/orders => ./drivers/orders
-	csi-proxy.example/legacy_go => ./peers/legacy_go
+	csi-proxy.example/legacy_go => ./clients/legacy_go
 	github.com/csi-proxy/csi-proxy/client/go/csiproxytest/v2 => ../client/go/csiproxytest
 	github.com/kubernetes-csi/csi-proxy/v2 => ../client/go
 	// The versions of azuredisk, the only driver whose packages here import them.

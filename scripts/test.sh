@@ -81,24 +81,24 @@ quick   | 2 | -   | the README's program                    | scripts/check-guid
 quick   | 2 | -   | links                                   | scripts/check-links.py
 all     | 0 | go  | node sidecars                           | integration/peers/sidecars/run.sh
 all     | 0 | go  | attacks                                 | integration/service/hostile/run.sh --linux --short
-all     | 2 | go  | Go module                               | integration/peers/go/run.sh
+all     | 2 | go  | Go module                               | integration/clients/go/run.sh
 all     | 2 | go  | a new driver's first test               | integration/packages/new_driver/run.sh
 all     | 2 | go  | csi-sanity on the sample driver         | integration/drivers/sample/sanity.sh
 all     | 2 | go  | manifests, alerts                       | scripts/deploy/check.sh
 all     | 2 | go  | images                                  | integration/packages/oci/run.sh
-all     | 2 | go  | foreign tools                           | integration/peers/foreign/run.sh
-all     | 2 | npm | Node.js                                 | integration/peers/nodejs/run.sh
+all     | 2 | go  | foreign tools                           | integration/clients/foreign/run.sh
+all     | 2 | npm | Node.js                                 | integration/clients/nodejs/run.sh
 all     | 2 | -   | installed libraries                     | integration/packages/consumer/run.sh
 all     | 2 | go  | drivers' pages                          | scripts/check-guides.sh
 windows | 1 | -   | tests for Windows                       | ctest --test-dir build/windows --output-on-failure
-windows | 1 | go  | released Go clients                     | integration/peers/legacy_go/run.sh 2
-windows | 1 | go  | the Go release's own tests              | integration/peers/upstream/run.sh
+windows | 1 | go  | released Go clients                     | integration/clients/legacy_go/run.sh 2
+windows | 1 | go  | the Go release's own tests              | integration/clients/upstream/run.sh
 windows | 1 | go  | drivers' own code                       | integration/drivers/run.sh
 windows | 1 | go  | drivers' code as their pages change it  | integration/drivers/run.sh --changed
-windows | 1 | npm | Node.js for Windows                     | integration/peers/nodejs/run.sh --windows
+windows | 1 | npm | Node.js for Windows                     | integration/clients/nodejs/run.sh --windows
 windows | 1 | go  | the Go release on the simulated node    | integration/wine/node/peer.sh
 windows | 2 | go  | a release                               | integration/packages/release/run.sh
-windows | 2 | go  | Go module under Wine                    | integration/peers/go/run.sh --windows
+windows | 2 | go  | Go module under Wine                    | integration/clients/go/run.sh --windows
 windows | 2 | go  | attacks under Wine                      | integration/service/hostile/run.sh --windows --short
 windows | 2 | go  | images with the programs for Windows    | integration/packages/oci/run.sh --windows
 windows | 2 | -   | installed libraries for Windows         | integration/packages/consumer/run.sh --windows

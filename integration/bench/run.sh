@@ -48,7 +48,7 @@ case $what in
   linux)
     build release csi-proxy echo_server
     go_build bench/peer/grpc_go grpc_go
-    go_build peers/legacy_go load ./load
+    go_build clients/legacy_go load ./load
     go_build bench/peer peer
     "$out/peer" linux build/release/server/csi-proxy "$out/grpc_go" build/release/integration/bench/echo_server \
       "$out/load" "$out/linux" "$@"
@@ -58,7 +58,7 @@ case $what in
     scripts/build-windows-deps.sh
     build windows csi-proxy-simulated
     integration/support/go_release.sh "$out/csi-proxy-go.exe" -ldflags='-s -w'
-    GOOS=windows go_build peers/legacy_go load.exe ./load
+    GOOS=windows go_build clients/legacy_go load.exe ./load
     go_build bench/peer peer
     cp build/windows/server/csi-proxy-simulated.exe "$out/csi-proxy-cpp.exe"
     "$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$out/wine" "$@"
@@ -69,7 +69,7 @@ case $what in
       case $platform in
         linux)
           build release csi-proxy
-          go_build peers/legacy_go storm ./storm
+          go_build clients/legacy_go storm ./storm
           ours=(build/release/server/csi-proxy)
           ;;
         wine)
@@ -77,7 +77,7 @@ case $what in
           scripts/build-windows-deps.sh
           build windows csi-proxy csi_proxy_node_double
           integration/support/go_release.sh "$out/csi-proxy-go.exe" -ldflags='-s -w'
-          GOOS=windows go_build peers/legacy_go storm.exe ./storm
+          GOOS=windows go_build clients/legacy_go storm.exe ./storm
           cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
           ours=("$PWD/integration/wine/node_run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe")
           ;;

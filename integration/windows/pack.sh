@@ -56,7 +56,7 @@ integration/support/go_release.sh --tests "$out/upstream/tests.exe"
 
 echo "benchmark"
 integration/support/go_release.sh "$out/bench/csi-proxy-go.exe" -ldflags='-s -w'
-build peers/legacy_go bench/load.exe ./load
+build clients/legacy_go bench/load.exe ./load
 build bench/peer bench/peer.exe
 jq -r '[.tests[].left_out] | "\(map(select(. == "")) | length) tests, \(map(select(. != "")) | length) left out"' "$out/tests.json"
 du -sh "$out"

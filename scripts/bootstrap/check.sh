@@ -120,7 +120,7 @@ done
 flags=0
 # The known flags: those of our programs, of the Go tests, and of the only rpc that the scripts call.
 known=$proxy_help$'\n'$service_help$'\n'$ctl_help$'\n'$("$ctl" describe filesystem path-exists)
-known+=$(sed -nE 's/.*flag\.[A-Za-z0-9]+\((&[a-z.]+, )?"([a-z-]+)".*/\n--\2 /p' ../../integration/{service/hostile/main,drivers/steps/report,peers/legacy_go/load/main}.go)
+known+=$(sed -nE 's/.*flag\.[A-Za-z0-9]+\((&[a-z.]+, )?"([a-z-]+)".*/\n--\2 /p' ../../integration/{service/hostile/main,drivers/steps/report,clients/legacy_go/load/main}.go)
 # Every Go test program accepts -test.v and -test.run.
 known+=$'\n--test '
 for script in ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1; do

@@ -217,7 +217,7 @@ csi_proxy_installed_library(sidecars "A driver's registration and health, in the
 csi_proxy_export(csi_proxy_c c c_interface)
 csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi_proxy)
 
-# Installs the C library and the libraries that it loads in one directory, for integration/peers/go.
+# Installs the C library and the libraries that it loads in one directory, for integration/clients/go.
 if(WIN32)
   # For tests of drivers, not for nodes.
   set(TEST_LIBRARIES csi_proxy_c_simulated)

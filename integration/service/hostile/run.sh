@@ -46,7 +46,7 @@ for platform in "${platforms[@]}"; do
   case $platform in
     linux)
       for program in storm:storm load:third; do
-        (cd ../../../integration/peers/legacy_go && CGO_ENABLED=0 go build -o "$out/linux/${program#*:}.exe" "./${program%:*}")
+        (cd ../../../integration/clients/legacy_go && CGO_ENABLED=0 go build -o "$out/linux/${program#*:}.exe" "./${program%:*}")
       done
       gcc -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -o hold.exe ../../../integration/service/hostile/hold/posix.c
       service=${CSI_PROXY_HOSTILE_SERVICE-}

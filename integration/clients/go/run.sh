@@ -3,8 +3,8 @@
 # compared with the Go library that it replaces, and the program of wine/node/programs for that library, compiled
 # with the module. Tests client/go/csiproxytest, which is a module without dependencies.
 #
-#   integration/peers/go/run.sh              on Linux, where only our module works
-#   integration/peers/go/run.sh --windows    the Windows library and service under Wine; then, on a simulated Windows
+#   integration/clients/go/run.sh              on Linux, where only our module works
+#   integration/clients/go/run.sh --windows    the Windows library and service under Wine; then, on a simulated Windows
 #                                            node, the programs and csi-driver-smb's calls in shares/
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -60,7 +60,7 @@ complaint() { grep -a FAILED "$1" || tail -40 "$1"; }
 
 vet() {
   local module
-  for module in client/go client/go/csiproxytest integration/peers/go; do
+  for module in client/go client/go/csiproxytest integration/clients/go; do
     (cd $module && "$go" vet ./... && GOOS=windows GOARCH=amd64 "$go" vet ./... && [[ -z $(gofmt -l .) ]]) || return 1
   done
   echo "for Linux and for Windows"
@@ -81,13 +81,13 @@ generated() {
 # The tests have their own folder, because one of them is about a library beside the program.
 build() {
   (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go build -o "$out/mount$suffix" ./examples/mount) &&
-    (cd integration/peers/go && "$go" build -o "$out/calls$suffix" . && "$go" test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
+    (cd integration/clients/go && "$go" build -o "$out/calls$suffix" . && "$go" test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
     "$go" build -o "$out/shares$suffix" ./shares && "$go" build -o "$out/steps$suffix" ../../wine/node/programs/library) && echo "without cgo"
 }
 # race NAME PACKAGE: builds a package's tests with the race detector and runs them.
 race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test" -test.v; }
 api() {
-  (cd integration/peers/go/api && "$go" test -v -count=1 .) | tee "$out/api.out" &&
+  (cd integration/clients/go/api && "$go" test -v -count=1 .) | tee "$out/api.out" &&
     grep -o 'alpha.*lines compared.*' "$out/api.out" | sort | paste -sd ';'
 }
 # tests COMMAND [FLAG...]: runs tests in the module's folder. Fails if a test is skipped.
@@ -99,7 +99,7 @@ tests() {
 # nodes COMMAND [FLAG...]: runs the tests of csiproxytest. On Windows, where the pipes have fixed names, one node
 # exists at a time.
 nodes() {
-  (cd integration/peers/go/csiproxytest && PATH=$root/build/release/server:$root/build/release/client/ctl:$PATH WINEPATH=$at \
+  (cd integration/clients/go/csiproxytest && PATH=$root/build/release/server:$root/build/release/client/ctl:$PATH WINEPATH=$at \
     timeout 600 "$@" -test.v ${suffix:+-test.parallel=1}) | tee "$out/tests.out" && ! grep -e '--- SKIP' "$out/tests.out" &&
     echo "$(grep -c '^--- PASS' "$out/tests.out") tests, none skipped"
 }

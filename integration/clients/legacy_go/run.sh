@@ -3,7 +3,7 @@
 # csi-proxy-simulated.exe under Wine, in 20 rounds by default. v0.2.2 and v1.0.1 are the oldest that differ, and
 # are built with the grpc-go and go-winio that each requires. From v1.1.2 to v1.3.0 the client is one Git tree.
 #
-#   integration/peers/legacy_go/run.sh [ROUNDS]
+#   integration/clients/legacy_go/run.sh [ROUNDS]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 rounds=${1:-20}
@@ -45,8 +45,8 @@ serve() {
 
 # build RELEASE PACKAGE PROGRAM: builds with the clients of that release and the modules that it requires.
 build() {
-  cp integration/peers/legacy_go/go.mod "$out/$1.mod"
-  cp integration/peers/legacy_go/go.sum "$out/$1.sum"
+  cp integration/clients/legacy_go/go.mod "$out/$1.mod"
+  cp integration/clients/legacy_go/go.sum "$out/$1.sum"
   go mod edit "-require=github.com/kubernetes-csi/csi-proxy/client@$1" "$out/$1.mod"
   case $1 in
     v0.2.2) old=(grpc@v1.27.0 winio@v0.4.14 protobuf@v1.4.1) ;;
@@ -57,7 +57,7 @@ build() {
   for module in "${old[@]}"; do
     go mod edit "-require=$(sed 's|^grpc|google.golang.org/grpc|; s|^winio|github.com/Microsoft/go-winio|; s|^protobuf|github.com/golang/protobuf|' <<<"$module")" "$out/$1.mod"
   done
-  (cd integration/peers/legacy_go && CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
+  (cd integration/clients/legacy_go && CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
     go build "-modfile=$out/$1.mod" -mod=mod -tags "$1" -o "$out/$3.exe" "$2")
   go version -m "$out/$3.exe" | grep -qF "csi-proxy/client	$1" || { echo "$3 is not built with $1" >&2; exit 1; }
 }

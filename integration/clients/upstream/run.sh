@@ -2,8 +2,8 @@
 # Runs the integration tests of kubernetes-csi/csi-proxy v1.3.0, unchanged, against csi-proxy.exe under Wine, on the
 # node that wine/node simulates. Prints a table of the results.
 #
-#   integration/peers/upstream/run.sh [BUILD_DIRECTORY]      default: build/windows
-#   integration/peers/upstream/run.sh --release [...]        against the Go release instead, on the same node
+#   integration/clients/upstream/run.sh [BUILD_DIRECTORY]      default: build/windows
+#   integration/clients/upstream/run.sh --release [...]        against the Go release instead, on the same node
 #
 # Wine's own files have no links, which all tests of files but one need. So the tests work on the node's files, and a
 # program named powershell.exe runs the tests' commands on the node.
@@ -25,10 +25,10 @@ mkdir -p "$out/bin"
 skipped="TestAPIGroups	tests a server of its own, in its process
 TestNewAPIGroup	upstream skips it: its expected files are out of date"
 
-integration/support/go_release.sh --tests "$out/tests.exe" integration/peers/upstream/*_test.go
+integration/support/go_release.sh --tests "$out/tests.exe" integration/clients/upstream/*_test.go
 ln "$out/tests.exe" "$out/bin/powershell.exe"
 protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
-cp integration/peers/upstream/scenario.textproto "$out/"
+cp integration/clients/upstream/scenario.textproto "$out/"
 export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/scenario.textproto UPSTREAM_DESCRIPTORS=Z:$out/admin.pb WINEPATH=Z:$out/bin
 if [[ $release == yes ]]; then
   integration/support/go_release.sh "$out/csi-proxy.exe"

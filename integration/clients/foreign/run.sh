@@ -2,7 +2,7 @@
 # Tests the service on its simulated node with programs that know nothing of this project: grpcurl lists,
 # describes and calls; Prometheus' promtool reads the metrics.
 #
-#   integration/peers/foreign/run.sh
+#   integration/clients/foreign/run.sh
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 scripts/install-packages.sh --foreign
@@ -11,7 +11,7 @@ out=$PWD/build/foreign
 rm -rf "$out"
 mkdir -p "$out/clients"
 . integration/support/go.sh
-(cd integration/peers/foreign && CGO_ENABLED=0 "$go" build -o "$out/" .)
+(cd integration/clients/foreign && CGO_ENABLED=0 "$go" build -o "$out/" .)
 GOBIN=$out CGO_ENABLED=0 "$go" install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3
 
 sockets=$(mktemp -d /tmp/csi-proxy-foreign-XXXXXX)

@@ -2,8 +2,8 @@
 # Calls the service from Node.js: the program of client/README.md, one rpc of each group, long messages, and a
 # service that was killed.
 #
-#   integration/peers/nodejs/run.sh              on Linux, with this machine's Node.js
-#   integration/peers/nodejs/run.sh --windows    Node.js for Windows, over named pipes, under Wine
+#   integration/clients/nodejs/run.sh              on Linux, with this machine's Node.js
+#   integration/clients/nodejs/run.sh --windows    Node.js for Windows, over named pipes, under Wine
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
@@ -31,7 +31,7 @@ case ${1-} in
 esac
 rm -rf "$out"
 mkdir -p "$out"
-cp integration/peers/nodejs/*.{json,mjs} "$out/"
+cp integration/clients/nodejs/*.{json,mjs} "$out/"
 cd "$out"
 # --force installs the package of Node.js for Windows on Linux.
 npm install --no-package-lock --force --ignore-scripts --no-audit --no-fund --loglevel=error "${packages[@]}" >npm.log 2>&1 || { cat npm.log; exit 1; }
