@@ -79,7 +79,7 @@ quick   | 2 | go  | style                                   | scripts/lint.sh $l
 quick   | 2 | -   | quick start                             | scripts/quickstart.sh
 quick   | 2 | -   | the README's program                    | scripts/check-guides.sh --readme
 quick   | 2 | -   | links                                   | scripts/check-links.py
-all     | 0 | go  | node sidecars                           | integration/peers/sidecars/run.sh
+all     | 0 | go  | node sidecars                           | integration/sidecars/run.sh
 all     | 0 | go  | attacks                                 | integration/service/hostile/run.sh --linux --short
 all     | 2 | go  | Go module                               | integration/clients/go/run.sh
 all     | 2 | go  | a new driver's first test               | integration/packages/new_driver/run.sh

@@ -3,14 +3,14 @@
 # cases: with the kubelet's own plugin manager, which registers the sample driver, and with a driver in every
 # state. README.md has the details.
 #
-#   integration/peers/sidecars/run.sh [--program=FILE] [--record]
+#   integration/sidecars/run.sh [--program=FILE] [--record]
 #     --program  another build of csi-node-sidecars, e.g. one with a sanitizer; it may be slower
 #     --record   write the behaviour of upstream's programs into upstream.tsv
 #
 # CSI_PROXY_UPSTREAM_SIDECARS names a directory with the sources of upstream's modules, in
 # node-driver-registrar/ and livenessprobe/. Without them, upstream.tsv replaces the programs.
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0../../.."
 program=
 record=()
 for argument in "$@"; do
@@ -33,7 +33,7 @@ build() {
   ln -sf "${program:-$PWD/build/release/client/sidecars/program/csi-node-sidecars}" "$out/ours/csi-node-sidecars"
   ln -sf csi-node-sidecars "$out/ours/csi-node-driver-registrar"
   ln -sf csi-node-sidecars "$out/ours/livenessprobe"
-  (cd integration/peers/sidecars && CGO_ENABLED=0 "$go" build -ldflags='-s -w' -o "$out/" ./kubelet ./trial)
+  (cd integration/sidecars && CGO_ENABLED=0 "$go" build -ldflags='-s -w' -o "$out/" ./kubelet ./trial)
 }
 
 # Builds upstream's programs as its releases are built. Fails if the sources are unavailable.
@@ -65,7 +65,7 @@ complaint() { grep -A2 -E '^FAIL|^panic' "$1" || tail -20 "$1"; }
 export TSAN_OPTIONS=${TSAN_OPTIONS-suppressions=$PWD/scripts/tsan.supp:ignore_noninstrumented_modules=1}
 
 build
-flags=(-ours "$out/ours" -tables integration/peers/sidecars -kubelet "$out/kubelet"
+flags=(-ours "$out/ours" -tables integration/sidecars -kubelet "$out/kubelet"
   -sample-driver build/release/integration/drivers/sample/sample_driver -logs "$logs")
 if build_upstream; then
   flags+=(-upstream "$out/upstream" "${record[@]}")

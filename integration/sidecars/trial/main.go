@@ -143,7 +143,7 @@ func main() {
 
 	recordPath := filepath.Join(*tables, "upstream.tsv")
 	if *record {
-		head := "# The behaviour of upstream's sidecars in each case: integration/peers/sidecars/run.sh --record\n"
+		head := "# The behaviour of upstream's sidecars in each case: integration/sidecars/run.sh --record\n"
 		if err := writeTable(recordPath, head, seen["upstream"]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
