@@ -84,7 +84,7 @@ all     | 0 | go  | attacks                                 | integration/servic
 all     | 2 | go  | Go module                               | integration/clients/go/run.sh
 all     | 2 | go  | a new driver's first test               | integration/packages/new_driver/run.sh
 all     | 2 | go  | csi-sanity on the sample driver         | integration/drivers/sample/sanity.sh
-all     | 2 | go  | manifests, alerts                       | scripts/deploy/check.sh
+all     | 2 | go  | manifests, alerts                       | integration/manifests/check.sh
 all     | 2 | go  | images                                  | integration/packages/oci/run.sh
 all     | 2 | go  | foreign tools                           | integration/clients/foreign/run.sh
 all     | 2 | npm | Node.js                                 | integration/clients/nodejs/run.sh

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Checks this folder's manifests, alerts and dashboard with the programs of build/release.
+# Checks the manifests, alerts and dashboard of scripts/deploy with the programs of build/release.
 #
-#   scripts/deploy/check.sh manifests   checks the manifests against the programs' flags and pipes
-#   scripts/deploy/check.sh admission   a real API server accepts the manifests, admits their pods and refuses the pods
+#   integration/manifests/check.sh manifests   checks the manifests against the programs' flags and pipes
+#   integration/manifests/check.sh admission   a real API server accepts the manifests, admits their pods and refuses the pods
 #                                       that admission.yaml excludes
-#   scripts/deploy/check.sh alerts      promtool parses each expression and runs the alerts' tests; csi-proxy or the
+#   integration/manifests/check.sh alerts      promtool parses each expression and runs the alerts' tests; csi-proxy or the
 #                                       sidecars must serve each metric
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -15,10 +15,10 @@ install_apiserver() {
   . integration/support/go.sh
   cd integration
   version=$("$go" list -m -f '{{.Version}}' k8s.io/kubernetes)
-  key=$("$go" list -m -f '{{.Path}} {{.Version}}' k8s.io/kubernetes go.etcd.io/etcd/server/v3 | cat - peers/apiserver/main.go | sha256sum)
+  key=$("$go" list -m -f '{{.Path}} {{.Version}}' k8s.io/kubernetes go.etcd.io/etcd/server/v3 | cat - manifests/apiserver/main.go | sha256sum)
   apiserver=$HOME/.cache/csi-proxy/apiserver-$version-${key::12}/apiserver
   [[ -x $apiserver ]] || CGO_ENABLED=0 "$go" build -p "${JOBS:-2}" -o "$apiserver" \
-    -ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$version" ./peers/apiserver
+    -ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$version" ./manifests/apiserver
   cd "$here"
 }
 fail() { echo "$*" >&2; exit 1; }
@@ -32,11 +32,11 @@ for part in "$@"; do
       # The README quotes the command line of OpenShift's operator.
       read -ra openshift < <(grep -oP '^    C:\\k\\csi-proxy\.exe \K.*' scripts/deploy/README.md)
       "$proxy" "${openshift[@]}" --help >/dev/null
-      python3 -B scripts/deploy/check.py "$proxy" build/release/client/sidecars/program/csi-node-sidecars
+      python3 -B integration/manifests/check.py "$proxy" build/release/client/sidecars/program/csi-node-sidecars
       ;;
     admission)
       install_apiserver
-      python3 -B scripts/deploy/admission.py "$apiserver"
+      python3 -B integration/manifests/admission.py "$apiserver"
       ;;
     alerts)
       cd scripts/deploy/monitoring

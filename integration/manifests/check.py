@@ -12,8 +12,8 @@ import sys
 
 import yaml
 
-DIRECTORY = pathlib.Path(__file__).parent
-REPOSITORY = DIRECTORY.parent.parent
+REPOSITORY = pathlib.Path(__file__).parent.parent.parent
+DIRECTORY = REPOSITORY / "scripts" / "deploy"
 PIPE = "\\\\.\\pipe\\"
 PIPES = {rf"{PIPE}csi-proxy-{p.parent.parent.name}-{p.parent.name}" for p in REPOSITORY.glob("api/*/*/api.proto")}
 
