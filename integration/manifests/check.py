@@ -49,7 +49,7 @@ def load():
         text = json.dumps([patched(r, patch) if r["kind"] == "DaemonSet" else r for r in files[of]])
         files[name] = json.loads(text.replace("csi-windows", "kube-system") if name == "sig-windows.yaml" else text)
     one = (DIRECTORY / "embedded-driver.yaml").read_text()
-    first, second, third = re.findall(r"^```diff\n(.*?)^```", (DIRECTORY / "sidecars.md").read_text(), re.M | re.S)
+    first, second, third = re.findall(r"^```diff\n(.*?)^```", (REPOSITORY / "client" / "drivers" / "sidecars.md").read_text(), re.M | re.S)
     swapped = diffed(one, second, reverse=True)
     stages = {"before": diffed(swapped, first, reverse=True), "swapped": swapped, "none": diffed(one, third)}
     return files | {f"sidecars.md: {name}": list(yaml.safe_load_all(text)) for name, text in stages.items()}

@@ -91,7 +91,7 @@ for root in "$files" "$beside"; do check "hives of ${root#"$out/"}" hives "$root
 # The programs that the manifests run from an image, and those that the page for ordinary pods copies.
 run_by() { sed -n 's/.*%CONTAINER_SANDBOX_MOUNT_POINT%\\\([^\\ ,'"'"']*\).*/\1/p' "$@" | sort -u; }
 for program in $(run_by scripts/deploy/{proxy,install}-daemonset.yaml scripts/deploy/node-check.yaml); do check "the manifests' $program" test -f "$files/$program"; done
-for program in $(sed -n 's/^COPY --from=release \([^ ]*\) .*/\1/p' scripts/deploy/sidecars.md); do check "copied: $program" test -f "$beside/$program"; done
+for program in $(sed -n 's/^COPY --from=release \([^ ]*\) .*/\1/p' client/drivers/sidecars.md); do check "copied: $program" test -f "$beside/$program"; done
 
 # The Linux image contains the program, the libraries that its loader needs, and no other executable.
 linux=$out/rootfs-1.2.3-sidecars-linux
