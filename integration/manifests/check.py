@@ -73,7 +73,7 @@ def command_complaints(container, proxy, sidecars):
     elif program == "csi-proxy":
         yield refusal(proxy, program, container["args"])
     for path in ("bootstrap/install.ps1", "node-check.ps1"):
-        script = (REPOSITORY / "scripts" / path).read_text(encoding="utf-8")
+        script = (REPOSITORY / "service_installer" / "windows" / path).read_text(encoding="utf-8")
         known = re.findall(r"^  (?:\[[^$]*\])?\[\w+(?:\[\])?\]\$(\w+)", script, re.M)
         given = [number for number, word in enumerate(words) if word.endswith("\\" + path.rpartition("/")[2])]
         flags = [word for number in given for word in words[number + 1 :] if word.startswith("-")]

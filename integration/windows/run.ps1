@@ -28,7 +28,7 @@ $ErrorActionPreference = "Stop"
 
 $logs = (New-Item -ItemType Directory -Force -Path (Join-Path $Report $Part)).FullName
 $from = $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Packed)
-$scripts = (Resolve-Path (Join-Path $PSScriptRoot "..\..\scripts")).Path
+$scripts = (Resolve-Path (Join-Path $PSScriptRoot "..\..\service_installer\windows")).Path
 $programs = Join-Path $from "programs"
 $ctl = Join-Path $programs "csi-proxyctl.exe"
 $proxy = Join-Path $programs "csi-proxy.exe"
@@ -302,7 +302,7 @@ function Test-Node {
   Test-Part "iscsi-target" "Windows has the role of an iSCSI target" {
     (Install-WindowsFeature -Name "FS-iSCSITarget-Server" -IncludeManagementTools).ExitCode
   }
-  Test-Part "node-check" "scripts/node-check.ps1 passes" {
+  Test-Part "node-check" "service_installer/windows/node-check.ps1 passes" {
     $global:LASTEXITCODE = 0
     & (Join-Path $scripts "node-check.ps1") -Directory $programs -Report (Join-Path $logs "node-check") -Note "a runner of GitHub"
     if ($LASTEXITCODE -eq 3) { throw "a part did not come to its end: node-check\REPORT.md says which" }

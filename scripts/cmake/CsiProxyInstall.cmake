@@ -274,10 +274,10 @@ if(WIN32)
   # For building drivers in other languages, and for preparing a node.
   install(FILES ${PROJECT_SOURCE_DIR}/client/include/csi_proxy/csi_proxy.h
           DESTINATION ${INCLUDE_DIR}/csi_proxy COMPONENT c_interface)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/bootstrap DESTINATION ${SHARE_DIR}
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/service_installer/windows/bootstrap DESTINATION ${SHARE_DIR}
           COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "README.md")
-  install(FILES ${PROJECT_SOURCE_DIR}/scripts/node-check.ps1 DESTINATION ${SHARE_DIR} COMPONENT programs)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/node-check DESTINATION ${SHARE_DIR}
+  install(FILES ${PROJECT_SOURCE_DIR}/service_installer/windows/node-check.ps1 DESTINATION ${SHARE_DIR} COMPONENT programs)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/service_installer/windows/node-check DESTINATION ${SHARE_DIR}
           COMPONENT programs FILES_MATCHING PATTERN "*.ps1")
   install(FILES ${PROJECT_SOURCE_DIR}/server/host/doubts.md DESTINATION ${SHARE_DIR}/node-check COMPONENT programs)
   # Licences of libraries that the programs contain must be installed. Debian's texts are those of the same

@@ -40,10 +40,10 @@ PROGRAMS = ("csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe")
 # One program under several names; all but the first are hard links. Under the name of one of the two sidecars
 # it takes only that sidecar's flags; csi-sidecars is KEP-4958's name for a program of all sidecars.
 SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "csi-sidecars.exe", "livenessprobe.exe")
-SCRIPTS = pathlib.Path(__file__).parents[1]
-INSTALL = SCRIPTS / "bootstrap" / "install.ps1"
-NODE_CHECK = SCRIPTS / "node-check.ps1"
-DOUBTS = SCRIPTS.parent / "server/host/doubts.md"
+REPOSITORY = pathlib.Path(__file__).parents[2]
+INSTALL = REPOSITORY / "service_installer/windows/bootstrap/install.ps1"
+NODE_CHECK = REPOSITORY / "service_installer/windows/node-check.ps1"
+DOUBTS = REPOSITORY / "server/host/doubts.md"
 TITLE = "org.opencontainers.image."
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"

@@ -23,8 +23,8 @@ $request = [Console]::In.ReadToEnd() | ConvertFrom-Json
 $work = "C:\csi-proxy-machine"
 $base = $work
 $showDetails = $false
-. (Join-Path $PSScriptRoot "..\..\..\scripts\node-check\harness.ps1")
-. (Join-Path $PSScriptRoot "..\..\..\scripts\node-check\node.ps1")
+. (Join-Path $PSScriptRoot "..\..\..\service_installer\windows\node-check\harness.ps1")
+. (Join-Path $PSScriptRoot "..\..\..\service_installer\windows\node-check\node.ps1")
 $kubelet = "var\lib\kubelet"
 New-Item -ItemType Directory -Force -Path $work | Out-Null
 

@@ -64,8 +64,8 @@ beside=$out/rootfs-1.2.3-sidecars-windows/Files
 service_files() {
   local file
   for file in "${service[@]}" csi_proxy.dll; do cmp "$out/programs/$file" "$files/$file"; done
-  cmp scripts/bootstrap/install.ps1 "$files/install.ps1"
-  diff <(ls scripts/node-check) <(ls --ignore=doubts.md "$files/node-check")
+  cmp service_installer/windows/bootstrap/install.ps1 "$files/install.ps1"
+  diff <(ls service_installer/windows/node-check) <(ls --ignore=doubts.md "$files/node-check")
   cmp server/host/doubts.md "$files/node-check/doubts.md"
 }
 check "the service's files" service_files

@@ -64,7 +64,7 @@ unpack() {
     include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/{install,aks,kube-up,upgrade}.ps1 share/csi-proxy/node-check.ps1 \
     share/csi-proxy/node-check/doubts.md {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
   # The archive contains every file of the node check.
-  diff <(ls "$root/scripts/node-check") <(ls --ignore=doubts.md share/csi-proxy/node-check)
+  diff <(ls "$root/service_installer/windows/node-check") <(ls --ignore=doubts.md share/csi-proxy/node-check)
   ls -l "$out"/unpacked/debian/csi-proxy_*/usr/bin/{csi-proxy,csi-proxyctl,csi-node-sidecars}
   # The packed programs are the tested ones.
   cmp bin/csi-proxy.exe "$root/build/windows/server/csi-proxy.exe"

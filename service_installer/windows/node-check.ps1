@@ -66,7 +66,7 @@ $proxy = Join-Path $Directory "csi-proxy.exe"
 $library = Join-Path $PSScriptRoot "node-check"
 $list = Join-Path $library "doubts.md"
 # In a checkout doubts.md is below server.
-if (-not (Test-Path $list)) { $list = Join-Path $PSScriptRoot "..\server\host\doubts.md" }
+if (-not (Test-Path $list)) { $list = Join-Path $PSScriptRoot "..\..\server\host\doubts.md" }
 $work = Join-Path $env:SystemRoot "Temp\csi-proxy-node-check"
 $programs = Join-Path $env:ProgramFiles "csi-proxy-node-check"
 $outside = Join-Path $work "outside"

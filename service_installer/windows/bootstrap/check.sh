@@ -2,19 +2,19 @@
 # Checks the PowerShell scripts as far as possible without PowerShell: they must parse by a grammar,
 # and the programs must know every flag, rpc and field that they use.
 #
-#   scripts/bootstrap/check.sh      the programs are those of build/release, and of build/windows under Wine
+#   service_installer/windows/bootstrap/check.sh      the programs are those of build/release, and of build/windows under Wine
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 proxy=$PWD/build/release/server/csi-proxy
 proxy_help=$("$proxy" --help)
 service_help=$(integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help)
 ctl=$PWD/build/release/client/ctl/csi-proxyctl
 ctl_help=$("$ctl" --help)
 sidecars_help=$(build/release/client/sidecars/program/csi-node-sidecars --help 2>&1)
-cd scripts/bootstrap
+cd service_installer/windows/bootstrap
 node_check=(../node-check.ps1 ../node-check/*.ps1)
 # GitHub's workflows run these.
-workflows=(../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1)
+workflows=(../../../integration/windows/run.ps1 ../../../integration/drivers/steps/machine.ps1)
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
 problems=0
@@ -62,9 +62,9 @@ done
 
 # For each doubt there must be a part of node-check.ps1 or run.ps1, or a step of the selftest, that shows it.
 declared=$(grep -ohP '(Test-Part |@\()"\K[a-z0-9-]+' "${node_check[@]}" | sort -u)
-for part in $(grep '^| [0-9]' ../../server/host/doubts.md | cut -d '|' -f 6 | grep -o '`[a-z0-9/-]*`' | tr -d '`'); do
+for part in $(grep '^| [0-9]' ../../../server/host/doubts.md | cut -d '|' -f 6 | grep -o '`[a-z0-9/-]*`' | tr -d '`'); do
   case $part in
-    selftest/*) grep -qF "{\"${part#selftest/}\"," ../../client/ctl/selftest/steps.cc ;;
+    selftest/*) grep -qF "{\"${part#selftest/}\"," ../../../client/ctl/selftest/steps.cc ;;
     windows/*) grep -qE "\"${part#windows/}\"" "${workflows[0]}" ;;
     *) grep -qxF "$part" <<<"$declared" ;;
   esac || complain "doubts.md: there is no part $part"
@@ -120,10 +120,10 @@ done
 flags=0
 # The known flags: those of our programs, of the Go tests, and of the only rpc that the scripts call.
 known=$proxy_help$'\n'$service_help$'\n'$ctl_help$'\n'$("$ctl" describe filesystem path-exists)
-known+=$(sed -nE 's/.*flag\.[A-Za-z0-9]+\((&[a-z.]+, )?"([a-z-]+)".*/\n--\2 /p' ../../integration/{service/hostile/main,drivers/steps/report,clients/legacy_go/load/main}.go)
+known+=$(sed -nE 's/.*flag\.[A-Za-z0-9]+\((&[a-z.]+, )?"([a-z-]+)".*/\n--\2 /p' ../../../integration/{service/hostile/main,drivers/steps/report,clients/legacy_go/load/main}.go)
 # Every Go test program accepts -test.v and -test.run.
 known+=$'\n--test '
-for script in ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1; do
+for script in ../../../integration/windows/run.ps1 ../../../integration/drivers/steps/machine.ps1; do
   for flag in $(code_of "$script" | grep -vE 'docker\.exe|tar\.exe|\$inside = ' | grep -oE -- '"--?[a-z][a-z_-]*[a-z]\b' | tr -d '"' | sort -u); do
     grep -qE -- "--$(sed "s|^-*||" <<<"$flag")( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag"
     flags=$((flags + 1))
