@@ -77,19 +77,19 @@ table="
 quick   | 0 | -   | tests                                   | ctest --preset release --parallel 2
 quick   | 2 | go  | style                                   | scripts/lint.sh $lint
 quick   | 2 | -   | quick start                             | scripts/quickstart.sh
-quick   | 2 | -   | the README's program                    | scripts/check-guides.sh --readme
+quick   | 2 | -   | the README's program                    | integration/guides/check.sh --readme
 quick   | 2 | -   | links                                   | scripts/check-links.py
 all     | 0 | go  | node sidecars                           | integration/sidecars/run.sh
 all     | 0 | go  | attacks                                 | integration/service/hostile/run.sh --linux --short
 all     | 2 | go  | Go module                               | integration/clients/go/run.sh
-all     | 2 | go  | a new driver's first test               | integration/packages/new_driver/run.sh
+all     | 2 | go  | a new driver's first test               | integration/guides/new_driver/run.sh
 all     | 2 | go  | csi-sanity on the sample driver         | integration/drivers/sample/sanity.sh
 all     | 2 | go  | manifests, alerts                       | integration/manifests/check.sh
 all     | 2 | go  | images                                  | integration/packages/oci/run.sh
 all     | 2 | go  | foreign tools                           | integration/clients/foreign/run.sh
 all     | 2 | npm | Node.js                                 | integration/clients/nodejs/run.sh
-all     | 2 | -   | installed libraries                     | integration/packages/consumer/run.sh
-all     | 2 | go  | drivers' pages                          | scripts/check-guides.sh
+all     | 2 | -   | installed libraries                     | integration/guides/consumer/run.sh
+all     | 2 | go  | drivers' pages                          | integration/guides/check.sh
 windows | 1 | -   | tests for Windows                       | ctest --test-dir build/windows --output-on-failure
 windows | 1 | go  | released Go clients                     | integration/clients/legacy_go/run.sh 2
 windows | 1 | go  | the Go release's own tests              | integration/clients/upstream/run.sh
@@ -101,7 +101,7 @@ windows | 2 | go  | a release                               | integration/packag
 windows | 2 | go  | Go module under Wine                    | integration/clients/go/run.sh --windows
 windows | 2 | go  | attacks under Wine                      | integration/service/hostile/run.sh --windows --short
 windows | 2 | go  | images with the programs for Windows    | integration/packages/oci/run.sh --windows
-windows | 2 | -   | installed libraries for Windows         | integration/packages/consumer/run.sh --windows
+windows | 2 | -   | installed libraries for Windows         | integration/guides/consumer/run.sh --windows
 windows | 2 | npm | PowerShell scripts                      | service_installer/windows/bootstrap/check.sh
 "
 

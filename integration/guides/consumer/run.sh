@@ -2,12 +2,12 @@
 # Tests csi_proxy as another project uses it: installed, moved elsewhere, found by CMake and pkg-config, built
 # against and run. Also tests the packages that CPack makes.
 #
-#   integration/packages/consumer/run.sh              on Linux
-#   integration/packages/consumer/run.sh --windows    cross-built with mingw-w64, run under Wine
+#   integration/guides/consumer/run.sh              on Linux
+#   integration/guides/consumer/run.sh --windows    cross-built with mingw-w64, run under Wine
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
-source=$root/integration/packages/consumer
+source=$root/integration/guides/consumer
 symbols=$root/client/cpp/exports/symbols_test.sh
 case ${1-} in
   "") preset=release ;;

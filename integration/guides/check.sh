@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Follows the pages for drivers' authors, to check that they work.
 #
-#   scripts/check-guides.sh             client/drivers: runs the commands in a module like the driver's, builds that and
-#                                       runs it on a simulated node; applies the diffs to the driver's own module and
-#                                       builds that for Windows; runs the Helm commands on the driver's own chart.
-#                                       integration/drivers/run.sh --changed runs the modules that are only
-#                                       built here; integration/packages/new_driver/run.sh follows new-driver.md
-#   scripts/check-guides.sh --readme    client/README.md, the first program: installs the packages, then builds and
-#                                       runs the program as printed there
+#   integration/guides/check.sh             client/drivers: runs the commands in a module like the driver's, builds that
+#                                           and runs it on a simulated node; applies the diffs to the driver's own module
+#                                           and builds that for Windows; runs the Helm commands on the driver's own chart.
+#                                           integration/drivers/run.sh --changed runs the modules that are only
+#                                           built here; integration/guides/new_driver/run.sh follows new-driver.md
+#   integration/guides/check.sh --readme    client/README.md, the first program: installs the packages, then builds and
+#                                           runs the program as printed there
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 root=$PWD
 
 # first_program DIRECTORY: follows client/README.md's first program.
@@ -26,7 +26,7 @@ first_program() {
   }
   nth 1 cpp >"$1/mount.cc"
   # The same program tests the installed libraries.
-  cmp "$1/mount.cc" integration/packages/consumer/newcomer.cc
+  cmp "$1/mount.cc" integration/guides/consumer/newcomer.cc
   # A container may lack sudo, which root does not need.
   if ! command -v sudo >/dev/null; then sudo() { "$@"; }; fi
   # Removed at the end, because other tests need a machine without the packages.
