@@ -83,7 +83,7 @@ all     | 0 | go  | node sidecars                           | integration/sideca
 all     | 0 | go  | attacks                                 | integration/service/hostile/run.sh --linux --short
 all     | 2 | go  | Go module                               | integration/clients/go/run.sh
 all     | 2 | go  | a new driver's first test               | integration/guides/new_driver/run.sh
-all     | 2 | go  | csi-sanity on the sample driver         | integration/drivers/sample/sanity.sh
+all     | 2 | go  | csi-sanity on the sample driver         | integration/sample/sanity.sh
 all     | 2 | go  | manifests, alerts                       | integration/manifests/check.sh
 all     | 2 | go  | images                                  | integration/packages/oci/run.sh
 all     | 2 | go  | foreign tools                           | integration/clients/foreign/run.sh

@@ -66,7 +66,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS-suppressions=$PWD/scripts/tsan.supp:ignore_no
 
 build
 flags=(-ours "$out/ours" -tables integration/sidecars -kubelet "$out/kubelet"
-  -sample-driver build/release/integration/drivers/sample/sample_driver -logs "$logs")
+  -sample-driver build/release/integration/sample/sample_driver -logs "$logs")
 if build_upstream; then
   flags+=(-upstream "$out/upstream" "${record[@]}")
 else

@@ -114,7 +114,7 @@ runs_alone() {
   local port
   port=$(python3 -c 'import socket; one = socket.socket(); one.bind(("127.0.0.1", 0)); print(one.getsockname()[1])')
   mkdir -p "$linux"/{csi,registration}
-  build/release/integration/drivers/sample/sample_driver --endpoint="unix://$linux/csi/csi.sock" --mode=embedded &
+  build/release/integration/sample/sample_driver --endpoint="unix://$linux/csi/csi.sock" --mode=embedded &
   trap 'kill %1 %2' EXIT
   in_image "$1" --csi-address=/csi/csi.sock --kubelet-registration-path=/var/lib/kubelet/plugins/x/csi.sock \
     --plugin-registration-path=/registration --http-endpoint="127.0.0.1:$port" &

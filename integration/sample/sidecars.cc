@@ -1,4 +1,4 @@
-#include "integration/drivers/sample/sidecars.h"
+#include "integration/sample/sidecars.h"
 
 #include <boost/program_options/value_semantic.hpp>
 #include <utility>

@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "integration/drivers/sample/csi.grpc.pb.h"
-#include "integration/drivers/sample/services.h"
+#include "integration/sample/csi.grpc.pb.h"
+#include "integration/sample/services.h"
 
 namespace csi_proxy::sample {
 namespace {

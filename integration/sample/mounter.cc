@@ -1,4 +1,4 @@
-#include "integration/drivers/sample/mounter.h"
+#include "integration/sample/mounter.h"
 
 #include <utility>
 

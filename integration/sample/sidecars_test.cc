@@ -12,7 +12,7 @@
 #include "client/sidecars/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/drivers/sample/csi.grpc.pb.h"
+#include "integration/sample/csi.grpc.pb.h"
 #include "integration/support/child_process.h"
 #include "server/base/testing_posix.h"
 

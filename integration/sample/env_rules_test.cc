@@ -1,4 +1,4 @@
-#include "integration/drivers/sample/env_rules.h"
+#include "integration/sample/env_rules.h"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/drivers/sample/env_testing.h"
+#include "integration/sample/env_testing.h"
 
 namespace csi_proxy::sample {
 namespace {

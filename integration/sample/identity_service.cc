@@ -1,5 +1,5 @@
-#include "integration/drivers/sample/csi.grpc.pb.h"
-#include "integration/drivers/sample/services.h"
+#include "integration/sample/csi.grpc.pb.h"
+#include "integration/sample/services.h"
 
 namespace csi_proxy::sample {
 

@@ -16,9 +16,9 @@
 #include "absl/time/clock.h"
 #include "csi_proxy/call_options.h"
 #include "csi_proxy/filesystem/v1/client.h"
-#include "integration/drivers/sample/cloud.h"
-#include "integration/drivers/sample/csi.pb.h"
-#include "integration/drivers/sample/mounter.h"
+#include "integration/sample/cloud.h"
+#include "integration/sample/csi.pb.h"
+#include "integration/sample/mounter.h"
 
 namespace csi_proxy::sample {
 

@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
-#include "integration/drivers/sample/csi.grpc.pb.h"
-#include "integration/drivers/sample/services.h"
+#include "integration/sample/csi.grpc.pb.h"
+#include "integration/sample/services.h"
 
 namespace csi_proxy::sample {
 namespace {

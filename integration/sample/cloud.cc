@@ -1,4 +1,4 @@
-#include "integration/drivers/sample/cloud.h"
+#include "integration/sample/cloud.h"
 
 #include <algorithm>
 #include <boost/uuid/name_generator_sha1.hpp>

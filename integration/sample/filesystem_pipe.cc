@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "filesystem/v1/api.grpc.pb.h"
-#include "integration/drivers/sample/services.h"
+#include "integration/sample/services.h"
 
 namespace csi_proxy::sample {
 namespace {

@@ -3,9 +3,9 @@
 # Fails if a spec fails, or is skipped without a reason in sanity/skips.tsv. Needs csi-proxy, csi-proxyctl and
 # sample_driver in build/release, and Go.
 #
-#   integration/drivers/sample/sanity.sh [--mode remote|embedded|both]
+#   integration/sample/sanity.sh [--mode remote|embedded|both]
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../.."
 modes=(remote embedded)
 case ${1:-}=${2:-both} in
   =both | --mode=both) ;;
@@ -13,7 +13,7 @@ case ${1:-}=${2:-both} in
   *) echo "usage: sanity.sh [--mode remote|embedded|both]" >&2; exit 2 ;;
 esac
 
-here=$PWD/integration/drivers/sample
+here=$PWD/integration/sample
 release=$PWD/build/release
 out=$PWD/build/sanity
 mkdir -p "$out"
@@ -70,7 +70,7 @@ for mode in "${modes[@]}"; do
   pipes=$run/$mode
   mkdir "$pipes"
   endpoint=unix://$pipes/csi.sock
-  driver=("$release/integration/drivers/sample/sample_driver" --mode="$mode" --endpoint="$endpoint")
+  driver=("$release/integration/sample/sample_driver" --mode="$mode" --endpoint="$endpoint")
   if [[ $mode == remote ]]; then
     start "$mode.service" "$release/server/csi-proxy" --host=simulated --socket-dir="$pipes"
     start "$mode.driver" "${driver[@]}" --socket-dir="$pipes"

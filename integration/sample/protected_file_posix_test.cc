@@ -3,8 +3,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/drivers/sample/env_testing.h"
-#include "integration/drivers/sample/protected_file.h"
+#include "integration/sample/env_testing.h"
+#include "integration/sample/protected_file.h"
 #include "server/base/testing_posix.h"
 
 namespace csi_proxy::sample {

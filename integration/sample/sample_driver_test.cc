@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/drivers/sample/csi.grpc.pb.h"
+#include "integration/sample/csi.grpc.pb.h"
 #include "integration/support/child_process.h"
 #include "integration/support/server_process.h"
 
