@@ -18,7 +18,7 @@
 #include "absl/time/clock.h"
 #include "csi_proxy/testing/node.h"
 #include "integration/sample/cloud.h"
-#include "integration/sample/env_service.h"
+#include "integration/sample/env/service.h"
 #include "integration/sample/services.h"
 #include "integration/sample/sidecars.h"
 #include "server/base/status_macros.h"

@@ -11,8 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "integration/sample/env_provider.h"
-#include "integration/sample/protected_file.h"
+#include "integration/sample/env/protected_file.h"
+#include "integration/sample/env/provider.h"
 #include "server/base/status_macros.h"
 #include "server/http/http_client.h"
 

@@ -3,8 +3,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "integration/sample/env_provider.h"
-#include "integration/sample/protected_file.h"
+#include "integration/sample/env/protected_file.h"
+#include "integration/sample/env/provider.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 

@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_options.h"
-#include "integration/sample/env_provider.h"
+#include "integration/sample/env/provider.h"
 #include "server/base/audit.h"
 #include "server/http/http_server.h"
 

@@ -1,4 +1,4 @@
-#include "integration/sample/env_rules.h"
+#include "integration/sample/env/rules.h"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/sample/env_testing.h"
+#include "integration/sample/env/testing.h"
 
 namespace csi_proxy::sample {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/sample/env_testing.h"
-#include "integration/sample/protected_file.h"
+#include "integration/sample/env/protected_file.h"
+#include "integration/sample/env/testing.h"
 #include "server/base/testing_posix.h"
 
 namespace csi_proxy::sample {

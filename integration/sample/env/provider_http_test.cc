@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/sample/env_provider.h"
-#include "integration/sample/env_testing.h"
+#include "integration/sample/env/provider.h"
+#include "integration/sample/env/testing.h"
 #include "server/base/testing_posix.h"
 #include "server/http/http_testing.h"
 

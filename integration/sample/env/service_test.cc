@@ -1,4 +1,4 @@
-#include "integration/sample/env_service.h"
+#include "integration/sample/env/service.h"
 
 #include <memory>
 #include <string>
@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/sample/env_provider.h"
-#include "integration/sample/env_testing.h"
+#include "integration/sample/env/provider.h"
+#include "integration/sample/env/testing.h"
 #include "server/base/testing_posix.h"
 
 namespace csi_proxy::sample {

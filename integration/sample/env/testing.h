@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
-#include "integration/sample/env.pb.h"
+#include "integration/sample/env/env.pb.h"
 
 namespace csi_proxy::sample {
 

@@ -1,4 +1,4 @@
-#include "integration/sample/env_rules.h"
+#include "integration/sample/env/rules.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "integration/sample/protected_file.h"
+#include "integration/sample/env/protected_file.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 

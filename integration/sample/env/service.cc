@@ -1,4 +1,4 @@
-#include "integration/sample/env_service.h"
+#include "integration/sample/env/service.h"
 
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/support/method_handler.h>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "integration/sample/env_provider.h"
+#include "integration/sample/env/provider.h"
 #include "integration/sample/services.h"
 #include "server/base/released_names.h"
 #include "server/base/status_macros.h"

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "integration/sample/env.pb.h"
+#include "integration/sample/env/env.pb.h"
 #include "server/base/secret.h"
 
 namespace csi_proxy::sample {

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_options.h"
-#include "integration/sample/env_rules.h"
+#include "integration/sample/env/rules.h"
 #include "server/base/secret.h"
 #include "server/http/host_port.h"
 

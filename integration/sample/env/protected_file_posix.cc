@@ -9,7 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "integration/sample/protected_file.h"
+#include "integration/sample/env/protected_file.h"
 
 namespace csi_proxy::sample {
 namespace {
