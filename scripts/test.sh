@@ -96,7 +96,7 @@ windows | 1 | go  | the Go release's own tests              | integration/client
 windows | 1 | go  | drivers' own code                       | integration/drivers/run.sh
 windows | 1 | go  | drivers' code as their pages change it  | integration/drivers/run.sh --changed
 windows | 1 | npm | Node.js for Windows                     | integration/clients/nodejs/run.sh --windows
-windows | 1 | go  | the Go release on the simulated node    | integration/wine/node/peer.sh
+windows | 1 | go  | the Go release on the simulated node    | integration/wine/double/peer.sh
 windows | 2 | go  | a release                               | integration/packages/release/run.sh
 windows | 2 | go  | Go module under Wine                    | integration/clients/go/run.sh --windows
 windows | 2 | go  | attacks under Wine                      | integration/service/hostile/run.sh --windows --short

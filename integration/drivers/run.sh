@@ -110,7 +110,7 @@ if [[ $changed == yes ]]; then
     at=$out/windows/$program/embedded
     build windows "$program/embedded"
     cp build/windows/client/c/csi_proxy.dll "$at/"
-    cp integration/wine/node/programs/scenario.textproto "$at/"
+    cp integration/wine/double/programs/scenario.textproto "$at/"
     CSI_PROXY_DOUBLE_SCENARIO=Z:$at/scenario.textproto run windows "$program/embedded" "" "$node"
     grep -aq '^csiproxy: the mode is embedded' "$at/driver.log" || { failed=1; echo "$program did not embed"; }
   done

@@ -78,7 +78,7 @@ module() {
 # Calls of the library, in a module that requires it as the driver's does.
 library() {
   local commands
-  module "$1" integration/wine/node/programs/library
+  module "$1" integration/wine/double/programs/library
   go mod edit -require=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.2 \
     "-replace=csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
   [[ $1 != aws-ebs ]] ||
@@ -87,7 +87,7 @@ library() {
   eval "$commands"
   GOOS=windows go build -o driver.exe .
   go build -o driver .
-  CSI_PROXY_SCENARIO=$root/integration/wine/node/programs/scenario.textproto timeout 60 ./driver -documented | tee driver.out
+  CSI_PROXY_SCENARIO=$root/integration/wine/double/programs/scenario.textproto timeout 60 ./driver -documented | tee driver.out
   grep -E ': ([0-9]+) steps, \1 as they should be' driver.out
 }
 # Builds with the Go package, required as the common page says.

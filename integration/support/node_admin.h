@@ -15,7 +15,7 @@ absl::Status CallAdminService(const ClientOptions& options, const std::string& m
                               const google::protobuf::Message& request,
                               google::protobuf::Message* response);
 
-// Returns true if this machine is a double, i.e. the test runs under Wine with wine/node/.
+// Returns true if this machine is a double, i.e. the test runs under Wine with wine/double/.
 bool MachineIsDouble();
 
 // Calls a method of the administrator of this machine's double. REQUIRES: MachineIsDouble().

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "integration/support/node_admin.h"
-#include "integration/wine/node/admin_pipe_windows.h"
+#include "integration/wine/double/admin_pipe_windows.h"
 
 namespace csi_proxy::integration {
 namespace {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the Go module client/go: its own tests, every rpc of every version through its connection, its exports
-# compared with the Go library that it replaces, and the program of wine/node/programs for that library, compiled
+# compared with the Go library that it replaces, and the program of wine/double/programs for that library, compiled
 # with the module. Tests client/go/csiproxytest, which is a module without dependencies.
 #
 #   integration/clients/go/run.sh              on Linux, where only our module works
@@ -82,7 +82,7 @@ generated() {
 build() {
   (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go build -o "$out/mount$suffix" ./examples/mount) &&
     (cd integration/clients/go && "$go" build -o "$out/calls$suffix" . && "$go" test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
-    "$go" build -o "$out/shares$suffix" ./shares && "$go" build -o "$out/steps$suffix" ../../wine/node/programs/library) && echo "without cgo"
+    "$go" build -o "$out/shares$suffix" ./shares && "$go" build -o "$out/steps$suffix" ../../wine/double/programs/library) && echo "without cgo"
 }
 # race NAME PACKAGE: builds a package's tests with the race detector and runs them.
 race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test" -test.v; }
@@ -120,7 +120,7 @@ if [[ $windows == no ]]; then
   check race race race .
   CGO_ENABLED=1 check race-library tests go test -race -v ./pkg/...
   check api api
-  scenario=$root/integration/wine/node/programs/scenario.textproto
+  scenario=$root/integration/wine/double/programs/scenario.textproto
   export CSI_PROXY_LIBRARY=$out/$(basename "$library")
   check steps timeout 60 env "CSI_PROXY_SCENARIO=$scenario" "$out/steps" -documented
   unset CSI_PROXY_LIBRARY
@@ -132,7 +132,7 @@ if [[ $windows == yes ]]; then
   cp "$library" "$out/"
   "${run[@]}" --session-stop
   run=("$root/integration/wine/node_run")
-  cp integration/wine/node/programs/scenario.textproto "$out/"
+  cp integration/wine/double/programs/scenario.textproto "$out/"
   "${run[@]}" --session-start >/dev/null
   export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/scenario.textproto
   check steps timeout 120 "${run[@]}" "$out/steps.exe" -documented

@@ -1,7 +1,7 @@
 //go:build windows
 
 // Stands in for powershell.exe: runs the commands of upstream's tests as calls to the administrator of the double's
-// node (integration/wine/node), on which the service works. Fails for a command that is not in this file.
+// node (integration/wine/double), on which the service works. Fails for a command that is not in this file.
 package integrationtests
 
 import (
@@ -49,7 +49,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// call calls a method of server/simulator/admin.proto; integration/wine/node/admin_pipe_windows.h describes the pipe.
+// call calls a method of server/simulator/admin.proto; integration/wine/double/admin_pipe_windows.h describes the pipe.
 func call(method string, request object) (object, error) {
 	var set descriptorpb.FileDescriptorSet
 	must(0, proto.Unmarshal(must(os.ReadFile(os.Getenv("UPSTREAM_DESCRIPTORS"))), &set))

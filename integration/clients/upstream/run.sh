@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the integration tests of kubernetes-csi/csi-proxy v1.3.0, unchanged, against csi-proxy.exe under Wine, on the
-# node that wine/node simulates. Prints a table of the results.
+# node that wine/double simulates. Prints a table of the results.
 #
 #   integration/clients/upstream/run.sh [BUILD_DIRECTORY]      default: build/windows
 #   integration/clients/upstream/run.sh --release [...]        against the Go release instead, on the same node
@@ -17,7 +17,7 @@ fi
 built=$(realpath "${1:-build/windows}")
 out=$PWD/build/upstream
 wine=$PWD/integration/wine/node_run
-export CSI_PROXY_NODE_DOUBLE=$built/integration/wine/node/csi_proxy_node_double.dll
+export CSI_PROXY_NODE_DOUBLE=$built/integration/wine/double/csi_proxy_node_double.dll
 rm -rf "$out"
 mkdir -p "$out/bin"
 

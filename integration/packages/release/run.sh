@@ -204,7 +204,7 @@ go_module() {
   GOPROXY="file://$out/first/go,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
   export GOPROXY GOMODCACHE=$at/cache-${contents::12} GOFLAGS=-modcacherw GONOSUMDB="$repository/*" CGO_ENABLED=0
   export CSI_PROXY_LIBRARY=$root/build/release/client/c/libcsi_proxy.so.1
-  export CSI_PROXY_SCENARIO=$root/integration/wine/node/programs/scenario.textproto
+  export CSI_PROXY_SCENARIO=$root/integration/wine/double/programs/scenario.textproto
 
   # Uses the package in a driver that does not have the library.
   cd "$at/driver"
@@ -225,7 +225,7 @@ go_module() {
   PATH=$(echo "$out"/unpacked/debian/csi-proxy_*/usr/bin):$PATH go test .
 
   # A program that uses the Go library changes one line to use the module.
-  cp -r "$root/integration/wine/node/programs/library" "$at/library_driver"
+  cp -r "$root/integration/wine/double/programs/library" "$at/library_driver"
   cd "$at/library_driver"
   go mod init driver.example/library
   cp "$root/client/go/go.sum" .

@@ -61,7 +61,7 @@ func readlink(path string) (string, error) {
 }
 
 // setReachable cuts the file server off, or connects it, by the administrator of the doubled node
-// (integration/wine/node/admin_pipe_windows.cc).
+// (integration/wine/double/admin_pipe_windows.cc).
 func setReachable(reachable bool) error {
 	pipe, err := os.OpenFile(`\\.\pipe\csi-proxy-node-double`, os.O_RDWR, 0)
 	if err != nil {

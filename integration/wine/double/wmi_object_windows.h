@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "integration/wine/node/definition.h"
+#include "integration/wine/double/definition.h"
 #include "server/machine/cim/value.h"
 #include "server/machine/windows/cim/com_windows.h"
 #include "server/machine/windows/cim/testing/com_objects_windows.h"

@@ -1,4 +1,4 @@
-#include "integration/wine/node/error_info_windows.h"
+#include "integration/wine/double/error_info_windows.h"
 
 #include <memory>
 #include <optional>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "integration/wine/node/wmi_object_windows.h"
+#include "integration/wine/double/wmi_object_windows.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/windows/cim/testing/com_objects_windows.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "integration/wine/node/wmi_object_windows.h"
+#include "integration/wine/double/wmi_object_windows.h"
 #include "server/machine/cim/errors.h"
 
 namespace csi_proxy::node_double {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "absl/synchronization/mutex.h"
-#include "integration/wine/node/hooks_windows.h"
+#include "integration/wine/double/hooks_windows.h"
 
 namespace csi_proxy::node_double {
 namespace {

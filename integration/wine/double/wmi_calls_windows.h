@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "integration/wine/node/pending.h"
-#include "integration/wine/node/wmi_object_windows.h"
+#include "integration/wine/double/pending.h"
+#include "integration/wine/double/wmi_object_windows.h"
 #include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::node_double {

@@ -1,4 +1,4 @@
-#include "integration/wine/node/wmi_calls_windows.h"
+#include "integration/wine/double/wmi_calls_windows.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "integration/wine/node/call_record_windows.h"
-#include "integration/wine/node/error_info_windows.h"
+#include "integration/wine/double/call_record_windows.h"
+#include "integration/wine/double/error_info_windows.h"
 #include "server/machine/cim/errors.h"
 #include "server/simulator/wmi/object_path.h"
 #include "server/simulator/wmi/wql.h"

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "integration/wine/node/scripting_windows.h"
-#include "integration/wine/node/testing_windows.h"
+#include "integration/wine/double/scripting_windows.h"
+#include "integration/wine/double/testing_windows.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "integration/wine/node/hooks_windows.h"
-#include "integration/wine/node/open_file_windows.h"
-#include "integration/wine/node/simulated_node.h"
-#include "integration/wine/node/win32_answers_windows.h"
+#include "integration/wine/double/hooks_windows.h"
+#include "integration/wine/double/open_file_windows.h"
+#include "integration/wine/double/simulated_node.h"
+#include "integration/wine/double/win32_answers_windows.h"
 #include "server/base/volume_id.h"
 
 namespace csi_proxy::node_double {

@@ -1,4 +1,4 @@
-#include "integration/wine/node/dispatch_windows.h"
+#include "integration/wine/double/dispatch_windows.h"
 
 #include <mutex>
 #include <optional>

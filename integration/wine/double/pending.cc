@@ -1,4 +1,4 @@
-#include "integration/wine/node/pending.h"
+#include "integration/wine/double/pending.h"
 
 #include <condition_variable>
 #include <deque>

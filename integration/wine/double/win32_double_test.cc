@@ -3,7 +3,7 @@
 // Included separately: the header above undefines names that these must not define again.
 #include <string>
 
-#include "integration/wine/node/testing_windows.h"
+#include "integration/wine/double/testing_windows.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -1,4 +1,4 @@
-#include "integration/wine/node/call_record_windows.h"
+#include "integration/wine/double/call_record_windows.h"
 
 #include "absl/strings/str_cat.h"
 #include "server/base/win32.h"

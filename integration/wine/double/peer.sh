@@ -3,16 +3,16 @@
 # simulated node through the life of volumes, shares and targets, and then this service does. Each step must end
 # the same way. The script records the WMI requests of each program in build/node_peer.
 #
-#   integration/wine/node/peer.sh [BUILD_DIRECTORY]
+#   integration/wine/double/peer.sh [BUILD_DIRECTORY]
 #
 # csi-proxy and csi_proxy_node_double must be built in the build directory (default: build/windows).
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 built=$(realpath "${1:-build/windows}")
 out=$PWD/build/node_peer
-here=$PWD/integration/wine/node/programs
+here=$PWD/integration/wine/double/programs
 wine=$PWD/integration/wine/node_run
-export CSI_PROXY_NODE_DOUBLE=$built/integration/wine/node/csi_proxy_node_double.dll
+export CSI_PROXY_NODE_DOUBLE=$built/integration/wine/double/csi_proxy_node_double.dll
 rm -rf "$out"
 mkdir -p "$out"
 integration/support/go_release.sh "$out/release.exe"

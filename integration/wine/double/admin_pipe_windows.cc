@@ -1,10 +1,10 @@
-#include "integration/wine/node/admin_pipe_windows.h"
+#include "integration/wine/double/admin_pipe_windows.h"
 
 #include <memory>
 #include <string>
 #include <thread>
 
-#include "integration/wine/node/pending.h"
+#include "integration/wine/double/pending.h"
 #include "server/simulator/admin.h"
 
 namespace csi_proxy::node_double {

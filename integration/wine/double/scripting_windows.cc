@@ -1,11 +1,11 @@
-#include "integration/wine/node/scripting_windows.h"
+#include "integration/wine/double/scripting_windows.h"
 
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "integration/wine/node/dispatch_windows.h"
+#include "integration/wine/double/dispatch_windows.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "integration/wine/node/hooks_windows.h"
-#include "integration/wine/node/open_file_windows.h"
-#include "integration/wine/node/simulated_node.h"
-#include "integration/wine/node/win32_answers_windows.h"
+#include "integration/wine/double/hooks_windows.h"
+#include "integration/wine/double/open_file_windows.h"
+#include "integration/wine/double/simulated_node.h"
+#include "integration/wine/double/win32_answers_windows.h"
 #include "server/simulator/services.h"
 
 namespace csi_proxy::node_double {

@@ -1,4 +1,4 @@
-#include "integration/wine/node/wmi_object_windows.h"
+#include "integration/wine/double/wmi_object_windows.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "integration/wine/node/call_record_windows.h"
-#include "integration/wine/node/error_info_windows.h"
+#include "integration/wine/double/call_record_windows.h"
+#include "integration/wine/double/error_info_windows.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy::node_double {

@@ -1,8 +1,8 @@
 #include <string>
 #include <utility>
 
-#include "integration/wine/node/error_info_windows.h"
-#include "integration/wine/node/wmi_calls_windows.h"
+#include "integration/wine/double/error_info_windows.h"
+#include "integration/wine/double/wmi_calls_windows.h"
 #include "server/machine/windows/cim/testing/com_objects_windows.h"
 
 namespace csi_proxy::node_double {

@@ -8,11 +8,11 @@
 #include <memory>
 #include <string>
 
-#include "integration/wine/node/admin_pipe_windows.h"
-#include "integration/wine/node/hooks_windows.h"
-#include "integration/wine/node/scripting_windows.h"
-#include "integration/wine/node/simulated_node.h"
-#include "integration/wine/node/wmi_calls_windows.h"
+#include "integration/wine/double/admin_pipe_windows.h"
+#include "integration/wine/double/hooks_windows.h"
+#include "integration/wine/double/scripting_windows.h"
+#include "integration/wine/double/simulated_node.h"
+#include "integration/wine/double/wmi_calls_windows.h"
 #include "server/machine/windows/cim/testing/com_objects_windows.h"
 
 namespace csi_proxy::node_double {

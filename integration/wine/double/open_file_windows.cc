@@ -1,4 +1,4 @@
-#include "integration/wine/node/open_file_windows.h"
+#include "integration/wine/double/open_file_windows.h"
 
 #include <winioctl.h>
 

@@ -1,4 +1,4 @@
-#include "integration/wine/node/definition.h"
+#include "integration/wine/double/definition.h"
 
 #include <algorithm>
 #include <map>

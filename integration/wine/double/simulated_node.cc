@@ -1,4 +1,4 @@
-#include "integration/wine/node/simulated_node.h"
+#include "integration/wine/double/simulated_node.h"
 
 #include <fstream>
 #include <sstream>
