@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "api/lock.h"
+#include "codegen/lock.h"
 
-namespace csi_proxy::api {
+namespace csi_proxy::codegen {
 namespace {
 
 absl::Status Run(const std::string& mode, const std::string& directory) {
@@ -44,6 +44,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::api
+}  // namespace csi_proxy::codegen
 
-int main(int argc, char** argv) { return csi_proxy::api::Main(argc, argv); }
+int main(int argc, char** argv) { return csi_proxy::codegen::Main(argc, argv); }

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace csi_proxy::api {
+namespace csi_proxy::codegen {
 
 namespace pb = google::protobuf;
 
@@ -78,4 +78,4 @@ std::string LocalName(const Descriptor& descriptor) {
   return descriptor.full_name().substr(package.empty() ? 0 : package.size() + 1);
 }
 
-}  // namespace csi_proxy::api
+}  // namespace csi_proxy::codegen

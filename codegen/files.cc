@@ -1,4 +1,4 @@
-#include "api/files.h"
+#include "codegen/files.h"
 
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace csi_proxy::api {
+namespace csi_proxy::codegen {
 namespace {
 
 namespace fs = std::filesystem;
@@ -170,4 +170,4 @@ std::string TypeName(const pb::FieldDescriptor& field) {
   return field.has_optional_keyword() ? absl::StrCat("optional ", name) : name;
 }
 
-}  // namespace csi_proxy::api
+}  // namespace csi_proxy::codegen
