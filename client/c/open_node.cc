@@ -9,7 +9,7 @@
 #include "client/cpp/default_node.h"
 #include "server/base/status_macros.h"
 #ifndef CSI_PROXY_NO_SIMULATION
-#include "client/cpp/simulated_node.h"
+#include "client/testing/simulated_node.h"
 #include "server/simulator/admin.h"
 #endif
 

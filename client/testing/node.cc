@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "client/cpp/simulated_node.h"
 #include "client/testing/conversions.h"
+#include "client/testing/simulated_node.h"
 #include "server/simulator/admin.h"
 #include "server/simulator/failure.h"
 #include "server/simulator/scenario.h"

@@ -244,6 +244,7 @@ install(FILES ${PROJECT_BINARY_DIR}/install/csi_proxy-config.cmake
 
 # Hand-written headers, and those generated headers that programs include.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/csi_proxy
+                  ${PROJECT_SOURCE_DIR}/client/testing/include/csi_proxy
                   ${PROJECT_SOURCE_DIR}/server/base/include/csi_proxy
         DESTINATION ${INCLUDE_DIR} COMPONENT development)
 foreach(group ${CSI_PROXY_GROUPS})

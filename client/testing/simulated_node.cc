@@ -1,4 +1,4 @@
-#include "client/cpp/simulated_node.h"
+#include "client/testing/simulated_node.h"
 
 #include <string>
 #include <utility>
