@@ -9,8 +9,8 @@
 #include "server/base/win32_error.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/layouts.h"
-#include "server/machine/layouts_encode.h"
 #include "server/machine/os.h"
+#include "server/simulator/win32/layouts_encode.h"
 
 namespace csi_proxy::integration {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/host/odd_machine_testing.h"
 #include "server/host/operations_testing.h"
-#include "server/machine/layouts_encode.h"
+#include "server/simulator/win32/layouts_encode.h"
 
 namespace csi_proxy::host {
 namespace {

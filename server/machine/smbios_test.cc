@@ -1,7 +1,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/machine/layouts.h"
-#include "server/machine/layouts_encode.h"
+#include "server/simulator/win32/layouts_encode.h"
 
 namespace csi_proxy::machine {
 namespace {

@@ -10,9 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "server/base/unicode.h"
 #include "server/machine/layouts.h"
-#include "server/machine/layouts_encode.h"
 #include "server/machine/little_endian.h"
 #include "server/machine/reparse_point.h"
+#include "server/simulator/win32/layouts_encode.h"
 
 namespace {
 

@@ -15,8 +15,8 @@
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
-#include "server/machine/layouts_encode.h"
 #include "server/simulator/storage.h"
+#include "server/simulator/win32/layouts_encode.h"
 
 namespace csi_proxy::machine::simulator {
 namespace {

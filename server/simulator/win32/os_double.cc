@@ -11,12 +11,12 @@
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
-#include "server/machine/layouts_encode.h"
 #include "server/simulator/resolver.h"
 #include "server/simulator/services.h"
 #include "server/simulator/smb.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/win32/devices.h"
+#include "server/simulator/win32/layouts_encode.h"
 #include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::machine::simulator {

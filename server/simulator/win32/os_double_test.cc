@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
-#include "server/machine/layouts_encode.h"
+#include "server/simulator/win32/layouts_encode.h"
 #include "server/simulator/win32/testing.h"
 
 namespace csi_proxy::machine::simulator {

@@ -1,4 +1,4 @@
-#include "server/machine/layouts_encode.h"
+#include "server/simulator/win32/layouts_encode.h"
 
 #include <algorithm>
 #include <initializer_list>
