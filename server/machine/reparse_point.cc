@@ -15,8 +15,9 @@ namespace csi_proxy::machine {
 namespace {
 
 constexpr uint32_t kSymlinkFlagRelative = 1;
-// The offset of the names in a symbolic link.
-constexpr size_t kSymlinkNames = 20;
+// The sizes of every reparse point's header and of a symbolic link's fields, before its names.
+constexpr size_t kHeader = 8;
+constexpr size_t kSymlinkFields = 12;
 // The object manager's directory of drives, volumes and `UNC`.
 constexpr absl::string_view kObjectPrefix = R"(\??\)";
 
@@ -62,41 +63,24 @@ void AppendRange(size_t offset, const Bytes& name, Bytes* out) {
   AppendLittleEndian(static_cast<uint16_t>(name.size()), out);
 }
 
-Bytes WithHeader(uint32_t tag, const Bytes& body) {
-  Bytes data;
-  AppendLittleEndian(tag, &data);
-  AppendLittleEndian(static_cast<uint16_t>(body.size()), &data);
-  AppendLittleEndian<uint16_t>(0, &data);  // Reserved
-  data.insert(data.end(), body.begin(), body.end());
-  return data;
-}
-
 absl::StatusOr<Bytes> MakeSymlink(absl::string_view object_name, absl::string_view path) {
   const Bytes substitute = ToUtf16Le(object_name);
   const Bytes print = ToUtf16Le(path);
-  if (kSymlinkNames + print.size() + substitute.size() > kMaxReparseData) {
+  if (kHeader + kSymlinkFields + print.size() + substitute.size() > kMaxReparseData) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a path of ", print.size() / 2, " characters is too long to be the target of a link"));
   }
-  Bytes body;
-  AppendRange(print.size(), substitute, &body);
-  AppendRange(0, print, &body);
-  AppendLittleEndian<uint32_t>(0, &body);  // Flags: absolute
-  body.insert(body.end(), print.begin(), print.end());
-  body.insert(body.end(), substitute.begin(), substitute.end());
-  return WithHeader(kReparseTagSymlink, body);
-}
-
-Bytes MakeMountPoint(const Bytes& substitute, const Bytes& print) {
-  Bytes body;
-  AppendRange(0, substitute, &body);
-  AppendRange(substitute.size() + 2, print, &body);
-  // Both names end with a NUL, unlike those of a symbolic link.
-  for (const Bytes* name : {&substitute, &print}) {
-    body.insert(body.end(), name->begin(), name->end());
-    body.resize(body.size() + 2);
-  }
-  return WithHeader(kReparseTagMountPoint, body);
+  Bytes data;
+  AppendLittleEndian(kReparseTagSymlink, &data);
+  AppendLittleEndian(static_cast<uint16_t>(kSymlinkFields + print.size() + substitute.size()),
+                     &data);
+  AppendLittleEndian<uint16_t>(0, &data);  // Reserved
+  AppendRange(print.size(), substitute, &data);
+  AppendRange(0, print, &data);
+  AppendLittleEndian<uint32_t>(0, &data);  // Flags: absolute
+  data.insert(data.end(), print.begin(), print.end());
+  data.insert(data.end(), substitute.begin(), substitute.end());
+  return data;
 }
 
 }  // namespace
@@ -146,24 +130,11 @@ absl::StatusOr<Bytes> MakeSymlink(const UncPath& target) {
   return MakeSymlink(absl::StrCat(kObjectPrefix, "UNC", path.substr(1)), path);
 }
 
-Bytes MakeMountPoint(const VolumeId& volume) {
-  return MakeMountPoint(ToUtf16Le(absl::StrCat(kObjectPrefix, "Volume{", volume.guid(), R"(}\)")),
-                        {});
-}
-
 Bytes MakeReparseHeader(uint32_t tag) {
   Bytes header;
   AppendLittleEndian(tag, &header);
   AppendLittleEndian<uint32_t>(0, &header);  // ReparseDataLength, Reserved
   return header;
-}
-
-absl::StatusOr<Bytes> MakeJunction(const WindowsPath& target) {
-  const std::string path = target.ToString();
-  Bytes data = MakeMountPoint(ToUtf16Le(absl::StrCat(kObjectPrefix, path)), ToUtf16Le(path));
-  if (data.size() <= kMaxReparseData) return data;
-  return absl::InvalidArgumentError(
-      absl::StrCat("a path of ", path.size(), " bytes is too long to be the target of a junction"));
 }
 
 }  // namespace csi_proxy::machine

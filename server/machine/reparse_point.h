@@ -52,13 +52,8 @@ absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data);
 absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
 // For a share the names are `\??\UNC\host\share\a\` and `\\host\share\a\`.
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);
-// Returns what SetVolumeMountPointW writes: `\??\Volume{guid}\` without print name.
-Bytes MakeMountPoint(const VolumeId& volume);
 // Returns the input of FSCTL_DELETE_REPARSE_POINT, the tag without data
 // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_delete_reparse_point).
 Bytes MakeReparseHeader(uint32_t tag);
-// Returns the bytes of a junction (`mklink /J`): a mount point's tag, substitute name `\??\C:\a\b`,
-// print name `C:\a\b`. Returns INVALID_ARGUMENT for a path that does not fit.
-absl::StatusOr<Bytes> MakeJunction(const WindowsPath& target);
 
 }  // namespace csi_proxy::machine

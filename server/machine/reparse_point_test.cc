@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "server/base/unicode.h"
 #include "server/machine/little_endian.h"
+#include "server/simulator/win32/layouts_encode.h"
 
 namespace csi_proxy::machine {
 namespace {

@@ -11,6 +11,7 @@
 #include "server/machine/reparse_point.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/win32/devices.h"
+#include "server/simulator/win32/layouts_encode.h"
 #include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::machine::simulator {

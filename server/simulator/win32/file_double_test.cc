@@ -2,6 +2,7 @@
 #include "server/base/win32_error.h"
 #include "server/machine/access.h"
 #include "server/machine/reparse_point.h"
+#include "server/simulator/win32/layouts_encode.h"
 #include "server/simulator/win32/open_entries.h"
 #include "server/simulator/win32/testing.h"
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "absl/strings/str_cat.h"
+#include "server/base/unicode.h"
 #include "server/machine/little_endian.h"
+#include "server/machine/reparse_point.h"
 
 namespace csi_proxy::machine {
 namespace {
@@ -41,6 +44,22 @@ void AppendStructure(uint8_t type, uint16_t handle, const Bytes& fields,
   }
   if (strings.size() == 0) out->push_back(0);
   out->push_back(0);
+}
+
+Bytes MakeMountPoint(const Bytes& substitute, const Bytes& print) {
+  Bytes data;
+  AppendLittleEndian(kReparseTagMountPoint, &data);
+  // Both names end with a NUL, unlike those of a symbolic link.
+  for (const size_t number :
+       {8 + substitute.size() + 2 + print.size() + 2, size_t{0} /* Reserved */, size_t{0},
+        substitute.size(), substitute.size() + 2, print.size()}) {
+    AppendLittleEndian(static_cast<uint16_t>(number), &data);
+  }
+  for (const Bytes* name : {&substitute, &print}) {
+    data.insert(data.end(), name->begin(), name->end());
+    data.resize(data.size() + 2);
+  }
+  return data;
 }
 
 }  // namespace
@@ -203,6 +222,18 @@ absl::StatusOr<DiskAttributesChange> ParseSetDiskAttributes(const Bytes& request
   }
   return DiskAttributesChange{
       .persist = persist != 0, .attributes = FromBits(attributes), .mask = FromBits(mask)};
+}
+
+Bytes MakeMountPoint(const VolumeId& volume) {
+  return MakeMountPoint(ToUtf16Le(absl::StrCat(R"(\??\Volume{)", volume.guid(), R"(}\)")), {});
+}
+
+absl::StatusOr<Bytes> MakeJunction(const WindowsPath& target) {
+  const std::string path = target.ToString();
+  Bytes data = MakeMountPoint(ToUtf16Le(absl::StrCat(R"(\??\)", path)), ToUtf16Le(path));
+  if (data.size() <= kMaxReparseData) return data;
+  return absl::InvalidArgumentError(
+      absl::StrCat("a path of ", path.size(), " bytes is too long to be the target of a junction"));
 }
 
 }  // namespace csi_proxy::machine

@@ -1,4 +1,4 @@
-// Encodes what layouts.h parses. Must be linked by doubles and tests only.
+// Encodes what layouts.h and reparse_point.h parse. Must be linked by doubles and tests only.
 #pragma once
 
 #include <array>
@@ -7,6 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/base/volume_id.h"
+#include "server/base/windows_path.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
 
@@ -86,5 +88,11 @@ struct DiskAttributesChange {
 };
 // Returns INVALID_ARGUMENT if the request is too short, of another version, or uses reserved bits.
 absl::StatusOr<DiskAttributesChange> ParseSetDiskAttributes(const Bytes& request);
+
+// Returns what SetVolumeMountPointW writes: `\??\Volume{guid}\` without print name.
+Bytes MakeMountPoint(const VolumeId& volume);
+// Returns the bytes of a junction (`mklink /J`): a mount point's tag, substitute name `\??\C:\a\b`,
+// print name `C:\a\b`. Returns INVALID_ARGUMENT for a path that does not fit.
+absl::StatusOr<Bytes> MakeJunction(const WindowsPath& target);
 
 }  // namespace csi_proxy::machine

@@ -1,6 +1,7 @@
 // Tests that the double refuses as Win32 does, where a friendlier double would not.
 #include "server/machine/layouts.h"
 #include "server/machine/reparse_point.h"
+#include "server/simulator/win32/layouts_encode.h"
 #include "server/simulator/win32/testing.h"
 
 namespace csi_proxy::machine::simulator {
