@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <boost/program_options.hpp>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -15,12 +16,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/sidecars.h"
 #include "csi_proxy/testing/node.h"
 #include "integration/sample/cloud.h"
 #include "integration/sample/env/service.h"
 #include "integration/sample/services.h"
-#include "integration/sample/sidecars.h"
 #include "server/base/status_macros.h"
 #include "server/http/http_server.h"
 
@@ -33,6 +35,10 @@ namespace po = boost::program_options;
 struct EnvFlags {
   std::string directory, imds_address, metrics_address;
   VaultOptions vault;
+};
+
+struct SidecarsFlags {
+  std::string plugin_sockets, http_endpoint;
 };
 
 struct Flags {
@@ -60,6 +66,15 @@ void AddEnvFlags(EnvFlags* flags, po::options_description* described) {
       "with --vault-address: send the token to whichever process listens on that port")(
       "env-metrics-address", po::value(&flags->metrics_address),
       "with CSIDirectEnvInjection: where /metrics of it are served, as 127.0.0.1:9810");
+}
+
+void AddSidecarsFlags(SidecarsFlags* flags, po::options_description* described) {
+  described->add_options()(
+      "register-with-kubelet", po::value(&flags->plugin_sockets),
+      "the kubelet's directory of sockets of plugins: register there, and answer /healthz, without "
+      "node-driver-registrar and livenessprobe")(
+      "http-endpoint", po::value(&flags->http_endpoint)->default_value("127.0.0.1:9808"),
+      "with --register-with-kubelet: where /healthz and metrics are served");
 }
 
 // Parses --feature-gates, which has one gate. Fails if an experimental flag is set but the gate is
@@ -133,6 +148,23 @@ absl::StatusOr<std::unique_ptr<HttpServer>> ServeMetrics(const std::string& addr
       HttpServer::Listen(endpoint, {{"/metrics", [env_vars] { return env_vars->Metrics(); }}});
   if (server.ok()) return server;
   return absl::InvalidArgumentError(absl::StrCat(kFlag, ": ", server.status().message()));
+}
+
+// Registers the driver with the kubelet and answers for its health, without sidecar containers.
+// Returns null without --register-with-kubelet. `on_failed` is called when the sidecars cannot
+// continue.
+absl::StatusOr<std::unique_ptr<Sidecars>> StartSidecars(
+    const SidecarsFlags& flags, const std::string& endpoint,
+    std::function<void(const absl::Status& why)> on_failed) {
+  if (flags.plugin_sockets.empty()) return nullptr;
+  return Sidecars::Start(
+      {.csi_address = endpoint,
+       // The driver does not run in a container, so the kubelet finds its socket at the same path.
+       .registrar = RegistrarOptions{.kubelet_registration_path =
+                                         std::string(absl::StripPrefix(endpoint, "unix://")),
+                                     .plugin_registration_path = flags.plugin_sockets},
+       .livenessprobe = LivenessProbeOptions{.http_endpoint = flags.http_endpoint},
+       .on_failed = std::move(on_failed)});
 }
 
 absl::Status Serve(Flags flags, const sigset_t& stop_signals) {

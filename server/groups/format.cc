@@ -8,9 +8,9 @@
 #include "absl/strings/str_split.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
+#include "server/groups/fields.h"
 #include "server/groups/format_watch.h"
 #include "server/groups/locks.h"
-#include "server/groups/paths.h"
 
 namespace csi_proxy::groups {
 namespace {

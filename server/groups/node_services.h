@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
+#include "csi_proxy/all_audited.h"
 #include "csi_proxy/all_hub.h"
 #include "server/base/audit.h"
 #include "server/groups/deps.h"
@@ -38,6 +40,10 @@ namespace groups {
 // A handler and the audited service over it.
 template <typename Service>
 struct Audited {
+  // Argument-dependent lookup finds NewAudited() in the namespace of the handler's group.
+  Audited(std::unique_ptr<Service> of, AuditLog* audit)
+      : handler(std::move(of)), service(NewAudited(handler.get(), audit)) {}
+
   std::unique_ptr<Service> handler;
   std::unique_ptr<Service> service;
 };
@@ -45,7 +51,14 @@ struct Audited {
 // Thread-safe.
 struct NodeServices {
   // `audit` is not owned; it and the objects in `deps` must outlive the services.
-  NodeServices(const Deps& deps, AuditLog* audit);
+  NodeServices(const Deps& deps, AuditLog* audit)
+      : disk(disk::NewDiskService(deps), audit),
+        filesystem(filesystem::NewFilesystemService(deps), audit),
+        iscsi(iscsi::NewIscsiService(deps), audit),
+        smb(smb::NewSmbService(deps), audit),
+        storage(storage::NewStorageService(deps), audit),
+        system(system::NewSystemService(deps), audit),
+        volume(volume::NewVolumeService(deps), audit) {}
 
   Audited<disk::Service> disk;
   Audited<filesystem::Service> filesystem;

@@ -3,7 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/groups/signed_bytes.h"
+#include "server/groups/fields.h"
 #include "server/groups/strict_disk_testing.h"
 
 namespace csi_proxy::groups {

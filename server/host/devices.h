@@ -1,4 +1,4 @@
-// Queries disks and volumes directly, without WMI.
+// Queries disks and volumes directly, without WMI, and waits for them.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
 #include "server/machine/layouts.h"
@@ -83,5 +84,26 @@ absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t s
 absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
 // Makes Windows remount the file system of a volume at the next access. Its open files are lost.
 absl::Status Dismount(machine::Os& os, const std::string& volume);
+
+// Paces a loop that looks for something that arrives with a disk or volume: call Watch(), look,
+// call Wait(), repeat. Wait() returns early when the machine reports an arrival or a removal, and
+// in any case after a pause, because a report may be lost or too early. Not thread-safe.
+class DeviceWatch {
+ public:
+  // The pause between two looks doubles from `first` to `longest` until a device comes or goes.
+  DeviceWatch(machine::Os* os, absl::Duration first, absl::Duration longest)
+      : os_(*os), first_(first), longest_(longest) {}
+
+  // Must be called before each look.
+  void Watch() { seen_ = os_.DeviceChanges(); }
+  // Waits until the next look is due. Returns CallContext::Check() once the call has ended.
+  absl::Status Wait(const CallContext& context);
+
+ private:
+  machine::Os& os_;
+  const absl::Duration first_, longest_;
+  absl::Duration pause_;
+  uint64_t seen_ = 0;
+};
 
 }  // namespace csi_proxy::host

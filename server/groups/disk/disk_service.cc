@@ -8,11 +8,10 @@
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
-#include "server/groups/disk/location.h"
+#include "server/groups/fields.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
 #include "server/groups/node_services.h"
-#include "server/groups/paths.h"
 #include "server/host/windows_use.h"
 
 namespace csi_proxy::disk {
@@ -29,7 +28,7 @@ class DiskService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto disks, host().ListDiskLocations(context));
     ListDiskLocationsResponse response;
     for (const host::DiskLocationText& disk : disks) {
-      if (auto location = ParseLocation(disk.location); location.has_value()) {
+      if (auto location = groups::ParseLocation(disk.location); location.has_value()) {
         response.disk_locations.emplace(disk.disk_number, *std::move(location));
       }
     }

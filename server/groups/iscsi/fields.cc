@@ -4,7 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/groups/paths.h"
+#include "server/groups/fields.h"
 
 namespace csi_proxy::iscsi {
 namespace {

@@ -12,8 +12,8 @@
 #include "server/base/refusals.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
+#include "server/groups/fields.h"
 #include "server/groups/locks.h"
-#include "server/groups/paths.h"
 
 namespace csi_proxy::smb {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
-#include "server/groups/disk/location.h"
+#include "server/groups/fields.h"
 #include "server/groups/node_services.h"
 #include "server/groups/testing/dying_machine.h"
 #include "server/host/host.h"
@@ -138,7 +138,7 @@ inline std::vector<DiskSelector> NamesOf(Process& process, uint32_t number, bool
     }
   }
   if (names_it(&host::DiskDescription::page83)) names.push_back({.page83 = found->page83});
-  const auto at = disk::ParseLocation(found->location);
+  const auto at = groups::ParseLocation(found->location);
   if (at.has_value() && !at->lun_id.empty() && names_it(&host::DiskDescription::location)) {
     names.push_back(
         {.lun_id = at->lun_id, .adapter = at->adapter, .bus = at->bus, .target = at->target});

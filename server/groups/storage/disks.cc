@@ -9,11 +9,10 @@
 #include "absl/strings/str_join.h"
 #include "server/base/status_macros.h"
 #include "server/base/volume_id.h"
-#include "server/groups/disk/location.h"
+#include "server/groups/fields.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
 #include "server/groups/node_services.h"
-#include "server/groups/paths.h"
 #include "server/groups/storage/calls.h"
 #include "server/host/windows_use.h"
 
@@ -39,7 +38,7 @@ DiskInfo ToHub(host::DiskDescription disk) {
   info.serial_number = std::move(disk.serial_number);
   info.page83 = std::move(disk.page83);
   info.unique_id = std::move(disk.unique_id);
-  if (auto location = disk::ParseLocation(disk.location); location.has_value()) {
+  if (auto location = groups::ParseLocation(disk.location); location.has_value()) {
     info.adapter = std::move(location->adapter);
     info.bus = std::move(location->bus);
     info.target = std::move(location->target);

@@ -11,8 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/groups/disk/location.h"
-#include "server/groups/paths.h"
+#include "server/groups/fields.h"
 #include "server/groups/storage/calls.h"
 #include "server/host/windows_use.h"
 
@@ -75,7 +74,7 @@ bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
                       absl::StripAsciiWhitespace(disk.serial_number));
   }
   if (!wanted.page83.empty()) return wanted.page83 == disk.page83;
-  const auto location = disk::ParseLocation(disk.location);
+  const auto location = groups::ParseLocation(disk.location);
   return location.has_value() && Fits(wanted.lun_id, location->lun_id) &&
          Fits(wanted.adapter, location->adapter) && Fits(wanted.bus, location->bus) &&
          Fits(wanted.target, location->target);
@@ -85,7 +84,7 @@ bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
 // cloud disk there. Returns nothing otherwise, as on Azure with NVMe, where the disk of Windows has
 // no LUN.
 std::optional<std::string> ReservedAdapter(const host::DiskDescription& windows) {
-  const auto location = disk::ParseLocation(windows.location);
+  const auto location = groups::ParseLocation(windows.location);
   if (!location.has_value() || location->lun_id.empty()) return std::nullopt;
   return location->adapter;
 }
@@ -94,7 +93,7 @@ std::optional<std::string> ReservedAdapter(const host::DiskDescription& windows)
 absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
                         const std::vector<host::DiskDescription>& disks,
                         const host::DiskDescription& disk) {
-  const auto location = disk::ParseLocation(disk.location);
+  const auto location = groups::ParseLocation(disk.location);
   const std::string adapter = location.has_value() ? location->adapter : "";
   for (const host::DiskDescription& other : disks) {
     if (&other == &disk || !other.has_windows()) continue;

@@ -6,8 +6,7 @@
 
 #include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
-#include "server/groups/paths.h"
-#include "server/groups/signed_bytes.h"
+#include "server/groups/fields.h"
 #include "server/groups/storage/calls.h"
 
 namespace csi_proxy::storage {

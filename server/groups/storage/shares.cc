@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
+#include "server/groups/fields.h"
 #include "server/groups/locks.h"
-#include "server/groups/paths.h"
 #include "server/groups/smb/mapping.h"
 #include "server/groups/storage/calls.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/groups/disk/location.h"
+#include "server/groups/fields.h"
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
@@ -95,7 +95,7 @@ absl::Status CheckLun(const std::string& lun, bool may_be_empty) {
 
 bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
             const host::IscsiConnection& connection) {
-  const auto location = disk::ParseLocation(disk.location);
+  const auto location = groups::ParseLocation(disk.location);
   uint32_t lun = 0;
   if (!location.has_value() || !absl::SimpleAtoi(location->lun_id, &lun)) {
     return connection.disks.size() == 1;

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
+#include "server/groups/fields.h"
 #include "server/groups/node_services.h"
-#include "server/groups/paths.h"
 
 namespace csi_proxy::system {
 namespace {

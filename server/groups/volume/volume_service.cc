@@ -3,10 +3,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
+#include "server/groups/fields.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
 #include "server/groups/node_services.h"
-#include "server/groups/signed_bytes.h"
 #include "server/groups/volume/grow.h"
 #include "server/host/windows_use.h"
 

@@ -1,10 +1,12 @@
-#include "server/groups/disk/location.h"
+#include "server/groups/fields.h"
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace csi_proxy::disk {
+namespace csi_proxy::groups {
 namespace {
+
+using disk::DiskLocation;
 
 TEST(ParseLocationTest, ReadsTheFourNumbersWhereverTheyStand) {
   const DiskLocation expected{.adapter = "0", .bus = "1", .target = "2", .lun_id = "63"};
@@ -40,4 +42,4 @@ TEST(ParseLocationTest, GivesNothingWhereAllFourAreMissing) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::disk
+}  // namespace csi_proxy::groups
