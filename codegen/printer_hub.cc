@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "annotations.pb.h"
@@ -68,12 +70,65 @@ std::vector<const pb::Descriptor*> InDependencyOrder(const pb::FileDescriptor& f
   return order;
 }
 
-void PrintEnum(const pb::EnumDescriptor& type, pb::io::Printer& printer) {
-  PrintComment(type, printer);
+// Comments of the hub. What has none in hub.proto has the comment of its counterpart in the newest
+// version.
+class HubComments {
+ public:
+  explicit HubComments(const Group& group) {
+    // The name of the newest version comes last if `~` follows: v1alpha1~, v1beta1~, v1~.
+    std::map<std::string, const Version*> in_order;
+    for (const Version& version : group.versions) in_order[version.name + "~"] = &version;
+    for (const auto& [name, version] : in_order) {
+      Add(group.service, version->service);
+      for (const MethodPair& method : version->methods) Add(method.hub, method.version);
+      for (const MessagePair& message : version->messages) {
+        Add(message.hub, message.version);
+        for (const FieldPair& field : message.fields) Add(field.hub, field.version);
+      }
+      for (const EnumPair& type : version->enums) {
+        Add(type.hub, type.version);
+        for (const auto& [value, hub] : type.to_hub) Add(hub, value);
+      }
+    }
+  }
+
+  template <typename Descriptor>
+  void Print(const Descriptor& hub, pb::io::Printer& printer) const {
+    if (pb::SourceLocation own = Location(hub); HasText(own)) {
+      PrintCommentText(own, printer);
+    } else if (const auto found = counterparts_.find(&hub); found != counterparts_.end()) {
+      PrintCommentText(found->second, printer);
+    }
+  }
+
+ private:
+  template <typename Descriptor>
+  static pb::SourceLocation Location(const Descriptor& descriptor) {
+    pb::SourceLocation location;
+    descriptor.GetSourceLocation(&location);
+    return location;
+  }
+  static bool HasText(const pb::SourceLocation& location) {
+    return !location.leading_comments.empty() || !location.trailing_comments.empty();
+  }
+  template <typename Descriptor>
+  void Add(const Descriptor* hub, const Descriptor* version) {
+    if (pb::SourceLocation location = Location(*version); HasText(location)) {
+      counterparts_[hub] = std::move(location);
+    }
+  }
+
+  // By the hub's descriptors.
+  std::map<const void*, pb::SourceLocation> counterparts_;
+};
+
+void PrintEnum(const pb::EnumDescriptor& type, const HubComments& comments,
+               pb::io::Printer& printer) {
+  comments.Print(type, printer);
   printer.Print("enum class $name$ : int {\n", "name", type.name());
   printer.Indent();
   for (int i = 0; i < type.value_count(); ++i) {
-    PrintComment(*type.value(i), printer);
+    comments.Print(*type.value(i), printer);
     printer.Print("$name$ = $number$,\n", "name", EnumeratorName(type.value(i)->name()), "number",
                   absl::StrCat(type.value(i)->number()));
   }
@@ -91,13 +146,14 @@ void PrintDestructor(const pb::Descriptor& message, pb::io::Printer& printer) {
   printer.Print("}\n\n");
 }
 
-void PrintStruct(const pb::Descriptor& message, pb::io::Printer& printer) {
-  PrintComment(message, printer);
+void PrintStruct(const pb::Descriptor& message, const HubComments& comments,
+                 pb::io::Printer& printer) {
+  comments.Print(message, printer);
   printer.Print("struct $name$ {\n", "name", message.name());
   printer.Indent();
   for (int i = 0; i < message.field_count(); ++i) {
     const Field& field = *message.field(i);
-    PrintComment(field, printer);
+    comments.Print(field, printer);
     printer.Print("$type$ $name$$default$;\n", "type", FieldType(field), "name", field.name(),
                   "default", DefaultValue(field));
   }
@@ -224,6 +280,7 @@ void AppendFields(const pb::Descriptor& message, const std::string& prefix,
 
 void PrintHubHeader(const Group& group, pb::io::Printer& printer) {
   const Vars vars = FileVars(group);
+  const HubComments comments(group);
   PrintBanner(vars, true, printer);
   printer.Print(vars,
                 "#include <cstdint>\n#include <map>\n#include <memory>\n#include <string>\n"
@@ -231,10 +288,10 @@ void PrintHubHeader(const Group& group, pb::io::Printer& printer) {
                 "#include \"absl/status/statusor.h\"\n#include \"csi_proxy/call_context.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n");
   for (int i = 0; i < group.hub->enum_type_count(); ++i) {
-    PrintEnum(*group.hub->enum_type(i), printer);
+    PrintEnum(*group.hub->enum_type(i), comments, printer);
   }
   const std::vector<const pb::Descriptor*> messages = InDependencyOrder(*group.hub);
-  for (const pb::Descriptor* message : messages) PrintStruct(*message, printer);
+  for (const pb::Descriptor* message : messages) PrintStruct(*message, comments, printer);
 
   printer.Print(
       "// Returns one line for logs, `field=value ...`: quotes and escapes text, omits secrets.\n");
@@ -242,14 +299,14 @@ void PrintHubHeader(const Group& group, pb::io::Printer& printer) {
     printer.Print("std::string Describe(const $name$& message);\n", "name", message->name());
   }
   printer.Print("\n");
-  PrintComment(*group.service, printer);
+  comments.Print(*group.service, printer);
   printer.Print(vars, "// Implementations must be thread-safe.\nclass Service {\n public:\n");
   printer.Indent();
   printer.Print("virtual ~Service() = default;\n");
   for (int i = 0; i < group.service->method_count(); ++i) {
     const pb::MethodDescriptor& method = *group.service->method(i);
     printer.Print("\n");
-    PrintComment(method, printer);
+    comments.Print(method, printer);
     printer.Print(
         "virtual absl::StatusOr<$response$> $method$(\n"
         "    const CallContext& context, const $request$& request) = 0;\n",
