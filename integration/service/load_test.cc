@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "integration/service/calls.h"
@@ -152,18 +153,27 @@ TEST(LoadTest, AFullQueueIsResourceExhausted) {
   EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
 }
 
-TEST(LoadTest, ADeadlineEndsACallAndFreesItsWorker) {
+TEST(LoadTest, ACallThatEndsEarlyFreesItsWorker) {
   const auto server = ServerProcess::Start({"--max-workers=1", "--max-queued=8"});
   ASSERT_TRUE(server.ok()) << server.status();
   ASSERT_TRUE(
-      (*server)->InjectFault("operation: 'filesystem.PathExists' latency_ms: 60000 times: 1").ok());
+      (*server)->InjectFault("operation: 'filesystem.PathExists' latency_ms: 60000 times: 2").ok());
   const filesystem::v1::Client files(Connect((*server)->client_options()).value());
   const absl::Time start = absl::Now();
   const auto late =
       PathExists(files, absl::StrCat(kRoot, "a"), {.timeout = absl::Milliseconds(300)});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
+  // Cancelled while its connection stays.
+  absl::Notification cancelled;
+  std::thread caller([&] {
+    absl::SleepFor(absl::Milliseconds(300));
+    cancelled.Notify();
+  });
+  const auto gone = PathExists(files, absl::StrCat(kRoot, "a"), {.cancelled = &cancelled});
+  caller.join();
+  EXPECT_TRUE(absl::IsCancelled(gone.status())) << gone.status();
   EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
-  EXPECT_LT(absl::Now() - start, absl::Seconds(20)) << "the worker did not sleep its minute out";
+  EXPECT_LT(absl::Now() - start, absl::Seconds(20)) << "a worker slept its minute out";
 }
 
 TEST(LoadTest, AClientThatVanishesLeavesNothingLocked) {

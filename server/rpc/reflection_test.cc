@@ -183,5 +183,13 @@ TYPED_TEST(ReflectionTest, ARequestThatIsTooLongEndsItsStreamUnanswered) {
   EXPECT_EQ(this->stream_->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
+// The fixture cancels the stream while the answer waits; a stream that stayed would keep the server
+// from shutting down.
+TYPED_TEST(ReflectionTest, AClientThatReadsNoAnswerDoesNotHoldTheServer) {
+  typename TypeParam::Request request;
+  request.set_list_services("");
+  EXPECT_TRUE(this->stream_->Write(request));
+}
+
 }  // namespace
 }  // namespace csi_proxy::rpc
