@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "csi_proxy/testing/node.h"
 #include "integration/support/node_admin.h"
 #include "server/simulator/admin.pb.h"
 

@@ -11,7 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/connection.h"
-#include "csi_proxy/testing/node.h"
+
+namespace csi_proxy {
+class SimulatedNode;
+}
 
 namespace csi_proxy::sample {
 
