@@ -10,7 +10,7 @@
 # CSI_PROXY_UPSTREAM_SIDECARS names a directory with the sources of upstream's modules, in
 # node-driver-registrar/ and livenessprobe/. Without them, upstream.tsv replaces the programs.
 set -euo pipefail
-cd "$(dirname "$0../../.."
+cd "$(dirname "$0")/../.."
 program=
 record=()
 for argument in "$@"; do
