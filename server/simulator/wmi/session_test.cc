@@ -25,12 +25,6 @@ class SessionTest : public WmiTest {
     rule.error = {error, "injected"};
     ASSERT_THAT(node_->InjectFault(rule), IsOk());
   }
-  absl::Status InjectStatus(const char* operation, absl::StatusCode code) {
-    FaultRule rule;
-    rule.operation = operation;
-    rule.code = code;
-    return node_->InjectFault(rule);
-  }
 };
 
 TEST_F(SessionTest, Strangers) {
