@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace csi_proxy::codegen {
+namespace csi_proxy::api {
 namespace {
 
 namespace fs = std::filesystem;
@@ -170,4 +170,4 @@ std::string TypeName(const pb::FieldDescriptor& field) {
   return field.has_optional_keyword() ? absl::StrCat("optional ", name) : name;
 }
 
-}  // namespace csi_proxy::codegen
+}  // namespace csi_proxy::api

@@ -1,5 +1,5 @@
-// The API as data: all .proto files below api/, parsed with their comments. The lock and the
-// reference are made from it. Finds versions by itself; they are listed nowhere.
+// The API as data: all .proto files below api/, parsed with their comments. The lock is
+// made from it. Finds versions by itself; they are listed nowhere.
 #pragma once
 
 #include <google/protobuf/compiler/importer.h>
@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace csi_proxy::codegen {
+namespace csi_proxy::api {
 
 namespace pb = google::protobuf;
 
@@ -78,4 +78,4 @@ std::string LocalName(const Descriptor& descriptor) {
   return descriptor.full_name().substr(package.empty() ? 0 : package.size() + 1);
 }
 
-}  // namespace csi_proxy::codegen
+}  // namespace csi_proxy::api

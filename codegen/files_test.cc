@@ -17,7 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "api/released.h"
 
-namespace csi_proxy::codegen {
+namespace csi_proxy::api {
 namespace {
 
 using ::testing::ElementsAre;
@@ -96,7 +96,7 @@ TEST(ReleasedVersions, HaveACommentForEverything) {
       ++versions;
     }
   }
-  EXPECT_EQ(versions, std::size(api::kReleasedVersions));
+  EXPECT_EQ(versions, std::size(kReleasedVersions));
   EXPECT_THAT(undocumented.names(), IsEmpty());
 }
 
@@ -140,7 +140,7 @@ TEST(ReleasedVersions, AreInTheTablesOfTheReadme) {
                                    cells[i] == "yes" ? cells[1] : cells[i]));
     }
   }
-  EXPECT_THAT(named, UnorderedElementsAreArray(api::kReleasedRpcs));
+  EXPECT_THAT(named, UnorderedElementsAreArray(kReleasedRpcs));
 }
 
 TEST(ReadSourcesTest, TellsOfADirectoryThatIsNotThere) {
@@ -149,4 +149,4 @@ TEST(ReadSourcesTest, TellsOfADirectoryThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::codegen
+}  // namespace csi_proxy::api

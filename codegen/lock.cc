@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace csi_proxy::codegen {
+namespace csi_proxy::api {
 namespace {
 
 constexpr absl::string_view kHeader =
@@ -140,4 +140,4 @@ absl::StatusOr<Lock> AddVersions(const Lock& locked, const Lock& current) {
   return current;
 }
 
-}  // namespace csi_proxy::codegen
+}  // namespace csi_proxy::api

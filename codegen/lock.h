@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "codegen/files.h"
 
-namespace csi_proxy::codegen {
+namespace csi_proxy::api {
 
 // Subjects and their values, such as `field DiskIDs.1` and `string page83, json page83`.
 using Facts = std::map<std::string, std::string>;
@@ -37,4 +37,4 @@ std::vector<std::string> Differences(const Lock& locked, const Lock& current);
 // locked version has changed, because released versions must not.
 absl::StatusOr<Lock> AddVersions(const Lock& locked, const Lock& current);
 
-}  // namespace csi_proxy::codegen
+}  // namespace csi_proxy::api

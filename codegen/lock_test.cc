@@ -11,7 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "api/released.h"
 
-namespace csi_proxy::codegen {
+namespace csi_proxy::api {
 namespace {
 
 using ::testing::AllOf;
@@ -46,7 +46,7 @@ TEST(ReleasedLock, AgreesWithTheApi) {
 }
 
 TEST(ReleasedLock, HoldsEveryVersion) {
-  EXPECT_EQ(RealLock().size(), std::size(api::kReleasedVersions));
+  EXPECT_EQ(RealLock().size(), std::size(kReleasedVersions));
 }
 
 TEST(ReleasedLock, IsWrittenAsTheToolWritesIt) {
@@ -126,7 +126,7 @@ TEST(DifferencesTest, TellsHowToLockANewVersion) {
       ElementsAre(AllOf(HasSubstr("smb/v3alpha1: not in the lock"), HasSubstr("lock_tool --add"))));
   const absl::StatusOr<Lock> added = AddVersions(RealLock(), current);
   ASSERT_TRUE(added.ok()) << added.status();
-  EXPECT_EQ(added->size(), std::size(api::kReleasedVersions) + 1);
+  EXPECT_EQ(added->size(), std::size(kReleasedVersions) + 1);
   EXPECT_THAT(Differences(*added, current), IsEmpty());
 }
 
@@ -154,4 +154,4 @@ TEST(ParseLockTest, RefusesLinesItDoesNotUnderstand) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::codegen
+}  // namespace csi_proxy::api

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "codegen/lock.h"
 
-namespace csi_proxy::codegen {
+namespace csi_proxy::api {
 namespace {
 
 absl::Status Run(const std::string& mode, const std::string& directory) {
@@ -44,6 +44,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::codegen
+}  // namespace csi_proxy::api
 
-int main(int argc, char** argv) { return csi_proxy::codegen::Main(argc, argv); }
+int main(int argc, char** argv) { return csi_proxy::api::Main(argc, argv); }

@@ -11,7 +11,7 @@ void PrintClientHeader(const Group& group, const Version& version, pb::io::Print
                 "#include \"csi_proxy/call_options.h\"\n#include \"csi_proxy/connection.h\"\n"
                 "#include \"csi_proxy/$group$/$version$/api.h\"\n\n");
   OpenNamespace(vars, printer);
-  PrintComment(*version.service, printer);
+  PrintComment(CommentOf(*version.service), printer);
   printer.Print(
       vars,
       "// Calls the $group$ group at version $version$. Thread-safe; movable, not copyable.\n"
@@ -26,7 +26,7 @@ void PrintClientHeader(const Group& group, const Version& version, pb::io::Print
   printer.Indent();
   for (const MethodPair& pair : version.methods) {
     printer.Print("\n");
-    PrintComment(*pair.version, printer);
+    PrintComment(CommentOf(*pair.version), printer);
     printer.Print(
         "absl::StatusOr<$response$> $method$(\n"
         "    const $request$& request, const CallOptions& options = {}) const;\n",

@@ -50,11 +50,9 @@ void PrintBanner(const Vars& vars, bool is_header, pb::io::Printer& printer) {
   printer.Print("\n");
 }
 
-void PrintCommentText(const pb::SourceLocation& location, pb::io::Printer& printer) {
-  const std::string& text =
-      location.leading_comments.empty() ? location.trailing_comments : location.leading_comments;
-  if (text.empty()) return;
-  for (absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
+void PrintComment(const std::string& comment, pb::io::Printer& printer) {
+  if (comment.empty()) return;
+  for (absl::string_view line : absl::StrSplit(absl::StripSuffix(comment, "\n"), '\n')) {
     printer.Print("//$line$\n", "line", std::string(line));
   }
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "annotations.pb.h"
+#include "codegen/files.h"
 #include "codegen/model.h"
 #include "codegen/printers.h"
 
@@ -70,15 +71,15 @@ std::vector<const pb::Descriptor*> InDependencyOrder(const pb::FileDescriptor& f
   return order;
 }
 
-// Comments of the hub. What has none in hub.proto has the comment of its counterpart in the newest
-// version.
+// The comments of the hub. A declaration that has none in hub.proto takes the comment of its
+// counterpart in the newest version that has one.
 class HubComments {
  public:
   explicit HubComments(const Group& group) {
-    // The name of the newest version comes last if `~` follows: v1alpha1~, v1beta1~, v1~.
-    std::map<std::string, const Version*> in_order;
-    for (const Version& version : group.versions) in_order[version.name + "~"] = &version;
-    for (const auto& [name, version] : in_order) {
+    std::map<std::string, const Version*, decltype(&api::IsOlder)> by_age(&api::IsOlder);
+    for (const Version& version : group.versions) by_age[version.name] = &version;
+    // A newer version replaces the comments of an older one.
+    for (const auto& [name, version] : by_age) {
       Add(group.service, version->service);
       for (const MethodPair& method : version->methods) Add(method.hub, method.version);
       for (const MessagePair& message : version->messages) {
@@ -94,32 +95,21 @@ class HubComments {
 
   template <typename Descriptor>
   void Print(const Descriptor& hub, pb::io::Printer& printer) const {
-    if (pb::SourceLocation own = Location(hub); HasText(own)) {
-      PrintCommentText(own, printer);
-    } else if (const auto found = counterparts_.find(&hub); found != counterparts_.end()) {
-      PrintCommentText(found->second, printer);
-    }
+    const std::string own = CommentOf(hub);
+    const auto found = counterparts_.find(&hub);
+    PrintComment(own.empty() && found != counterparts_.end() ? found->second : own, printer);
   }
 
  private:
   template <typename Descriptor>
-  static pb::SourceLocation Location(const Descriptor& descriptor) {
-    pb::SourceLocation location;
-    descriptor.GetSourceLocation(&location);
-    return location;
-  }
-  static bool HasText(const pb::SourceLocation& location) {
-    return !location.leading_comments.empty() || !location.trailing_comments.empty();
-  }
-  template <typename Descriptor>
   void Add(const Descriptor* hub, const Descriptor* version) {
-    if (pb::SourceLocation location = Location(*version); HasText(location)) {
-      counterparts_[hub] = std::move(location);
+    if (std::string comment = CommentOf(*version); !comment.empty()) {
+      counterparts_[hub] = std::move(comment);
     }
   }
 
-  // By the hub's descriptors.
-  std::map<const void*, pb::SourceLocation> counterparts_;
+  // The comment of each counterpart, by the address of the hub's descriptor.
+  std::map<const void*, std::string> counterparts_;
 };
 
 void PrintEnum(const pb::EnumDescriptor& type, const HubComments& comments,

@@ -20,7 +20,7 @@ void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer&
                   version.file->message_type(i)->name(), "package", version.file->package());
   }
   printer.Print("\n");
-  PrintComment(*version.service, printer);
+  PrintComment(CommentOf(*version.service), printer);
   printer.Print(
       "// The version's rpcs, implemented by the service and by clients of each mode. "
       "Implementations\n"
@@ -29,7 +29,7 @@ void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer&
   printer.Indent();
   for (const MethodPair& pair : version.methods) {
     printer.Print("\n");
-    PrintComment(*pair.version, printer);
+    PrintComment(CommentOf(*pair.version), printer);
     printer.Print(
         "virtual absl::Status $method$(const CallContext& context, const $request$& request,\n"
         "    $response$* response) = 0;\n",

@@ -69,15 +69,15 @@ void ForEachMethod(const Version& version, const Vars& vars, const char* text,
 // Print the begin and the end of the version's namespace.
 void OpenNamespace(const Vars& vars, pb::io::Printer& printer);
 void CloseNamespace(const Vars& vars, pb::io::Printer& printer);
-// Prints the comment above a descriptor as `//` lines.
-template <typename Descriptor>
-void PrintComment(const Descriptor& descriptor, pb::io::Printer& printer);
-void PrintCommentText(const pb::SourceLocation& location, pb::io::Printer& printer);
+// Prints a comment as `//` lines; nothing if it is empty.
+void PrintComment(const std::string& comment, pb::io::Printer& printer);
 
+// Returns the comment above a declaration, or else the one behind it; empty if it has neither.
 template <typename Descriptor>
-void PrintComment(const Descriptor& descriptor, pb::io::Printer& printer) {
+std::string CommentOf(const Descriptor& descriptor) {
   pb::SourceLocation location;
-  if (descriptor.GetSourceLocation(&location)) PrintCommentText(location, printer);
+  if (!descriptor.GetSourceLocation(&location)) return "";
+  return location.leading_comments.empty() ? location.trailing_comments : location.leading_comments;
 }
 
 }  // namespace csi_proxy::codegen
