@@ -2,10 +2,10 @@
 # Checks the manifests, alerts and dashboard of scripts/deploy with the programs of build/release.
 #
 #   integration/manifests/check.sh manifests   checks the manifests against the programs' flags and pipes
-#   integration/manifests/check.sh admission   a real API server accepts the manifests, admits their pods and refuses the pods
-#                                       that admission.yaml excludes
-#   integration/manifests/check.sh alerts      promtool parses each expression and runs the alerts' tests; csi-proxy or the
-#                                       sidecars must serve each metric
+#   integration/manifests/check.sh admission   starts a real API server, which must accept the manifests, admit their pods
+#                                              and refuse the pods that admission.yaml excludes
+#   integration/manifests/check.sh alerts      promtool parses each expression and runs the alerts' tests; csi-proxy or
+#                                              the sidecars must serve each metric
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -163,7 +163,7 @@ TEST(LoadTest, ACallThatEndsEarlyFreesItsWorker) {
   const auto late =
       PathExists(files, absl::StrCat(kRoot, "a"), {.timeout = absl::Milliseconds(300)});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
-  // Cancelled while its connection stays.
+  // The caller cancels its second call and keeps its connection.
   absl::Notification cancelled;
   std::thread caller([&] {
     absl::SleepFor(absl::Milliseconds(300));

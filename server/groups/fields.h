@@ -1,4 +1,4 @@
-// Checks the fields of requests, and converts what Windows says for the fields of answers.
+// Checks the fields of requests, and converts the texts and sizes of Windows to fields of answers.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Queries disks and volumes directly, without WMI, and waits for them.
+// Queries disks and volumes directly, without WMI, and waits until one comes or goes.
 #pragma once
 
 #include <cstdint>

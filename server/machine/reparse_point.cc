@@ -15,7 +15,8 @@ namespace csi_proxy::machine {
 namespace {
 
 constexpr uint32_t kSymlinkFlagRelative = 1;
-// The sizes of every reparse point's header and of a symbolic link's fields, before its names.
+// The bytes before the names of a symbolic link: the header that every reparse point has, and the
+// link's own fields.
 constexpr size_t kHeader = 8;
 constexpr size_t kSymlinkFields = 12;
 // The object manager's directory of drives, volumes and `UNC`.

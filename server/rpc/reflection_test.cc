@@ -183,8 +183,8 @@ TYPED_TEST(ReflectionTest, ARequestThatIsTooLongEndsItsStreamUnanswered) {
   EXPECT_EQ(this->stream_->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
-// The fixture cancels the stream while the answer waits; a stream that stayed would keep the server
-// from shutting down.
+// The fixture cancels the stream before the client reads the answer. If the stream did not end
+// then, the server's shutdown would wait for it forever.
 TYPED_TEST(ReflectionTest, AClientThatReadsNoAnswerDoesNotHoldTheServer) {
   typename TypeParam::Request request;
   request.set_list_services("");
