@@ -52,54 +52,60 @@ absl::StatusOr<machine::DeviceIds> ReadIds(machine::Os& os, uint32_t disk_number
 
 absl::StatusOr<std::vector<DiskLocationText>> DiskHost::ListDiskLocations(
     const CallContext& context) {
-  return locations_.Get(context, [&]() -> absl::StatusOr<std::vector<DiskLocationText>> {
-    std::vector<DiskLocationText> locations;
-    ABSL_RETURN_IF_ERROR(ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
-      locations.push_back({number, LocationOf(os_, number, disk)});
-    }));
-    return locations;
-  });
+  const YieldSlot yielded(context);
+  return locations_.Get(
+      context, [this](const CallContext& run) -> absl::StatusOr<std::vector<DiskLocationText>> {
+        std::vector<DiskLocationText> locations;
+        ABSL_RETURN_IF_ERROR(ForEachDisk(run, [&](uint32_t number, const cim::Object& disk) {
+          locations.push_back({number, LocationOf(os_, number, disk)});
+        }));
+        return locations;
+      });
 }
 
 absl::StatusOr<std::vector<DiskIdentity>> DiskHost::ListDiskIdentities(const CallContext& context) {
-  return identities_.Get(context, [&]() -> absl::StatusOr<std::vector<DiskIdentity>> {
-    std::vector<DiskIdentity> identities;
-    const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
-      DiskIdentity& identity = identities.emplace_back();
-      identity.disk_number = number;
-      identity.serial_number = disk.GetStringOr("SerialNumber", "").value_or("");
-      const absl::StatusOr<machine::DeviceIds> ids =
-          ReadIds(os_, number, disk.GetStringOr("Path", "").value_or(""));
-      // A disk that cannot be read must not hide the others.
-      identity.page83 = ids.ok() ? ids->page83 : UniqueIdOf(disk);
-      identity.status = ids.status();
-    });
-    if (!listed.ok()) return listed;
-    return identities;
-  });
+  const YieldSlot yielded(context);
+  return identities_.Get(
+      context, [this](const CallContext& run) -> absl::StatusOr<std::vector<DiskIdentity>> {
+        std::vector<DiskIdentity> identities;
+        const absl::Status listed = ForEachDisk(run, [&](uint32_t number, const cim::Object& disk) {
+          DiskIdentity& identity = identities.emplace_back();
+          identity.disk_number = number;
+          identity.serial_number = disk.GetStringOr("SerialNumber", "").value_or("");
+          const absl::StatusOr<machine::DeviceIds> ids =
+              ReadIds(os_, number, disk.GetStringOr("Path", "").value_or(""));
+          // A disk that cannot be read must not hide the others.
+          identity.page83 = ids.ok() ? ids->page83 : UniqueIdOf(disk);
+          identity.status = ids.status();
+        });
+        if (!listed.ok()) return listed;
+        return identities;
+      });
 }
 
 absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallContext& context) {
-  return descriptions_.Get(context, [&]() -> absl::StatusOr<std::vector<DiskDescription>> {
-    std::vector<DiskDescription> descriptions;
-    const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
-      DiskDescription& description = descriptions.emplace_back(DescribeDisk(number, disk));
-      const absl::StatusOr<machine::DeviceIds> ids = ReadIds(os_, number, description.path);
-      if (ids.ok()) {
-        AddIds(*ids, &description);
-      } else {
-        AddIdsFromWmi(disk, &description);
-      }
-      description.location = LocationOf(os_, number, disk);
-      description.status = ids.status();
-    });
-    if (!listed.ok()) return listed;
-    std::sort(descriptions.begin(), descriptions.end(),
-              [](const DiskDescription& a, const DiskDescription& b) {
-                return a.disk_number < b.disk_number;
-              });
-    return descriptions;
-  });
+  const YieldSlot yielded(context);
+  return descriptions_.Get(
+      context, [this](const CallContext& run) -> absl::StatusOr<std::vector<DiskDescription>> {
+        std::vector<DiskDescription> descriptions;
+        const absl::Status listed = ForEachDisk(run, [&](uint32_t number, const cim::Object& disk) {
+          DiskDescription& description = descriptions.emplace_back(DescribeDisk(number, disk));
+          const absl::StatusOr<machine::DeviceIds> ids = ReadIds(os_, number, description.path);
+          if (ids.ok()) {
+            AddIds(*ids, &description);
+          } else {
+            AddIdsFromWmi(disk, &description);
+          }
+          description.location = LocationOf(os_, number, disk);
+          description.status = ids.status();
+        });
+        if (!listed.ok()) return listed;
+        std::sort(descriptions.begin(), descriptions.end(),
+                  [](const DiskDescription& a, const DiskDescription& b) {
+                    return a.disk_number < b.disk_number;
+                  });
+        return descriptions;
+      });
 }
 
 absl::StatusOr<DiskDescription> DiskHost::Describe(const CallContext& context,

@@ -195,12 +195,13 @@ class DiskHost {
   StorageNamespace& storage_;
   machine::Os& os_;
   const std::function<void(absl::string_view)> warn_;
-  SharedRun<absl::StatusOr<std::vector<DiskLocationText>>> locations_;
-  SharedRun<absl::StatusOr<std::vector<DiskIdentity>>> identities_;
-  SharedRun<absl::StatusOr<std::vector<DiskDescription>>> descriptions_;
   Mutex mutex_;
   // The paths of the disks that were logged.
   std::set<std::string> warned_ ABSL_GUARDED_BY(mutex_);
+  // Last, because their runs use the other members.
+  SharedRun<absl::StatusOr<std::vector<DiskLocationText>>> locations_;
+  SharedRun<absl::StatusOr<std::vector<DiskIdentity>>> identities_;
+  SharedRun<absl::StatusOr<std::vector<DiskDescription>>> descriptions_;
 };
 
 }  // namespace csi_proxy::host

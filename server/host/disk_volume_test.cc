@@ -1,6 +1,7 @@
 // Tests disks that answer oddly, and the folders at which volumes are mounted.
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -81,6 +82,23 @@ TEST_F(DiskVolumeTest, UsageFollowsTheFiles) {
 }
 
 // Windows reads a plain path literally only if each of its names is an ordinary one.
+// A hung volume must not take the slots of all who list volumes.
+TEST_F(DiskVolumeTest, ListVolumesYieldsItsSlotWhileAnotherCallLooks) {
+  FaultRule rule;
+  rule.operation = "win32.ListVolumes";
+  rule.times = 1;
+  rule.latency = absl::Milliseconds(300);
+  ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  TestSlot slots[2];
+  std::vector<std::thread> calls;
+  for (TestSlot& slot : slots) {
+    calls.emplace_back(
+        [&] { EXPECT_THAT(volume().ListVolumes(context_.With(&slot), 1, 0), IsOk()); });
+  }
+  for (std::thread& call : calls) call.join();
+  EXPECT_NE(slots[0].yielded, slots[1].yielded) << "the call that looked keeps its slot";
+}
+
 TEST(MountPointNameTest, IsPlainWhereItCanBe) {
   EXPECT_EQ(MountPointName("C:\\a"), "C:\\a\\");
   EXPECT_EQ(MountPointName("C:\\a b\\c.d\\"), "C:\\a b\\c.d\\");

@@ -236,10 +236,11 @@ absl::Status IscsiHost::RemovePortal(const CallContext& context, const IscsiPort
 }
 
 absl::Status IscsiHost::RefreshPortal(const CallContext& context, const IscsiPortal& portal) {
-  return refreshes_.Get(PortalText(portal), context, [&]() -> absl::Status {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, context, portal));
-    return Update(wmi_, context, object, portal);
-  });
+  return refreshes_.Get(
+      PortalText(portal), context, [this, portal](const CallContext& run) -> absl::Status {
+        ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, run, portal));
+        return Update(wmi_, run, object, portal);
+      });
 }
 
 absl::StatusOr<std::vector<std::string>> IscsiHost::DiscoverTargets(const CallContext& context,

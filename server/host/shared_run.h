@@ -1,16 +1,20 @@
 // Shares the result of one run among the calls that ask for it at the same time.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/notification.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
+#include "server/base/start_thread.h"
 
 namespace csi_proxy::host {
 
@@ -19,55 +23,159 @@ namespace csi_proxy::host {
 //
 // A run serves only calls that asked before it began, because a caller may have changed what the
 // run reads. Runs do not overlap: calls that ask during a run share the next one.
+//
+// A run that serves one call uses its thread and its context. A run that serves several belongs to
+// none of them: it has a thread of its own and ends at the latest of their deadlines, so a caller
+// that gives up changes nothing for the others. A call waits for at most one run of others before
+// its own begins. No run takes longer than two minutes, so that one that hangs gives way.
 template <typename T>
 class SharedRun {
  public:
-  // Returns the result of a run of `function` that began after this call asked. The run uses the
-  // thread of one of its calls; if that call ends early, another one repeats the run. CANCELLED or
-  // DEADLINE_EXCEEDED if `context` ends first. Yields the slot of the call.
-  T Get(const CallContext& context, absl::FunctionRef<T()> function) {
+  // Must stay valid until the SharedRun is destroyed, because a run may outlive its callers.
+  using Function = std::function<T(const CallContext&)>;
+
+  SharedRun() = default;
+  // Cancels a run that is under way and waits for its end. REQUIRES: no call is in Get().
+  ~SharedRun() {
+    {
+      const MutexLock lock(mutex_);
+      if (current_ != nullptr) current_->cancelled.Notify();
+      stopping_ = true;
+    }
+    handed_over_.NotifyAll();
+    if (thread_.joinable()) thread_.join();
+  }
+  SharedRun(const SharedRun&) = delete;
+  SharedRun& operator=(const SharedRun&) = delete;
+
+  // Returns true if no run is under way.
+  bool idle() const {
+    const MutexLock lock(mutex_);
+    return !is_running_;
+  }
+  // Returns the number of calls that wait for the next run to begin.
+  int waiting() const {
+    const MutexLock lock(mutex_);
+    return next_ != nullptr ? next_->waiting : 0;
+  }
+
+  // Returns the result of a run of `function` that began after this call asked. CANCELLED or
+  // DEADLINE_EXCEEDED if `context` ends first. Yields the slot of the call while others run.
+  // REQUIRES: all calls pass functions that do the same.
+  T Get(const CallContext& context, Function function) {
+    if (BeginAlone()) return RunHere(context, function);
     const YieldSlot yielded(context);
     const MutexLock lock(mutex_);
-    std::shared_ptr<Run> run;
-    while (true) {
-      if (run == nullptr || run->given_up) {
-        if (next_ == nullptr) next_ = std::make_shared<Run>();
-        run = next_;
+    if (next_ == nullptr) next_ = std::make_shared<Run>(std::move(function));
+    const std::shared_ptr<Run> run = next_;
+    ++run->waiting;
+    run->deadline = std::max(run->deadline, context.deadline());
+    while (!run->result.has_value()) {
+      if (absl::Status over = context.Check(); !over.ok()) {
+        if (--run->waiting == 0) Abandon(run);
+        return over;
       }
-      if (run->result.has_value()) return *run->result;
-      if (!is_running_) break;
-      if (absl::Status over = context.Check(); !over.ok()) return over;
-      changed_.WaitFor(mutex_, kLook);
+      if (is_running_) {
+        changed_.WaitFor(mutex_, kLook);
+        continue;
+      }
+      next_ = nullptr;
+      is_running_ = true;
+      if (run->waiting == 1) {
+        mutex_.Unlock();
+        T result = RunHere(context, run->function);
+        mutex_.Lock();
+        return result;
+      }
+      HandOver(run);
     }
-    next_ = nullptr;
-    is_running_ = true;
-    mutex_.Unlock();
-    T result = function();
-    mutex_.Lock();
-    is_running_ = false;
-    if (context.Check().ok()) {
-      run->result = result;
-    } else {
-      run->given_up = true;
-    }
-    changed_.NotifyAll();
-    return result;
+    return *run->result;
   }
 
  private:
   // The interval at which a waiting call checks whether it has ended.
   static constexpr absl::Duration kLook = absl::Milliseconds(20);
+  static constexpr absl::Duration kLongest = absl::Minutes(2);
 
   struct Run {
+    explicit Run(Function f) : function(std::move(f)) {}
+    const Function function;
+    // The calls that wait for the result, and the latest of their deadlines.
+    int waiting = 0;
+    absl::Time deadline = absl::InfinitePast();
+    absl::Notification cancelled;
     std::optional<T> result;
-    // True if the call that ran the function ended first, so that `result` means nothing.
-    bool given_up = false;
   };
 
-  Mutex mutex_;
+  // REQUIRES: `is_running_` was set for this call.
+  T RunHere(const CallContext& context, const Function& function) ABSL_LOCKS_EXCLUDED(mutex_) {
+    T result = function(context.WithTimeout(kLongest));
+    const MutexLock lock(mutex_);
+    EndRun();
+    return result;
+  }
+
+  void EndRun() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    is_running_ = false;
+    changed_.NotifyAll();
+  }
+
+  // Returns true if nobody runs or waits; this call has begun a run then.
+  bool BeginAlone() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(mutex_);
+    if (is_running_ || next_ != nullptr) return false;
+    is_running_ = true;
+    return true;
+  }
+
+  // Ends a run that nobody waits for any more.
+  void Abandon(const std::shared_ptr<Run>& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (next_ == run) next_ = nullptr;
+    if (current_ == run) run->cancelled.Notify();
+  }
+
+  void HandOver(std::shared_ptr<Run> run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!thread_.joinable()) {
+      absl::StatusOr<std::thread> started = StartThread([this] { RunHandedOver(); });
+      if (!started.ok()) {
+        run->result = started.status();
+        EndRun();
+        return;
+      }
+      thread_ = *std::move(started);
+    }
+    current_ = std::move(run);
+    handed_over_.NotifyAll();
+  }
+
+  // Runs what HandOver() passes on, until the end.
+  void RunHandedOver() {
+    const MutexLock lock(mutex_);
+    while (!stopping_) {
+      if (current_ == nullptr) {
+        handed_over_.Wait(mutex_);
+        continue;
+      }
+      const std::shared_ptr<Run> run = current_;
+      const CallContext context(std::min(run->deadline, absl::Now() + kLongest), &run->cancelled);
+      mutex_.Unlock();
+      T result = run->function(context);
+      mutex_.Lock();
+      run->result = std::move(result);
+      current_ = nullptr;
+      EndRun();
+    }
+  }
+
+  mutable Mutex mutex_;
   Condition changed_;
+  Condition handed_over_;
   bool is_running_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // The run whose callers wait for it to begin, and the run of `thread_`.
   std::shared_ptr<Run> next_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Run> current_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
 };
 
 // Shares runs among the calls that ask with one key. Thread-safe.
@@ -75,22 +183,27 @@ template <typename T>
 class SharedRuns {
  public:
   // Calls SharedRun::Get() among the calls with this key.
-  T Get(const std::string& key, const CallContext& context, absl::FunctionRef<T()> function) {
-    return RunOf(key)->Get(context, function);
+  T Get(const std::string& key, const CallContext& context,
+        typename SharedRun<T>::Function function) {
+    const std::shared_ptr<SharedRun<T>> run = RunOf(key);
+    return run->Get(context, std::move(function));
   }
 
  private:
+  // Also lets go of the runs that no call uses, unless they are still being cancelled, because a
+  // destructor would wait for their end.
   std::shared_ptr<SharedRun<T>> RunOf(const std::string& key) {
     const MutexLock lock(mutex_);
-    std::erase_if(runs_, [](const auto& entry) { return entry.second.expired(); });
-    std::weak_ptr<SharedRun<T>>& entry = runs_[key];
-    std::shared_ptr<SharedRun<T>> run = entry.lock();
-    if (run == nullptr) entry = run = std::make_shared<SharedRun<T>>();
+    std::erase_if(runs_, [](const auto& entry) {
+      return entry.second.use_count() == 1 && entry.second->idle();
+    });
+    std::shared_ptr<SharedRun<T>>& run = runs_[key];
+    if (run == nullptr) run = std::make_shared<SharedRun<T>>();
     return run;
   }
 
   Mutex mutex_;
-  std::map<std::string, std::weak_ptr<SharedRun<T>>> runs_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<SharedRun<T>>> runs_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::host

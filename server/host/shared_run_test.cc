@@ -4,11 +4,9 @@
 
 #include <atomic>
 #include <thread>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -19,83 +17,104 @@ class SharedRunTest : public testing::Test {
  protected:
   // Starts a run, which ends when the gate opens or its call ends.
   std::thread BeginFirst(const CallContext& context) {
-    std::thread first([this, context] {
-      first_ = shared_.Get(context, [&]() -> Answer {
-        const int number = ++runs_;
-        while (!gate_.HasBeenNotified()) {
-          if (absl::Status s = context.SleepFor(absl::Milliseconds(1)); !s.ok()) return s;
-        }
-        return number;
-      });
-    });
+    std::thread first([this, context] { first_ = Ask(context); });
     while (runs_ == 0) std::this_thread::yield();
     return first;
   }
+  // Asks for a run that returns its number when its gate opens, or an error when it is cancelled.
   Answer Ask(const CallContext& context = CallContext()) {
-    ++asking_;
-    return shared_.Get(context, [this]() -> Answer { return ++runs_; });
+    return shared_.Get(context, [this](const CallContext& run) -> Answer {
+      const int number = ++runs_;
+      while (open_ < number) {
+        if (absl::Status s = run.SleepFor(absl::Milliseconds(1)); !s.ok()) return s;
+      }
+      return number;
+    });
   }
-  // Calls Ask() on `count` threads, all of which wait.
-  void AskFromOthers(int count) {
-    answers_.assign(count, absl::UnknownError("none"));
-    for (Answer& answer : answers_) {
-      others_.emplace_back([&] { answer = Ask(); });
-    }
-    while (asking_ < count) std::this_thread::yield();
-    absl::SleepFor(absl::Milliseconds(20));
+  // Calls Ask() on another thread, which waits for a run when this returns.
+  std::thread AskBeside(Answer* answer, const CallContext& context = CallContext()) {
+    const int before = shared_.waiting();
+    std::thread thread([this, answer, context] { *answer = Ask(context); });
+    while (shared_.waiting() == before) std::this_thread::yield();
+    return thread;
   }
-  void JoinOthers() {
-    for (std::thread& other : others_) other.join();
-  }
-
   SharedRun<Answer> shared_;
-  std::atomic<int> runs_ = 0, asking_ = 0;
-  absl::Notification gate_;
-  Answer first_ = absl::UnknownError("none");
-  std::vector<Answer> answers_;
-  std::vector<std::thread> others_;
+  std::atomic<int> runs_ = 0;
+  // Runs up to this number may end.
+  std::atomic<int> open_ = 0;
+  Answer first_ = absl::UnknownError("none"), second_ = first_, third_ = first_;
 };
 
 TEST_F(SharedRunTest, CallsThatAskDuringARunShareTheNext) {
   std::thread first = BeginFirst(CallContext());
-  AskFromOthers(8);
+  std::thread second = AskBeside(&second_), third = AskBeside(&third_);
   EXPECT_EQ(runs_, 1);
   const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(30));
   EXPECT_TRUE(absl::IsDeadlineExceeded(Ask(soon).status()));
-  gate_.Notify();
+  open_ = 3;
   first.join();
-  JoinOthers();
+  second.join();
+  third.join();
   EXPECT_EQ(first_, Answer(1));
-  for (const Answer& answer : answers_) EXPECT_EQ(answer, Answer(2));
+  EXPECT_EQ(second_, Answer(2));
+  EXPECT_EQ(third_, Answer(2));
   EXPECT_EQ(Ask(), Answer(3));
 }
 
-// Two calls share a run; the one whose thread runs it ends first.
-TEST_F(SharedRunTest, ARunWhoseCallEndsFailsNoOther) {
-  std::thread first = BeginFirst(CallContext());
-  absl::Notification gone[2];
-  std::atomic<int> runner = -1;
-  answers_.assign(2, absl::UnknownError("none"));
-  for (int i : {0, 1}) {
-    others_.emplace_back([&, i] {
-      const CallContext context(absl::InfiniteFuture(), &gone[i]);
-      ++asking_;
-      answers_[i] = shared_.Get(context, [&]() -> Answer {
-        if (++runs_ == 3) return 3;
-        runner = i;
-        return context.SleepFor(absl::Hours(1));
-      });
-    });
+// Whichever of the two began the run, it goes on when one of them has ended.
+TEST_F(SharedRunTest, ACallerThatGivesUpChangesNothingForTheOthers) {
+  for (const bool impatient_first : {true, false}) {
+    runs_ = open_ = 0;
+    std::thread first = BeginFirst(CallContext());
+    absl::Notification gone;
+    const CallContext impatient(absl::InfiniteFuture(), &gone);
+    const CallContext patient;
+    std::thread second = AskBeside(&second_, impatient_first ? impatient : patient);
+    std::thread third = AskBeside(&third_, impatient_first ? patient : impatient);
+    open_ = 1;
+    first.join();
+    while (runs_ < 2) std::this_thread::yield();
+    gone.Notify();
+    (impatient_first ? second : third).join();
+    open_ = 2;
+    (impatient_first ? third : second).join();
+    EXPECT_TRUE(absl::IsCancelled((impatient_first ? second_ : third_).status()));
+    EXPECT_EQ(impatient_first ? third_ : second_, Answer(2)) << "the run was repeated";
   }
-  while (asking_ < 2) std::this_thread::yield();
-  absl::SleepFor(absl::Milliseconds(20));
-  gate_.Notify();
-  while (runner < 0) std::this_thread::yield();
-  gone[runner].Notify();
+}
+
+TEST_F(SharedRunTest, ARunEndsWhenNobodyWaitsForIt) {
+  std::thread first = BeginFirst(CallContext());
+  absl::Notification gone;
+  const CallContext impatient(absl::InfiniteFuture(), &gone);
+  std::thread second = AskBeside(&second_, impatient), third = AskBeside(&third_, impatient);
+  open_ = 1;
   first.join();
-  JoinOthers();
-  EXPECT_TRUE(absl::IsCancelled(answers_[runner].status())) << answers_[runner].status();
-  EXPECT_EQ(answers_[1 - runner], Answer(3));
+  while (runs_ < 2) std::this_thread::yield();
+  gone.Notify();
+  second.join();
+  third.join();
+  open_ = 3;
+  // Hangs if the second run does not end.
+  EXPECT_EQ(Ask(), Answer(3));
+}
+
+// Else callers that ask without pause would keep a waiting call from its run.
+TEST_F(SharedRunTest, ACallDoesNotOvertakeThoseThatWait) {
+  for (int i = 0; i < 20; ++i) {
+    runs_ = open_ = 0;
+    Answer again = absl::UnknownError("none");
+    std::thread first([&] {
+      first_ = Ask();
+      again = Ask();
+    });
+    while (runs_ == 0) std::this_thread::yield();
+    std::thread second = AskBeside(&second_);
+    open_ = 3;
+    first.join();
+    second.join();
+    EXPECT_EQ(second_, Answer(2));
+  }
 }
 
 }  // namespace

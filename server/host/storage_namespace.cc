@@ -14,9 +14,9 @@ using cim::Namespace;
 using cim::Value;
 
 absl::Status StorageNamespace::UpdateCache(const CallContext& context) {
-  return update_.Get(context, [&]() -> absl::Status {
+  return update_.Get(context, [this](const CallContext& run) -> absl::Status {
     const auto result =
-        wmi_.Invoke(context, Namespace::kStorage, "MSFT_StorageSetting", "UpdateHostStorageCache");
+        wmi_.Invoke(run, Namespace::kStorage, "MSFT_StorageSetting", "UpdateHostStorageCache");
     if (!result.ok()) return Prefixed("rescanning", result.status());
     return cim::StorageStatus("rescanning", *result);
   });

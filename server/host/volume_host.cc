@@ -55,10 +55,11 @@ absl::StatusOr<std::vector<VolumeId>> VolumeHost::ListVolumes(const CallContext&
                                                               uint32_t disk_number,
                                                               uint32_t partition_number) {
   ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
-  // Keeps the slot, because the look-up is as short as calls that keep theirs.
-  const CallContext quick = context.With(nullptr);
-  ABSL_ASSIGN_OR_RETURN(const auto all,
-                        volumes_.Get(quick, [&] { return LocateVolumes(os_, quick); }));
+  // Keeps the slot unless it waits for another call's look-up: its own is as short as calls that
+  // keep theirs.
+  ABSL_ASSIGN_OR_RETURN(const auto all, volumes_.Get(context, [this](const CallContext& run) {
+    return LocateVolumes(os_, run);
+  }));
   std::vector<std::pair<uint64_t, VolumeId>> found;
   for (const LocatedVolume& volume : all) {
     if (volume.disk_number != disk_number) continue;

@@ -157,8 +157,8 @@ class VolumeHost {
   cim::Session& wmi_;
   StorageNamespace& storage_;
   machine::Os& os_;
-  SharedRun<absl::StatusOr<std::vector<LocatedVolume>>> volumes_;
   const std::function<void(absl::string_view)> warn_;
+  SharedRun<absl::StatusOr<std::vector<LocatedVolume>>> volumes_;
 };
 
 }  // namespace csi_proxy::host
