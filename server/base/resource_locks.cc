@@ -75,18 +75,19 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireInProcess(const CallCo
   const YieldSlot yielded(context);
   const MutexLock lock(state_->mutex);
   const auto [entry, is_free] = state_->held.try_emplace(key);
+  // A reference, because other calls may rehash the map during the wait.
+  State::Held& held = entry->second;
   if (!is_free) {
     const absl::Status status =
-        entry->second.waiters.Wait(context.Leaving(10, kForTheAnswer), state_->mutex);
+        held.waiters.Wait(context.Leaving(10, kForTheAnswer), state_->mutex);
     if (!status.ok()) {
-      const State::Held& held = entry->second;
       const std::string holder =
           *held.rpc == 0 ? "" : absl::StrCat(": ", held.rpc, ", for ", Age(held.since));
       return absl::Status(status.code(), absl::StrCat(status.message(),
                                                       " while another call holds ", name, holder));
     }
   }
-  entry->second.Take();
+  held.Take();
   return Lock(state_.get(), std::move(key), !is_free);
 }
 

@@ -3,14 +3,18 @@
 
 #include <cstddef>
 #include <list>
+#include <map>
+#include <string>
 
 #include "absl/status/status.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
+#include "server/base/turns.h"
 
 namespace csi_proxy {
 
-// First come, first served. REQUIRES: the mutex of the queue's owner is held in every call, and the
+// The tenants of the waiting calls (CallContext::peer()) take turns; the calls of a tenant are
+// served first come first. REQUIRES: the mutex of the queue's owner is held in every call, and the
 // queue is neither moved nor destroyed while a thread waits.
 class TurnQueue {
  public:
@@ -18,14 +22,25 @@ class TurnQueue {
   // CANCELLED or DEADLINE_EXCEEDED if the call ends first.
   absl::Status Wait(const CallContext& context, Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // Gives the turn to the longest waiter. Returns false if there is none.
+  // Gives the turn to the longest waiter of the next tenant. Returns false if there is none.
   bool Pass();
 
-  size_t size() const { return waiters_.size(); }
+  size_t size() const { return size_; }
 
  private:
   struct Waiter;
-  std::list<Waiter*> waiters_;
+  // The waiters of a tenant.
+  struct Line {
+    bool waits() const { return !waiters.empty(); }
+    std::list<Waiter*> waiters;
+    Line* next_turn = nullptr;
+    const std::string* tenant = nullptr;
+  };
+
+  // By tenant. A line whose waiters have given up stays until its next turn.
+  std::map<std::string, Line> lines_;
+  Turns<Line> turns_;
+  size_t size_ = 0;
 };
 
 }  // namespace csi_proxy

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -46,6 +47,41 @@ TEST(TurnQueueTest, TurnsComeInTheOrderOfWaiting) {
   for (std::thread& waiter : waiters) waiter.join();
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_FALSE(turns.Pass()) << "nobody waits any more";
+}
+
+// One tenant has three waiters when another's only one comes.
+TEST(TurnQueueTest, TenantsTakeTurns) {
+  Mutex mutex;
+  TurnQueue turns;
+  std::string order;
+  std::vector<std::thread> waiters;
+  const Peer peers[] = {{.process_id = 1, .image_path = "", .tenant = "a"},
+                        {.process_id = 2, .image_path = "", .tenant = "b"},
+                        {.process_id = 3, .image_path = "", .tenant = "c"}};
+  const auto wait = [&](const Peer& peer, CallContext context) {
+    waiters.push_back(StartWaiter(mutex, turns, [&, context] {
+      const MutexLock lock(mutex);
+      if (!turns.Wait(context.From(&peer, ""), mutex).ok()) return;
+      order += peer.tenant;
+      turns.Pass();
+    }));
+  };
+  absl::Notification gone;
+  wait(peers[0], CallContext());
+  wait(peers[0], CallContext());
+  wait(peers[0], CallContext());
+  wait(peers[2], CallContext(absl::InfiniteFuture(), &gone));
+  gone.Notify();
+  waiters.back().join();
+  waiters.pop_back();
+  wait(peers[1], CallContext());
+  {
+    const MutexLock lock(mutex);
+    EXPECT_TRUE(turns.Pass());
+  }
+  for (std::thread& waiter : waiters) waiter.join();
+  EXPECT_EQ(order, "abaa");
+  EXPECT_FALSE(turns.Pass());
 }
 
 // A hundred turns must take less than a hundred polls: Pass() wakes its waiter.

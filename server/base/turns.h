@@ -1,0 +1,51 @@
+// The order in which tenants get what they share.
+#pragma once
+
+#include <type_traits>
+
+namespace csi_proxy {
+
+// A ring of lines, one for each tenant that waits. A line that is served goes behind all others, so
+// a tenant with a long line delays itself alone.
+//
+// `Line` has `Line* next_turn` for the ring and `bool waits() const`, which is true while the line
+// has waiters. REQUIRES: a line lives until the ring has dropped it; calls are serialised.
+template <typename Line>
+class Turns {
+ public:
+  // Puts `line` behind all others. REQUIRES: the ring does not have it.
+  void Append(Line* line) {
+    line->next_turn = last_ != nullptr ? last_->next_turn : line;
+    if (last_ != nullptr) last_->next_turn = line;
+    last_ = line;
+  }
+
+  // Calls `serve` for each line in order until one returns something else than null, and returns
+  // that; null if none does. Calls `drop` for each line that has nobody left, after the ring has
+  // forgotten it.
+  template <typename Serve, typename Drop>
+  std::invoke_result_t<Serve, Line&> Pass(Serve serve, Drop drop) {
+    Line* const end = last_;
+    for (bool is_end = end == nullptr; !is_end;) {
+      Line* const before = last_;
+      Line* const line = before->next_turn;
+      is_end = line == end;
+      const auto served = serve(*line);
+      if (line->waits()) {
+        last_ = line;
+      } else {
+        before->next_turn = line->next_turn;
+        if (before == line) last_ = nullptr;
+        drop(line);
+      }
+      if (served != nullptr) return served;
+    }
+    return nullptr;
+  }
+
+ private:
+  // The line whose turn is last; it is followed by the line whose turn is first.
+  Line* last_ = nullptr;
+};
+
+}  // namespace csi_proxy
