@@ -149,6 +149,33 @@ TEST_F(BlockedTest, AHundredCallsOfATenantWaitAtOnceAndLeaveSlotsToOthers) {
   }
 }
 
+// Two executors with one slot each; a tenant may have two waiting calls beyond the slots in all.
+TEST_F(BlockedTest, ATenantHasFewWaitingCallsAtAllExecutorsTogether) {
+  const Executor::Limits limits{
+      .max_threads = 1, .max_queued = 8, .max_blocked = 8, .max_blocked_of_tenant = 2};
+  const auto tenant = std::make_shared<Tenant>();
+  const auto client = std::make_shared<Client>(Peer{.process_id = 1, .image_path = ""}, tenant);
+  const std::shared_ptr<ClientQueue> here(client, &client->queues[0]),
+      there(client, &client->queues[1]);
+  Executor one(limits), other(limits);
+  for (int begun : {1, 2, 3, 3}) {
+    ASSERT_TRUE(Wait(one, here).ok());
+    AwaitBlocked(begun);
+  }
+  EXPECT_EQ(one.queued(), 1u);
+  // The slot of each executor is not among the two.
+  ASSERT_TRUE(Wait(other, there).ok());
+  AwaitBlocked(4);
+  ASSERT_TRUE(Wait(other, there).ok());
+  EXPECT_EQ(other.queued(), 1u);
+  // Another tenant's calls begin.
+  ASSERT_TRUE(Wait(other, Processes(1)[0]).ok());
+  AwaitBlocked(5);
+  gate_.Notify();
+  AwaitBlocked(7);
+  while (tenant->blocked_calls > 0) std::this_thread::yield();
+}
+
 TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
   constexpr int kTenants = 4, kTasks = 3000;
   std::atomic<int> ran = 0, refused = 0, running = 0, most = 0, begun = 0, most_begun = 0;

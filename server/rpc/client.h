@@ -24,20 +24,28 @@ inline constexpr size_t kMaxExecutors = 8;
 // The processes that share one client's limits: the processes of a container, as far as TenantOf()
 // of base/peer_process.h can tell.
 struct Tenant {
+  Tenant() {
+    for (ClientQueue& queue : queues) queue.CountBlocked(&blocked_calls);
+  }
+
   // The calls of the tenant's processes, by Deps::executor_index.
   std::array<ClientQueue, kMaxExecutors> queues;
+  // Over all executors; see Executor::Limits::max_blocked_of_tenant.
+  std::atomic<size_t> blocked_calls = 0;
+  // The bytes of requests that are under way or in executors' queues.
+  std::atomic<size_t> request_bytes = 0;
+  // The connections to all pipes. Guarded by the ConnectionTable.
+  size_t connections = 0;
 
   size_t clients() const { return queues[0].members(); }
 };
 
 // A process that calls. One object stands for it while it has connections or calls.
 struct Client {
-  // Makes the client a tenant of its own if `with` is null.
-  explicit Client(Peer who, std::shared_ptr<Tenant> with = nullptr)
+  // Makes the client a tenant of its own by default. REQUIRES: `with` is not null.
+  explicit Client(Peer who, std::shared_ptr<Tenant> with = std::make_shared<Tenant>())
       : peer(std::move(who)), tenant(std::move(with)), http2(LimitsOf(peer)) {
-    for (size_t i = 0; tenant != nullptr && i < queues.size(); ++i) {
-      queues[i].SetParent(&tenant->queues[i]);
-    }
+    for (size_t i = 0; i < queues.size(); ++i) queues[i].SetParent(&tenant->queues[i]);
   }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -45,20 +53,21 @@ struct Client {
   // Counts a call that was refused because its client had used its share. Thread-safe.
   void CountRefusedCall() { http2.CountRefusedCall(SteadyTime::clock::now()); }
 
-  // The most bytes of requests that a client may have under way or in executors' queues. Each
+  // The most bytes of requests that a tenant may have under way or in executors' queues. Each
   // group's queue has places for 384 calls of up to 256 KiB; honest requests have a few hundred
   // bytes, and the longest 200 KB.
   static constexpr size_t kMaxRequestBytes = 8 << 20;
   // Charges `bytes` and returns true, or returns false at the limit. After true the caller must
   // call GiveBack(bytes). Thread-safe.
   bool TakeBytes(size_t bytes) {
-    if (request_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= kMaxRequestBytes) {
+    if (tenant->request_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <=
+        kMaxRequestBytes) {
       return true;
     }
     GiveBack(bytes);
     return false;
   }
-  void GiveBack(size_t bytes) { request_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void GiveBack(size_t bytes) { tenant->request_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
 
   const Peer peer;
   const std::shared_ptr<Tenant> tenant;
@@ -77,8 +86,6 @@ struct Client {
     if (peer.process_id == 0) limits.bar = absl::ZeroDuration();
     return limits;
   }
-
-  std::atomic<size_t> request_bytes_ = 0;
 };
 
 }  // namespace csi_proxy::rpc

@@ -47,6 +47,18 @@ TEST(ClientRegistryTest, ProcessesThatCannotBeToldApartAreOneTenant) {
   EXPECT_EQ(registry.Get(0x7ffffff0, 1)->tenant->clients(), 1u);
 }
 
+TEST(ClientRegistryTest, ProcessesOfATenantShareTheBytesOfTheirRequests) {
+  const auto tenant = std::make_shared<Tenant>();
+  Client first(Peer{.process_id = 1, .image_path = ""}, tenant);
+  Client second(Peer{.process_id = 2, .image_path = ""}, tenant);
+  Client other(Peer{.process_id = 3, .image_path = ""});
+  EXPECT_TRUE(first.TakeBytes(Client::kMaxRequestBytes));
+  EXPECT_FALSE(second.TakeBytes(1));
+  EXPECT_TRUE(other.TakeBytes(1));
+  first.GiveBack(Client::kMaxRequestBytes);
+  EXPECT_TRUE(second.TakeBytes(1));
+}
+
 TEST(ClientRegistryTest, ClientsMayOutliveIt) {
   auto registry = std::make_unique<ClientRegistry>();
   const auto client = registry->Get(4242, 1);

@@ -48,17 +48,24 @@ bool ConnectionTable::TryAdmit(ConnectionBeforePreface* connection,
   const size_t all = limits_.max_connections, percent = limits_.client_share;
   const bool pipe_is_full = pipe.connections >= all;
   const bool tenant_is_full = !MayTakeOneMore(of_tenant, others, all, percent);
+  const bool is_full_everywhere = client->tenant->connections >= limits_.max_connections_of_tenant;
   const bool client_is_full =
-      client->tenant != nullptr && client->tenant->clients() > 1 &&
+      client->tenant->clients() > 1 &&
       !MayTakeOneMore(own, of_tenant - own, ShareOf(others, all, percent), percent);
-  if (pipe_is_full || tenant_is_full || client_is_full) {
+  const bool is_full_here = pipe_is_full || tenant_is_full || client_is_full;
+  if (is_full_here || is_full_everywhere) {
     std::vector<EvictionCandidate> candidates;
-    for (auto& [owner, share] : pipe.shares) {
-      const size_t theirs = OfTenant(pipe, *owner);
-      const bool same_tenant = client->tenant != nullptr && owner->tenant == client->tenant;
-      const bool has_more = same_tenant ? tenant_is_full && share.connections > own
-                                        : pipe_is_full && theirs > of_tenant;
-      if (owner == client || has_more) candidates.push_back({theirs, &share});
+    for (Pipe& from : pipes_) {
+      if (&from != &pipe && is_full_here) continue;
+      for (auto& [owner, share] : from.shares) {
+        const size_t theirs = OfTenant(from, *owner);
+        const bool same_tenant = owner->tenant == client->tenant;
+        const bool has_more = same_tenant ? tenant_is_full && share.connections > own
+                                          : pipe_is_full && theirs > of_tenant;
+        if (is_full_everywhere ? same_tenant : owner == client || has_more) {
+          candidates.push_back({theirs, &share});
+        }
+      }
     }
     *limited = EvictFromLargest(std::move(candidates), client, displaced);
     if (*limited == nullptr) {
@@ -140,17 +147,14 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Share& share, Client* incomin
 }
 
 size_t ConnectionTable::OfTenant(const Pipe& pipe, const Client& client) {
-  if (client.tenant != nullptr) {
-    const auto found = pipe.tenants.find(client.tenant.get());
-    return found != pipe.tenants.end() ? found->second : 0;
-  }
-  const auto found = pipe.shares.find(const_cast<Client*>(&client));
-  return found != pipe.shares.end() ? found->second.connections : 0;
+  const auto found = pipe.tenants.find(client.tenant.get());
+  return found != pipe.tenants.end() ? found->second : 0;
 }
 
 ConnectionTable::Share& ConnectionTable::Take(size_t pipe, Client* client) {
   ++pipes_[pipe].connections;
-  if (client->tenant != nullptr) ++pipes_[pipe].tenants[client->tenant.get()];
+  ++pipes_[pipe].tenants[client->tenant.get()];
+  ++client->tenant->connections;
   Share& share = pipes_[pipe].shares[client];
   ++share.connections;
   return share;
@@ -160,7 +164,8 @@ void ConnectionTable::Give(size_t pipe, Client* client) {
   --pipes_[pipe].connections;
   auto& tenants = pipes_[pipe].tenants;
   const auto of_tenant = tenants.find(client->tenant.get());
-  if (of_tenant != tenants.end() && --of_tenant->second == 0) tenants.erase(of_tenant);
+  if (--of_tenant->second == 0) tenants.erase(of_tenant);
+  --client->tenant->connections;
   const auto found = pipes_[pipe].shares.find(client);
   if (--found->second.connections == 0) pipes_[pipe].shares.erase(found);
 }

@@ -35,6 +35,9 @@ struct ListenerLimits {
   // If a tenant has several clients, each may have the same part of the connections that the others
   // leave free of the tenant's part. A new connection beyond a part evicts another of its tenant.
   size_t client_share = 75;
+  // The most connections of a tenant to all pipes together. A new connection beyond it evicts
+  // another of its tenant. A listener may lower it.
+  size_t max_connections_of_tenant = 4096;
 };
 
 // Counts since the start, over all pipes.

@@ -216,6 +216,24 @@ TEST_F(ConnectionTableTest, AProcessLeavesOthersOfItsTenantConnections) {
   EXPECT_TRUE(hung_up_.empty());
 }
 
+TEST_F(ConnectionTableTest, ATenantHasFewConnectionsToAllPipesTogether) {
+  table_.emplace(
+      ListenerLimits{.max_connections = 3, .client_share = 100, .max_connections_of_tenant = 4});
+  const auto tenant = std::make_shared<Tenant>();
+  const auto first = std::make_shared<Client>(Peer{.process_id = 10, .image_path = ""}, tenant);
+  const auto second = std::make_shared<Client>(Peer{.process_id = 11, .image_path = ""}, tenant);
+  for (int i = 0; i < 3; ++i) Serve(first, absl::StrCat("a", i), 0);
+  Serve(second, "b0", 1);
+  Serve(one_, "honest", 1);
+  Serve(second, "b1", 1);
+  EXPECT_EQ(hung_up_, Names{"a0"});
+  // The pipe is full, so another connection to it must go.
+  Serve(second, "b2", 1);
+  EXPECT_EQ(hung_up_, (Names{"a0", "b0"}));
+  Serve(one_, "honest", 2);
+  EXPECT_EQ(tenant->connections, 4u);
+}
+
 TEST_F(ConnectionTableTest, AConnectionThatIsBeingEndedDoesNotCount) {
   Limit(4, 75);
   std::vector<Served> served;

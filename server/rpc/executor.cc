@@ -126,8 +126,13 @@ size_t Executor::Room(const ClientQueue& queue, size_t ClientQueue::*taken, size
 bool Executor::MayBegin(const ClientQueue& queue) {
   if (!MayRun(queue)) return false;
   // If no begun task waits, the limit of slots is the lower one.
-  return all_.begun_ == all_.running_ ||
-         Room(queue, &ClientQueue::begun_, limits_.max_threads + limits_.max_blocked) > 0;
+  if (all_.begun_ == all_.running_) return true;
+  const ClientQueue& tenant = TenantOf(queue);
+  if (tenant.begun_ >= limits_.max_threads && tenant.blocked_ != nullptr &&
+      tenant.blocked_->load(std::memory_order_relaxed) >= limits_.max_blocked_of_tenant) {
+    return false;
+  }
+  return Room(queue, &ClientQueue::begun_, limits_.max_threads + limits_.max_blocked) > 0;
 }
 
 void Executor::Count(ClientQueue& queue, size_t ClientQueue::*taken, size_t more) {
@@ -135,13 +140,18 @@ void Executor::Count(ClientQueue& queue, size_t ClientQueue::*taken, size_t more
   all_.*taken += more;
 }
 
+// Counts a task of `queue` that begins.
+void Executor::CountBegun(ClientQueue& queue) {
+  Count(queue, &ClientQueue::running_, 1);
+  Count(queue, &ClientQueue::begun_, 1);
+  const ClientQueue& tenant = TenantOf(queue);
+  if (tenant.begun_ > limits_.max_threads && tenant.blocked_ != nullptr) ++*tenant.blocked_;
+}
+
 // Adds the task to its queue, and the queue to those above it.
 void Executor::Enqueue(ClientQueue& queue, Task* task) {
   for (ClientQueue* at = &queue; at != &all_ && at->waiters_ == 0; at = &ParentOf(*at)) {
-    ClientQueue*& last = ParentOf(*at).last_;
-    at->next_ = last != nullptr ? last->next_ : at;
-    if (last != nullptr) last->next_ = at;
-    last = at;
+    ParentOf(*at).turns_.Append(at);
   }
   (task->is_reclaim_ ? queue.reclaims_ : queue.waiting_).Append(task);
   Count(queue, &ClientQueue::waiters_, 1);
@@ -154,21 +164,12 @@ Task* Executor::TakeNext(ClientQueue& queue) {
   if (!queue.waiting_.empty()) {
     return MayBegin(queue) && HasThread() ? queue.waiting_.TakeFirst() : nullptr;
   }
-  ClientQueue* const end = queue.last_;
-  for (ClientQueue* one = nullptr; one != end;) {
-    ClientQueue* const before = queue.last_;
-    one = before->next_;
-    Task* const task = MayRun(*one) ? TakeNext(*one) : nullptr;
-    if (task != nullptr) --one->waiters_;
-    if (one->waiters_ > 0) {
-      queue.last_ = one;
-    } else {
-      before->next_ = one->next_;
-      if (before == one) queue.last_ = nullptr;
-    }
-    if (task != nullptr) return task;
-  }
-  return nullptr;
+  const auto serve = [this](ClientQueue& one) ABSL_NO_THREAD_SAFETY_ANALYSIS -> Task* {
+    Task* const task = MayRun(one) ? TakeNext(one) : nullptr;
+    if (task != nullptr) --one.waiters_;
+    return task;
+  };
+  return queue.turns_.Pass(serve, [](ClientQueue*) {});
 }
 
 // Returns true if one more ready task has a thread; starts a thread if necessary.
@@ -184,8 +185,7 @@ bool Executor::HasThread() {
 }
 
 void Executor::Begin(Task* task) {
-  Count(*task->queue_, &ClientQueue::running_, 1);
-  Count(*task->queue_, &ClientQueue::begun_, 1);
+  CountBegun(*task->queue_);
   ready_.Append(task);
   ++ready_count_;
 }
@@ -208,8 +208,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<ClientQueue> queue,
       if (all_.queued_ < capacity &&
           Room(own_queue, &ClientQueue::queued_, capacity, /*reserves=*/false) == 0) {
         if (client_is_at_limit != nullptr) *client_is_at_limit = true;
-        return TooManyCallsOfClient(
-            (own_queue.parent_ != nullptr ? *own_queue.parent_ : own_queue).queued_);
+        return TooManyCallsOfClient(TenantOf(own_queue).queued_);
       }
       if (Room(own_queue, &ClientQueue::queued_, capacity) == 0) return TooManyCalls(all_.queued_);
       task->queue_ = std::move(queue);
@@ -257,8 +256,7 @@ bool Executor::TryRun(Task* task, std::shared_ptr<ClientQueue> queue) {
   {
     const MutexLock lock(mutex_);
     if (!MayBegin(*queue)) return false;
-    Count(*queue, &ClientQueue::running_, 1);
-    Count(*queue, &ClientQueue::begun_, 1);
+    CountBegun(*queue);
   }
   Slot slot(this, std::move(queue));
   task->Run(&slot);
@@ -278,6 +276,8 @@ bool Executor::TryRun(Task* task, std::shared_ptr<ClientQueue> queue) {
 
 // Frees a slot. Returns the number of waiting tasks that have a thread now.
 size_t Executor::End(ClientQueue& queue) {
+  const ClientQueue& tenant = TenantOf(queue);
+  if (tenant.begun_ > limits_.max_threads && tenant.blocked_ != nullptr) --*tenant.blocked_;
   Count(queue, &ClientQueue::running_, -1);
   Count(queue, &ClientQueue::begun_, -1);
   return StartWaiting();

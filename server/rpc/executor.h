@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
 #include "server/base/start_thread.h"
+#include "server/base/turns.h"
 
 namespace csi_proxy::rpc {
 
@@ -70,6 +72,9 @@ class ClientQueue {
 
   // Puts this queue below `parent` for good. REQUIRES: this queue has no tasks yet.
   void SetParent(ClientQueue* parent);
+  // Counts in `*blocked` how many tasks of this queue have begun beyond its executor's number of
+  // slots. The queues of a tenant at all executors share the count. REQUIRES: as for SetParent().
+  void CountBlocked(std::atomic<size_t>* blocked) { blocked_ = blocked; }
   // Returns the number of queues below this one. Thread-safe.
   size_t members() const { return members_.load(std::memory_order_relaxed); }
 
@@ -77,6 +82,7 @@ class ClientQueue {
   friend class Executor;
   ClientQueue* parent_ = nullptr;
   std::atomic<size_t> members_ = 0;
+  std::atomic<size_t>* blocked_ = nullptr;
   // The fields below are the executor's and guarded by its lock. Counts include all queues below.
   size_t queued_ = 0;
   size_t running_ = 0;
@@ -85,12 +91,13 @@ class ClientQueue {
   // Waiters for a slot: queued tasks and reclaims.
   size_t waiters_ = 0;
   // The waiters of a client are in these lists; reclaims go first. The waiters of a tenant are in
-  // the queues below, which form a ring in the order of their turns: `last_` is followed by the
-  // first.
+  // the queues below, which take turns.
   TaskList reclaims_;
   TaskList waiting_;
-  ClientQueue* last_ = nullptr;
-  ClientQueue* next_ = nullptr;
+  Turns<ClientQueue> turns_;
+  friend class Turns<ClientQueue>;
+  bool waits() const { return waiters_ > 0; }
+  ClientQueue* next_turn = nullptr;
 };
 
 // Returns the status of a call that is refused because `queued` calls wait.
@@ -124,6 +131,9 @@ class Executor {
     size_t client_share = 100;
     // The most begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
+    // The most such tasks of one tenant at all executors together (ClientQueue::CountBlocked()).
+    // At this limit a tenant's task begins when another one of it ends at the same executor.
+    size_t max_blocked_of_tenant = std::numeric_limits<size_t>::max();
   };
 
   explicit Executor(Limits limits, ThreadStarter start_thread = StartThread);
@@ -154,6 +164,9 @@ class Executor {
   ClientQueue& ParentOf(const ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return queue.parent_ != nullptr ? *queue.parent_ : all_;
   }
+  static const ClientQueue& TenantOf(const ClientQueue& queue) {
+    return queue.parent_ != nullptr ? *queue.parent_ : queue;
+  }
   size_t Room(const ClientQueue& queue, size_t ClientQueue::*taken, size_t capacity,
               bool reserves = true) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayRun(const ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -162,6 +175,7 @@ class Executor {
   bool MayBegin(const ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(ClientQueue& queue, size_t ClientQueue::*taken, size_t more)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountBegun(ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Enqueue(ClientQueue& queue, Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Task* TakeNext(ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -50,6 +50,16 @@ bool DescriptorsRunOut(int newest) {
          static_cast<rlim_t>(newest) + kSpareDescriptors >= limit.rlim_cur;
 }
 
+// Keeps half of the descriptors from each tenant. A served connection has two.
+ListenerLimits WithinDescriptors(ListenerLimits limits) {
+  rlimit descriptors;
+  if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0) {
+    limits.max_connections_of_tenant =
+        std::min<size_t>(limits.max_connections_of_tenant, descriptors.rlim_cur / 4);
+  }
+  return limits;
+}
+
 // Returns the name that a server gives to a connection adopted with grpc::AddInsecureChannelFromFd
 // (src/core/ext/transport/chttp2/server/chttp2_server.cc, gRPC 1.51).
 std::string GrpcAddress(int fd) { return absl::StrCat("fd:", fd); }
@@ -65,7 +75,8 @@ int64_t ClientOf(int fd) {
 class UnixListener final : public Listener {
  public:
   UnixListener(std::string directory, ListenerLimits limits, std::vector<CallObserver*> observers)
-      : Listener(limits, std::move(observers)), directory_path_(std::move(directory)) {}
+      : Listener(WithinDescriptors(limits), std::move(observers)),
+        directory_path_(std::move(directory)) {}
 
   ~UnixListener() override { Stop(); }
 

@@ -29,6 +29,9 @@ using rpc::PipeServer;
 // The most calls of a group that may wait for Windows without a worker, per worker of the group.
 // With the default of 16 workers, a driver may stage a hundred volumes when its node starts.
 constexpr size_t kBlockedPerWorker = 8;
+// The most such calls of a tenant in all groups together, per worker of a group. Each keeps a
+// thread.
+constexpr size_t kBlockedOfTenantPerWorker = 14;
 
 // The time for answers to reach their clients when the service stops.
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
@@ -76,7 +79,8 @@ rpc::Executor::Limits ExecutorLimits(const Options& options) {
   return {.max_threads = options.max_workers,
           .max_queued = options.max_queued,
           .client_share = options.client_share,
-          .max_blocked = kBlockedPerWorker * options.max_workers};
+          .max_blocked = kBlockedPerWorker * options.max_workers,
+          .max_blocked_of_tenant = kBlockedOfTenantPerWorker * options.max_workers};
 }
 
 // Returns the part of `all` calls that a connection is granted, which is its client's share.
