@@ -21,6 +21,13 @@ using LockOrError = absl::StatusOr<ResourceLocks::Lock>;
 
 // Return the errors of ResourceLocks::Acquire().
 //
+// Locks the listings of links that a tenant asks for. Such a call reads the whole tree and keeps a
+// processor busy, so each tenant has one at a time. The lock must be released before any wait for
+// something else.
+inline LockOrError LockListing(ResourceLocks& locks, const CallContext& context) {
+  return locks.Acquire(context, absl::StrCat("listing/", context.peer().tenant));
+}
+
 // Locks the login to a target by a portal.
 inline LockOrError LockSession(ResourceLocks& locks, const CallContext& context,
                                const std::string& iqn, const host::IscsiPortal& portal) {

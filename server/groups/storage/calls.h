@@ -67,7 +67,8 @@ class StorageService final : public Service {
   absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(
       const CallContext& context, const GetVolumeHealthRequest& request) override;
 
-  // Lists mounts and links, and measures the space at a path: mounts.cc. Takes no locks.
+  // Lists mounts and links, and measures the space at a path: mounts.cc. Takes no locks but the
+  // listing's.
   absl::StatusOr<GetPathStatsResponse> GetPathStats(const CallContext& context,
                                                     const GetPathStatsRequest& request) override;
   absl::StatusOr<ListMountsResponse> ListMounts(const CallContext& context,

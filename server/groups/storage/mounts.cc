@@ -7,6 +7,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/groups/fields.h"
+#include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
 
 namespace csi_proxy::storage {
@@ -48,6 +49,12 @@ MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool
   return MountState::kUndetermined;
 }
 
+absl::StatusOr<host::LinkList> ListLinks(const groups::Deps& deps, const CallContext& context,
+                                         const std::vector<ConfinedPath>& starts) {
+  ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockListing(*deps.locks, context));
+  return deps.host->filesystem().ListLinks(context, starts);
+}
+
 }  // namespace
 
 absl::StatusOr<GetPathStatsResponse> StorageService::GetPathStats(
@@ -74,7 +81,7 @@ absl::StatusOr<ListMountsResponse> StorageService::ListMounts(const CallContext&
                                                          Place::kWithinRoots, Spelling::kLenient));
     starts = {std::move(path)};
   }
-  ABSL_ASSIGN_OR_RETURN(auto found, deps_.host->filesystem().ListLinks(context, starts));
+  ABSL_ASSIGN_OR_RETURN(auto found, ListLinks(deps_, context, starts));
   std::map<std::string, bool> connected;
   const bool any_on_server =
       std::any_of(found.links.begin(), found.links.end(),
@@ -102,8 +109,7 @@ absl::StatusOr<ListSmbMappingsResponse> StorageService::ListSmbMappings(
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps_.host->smb().ListMappings(context));
   ListSmbMappingsResponse response;
   if (mappings.empty()) return response;
-  ABSL_ASSIGN_OR_RETURN(auto found,
-                        deps_.host->filesystem().ListLinks(context, groups::AllRoots(deps_.roots)));
+  ABSL_ASSIGN_OR_RETURN(auto found, ListLinks(deps_, context, groups::AllRoots(deps_.roots)));
   std::map<std::string, SmbMapping*> by_path;
   response.incomplete = found.incomplete_outside_pods;
   response.mappings.reserve(mappings.size());

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/groups/locks.h"
 #include "server/groups/testing.h"
 #include "server/simulator/testing.h"
 
@@ -336,6 +337,17 @@ TEST_F(MountsTest, ServiceOfWmiIsAskedOnceAndOnlyForShares) {
   for (int i = 0; i < 20; ++i) Plant(absl::StrCat("s", i), R"(\\srv\data)");
   EXPECT_EQ(asked([&] { return storage_->ListMounts(context_, {}).status(); }), 1);
   EXPECT_EQ(asked([&] { return storage_->ListSmbMappings(context_, {}).status(); }), 1);
+}
+
+TEST_F(MountsTest, ATenantHasOneListingAtATime) {
+  const Peer one{.process_id = 1, .image_path = "", .tenant = "one"};
+  const Peer other{.process_id = 2, .image_path = "", .tenant = "other"};
+  const auto held = groups::LockListing(locks_, context_.From(&one, ""));
+  const CallContext soon = context_.WithTimeout(absl::Milliseconds(50)).From(&one, "");
+  EXPECT_TRUE(absl::IsDeadlineExceeded(storage_->ListMounts(soon, {}).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(storage_->ListSmbMappings(soon, {}).status()));
+  EXPECT_TRUE(storage_->ListMounts(context_.From(&other, ""), {}).ok());
+  EXPECT_TRUE(storage_->ListSmbMappings(context_.From(&other, ""), {}).ok());
 }
 
 }  // namespace
