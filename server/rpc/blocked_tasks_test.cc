@@ -27,14 +27,14 @@ struct Moving final : Task {
 
 class BlockedTest : public TenantsTest {
  protected:
-  absl::Status Submit(Executor& executor, const std::shared_ptr<ClientQueue>& queue,
+  absl::Status Submit(Executor& executor, const std::shared_ptr<TenantQueue>& queue,
                       std::function<void(const CallContext&)> run) {
     Moving& task = tasks_.emplace_back();
     task.run = std::move(run);
     return executor.Submit(&task, queue);
   }
   // Submits a task that yields its slot until the gate opens.
-  absl::Status Wait(Executor& executor, const std::shared_ptr<ClientQueue>& queue) {
+  absl::Status Wait(Executor& executor, const std::shared_ptr<TenantQueue>& queue) {
     return Submit(executor, queue, [this](const CallContext& context) {
       const YieldSlot yielded(context);
       ++blocked_;
@@ -129,7 +129,7 @@ TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeOthersOfItsClientBegin) {
 
 // A driver stages a hundred volumes at once.
 TEST_F(BlockedTest, AHundredCallsOfATenantWaitAtOnceAndLeaveSlotsToOthers) {
-  const ClientQueues driver = Processes(1), other = Processes(1);
+  const TenantQueues driver = Processes(1), other = Processes(1);
   {
     Executor executor(kDefault);
     for (int i = 0; i < 108; ++i) ASSERT_TRUE(Wait(executor, driver[0]).ok());
@@ -155,7 +155,7 @@ TEST_F(BlockedTest, ATenantHasFewWaitingCallsAtAllExecutorsTogether) {
       .max_threads = 1, .max_queued = 8, .max_blocked = 8, .max_blocked_of_tenant = 2};
   const auto tenant = std::make_shared<Tenant>();
   const auto client = std::make_shared<Client>(Peer{.process_id = 1, .image_path = ""}, tenant);
-  const std::shared_ptr<ClientQueue> here(client, &client->queues[0]),
+  const std::shared_ptr<TenantQueue> here(client, &client->queues[0]),
       there(client, &client->queues[1]);
   Executor one(limits), other(limits);
   for (int begun : {1, 2, 3, 3}) {
@@ -189,7 +189,7 @@ TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
     std::vector<std::thread> clients;
     for (int n = 0; n < kTenants; ++n) {
       clients.emplace_back([&, n] {
-        ClientQueues queues = Processes(3);
+        TenantQueues queues = Processes(3);
         for (int i = 0; i < kTasks; ++i) {
           Moving& task = tasks[static_cast<size_t>(n) * kTasks + static_cast<size_t>(i)];
           task.run = [&, i](const CallContext& context) {
@@ -208,7 +208,7 @@ TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
             --begun;
             ++ran;
           };
-          const std::shared_ptr<ClientQueue>& queue =
+          const std::shared_ptr<TenantQueue>& queue =
               queues[static_cast<size_t>(i) % queues.size()];
           if (i % 5 == 0 && executor.TryRun(&task, queue)) continue;
           if (!executor.Submit(&task, queue).ok()) ++refused;
@@ -305,7 +305,7 @@ TEST_F(FewThreadsTest, WhoWaitsForTheCallersThreadIsRunThere) {
 namespace {
 
 TEST_F(TenantsTest, ManyProcessesOfOneLeaveThreadsAndTheQueueToOthers) {
-  const ClientQueues greedy = Processes(400), honest = Processes(1);
+  const TenantQueues greedy = Processes(400), honest = Processes(1);
   Executor executor(kDefault);
   for (size_t i = 0; i < 16; ++i) ASSERT_TRUE(Block(executor, greedy[i]).ok());
   AwaitRunning(12);
@@ -329,7 +329,7 @@ TEST_F(TenantsTest, ManyProcessesOfOneLeaveThreadsAndTheQueueToOthers) {
 }
 
 TEST_F(TenantsTest, AProcessLeavesOthersOfItsTenantSome) {
-  const ClientQueues queues = Processes(3);
+  const TenantQueues queues = Processes(3);
   Executor executor(kDefault);
   for (int i = 0; i < 12; ++i) ASSERT_TRUE(Block(executor, queues[0]).ok());
   AwaitRunning(9);
@@ -344,7 +344,7 @@ TEST_F(TenantsTest, AProcessLeavesOthersOfItsTenantSome) {
 
 TEST_F(TenantsTest, AProcessAloneHasAllOfItsTenants) {
   auto tenant = std::make_shared<Tenant>();
-  const ClientQueues queues = Processes(1, tenant);
+  const TenantQueues queues = Processes(1, tenant);
   Processes(5, tenant);  // five more, which end at once
   EXPECT_EQ(tenant->clients(), 1u);
   Executor executor(kDefault);
@@ -355,7 +355,7 @@ TEST_F(TenantsTest, AProcessAloneHasAllOfItsTenants) {
 }
 
 TEST_F(TenantsTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
-  const ClientQueues first = Processes(1), second = Processes(1);
+  const TenantQueues first = Processes(1), second = Processes(1);
   absl::Notification third_ends;
   Executor executor(kDefault);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(Block(executor, first[0]).ok());
@@ -376,7 +376,7 @@ TEST_F(TenantsTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
 }
 
 TEST_F(TenantsTest, TheLastPlacesInTheQueueAreKeptForThoseThatHaveNone) {
-  const ClientQueues first = Processes(1), second = Processes(1);
+  const TenantQueues first = Processes(1), second = Processes(1);
   Executor executor({.max_threads = 1, .max_queued = 16, .client_share = 75});
   ASSERT_TRUE(Block(executor, Processes(1)[0]).ok());
   bool client_is_at_limit = false;
@@ -395,7 +395,7 @@ TEST_F(TenantsTest, TheLastPlacesInTheQueueAreKeptForThoseThatHaveNone) {
 }
 
 TEST_F(TenantsTest, TakeTurnsHoweverManyProcessesOneHas) {
-  const ClientQueues many = Processes(3), one = Processes(1);
+  const TenantQueues many = Processes(3), one = Processes(1);
   Countdown ended(6);
   Executor executor({.max_threads = 1, .max_queued = 10});
   ASSERT_TRUE(Block(executor, three_).ok());

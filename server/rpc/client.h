@@ -25,11 +25,11 @@ inline constexpr size_t kMaxExecutors = 8;
 // of base/peer_process.h can tell.
 struct Tenant {
   Tenant() {
-    for (ClientQueue& queue : queues) queue.CountBlocked(&blocked_calls);
+    for (TenantQueue& queue : queues) queue.CountBlocked(&blocked_calls);
   }
 
   // The calls of the tenant's processes, by Deps::executor_index.
-  std::array<ClientQueue, kMaxExecutors> queues;
+  std::array<TenantQueue, kMaxExecutors> queues;
   // Over all executors; see Executor::Limits::max_blocked_of_tenant.
   std::atomic<size_t> blocked_calls = 0;
   // The bytes of requests that are under way or in executors' queues.
@@ -72,7 +72,7 @@ struct Client {
   const Peer peer;
   const std::shared_ptr<Tenant> tenant;
   // The client's calls, by Deps::executor_index.
-  std::array<ClientQueue, kMaxExecutors> queues;
+  std::array<TenantQueue, kMaxExecutors> queues;
   // The number of times that the client asked for more than its share, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
   // The account that all connections of the client pay from.

@@ -37,7 +37,7 @@ Task* TaskList::TakeFirst() {
   return first;
 }
 
-void ClientQueue::SetParent(ClientQueue* parent) {
+void TenantQueue::SetParent(TenantQueue* parent) {
   if (parent_ != nullptr) parent_->members_.fetch_sub(1, std::memory_order_relaxed);
   parent_ = parent;
   if (parent_ != nullptr) parent_->members_.fetch_add(1, std::memory_order_relaxed);
@@ -46,7 +46,7 @@ void ClientQueue::SetParent(ClientQueue* parent) {
 // Holds a task's slot from its beginning to its end.
 class Executor::Slot final : public TaskSlot {
  public:
-  Slot(Executor* executor, std::shared_ptr<ClientQueue> queue)
+  Slot(Executor* executor, std::shared_ptr<TenantQueue> queue)
       : executor_(executor), queue_(std::move(queue)) {}
 
   void Lend() override {
@@ -54,7 +54,7 @@ class Executor::Slot final : public TaskSlot {
     size_t started;
     {
       const MutexLock lock(executor_->mutex_);
-      executor_->Count(*queue_, &ClientQueue::running_, -1);
+      executor_->Count(*queue_, &TenantQueue::running_, -1);
       started = executor_->StartWaiting();
     }
     for (; started > 0; --started) executor_->work_arrived_.NotifyOne();
@@ -62,17 +62,17 @@ class Executor::Slot final : public TaskSlot {
 
   void Reclaim() override;
 
-  ClientQueue& queue() const { return *queue_; }
+  TenantQueue& queue() const { return *queue_; }
 
  private:
   Executor* const executor_;
-  const std::shared_ptr<ClientQueue> queue_;
+  const std::shared_ptr<TenantQueue> queue_;
 };
 
 // Stands for a task that waits to get its slot back. Never run.
 class Executor::Reclaim final : public Task {
  public:
-  explicit Reclaim(std::shared_ptr<ClientQueue> queue) {
+  explicit Reclaim(std::shared_ptr<TenantQueue> queue) {
     is_reclaim_ = true;
     queue_ = std::move(queue);
   }
@@ -86,7 +86,7 @@ void Executor::Slot::Reclaim() {
   const MutexLock lock(executor_->mutex_);
   // Every waiter is over its limit, else it would run; so this task need not queue.
   if (executor_->MayRun(*queue_)) {
-    executor_->Count(*queue_, &ClientQueue::running_, 1);
+    executor_->Count(*queue_, &TenantQueue::running_, 1);
     return;
   }
   Executor::Reclaim reclaim(queue_);
@@ -111,10 +111,10 @@ Executor::~Executor() {
 // may take no more. `taken` selects the field that counts what a queue has taken. `reserves` keeps
 // a part for queues that have taken nothing. A tenant's only client may take the tenant's whole
 // part.
-size_t Executor::Room(const ClientQueue& queue, size_t ClientQueue::*taken, size_t capacity,
+size_t Executor::Room(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
                       bool reserves) {
   if (&queue == &all_) return capacity;
-  const ClientQueue& parent = ParentOf(queue);
+  const TenantQueue& parent = ParentOf(queue);
   const size_t room = Room(parent, taken, capacity, reserves);
   const size_t percent = &parent != &all_ && parent.members() == 1 ? 100 : limits_.client_share;
   const size_t others = parent.*taken - queue.*taken;
@@ -123,53 +123,53 @@ size_t Executor::Room(const ClientQueue& queue, size_t ClientQueue::*taken, size
   return ShareOf(others, room, percent);
 }
 
-bool Executor::MayBegin(const ClientQueue& queue) {
+bool Executor::MayBegin(const TenantQueue& queue) {
   if (!MayRun(queue)) return false;
   // If no begun task waits, the limit of slots is the lower one.
   if (all_.begun_ == all_.running_) return true;
-  const ClientQueue& tenant = TenantOf(queue);
+  const TenantQueue& tenant = TenantOf(queue);
   if (tenant.begun_ >= limits_.max_threads && tenant.blocked_ != nullptr &&
       tenant.blocked_->load(std::memory_order_relaxed) >= limits_.max_blocked_of_tenant) {
     return false;
   }
-  return Room(queue, &ClientQueue::begun_, limits_.max_threads + limits_.max_blocked) > 0;
+  return Room(queue, &TenantQueue::begun_, limits_.max_threads + limits_.max_blocked) > 0;
 }
 
-void Executor::Count(ClientQueue& queue, size_t ClientQueue::*taken, size_t more) {
-  for (ClientQueue* at = &queue; at != &all_; at = &ParentOf(*at)) at->*taken += more;
+void Executor::Count(TenantQueue& queue, size_t TenantQueue::*taken, size_t more) {
+  for (TenantQueue* at = &queue; at != &all_; at = &ParentOf(*at)) at->*taken += more;
   all_.*taken += more;
 }
 
 // Counts a task of `queue` that begins.
-void Executor::CountBegun(ClientQueue& queue) {
-  Count(queue, &ClientQueue::running_, 1);
-  Count(queue, &ClientQueue::begun_, 1);
-  const ClientQueue& tenant = TenantOf(queue);
+void Executor::CountBegun(TenantQueue& queue) {
+  Count(queue, &TenantQueue::running_, 1);
+  Count(queue, &TenantQueue::begun_, 1);
+  const TenantQueue& tenant = TenantOf(queue);
   if (tenant.begun_ > limits_.max_threads && tenant.blocked_ != nullptr) ++*tenant.blocked_;
 }
 
 // Adds the task to its queue, and the queue to those above it.
-void Executor::Enqueue(ClientQueue& queue, Task* task) {
-  for (ClientQueue* at = &queue; at != &all_ && at->waiters_ == 0; at = &ParentOf(*at)) {
+void Executor::Enqueue(TenantQueue& queue, Task* task) {
+  for (TenantQueue* at = &queue; at != &all_ && at->waiters_ == 0; at = &ParentOf(*at)) {
     ParentOf(*at).turns_.Append(at);
   }
   (task->is_reclaim_ ? queue.reclaims_ : queue.waiting_).Append(task);
-  Count(queue, &ClientQueue::waiters_, 1);
-  if (!task->is_reclaim_) Count(queue, &ClientQueue::queued_, 1);
+  Count(queue, &TenantQueue::waiters_, 1);
+  if (!task->is_reclaim_) Count(queue, &TenantQueue::queued_, 1);
 }
 
 // Takes the first task that may run, by turns among the queues below `queue`; null if none may.
-Task* Executor::TakeNext(ClientQueue& queue) {
+Task* Executor::TakeNext(TenantQueue& queue) {
   if (!queue.reclaims_.empty()) return queue.reclaims_.TakeFirst();
   if (!queue.waiting_.empty()) {
     return MayBegin(queue) && HasThread() ? queue.waiting_.TakeFirst() : nullptr;
   }
-  const auto serve = [this](ClientQueue& one) ABSL_NO_THREAD_SAFETY_ANALYSIS -> Task* {
+  const auto serve = [this](TenantQueue& one) ABSL_NO_THREAD_SAFETY_ANALYSIS -> Task* {
     Task* const task = MayRun(one) ? TakeNext(one) : nullptr;
     if (task != nullptr) --one.waiters_;
     return task;
   };
-  return queue.turns_.Pass(serve, [](ClientQueue*) {});
+  return queue.turns_.Pass(serve, [](TenantQueue*) {});
 }
 
 // Returns true if one more ready task has a thread; starts a thread if necessary.
@@ -190,13 +190,13 @@ void Executor::Begin(Task* task) {
   ++ready_count_;
 }
 
-absl::Status Executor::Submit(Task* task, std::shared_ptr<ClientQueue> queue,
+absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
                               bool* client_is_at_limit) {
   if (client_is_at_limit != nullptr) *client_is_at_limit = false;
   if (queue == nullptr) queue = unknown_;
   {
     const MutexLock lock(mutex_);
-    ClientQueue& own_queue = *queue;
+    TenantQueue& own_queue = *queue;
     // Every waiter is over its limit, else it would run; so a task within its limits goes ahead.
     const bool may_begin = MayBegin(own_queue);
     if (may_begin && HasThread()) {
@@ -206,11 +206,11 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<ClientQueue> queue,
       if (may_begin && threads_.empty()) return no_thread_;
       const size_t capacity = limits_.max_queued;
       if (all_.queued_ < capacity &&
-          Room(own_queue, &ClientQueue::queued_, capacity, /*reserves=*/false) == 0) {
+          Room(own_queue, &TenantQueue::queued_, capacity, /*reserves=*/false) == 0) {
         if (client_is_at_limit != nullptr) *client_is_at_limit = true;
         return TooManyCallsOfClient(TenantOf(own_queue).queued_);
       }
-      if (Room(own_queue, &ClientQueue::queued_, capacity) == 0) return TooManyCalls(all_.queued_);
+      if (Room(own_queue, &TenantQueue::queued_, capacity) == 0) return TooManyCalls(all_.queued_);
       task->queue_ = std::move(queue);
       Enqueue(own_queue, task);
       return absl::OkStatus();
@@ -229,12 +229,12 @@ size_t Executor::StartWaiting() {
     --all_.waiters_;
     if (task->is_reclaim_) {
       auto* const reclaim = static_cast<Reclaim*>(task);
-      Count(*task->queue_, &ClientQueue::running_, 1);
+      Count(*task->queue_, &TenantQueue::running_, 1);
       reclaim->has_slot = true;
       reclaim->granted.NotifyOne();
       continue;
     }
-    Count(*task->queue_, &ClientQueue::queued_, -1);
+    Count(*task->queue_, &TenantQueue::queued_, -1);
     Begin(task);
     ++started;
   }
@@ -251,7 +251,7 @@ size_t Executor::threads() const {
   return threads_.size();
 }
 
-bool Executor::TryRun(Task* task, std::shared_ptr<ClientQueue> queue) {
+bool Executor::TryRun(Task* task, std::shared_ptr<TenantQueue> queue) {
   if (queue == nullptr) queue = unknown_;
   {
     const MutexLock lock(mutex_);
@@ -275,11 +275,11 @@ bool Executor::TryRun(Task* task, std::shared_ptr<ClientQueue> queue) {
 }
 
 // Frees a slot. Returns the number of waiting tasks that have a thread now.
-size_t Executor::End(ClientQueue& queue) {
-  const ClientQueue& tenant = TenantOf(queue);
+size_t Executor::End(TenantQueue& queue) {
+  const TenantQueue& tenant = TenantOf(queue);
   if (tenant.begun_ > limits_.max_threads && tenant.blocked_ != nullptr) --*tenant.blocked_;
-  Count(queue, &ClientQueue::running_, -1);
-  Count(queue, &ClientQueue::begun_, -1);
+  Count(queue, &TenantQueue::running_, -1);
+  Count(queue, &TenantQueue::begun_, -1);
   return StartWaiting();
 }
 

@@ -18,7 +18,7 @@
 
 namespace csi_proxy::rpc {
 
-class ClientQueue;
+class TenantQueue;
 
 // The slot of a running task.
 class TaskSlot : public SlotHolder {
@@ -44,7 +44,7 @@ class Task {
   friend class Executor;
   friend class TaskList;
   Task* next_ = nullptr;
-  std::shared_ptr<ClientQueue> queue_;
+  std::shared_ptr<TenantQueue> queue_;
   // Stands for a running task that waits for its slot again.
   bool is_reclaim_ = false;
 };
@@ -63,15 +63,15 @@ class TaskList {
 
 // The tasks of one client at one executor. The queue of a tenant stands for all the queues below
 // it. REQUIRES: a queue outlives the queues below it.
-class ClientQueue {
+class TenantQueue {
  public:
-  ClientQueue() = default;
-  ~ClientQueue() { SetParent(nullptr); }
-  ClientQueue(const ClientQueue&) = delete;
-  ClientQueue& operator=(const ClientQueue&) = delete;
+  TenantQueue() = default;
+  ~TenantQueue() { SetParent(nullptr); }
+  TenantQueue(const TenantQueue&) = delete;
+  TenantQueue& operator=(const TenantQueue&) = delete;
 
   // Puts this queue below `parent` for good. REQUIRES: this queue has no tasks yet.
-  void SetParent(ClientQueue* parent);
+  void SetParent(TenantQueue* parent);
   // Counts in `*blocked` how many tasks of this queue have begun beyond its executor's number of
   // slots. The queues of a tenant at all executors share the count. REQUIRES: as for SetParent().
   void CountBlocked(std::atomic<size_t>* blocked) { blocked_ = blocked; }
@@ -80,7 +80,7 @@ class ClientQueue {
 
  private:
   friend class Executor;
-  ClientQueue* parent_ = nullptr;
+  TenantQueue* parent_ = nullptr;
   std::atomic<size_t> members_ = 0;
   std::atomic<size_t>* blocked_ = nullptr;
   // The fields below are the executor's and guarded by its lock. Counts include all queues below.
@@ -94,10 +94,10 @@ class ClientQueue {
   // the queues below, which take turns.
   TaskList reclaims_;
   TaskList waiting_;
-  Turns<ClientQueue> turns_;
-  friend class Turns<ClientQueue>;
+  Turns<TenantQueue> turns_;
+  friend class Turns<TenantQueue>;
   bool waits() const { return waiters_ > 0; }
-  ClientQueue* next_turn = nullptr;
+  TenantQueue* next_turn = nullptr;
 };
 
 // Returns the status of a call that is refused because `queued` calls wait.
@@ -131,7 +131,7 @@ class Executor {
     size_t client_share = 100;
     // The most begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
-    // The most such tasks of one tenant at all executors together (ClientQueue::CountBlocked()).
+    // The most such tasks of one tenant at all executors together (TenantQueue::CountBlocked()).
     // At this limit a tenant's task begins when another one of it ends at the same executor.
     size_t max_blocked_of_tenant = std::numeric_limits<size_t>::max();
   };
@@ -146,12 +146,12 @@ class Executor {
   // RESOURCE_EXHAUSTED, without touching `task`, if too many tasks wait or there is no thread. Sets
   // `*client_is_at_limit`, if not null, to true if the reason is the limit of the client or of its
   // tenant, else to false. REQUIRES: `task` lives until it has run.
-  absl::Status Submit(Task* task, std::shared_ptr<ClientQueue> queue = nullptr,
+  absl::Status Submit(Task* task, std::shared_ptr<TenantQueue> queue = nullptr,
                       bool* client_is_at_limit = nullptr);
 
   // Runs `task` for `queue` on this thread, or returns false and does not touch it if it would have
   // to wait. A task that blocks blocks the caller.
-  bool TryRun(Task* task, std::shared_ptr<ClientQueue> queue = nullptr);
+  bool TryRun(Task* task, std::shared_ptr<TenantQueue> queue = nullptr);
 
   // Returns the number of tasks that have not begun.
   size_t queued() const;
@@ -161,27 +161,27 @@ class Executor {
   class Slot;
   class Reclaim;
 
-  ClientQueue& ParentOf(const ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  TenantQueue& ParentOf(const TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return queue.parent_ != nullptr ? *queue.parent_ : all_;
   }
-  static const ClientQueue& TenantOf(const ClientQueue& queue) {
+  static const TenantQueue& TenantOf(const TenantQueue& queue) {
     return queue.parent_ != nullptr ? *queue.parent_ : queue;
   }
-  size_t Room(const ClientQueue& queue, size_t ClientQueue::*taken, size_t capacity,
+  size_t Room(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
               bool reserves = true) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool MayRun(const ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Room(queue, &ClientQueue::running_, limits_.max_threads) > 0;
+  bool MayRun(const TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return Room(queue, &TenantQueue::running_, limits_.max_threads) > 0;
   }
-  bool MayBegin(const ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Count(ClientQueue& queue, size_t ClientQueue::*taken, size_t more)
+  bool MayBegin(const TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Count(TenantQueue& queue, size_t TenantQueue::*taken, size_t more)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CountBegun(ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Enqueue(ClientQueue& queue, Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Task* TakeNext(ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountBegun(TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Enqueue(TenantQueue& queue, Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Task* TakeNext(TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Begin(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t StartWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  size_t End(ClientQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t End(TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayEndThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::thread EndThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -190,11 +190,11 @@ class Executor {
 
   const Limits limits_;
   const ThreadStarter start_thread_;
-  const std::shared_ptr<ClientQueue> unknown_ = std::make_shared<ClientQueue>();
+  const std::shared_ptr<TenantQueue> unknown_ = std::make_shared<TenantQueue>();
   mutable Mutex mutex_;
   Condition work_arrived_;
   // The parent of the queues without a parent of their own.
-  ClientQueue all_ ABSL_GUARDED_BY(mutex_);
+  TenantQueue all_ ABSL_GUARDED_BY(mutex_);
   // Tasks that have a slot and a thread, or are about to get a thread.
   TaskList ready_ ABSL_GUARDED_BY(mutex_);
   size_t ready_count_ ABSL_GUARDED_BY(mutex_) = 0;

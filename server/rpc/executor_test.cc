@@ -223,7 +223,7 @@ TEST_F(FairExecutorTest, ManyClientsAtOnceStayWithinTheirSharesAndAllIsRun) {
     std::vector<std::thread> clients;
     for (int n = 0; n < kClients; ++n) {
       clients.emplace_back([&, n] {
-        const auto queue = std::make_shared<ClientQueue>();
+        const auto queue = std::make_shared<TenantQueue>();
         for (int i = 0; i < kTasks; ++i) {
           Counted& task = tasks[static_cast<size_t>(n) * kTasks + static_cast<size_t>(i)];
           task.own_running = &running[n];

@@ -69,19 +69,19 @@ struct Blocker final : Task {
 class FairExecutorTest : public testing::Test {
  protected:
   // Submits a task of `queue` that runs until the gate opens.
-  absl::Status Block(Executor& executor, const std::shared_ptr<ClientQueue>& queue,
+  absl::Status Block(Executor& executor, const std::shared_ptr<TenantQueue>& queue,
                      bool* client_is_at_limit = nullptr) {
     return BlockUntil(&gate_, executor, queue, client_is_at_limit);
   }
   absl::Status BlockUntil(absl::Notification* gate, Executor& executor,
-                          const std::shared_ptr<ClientQueue>& queue,
+                          const std::shared_ptr<TenantQueue>& queue,
                           bool* client_is_at_limit = nullptr) {
     Blocker& blocker = blockers_.emplace_back();
     blocker.running = &running_;
     blocker.gate = gate;
     return executor.Submit(&blocker, queue, client_is_at_limit);
   }
-  absl::Status Note(Executor& executor, const std::shared_ptr<ClientQueue>& queue, std::string name,
+  absl::Status Note(Executor& executor, const std::shared_ptr<TenantQueue>& queue, std::string name,
                     Countdown* ended) {
     Step& step = steps_.emplace_back();
     step.name = std::move(name);
@@ -94,9 +94,9 @@ class FairExecutorTest : public testing::Test {
     while (running_ < count) std::this_thread::yield();
   }
 
-  const std::shared_ptr<ClientQueue> one_ = std::make_shared<ClientQueue>(),
-                                     two_ = std::make_shared<ClientQueue>(),
-                                     three_ = std::make_shared<ClientQueue>();
+  const std::shared_ptr<TenantQueue> one_ = std::make_shared<TenantQueue>(),
+                                     two_ = std::make_shared<TenantQueue>(),
+                                     three_ = std::make_shared<TenantQueue>();
   std::atomic<int> running_ = 0;
   absl::Notification gate_;
   Mutex mutex_;
@@ -105,7 +105,7 @@ class FairExecutorTest : public testing::Test {
   std::deque<Step> steps_;
 };
 
-using ClientQueues = std::vector<std::shared_ptr<ClientQueue>>;
+using TenantQueues = std::vector<std::shared_ptr<TenantQueue>>;
 
 // A service's default limits.
 inline constexpr Executor::Limits kDefault = {
@@ -114,9 +114,9 @@ inline constexpr Executor::Limits kDefault = {
 class TenantsTest : public FairExecutorTest {
  protected:
   // Returns the queues of `count` new processes of `tenant`, or of a new tenant if it is null.
-  static ClientQueues Processes(size_t count, std::shared_ptr<Tenant> tenant = nullptr) {
+  static TenantQueues Processes(size_t count, std::shared_ptr<Tenant> tenant = nullptr) {
     if (tenant == nullptr) tenant = std::make_shared<Tenant>();
-    ClientQueues queues;
+    TenantQueues queues;
     for (size_t i = 0; i < count; ++i) {
       const auto client = std::make_shared<Client>(
           Peer{.process_id = static_cast<int64_t>(i), .image_path = ""}, tenant);

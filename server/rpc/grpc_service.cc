@@ -99,12 +99,12 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
       return;
     }
     bytes_taken_ = request_.Length();
-    ClientQueue* const queue = &client->queues[deps_.executor_index];
-    if (TryRunInline(std::shared_ptr<ClientQueue>(client, queue))) return;
+    TenantQueue* const queue = &client->queues[deps_.executor_index];
+    if (TryRunInline(std::shared_ptr<TenantQueue>(client, queue))) return;
     bool client_is_at_limit;
     // The call may be over before Submit() returns, because it runs on another thread.
     const absl::Status queued = deps_.executor->Submit(
-        this, std::shared_ptr<ClientQueue>(std::move(client), queue), &client_is_at_limit);
+        this, std::shared_ptr<TenantQueue>(std::move(client), queue), &client_is_at_limit);
     if (queued.ok()) return;
     if (client_is_at_limit) {
       RefuseForShare(queued);
@@ -123,7 +123,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
 
   // Runs the call on this thread, which is gRPC's, and returns true; or returns false if the call
   // must be queued. The call is deleted only after this thread has returned to gRPC.
-  bool TryRunInline(std::shared_ptr<ClientQueue> queue) {
+  bool TryRunInline(std::shared_ptr<TenantQueue> queue) {
     InlineCalls* const inline_calls = deps_.inline_calls;
     if (!method_.info->reads || waited_.load(std::memory_order_relaxed) ||
         !inline_calls->TryBegin(this)) {
