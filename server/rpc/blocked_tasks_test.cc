@@ -25,7 +25,7 @@ struct Moving final : Task {
   std::function<void(const CallContext&)> run;
 };
 
-class BlockedTest : public TenantsTest {
+class BlockedTest : public FairExecutorTest {
  protected:
   absl::Status Submit(Executor& executor, const std::shared_ptr<TenantQueue>& queue,
                       std::function<void(const CallContext&)> run) {
@@ -129,16 +129,15 @@ TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeOthersOfItsClientBegin) {
 
 // A driver stages a hundred volumes at once.
 TEST_F(BlockedTest, AHundredCallsOfATenantWaitAtOnceAndLeaveSlotsToOthers) {
-  const TenantQueues driver = Processes(1), other = Processes(1);
   {
     Executor executor(kDefault);
-    for (int i = 0; i < 108; ++i) ASSERT_TRUE(Wait(executor, driver[0]).ok());
+    for (int i = 0; i < 108; ++i) ASSERT_TRUE(Wait(executor, one_).ok());
     AwaitBlocked(108);
     // The tenant has used its share of begun tasks, so one more task waits.
     Countdown ended(1);
-    ASSERT_TRUE(Note(executor, driver[0], "", &ended).ok());
+    ASSERT_TRUE(Note(executor, one_, "", &ended).ok());
     EXPECT_EQ(executor.queued(), 1u);
-    for (int i = 0; i < 12; ++i) ASSERT_TRUE(Block(executor, other[0]).ok());
+    for (int i = 0; i < 12; ++i) ASSERT_TRUE(Block(executor, two_).ok());
     AwaitRunning(12);
     EXPECT_EQ(executor.threads(), 120u);
     gate_.Notify();
@@ -154,9 +153,8 @@ TEST_F(BlockedTest, ATenantHasFewWaitingCallsAtAllExecutorsTogether) {
   const Executor::Limits limits{
       .max_threads = 1, .max_queued = 8, .max_blocked = 8, .max_blocked_of_tenant = 2};
   const auto tenant = std::make_shared<Tenant>();
-  const auto client = std::make_shared<Client>(Peer{.process_id = 1, .image_path = ""}, tenant);
-  const std::shared_ptr<TenantQueue> here(client, &client->queues[0]),
-      there(client, &client->queues[1]);
+  const std::shared_ptr<TenantQueue> here(tenant, &tenant->queues[0]),
+      there(tenant, &tenant->queues[1]);
   Executor one(limits), other(limits);
   for (int begun : {1, 2, 3, 3}) {
     ASSERT_TRUE(Wait(one, here).ok());
@@ -169,7 +167,7 @@ TEST_F(BlockedTest, ATenantHasFewWaitingCallsAtAllExecutorsTogether) {
   ASSERT_TRUE(Wait(other, there).ok());
   EXPECT_EQ(other.queued(), 1u);
   // Another tenant's calls begin.
-  ASSERT_TRUE(Wait(other, Processes(1)[0]).ok());
+  ASSERT_TRUE(Wait(other, std::make_shared<TenantQueue>()).ok());
   AwaitBlocked(5);
   gate_.Notify();
   AwaitBlocked(7);
@@ -189,7 +187,7 @@ TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
     std::vector<std::thread> clients;
     for (int n = 0; n < kTenants; ++n) {
       clients.emplace_back([&, n] {
-        TenantQueues queues = Processes(3);
+        const auto queue = std::make_shared<TenantQueue>();
         for (int i = 0; i < kTasks; ++i) {
           Moving& task = tasks[static_cast<size_t>(n) * kTasks + static_cast<size_t>(i)];
           task.run = [&, i](const CallContext& context) {
@@ -208,8 +206,6 @@ TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
             --begun;
             ++ran;
           };
-          const std::shared_ptr<TenantQueue>& queue =
-              queues[static_cast<size_t>(i) % queues.size()];
           if (i % 5 == 0 && executor.TryRun(&task, queue)) continue;
           if (!executor.Submit(&task, queue).ok()) ++refused;
         }
@@ -304,70 +300,19 @@ TEST_F(FewThreadsTest, WhoWaitsForTheCallersThreadIsRunThere) {
 }  // namespace
 namespace {
 
-TEST_F(TenantsTest, ManyProcessesOfOneLeaveThreadsAndTheQueueToOthers) {
-  const TenantQueues greedy = Processes(400), honest = Processes(1);
-  Executor executor(kDefault);
-  for (size_t i = 0; i < 16; ++i) ASSERT_TRUE(Block(executor, greedy[i]).ok());
-  AwaitRunning(12);
-  EXPECT_EQ(executor.queued(), 4u);
-  ASSERT_TRUE(Block(executor, honest[0]).ok());
-  AwaitRunning(13);
-  size_t refused = 0;
-  for (size_t i = 16; i < greedy.size(); ++i) {
-    bool client_is_at_limit = false;
-    if (Block(executor, greedy[i], &client_is_at_limit).ok()) continue;
-    ++refused;
-    EXPECT_TRUE(client_is_at_limit);
-  }
-  EXPECT_EQ(executor.queued(), 192u);
-  EXPECT_EQ(refused, 400u - 12 - 192);
-  // The honest tenant has its share of the rest.
-  ASSERT_TRUE(Block(executor, honest[0]).ok());
-  AwaitRunning(14);
-  for (int i = 0; i < 32; ++i) EXPECT_TRUE(Block(executor, honest[0]).ok()) << i;
-  gate_.Notify();
-}
-
-TEST_F(TenantsTest, AProcessLeavesOthersOfItsTenantSome) {
-  const TenantQueues queues = Processes(3);
-  Executor executor(kDefault);
-  for (int i = 0; i < 12; ++i) ASSERT_TRUE(Block(executor, queues[0]).ok());
-  AwaitRunning(9);
-  EXPECT_EQ(executor.queued(), 3u);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Block(executor, queues[1]).ok());
-  AwaitRunning(11);
-  ASSERT_TRUE(Block(executor, queues[2]).ok());
-  AwaitRunning(12);
-  EXPECT_EQ(executor.queued(), 4u);
-  gate_.Notify();
-}
-
-TEST_F(TenantsTest, AProcessAloneHasAllOfItsTenants) {
-  auto tenant = std::make_shared<Tenant>();
-  const TenantQueues queues = Processes(1, tenant);
-  Processes(5, tenant);  // five more, which end at once
-  EXPECT_EQ(tenant->clients(), 1u);
-  Executor executor(kDefault);
-  for (int i = 0; i < 13; ++i) ASSERT_TRUE(Block(executor, queues[0]).ok());
-  AwaitRunning(12);
-  EXPECT_EQ(executor.queued(), 1u);
-  gate_.Notify();
-}
-
-TEST_F(TenantsTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
-  const TenantQueues first = Processes(1), second = Processes(1);
+TEST_F(FairExecutorTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
   absl::Notification third_ends;
   Executor executor(kDefault);
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Block(executor, first[0]).ok());
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Block(executor, second[0]).ok());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Block(executor, one_).ok());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Block(executor, two_).ok());
   AwaitRunning(14);
-  ASSERT_TRUE(BlockUntil(&third_ends, executor, Processes(1)[0]).ok());
-  ASSERT_TRUE(Block(executor, Processes(1)[0]).ok());
+  ASSERT_TRUE(BlockUntil(&third_ends, executor, std::make_shared<TenantQueue>()).ok());
+  ASSERT_TRUE(Block(executor, std::make_shared<TenantQueue>()).ok());
   AwaitRunning(16);
   EXPECT_EQ(executor.queued(), 26u);
   // Now no slot is left. The next free one must go to the newcomer, not to a tenant that has slots.
   Countdown ended(1);
-  ASSERT_TRUE(Note(executor, Processes(1)[0], "newcomer", &ended).ok());
+  ASSERT_TRUE(Note(executor, std::make_shared<TenantQueue>(), "newcomer", &ended).ok());
   third_ends.Notify();
   ended.Wait();
   EXPECT_EQ(running_, 16);
@@ -375,40 +320,22 @@ TEST_F(TenantsTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
   gate_.Notify();
 }
 
-TEST_F(TenantsTest, TheLastPlacesInTheQueueAreKeptForThoseThatHaveNone) {
-  const TenantQueues first = Processes(1), second = Processes(1);
+TEST_F(FairExecutorTest, TheLastPlacesInTheQueueAreKeptForThoseThatHaveNone) {
   Executor executor({.max_threads = 1, .max_queued = 16, .client_share = 75});
-  ASSERT_TRUE(Block(executor, Processes(1)[0]).ok());
+  ASSERT_TRUE(Block(executor, std::make_shared<TenantQueue>()).ok());
   bool client_is_at_limit = false;
-  while (Block(executor, first[0], &client_is_at_limit).ok()) {
+  while (Block(executor, one_, &client_is_at_limit).ok()) {
   }
   EXPECT_TRUE(client_is_at_limit);
   EXPECT_EQ(executor.queued(), 12u);
-  while (Block(executor, second[0], &client_is_at_limit).ok()) {
+  while (Block(executor, two_, &client_is_at_limit).ok()) {
   }
   EXPECT_FALSE(client_is_at_limit) << "it is others who have too many";
   EXPECT_EQ(executor.queued(), 14u);
-  EXPECT_TRUE(Block(executor, Processes(1)[0]).ok());
-  EXPECT_TRUE(Block(executor, Processes(1)[0]).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(Block(executor, Processes(1)[0])));
+  EXPECT_TRUE(Block(executor, std::make_shared<TenantQueue>()).ok());
+  EXPECT_TRUE(Block(executor, std::make_shared<TenantQueue>()).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(Block(executor, std::make_shared<TenantQueue>())));
   gate_.Notify();
-}
-
-TEST_F(TenantsTest, TakeTurnsHoweverManyProcessesOneHas) {
-  const TenantQueues many = Processes(3), one = Processes(1);
-  Countdown ended(6);
-  Executor executor({.max_threads = 1, .max_queued = 10});
-  ASSERT_TRUE(Block(executor, three_).ok());
-  AwaitRunning(1);
-  ASSERT_TRUE(Note(executor, many[0], "a1", &ended).ok());
-  ASSERT_TRUE(Note(executor, many[0], "a2", &ended).ok());
-  ASSERT_TRUE(Note(executor, many[1], "b", &ended).ok());
-  ASSERT_TRUE(Note(executor, many[2], "c", &ended).ok());
-  ASSERT_TRUE(Note(executor, one[0], "x1", &ended).ok());
-  ASSERT_TRUE(Note(executor, one[0], "x2", &ended).ok());
-  gate_.Notify();
-  ended.Wait();
-  EXPECT_EQ(order_, (std::vector<std::string>{"a1", "x1", "b", "x2", "c", "a2"}));
 }
 
 }  // namespace

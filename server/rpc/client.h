@@ -36,17 +36,13 @@ struct Tenant {
   std::atomic<size_t> request_bytes = 0;
   // The connections to all pipes. Guarded by the ConnectionTable.
   size_t connections = 0;
-
-  size_t clients() const { return queues[0].members(); }
 };
 
 // A process that calls. One object stands for it while it has connections or calls.
 struct Client {
   // Makes the client a tenant of its own by default. REQUIRES: `with` is not null.
   explicit Client(Peer who, std::shared_ptr<Tenant> with = std::make_shared<Tenant>())
-      : peer(std::move(who)), tenant(std::move(with)), http2(LimitsOf(peer)) {
-    for (size_t i = 0; i < queues.size(); ++i) queues[i].SetParent(&tenant->queues[i]);
-  }
+      : peer(std::move(who)), tenant(std::move(with)), http2(LimitsOf(peer)) {}
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
@@ -71,8 +67,6 @@ struct Client {
 
   const Peer peer;
   const std::shared_ptr<Tenant> tenant;
-  // The client's calls, by Deps::executor_index.
-  std::array<TenantQueue, kMaxExecutors> queues;
   // The number of times that the client asked for more than its share, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
   // The account that all connections of the client pay from.

@@ -41,28 +41,20 @@ bool ConnectionTable::TryAdmit(ConnectionBeforePreface* connection,
     ++counters_.dropped_barred;
     return false;
   }
-  const auto found = pipe.shares.find(client);
-  const size_t own = found != pipe.shares.end() ? found->second.connections : 0;
   const size_t of_tenant = OfTenant(pipe, *client);
-  const size_t others = pipe.connections - of_tenant;
-  const size_t all = limits_.max_connections, percent = limits_.client_share;
-  const bool pipe_is_full = pipe.connections >= all;
-  const bool tenant_is_full = !MayTakeOneMore(of_tenant, others, all, percent);
+  const bool pipe_is_full = pipe.connections >= limits_.max_connections;
+  const bool tenant_is_full = !MayTakeOneMore(of_tenant, pipe.connections - of_tenant,
+                                              limits_.max_connections, limits_.client_share);
   const bool is_full_everywhere = client->tenant->connections >= limits_.max_connections_of_tenant;
-  const bool client_is_full =
-      client->tenant->clients() > 1 &&
-      !MayTakeOneMore(own, of_tenant - own, ShareOf(others, all, percent), percent);
-  const bool is_full_here = pipe_is_full || tenant_is_full || client_is_full;
+  const bool is_full_here = pipe_is_full || tenant_is_full;
   if (is_full_here || is_full_everywhere) {
     std::vector<EvictionCandidate> candidates;
     for (Pipe& from : pipes_) {
       if (&from != &pipe && is_full_here) continue;
       for (auto& [owner, share] : from.shares) {
         const size_t theirs = OfTenant(from, *owner);
-        const bool same_tenant = owner->tenant == client->tenant;
-        const bool has_more = same_tenant ? tenant_is_full && share.connections > own
-                                          : pipe_is_full && theirs > of_tenant;
-        if (is_full_everywhere ? same_tenant : owner == client || has_more) {
+        const bool others_have_more = !is_full_everywhere && pipe_is_full && theirs > of_tenant;
+        if (owner->tenant == client->tenant || others_have_more) {
           candidates.push_back({theirs, &share});
         }
       }

@@ -31,9 +31,8 @@ struct ListenerLimits {
   // with most connections: a silent connection, else one that has never made a call, else one
   // without a recent call. If calls are under way on all of them, the new connection is closed.
   size_t max_connections = 1024;
-  // In percent, the part that a tenant may have of the connections that other tenants leave free.
-  // If a tenant has several clients, each may have the same part of the connections that the others
-  // leave free of the tenant's part. A new connection beyond a part evicts another of its tenant.
+  // In percent, the part that a tenant may have of the connections that other tenants leave free. A
+  // new connection beyond it evicts another of its tenant, of the client that has most.
   size_t client_share = 75;
   // The most connections of a tenant to all pipes together. A new connection beyond it evicts
   // another of its tenant. A listener may lower it.

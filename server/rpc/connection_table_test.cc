@@ -202,20 +202,6 @@ TEST_F(ConnectionTableTest, ManyProcessesOfOneTenantMakeRoomForAnother) {
   for (const std::string& name : hung_up_) EXPECT_EQ(name.substr(0, 6), "greedy");
 }
 
-TEST_F(ConnectionTableTest, AProcessLeavesOthersOfItsTenantConnections) {
-  Limit(16, 75);
-  const auto tenant = std::make_shared<Tenant>();
-  const auto first = std::make_shared<Client>(Peer{.process_id = 10, .image_path = ""}, tenant);
-  for (int i = 0; i < 12; ++i) Serve(first, absl::StrCat("first", i))->BeginCall();
-  EXPECT_TRUE(Refused(New(first)));
-  Limit(16, 75);
-  const auto second = std::make_shared<Client>(Peer{.process_id = 11, .image_path = ""}, tenant);
-  for (int i = 0; i < 9; ++i) Serve(first, absl::StrCat("again", i))->BeginCall();
-  EXPECT_TRUE(Refused(New(first))) << "three quarters of its tenant's 12";
-  Serve(second, "second");
-  EXPECT_TRUE(hung_up_.empty());
-}
-
 TEST_F(ConnectionTableTest, ATenantHasFewConnectionsToAllPipesTogether) {
   table_.emplace(
       ListenerLimits{.max_connections = 3, .client_share = 100, .max_connections_of_tenant = 4});

@@ -37,12 +37,6 @@ Task* TaskList::TakeFirst() {
   return first;
 }
 
-void TenantQueue::SetParent(TenantQueue* parent) {
-  if (parent_ != nullptr) parent_->members_.fetch_sub(1, std::memory_order_relaxed);
-  parent_ = parent;
-  if (parent_ != nullptr) parent_->members_.fetch_add(1, std::memory_order_relaxed);
-}
-
 // Holds a task's slot from its beginning to its end.
 class Executor::Slot final : public TaskSlot {
  public:
@@ -107,36 +101,28 @@ Executor::~Executor() {
   if (ended_.joinable()) ended_.join();
 }
 
-// Returns the part of `capacity` that `queue`, with the queues below it, may take in all; 0 if it
-// may take no more. `taken` selects the field that counts what a queue has taken. `reserves` keeps
-// a part for queues that have taken nothing. A tenant's only client may take the tenant's whole
-// part.
-size_t Executor::Room(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
-                      bool reserves) {
-  if (&queue == &all_) return capacity;
-  const TenantQueue& parent = ParentOf(queue);
-  const size_t room = Room(parent, taken, capacity, reserves);
-  const size_t percent = &parent != &all_ && parent.members() == 1 ? 100 : limits_.client_share;
-  const size_t others = parent.*taken - queue.*taken;
-  const size_t reserved = reserves ? ReservedOf(room, percent) : 0;
-  if (!MayTakeOneMore(queue.*taken, others, room, percent, reserved)) return 0;
-  return ShareOf(others, room, percent);
+// Returns true if `queue` may take one more of `capacity`. `taken` selects the field that counts
+// what a queue has taken. `reserves` keeps a part for queues that have taken nothing.
+bool Executor::MayTake(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
+                       bool reserves) {
+  const size_t percent = limits_.client_share;
+  return MayTakeOneMore(queue.*taken, all_.*taken - queue.*taken, capacity, percent,
+                        reserves ? ReservedOf(capacity, percent) : 0);
 }
 
 bool Executor::MayBegin(const TenantQueue& queue) {
   if (!MayRun(queue)) return false;
   // If no begun task waits, the limit of slots is the lower one.
   if (all_.begun_ == all_.running_) return true;
-  const TenantQueue& tenant = TenantOf(queue);
-  if (tenant.begun_ >= limits_.max_threads && tenant.blocked_ != nullptr &&
-      tenant.blocked_->load(std::memory_order_relaxed) >= limits_.max_blocked_of_tenant) {
+  if (queue.begun_ >= limits_.max_threads && queue.blocked_ != nullptr &&
+      queue.blocked_->load(std::memory_order_relaxed) >= limits_.max_blocked_of_tenant) {
     return false;
   }
-  return Room(queue, &TenantQueue::begun_, limits_.max_threads + limits_.max_blocked) > 0;
+  return MayTake(queue, &TenantQueue::begun_, limits_.max_threads + limits_.max_blocked);
 }
 
 void Executor::Count(TenantQueue& queue, size_t TenantQueue::*taken, size_t more) {
-  for (TenantQueue* at = &queue; at != &all_; at = &ParentOf(*at)) at->*taken += more;
+  queue.*taken += more;
   all_.*taken += more;
 }
 
@@ -144,32 +130,27 @@ void Executor::Count(TenantQueue& queue, size_t TenantQueue::*taken, size_t more
 void Executor::CountBegun(TenantQueue& queue) {
   Count(queue, &TenantQueue::running_, 1);
   Count(queue, &TenantQueue::begun_, 1);
-  const TenantQueue& tenant = TenantOf(queue);
-  if (tenant.begun_ > limits_.max_threads && tenant.blocked_ != nullptr) ++*tenant.blocked_;
+  if (queue.begun_ > limits_.max_threads && queue.blocked_ != nullptr) ++*queue.blocked_;
 }
 
-// Adds the task to its queue, and the queue to those above it.
 void Executor::Enqueue(TenantQueue& queue, Task* task) {
-  for (TenantQueue* at = &queue; at != &all_ && at->waiters_ == 0; at = &ParentOf(*at)) {
-    ParentOf(*at).turns_.Append(at);
-  }
+  if (!queue.waits()) turns_.Append(&queue);
   (task->is_reclaim_ ? queue.reclaims_ : queue.waiting_).Append(task);
-  Count(queue, &TenantQueue::waiters_, 1);
   if (!task->is_reclaim_) Count(queue, &TenantQueue::queued_, 1);
 }
 
-// Takes the first task that may run, by turns among the queues below `queue`; null if none may.
-Task* Executor::TakeNext(TenantQueue& queue) {
+// Takes the first task of `queue` that may run; null if none may.
+Task* Executor::TakeFrom(TenantQueue& queue) {
+  if (!MayRun(queue)) return nullptr;
   if (!queue.reclaims_.empty()) return queue.reclaims_.TakeFirst();
-  if (!queue.waiting_.empty()) {
-    return MayBegin(queue) && HasThread() ? queue.waiting_.TakeFirst() : nullptr;
-  }
-  const auto serve = [this](TenantQueue& one) ABSL_NO_THREAD_SAFETY_ANALYSIS -> Task* {
-    Task* const task = MayRun(one) ? TakeNext(one) : nullptr;
-    if (task != nullptr) --one.waiters_;
-    return task;
-  };
-  return queue.turns_.Pass(serve, [](TenantQueue*) {});
+  return MayBegin(queue) && HasThread() ? queue.waiting_.TakeFirst() : nullptr;
+}
+
+// Takes the first task that may run, by turns among the tenants; null if none may.
+Task* Executor::TakeNext() {
+  const auto take = [this](TenantQueue& queue)
+                        ABSL_NO_THREAD_SAFETY_ANALYSIS { return TakeFrom(queue); };
+  return turns_.Pass(take, [](TenantQueue*) {});
 }
 
 // Returns true if one more ready task has a thread; starts a thread if necessary.
@@ -206,11 +187,11 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
       if (may_begin && threads_.empty()) return no_thread_;
       const size_t capacity = limits_.max_queued;
       if (all_.queued_ < capacity &&
-          Room(own_queue, &TenantQueue::queued_, capacity, /*reserves=*/false) == 0) {
+          !MayTake(own_queue, &TenantQueue::queued_, capacity, /*reserves=*/false)) {
         if (client_is_at_limit != nullptr) *client_is_at_limit = true;
-        return TooManyCallsOfClient(TenantOf(own_queue).queued_);
+        return TooManyCallsOfClient(own_queue.queued_);
       }
-      if (Room(own_queue, &TenantQueue::queued_, capacity) == 0) return TooManyCalls(all_.queued_);
+      if (!MayTake(own_queue, &TenantQueue::queued_, capacity)) return TooManyCalls(all_.queued_);
       task->queue_ = std::move(queue);
       Enqueue(own_queue, task);
       return absl::OkStatus();
@@ -223,10 +204,9 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
 // Gives slots to waiters within their limits. Returns the number of tasks that begin.
 size_t Executor::StartWaiting() {
   size_t started = 0;
-  while (all_.waiters_ > 0 && all_.running_ < limits_.max_threads) {
-    Task* const task = TakeNext(all_);
+  while (all_.running_ < limits_.max_threads) {
+    Task* const task = TakeNext();
     if (task == nullptr) break;
-    --all_.waiters_;
     if (task->is_reclaim_) {
       auto* const reclaim = static_cast<Reclaim*>(task);
       Count(*task->queue_, &TenantQueue::running_, 1);
@@ -276,8 +256,7 @@ bool Executor::TryRun(Task* task, std::shared_ptr<TenantQueue> queue) {
 
 // Frees a slot. Returns the number of waiting tasks that have a thread now.
 size_t Executor::End(TenantQueue& queue) {
-  const TenantQueue& tenant = TenantOf(queue);
-  if (tenant.begun_ > limits_.max_threads && tenant.blocked_ != nullptr) --*tenant.blocked_;
+  if (queue.begun_ > limits_.max_threads && queue.blocked_ != nullptr) --*queue.blocked_;
   Count(queue, &TenantQueue::running_, -1);
   Count(queue, &TenantQueue::begun_, -1);
   return StartWaiting();

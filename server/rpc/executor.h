@@ -61,48 +61,37 @@ class TaskList {
   Task** tail_ = &head_;
 };
 
-// The tasks of one client at one executor. The queue of a tenant stands for all the queues below
-// it. REQUIRES: a queue outlives the queues below it.
+// The tasks of one tenant at one executor.
 class TenantQueue {
  public:
   TenantQueue() = default;
-  ~TenantQueue() { SetParent(nullptr); }
   TenantQueue(const TenantQueue&) = delete;
   TenantQueue& operator=(const TenantQueue&) = delete;
 
-  // Puts this queue below `parent` for good. REQUIRES: this queue has no tasks yet.
-  void SetParent(TenantQueue* parent);
   // Counts in `*blocked` how many tasks of this queue have begun beyond its executor's number of
-  // slots. The queues of a tenant at all executors share the count. REQUIRES: as for SetParent().
+  // slots. The queues of a tenant at all executors share the count. REQUIRES: no task was added.
   void CountBlocked(std::atomic<size_t>* blocked) { blocked_ = blocked; }
-  // Returns the number of queues below this one. Thread-safe.
-  size_t members() const { return members_.load(std::memory_order_relaxed); }
 
  private:
   friend class Executor;
-  TenantQueue* parent_ = nullptr;
-  std::atomic<size_t> members_ = 0;
+  friend class Turns<TenantQueue>;
+  bool waits() const { return !reclaims_.empty() || !waiting_.empty(); }
+
   std::atomic<size_t>* blocked_ = nullptr;
-  // The fields below are the executor's and guarded by its lock. Counts include all queues below.
+  // The fields below are the executor's and guarded by its lock.
   size_t queued_ = 0;
   size_t running_ = 0;
   // Tasks that run, and tasks that have begun and wait without a slot.
   size_t begun_ = 0;
-  // Waiters for a slot: queued tasks and reclaims.
-  size_t waiters_ = 0;
-  // The waiters of a client are in these lists; reclaims go first. The waiters of a tenant are in
-  // the queues below, which take turns.
+  // The waiters for a slot; reclaims go first.
   TaskList reclaims_;
   TaskList waiting_;
-  Turns<TenantQueue> turns_;
-  friend class Turns<TenantQueue>;
-  bool waits() const { return waiters_ > 0; }
   TenantQueue* next_turn = nullptr;
 };
 
 // Returns the status of a call that is refused because `queued` calls wait.
 absl::Status TooManyCalls(size_t queued);
-// Returns the status of a call that is refused because `queued` calls of its client wait.
+// Returns the status of a call that is refused because `queued` calls of its tenant wait.
 absl::Status TooManyCallsOfClient(size_t queued);
 
 // Starts threads when needed, keeps `max_threads` idle ones, and ends others after a second.
@@ -114,9 +103,9 @@ absl::Status TooManyCallsOfClient(size_t queued);
 // a begun task may yield its slot at any time. A task that wants its slot back waits only for tasks
 // that hold slots, and these work without waiting.
 //
-// Scheduling is round robin between tenants, and within a tenant between its clients, so a long
-// queue delays only its own client. Running tasks are never interrupted, so a task may also wait
-// while a slot is reserved for a tenant that has none.
+// Scheduling is round robin between tenants, so a long queue delays only its own tenant. Running
+// tasks are never interrupted, so a task may also wait while a slot is reserved for a tenant that
+// has none.
 class Executor {
  public:
   struct Limits {
@@ -125,13 +114,12 @@ class Executor {
     // The most tasks that may wait to begin.
     size_t max_queued;
     // In percent, the part that a tenant may take of the slots, queue places and begun tasks that
-    // other tenants leave free. If a tenant has several clients, each may take the same part of
-    // what the others leave free of the tenant's part. Half of what a sole tenant leaves free is
-    // reserved for tenants that have nothing.
+    // other tenants leave free. Half of what a sole tenant leaves free is reserved for tenants that
+    // have nothing.
     size_t client_share = 100;
     // The most begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
-    // The most such tasks of one tenant at all executors together (TenantQueue::CountBlocked()).
+    // The most such tasks of one tenant at all executors together (TenantQueue).
     // At this limit a tenant's task begins when another one of it ends at the same executor.
     size_t max_blocked_of_tenant = std::numeric_limits<size_t>::max();
   };
@@ -142,10 +130,10 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Adds `task` to `queue`, or to the queue of unknown clients if null. Returns
+  // Adds `task` to `queue`, or to the queue of unknown tenants if null. Returns
   // RESOURCE_EXHAUSTED, without touching `task`, if too many tasks wait or there is no thread. Sets
-  // `*client_is_at_limit`, if not null, to true if the reason is the limit of the client or of its
-  // tenant, else to false. REQUIRES: `task` lives until it has run.
+  // `*client_is_at_limit`, if not null, to true if the reason is the limit of the tenant, else to
+  // false. REQUIRES: `task` lives until it has run.
   absl::Status Submit(Task* task, std::shared_ptr<TenantQueue> queue = nullptr,
                       bool* client_is_at_limit = nullptr);
 
@@ -161,23 +149,18 @@ class Executor {
   class Slot;
   class Reclaim;
 
-  TenantQueue& ParentOf(const TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return queue.parent_ != nullptr ? *queue.parent_ : all_;
-  }
-  static const TenantQueue& TenantOf(const TenantQueue& queue) {
-    return queue.parent_ != nullptr ? *queue.parent_ : queue;
-  }
-  size_t Room(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
-              bool reserves = true) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayTake(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
+               bool reserves = true) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayRun(const TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Room(queue, &TenantQueue::running_, limits_.max_threads) > 0;
+    return MayTake(queue, &TenantQueue::running_, limits_.max_threads);
   }
   bool MayBegin(const TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(TenantQueue& queue, size_t TenantQueue::*taken, size_t more)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountBegun(TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Enqueue(TenantQueue& queue, Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Task* TakeNext(TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Task* TakeFrom(TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Task* TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Begin(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t StartWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -193,8 +176,10 @@ class Executor {
   const std::shared_ptr<TenantQueue> unknown_ = std::make_shared<TenantQueue>();
   mutable Mutex mutex_;
   Condition work_arrived_;
-  // The parent of the queues without a parent of their own.
+  // The sums of all queues' counts.
   TenantQueue all_ ABSL_GUARDED_BY(mutex_);
+  // The queues that wait.
+  Turns<TenantQueue> turns_ ABSL_GUARDED_BY(mutex_);
   // Tasks that have a slot and a thread, or are about to get a thread.
   TaskList ready_ ABSL_GUARDED_BY(mutex_);
   size_t ready_count_ ABSL_GUARDED_BY(mutex_) = 0;

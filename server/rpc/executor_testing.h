@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -15,7 +14,6 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/base/condition.h"
-#include "server/rpc/client.h"
 #include "server/rpc/executor.h"
 
 namespace csi_proxy::rpc {
@@ -105,25 +103,8 @@ class FairExecutorTest : public testing::Test {
   std::deque<Step> steps_;
 };
 
-using TenantQueues = std::vector<std::shared_ptr<TenantQueue>>;
-
 // A service's default limits.
 inline constexpr Executor::Limits kDefault = {
     .max_threads = 16, .max_queued = 256, .client_share = 75, .max_blocked = 128};
-
-class TenantsTest : public FairExecutorTest {
- protected:
-  // Returns the queues of `count` new processes of `tenant`, or of a new tenant if it is null.
-  static TenantQueues Processes(size_t count, std::shared_ptr<Tenant> tenant = nullptr) {
-    if (tenant == nullptr) tenant = std::make_shared<Tenant>();
-    TenantQueues queues;
-    for (size_t i = 0; i < count; ++i) {
-      const auto client = std::make_shared<Client>(
-          Peer{.process_id = static_cast<int64_t>(i), .image_path = ""}, tenant);
-      queues.emplace_back(client, &client->queues[0]);
-    }
-    return queues;
-  }
-};
 
 }  // namespace csi_proxy::rpc

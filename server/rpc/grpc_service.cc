@@ -91,7 +91,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
       Answer(absl::UnavailableError("the service is stopping"));
       return;
     }
-    std::shared_ptr<Client> client = connection_->client();
+    const std::shared_ptr<Client>& client = connection_->client();
     if (!client->TakeBytes(request_.Length())) {
       RefuseForShare(absl::ResourceExhaustedError(
           absl::StrCat("the requests of this client's container that are under way have more than ",
@@ -99,12 +99,12 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
       return;
     }
     bytes_taken_ = request_.Length();
-    TenantQueue* const queue = &client->queues[deps_.executor_index];
-    if (TryRunInline(std::shared_ptr<TenantQueue>(client, queue))) return;
+    std::shared_ptr<TenantQueue> queue(client->tenant,
+                                       &client->tenant->queues[deps_.executor_index]);
+    if (TryRunInline(queue)) return;
     bool client_is_at_limit;
     // The call may be over before Submit() returns, because it runs on another thread.
-    const absl::Status queued = deps_.executor->Submit(
-        this, std::shared_ptr<TenantQueue>(std::move(client), queue), &client_is_at_limit);
+    const absl::Status queued = deps_.executor->Submit(this, std::move(queue), &client_is_at_limit);
     if (queued.ok()) return;
     if (client_is_at_limit) {
       RefuseForShare(queued);

@@ -93,7 +93,7 @@ po::options_description Describe(Options* options, Raw* raw) {
       "open connections per pipe")(
       "client-share", po::value(&options->client_share)->value_name("PERCENT")->default_value(75),
       "percentage of the free connections, workers and queue places that one tenant (the processes "
-      "of a container) may take, and each of its processes of the tenant's; 100 for all")(
+      "of a container) may take; 100 for all")(
       "max-workers", po::value(&options->max_workers)->value_name("N")->default_value(16),
       "calls of one API group that run at once; up to eight times as many more may wait for "
       "Windows, servers or locks")(

@@ -36,8 +36,7 @@ struct Options {
   bool keep_foreign_data = false;
 
   // In percent, the part that a tenant may take of a pipe's connections, and of a group's workers
-  // and queue places, that other tenants leave free. If a tenant has several processes, each may
-  // take the same part of what the others leave free of the tenant's part.
+  // and queue places, that other tenants leave free.
   size_t client_share = 75;
   rpc::ListenerLimits listener;
   rpc::ServerLimits server;

@@ -83,10 +83,10 @@ rpc::Executor::Limits ExecutorLimits(const Options& options) {
           .max_blocked_of_tenant = kBlockedOfTenantPerWorker * options.max_workers};
 }
 
-// Returns the part of `all` calls that a connection is granted, which is its client's share.
+// Returns the part of `all` calls that a connection is granted, which is its tenant's share.
 int Grant(size_t all, size_t client_share) {
   constexpr size_t kMost = 256;
-  return static_cast<int>(std::min(kMost, rpc::ShareOf(0, all, client_share)));
+  return static_cast<int>(std::min(kMost, rpc::ShareOf(all, client_share)));
 }
 
 // Every pair is a series from the start, because Prometheus sees no increase in a new one.
