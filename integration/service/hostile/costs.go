@@ -40,17 +40,15 @@ var costAttacks = []attack{
 	{name: "unknown groups", about: "calls of 1 MB and of 250 KB that are empty groups of an unknown field", fault: slowMkdir, short: true, guarded: true,
 		run: func(ctx context.Context, count *counters) {
 			var turn atomic.Int64
-			callers(ctx, count, 64, func(ctx context.Context, files filesystem.FilesystemClient) error {
+			callers(ctx, count, "filesystem-v1", 8, 64, func(ctx context.Context, conn *grpc.ClientConn) error {
 				request := &filesystem.MkdirRequest{Path: root + `\slow`}
 				size := []int{1_000_000, 250_000}[turn.Add(1)%2]
 				// Group field 2: its begin and its end.
 				request.ProtoReflect().SetUnknown(bytes.Repeat([]byte{0x13, 0x14}, size/2))
-				_, err := files.Mkdir(ctx, request)
+				_, err := filesystem.NewFilesystemClient(conn).Mkdir(ctx, request)
 				return err
 			})
 		}},
-	holding(attack{name: "many processes", about: "16 processes with a call that takes two minutes, then 256 more (48 under Wine)",
-		fault: slowMkdir, seconds: 15, short: true}),
 	{name: "instance flood", about: "4 processes dial and close three other pipes without pause; honest clients redial", processes: 4,
 		seconds: 15, redials: true,
 		run: func(ctx context.Context, count *counters) {
@@ -63,8 +61,6 @@ var costAttacks = []attack{
 				}
 			})
 		}},
-	{name: "preface churn", about: "8 threads: preface and SETTINGS, then close",
-		run: churn(func(r *raw) { r.begin() })},
 	{name: "oversized churn", about: "8 threads: preface, SETTINGS and the header of DATA of 16 MB; then dial again", short: true,
 		run: churn(func(r *raw) {
 			r.begin()
@@ -72,8 +68,6 @@ var costAttacks = []attack{
 			// Returns when the service ends the connection.
 			io.Copy(io.Discard, r.Conn)
 		})},
-	handing(attack{name: "handed-on connections", about: "1,000 processes that dial, hand the connection to another and end",
-		linux: true, short: true}),
 }
 
 // drip makes calls whose message is sent in DATA frames of `frame` bytes: first a frame's header, then each
@@ -134,9 +128,9 @@ func (c counted) Write(bytes []byte) (int, error) {
 	return n, err
 }
 
-// callers makes calls with grpc-go over eight connections, atOnce at a time, and counts the answers.
-func callers(ctx context.Context, count *counters, atOnce int,
-	call func(ctx context.Context, files filesystem.FilesystemClient) error) {
+// callers makes calls of an API with grpc-go over some connections, atOnce at a time, and counts the answers.
+func callers(ctx context.Context, count *counters, api string, connections, atOnce int,
+	call func(ctx context.Context, conn *grpc.ClientConn) error) {
 	dialer := func(ctx context.Context, path string) (net.Conn, error) {
 		conn, err := steps.DialPipe(ctx, path)
 		if err != nil {
@@ -145,18 +139,18 @@ func callers(ctx context.Context, count *counters, atOnce int,
 		count.connections.Add(1)
 		return counted{conn, count}, nil
 	}
-	var clients []filesystem.FilesystemClient
-	for i := 0; i < 8; i++ {
-		conn, err := connect("filesystem-v1", grpc.WithContextDialer(dialer))
+	var conns []*grpc.ClientConn
+	for i := 0; i < connections; i++ {
+		conn, err := connect(api, grpc.WithContextDialer(dialer))
 		if err != nil {
 			panic(err)
 		}
 		defer conn.Close()
-		clients = append(clients, filesystem.NewFilesystemClient(conn))
+		conns = append(conns, conn)
 	}
 	each(ctx, atOnce, func(i int) {
 		for first := true; first || ctx.Err() == nil; first = false {
-			if err := call(ctx, clients[i%len(clients)]); ctx.Err() == nil || status.Code(err) != codes.Canceled {
+			if err := call(ctx, conns[i%len(conns)]); ctx.Err() == nil || status.Code(err) != codes.Canceled {
 				count.answered(err)
 			}
 		}
@@ -208,69 +202,15 @@ func inflation(a attack, name string, megabytes int) attack {
 		return nil
 	}
 	a.run = func(ctx context.Context, count *counters) {
-		callers(ctx, count, 8, func(ctx context.Context, files filesystem.FilesystemClient) error {
+		callers(ctx, count, "filesystem-v1", 8, 8, func(ctx context.Context, conn *grpc.ClientConn) error {
 			defer time.Sleep(time.Millisecond)
 			// The call may outlast the attack, so that its answer is always received.
 			limited, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			_, err := files.PathExists(limited, &filesystem.PathExistsRequest{Path: root}, grpc.UseCompressor(name))
+			_, err := filesystem.NewFilesystemClient(conn).PathExists(limited, &filesystem.PathExistsRequest{Path: root},
+				grpc.UseCompressor(name))
 			return err
 		})
-	}
-	return a
-}
-
-// slowCall returns a connection's bytes from the preface to a call of Mkdir.
-func slowCall() []byte {
-	r := newRaw(nil, new(counters))
-	return r.encoded(func() {
-		r.begin()
-		r.call(mkdir, root+`\slow`)
-	})
-}
-
-// holding lets many processes make one slow call each.
-func holding(a attack) attack {
-	const first, then, underWine = 16, 256, 48
-	var all []*holder
-	a.prepare = func() error {
-		more := then
-		if !isLinux {
-			more = underWine
-		}
-		for len(all) < first+more {
-			h, err := startHolder(steps.PipePath(attacked))
-			if err != nil {
-				return err
-			}
-			all = append(all, h)
-		}
-		return nil
-	}
-	a.run = func(ctx context.Context, count *counters) {
-		for i, h := range all {
-			if i == first {
-				time.Sleep(500 * time.Millisecond)
-			}
-			h.send(slowCall())
-			count.connections.Add(1)
-		}
-		<-ctx.Done()
-	}
-	return a
-}
-
-// handing lets one process use a thousand connections, whose dialling processes have exited.
-func handing(a attack) attack {
-	var one *holder
-	a.prepare = func() (err error) {
-		one, err = startHolder(steps.PipePath(attacked), "1000")
-		return err
-	}
-	a.run = func(ctx context.Context, count *counters) {
-		one.send(slowCall())
-		count.connections.Add(int64(one.dialled()))
-		<-ctx.Done()
 	}
 	return a
 }

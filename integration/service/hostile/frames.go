@@ -199,12 +199,15 @@ func again(do func(ctx context.Context, count *counters)) func(ctx context.Conte
 	}
 }
 
-// crowd keeps size connections open and dials again for each that ends.
-func crowd(size int, do func(ctx context.Context, r *raw)) func(ctx context.Context, count *counters) {
+// crowd keeps size connections open, to the pipes in turn or to the attacked one, and dials again for each that ends.
+func crowd(size int, do func(ctx context.Context, r *raw), pipes ...string) func(ctx context.Context, count *counters) {
+	if len(pipes) == 0 {
+		pipes = []string{attacked}
+	}
 	return func(ctx context.Context, count *counters) {
-		each(ctx, size, func(int) {
+		each(ctx, size, func(i int) {
 			for ctx.Err() == nil {
-				if r, err := dial(ctx, count); err == nil {
+				if r, err := dialPipe(ctx, count, pipes[i%len(pipes)]); err == nil {
 					do(ctx, r)
 					r.Close()
 					if ctx.Err() == nil {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sort"
+	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,18 +15,40 @@ import (
 	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// honest runs eight clients that call continuously, each on its own connection. Like drivers, they use grpc-go
-// without retries and without waiting for a connection.
+// honest runs clients that call continuously, each on its own connection. Like drivers, they use grpc-go without
+// retries and without waiting for a connection.
 type honest struct {
 	mutex sync.Mutex
-	times []time.Duration
+	times []sample
 	// For each client, the start of its latest answered call.
-	served  [8]time.Time
+	served []time.Time
+	// The calls under way, with their start.
+	running map[*step]time.Time
 	refused []error
 	stop    context.CancelFunc
 	all     sync.WaitGroup
+}
+
+// sample is the duration of a call.
+type sample struct {
+	call string
+	took time.Duration
+}
+
+// step is a call of an honest client.
+type step struct {
+	call string
+	do   func(ctx context.Context, conn grpc.ClientConnInterface) error
+}
+
+// client is an honest client of an API such as `disk-v1`. It takes its steps in turn, again and again.
+type client struct {
+	api   string
+	steps []step
 }
 
 // patience is the deadline of each call; a call that exceeds it counts as refused.
@@ -52,37 +75,36 @@ func (r redialler) Invoke(ctx context.Context, method string, in, out any, optio
 	return conn.Invoke(ctx, method, in, out, options...)
 }
 
-func startHonest(redials bool) (*honest, error) {
+// invokes makes a step of a method such as `/v1.Disk/Rescan`. The content of the answer is ignored.
+func invokes(method string, request proto.Message) step {
+	return step{path.Base(method), func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		return conn.Invoke(ctx, method, request, new(emptypb.Empty))
+	}}
+}
+
+// eight are the clients with which most attacks are measured.
+func eight() []client {
+	four := []client{
+		{"filesystem-v1", []step{invokes(pathExists, &filesystem.PathExistsRequest{Path: root})}},
+		{"filesystem-v1", []step{invokes("/v1.Filesystem/IsSymlink", &filesystem.IsSymlinkRequest{Path: root})}},
+		{"disk-v1", []step{invokes("/v1.Disk/ListDiskIDs", &disk.ListDiskIDsRequest{})}},
+		{"volume-v1", []step{invokes("/v1.Volume/ListVolumesOnDisk", &volume.ListVolumesOnDiskRequest{DiskNumber: 0})}},
+	}
+	return append(four, four...)
+}
+
+func startHonest(clients []client, redials bool) (*honest, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	h := &honest{stop: stop}
-	for i := 0; i < 8; i++ {
-		api := []string{"filesystem-v1", "filesystem-v1", "disk-v1", "volume-v1"}[i%4]
-		one, err := connect(api)
+	h := &honest{stop: stop, served: make([]time.Time, len(clients)), running: map[*step]time.Time{}}
+	for i, client := range clients {
+		one, err := connect(client.api)
 		if err != nil {
 			return nil, err
 		}
 		var conn grpc.ClientConnInterface = one
 		if redials {
-			conn = redialler{api: api}
+			conn = redialler{api: client.api}
 		}
-		call := []func(ctx context.Context) error{
-			func(ctx context.Context) error {
-				_, err := filesystem.NewFilesystemClient(conn).PathExists(ctx, &filesystem.PathExistsRequest{Path: `C:\var\lib\kubelet`})
-				return err
-			},
-			func(ctx context.Context) error {
-				_, err := filesystem.NewFilesystemClient(conn).IsSymlink(ctx, &filesystem.IsSymlinkRequest{Path: `C:\var\lib\kubelet`})
-				return err
-			},
-			func(ctx context.Context) error {
-				_, err := disk.NewDiskClient(conn).ListDiskIDs(ctx, &disk.ListDiskIDsRequest{})
-				return err
-			},
-			func(ctx context.Context) error {
-				_, err := volume.NewVolumeClient(conn).ListVolumesOnDisk(ctx, &volume.ListVolumesOnDiskRequest{DiskNumber: 0})
-				return err
-			},
-		}[i%4]
 		h.all.Add(1)
 		go func() {
 			defer h.all.Done()
@@ -91,12 +113,14 @@ func startHonest(redials bool) (*honest, error) {
 			if redials {
 				// The service bars a client that dials hundreds of times a second.
 				pause = 250 * time.Millisecond
-			} else {
-				h.atOnce(i, call)
+			} else if len(client.steps) == 1 {
+				h.atOnce(i, client.steps[0], conn)
 			}
 			for ctx.Err() == nil {
-				h.once(i, call)
-				time.Sleep(pause)
+				for _, step := range client.steps {
+					h.once(i, step, conn)
+					time.Sleep(pause)
+				}
 			}
 		}()
 	}
@@ -105,32 +129,36 @@ func startHonest(redials bool) (*honest, error) {
 
 // atOnce makes 16 calls at a time for a second, as a driver does after a reboot. Afterwards the service has all
 // threads that it starts for honest clients, each of which takes a megabyte under Wine.
-func (h *honest) atOnce(client int, call func(ctx context.Context) error) {
+func (h *honest) atOnce(client int, step step, conn grpc.ClientConnInterface) {
 	var all sync.WaitGroup
 	for end, i := time.Now().Add(time.Second), 0; i < 16; i++ {
 		all.Add(1)
 		go func() {
 			defer all.Done()
 			for time.Now().Before(end) {
-				h.once(client, call)
+				h.once(client, step, conn)
 			}
 		}()
 	}
 	all.Wait()
 }
 
-func (h *honest) once(client int, call func(ctx context.Context) error) {
+func (h *honest) once(client int, step step, conn grpc.ClientConnInterface) {
 	// A background context, so that a call that has begun is answered.
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	began := time.Now()
-	err := call(ctx)
+	h.mutex.Lock()
+	h.running[&step] = began
+	h.mutex.Unlock()
+	err := step.do(ctx, conn)
 	took := time.Since(began)
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.times = append(h.times, took)
+	delete(h.running, &step)
+	h.times = append(h.times, sample{step.call, took})
 	if err != nil {
-		h.refused = append(h.refused, err)
+		h.refused = append(h.refused, fmt.Errorf("%s: %w", step.call, err))
 	} else if began.After(h.served[client]) {
 		h.served[client] = began
 	}
@@ -150,7 +178,7 @@ func (h *honest) unanswered(since time.Time) (clients int) {
 
 // phase is what the clients observed during one phase of the measurement.
 type phase struct {
-	calls   int
+	times   []sample // sorted
 	p99     time.Duration
 	refused []error
 }
@@ -159,13 +187,34 @@ type phase struct {
 func (h *honest) take() phase {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	p := phase{calls: len(h.times), refused: h.refused}
-	sort.Slice(h.times, func(i, j int) bool { return h.times[i] < h.times[j] })
-	if p.calls > 0 {
-		p.p99 = h.times[int(math.Ceil(float64(p.calls)*0.99))-1]
+	p := phase{times: h.times, refused: h.refused}
+	// A call under way counts if it has lasted longer than any finished call of its kind, so that a call without an
+	// answer is not overlooked.
+	for step, began := range h.running {
+		lasts := sample{step.call, time.Since(began)}
+		if !slices.ContainsFunc(h.times, func(one sample) bool { return one.call == lasts.call && one.took >= lasts.took }) {
+			p.times = append(p.times, lasts)
+		}
 	}
+	slices.SortFunc(p.times, func(a, b sample) int { return int(a.took - b.took) })
+	p.p99 = p.quantile(0.99, "")
 	h.times, h.refused = nil, nil
 	return p
+}
+
+// quantile returns the duration that so large a part of the calls does not exceed. An empty name stands for all
+// calls.
+func (p phase) quantile(part float64, call string) time.Duration {
+	var times []time.Duration
+	for _, one := range p.times {
+		if call == "" || one.call == call {
+			times = append(times, one.took)
+		}
+	}
+	if len(times) == 0 {
+		return 0
+	}
+	return times[int(math.Ceil(float64(len(times))*part))-1]
 }
 
 func (h *honest) end() {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"csi-proxy.example/integration/drivers/steps"
@@ -21,6 +22,7 @@ type options struct {
 	short                           bool
 	seconds                         int
 	stops, reparse, http, storm     int
+	bounds                          int
 	scenario                        string
 	raced, outside, volume, rights  string
 }
@@ -49,7 +51,8 @@ func main() {
 	flag.IntVar(&o.reparse, "reparse", 0, "with -raced: so often calls through a directory that becomes a link and back")
 	flag.IntVar(&o.http, "http", 0, "instead: so many connections a second to the metrics, on Linux")
 	flag.IntVar(&o.storm, "storm", 0, "instead: so many volumes that a driver stages at once, on Linux")
-	flag.StringVar(&o.scenario, "scenario", "", "with -storm: the node, without the raw disks")
+	flag.IntVar(&o.bounds, "bounds", 0, "instead: the table Bounds, with so many seconds for each attack, on Linux")
+	flag.StringVar(&o.scenario, "scenario", "", "with -storm and -bounds: the node, without further disks")
 	flag.StringVar(&o.raced, "raced", "", "instead: race with that directory, on the node this runs on, whose service is called")
 	flag.StringVar(&o.outside, "outside", "", "with -raced: the directory that the link leads to")
 	flag.StringVar(&o.volume, "volume", "", "with -raced: the id of a volume that may be mounted")
@@ -91,6 +94,10 @@ func run(o options) (passed bool, err error) {
 	if o.storm > 0 {
 		return storms(service, o)
 	}
+	if o.bounds > 0 {
+		o.seconds = o.bounds
+		return bounds(service, o)
+	}
 	return allAttacks(service, o)
 }
 
@@ -109,7 +116,11 @@ type attackerProcess struct {
 // its input.
 func startAttackers(attack attack, o options) ([]attackerProcess, error) {
 	var all []attackerProcess
-	for i := 0; i < max(1, attack.processes); i++ {
+	processes := max(1, attack.processes)
+	if o.short {
+		processes = min(processes, 100)
+	}
+	for range processes {
 		log, err := os.Create(filepath.Join(o.directory, "attacker.log"))
 		if err != nil {
 			return nil, err
@@ -152,22 +163,21 @@ func (r *attackerProcess) end(total *summary) error {
 
 // attacker runs an attack: it is the main function of an attacker's process.
 func attacker(name string) {
-	for _, attack := range attacks {
+	for _, attack := range slices.Concat(attacks, boundsAttacks) {
 		if attack.name != name {
 			continue
 		}
-		// On a node a pod has limits of its own. Here attackers share two cores with the service and its clients, so
-		// they get low priority.
-		lowerPriority()
 		if attack.prepare != nil {
 			if err := attack.prepare(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
-			defer endHolders()
 		}
 		fmt.Println("ready")
 		fmt.Scanln()
+		// On a node a pod has limits of its own. Here attackers share two cores with the service and its clients, so
+		// they get low priority.
+		lowerPriority()
 		var count counters
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() {

@@ -29,7 +29,11 @@ type result struct {
 	before, during, between, after phase
 	// Resident memory in KiB before the attack, at its peak, and after the attack.
 	memory, peak, left int
-	cpu                time.Duration
+	// The most threads and descriptors during the attack, and the limit of descriptors.
+	threads, descriptors, limit int
+	// The CPU time that the attack cost, and all that the service used during it, in percent of one processor.
+	cpu        time.Duration
+	cpuPercent int
 	// The number of descriptors that the attack left open.
 	kept int
 	// The number of honest clients that got no answer during the attack.
@@ -42,10 +46,10 @@ func allAttacks(service *steps.Service, o options) (bool, error) {
 	fmt.Println("|---|---|---|---|---|---|---|---|---|")
 	passed := true
 	for _, attack := range attacks {
-		if (o.only != "" && o.only != attack.name) || (o.short && (!attack.short || attack.guarded && isLinux)) || (attack.linux && !isLinux) {
+		if (o.only != "" && o.only != attack.name) || (o.short && (!attack.short || attack.guarded && isLinux)) {
 			continue
 		}
-		r, err := measure(service, attack, o)
+		r, err := measure(service, node, eight(), attack, o)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", attack.name, err)
 		}
@@ -119,8 +123,9 @@ func (r *result) wrong(attack attack, o options) string {
 	return strings.Join(reasons, "; ")
 }
 
-// measure runs an attack against a new service, so that attacks do not influence each other.
-func measure(service *steps.Service, attack attack, o options) (*result, error) {
+// measure runs an attack on these clients against a new service, so that attacks do not influence each other. For the
+// table Bounds it ends with the attack.
+func measure(service *steps.Service, node string, honest []client, attack attack, o options) (*result, error) {
 	if err := service.Start(node); err != nil {
 		return nil, err
 	}
@@ -129,7 +134,7 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 	if err != nil {
 		return nil, err
 	}
-	clients, err := startHonest(attack.redials)
+	clients, err := startHonest(honest, attack.redials)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +150,8 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 	if err != nil {
 		return nil, err
 	}
-	time.Sleep(while)
-	r := &result{before: clients.take()}
+	time.Sleep(max(while, time.Duration(o.bounds)*time.Second/3))
+	r := &result{before: clients.take(), limit: process.descriptorLimit()}
 	if r.memory, err = process.status("VmRSS"); err != nil {
 		return nil, err
 	}
@@ -179,12 +184,14 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 	r.peak = r.memory
 	// Continues until every honest client has had another answer, at most for patience.
 	for now := start; now.Before(full.Add(patience)) && !r.gone; now = time.Now() {
-		if r.starved = clients.unanswered(full); now.After(full) && r.starved == 0 {
+		if r.starved = clients.unanswered(full); now.After(full) && (r.starved == 0 || o.bounds > 0) {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
 		resident, err := process.status("VmRSS")
-		r.peak = max(r.peak, resident)
+		threads, _ := process.status("Threads")
+		r.peak, r.threads = max(r.peak, resident), max(r.threads, threads)
+		r.descriptors = max(r.descriptors, process.descriptors())
 		if r.gone = err != nil; r.peak > tooMuch {
 			service.Kill()
 		}
@@ -192,8 +199,21 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 	r.during = clients.take()
 	lasted := time.Since(start)
 	if used, err := process.cpu(); err == nil {
+		r.cpuPercent = int(100 * (used - began) / lasted)
 		// Subtracts the CPU time of the honest clients' calls.
 		r.cpu = max(0, used-began-time.Duration(float64(busy-idle)*lasted.Seconds()/while.Seconds()))
+	}
+	if o.bounds > 0 {
+		// The table has no figures of the attackers, and hundreds of attackers would take long to report theirs.
+		service.Kill()
+		for _, a := range attackers {
+			a.command.Process.Kill()
+		}
+		for _, a := range attackers {
+			a.command.Wait()
+			a.log.Close()
+		}
+		return r, nil
 	}
 	for _, a := range attackers {
 		if err := a.end(&r.total); err != nil {

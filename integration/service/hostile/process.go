@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"csi-proxy.example/integration/drivers/steps"
 )
 
 // proc returns the kernel's folder of processes. Wine shows it on drive Z:, where its processes have the
@@ -76,6 +78,14 @@ func (p *process) descriptors() int {
 	return len(open)
 }
 
+// descriptorLimit returns the number of descriptors that the process may have open.
+func (p *process) descriptorLimit() (limit int) {
+	text, _ := os.ReadFile(filepath.Join(p.directory, "limits"))
+	_, rest, _ := strings.Cut(string(text), "Max open files")
+	fmt.Sscan(rest, &limit)
+	return limit
+}
+
 // status returns a number from /proc/<pid>/status, in the unit used there (KiB for sizes).
 func (p *process) status(name string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(p.directory, "status"))
@@ -128,38 +138,27 @@ func (r running) ready() error {
 	return nil
 }
 
-// holder is a process of hold/*.c: another client at next to no cost for the machine.
+// holder is a process of hold/hold.c: another client at next to no cost for the machine.
 type holder struct{ running }
 
-var holders []*holder
-
-// startHolder starts a holder and waits until it can dial.
-func startHolder(arguments ...string) (*holder, error) {
-	program, err := start("hold.exe", os.Stderr, arguments...)
+// startHolder starts a holder and waits until it can dial. `how` is dial or pass, see hold.c.
+func startHolder(how, connections string) (*holder, error) {
+	program, err := start("hold.exe", os.Stderr, steps.PipePath(attacked), how, connections)
 	if err != nil {
 		return nil, err
 	}
-	h := &holder{program}
-	holders = append(holders, h)
-	return h, h.ready()
+	return &holder{program}, program.ready()
 }
 
-// send lets the holder dial and send bytes.
-func (h *holder) send(bytes []byte) {
+// send lets the holder dial and send bytes on each connection. Returns the number of connections.
+func (h *holder) send(bytes []byte) (connections int) {
 	h.input.Write(bytes)
 	h.input.Close()
+	fmt.Fscanln(h.output, &connections)
+	return connections
 }
 
-// dialled waits until the holder has dialled and returns the number of its connections.
-func (h *holder) dialled() (times int) {
-	fmt.Fscanln(h.output, &times)
-	return times
-}
-
-// endHolders kills all holders that this process started.
-func endHolders() {
-	for _, h := range holders {
-		h.command.Process.Kill()
-		h.command.Wait()
-	}
+func (h *holder) kill() {
+	h.command.Process.Kill()
+	h.command.Wait()
 }

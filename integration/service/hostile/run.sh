@@ -9,7 +9,7 @@
 # With --short as the next option: a few attacks and 20 stops, less than two minutes each, independent of the
 # load of the machine.
 #
-# The options are the program's: -only=ATTACK, -seconds=N, -stops=N, -http=N, -storm=N.
+# The options are the program's: -only=ATTACK, -seconds=N, -stops=N, -http=N, -storm=N, -bounds=N.
 # CSI_PROXY_HOSTILE_SERVICE names a program to attack instead of the built one.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -48,7 +48,7 @@ for platform in "${platforms[@]}"; do
       for program in storm:storm load:third; do
         (cd ../../../integration/clients/legacy_go && CGO_ENABLED=0 go build -o "$out/linux/${program#*:}.exe" "./${program%:*}")
       done
-      gcc -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -o hold.exe ../../../integration/service/hostile/hold/posix.c
+      gcc -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -o hold.exe ../../../integration/service/hostile/hold/hold.c
       service=${CSI_PROXY_HOSTILE_SERVICE-}
       if [[ -z $service ]]; then
         ninja -C "../../$preset" csi-proxy >/dev/null
@@ -57,7 +57,6 @@ for platform in "${platforms[@]}"; do
       program=(./hostile.exe "-service=$service")
       ;;
     windows)
-      x86_64-w64-mingw32-gcc -O2 -Wall -Wextra -Werror -o hold.exe ../../../integration/service/hostile/hold/windows.c
       if [[ -z ${CSI_PROXY_HOSTILE_SERVICE-} ]]; then
         ninja -C ../../windows csi-proxy-simulated >/dev/null
       fi
@@ -72,6 +71,8 @@ for platform in "${platforms[@]}"; do
     "${program[@]}" -short || failed=1
     "${program[@]}" -short -stops=20 || failed=1
     [[ $platform == windows ]] || "${program[@]}" -short -http=300 || failed=1
+    # A sanitizer takes memory of its own.
+    [[ $platform == windows || $preset == asan ]] || "${program[@]}" -short -bounds=2 || failed=1
   else
     "${program[@]}" "$@" || failed=1
   fi

@@ -1,13 +1,16 @@
 // A client of a socket with the smallest possible process.
 //
-//   hold PATH         sends its standard input and keeps the connection until it is killed
-//   hold PATH COUNT   does the same on COUNT connections, each dialled by a child process
-//                     that passes the connection on and exits
+//   hold PATH dial COUNT  sends its standard input on COUNT connections and keeps them until it is
+//                         killed or its parent ends
+//   hold PATH pass COUNT  does the same, but each connection is dialled by a child process that
+//                         passes the connection on and exits
 //
 // Prints a line when it is ready for the input, and then the number of connections.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -63,7 +66,8 @@ static int DialFromChild(const char* path) {
 
 int main(int argc, char** argv) {
   static char bytes[1 << 16];
-  if (argc < 2) return 2;
+  if (argc < 4) return 2;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   // Raises the limit of descriptors, one of which each connection takes.
   struct rlimit limit;
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -73,8 +77,8 @@ int main(int argc, char** argv) {
   fflush(stdout);
   const size_t size = fread(bytes, 1, sizeof(bytes), stdin);
   int made = 0;
-  for (int i = 0; i < (argc > 2 ? atoi(argv[2]) : 1); ++i) {
-    const int fd = argc > 2 ? DialFromChild(argv[1]) : Dial(argv[1]);
+  for (int i = 0; i < atoi(argv[3]); ++i) {
+    const int fd = strcmp(argv[2], "pass") == 0 ? DialFromChild(argv[1]) : Dial(argv[1]);
     if (fd >= 0 && send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size) ++made;
   }
   printf("%d\n", made);
