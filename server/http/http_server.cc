@@ -19,13 +19,13 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/status_macros.h"
+#include "server/http/eviction_order.h"
 #include "server/http/http_socket.h"
 
 namespace csi_proxy {
@@ -52,6 +52,7 @@ bool IsMalformed(error_code error) {
          error != http::error::end_of_stream && error != http::error::partial_message;
 }
 
+class Connection;
 class Server;
 
 // An answer in wire format, shared by all requests that wait for it.
@@ -76,18 +77,24 @@ struct Path {
   HttpHandler make;
   uint64_t begun = 0;  // answers so far, including the current one
   std::thread thread;
+  std::vector<std::shared_ptr<Connection>> waiting;  // the oldest first
 };
 
-// The connection of a client, which may send one request.
+// The connection of a client, which may send one request. Owned by its pending operation, while it
+// waits by its path.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  // The states of a connection, in the order in which MakeRoom() closes connections. kDone: the
-  // answer is sent, but the client has not left. Connections in kWaiting are never closed.
-  enum class State { kDone, kReading, kWriting, kWaiting };
+  // The states of a connection; the first three in the order in which connections make room. kDone:
+  // the answer is sent, but the client has not left.
+  enum State { kDone, kReading, kWriting, kWaiting, kClosed };
 
-  Connection(Server* server, tcp::socket socket, asio::ip::address from,
+  Connection(Server* server, tcp::socket socket, asio::ip::address from, uint64_t which,
              std::chrono::nanoseconds patience)
-      : client(std::move(from)), server_(*server), patience_(patience), stream_(std::move(socket)) {
+      : client(std::move(from)),
+        number(which),
+        server_(*server),
+        patience_(patience),
+        stream_(std::move(socket)) {
     request_->header_limit(kMaxRequestHeadBytes);
     request_->body_limit(std::numeric_limits<uint64_t>::max());  // bodies are not read
   }
@@ -97,7 +104,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Close() { stream_.close(); }
 
   const asio::ip::address client;
-  State state = State::kReading;
+  const uint64_t number;      // of connections before this one
+  State state = kWaiting;     // set by Server::Enter() only
   Path* path = nullptr;       // that was requested
   uint64_t begun_before = 0;  // answers of the path, when the request arrived
 
@@ -141,36 +149,38 @@ class Server final : public HttpServer {
   }
   // Starts to make an answer. REQUIRES: no answer of `path` is being made.
   void Make(Path* path);
+  // Changes the state, unless the connection is closed.
+  void Enter(Connection* connection, Connection::State state);
   // A buffer for bytes after requests, which are dropped.
   std::array<char, 4096> drained;
 
-  void Drop(const std::shared_ptr<Connection>& connection) {
+  void Drop(Connection* connection) {
+    Enter(connection, Connection::kClosed);
     connection->Close();
-    std::erase(connections_, connection);
   }
 
  private:
   absl::Status Listen(const tcp::endpoint& endpoint);
   void Accept();
-  void MakeRoom();
   void Answer(Path* path, const std::shared_ptr<const Message>& answer);
   void Stop();
-  static bool Waits(const std::shared_ptr<Connection>& connection) {
-    return connection->state == Connection::State::kWaiting;
-  }
 
   std::map<std::string, Path, std::less<>> paths_;
   const std::chrono::nanoseconds patience_;
+  const HttpLimits limits_ = HttpLimits::For(DescriptorLimit());
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
-  std::vector<std::shared_ptr<Connection>> connections_;  // the oldest first
+  uint64_t accepted_ = 0;
+  // The connections that may make room: those neither waiting nor closed.
+  EvictionOrder<asio::ip::address, Connection> closable_;
   bool full_ = false;  // accepting waits until requests have been answered
   int port_ = 0;
   std::thread thread_;
 };
 
 void Connection::Read() {
+  server_.Enter(this, kReading);
   stream_.expires_after(patience_);
   http::async_read_header(
       stream_, buffer_, *request_,
@@ -178,6 +188,7 @@ void Connection::Read() {
 }
 
 void Connection::HasRead(error_code error) {
+  if (state == kClosed) return;  // between the arrival of the request and this call
   const auto refuse = [this](int code, const char* why) {
     Write(std::make_shared<const Message>(HttpAnswer{.code = code, .body = why}));
   };
@@ -185,7 +196,7 @@ void Connection::HasRead(error_code error) {
     return refuse(431, "431 Request Header Fields Too Large\n");
   }
   if (IsMalformed(error)) return refuse(400, "400 Bad Request\n");
-  if (error) return server_.Drop(shared_from_this());
+  if (error) return server_.Drop(this);
   head_alone_ = request_->get().method() == http::verb::head;
   path = server_.Find(PathOf(request_->get().target()));
   if (path == nullptr) return refuse(404, "404 page not found\n");
@@ -194,20 +205,21 @@ void Connection::HasRead(error_code error) {
   buffer_.clear();
   buffer_.shrink_to_fit();
   stream_.expires_never();
-  state = State::kWaiting;
+  server_.Enter(this, kWaiting);
+  path->waiting.push_back(shared_from_this());
   begun_before = path->begun;
   if (!path->thread.joinable()) server_.Make(path);
 }
 
 void Connection::Write(std::shared_ptr<const Message> answer) {
-  state = State::kWriting;
+  server_.Enter(this, kWriting);
   answer_ = std::move(answer);
   stream_.expires_after(patience_);
   const std::array<asio::const_buffer, 2> text = {
       asio::buffer(answer_->head), asio::buffer(head_alone_ ? std::string_view() : answer_->body)};
   asio::async_write(stream_, text, [self = shared_from_this()](error_code error, size_t) {
-    if (error) return self->server_.Drop(self);
-    self->state = State::kDone;
+    if (error) return self->server_.Drop(self.get());
+    self->server_.Enter(self.get(), kDone);
     self->answer_.reset();
     error_code ignored;  // the client may have left
     self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -218,7 +230,7 @@ void Connection::Write(std::shared_ptr<const Message> answer) {
 void Connection::Drain() {
   stream_.async_read_some(asio::buffer(server_.drained),
                           [self = shared_from_this()](error_code error, size_t) {
-                            if (error) return self->server_.Drop(self);
+                            if (error) return self->server_.Drop(self.get());
                             self->Drain();
                           });
 }
@@ -271,7 +283,9 @@ absl::Status Server::Listen(const tcp::endpoint& endpoint) {
 }
 
 void Server::Accept() {
-  full_ = std::ranges::count_if(connections_, Waits) >= std::ptrdiff_t{kMaxWaiting};
+  size_t waiting = 0;
+  for (const auto& [name, path] : paths_) waiting += path.waiting.size();
+  full_ = waiting >= limits_.waiting;
   if (full_) return;
   acceptor_.async_accept([this](error_code error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
@@ -285,30 +299,22 @@ void Server::Accept() {
     KeepFromChildren(socket.native_handle());
     const tcp::endpoint client = socket.remote_endpoint(error);
     if (!error) {  // the client has not left
-      MakeRoom();
-      connections_.push_back(
-          std::make_shared<Connection>(this, std::move(socket), client.address(), patience_));
-      connections_.back()->Read();
+      if (closable_.size() >= limits_.connections) Drop(closable_.First());
+      std::make_shared<Connection>(this, std::move(socket), client.address(), accepted_++,
+                                   patience_)
+          ->Read();
     }
     Accept();
   });
 }
 
-// If there are kMaxConnections, closes one of the client address that has most.
-void Server::MakeRoom() {
-  std::map<asio::ip::address, int> held;
-  size_t all = 0;
-  for (const auto& connection : connections_) {
-    if (Waits(connection)) continue;
-    ++held[connection->client];
-    ++all;
-  }
-  if (all < kMaxConnections) return;
-  const auto rank = [&held](const std::shared_ptr<Connection>& connection) {
-    return std::tuple(Waits(connection), Waits(connection) ? 0 : -held[connection->client],
-                      connection->state);
-  };
-  Drop(*std::ranges::min_element(connections_, {}, rank));
+void Server::Enter(Connection* connection, Connection::State state) {
+  const asio::ip::address& client = connection->client;
+  Connection::State& current = connection->state;
+  if (current == Connection::kClosed) return;
+  if (current < Connection::kWaiting) closable_.Remove(client, current, connection->number);
+  current = state;
+  if (state < Connection::kWaiting) closable_.Add(client, state, connection->number, connection);
 }
 
 void Server::Make(Path* path) {
@@ -329,16 +335,14 @@ void Server::Make(Path* path) {
 
 void Server::Answer(Path* path, const std::shared_ptr<const Message>& answer) {
   const bool for_all = answer->healthy || !acceptor_.is_open();
-  bool more = false;
-  for (const auto& connection : connections_) {
-    if (!Waits(connection) || connection->path != path) continue;
+  for (auto& connection : std::exchange(path->waiting, {})) {
     if (for_all || connection->begun_before < path->begun) {
       connection->Write(answer);
     } else {
-      more = true;
+      path->waiting.push_back(std::move(connection));
     }
   }
-  if (more) Make(path);
+  if (!path->waiting.empty()) Make(path);
   if (full_) Accept();
 }
 
@@ -346,14 +350,19 @@ void Server::Stop() {
   acceptor_.close();
   pause_.cancel();
   // Answers under way are still sent.
-  std::erase_if(connections_, [](const std::shared_ptr<Connection>& connection) {
-    const bool stays = Waits(connection) || connection->state == Connection::State::kWriting;
-    if (!stays) connection->Close();
-    return !stays;
-  });
+  for (Connection* const connection : closable_.All()) {
+    if (connection->state != Connection::kWriting) Drop(connection);
+  }
 }
 
 }  // namespace
+
+HttpLimits HttpLimits::For(size_t descriptors) {
+  const HttpLimits most;
+  const size_t share = descriptors / 8;
+  return {.connections = std::clamp<size_t>(share / 4, 1, most.connections),
+          .waiting = std::clamp<size_t>(share / 4 * 3, 1, most.waiting)};
+}
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(
     const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,

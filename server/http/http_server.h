@@ -28,16 +28,24 @@ inline HttpAnswer Healthy() { return {.code = 200, .body = "ok"}; }
 // calls for different ones may.
 using HttpHandler = std::function<HttpAnswer()>;
 
-class HttpServer {
- public:
+struct HttpLimits {
   // The most connections whose request is incomplete or whose answer is being sent. At the limit, a
   // new connection replaces one of the client that has most.
-  static constexpr size_t kMaxConnections = 128;
+  size_t connections = 128;
   // The most requests that wait for an answer. They are never dropped: at the limit, new
   // connections stay in the system's queue until the next answer.
-  static constexpr size_t kMaxWaiting = 1024;
+  size_t waiting = 1024;
 
+  // Returns the limits of a server in a process that may open `descriptors`. They need at most an
+  // eighth of these, because gRPC aborts the process when it gets no descriptor, and a process has
+  // up to three servers.
+  static HttpLimits For(size_t descriptors);
+};
+
+class HttpServer {
+ public:
   // Listens on `endpoint`; on all addresses if it has no host. Paths match exactly; others get 404.
+  // The limits follow from the descriptors that the process may open at the time of this call.
   // There is no authentication or encryption. A request must arrive, and its answer be taken,
   // within `patience`. Returns UNAVAILABLE, naming the endpoint, if listening fails.
   //

@@ -27,7 +27,7 @@ using ::testing::StartsWith;
 constexpr char kAsk[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
 // A second client address; HttpConnection and Get() use 127.0.0.1.
 constexpr char kOther[] = "127.0.0.2";
-constexpr int kMaxConnections = HttpServer::kMaxConnections;
+constexpr int kMaxConnections = HttpLimits().connections;
 
 class HttpServerTest : public testing::Test {
  protected:
@@ -144,6 +144,21 @@ TEST_F(HttpServerTest, WhoHasMostConnectionsGivesThemUp) {
   EXPECT_THAT(early.ReadAll(), EndsWith("ok"));
 }
 
+// What is kept for the process's other work matters more than the number of clients.
+TEST(HttpLimitsTest, ThreeServersLeaveHalfOfTheDescriptors) {
+  for (const size_t descriptors : {20u, 64u, 256u, 1024u, 4096u, 1u << 20}) {
+    const HttpLimits limits = HttpLimits::For(descriptors);
+    EXPECT_GE(limits.connections, 1u);
+    EXPECT_GE(limits.waiting, 1u);
+    // Another one is accepted before a connection makes room.
+    EXPECT_LE(3 * (limits.connections + limits.waiting + 1), descriptors / 2) << descriptors;
+  }
+  EXPECT_EQ(HttpLimits::For(256).connections, 8u);
+  EXPECT_EQ(HttpLimits::For(256).waiting, 24u);
+  EXPECT_EQ(HttpLimits::For(size_t{0} - 1).connections, HttpLimits().connections);
+  EXPECT_EQ(HttpLimits::For(size_t{0} - 1).waiting, HttpLimits().waiting);
+}
+
 // A handler whose answers end, and get their codes, when the test says so.
 class Answers {
  public:
@@ -212,7 +227,7 @@ TEST_F(HttpServerTest, NoWaitingRequestIsGivenUp) {
   HttpConnection asks(port_, kOther);
   asks.Send(kAsk);
   answers.AwaitBegun(1);
-  const auto many = Many(HttpServer::kMaxWaiting + 200, kAsk);
+  const auto many = Many(HttpLimits().waiting + 200, kAsk);
   answers.End(200, /*open=*/true);
   EXPECT_THAT(asks.ReadAll(), EndsWith("\r\n\r\n1"));
   for (const auto& connection : many) {

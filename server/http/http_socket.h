@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
+#include <cstddef>
 
 namespace csi_proxy {
 
@@ -11,5 +12,8 @@ void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_co
 
 // Keeps child processes from inheriting the socket.
 void KeepFromChildren(boost::asio::ip::tcp::socket::native_handle_type socket);
+
+// Returns the number of descriptors that this process may have open.
+size_t DescriptorLimit();
 
 }  // namespace csi_proxy

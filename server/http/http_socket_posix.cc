@@ -1,4 +1,9 @@
 #include <fcntl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
 
 #include "server/http/http_socket.h"
 
@@ -11,5 +16,12 @@ void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_co
 }
 
 void KeepFromChildren(int socket) { fcntl(socket, F_SETFD, FD_CLOEXEC); }
+
+size_t DescriptorLimit() {
+  rlimit limit;
+  // POSIX allows no process fewer (_POSIX_OPEN_MAX), if the system does not say.
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 20;
+  return std::min<rlim_t>(limit.rlim_cur, std::numeric_limits<size_t>::max());
+}
 
 }  // namespace csi_proxy

@@ -1,3 +1,6 @@
+#include <cstddef>
+#include <limits>
+
 #include "server/http/http_socket.h"
 
 namespace csi_proxy {
@@ -13,5 +16,9 @@ void KeepFromChildren(boost::asio::ip::tcp::socket::native_handle_type socket) {
   SetHandleInformation(reinterpret_cast<HANDLE>(static_cast<SOCKET>(socket)), HANDLE_FLAG_INHERIT,
                        0);
 }
+
+// Only memory limits the sockets of Winsock
+// (https://learn.microsoft.com/windows/win32/winsock/maximum-number-of-sockets-supported-2).
+size_t DescriptorLimit() { return std::numeric_limits<size_t>::max(); }
 
 }  // namespace csi_proxy

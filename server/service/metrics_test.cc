@@ -251,7 +251,7 @@ TEST_F(MetricsTest, CountsEachFallbackByItsName) {
 // Silent connections that would block a server with eight threads for 64 seconds.
 TEST_F(MetricsTest, SilenceDoesNotKeepPrometheusOut) {
   std::vector<std::unique_ptr<http_testing::HttpConnection>> silent;
-  for (size_t i = 0; i < 4 * HttpServer::kMaxConnections; ++i) {
+  for (size_t i = 0; i < 4 * HttpLimits().connections; ++i) {
     silent.push_back(std::make_unique<http_testing::HttpConnection>(port_));
   }
   const absl::Time begin = absl::Now();

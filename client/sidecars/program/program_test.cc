@@ -32,6 +32,7 @@ namespace csi_proxy::sidecars {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::EndsWith;
@@ -320,6 +321,27 @@ TEST_F(ProgramPosixTest, ADriverFillsNoLog) {
   const std::string output = Output();
   // Twice the limit of a minute, because a minute may end within the loop.
   EXPECT_LT(std::count(output.begin(), output.end(), '\n'), 130);
+}
+
+// Without one, the driver cannot be probed, and gRPC may abort the process.
+TEST_F(ProgramPosixTest, ClientsLeaveDescriptorsForTheProbe) {
+  TestingDriver driver(csi_);
+  driver.set_mode(ProbeMode::kSlow);
+  Launch({"/bin/sh", "-c",
+          absl::StrCat("ulimit -n 256; exec ", program_, " --sidecars=livenessprobe --csi-address=",
+                       csi_, " --http-endpoint=", Endpoint())});
+  ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
+  std::vector<std::unique_ptr<http_testing::HttpConnection>> clients;
+  for (int i = 0; i < 400; ++i) {
+    clients.push_back(std::make_unique<http_testing::HttpConnection>(port_));
+    clients.back()->Send("GET /healthz HTTP/1.0\r\n\r\n");
+  }
+  for (const auto& client : clients) {
+    // The connection may have made room for another.
+    EXPECT_THAT(client->ReadAll(), AnyOf("", EndsWith("\r\n\r\nok")));
+  }
+  EXPECT_EQ(Get(port_, "/healthz").code, 200);
+  EXPECT_TRUE(child_->IsRunning()) << Output();
 }
 
 TEST_F(ProgramPosixTest, EveryLineNamesItsComponent) {
