@@ -133,7 +133,8 @@ void Registrar::Withdraw() {
   }
   stop_.NotifyAll();
   watcher_.join();
-  const bool ours = server_ != nullptr && server_->in_place();
+  // Mark() removes no marker of another registrar.
+  const bool ours = server_ != nullptr && server_->in_place().value_or(true);
   server_.reset();
   SetRegistered(false);
   if (ours) Mark(false);
@@ -201,7 +202,7 @@ void Registrar::Mark(bool registered) {
   if (!registered) {
     if (marker_) WarnOfMarker("removed", marker_->Remove());
     marker_.reset();
-  } else if (!marker_ || !marker_->in_place()) {
+  } else if (!marker_ || !marker_->in_place().value_or(true)) {
     absl::StatusOr<OwnFile> made = OwnFile::Make(options_.marker_file);
     WarnOfMarker("made", made.status());
     if (made.ok()) marker_ = *std::move(made);
@@ -239,10 +240,21 @@ absl::Status Registrar::MakeAgain(Remade why) {
 void Registrar::Watch() {
   Patience patience(options_.registration_timeout);
   Remade why = Remade::kGone;
-  bool said = false;
+  std::string said;
+  // Logs a line about a state once, however often the state is seen.
+  const auto say = [&](Severity severity, const std::string& line) {
+    if (std::exchange(said, line) != line) log_(severity, line);
+  };
   while (WaitFor(patience.Next())) {
-    if (server_ != nullptr && server_->in_place()) {
-      said = false;
+    const absl::StatusOr<bool> in_place = server_ != nullptr ? server_->in_place() : false;
+    if (!in_place.ok()) {
+      // The socket may be in place and registered.
+      say(Severity::kWarning,
+          absl::StrCat("the registration socket cannot be checked: ", in_place.status().message()));
+      continue;
+    }
+    if (*in_place) {
+      said.clear();
       if (WasCalled()) patience.OnCalled();
       if (!patience.IsOver()) continue;
       const absl::Duration waited = patience.time();
@@ -261,11 +273,9 @@ void Registrar::Watch() {
     // and the marker.
     const absl::StatusOr<bool> exists = SocketExists(socket_path_);
     if (!exists.ok() || *exists) {
-      if (!std::exchange(said, true)) {
-        log_(Severity::kWarning,
-             absl::StrCat(socket_path_,
-                          ": another process has replaced this socket; waiting until it is gone"));
-      }
+      say(Severity::kWarning,
+          absl::StrCat(socket_path_,
+                       ": another process has replaced this socket; waiting until it is gone"));
       continue;
     }
     server_.reset();
@@ -276,9 +286,9 @@ void Registrar::Watch() {
         log_(Severity::kWarning,
              absl::StrCat(socket_path_, ": this socket was removed; it is made again"));
       }
-    } else if (!std::exchange(said, true)) {
-      log_(Severity::kError,
-           absl::StrCat("the registration socket cannot be made again: ", made.message()));
+    } else {
+      say(Severity::kError,
+          absl::StrCat("the registration socket cannot be made again: ", made.message()));
     }
   }
 }

@@ -67,13 +67,13 @@ class RegistrarTest : public ::testing::Test {
   std::string Metric(absl::string_view name, absl::string_view labels = "") {
     return absl::StrCat(name, "{driver_name=\"", kName, "\"", labels, "} ");
   }
-  int Lines() {
+  int Logged(const char* text) {
     const std::lock_guard lock(mutex_);
-    int lines = 0;
-    for (size_t at = 0; (at = log_.find("has not called this socket", at)) != log_.npos; ++at)
-      ++lines;
-    return lines;
+    int times = 0;
+    for (size_t at = 0; (at = log_.find(text, at)) != log_.npos; ++at) ++times;
+    return times;
   }
+  int Lines() { return Logged("has not called this socket"); }
 
   TemporaryDirectory directory_;
   const std::string socket_ = absl::StrCat(directory_.path(), "/", kName, "-reg.sock");
@@ -130,6 +130,23 @@ TEST_F(RegistrarTest, ASocketThatWasGoneWaitsForACallToo) {
   EXPECT_THAT(metrics, HasSubstr(Metric(remade, ",reason=\"gone\"") + "1"));
   EXPECT_THAT(metrics, Not(HasSubstr(Metric(remade, ",reason=\"unanswered\"") + "0")));
   EXPECT_THAT(metrics, HasSubstr(Metric(remade, ",reason=\"unanswered\"")));
+}
+
+TEST_F(RegistrarTest, ASocketThatCannotBeCheckedStaysRegistered) {
+  Start(absl::Milliseconds(500));
+  Kubelet(socket_).Notify(true, "");
+  const std::string away = directory_.path() + "-away";
+  std::filesystem::rename(directory_.path(), away);
+  // Nobody can say what a link to itself leads to.
+  std::filesystem::create_symlink(directory_.path(), directory_.path());
+  EXPECT_TRUE(Eventually([&] { return Logged("socket") > 0; }));
+  EXPECT_EQ(Logged("the registration socket cannot be checked: "), 1);
+  EXPECT_EQ(Logged("replaced"), 0);
+  EXPECT_TRUE(registrar_->registered());
+  std::filesystem::remove(directory_.path());
+  std::filesystem::rename(away, directory_.path());
+  registrar_->Withdraw();
+  EXPECT_EQ(Made(), 0);
 }
 
 TEST_F(RegistrarTest, ZeroWaitsForEver) {

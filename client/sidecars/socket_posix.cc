@@ -88,7 +88,7 @@ class Server final : public SocketServer {
     acceptor_.join();
   }
 
-  bool in_place() const override { return file_.in_place(); }
+  absl::StatusOr<bool> in_place() const override { return file_.in_place(); }
 
  private:
   // Serves connections until stopped. gRPC's threads wake up several times a second while any gRPC

@@ -86,7 +86,10 @@ class WindowsServer final : public SocketServer {
     return absl::OkStatus();
   }
 
-  bool in_place() const override { return !file_.has_value() || file_->in_place(); }
+  absl::StatusOr<bool> in_place() const override {
+    if (!file_.has_value()) return true;
+    return file_->in_place();
+  }
 
  private:
   const std::unique_ptr<grpc::Server> server_;

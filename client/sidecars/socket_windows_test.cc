@@ -394,12 +394,12 @@ TEST_F(SocketFileTest, KnowsItsOwnFileAndRemovesNoOther) {
   Make(path_);
   const auto file = ProtectSocket(path_);
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_TRUE(file->in_place());
+  EXPECT_TRUE(file->in_place().value());
   // Created before the old file is deleted, so that it has another id.
   Make(other());
   ASSERT_TRUE(MoveFileExW(win32::Utf16(other()).c_str(), win32::Utf16(path_).c_str(),
                           MOVEFILE_REPLACE_EXISTING));
-  EXPECT_FALSE(file->in_place());
+  EXPECT_FALSE(file->in_place().value());
   EXPECT_TRUE(file->Remove().ok());
   EXPECT_TRUE(Exists(path_));
 }
@@ -414,7 +414,7 @@ TEST_F(SocketFileTest, RemovesItsOwn) {
                                        0, nullptr));
   if (machine::IsWine()) open.Reset();
   EXPECT_TRUE(file->Remove().ok());
-  EXPECT_FALSE(file->in_place());
+  EXPECT_FALSE(file->in_place().value());
   EXPECT_TRUE(file->Remove().ok());
 }
 
@@ -449,7 +449,7 @@ TEST_F(UnixSocketTest, IsServedAndRemoved) {
   {
     const auto server = SocketServer::Listen(path_, &service_);
     ASSERT_TRUE(server.ok()) << server.status();
-    EXPECT_TRUE((*server)->in_place());
+    EXPECT_TRUE((*server)->in_place().value());
     EXPECT_EQ(*SocketExists(path_), true);
     const auto channel = SocketChannel::Connect(path_, absl::Now() + kSoon);
     ASSERT_TRUE(channel.ok()) << channel.status();
@@ -463,12 +463,12 @@ TEST_F(UnixSocketTest, AnotherServersSocketStays) {
   auto first = SocketServer::Listen(path_, &service_);
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(RemoveSocket(path_).ok());
-  EXPECT_FALSE((*first)->in_place());
+  EXPECT_FALSE((*first)->in_place().value());
   const auto second = SocketServer::Listen(path_, &service_);
   ASSERT_TRUE(second.ok()) << second.status();
-  EXPECT_FALSE((*first)->in_place());
+  EXPECT_FALSE((*first)->in_place().value());
   first->reset();
-  EXPECT_TRUE((*second)->in_place());
+  EXPECT_TRUE((*second)->in_place().value());
 }
 
 }  // namespace

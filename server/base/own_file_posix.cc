@@ -62,27 +62,29 @@ absl::StatusOr<OwnFile> OwnFile::Make(const std::string& path) {
   return Adopt(path, file.get());
 }
 
-absl::StatusOr<OwnFile> OwnFile::Adopt(std::string path) {
-  const UniqueFd file(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  if (!file.valid()) return Failure(path);
-  return Adopt(std::move(path), file.get());
-}
+// Opens nothing, because the process may have no descriptor left.
+absl::StatusOr<OwnFile> OwnFile::Adopt(std::string path) { return Adopt(std::move(path), -1); }
 
 absl::StatusOr<OwnFile> OwnFile::Adopt(std::string path, intptr_t opened) {
   struct stat file;
-  if (fstat(static_cast<int>(opened), &file) != 0) return Failure(path);
+  const int failed =
+      opened < 0 ? lstat(path.c_str(), &file) : fstat(static_cast<int>(opened), &file);
+  if (failed != 0) return Failure(path);
   Id id = {.volume = file.st_dev};
   std::memcpy(id.file.data(), &file.st_ino, sizeof(file.st_ino));
   return OwnFile(std::move(path), id);
 }
 
-bool OwnFile::in_place() const {
+absl::StatusOr<bool> OwnFile::in_place() const {
   const absl::StatusOr<OwnFile> found = Adopt(path_);
-  return found.ok() && found->id_ == id_;
+  if (absl::IsNotFound(found.status())) return false;
+  if (!found.ok()) return found.status();
+  return found->id_ == id_;
 }
 
 absl::Status OwnFile::Remove() const {
-  if (!in_place() || unlink(path_.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const bool ours, in_place());
+  if (!ours || unlink(path_.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   return Failure(path_);
 }
 

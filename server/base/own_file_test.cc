@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 
 #ifndef _WIN32
+#include <sys/resource.h>
 #include <sys/stat.h>
 #endif
 
@@ -77,11 +78,26 @@ class OwnFileTest : public testing::Test {
 TEST_F(OwnFileTest, MakesAndRemovesItsFile) {
   const auto file = OwnFile::Make(path_.string());
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_TRUE(file->in_place());
+  EXPECT_TRUE(file->in_place().value());
   EXPECT_TRUE(fs::is_regular_file(path_));
+#ifndef _WIN32
+  rlimit descriptors;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = descriptors.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_TRUE(file->in_place().value_or(false));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+  // Nobody can say what a link to itself leads to.
+  fs::rename(directory_ / "place", directory_ / "away");
+  fs::create_symlink("place", directory_ / "place");
+  EXPECT_FALSE(file->in_place().ok());
+  EXPECT_FALSE(file->Remove().ok());
+  fs::remove(directory_ / "place");
+  fs::rename(directory_ / "away", directory_ / "place");
+#endif
   EXPECT_TRUE(file->Remove().ok());
   EXPECT_FALSE(fs::exists(path_));
-  EXPECT_FALSE(file->in_place());
+  EXPECT_FALSE(file->in_place().value());
   EXPECT_TRUE(file->Remove().ok());
 
   ASSERT_TRUE(OwnFile::Make(path_.string()).ok());
@@ -112,7 +128,7 @@ TEST_F(OwnFileTest, LeavesAlonePlantedInItsPlace) {
     fs::rename(path_, directory_ / "elsewhere");
     std::error_code error;
     obstacle.plant(error);
-    EXPECT_FALSE(file->in_place()) << obstacle.name;
+    EXPECT_FALSE(file->in_place().value()) << obstacle.name;
     EXPECT_TRUE(file->Remove().ok()) << obstacle.name;
     ExpectUntouched(obstacle.name);
     Clear();

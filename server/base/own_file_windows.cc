@@ -87,9 +87,11 @@ absl::StatusOr<OwnFile> OwnFile::Adopt(std::string path, intptr_t opened) {
   return OwnFile(std::move(path), id);
 }
 
-bool OwnFile::in_place() const {
+absl::StatusOr<bool> OwnFile::in_place() const {
   const absl::StatusOr<OwnFile> found = Adopt(path_);
-  return found.ok() && found->id_ == id_;
+  if (IsFileNotFound(found.status())) return false;
+  if (!found.ok()) return found.status();
+  return found->id_ == id_;
 }
 
 absl::Status OwnFile::Remove() const {
