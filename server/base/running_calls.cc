@@ -4,7 +4,6 @@
 #include <list>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy {
@@ -52,8 +51,8 @@ RunningCall::~RunningCall() {
 
 const char* RunningCall::OfThisThread() { return rpc_of_this_thread; }
 
-std::vector<RunningCallInfo> RunningCall::OlderThan(absl::Duration age) {
-  const absl::Time until = absl::Now() - age;
+std::vector<RunningCallInfo> RunningCall::OlderThan(absl::Duration age, absl::Time now) {
+  const absl::Time until = now - age;
   std::vector<RunningCallInfo> calls;
   Entry::All& all = Entry::Everything();
   const MutexLock lock(all.mutex);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace csi_proxy {
@@ -34,8 +35,8 @@ class RunningCall {
   // Returns the rpc that this thread runs; "" for none.
   static const char* OfThisThread();
 
-  // Returns the calls that have run for `age` or longer, the oldest first.
-  static std::vector<RunningCallInfo> OlderThan(absl::Duration age);
+  // Returns the calls that have run for `age` or longer at `now`, the oldest first.
+  static std::vector<RunningCallInfo> OlderThan(absl::Duration age, absl::Time now = absl::Now());
 
  private:
   struct Entry;

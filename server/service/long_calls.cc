@@ -34,18 +34,17 @@ LongCallLog::LongCallLog(std::function<void(absl::string_view)> log, absl::Durat
   });
 }
 
-prometheus::MetricFamily LongCalls() {
-  prometheus::MetricFamily family{
-      "csi_proxy_long_call_seconds",
-      "Age of the calls that have run for over a minute, by rpc and object.",
-      prometheus::MetricType::Gauge,
-      {}};
-  std::set<std::pair<std::string, std::string>> seen;
-  for (const RunningCallInfo& call : RunningCall::OlderThan(kLongCall)) {
-    if (!seen.emplace(call.rpc, call.subject).second) continue;
+prometheus::MetricFamily LongCalls(absl::Time now) {
+  prometheus::MetricFamily family{"csi_proxy_long_call_seconds",
+                                  "Age of the oldest call that has run for over a minute, by rpc.",
+                                  prometheus::MetricType::Gauge,
+                                  {}};
+  std::set<std::string> seen;
+  for (const RunningCallInfo& call : RunningCall::OlderThan(kLongCall, now)) {
+    if (!seen.insert(call.rpc).second) continue;
     prometheus::ClientMetric metric;
-    metric.label = {{"rpc", call.rpc}, {"object", call.subject}};
-    metric.gauge.value = absl::ToDoubleSeconds(absl::Now() - call.start);
+    metric.label = {{"rpc", call.rpc}};
+    metric.gauge.value = absl::ToDoubleSeconds(now - call.start);
     family.metric.push_back(std::move(metric));
   }
   return family;

@@ -145,7 +145,7 @@ class Metrics::Impl {
  private:
   // The gauges, read at each scrape.
   struct Connections {
-    std::vector<prometheus::MetricFamily> Collect() const {
+    std::vector<prometheus::MetricFamily> Collect(absl::Time now) const {
       const MutexLock lock(mutex);
       std::vector<prometheus::MetricFamily> families;
       const auto add = [&families](const char* name, const char* help, prometheus::MetricType type,
@@ -204,7 +204,7 @@ class Metrics::Impl {
             "Time for which the oldest running format has run; 0 if none runs.",
             prometheus::MetricType::Gauge, nullptr)("", absl::ToDoubleSeconds(formats.oldest));
       }
-      families.push_back(LongCalls());
+      families.push_back(LongCalls(now));
       const auto shares = gauges.shares ? gauges.shares() : std::nullopt;
       if (shares.has_value()) {
         const auto mappings =
@@ -245,7 +245,7 @@ class Metrics::Impl {
       ForgetIdle();
     }
     std::vector<prometheus::MetricFamily> families = registry_.Collect();
-    std::ranges::move(connections_.Collect(), std::back_inserter(families));
+    std::ranges::move(connections_.Collect(clock_()), std::back_inserter(families));
     return {.code = 200,
             .body = prometheus::TextSerializer().Serialize(families),
             .content_type = "text/plain; charset=utf-8"};

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/fallbacks.h"
+#include "server/base/running_calls.h"
 #include "server/base/testing_allocations.h"
 #include "server/http/http_server.h"
 #include "server/http/http_testing.h"
@@ -169,6 +170,23 @@ TEST_F(MetricsTest, NamesAClientBeyondItsShare) {
       HasSubstr(R"(csi_proxy_client_limited_total{client_image="greedy",limit="connections"} 1)"));
   EXPECT_THAT(
       text, HasSubstr(R"(csi_proxy_client_limited_total{client_image="greedy",limit="calls"} 2)"));
+}
+
+// Metrics have no authentication. The name of the client's program is the only text of its choice.
+TEST_F(MetricsTest, NothingThatAClientWroteIsInThem) {
+  const RunningCall first("volume.UnmountVolume", "volume_id=\"marker1\"", "marker2");
+  const RunningCall second("volume.UnmountVolume", "volume_id=\"marker3\"");
+  const absl::Time begun = absl::Now();
+  const Peer peer{.process_id = 1, .image_path = "/marker4/driver", .tenant = "marker5"};
+  const CallContext context = CallOf(peer).Traced("marker6");
+  metrics_->OnStart(kRescan);
+  metrics_->OnDone(kRescan, context, absl::InternalError("marker7"), absl::Milliseconds(1));
+  metrics_->OnLimit(peer, rpc::Limit::kCalls, 1);
+  now_ = begun + absl::Seconds(90);
+  const std::string text = Scrape(port_);
+  EXPECT_THAT(text, Not(HasSubstr("marker")));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_long_call_seconds{rpc=\"volume.UnmountVolume\"} 90."));
+  EXPECT_EQ(text.find("csi_proxy_long_call_seconds{"), text.rfind("csi_proxy_long_call_seconds{"));
 }
 
 TEST_F(MetricsTest, CountsCallsRefusedForAFieldOfAnotherVersion) {

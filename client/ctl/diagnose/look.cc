@@ -333,9 +333,9 @@ void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* 
   for (const auto& [name, times] : numbers->fallbacks) {
     if (times >= 1) findings->fallbacks[name] = static_cast<uint64_t>(times);
   }
-  for (const auto& [call, seconds] : numbers->long_calls) {
+  for (const auto& [rpc, seconds] : numbers->long_calls) {
     findings->found.push_back(Make(
-        kLongCalls, call.first, call.second,
+        kLongCalls, rpc, "its object is in the service's log",
         absl::StrCat("has run for ", std::llround(seconds), " s; calls for the same object wait"),
         "none: repair what the call waits for (a disk, a server, WMI); a restart of the service "
         "ends the call"));

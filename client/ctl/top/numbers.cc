@@ -54,7 +54,7 @@ void Add(const Sample& sample, Numbers* numbers) {
   } else if (sample.name == "csi_proxy_fallbacks_total") {
     numbers->fallbacks[sample.Label("fallback")] += sample.value;
   } else if (sample.name == "csi_proxy_long_call_seconds") {
-    numbers->long_calls[{sample.Label("rpc"), sample.Label("object")}] = sample.value;
+    numbers->long_calls[sample.Label("rpc")] = sample.value;
   } else if (sample.name == "csi_proxy_calls_in_flight") {
     numbers->in_flight[sample.Label("group")] += sample.value;
   } else if (sample.name == "csi_proxy_calls_queued") {

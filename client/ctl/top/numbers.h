@@ -38,8 +38,8 @@ struct Numbers {
   std::map<std::string, double> in_flight, queued;
   // Keyed by state.
   std::map<std::string, double> connections;
-  // The age in seconds of each call that has run for a minute, by rpc and object.
-  std::map<std::pair<std::string, std::string>, double> long_calls;
+  // By rpc, the age in seconds of the oldest call that has run for a minute.
+  std::map<std::string, double> long_calls;
   // How often Windows did not do what the service expects, by the name of the fallback.
   std::map<std::string, double> fallbacks;
   // The start time of the service; InfinitePast if the metrics do not contain it.

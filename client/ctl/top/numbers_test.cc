@@ -33,7 +33,7 @@ csi_proxy_start_time_seconds 1000
 csi_proxy_api_calls_total{client_image="a.exe",group="disk",version="v1"} 12
 csi_proxy_client_limited_total{client_image="a.exe",limit="queue"} 5
 csi_proxy_fallbacks_total{fallback="open-repeated"} 4
-csi_proxy_long_call_seconds{rpc="volume.UnmountVolume",object="volume_id=1"} 75
+csi_proxy_long_call_seconds{rpc="volume.UnmountVolume"} 75
 )";
 
 TEST(NumbersTest, TheServicesMetricsAreRead) {
@@ -47,7 +47,7 @@ TEST(NumbersTest, TheServicesMetricsAreRead) {
   EXPECT_EQ(numbers->callers, (std::map<Caller, double>{{{"a.exe", "disk", "v1"}, 12}}));
   EXPECT_EQ(numbers->limited.at({"a.exe", "queue"}), 5);
   EXPECT_EQ(numbers->fallbacks, (std::map<std::string, double>{{"open-repeated", 4}}));
-  EXPECT_EQ(numbers->long_calls.at({"volume.UnmountVolume", "volume_id=1"}), 75);
+  EXPECT_EQ(numbers->long_calls.at("volume.UnmountVolume"), 75);
   EXPECT_EQ(numbers->in_flight.at("disk"), 1);
   EXPECT_EQ(numbers->queued.at("disk"), 0);
   EXPECT_EQ(numbers->connections.at("live"), 3);

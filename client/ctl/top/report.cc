@@ -86,10 +86,9 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
     // Clamped, because the two numbers are not read at the same moment.
     row->set_running(std::max(0.0, Find(counted.in_flight, group) - row->queued()));
   }
-  for (const auto& [call, seconds] : counted.long_calls) {
+  for (const auto& [rpc, seconds] : counted.long_calls) {
     LongCall* const row = report.add_long_calls();
-    row->set_rpc(call.first);
-    row->set_object(call.second);
+    row->set_rpc(rpc);
     row->set_seconds(seconds);
   }
   for (const auto& [client_and_limit, times] : counted.limited) {
@@ -132,10 +131,9 @@ std::string ToText(const Report& report, int rows) {
                      Rate(report, client.calls_per_second())});
   }
   text += Table(table, rows);
-  table = {{"LONG CALL", "RUNNING FOR", "OBJECT"}};
+  table = {{"LONG CALL", "RUNNING FOR"}};
   for (const LongCall& call : report.long_calls()) {
-    table.push_back({Printable(call.rpc()), absl::StrFormat("%.0f s", call.seconds()),
-                     Printable(call.object())});
+    table.push_back({Printable(call.rpc()), absl::StrFormat("%.0f s", call.seconds())});
   }
   text += Table(table, rows);
   table = {{"CLIENT", "LIMIT", "TIMES MET"}};
