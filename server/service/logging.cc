@@ -50,7 +50,7 @@ class JsonFormatter final : public spdlog::formatter {
 
 }  // namespace
 
-absl::Status InitLogging(const LogOptions& options) {
+absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) {
   std::vector<spdlog::sink_ptr> sinks;
   std::string file = options.file;
   if (file.empty() && !options.directory.empty()) {
@@ -79,14 +79,18 @@ absl::Status InitLogging(const LogOptions& options) {
   const spdlog::level::level_enum level = options.verbosity >= 4   ? spdlog::level::trace
                                           : options.verbosity >= 2 ? spdlog::level::debug
                                                                    : spdlog::level::info;
-  for (const char* name : {kAuditLogger, kCallLogger}) {
+  for (const std::string_view kind : {kAuditLogger, kCallLogger, kServiceLogger}) {
+    const std::string name(kind);
     spdlog::drop(name);
     auto logger = std::make_shared<spdlog::logger>(name, sinks.begin(), sinks.end());
     logger->set_level(level);
     // An audit line is flushed before the call's answer is sent. Call lines wait for the timer,
     // because pods can cause any number of them.
-    logger->flush_on(std::string_view(name) == kAuditLogger ? spdlog::level::info
-                                                            : spdlog::level::off);
+    logger->flush_on(kind == kCallLogger ? spdlog::level::off : spdlog::level::info);
+    if (kind == kServiceLogger && event_log != nullptr) {
+      event_log->set_formatter(NewTextFormatter());
+      logger->sinks().push_back(event_log);
+    }
     spdlog::register_logger(std::move(logger));
   }
   spdlog::flush_every(kFlushInterval);
@@ -97,17 +101,7 @@ absl::Status InitLogging(const LogOptions& options) {
         calls->debug("fallback={} doubt={} why=\"{}\"", facts.name, facts.doubt,
                      EscapeForLog(why.substr(0, kMostOfAReason)));
       });
-
-  if (options.to_event_log) {
-    if (spdlog::sink_ptr sink = NewEventLogSink(); sink != nullptr) {
-      sink->set_level(spdlog::level::info);
-      sinks.push_back(std::move(sink));
-    }
-  }
-  auto logger = std::make_shared<spdlog::logger>("csi-proxy", sinks.begin(), sinks.end());
-  logger->set_level(level);
-  logger->flush_on(spdlog::level::info);
-  spdlog::set_default_logger(std::move(logger));
+  spdlog::set_default_logger(spdlog::get(kCallLogger));
   return absl::OkStatus();
 }
 

@@ -1,6 +1,8 @@
 // Sets up the log: spdlog, with the lines of klog, which operators' tools parse, or JSON.
 #pragma once
 
+#include <spdlog/common.h>
+
 #include <cstddef>
 #include <string>
 
@@ -13,10 +15,13 @@ namespace csi_proxy::service {
 
 enum class LogFormat { kText, kJson };
 
-// The loggers of audit and call lines. Not in the event log, because pods can cause any number of
-// these lines.
+// The loggers of audit and call lines, which pods can cause in any number. Lines of spdlog's
+// default logger are call lines.
 inline constexpr char kAuditLogger[] = "audit";
 inline constexpr char kCallLogger[] = "calls";
+// The logger of the service's start, stop and failures. Only its lines reach the event log, because
+// a pod that writes there pushes out the entries of other programs.
+inline constexpr char kServiceLogger[] = "service";
 
 // Return a line for --log-format=json: a LogLine as JSON, without line end.
 std::string JsonLine(absl::Time time, absl::string_view severity, absl::string_view message);
@@ -34,12 +39,11 @@ struct LogOptions {
   std::string directory;
   // The size at which a new file begins. Five full ones are kept.
   size_t file_max_megabytes = 20;
-  // Log start, stop and failures to the system's event log too.
-  bool to_event_log = false;
 };
 
-// Sets up the process's loggers. Returns INVALID_ARGUMENT if the file cannot be opened. REQUIRES:
-// called once, before threads are started.
-absl::Status InitLogging(const LogOptions& options);
+// Sets up the process's loggers; kServiceLogger writes to `event_log` too, unless that is null.
+// Returns INVALID_ARGUMENT if the file cannot be opened. REQUIRES: called once, before threads are
+// started.
+absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log = nullptr);
 
 }  // namespace csi_proxy::service

@@ -4,6 +4,7 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
@@ -21,6 +22,7 @@
 namespace csi_proxy::service {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -94,6 +96,31 @@ TEST_F(LoggingTest, ALineIsOneLineWhateverItsText) {
     handed_over = std::string(line);
   })->info("a\nb\u0085");
   EXPECT_EQ(handed_over, "a\\nb\\u0085");
+}
+
+// A pod that could write to the event log would push out the entries of other programs.
+TEST_F(LoggingTest, OnlyTheServicesOwnLinesReachTheEventLogAndAreEscaped) {
+  for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+    std::ostringstream event_log;
+    options_.format = format;
+    options_.verbosity = 9;
+    ASSERT_TRUE(
+        InitLogging(options_, std::make_shared<spdlog::sinks::ostream_sink_mt>(event_log)).ok());
+    spdlog::warn("the mapped share of a client");
+    RecordFallback(Fallback::kMountDirectoryLetGo, "error 32");
+    Audit(absl::InternalError("x"));
+    CallLog(spdlog::get(kCallLogger))
+        .OnDone({"disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"}, {},
+                absl::InternalError("x"), absl::Milliseconds(1));
+    EXPECT_THAT(Lines(), SizeIs(4));
+    EXPECT_EQ(event_log.str(), "");
+    spdlog::get(kServiceLogger)->error("cannot start: a\nb\u202e");
+    EXPECT_THAT(event_log.str(), EndsWith("] cannot start: a\\nb\\u202e\n"));
+    EXPECT_THAT(Lines(), SizeIs(5));
+    spdlog::shutdown();
+    ASSERT_TRUE(InitLogging({}).ok());
+    std::filesystem::remove(options_.file);
+  }
 }
 
 TEST_F(LoggingTest, JsonLinesParse) {

@@ -9,6 +9,7 @@
 #include "server/base/program.h"
 #include "server/base/status_macros.h"
 #include "server/service/library_log.h"
+#include "server/service/loggers.h"
 #include "server/service/logging.h"
 #include "server/service/open_node.h"
 #include "server/service/options.h"
@@ -27,16 +28,17 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
   ABSL_ASSIGN_OR_RETURN(OpenedNode opened, OpenNode(options));
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Server> server,
                         Server::Start(options, *opened.node, std::move(opened.services)));
-  spdlog::info("csi-proxy {} serves {} pipes for the {} node", kVersion, server->PipeNames().size(),
-               options.host == HostKind::kSimulated ? "simulated" : "Windows");
+  const auto log = spdlog::get(service::kServiceLogger);
+  log->info("csi-proxy {} serves {} pipes for the {} node", kVersion, server->PipeNames().size(),
+            options.host == HostKind::kSimulated ? "simulated" : "Windows");
   supervisor.ReportRunning();
 
   const std::string stopped_by = supervisor.AwaitStop();
-  spdlog::info("stopping on {}: calls under way have {} to finish", stopped_by,
-               absl::FormatDuration(options.stop_grace_period));
+  log->info("stopping on {}: calls under way have {} to finish", stopped_by,
+            absl::FormatDuration(options.stop_grace_period));
   supervisor.ReportStopping(options.stop_grace_period + kStopMargin);
   server->Stop(options.stop_grace_period);
-  spdlog::info("stopped");
+  log->info("stopped");
   return absl::OkStatus();
 }
 
@@ -51,16 +53,15 @@ void WriteOfLibrary(Severity severity, absl::string_view line) {
 
 // Runs the service from start to stop. Returns an ExitCode.
 int Run(const absl::StatusOr<Options>& options, bool as_service, Supervisor& supervisor) {
-  service::LogOptions fallback;
-  fallback.to_event_log = as_service;
+  const spdlog::sink_ptr event_log = as_service ? service::NewEventLogSink() : nullptr;
   absl::Status status = options.status();
-  if (status.ok()) status = service::InitLogging(options->log);
+  if (status.ok()) status = service::InitLogging(options->log, event_log);
   // Report bad flags or a bad log file where a service's failures are looked for.
-  if (!status.ok()) (void)service::InitLogging(fallback);
+  if (!status.ok()) (void)service::InitLogging({}, event_log);
   service::RouteLibraryLogs(WriteOfLibrary);
   if (status.ok()) status = Serve(*options, supervisor);
   if (status.ok()) return kExitOk;
-  spdlog::error("cannot start: {}", std::string(status.message()));
+  spdlog::get(service::kServiceLogger)->error("cannot start: {}", std::string(status.message()));
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
 }
 

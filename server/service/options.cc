@@ -175,7 +175,6 @@ absl::Status CompleteOptions(const Raw& raw, bool working_dir_given, bool kubele
     return absl::InvalidArgumentError(
         absl::StrCat("--log-format: \"", raw.log_format, "\" is neither text nor json"));
   }
-  options->log.to_event_log = options->windows_service;
   if (!options->scenario.empty() && options->host != HostKind::kSimulated) {
     return absl::InvalidArgumentError("--scenario: needs --host=simulated");
   }

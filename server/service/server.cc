@@ -171,7 +171,7 @@ class Server::Impl {
     gate_.Shut();
     if (!gate_.AwaitEmpty(absl::Now() + grace)) {
       // Logs before the waits below, because a stuck call may block these for good.
-      spdlog::warn("the calls still under way are abandoned");
+      spdlog::get(service::kServiceLogger)->warn("the calls still under way are abandoned");
     }
     if (listener_ != nullptr) {
       // The last answers, and refusals of late calls, are still being sent.
