@@ -1,13 +1,11 @@
 // Locks between the processes of a node: the service, and drivers with embedded nodes.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 
@@ -48,14 +46,8 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewNamedMutexes(std::string private_prefix);
 
 // Returns a short name for a lock, valid for a kernel object and a file, and equal in every process
-// and release. Locks whose short names collide exclude each other.
-inline std::string ProcessLockName(absl::string_view name) {
-  // FNV-1a is stable across releases, unlike the hash of a hash table.
-  uint64_t hash = 14695981039346656037u;
-  for (const char c : name) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  }
-  return absl::StrFormat("csi-proxy-%016x", hash);
-}
+// and release. It is the SHA-256 of `name`, because clients choose names, and locks whose short
+// names collide exclude each other.
+std::string ProcessLockName(absl::string_view name);
 
 }  // namespace csi_proxy
