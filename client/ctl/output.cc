@@ -4,12 +4,14 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "server/base/unicode.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -116,21 +118,43 @@ std::string ValueText(const pb::Message& message, const Field* field, int index)
 
 std::string Printable(absl::string_view text) {
   std::string printable;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
-    // U+0080 to U+009F are encoded as C2 80 to C2 9F.
-    const bool wide_control = c == 0xC2 && next >= 0x80 && next <= 0x9F;
-    if (c < 0x20 || c == 0x7F) {
-      absl::StrAppendFormat(&printable, "\\x%02x", c);
-    } else if (wide_control) {
-      absl::StrAppendFormat(&printable, "\\u%04x", next);
-      ++i;
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text.front());
+    char32_t c = 0;
+    const bool is_utf8 = ConsumeCodePoint(&text, &c);
+    if (!is_utf8) text.remove_prefix(1);
+    if (is_utf8 && !IsControl(c)) {
+      AppendUtf8(c, &printable);
+    } else if (!is_utf8 || c < 0x80) {
+      absl::StrAppendFormat(&printable, "\\x%02x", byte);
     } else {
-      printable.push_back(text[i]);
+      const auto number = static_cast<uint32_t>(c);
+      if (c < 0x10000) absl::StrAppendFormat(&printable, "\\u%04x", number);
+      if (c >= 0x10000) absl::StrAppendFormat(&printable, "\\U%08x", number);
     }
   }
   return printable;
+}
+
+std::string PowerShellCommand(absl::string_view command, const Fields& fields) {
+  constexpr std::u32string_view kUnsafe = U"\"%&<>^|";
+  std::string line(command);
+  for (const auto& [field, value] : fields) {
+    absl::StrAppend(&line, " --", field, "='");
+    for (absl::string_view rest = value; !rest.empty();) {
+      char32_t c;
+      if (!ConsumeCodePoint(&rest, &c) || IsControl(c) || kUnsafe.find(c) != kUnsafe.npos) {
+        return absl::StrCat(command, " (the ", field,
+                            " has characters that are not safe to paste, and is not shown here)");
+      }
+      // PowerShell reads each of these as a single quote, and two of them in a row as the second
+      // (github.com/PowerShell/PowerShell, engine/parser/CharTraits.cs, IsSingleQuote).
+      if (c == U'\'' || (c >= 0x2018 && c <= 0x201B)) AppendUtf8(c, &line);
+      AppendUtf8(c, &line);
+    }
+    line += '\'';
+  }
+  return line;
 }
 
 std::string UtcText(absl::Time time) {

@@ -4,17 +4,26 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "client/ctl/catalog.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/unicode.h"
 
 namespace csi_proxy::ctl {
 namespace {
+
+std::string Utf8(char32_t code_point) {
+  std::string text;
+  AppendUtf8(code_point, &text);
+  return text;
+}
 
 class OutputTest : public testing::Test {
  protected:
@@ -85,7 +94,56 @@ TEST_F(OutputTest, PathsAreShownAsTheyAreAndControlCharactersAreNot) {
   EXPECT_EQ(Printable("\xC2\x9B"
                       "31m"),
             "\\u009b31m");
-  EXPECT_EQ(Printable("\xC2"), "\xC2");
+  EXPECT_EQ(Printable("\xC2"), "\\xc2");
+  EXPECT_EQ(Printable("\U000E0020"), "\\U000e0020");
+  // The file names of a pod could otherwise show in another order, or like another name.
+  for (const auto& [first, last] : std::vector<std::pair<char32_t, char32_t>>{
+           {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x2064}, {0x2066, 0x2069}}) {
+    for (char32_t c = first; c <= last; ++c) {
+      EXPECT_EQ(Printable(Utf8(c)), absl::StrFormat("\\u%04x", static_cast<uint32_t>(c)));
+    }
+  }
+  for (const char* text : {"\u061c", "\ufeff", "\u00ad"}) EXPECT_NE(Printable(text), text);
+}
+
+// Reads a single-quoted argument of PowerShell as its tokenizer does: two quotes in a row stand for
+// the second. Returns nothing if anything follows the closing quote.
+std::optional<std::string> ReadQuoted(absl::string_view line) {
+  const std::set<char32_t> quotes = {U'\'', U'‘', U'’', U'‚', U'‛'};
+  std::string value;
+  char32_t c, next;
+  EXPECT_TRUE(ConsumeCodePoint(&line, &c) && quotes.contains(c));
+  while (ConsumeCodePoint(&line, &c)) {
+    absl::string_view after = line;
+    if (quotes.contains(c)) {
+      if (!ConsumeCodePoint(&after, &next) || !quotes.contains(next)) break;
+      c = next, line = after;
+    }
+    AppendUtf8(c, &value);
+  }
+  return line.empty() ? std::optional(value) : std::nullopt;
+}
+
+TEST_F(OutputTest, NoCharacterEndsTheQuotesOfACommand) {
+  constexpr absl::string_view kStart = "ctl g m --path=";
+  std::set<char32_t> left_out;
+  for (char32_t c = 0; c <= 0x10FFFF; ++c) {
+    if (c >= 0xD800 && c <= 0xDFFF) continue;
+    const std::string value = absl::StrCat("C:\\$(a) `", Utf8(c), "; b ", Utf8(c), "’", Utf8(c));
+    const std::string line = PowerShellCommand("ctl g m", {{"path", value}});
+    if (!absl::StartsWith(line, kStart)) {
+      EXPECT_FALSE(absl::StrContains(line, "$(a)")) << line;
+      left_out.insert(c);
+      continue;
+    }
+    ASSERT_EQ(ReadQuoted(line.substr(kStart.size())), value) << static_cast<uint32_t>(c);
+  }
+  for (const char32_t c : {U'\n', U'\0', U'"', U'&', U'%', U'\u202e', U'\u2028', U'\ufeff'}) {
+    EXPECT_TRUE(left_out.contains(c)) << static_cast<uint32_t>(c);
+  }
+  EXPECT_FALSE(left_out.contains(U'é'));
+  EXPECT_LT(left_out.size(), 300u);
+  EXPECT_FALSE(absl::StrContains(PowerShellCommand("ctl", {{"path", "a\xff"}}), "='"));
 }
 
 TEST_F(OutputTest, ALineOfJsonIsOne) {

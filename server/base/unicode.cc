@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -87,13 +88,33 @@ char32_t ConsumeCodePointOrByte(absl::string_view* text) {
   return kReplacement;
 }
 
-// Returns true if a terminal or viewer may act on the character or break a line at it.
-bool IsControl(char32_t c) {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x61C || c == 0x200E || c == 0x200F ||
-         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+// Calls `visit` for each UTF-16 unit of a code point.
+template <typename Visit>
+void ForEachUnit(char32_t c, Visit visit) {
+  if (c < 0x10000) return visit(c);
+  visit(0xD800 + ((c - 0x10000) >> 10));
+  visit(0xDC00 + ((c - 0x10000) & 0x3FF));
 }
 
+// The code points of Unicode's categories Cc, Cf, Zl and Zp
+// (unicode.org/Public/UCD/latest/ucd/extracted/DerivedGeneralCategory.txt). Sorted.
+constexpr std::pair<char32_t, char32_t> kControls[] = {
+    {0x0, 0x1F},         {0x7F, 0x9F},       {0xAD, 0xAD},       {0x600, 0x605},
+    {0x61C, 0x61C},      {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x890, 0x891},
+    {0x8E2, 0x8E2},      {0x180E, 0x180E},   {0x200B, 0x200F},   {0x2028, 0x202E},
+    {0x2060, 0x2064},    {0x2066, 0x206F},   {0xFEFF, 0xFEFF},   {0xFFF9, 0xFFFB},
+    {0x110BD, 0x110BD},  {0x110CD, 0x110CD}, {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3},
+    {0x1D173, 0x1D17A},  {0xE0001, 0xE0001}, {0xE0020, 0xE007F},
+};
+
 }  // namespace
+
+bool IsControl(char32_t c) {
+  const auto* const range =
+      std::lower_bound(std::begin(kControls), std::end(kControls), c,
+                       [](const auto& one, char32_t control) { return one.second < control; });
+  return range != std::end(kControls) && range->first <= c;
+}
 
 bool ConsumeAnyCodePoint(absl::string_view* text, char32_t* code_point) {
   if (text->empty()) return false;
@@ -187,7 +208,9 @@ std::string EscapeForLog(absl::string_view text, absl::string_view quotes) {
     if (c == '\n' || c == '\r' || c == '\t') {
       escaped += c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
     } else if (IsControl(c)) {
-      absl::StrAppend(&escaped, "\\u", absl::Hex(static_cast<uint32_t>(c), absl::kZeroPad4));
+      ForEachUnit(c, [&](uint32_t unit) {
+        absl::StrAppend(&escaped, "\\u", absl::Hex(unit, absl::kZeroPad4));
+      });
     } else {
       if (c < 0x80) escaped += '\\';
       AppendUtf8(c, &escaped);
@@ -204,18 +227,11 @@ std::string ShortenForLog(absl::string_view text) {
 
 std::vector<uint8_t> ToUtf16Le(absl::string_view text) {
   std::vector<uint8_t> bytes;
-  const auto append_unit = [&](char32_t unit) {
-    bytes.push_back(static_cast<uint8_t>(unit));
-    bytes.push_back(static_cast<uint8_t>(unit >> 8));
-  };
   while (!text.empty()) {
-    const char32_t c = ConsumeCodePointOrByte(&text);
-    if (c < 0x10000) {
-      append_unit(c);
-    } else {
-      append_unit(0xD800 + ((c - 0x10000) >> 10));
-      append_unit(0xDC00 + ((c - 0x10000) & 0x3FF));
-    }
+    ForEachUnit(ConsumeCodePointOrByte(&text), [&](uint32_t unit) {
+      bytes.push_back(static_cast<uint8_t>(unit));
+      bytes.push_back(static_cast<uint8_t>(unit >> 8));
+    });
   }
   return bytes;
 }

@@ -100,8 +100,7 @@ TEST(UnicodeTest, WhatALogHoldsIsOneLineInOneOrder) {
       {"\x1b[2K\x7f", R"(\u001b[2K\u007f)"},
       {"\u0080\u0085\u009b\u009f\u00a0", "\\u0080\\u0085\\u009b\\u009f\u00a0"},
       {"\u2027\u2028\u2029\u202a\u202e\u202f", "\u2027\\u2028\\u2029\\u202a\\u202e\u202f"},
-      {"\u061c\u200d\u200e\u200f", "\\u061c\u200d\\u200e\\u200f"},
-      {"\u2065\u2066\u2069\u206a", "\u2065\\u2066\\u2069\u206a"},
+      {"\U000E0020", "\\udb40\\udc20"},
       {"a\xff\xc2", "a\uFFFD\uFFFD"},
   };
   for (const auto& [text, escaped] : kTexts) EXPECT_EQ(EscapeForLog(text), escaped);
