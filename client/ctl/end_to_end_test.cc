@@ -409,7 +409,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
          Do("storage unstage-share --target-path='" + staged + "'");
          Do("sim make-link --path='" + link + "' --target='" + kShare + "'");
        },
-       "none: map the share by hand", [&] { RunAdvised("filesystem rmdir"); }},
+       "none: map the share by hand", [&] { RunAdvised("storage remove-mount"); }},
       {"old-clients", "csi-proxyctl disk v1beta1 1 call since",
        [&] { Do("disk rescan --api=v1beta1"); },
        "one that calls v1; the count starts again when the service restarts",

@@ -79,6 +79,8 @@ std::vector<Script> StorageScripts() {
           {"ListMounts", "", kOk, "mounts { path: " TARGET " target: '$V' }"},
           {"ListMounts", R"(path: "C:\\var\\lib\\kubelet\\none")", kNotFound, "does not exist"},
           {"ListMounts", R"(path: "C:\\Windows")", kDenied, "path: "},
+          {"RemoveMount", "path: " TARGET " target: '$V'", kPrecondition, "works"},
+          {"RemoveMount", "path: " TARGET, kInvalid, "target: "},
           {"ListSmbMappings", "", kOk, ""},
           {"ListSmbMappings", "", kInternal, kQueryFailed, "wmi.Query/MSFT_SmbGlobalMapping"},
           {"GetVolumeHealth", "volume_id: '$V'", kOk,

@@ -278,6 +278,17 @@ bool EqualNames(absl::string_view a, absl::string_view b) {
   return a.empty() && b.empty();
 }
 
+bool IsPodsDirectory(const std::vector<std::string>& names) {
+  const auto pods = std::find_if(names.begin(), names.end(), [](const std::string& name) {
+    return EqualNames(name, "pods");
+  });
+  // The number of names from the pod's own directory down.
+  const auto size = names.end() - pods - 1;
+  if (size <= 1) return false;
+  if (!EqualNames(pods[2], "volumes")) return true;
+  return size > (size > 2 && EqualNames(pods[3], "kubernetes.io~csi") ? 4 : 3);
+}
+
 std::string FoldName(absl::string_view name) {
   std::string folded(name);
   const auto other = std::find_if(folded.begin(), folded.end(), [](char& c) {

@@ -64,6 +64,12 @@ class WindowsPath {
 // Returns true if Windows takes two names for one: if they are equal after UpperCase().
 bool EqualNames(absl::string_view a, absl::string_view b);
 
+// Returns true if a pod may write to the directory with these names below the kubelet's directory.
+// In a directory `pods`, the kubelet and drivers alone write at and above `UID\volumes\PLUGIN`, and
+// for `kubernetes.io~csi` in the volume's directory as well
+// (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go).
+bool IsPodsDirectory(const std::vector<std::string>& names);
+
 // Returns a key, equal for two names if and only if EqualNames(). Paths, shares, hosts, users and
 // services must be compared by these two functions or CanonicalUnc().
 std::string FoldName(absl::string_view name);

@@ -78,6 +78,10 @@ class BadInputTest : public HandlerTest {
       {"path", [&](auto& text) { return Rmdir(text); }},
       {"path",
        [&](auto& text) { return filesystem_->RmdirContents(context_, {.path = text}).status(); }},
+      {"path",
+       [&](auto& text) {
+         return storage_->RemoveMount(context_, {.path = text, .target = "x"}).status();
+       }},
       {"target_path", [&](auto& text) { return Link(Below("pods"), text); }},
       {"target_path",
        [&](auto& text) {

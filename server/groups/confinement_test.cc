@@ -65,6 +65,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
         {"CreateSymlink to", Link(Below("pods"), path)},
         {"RmdirContents", filesystem_->RmdirContents(context_, {.path = path}).status()},
         {"Rmdir", Rmdir(path)},
+        {"RemoveMount", storage_->RemoveMount(context_, {.path = path, .target = "x"}).status()},
         {"Rmdir force", Rmdir(path, true)},
         {"NewSmbGlobalMapping",
          path.empty()

@@ -53,6 +53,8 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
       {"disk/2", "SetDiskReadOnly",
        Call(*storage_, &storage::Service::SetDiskReadOnly, {.disk_number = 2, .read_only = true})},
       {path_lock, "Rmdir", Call(*filesystem_, &filesystem::Service::Rmdir, {.path = path})},
+      {path_lock, "RemoveMount",
+       Call(*storage_, &storage::Service::RemoveMount, {.path = path, .target = "x"})},
       {path_lock, "RmdirContents",
        Call(*filesystem_, &filesystem::Service::RmdirContents, {.path = path})},
       {path_lock, "CreateSymlink",

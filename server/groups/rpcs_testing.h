@@ -144,6 +144,8 @@ inline const std::vector<Rpc>& Rpcs() {
                                       .remove_portals = {"10.0.0.5"}})},
       {"storage.GetPathStats", Call(&N::storage, &storage::Service::GetPathStats, {Below("link")})},
       {"storage.ListMounts", Call(&N::storage, &storage::Service::ListMounts)},
+      {"storage.RemoveMount",
+       Call(&N::storage, &storage::Service::RemoveMount, {Below("lost"), Below("none")})},
       {"storage.ListSmbMappings", Call(&N::storage, &storage::Service::ListSmbMappings)},
       {"system.GetBIOSSerialNumber", Call(&N::system, &system::Service::GetBIOSSerialNumber)},
       {"system.GetService", Call(&N::system, &system::Service::GetService, {"Base"})},

@@ -113,23 +113,43 @@ absl::Status FilesystemHost::Remove(const CallContext& context, const ConfinedPa
   if (walked.is_root()) {
     return absl::FailedPreconditionError(absl::StrCat(text, " is the root of a drive"));
   }
-  if (walked.link.has_value() && walked.link->volume.has_value()) {
-    const absl::Status ended = EndMount(os_, warn_, context, &walked);
+  if (recursive && walked.is_directory()) {
+    const absl::Status emptied = RemoveBelow(os_, context, walked.at(), walked.Path());
+    if (!emptied.ok()) return Prefixed(absl::StrCat("removing ", text), emptied);
+  }
+  return RemoveEntry(context, path, &walked);
+}
+
+absl::Status FilesystemHost::RemoveLink(const CallContext& context, const ConfinedPath& path,
+                                        absl::string_view target) {
+  const std::string text = path.path.ToString();
+  ABSL_ASSIGN_OR_RETURN(
+      ResolvedPath walked,
+      ResolvePath(os_, context, path, {.refuse_links = true, .access = machine::Access::kDelete}));
+  if (!walked.found()) return MissingError(path.path);
+  const LinkInfo info = InfoOf(walked);
+  if (!info.is_link) return absl::FailedPreconditionError(absl::StrCat(text, " is no link"));
+  if (info.target != target) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(text, " leads to ", info.target, ", not to ", target));
+  }
+  return RemoveEntry(context, path, &walked);
+}
+
+absl::Status FilesystemHost::RemoveEntry(const CallContext& context, const ConfinedPath& path,
+                                         ResolvedPath* walked) {
+  const std::string text = path.path.ToString();
+  if (walked->link.has_value() && walked->link->volume.has_value()) {
+    const absl::Status ended = EndMount(os_, warn_, context, walked);
     if (!ended.ok()) {
       // Another program may have removed the entry.
       const absl::StatusOr<ResolvedPath> left = ResolvePath(os_, context, path);
       if (left.ok() && !left->found()) return absl::OkStatus();
       return Prefixed(absl::StrCat("removing ", text), ended);
     }
-    // The removal below must not be recursive, because another entry may have taken the
-    // directory's place.
-    recursive = false;
   }
-  if (recursive && walked.is_directory()) {
-    const absl::Status emptied = RemoveBelow(os_, context, walked.at(), walked.Path());
-    if (!emptied.ok()) return Prefixed(absl::StrCat("removing ", text), emptied);
-  }
-  const absl::Status removed = walked.at().Delete();
+  // Not recursive, because another entry may have taken the place of a mounted folder.
+  const absl::Status removed = walked->at().Delete();
   if (HasWin32Code(removed, win32_error::kDirNotEmpty)) {
     return absl::FailedPreconditionError(absl::StrCat("directory ", text, " is not empty"));
   }

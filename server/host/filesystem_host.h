@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
 #include "server/base/windows_path.h"
@@ -62,6 +63,12 @@ class FilesystemHost {
   // the volume, which may be gone, stays.
   absl::Status Remove(const CallContext& context, const ConfinedPath& path, bool recursive);
 
+  // Removes a link or a mount like Remove(), if it leads to `target`, a LinkInfo::target. NOT_FOUND
+  // if nothing is at the path, FAILED_PRECONDITION if the entry is no link, if it leads elsewhere,
+  // and if a directory below a root, on the way to it, is a link or a mount.
+  absl::Status RemoveLink(const CallContext& context, const ConfinedPath& path,
+                          absl::string_view target);
+
   // Empties the directory like Remove() and keeps it. NOT_FOUND if it is absent,
   // FAILED_PRECONDITION if the path is not a directory. Refuses a link.
   absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path);
@@ -92,6 +99,9 @@ class FilesystemHost {
                                      const std::vector<ConfinedPath>& starts);
 
  private:
+  // Removes the entry where `walked`, of `path`, ends. Ends a mount first.
+  absl::Status RemoveEntry(const CallContext& context, const ConfinedPath& path,
+                           ResolvedPath* walked);
   absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path);
   // Returns true if a walk ended at a path on a server that is mapped and answers.
   absl::StatusOr<bool> Reaches(const CallContext& context, const ResolvedPath& walked);

@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -52,21 +51,6 @@ std::vector<std::string> NamesBelowRoot(const ConfinedPath& path) {
   }
   names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(above));
   return names;
-}
-
-// Returns true if a pod may write to the directory with these names below a working directory; see
-// ListLinks().
-bool IsPods(std::vector<std::string> names, absl::string_view below) {
-  if (!below.empty()) {
-    for (const absl::string_view name : absl::StrSplit(below, '\\')) names.emplace_back(name);
-  }
-  const auto pods =
-      absl::c_find_if(names, [](const std::string& name) { return EqualNames(name, "pods"); });
-  // The number of names from the pod's own directory down.
-  const auto size = names.end() - pods - 1;
-  if (size <= 1) return false;
-  if (!EqualNames(pods[2], "volumes")) return true;
-  return size > (size > 2 && EqualNames(pods[3], "kubernetes.io~csi") ? 4 : 3);
 }
 
 // A start of the walk.
@@ -157,8 +141,16 @@ class LinkWalker {
     if (!in_pods_) list_.incomplete_outside_pods = true;
   }
 
+  bool IsPods(const Pending& pending) const {
+    std::vector<std::string> names = starts_[pending.start].names_below_root;
+    for (const absl::string_view name : absl::StrSplit(pending.below, '\\', absl::SkipEmpty())) {
+      names.emplace_back(name);
+    }
+    return IsPodsDirectory(names);
+  }
+
   void Push(Pending pending) {
-    const bool in_pods = in_pods_ || IsPods(starts_[pending.start].names_below_root, pending.below);
+    const bool in_pods = in_pods_ || IsPods(pending);
     const bool is_too_deep = pending.depth > limits_.depth;
     Part& part = parts_[in_pods];
     if (is_too_deep || part.pending_bytes + BytesOf(pending) > limits_.pending_bytes) {

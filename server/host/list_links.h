@@ -70,13 +70,11 @@ struct LinkWalkLimits {
 // followed if it is a link, and yields nothing if it is absent. NOT_FOUND if any other start is
 // absent, PERMISSION_DENIED if the path to a start leads out of its roots.
 //
-// Links of the kubelet and of drivers come first. In a directory `pods` these stand at or above
-// `UID\volumes\PLUGIN\VOLUME`, and for `kubernetes.io~csi` in VOLUME as well, where no pod can
-// write (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go). Anything
-// deeper belongs to a pod and is walked after all other directories and links. In each of the two
-// parts, directories near the starts come first and large ones last. The walk does not lock
-// entries: they can be renamed or deleted, and entries that disappear are skipped. Entries whose
-// name no WindowsPath can hold are skipped with all below them, because no call could name them.
+// Links of the kubelet and of drivers come first. The directories that a pod can write
+// (IsPodsDirectory()) are walked after all other directories and links. In each of the two parts,
+// directories near the starts come first and large ones last. The walk does not lock entries: they
+// can be renamed or deleted, and entries that disappear are skipped. Entries whose name no
+// WindowsPath can hold are skipped with all below them, because no call could name them.
 absl::StatusOr<LinkList> ListLinks(machine::Os& os, const CallContext& context,
                                    const std::vector<ConfinedPath>& starts,
                                    const LinkWalkLimits& limits = {});

@@ -117,6 +117,10 @@ inline const std::vector<Operation>& HostOperations() {
       {"remove", [](H& h, C c) { return h.filesystem().Remove(c, Kubelet("empty"), false); }},
       {"remove mounted",
        [](H& h, C c) { return h.filesystem().Remove(c, Kubelet("mounted"), false); }},
+      {"remove link",
+       [](H& h, C c) {
+         return h.filesystem().RemoveLink(c, Kubelet("lost"), R"(C:\var\lib\kubelet\none)");
+       }},
       {"remove tree", [](H& h, C c) { return h.filesystem().Remove(c, Kubelet("pods"), true); }},
       {"remove contents",
        [](H& h, C c) { return h.filesystem().RemoveContents(c, Kubelet("pods")); }},
@@ -193,6 +197,7 @@ inline NodeState PreparedNode() {
   EXPECT_THAT(node->MakeDirectory(R"(C:\var\lib\kubelet\empty)"), IsOk());
   EXPECT_THAT(node->MakeDirectory(R"(C:\var\lib\kubelet\mounted)"), IsOk());
   EXPECT_THAT(node->MakeLink(R"(C:\var\lib\kubelet\link)", R"(C:\var\lib\kubelet\pods)"), IsOk());
+  EXPECT_THAT(node->MakeLink(R"(C:\var\lib\kubelet\lost)", R"(C:\var\lib\kubelet\none)"), IsOk());
   EXPECT_THAT(host->volume().Mount(context, kVolume, Kubelet("mounted")), IsOk());
   EXPECT_THAT(host->smb().CreateMapping(context, kMapped, {"u", Secret("p")}, true), IsOk());
   EXPECT_THAT(host->iscsi().AddPortal(context, kPortal), IsOk());

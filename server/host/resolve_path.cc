@@ -150,6 +150,10 @@ class Walker {
     const machine::ReparsePoint link = *at_.link;
     const WindowsPath current = *current_;
     ABSL_RETURN_IF_ERROR(CountStep(current));
+    if (options_.refuse_links && (roots_ == nullptr || Confines(current))) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          current.ToString(), " is a link or a mounted folder, which this call does not follow"));
+    }
     return link.volume.has_value() ? EnterMount(*link.volume, current) : FollowLink(link, current);
   }
 
@@ -218,6 +222,7 @@ class Walker {
   absl::Status FollowAbove(const WindowsPath& target) {
     ResolveOptions options = options_;
     options.follow_last = true;
+    options.refuse_links = false;
     options.access = pending_.empty() ? options_.access : machine::Access::kRead;
     ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
                           Walker(os_, context_, nullptr, options, steps_).Run(target));

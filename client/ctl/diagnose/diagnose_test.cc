@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/strings/substitute.h"
 #include "client/ctl/fake_pipes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -269,6 +271,24 @@ TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
   }
 }
 
+// A pod chooses the names of its links, and what they lead to.
+TEST_F(DiagnoseTest, NoNameEndsTheQuotesOfAnAdvisedCommand) {
+  pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
+    {"path": "C:\\k\\it's", "target": "\\\\h\\s’; calc; '\\", "kind": "SYMLINK",
+     "state": "DISCONNECTED"},
+    {"path": "C:\\k\\a\u202eb", "target": "\\\\h\\t\\", "kind": "SYMLINK",
+     "state": "DISCONNECTED"}]})";
+  const Diagnosis diagnosis = Look();
+  ASSERT_EQ(diagnosis.findings_size(), 2);
+  EXPECT_THAT(diagnosis.findings(0).repair(),
+              AllOf(HasSubstr(R"(--remote-path='\\h\s’’; calc; ''')"),
+                    HasSubstr(R"(--path='C:\k\it''s' --target='\\h\s’’; calc; ''\')")));
+  EXPECT_THAT(diagnosis.findings(1).repair(),
+              AllOf(HasSubstr(R"(--remote-path='\\h\t')"), HasSubstr("not safe to paste"),
+                    Not(HasSubstr("--path="))));
+  EXPECT_THAT(ToText(diagnosis), HasSubstr(R"(C:\k\a\u202eb)"));
+}
+
 class RepairTest : public testing::Test {
  protected:
   RepairTest() { MakeIll(&pipes_); }
@@ -319,6 +339,36 @@ class RepairTest : public testing::Test {
 TEST_F(RepairTest, ADiskComesBeforeTheMountsItMayBringBack) {
   EXPECT_THAT(Summary(Mend({kDanglingMounts, kOfflineDisks})),
               ElementsAre("disk 2 DONE", R"(C:\k\gone DONE)"));
+}
+
+// The directory may be another one when the call comes, and a pod's links may be its data.
+TEST_F(RepairTest, TheServiceIsToldTheTargetAndPodsLinksStay) {
+  constexpr char kMount[] = R"({"path": "C:\\k\\$0", "kind": "SYMLINK", $1})";
+  constexpr char kLost[] = R"("target": "C:\\k\\gone", "state": "DANGLING")";
+  constexpr char kUnmapped[] = R"("target": "\\\\n\\s\\", "state": "DISCONNECTED")";
+  const std::string volumes = R"(Pods\\u\\volumes\\kubernetes.io~)";
+  std::vector<std::string> mounts;
+  for (const auto& [path, rest] : std::vector<std::pair<std::string, const char*>>{
+           {volumes + R"(csi\\v\\mount)", kLost},
+           {R"(plugins\\v)", kUnmapped},
+           {volumes + R"(csi\\v\\mount\\l)", kLost},
+           {volumes + R"(empty-dir\\e\\l)", kLost},
+           {volumes + R"(empty-dir\\e\\plugins\\l)", kUnmapped},
+           {"hidden", R"("state": "DANGLING")"}}) {
+    mounts.push_back(absl::Substitute(kMount, path, rest));
+  }
+  pipes_.answers["storage.ListMounts"].json =
+      absl::StrCat(R"({"mounts": [)", absl::StrJoin(mounts, ","), "]}");
+  const Repairs repairs = Mend({kDanglingLinks, kDisconnectedLinks});
+  const std::string call = R"(v1alpha1 storage.RemoveMount path: "C:\\k\\)";
+  EXPECT_THAT(
+      Changes(),
+      ElementsAre(call + volumes + R"(csi\\v\\mount" target: "C:\\k\\gone")",
+                  call + R"(plugins\\v" target: "\\\\n\\s\\")"));
+  for (const Act& act : repairs.acts()) {
+    if (act.finding().where() == R"(C:\k\plugins\v)") continue;
+    EXPECT_THAT(act.finding().repair(), Not(HasSubstr("csi-proxyctl"))) << "nor a share to map";
+  }
 }
 
 TEST_F(RepairTest, WhatIsWellAgainIsNotTouched) {

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "client/ctl/output.h"
 #include "client/ctl/top/numbers.h"
+#include "server/base/windows_path.h"
 
 namespace csi_proxy::ctl::diagnose {
 namespace {
@@ -101,8 +102,25 @@ std::string ShareOf(absl::string_view path) {
 }
 
 std::string MapByHand(absl::string_view share) {
-  return absl::StrCat("map the share by hand: csi-proxyctl smb new-smb-global-mapping ",
-                      "--remote-path='", share, "' --username=... --password=-");
+  return absl::StrCat(
+      "map the share by hand in PowerShell: ",
+      PowerShellCommand("csi-proxyctl smb new-smb-global-mapping --username=... --password=-",
+                        {{"remote-path", std::string(share)}}));
+}
+
+// Returns true if a pod may write to the directory of a link.
+bool IsPods(const std::string& link) {
+  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("path", link);
+  return !path.ok() || IsPodsDirectory(path->Parent().components());
+}
+
+// Leaves a link to the pod that may have made it. Its target may exist in the container, a share
+// may be the pod's choice, and the pod can put another entry in the link's place.
+void LeaveToPod(FindingWithRepair* found) {
+  found->group.clear();
+  found->finding.set_can_be_repaired(false);
+  found->finding.set_repair(
+      "none: a pod can write to the directory, so the link may be its own; it goes with the pod");
 }
 
 // Returns the finding about a link to a share, or to another link, that cannot be followed.
@@ -130,18 +148,16 @@ FindingWithRepair MakeOfShareLink(const std::string& where, const std::string& t
   }
   // While a staging link exists, the kubelet takes the volume for staged and calls no driver.
   const bool is_staging = absl::StrContains(absl::AsciiStrToLower(where), "\\plugins\\");
-  FindingWithRepair found =
-      Make(kDisconnectedLinks, where, std::move(what), "the node has no mapping of the share",
-           absl::StrCat(is_staging ? "removes only the link, so that the driver stages the "
-                                     "volume again when a pod needs it; or "
-                                   : "none: ",
-                        MapByHand(share),
-                        is_staging ? ""
-                                   : absl::StrCat(", or remove the link: csi-proxyctl filesystem ",
-                                                  "rmdir --path='", where, "'")));
-  if (is_staging) {
-    RepairBy(&found, "filesystem", "Rmdir", {{"path", where}, {"force", "false"}});
-  }
+  const Fields fields = {{"path", where}, {"target", target}};
+  FindingWithRepair found = Make(
+      kDisconnectedLinks, where, std::move(what), "the node has no mapping of the share",
+      is_staging
+          ? absl::StrCat("removes only the link, so that the driver stages the volume again when a "
+                         "pod needs it; or ",
+                         MapByHand(share))
+          : absl::StrCat("none: ", MapByHand(share), ", or remove the link: ",
+                         PowerShellCommand("csi-proxyctl storage remove-mount", fields)));
+  if (is_staging) RepairBy(&found, kStorage, "RemoveMount", fields);
   return found;
 }
 
@@ -241,6 +257,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
   std::optional<absl::StatusOr<Answer>> mappings;
   int not_followed = 0;
   for (const Answer& mount : answer.Each("mounts")) {
+    const size_t known = findings->found.size();
     const std::string where = mount.Text("path");
     const std::string target = mount.Text("target");
     const std::string state = mount.Text("state");
@@ -255,7 +272,11 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
                            "attached again, do that instead")
                     : Make(kDanglingLinks, where, what, "its target does not exist",
                            "removes only the link");
-      RepairBy(&found, "filesystem", "Rmdir", {{"path", where}, {"force", "false"}});
+      if (target.empty()) {
+        found.finding.set_repair("none: its target cannot be shown; look at it on the node");
+      } else {
+        RepairBy(&found, kStorage, "RemoveMount", {{"path", where}, {"target", target}});
+      }
       findings->found.push_back(std::move(found));
     } else if (state == "DISCONNECTED") {
       if (!mappings.has_value()) {
@@ -270,6 +291,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
     } else if (is_volume) {
       volumes.emplace(target, where);
     }
+    if (findings->found.size() > known && IsPods(where)) LeaveToPod(&findings->found.back());
   }
   if (not_followed > 0) {
     findings->not_known.push_back(

@@ -76,6 +76,10 @@ class StorageService final : public Service {
   absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(
       const CallContext& context, const ListSmbMappingsRequest& request) override;
 
+  // Removes a mount that leads nowhere: mounts.cc. Takes the lock of the path.
+  absl::StatusOr<RemoveMountResponse> RemoveMount(const CallContext& context,
+                                                  const RemoveMountRequest& request) override;
+
   // Stages a disk's volume at a directory and unstages it: stage.cc and unstage.cc. Either call can
   // be repeated after any crash.
   absl::StatusOr<StageVolumeResponse> StageVolume(const CallContext& context,

@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 #include "server/groups/fields.h"
 #include "server/groups/locks.h"
@@ -102,6 +104,27 @@ absl::StatusOr<ListMountsResponse> StorageService::ListMounts(const CallContext&
                                .state = StateOf(link, connected)});
   }
   return response;
+}
+
+absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContext& context,
+                                                                const RemoveMountRequest& request) {
+  ABSL_ASSIGN_OR_RETURN(const auto path, ConfinedPath::Parse(deps_.roots, "path", request.path,
+                                                             Place::kBelowRoots));
+  if (request.target.empty()) return absl::InvalidArgumentError("target: is missing");
+  const std::string text = path.path.ToString();
+  // A link that works is kept here; RemoveLink() checks under the lock that the link is the one of
+  // the request. A listing comes before locks, because it may be long.
+  ABSL_ASSIGN_OR_RETURN(const auto listed, ListMounts(context, {.path = text}));
+  for (const Mount& mount : listed.mounts) {
+    if (mount.path != text) continue;
+    if (mount.state == MountState::kDangling || mount.state == MountState::kDisconnected) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("path: ", text, " works, or Windows does not say whether it does"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, path));
+  ABSL_RETURN_IF_ERROR(
+      Prefixed("path", deps_.host->filesystem().RemoveLink(context, path, request.target)));
+  return RemoveMountResponse{};
 }
 
 absl::StatusOr<ListSmbMappingsResponse> StorageService::ListSmbMappings(

@@ -35,6 +35,11 @@ constexpr char kMore[] = R"(
 )";
 constexpr char kStage[] = R"(plugins\kubernetes.io\csi\d\globalmount)";
 
+MATCHER_P(IsRefusal, text, "") {
+  *result_listener << arg;
+  return absl::IsFailedPrecondition(arg) && absl::StrContains(arg.message(), text);
+}
+
 class MountsTest : public groups::HandlerTest {
  protected:
   MountsTest()
@@ -85,6 +90,38 @@ TEST_F(MountsTest, EachIsListedWithItsKindAndItsTarget) {
           Mount{Below(R"(pods\p1\b)"), MountKind::kSymlink, R"(\\srv\data\)", MountState::kAlive},
           Mount{Below(R"(pods\p1\c)"), MountKind::kJunction, Below("plugins"),
                 MountState::kAlive}));
+}
+
+// A pod may swap a directory above the entry after an administrator has looked at it.
+TEST_F(MountsTest, OnlyTheEntryThatWasLookedAtIsRemoved) {
+  const auto remove = [this](const std::string& name, const std::string& target) {
+    return storage_->RemoveMount(context_, {.path = Below(name), .target = target}).status();
+  };
+  EXPECT_THAT(remove(kStage, volume_id_), IsRefusal("works"));
+  Plant(R"(pods\p1\a\globalmount)", Below("nothing"));
+  // This one has the target of the driver's mount.
+  const std::string same = Below(R"(pods\p1\b\globalmount)");
+  ASSERT_TRUE(Mkdir(same).ok());
+  ASSERT_TRUE(
+      volume_->MountVolume(context_, {.volume_id = volume_id_, .target_path = same}).ok());
+  ASSERT_TRUE(node_->DetachDisk(2).ok());
+  for (const std::string directory : {R"(pods\p1\a)", R"(pods\p1\b)"}) {
+    const std::vector<Mount> seen = ListMounts(Below(directory)).mounts;
+    ASSERT_EQ(seen.size(), 1u);
+    ASSERT_EQ(seen[0].state, MountState::kDangling);
+    ASSERT_TRUE(Rmdir(Below(directory), true).ok());
+    Plant(directory, Below(R"(plugins\kubernetes.io\csi\d)"), true);
+    EXPECT_THAT(remove(directory + R"(\globalmount)", seen[0].target),
+                IsRefusal(directory + " is a link"));
+  }
+  EXPECT_THAT(remove(kStage, Below("nothing")), IsRefusal(absl::StrCat("leads to ", volume_id_)));
+  EXPECT_THAT(remove("plugins", Below("nothing")), IsRefusal("is no link"));
+  EXPECT_TRUE(absl::IsInvalidArgument(remove(kStage, "")));
+  EXPECT_EQ(States()[kStage], MountState::kDangling);
+  EXPECT_TRUE(remove(kStage, volume_id_).ok());
+  EXPECT_TRUE(absl::IsNotFound(remove(kStage, volume_id_)));
+  Plant(R"(plugins\share)", R"(\\srv\other)");
+  EXPECT_TRUE(remove(R"(plugins\share)", R"(\\srv\other\)").ok());
 }
 
 TEST_F(MountsTest, TheStateIsThatOfTheWholeChain) {

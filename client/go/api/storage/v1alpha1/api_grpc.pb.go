@@ -28,6 +28,7 @@ const (
 	Storage_FormatVolume_FullMethodName    = "/v1alpha1.Storage/FormatVolume"
 	Storage_GetPathStats_FullMethodName    = "/v1alpha1.Storage/GetPathStats"
 	Storage_ListMounts_FullMethodName      = "/v1alpha1.Storage/ListMounts"
+	Storage_RemoveMount_FullMethodName     = "/v1alpha1.Storage/RemoveMount"
 	Storage_ListSmbMappings_FullMethodName = "/v1alpha1.Storage/ListSmbMappings"
 	Storage_GetVolumeHealth_FullMethodName = "/v1alpha1.Storage/GetVolumeHealth"
 	Storage_StageVolume_FullMethodName     = "/v1alpha1.Storage/StageVolume"
@@ -60,6 +61,11 @@ type StorageClient interface {
 	// Lists the mounted folders and directory links below the working directories, in the order of
 	// their paths. Does not look behind them. Omits entries whose name no call accepts.
 	ListMounts(ctx context.Context, in *ListMountsRequest, opts ...grpc.CallOption) (*ListMountsResponse, error)
+	// Removes a mounted folder or a link that ListMounts lists as DANGLING or DISCONNECTED, if it
+	// still leads to the same target; removes nothing else. NOT_FOUND when nothing is at the path;
+	// FAILED_PRECONDITION when the entry is no link, leads to another target, or works, and when a
+	// directory above it is a link or a mounted folder, because a pod may have put that there.
+	RemoveMount(ctx context.Context, in *RemoveMountRequest, opts ...grpc.CallOption) (*RemoveMountResponse, error)
 	// Lists the node's global SMB mappings, in the order of their shares, with the links to each.
 	ListSmbMappings(ctx context.Context, in *ListSmbMappingsRequest, opts ...grpc.CallOption) (*ListSmbMappingsResponse, error)
 	// Returns the health of a volume and its disk, as Windows reports it.
@@ -197,6 +203,15 @@ func (c *storageClient) ListMounts(ctx context.Context, in *ListMountsRequest, o
 	return out, nil
 }
 
+func (c *storageClient) RemoveMount(ctx context.Context, in *RemoveMountRequest, opts ...grpc.CallOption) (*RemoveMountResponse, error) {
+	out := new(RemoveMountResponse)
+	err := c.cc.Invoke(ctx, Storage_RemoveMount_FullMethodName, in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *storageClient) ListSmbMappings(ctx context.Context, in *ListSmbMappingsRequest, opts ...grpc.CallOption) (*ListSmbMappingsResponse, error) {
 	out := new(ListSmbMappingsResponse)
 	err := c.cc.Invoke(ctx, Storage_ListSmbMappings_FullMethodName, in, out, opts...)
@@ -291,6 +306,11 @@ type StorageServer interface {
 	// Lists the mounted folders and directory links below the working directories, in the order of
 	// their paths. Does not look behind them. Omits entries whose name no call accepts.
 	ListMounts(context.Context, *ListMountsRequest) (*ListMountsResponse, error)
+	// Removes a mounted folder or a link that ListMounts lists as DANGLING or DISCONNECTED, if it
+	// still leads to the same target; removes nothing else. NOT_FOUND when nothing is at the path;
+	// FAILED_PRECONDITION when the entry is no link, leads to another target, or works, and when a
+	// directory above it is a link or a mounted folder, because a pod may have put that there.
+	RemoveMount(context.Context, *RemoveMountRequest) (*RemoveMountResponse, error)
 	// Lists the node's global SMB mappings, in the order of their shares, with the links to each.
 	ListSmbMappings(context.Context, *ListSmbMappingsRequest) (*ListSmbMappingsResponse, error)
 	// Returns the health of a volume and its disk, as Windows reports it.
@@ -394,6 +414,9 @@ func (UnimplementedStorageServer) GetPathStats(context.Context, *GetPathStatsReq
 }
 func (UnimplementedStorageServer) ListMounts(context.Context, *ListMountsRequest) (*ListMountsResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ListMounts not implemented")
+}
+func (UnimplementedStorageServer) RemoveMount(context.Context, *RemoveMountRequest) (*RemoveMountResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method RemoveMount not implemented")
 }
 func (UnimplementedStorageServer) ListSmbMappings(context.Context, *ListSmbMappingsRequest) (*ListSmbMappingsResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ListSmbMappings not implemented")
@@ -518,6 +541,24 @@ func _Storage_ListMounts_Handler(srv interface{}, ctx context.Context, dec func(
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(StorageServer).ListMounts(ctx, req.(*ListMountsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Storage_RemoveMount_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveMountRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StorageServer).RemoveMount(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Storage_RemoveMount_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StorageServer).RemoveMount(ctx, req.(*RemoveMountRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -692,6 +733,10 @@ var Storage_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListMounts",
 			Handler:    _Storage_ListMounts_Handler,
+		},
+		{
+			MethodName: "RemoveMount",
+			Handler:    _Storage_RemoveMount_Handler,
 		},
 		{
 			MethodName: "ListSmbMappings",
