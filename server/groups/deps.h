@@ -9,6 +9,7 @@
 #include "server/base/windows_path.h"
 #include "server/groups/smb/known_shares.h"
 #include "server/groups/storage/failed_portals.h"
+#include "server/groups/storage/target_stages.h"
 #include "server/host/host.h"
 
 namespace csi_proxy::groups {
@@ -36,6 +37,7 @@ struct Deps {
   std::shared_ptr<smb::KnownShares> shares = std::make_shared<smb::KnownShares>();
   std::shared_ptr<storage::FailedPortals> failed_portals =
       std::make_shared<storage::FailedPortals>();
+  std::shared_ptr<storage::TargetStages> stages = std::make_shared<storage::TargetStages>();
 };
 
 }  // namespace csi_proxy::groups

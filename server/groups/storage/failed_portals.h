@@ -2,23 +2,29 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
+#include "server/base/windows_path.h"
 
 namespace csi_proxy::storage {
 
-// Lets a repeated StageTarget begin with the portals that have not failed before. Remembers only
-// names, of at most 64 targets with 16 portals each. Thread-safe.
+// Lets a repeated StageTarget begin with the portals that have not failed before. Each tenant has
+// its own memory, because a call may fail by its own wrong secret or short time. Remembers only
+// names, of at most 64 targets with 16 portals each; the tenant with the most targets makes way. A
+// call that its caller has left counts like one whose time has ended. Thread-safe.
 class FailedPortals {
  public:
   // Returns the indexes of `portals` in the order in which to try them: first those that have not
   // failed, then the others, beginning with the oldest failure.
-  std::vector<size_t> Order(const std::string& iqn, const std::vector<std::string>& portals) const {
+  std::vector<size_t> Order(const CallContext& context, const std::string& iqn,
+                            const std::vector<std::string>& portals) const {
     const MutexLock lock(mutex_);
-    const auto found = failed_.find(iqn);
+    const auto found = failed_.find(KeyOf(context, iqn));
     std::vector<size_t> order(portals.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     if (found == failed_.end()) return order;
@@ -33,27 +39,43 @@ class FailedPortals {
     return order;
   }
 
-  void Note(const std::string& iqn, const std::string& portal) {
+  void Note(const CallContext& context, const std::string& iqn, const std::string& portal) {
     const MutexLock lock(mutex_);
-    if (failed_.size() == kMostTargets && !failed_.contains(iqn)) failed_.erase(failed_.begin());
-    std::vector<std::string>& failed = failed_[iqn];
+    const Key key = KeyOf(context, iqn);
+    if (failed_.size() == kMostTargets && !failed_.contains(key)) MakeRoom();
+    std::vector<std::string>& failed = failed_[key];
     std::erase(failed, portal);
     if (failed.size() == kMostPortals) failed.erase(failed.begin());
     failed.push_back(portal);
   }
 
-  void Forget(const std::string& iqn) {
+  void Forget(const CallContext& context, const std::string& iqn) {
     const MutexLock lock(mutex_);
-    failed_.erase(iqn);
+    failed_.erase(KeyOf(context, iqn));
   }
 
  private:
   static constexpr size_t kMostTargets = 64;
   static constexpr size_t kMostPortals = 16;
 
+  // A tenant and the name of a target.
+  using Key = std::pair<std::string, std::string>;
+  static Key KeyOf(const CallContext& context, const std::string& iqn) {
+    return {context.peer().tenant, FoldName(iqn)};
+  }
+
+  // Forgets a target of the tenant that has the most.
+  void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::map<std::string, size_t> targets;
+    for (const auto& entry : failed_) ++targets[entry.first.first];
+    const auto most = std::ranges::max_element(
+        targets, [](const auto& a, const auto& b) { return a.second < b.second; });
+    failed_.erase(failed_.lower_bound({most->first, ""}));
+  }
+
   mutable Mutex mutex_;
-  // Keyed by target; the portal with the oldest failure is first.
-  std::unordered_map<std::string, std::vector<std::string>> failed_ ABSL_GUARDED_BY(mutex_);
+  // The portal with the oldest failure is first.
+  std::map<Key, std::vector<std::string>> failed_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::storage

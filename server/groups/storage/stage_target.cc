@@ -42,6 +42,9 @@ constexpr absl::Duration kLeastPortalTime = absl::Seconds(5);
 // caller's time if that is shorter, so that dead portals leave time for the others.
 constexpr absl::Duration kAllPortalsTime = absl::Minutes(2);
 
+// The time that a failed call may use to end the sessions that were kept for it.
+constexpr absl::Duration kAfterwards = absl::Seconds(5);
+
 // How long to wait for a session's disks.
 constexpr absl::Duration kLunArrival = absl::Seconds(10);
 
@@ -79,13 +82,37 @@ class TargetStager {
         portals_(std::move(portals)),
         credentials_(std::move(credentials)) {}
 
-  // Connects the target and returns the LUN's disk. `target` is the target path.
+  // Connects the target and returns the LUN's disk. `target` is the target path. Until this object
+  // ends, other calls keep the sessions and the portals of the request.
   absl::StatusOr<DiskDescription> Run(const ConfinedPath& target) {
     ABSL_ASSIGN_OR_RETURN(mounted_, FindMounted(host_, context_, target));
+    stage_.emplace(
+        deps_.stages.get(),
+        [this](const std::string& iqn, const host::IscsiSession& session) {
+          return EqualNames(iqn, request_.iqn) && (IsOwn(session) || MayBeNew(session));
+        },
+        [this](const IscsiPortal& portal) {
+          return std::ranges::any_of(portals_,
+                                     [&](const auto& one) { return IsSame(one, portal); });
+        });
+    ABSL_RETURN_IF_ERROR(stage_->AwaitEnds(context_));
     ABSL_RETURN_IF_ERROR(Connect());
     ABSL_RETURN_IF_ERROR(MakeOwnPersistent());
     ABSL_ASSIGN_OR_RETURN(const auto disks, AwaitDisks());
     return Choose(disks);
+  }
+
+  // Ends the sessions that UnstageTarget has kept for this call, which has failed and so does not
+  // need them. The caller may have gone, and nobody repeats UnstageTarget.
+  void EndKept() {
+    const bool has_kept = stage_.has_value() && stage_->has_kept();
+    stage_.reset();
+    if (!has_kept) return;
+    const YieldSlot yield(context_);
+    const CallContext context(absl::Now() + kAfterwards, nullptr, &context_.peer(),
+                              context_.pipe());
+    (void)EndUnusedSessions(deps_, context, request_.iqn,
+                            [](const host::IscsiSession&) { return true; });
   }
 
   // The steps and failed portals of Run().
@@ -107,9 +134,20 @@ class TargetStager {
                        [&](const IscsiPortal& portal) { return IsBy(session, portal); });
   }
 
-  // Updates `own_` and `others_`.
+  // Returns true if the session may be that which LogIn() is opening. Windows shows the address of
+  // a portal, so one that the request names by DNS is not recognised.
+  bool MayBeNew(const host::IscsiSession& session) const {
+    return login_ != nullptr && !seen_.contains(session.id) &&
+           (IsBy(session, *login_) || !IsIpAddress(login_->address));
+  }
+
+  // Updates `own_`, `others_` and `seen_`.
   absl::Status LookAtSessions(const CallContext& context) {
     ABSL_ASSIGN_OR_RETURN(own_, host_.iscsi().GetSessions(context, request_.iqn));
+    stage_->Change([&] {
+      seen_.clear();
+      for (const host::IscsiSession& session : own_) seen_.insert(session.id);
+    });
     others_ =
         std::erase_if(own_, [&](const host::IscsiSession& session) { return !IsOwn(session); });
     return absl::OkStatus();
@@ -127,7 +165,7 @@ class TargetStager {
     const absl::Time end = std::min(context_.deadline(), absl::Now() + kAllPortalsTime);
     std::vector<absl::Status> failed;
     size_t shares = portals_.size() + (portals_.size() > 1 ? 1 : 0);
-    for (const size_t i : deps_.failed_portals->Order(request_.iqn, request_.portals)) {
+    for (const size_t i : deps_.failed_portals->Order(context_, request_.iqn, request_.portals)) {
       const absl::Duration share = (end - absl::Now()) / shares--;
       if (HasSession(portals_[i])) continue;
       const auto least = own_.empty() ? kLeastPortalTime : absl::ZeroDuration();
@@ -139,13 +177,13 @@ class TargetStager {
       const absl::Status over = context_.Check();
       // A portal that the deadline cut short counts as failed only if it was the first to be tried.
       const std::string& name = request_.portals[i];
-      if (over.ok() || failed.empty()) deps_.failed_portals->Note(request_.iqn, name);
+      if (over.ok() || failed.empty()) deps_.failed_portals->Note(context_, request_.iqn, name);
       response.failed_portals.push_back({.portal = name, .message = std::string(status.message())});
       failed.push_back(std::move(status));
       if (!over.ok()) return WithTried(over);
     }
     if (own_.empty()) return NoSession(failed);
-    deps_.failed_portals->Forget(request_.iqn);
+    deps_.failed_portals->Forget(context_, request_.iqn);
     return absl::OkStatus();
   }
 
@@ -161,8 +199,13 @@ class TargetStager {
 
   absl::Status ConnectBy(const IscsiPortal& portal, absl::Duration time) {
     const CallContext context = context_.WithTimeout(time);
-    absl::Status status = Register(context, portal);
-    if (status.ok()) status = LogIn(context, portal);
+    absl::Status status;
+    // The second time a call that had begun before this one cannot remove the portal any more.
+    for (const bool is_last : {false, true}) {
+      status = Register(context, portal);
+      if (status.ok()) status = LogIn(context, portal);
+      if (is_last || !absl::IsNotFound(status)) break;
+    }
     if (status.ok() || context.Check().ok()) return status;
     return absl::UnavailableError(absl::StrCat(
         "no success within ", absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(1))), ": ",
@@ -195,13 +238,15 @@ class TargetStager {
       if (others_ > 0) {
         ABSL_RETURN_IF_ERROR(EndOthers(context, portal));
       }
+      stage_->Change([&] { login_ = &portal; });
       const auto opened = host_.iscsi().OpenSession(
           context, portal, request_.iqn, credentials_,
           {.is_persistent = request_.persistent, .allow_multipath = beside_others || others_ > 0});
-      if (opened.ok()) {
-        opened_.insert(*opened);
-        AddStep(StorageStep::kConnectedTarget);
-      }
+      stage_->Change([&] {
+        login_ = nullptr;
+        if (opened.ok()) opened_.insert(*opened);
+      });
+      if (opened.ok()) AddStep(StorageStep::kConnectedTarget);
       if (!absl::IsAlreadyExists(opened.status())) return opened.status();
     }
     return absl::FailedPreconditionError(absl::StrCat(
@@ -354,11 +399,16 @@ class TargetStager {
   const host::ChapCredentials credentials_;
   // The volume that was mounted at the target path when the call began.
   std::optional<MountedVolume> mounted_;
-  // The ids of the sessions that this call opened.
+  // The ids of the sessions that this call opened, and of those that it saw last.
   std::set<std::string> opened_;
+  std::set<std::string> seen_;
+  // The portal at which LogIn() is opening a session; null if it is not.
+  const IscsiPortal* login_ = nullptr;
   // The target's sessions that the request may use, and the number of the others.
   std::vector<host::IscsiSession> own_;
   size_t others_ = 0;
+  // Behind what its functions read. Set by Run().
+  std::optional<TargetStages::Stage> stage_;
 };
 
 }  // namespace
@@ -392,17 +442,22 @@ absl::StatusOr<StageTargetResponse> StorageService::StageTarget(const CallContex
                                             Place::kBelowRoots, Spelling::kLenient));
 
   TargetStager stager(deps_, context, request, std::move(portals), std::move(credentials));
-  ABSL_ASSIGN_OR_RETURN(const auto disk, stager.Run(target));
-  ABSL_ASSIGN_OR_RETURN(auto staged, StageFoundDisk(deps_, context, staging, disk, stager.clock));
+  const auto disk = stager.Run(target);
+  auto staged = disk.ok() ? StageFoundDisk(deps_, context, staging, *disk, stager.clock)
+                          : absl::StatusOr<StageVolumeResponse>(disk.status());
+  if (!staged.ok()) {
+    stager.EndKept();
+    return staged.status();
+  }
   StageTargetResponse response = std::move(stager.response);
-  response.disk_number = staged.disk_number;
-  response.volume_id = std::move(staged.volume_id);
-  response.size_bytes = staged.size_bytes;
-  response.steps.insert(response.steps.end(), staged.steps.begin(), staged.steps.end());
+  response.disk_number = staged->disk_number;
+  response.volume_id = std::move(staged->volume_id);
+  response.size_bytes = staged->size_bytes;
+  response.steps.insert(response.steps.end(), staged->steps.begin(), staged->steps.end());
   response.step_milliseconds.insert(response.step_milliseconds.end(),
-                                    staged.step_milliseconds.begin(),
-                                    staged.step_milliseconds.end());
-  response.warnings = std::move(staged.warnings);
+                                    staged->step_milliseconds.begin(),
+                                    staged->step_milliseconds.end());
+  response.warnings = std::move(staged->warnings);
   return response;
 }
 

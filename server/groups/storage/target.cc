@@ -153,7 +153,7 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
       ABSL_ASSIGN_OR_RETURN(in_use, IsInUse(deps, context, disk, belongs_to_unstaged));
     }
     if (in_use) {
-      result.disks_in_use.push_back(disk);
+      result.disks_in_use.insert(disk);
     } else {
       unused.insert(disk);
     }
@@ -171,13 +171,19 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
     }
     if (!may_end(session) || !std::ranges::includes(unused, shown)) continue;
     const bool is_others = unstaged.has_value() && !is_unstaged(session);
-    const absl::Status ended =
-        iscsi.EndSessions(is_others ? others_end : context, iqn, {session.id});
+    absl::Status ended;
+    if (!deps.stages->EndUnlessUsed(iqn, session, [&] {
+          ended = iscsi.EndSessions(is_others ? others_end : context, iqn, {session.id});
+        })) {
+      result.is_being_staged = true;
+      result.disks_in_use.insert(shown.begin(), shown.end());
+      continue;
+    }
     ABSL_RETURN_IF_ERROR(context.Check());
     result.ended = result.ended || ended.ok();
     if (ended.ok()) continue;
     if (is_others) {
-      result.disks_in_use.insert(result.disks_in_use.end(), shown.begin(), shown.end());
+      result.disks_in_use.insert(shown.begin(), shown.end());
     } else {
       failed.Update(ended);
     }

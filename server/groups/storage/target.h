@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,13 +49,15 @@ struct UnusedSessions {
   // True if a session was ended.
   bool ended = false;
   // The disks whose sessions stay.
-  std::vector<uint32_t> disks_in_use;
+  std::set<uint32_t> disks_in_use;
+  // True if a session stays because StageTarget may use it.
+  bool is_being_staged = false;
 };
 // Ends the target's sessions for which `may_end` returns true and none of whose disks is in use. A
 // disk is in use while a volume of it is mounted anywhere, while another call works on it, or while
-// it is online with a volume, which another call may be about to mount. Checks each disk under its
-// lock, and holds the locks until the sessions have ended. Returns the error of a session that
-// Windows does not end.
+// it is online with a volume, which another call may be about to mount. A session that a
+// StageTarget call under way may use stays too. Checks each disk under its lock, and holds the
+// locks until the sessions have ended. Returns the error of a session that Windows does not end.
 //
 // `unstaged` is the disk whose volume the caller has just unmounted. A session that shows it may
 // end although its disks are online with volumes. Another session may be another tenant's: if

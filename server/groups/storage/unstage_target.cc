@@ -49,12 +49,16 @@ class TargetUnstager {
     const bool is_unstaged =
         mounted.has_value() && mounted->volume.ToString() == response_.volume_id;
     ABSL_ASSIGN_OR_RETURN(
-        auto sessions,
+        const auto sessions,
         EndUnusedSessions(
             deps_, context_, request_.iqn, [](const host::IscsiSession&) { return true; },
             is_unstaged ? std::optional(mounted->disk) : std::nullopt));
     if (sessions.ended) clock_.Add(StorageStep::kDisconnectedTarget, &response_);
-    response_.disks_in_use = std::move(sessions.disks_in_use);
+    response_.disks_in_use.assign(sessions.disks_in_use.begin(), sessions.disks_in_use.end());
+    if (sessions.is_being_staged) {
+      response_.warnings.push_back(absl::StrCat("a session with target ", request_.iqn,
+                                                " stays: another call is staging a disk of it"));
+    }
     if (response_.disks_in_use.empty()) {
       ABSL_RETURN_IF_ERROR(RemovePortals());
     }
@@ -85,6 +89,8 @@ class TargetUnstager {
   absl::Status RemovePortals() {
     for (const IscsiPortal& portal : portals_) {
       ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context_, portal));
+      // Another call is about to log in by it.
+      if (deps_.stages->Names(portal)) continue;
       const auto connected = host_.iscsi().ListConnected(context_, portal);
       if (absl::IsNotFound(connected.status())) continue;
       if (!connected.ok()) return connected.status();

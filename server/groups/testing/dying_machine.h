@@ -25,7 +25,8 @@ enum class Death {
   kNone,
 };
 
-// Counts the calls of a process. Thread-safe. REQUIRES: `before_call` is set before the first one.
+// Counts the calls of a process. Thread-safe. REQUIRES: `before_call` and `after_call` are set
+// before the first one.
 class Life {
  public:
   // Dies at call `at`, counted from 1; never if `at` is 0.
@@ -37,6 +38,8 @@ class Life {
 
   // Called before each call of the process, with the call's number.
   std::function<void(int call)> before_call = [](int) {};
+  // Called after each such call that has been made, before the process learns its result.
+  std::function<void(int call)> after_call = [](int) {};
 
   template <typename Call>
   auto Run(Call call) -> decltype(call()) {
@@ -44,7 +47,11 @@ class Life {
     if (end_.HasBeenNotified()) return error;
     const int number = ++calls_;
     before_call(number);
-    if (number != at_) return call();
+    if (number != at_) {
+      auto result = call();
+      after_call(number);
+      return result;
+    }
     if (death_ == Death::kBehind) (void)call();
     if (death_ != Death::kNone) end_.Notify();
     return error;

@@ -1,0 +1,115 @@
+// The StageTarget calls under way. Until such a call has locked its disk it holds no lock that
+// protects its session, so calls that end sessions or remove portals ask here first.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <list>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "csi_proxy/call_context.h"
+#include "server/base/condition.h"
+#include "server/base/status_macros.h"
+#include "server/host/iscsi_host.h"
+
+namespace csi_proxy::storage {
+
+// Thread-safe. Each call has one entry, which goes with it however it ends, so the limits of a
+// tenant's calls bound the entries. An entry keeps sessions but makes no call fail. A tenant that
+// repeats StageTarget keeps a session only as it could by mounting the disk. Nothing outlives the
+// process; an embedded node does not know the calls of the service.
+class TargetStages {
+ public:
+  // The entry of a call. REQUIRES: the TargetStages and what the functions read outlive it.
+  class Stage {
+   public:
+    // Any thread may call the functions, under a mutex: they must not wait.
+    using MayUse = std::function<bool(const std::string& iqn, const host::IscsiSession&)>;
+    using Names = std::function<bool(const host::IscsiPortal&)>;
+
+    Stage(TargetStages* stages, MayUse may_use, Names names)
+        : stages_(*stages), may_use_(std::move(may_use)), names_(std::move(names)) {
+      const MutexLock lock(stages_.mutex_);
+      stages_.stages_.insert(this);
+    }
+    ~Stage() {
+      const MutexLock lock(stages_.mutex_);
+      stages_.stages_.erase(this);
+    }
+    Stage(const Stage&) = delete;
+    Stage& operator=(const Stage&) = delete;
+
+    // Waits for those sessions that the call may use, but that were being ended when it began.
+    absl::Status AwaitEnds(const CallContext& context) const {
+      while (stages_.IsEnding(*this)) {
+        ABSL_RETURN_IF_ERROR(context.SleepFor(absl::Milliseconds(10)));
+      }
+      return absl::OkStatus();
+    }
+    // Runs `change`, which may change what the functions read.
+    void Change(const std::function<void()>& change) {
+      const MutexLock lock(stages_.mutex_);
+      change();
+    }
+    // Returns true if another call has kept a session because of this one.
+    bool has_kept() const {
+      const MutexLock lock(stages_.mutex_);
+      return has_kept_;
+    }
+
+   private:
+    friend class TargetStages;
+    TargetStages& stages_;
+    const MayUse may_use_;
+    const Names names_;
+    bool has_kept_ = false;  // guarded by stages_.mutex_
+  };
+
+  // Runs `end`, which ends the session, and returns true, unless a call may use the session.
+  bool EndUnlessUsed(const std::string& iqn, const host::IscsiSession& session,
+                     const std::function<void()>& end) {
+    std::list<Ending> ending = {{iqn, session}};
+    const auto entry = ending.begin();
+    {
+      const MutexLock lock(mutex_);
+      bool is_used = false;
+      for (Stage* const stage : stages_) {
+        if (stage->may_use_(iqn, session)) is_used = stage->has_kept_ = true;
+      }
+      if (is_used) return false;
+      endings_.splice(endings_.end(), ending);
+    }
+    end();
+    const MutexLock lock(mutex_);
+    endings_.erase(entry);
+    return true;
+  }
+
+  // Returns true if a call names the portal.
+  bool Names(const host::IscsiPortal& portal) const {
+    const MutexLock lock(mutex_);
+    return std::ranges::any_of(stages_, [&](const Stage* stage) { return stage->names_(portal); });
+  }
+
+ private:
+  struct Ending {
+    std::string iqn;
+    host::IscsiSession session;
+  };
+
+  bool IsEnding(const Stage& stage) const {
+    const MutexLock lock(mutex_);
+    return std::ranges::any_of(
+        endings_, [&](const Ending& one) { return stage.may_use_(one.iqn, one.session); });
+  }
+
+  mutable Mutex mutex_;
+  std::set<Stage*> stages_ ABSL_GUARDED_BY(mutex_);
+  std::list<Ending> endings_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace csi_proxy::storage
