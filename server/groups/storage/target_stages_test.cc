@@ -56,10 +56,11 @@ class TargetStagesTest : public TargetTest, public testing::WithParamInterface<b
   };
 
   // Runs `act` in each call of Windows that StageTarget makes on a node in `state`, when Windows
-  // has done its work, then `judge`.
+  // has done its work, then `judge`. The first round counts the calls, and runs `act` in all of
+  // them if `also_in_all`.
   void AtEachCall(const NodeState& state, const std::function<void(Round&)>& act,
-                  const std::function<void(Round&, Process&, const Staged&)>& judge) {
-    // The first round counts the calls.
+                  const std::function<void(Round&, Process&, const Staged&)>& judge,
+                  bool also_in_all = false) {
     int calls = 0;
     for (int at = 0; at <= calls; ++at) {
       SCOPED_TRACE(absl::StrCat("at call ", at));
@@ -70,7 +71,7 @@ class TargetStagesTest : public TargetTest, public testing::WithParamInterface<b
       round.others.host = other.host.get();
       process.life.after_call = [&](int call) {
         round.context = other.context.WithTimeout(absl::Milliseconds(20));
-        if (call == at) act(round);
+        if (call == at || (at == 0 && also_in_all)) act(round);
       };
       const CallContext context(absl::InfiniteFuture(), &round.gone);
       const auto staged = process.storage->StageTarget(context, request_);
@@ -99,8 +100,9 @@ TEST_P(TargetStagesTest, UnstagingTheTargetEndsNoSessionThatIsBeingStaged) {
           EXPECT_THAT(staged->failed_portals, IsEmpty());
           EXPECT_TRUE(IsConnected(round.node));
           if (round.has_kept) ++kept;
-        });
-    EXPECT_GT(kept, 3);
+        },
+        true);
+    EXPECT_GT(kept, 0);
   }
 }
 
@@ -137,7 +139,7 @@ TEST_P(TargetStagesTest, ACallWhoseCallerHasGoneEndsTheSessionThatWasKeptForIt) 
         EXPECT_TRUE(!IsConnected(round.node) || DiskOf(round.node).online);
         if (!IsConnected(round.node)) ++ended;
       });
-  EXPECT_GT(ended, 3);
+  EXPECT_GT(ended, 0);
 }
 
 // DisconnectTarget acts as it was released, whatever is being staged.
@@ -159,21 +161,33 @@ TEST_P(TargetStagesTest, DisconnectTargetEndsASessionThatIsBeingStaged) {
         const auto repeated = process.storage->StageTarget(CallContext(), request_);
         EXPECT_TRUE(repeated.ok()) << repeated.status();
       });
-  EXPECT_GT(ended, 3);
+  EXPECT_GT(ended, 0);
 }
 
-TEST_P(TargetStagesTest, ACallWaitsForASessionThatWasBeingEndedWhenItBegan) {
-  ASSERT_TRUE(Stage(request_).ok());
-  machine::simulator::FaultRule slow;
-  slow.operation = "wmi.Invoke/MSFT_iSCSITarget.Disconnect";
-  slow.times = 1;
-  slow.latency = absl::Milliseconds(200);
-  ASSERT_TRUE(node_->InjectFault(slow).ok());
-  std::jthread unstaging([&] { EXPECT_TRUE(Unstage().ok()); });
-  while (!node_->Snapshot().faults.empty()) absl::SleepFor(absl::Milliseconds(1));
-  const auto staged = Stage(request_);
-  ASSERT_TRUE(staged.ok()) << staged.status();
-  EXPECT_TRUE(Writes());
+// UnstageTarget has begun to end the session, or to remove the portal.
+TEST_P(TargetStagesTest, ACallOutlivesAnUnstageTargetThatBeganBefore) {
+  for (const char* const begun :
+       {"wmi.Invoke/MSFT_iSCSITarget.Disconnect", "wmi.Invoke/MSFT_iSCSITargetPortal.Remove"}) {
+    SCOPED_TRACE(begun);
+    ASSERT_TRUE(Stage(request_).ok());
+    machine::simulator::FaultRule slow;
+    slow.operation = begun;
+    slow.times = 1;
+    slow.latency = absl::Milliseconds(200);
+    ASSERT_TRUE(node_->InjectFault(slow).ok());
+    slow.operation = "wmi.Invoke/MSFT_iSCSITarget.Connect";
+    slow.latency = absl::Milliseconds(400);
+    ASSERT_TRUE(node_->InjectFault(slow).ok());
+    std::jthread unstaging([&] {
+      UnstageTargetRequest request = UnstageRequest();
+      request.remove_portals = {"10.0.0.5"};
+      EXPECT_TRUE(Unstage(request).ok());
+    });
+    while (node_->Snapshot().faults.size() > 1) absl::SleepFor(absl::Milliseconds(1));
+    const auto staged = Stage(request_);
+    ASSERT_TRUE(staged.ok()) << staged.status();
+    EXPECT_TRUE(Writes());
+  }
 }
 
 }  // namespace
