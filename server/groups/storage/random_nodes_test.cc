@@ -8,6 +8,7 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -90,10 +91,16 @@ class Sequence {
         Happen();
         continue;
       }
-      if (random_.OneIn(4)) meanwhile_ = [this] { HappenMeanwhile(); };
-      Make(*process_, Draw());
+      Call call = Draw();
+      absl::Notification gone;
+      if (random_.OneIn(10)) call.gone = &gone;
+      if (call.gone != nullptr || random_.OneIn(4)) AwaitLock(random_.Below(3), &gone);
+      is_calm_ = true;
+      begun_.reset();
+      Make(*process_, call);
       meanwhile_ = nullptr;
     }
+    begun_.reset();
     node_->ClearFaults();
     std::set<std::string> targets = staged_;
     targets.insert(Targets().begin(), Targets().end());
@@ -190,7 +197,7 @@ class Sequence {
       Complain("INTERNAL, and no fault was injected");
     }
     // Windows may still be executing the call.
-    if (absl::IsDeadlineExceeded(status)) late_.push_back(call);
+    if (absl::IsDeadlineExceeded(status) || absl::IsCancelled(status)) late_.push_back(call);
     if (process.locks.size() != 0 || held_.names != held) Complain("a lock is still held");
     // A call that ran in the meantime may have used up a fault.
     if (held_.longest > Tenants::kLongestHold && was_working && before_.faults.empty()) {
@@ -200,7 +207,7 @@ class Sequence {
     JudgeDisks(call, absl::StrContains(status.message(), "stays online"), after);
     JudgeMounts(call, status, after);
     const std::string broken =
-        tenants_.Judge(call, status, answer, absl::Now() - begin, before_, after);
+        tenants_.Judge(call, status, answer, absl::Now() - begin, is_calm_, before_, after);
     if (!broken.empty()) Complain(broken);
   }
 
@@ -213,11 +220,16 @@ class Sequence {
       const std::string now = Lasting(*is).SerializeAsString();
       if (Lasting(*was).SerializeAsString() == now) continue;
       changed.push_back(was->number);
-      Disk allowed = *was;
-      Allow(call, before_, *is, &allowed);
-      if (stays_online) AllowOnline(before_, *is, &allowed);
-      for (const Call& late : late_) Allow(late, before_, *is, &allowed);
-      if (Lasting(allowed).SerializeAsString() == now) continue;
+      const auto is_allowed_from = [&](NodeState& state) {
+        const Disk* const first = Find(state, was->number);
+        if (first == nullptr) return false;
+        Disk allowed = *first;
+        Allow(call, state, *is, &allowed);
+        if (stays_online) AllowOnline(state, *is, &allowed);
+        for (const Call& late : late_) Allow(late, state, *is, &allowed);
+        return Lasting(allowed).SerializeAsString() == now;
+      };
+      if (is_allowed_from(before_) || (begun_.has_value() && is_allowed_from(*begun_))) continue;
       return Complain(absl::StrCat("disk ", was->number, " was\n", Lasting(*was).DebugString(),
                                    "and is\n", Lasting(*is).DebugString()));
     }
@@ -258,19 +270,32 @@ class Sequence {
     if (call.api == Api::kUnstage && is.contains(call.target)) Complain("it is mounted still");
   }
 
-  // Lets another process, the cloud or an administrator act before a call gets its lock.
+  // Lets something happen before a call gets its first lock, or one that it takes after `locks`
+  // others. Then the caller goes away, if it knows `gone`.
+  void AwaitLock(uint64_t locks, absl::Notification* gone) {
+    meanwhile_ = [this, locks, gone] {
+      if (locks > 0) return AwaitLock(locks - 1, gone);
+      HappenMeanwhile();
+      gone->Notify();
+    };
+  }
+
+  // Lets another process, the cloud or an administrator act.
   void HappenMeanwhile() {
     log_.push_back("while the next one waits:");
+    const NodeState begun = before_;
     if (random_.OneIn(2)) {
       Make(*other_, Draw());
     } else {
       Happen();
     }
     before_ = node_->Snapshot();
+    begun_ = begun;
   }
 
   // Lets the cloud, a pod, an administrator or time change the node.
   void Happen() {
+    is_calm_ = false;
     NodeState state = node_->Snapshot();
     const Disk* const drawn = random_.OneIn(2) ? Find(state, drawn_) : nullptr;
     const Disk disk = drawn != nullptr ? *drawn : AnyDisk(state);
@@ -365,6 +390,8 @@ class Sequence {
   Tenants tenants_;
   std::string node_text_;
   bool failed_ = false;
+  // True while nothing but calls happens.
+  bool is_calm_ = true;
   std::vector<std::string> log_;
   std::unique_ptr<Machine> node_;
   std::function<void()> meanwhile_;
@@ -372,6 +399,8 @@ class Sequence {
   std::unique_ptr<NodeProcess> process_;
   std::unique_ptr<NodeProcess> other_;
   NodeState before_;
+  // The state before a call during which something happened.
+  std::optional<NodeState> begun_;
   // The calls that ended before Windows finished them.
   std::vector<Call> late_;
   char next_letter_ = 'N';

@@ -86,7 +86,8 @@ TEST(TargetTimeTest, ARepeatBeginsWithThePortalsThatHaveNotFailed) {
 
 TEST(TargetTimeTest, FailuresOfManyTargetsAreForgotten) {
   FailedPortals failed;
-  const Peer peers[] = {{.tenant = "victim"}, {.tenant = "other"}};
+  Peer peers[2];
+  peers[0].tenant = "victim";
   const CallContext victim = CallContext().From(&peers[0], "");
   const CallContext other = CallContext().From(&peers[1], "");
   failed.Note(victim, "iqn.5", "a");

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "server/base/process_locks.h"
 #include "server/base/resource_locks.h"
@@ -46,6 +47,8 @@ struct Call {
   bool flag = false;
   // The time after which the caller goes away.
   absl::Duration limit = absl::InfiniteDuration();
+  // Tells the call that its caller has gone; may be null.
+  const absl::Notification* gone = nullptr;
   // The calling tenant; -1 for none.
   int caller = -1;
   std::string remote = {};
@@ -79,7 +82,7 @@ struct HeldLocks {
   absl::Duration longest;
 };
 
-// Calls `next` before a call takes a lock: the first lock or a later one.
+// Calls `next` once before a call takes a lock. `next` may be set again by what it does.
 class Meanwhile final : public ProcessLocks {
  public:
   Meanwhile(std::function<void()>* next, HeldLocks* held) : next_(*next), held_(*held) {}
@@ -132,7 +135,7 @@ struct NodeProcess {
 
   // Makes the call and returns its status. Sets `text` to the rest of the answer.
   absl::Status Answer(const Call& c, std::string* text = nullptr) {
-    const CallContext context = CallContext().WithTimeout(c.limit);
+    const CallContext context = CallContext(absl::InfiniteFuture(), c.gone).WithTimeout(c.limit);
     switch (c.api) {
       case Api::kStage:
         return storage->StageVolume(context, {c.selector, c.target, c.file_system, 0, ""}).status();

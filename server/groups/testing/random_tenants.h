@@ -7,6 +7,7 @@
 // | mappings | A working mapping stays, with its user, while a tenant's link needs it. |
 // | binding | Where mappings are bound to credentials, only these give a caller the share. |
 // | sessions | A target stays connected while a disk of it is mounted, or online with a volume. |
+// | stages | No call of another makes a tenant's StageTarget of its own target lose its session. |
 // | logins | A disk is mounted only for a caller that names its portal and asks for its login. |
 // | texts | No answer has a secret, or a name of another tenant that the caller did not use. |
 // | waiting | No lock is held for long while the caller's own portals are slow. |
@@ -71,9 +72,14 @@ class Tenants {
     return text;
   }
 
-  // Creates a link to a server that must not be asked, or seventy nested directories.
+  // Creates a link to a server that must not be asked or to a share of any tenant, or seventy
+  // nested directories.
   absl::Status Plant(machine::simulator::Machine* node) {
     std::string path = Directory(random_.Below(count_));
+    if (random_.OneIn(2)) {
+      return node->MakeLink(absl::StrCat(path, "\\decoy", random_.Below(9)),
+                            Share(random_.Below(count_)) + "\\");
+    }
     if (is_slow_ && random_.OneIn(2)) return node->MakeLink(path + "\\evil", kEvil);
     for (int i = 0; i < 70; ++i) path += "\\d";
     return node->MakeDirectory(path);
@@ -126,10 +132,16 @@ class Tenants {
   }
   bool has_staged() const { return !staged_.empty(); }
 
-  // Returns the rule that a call has broken, and how; empty if none.
+  // Returns the rule that a call has broken, and how; empty if none. `is_calm` is true if nothing
+  // but calls of tenants has happened during the call.
   std::string Judge(const Call& call, const absl::Status& status, const std::string& answer,
-                    absl::Duration took, NodeState& before, NodeState& after) {
+                    absl::Duration took, bool is_calm, NodeState& before, NodeState& after) {
     std::string broken = JudgeTexts(call, absl::StrCat(status.message(), " ", answer));
+    if (is_calm && call.api == Api::kStageTarget && call.portals.front() == Portal(call.caller) &&
+        EqualNames(call.iqn, Iqn(call.caller)) &&
+        (absl::IsNotFound(status) || absl::StrContains(status.message(), "was disconnected"))) {
+      broken = "stages: a call of another has ended the session";
+    }
     const auto links = LinksToShares(after);
     const auto own = staged_.find(FoldName(call.target));
     for (const auto& [path, staged] : staged_) {
