@@ -70,6 +70,9 @@ const std::vector<std::string>& WrongTargets() {
 
 class Sequence {
  public:
+  // The time of a call whose caller goes away.
+  static constexpr absl::Duration kShort = absl::Seconds(5);
+
   explicit Sequence(uint64_t seed)
       : seed_(seed), random_(seed), nodes_(&random_), tenants_(&random_) {
     node_text_ = nodes_.Make().DebugString() + tenants_.Scenario();
@@ -92,9 +95,9 @@ class Sequence {
         continue;
       }
       Call call = Draw();
-      absl::Notification gone;
-      if (random_.OneIn(10)) call.gone = &gone;
-      if (call.gone != nullptr || random_.OneIn(4)) AwaitLock(random_.Below(3), &gone);
+      const bool leaves = random_.OneIn(10);
+      if (leaves) call.limit = kShort;
+      if (leaves || random_.OneIn(4)) AwaitLock(random_.Below(3), leaves);
       is_calm_ = true;
       begun_.reset();
       Make(*process_, call);
@@ -197,7 +200,7 @@ class Sequence {
       Complain("INTERNAL, and no fault was injected");
     }
     // Windows may still be executing the call.
-    if (absl::IsDeadlineExceeded(status) || absl::IsCancelled(status)) late_.push_back(call);
+    if (absl::IsDeadlineExceeded(status)) late_.push_back(call);
     if (process.locks.size() != 0 || held_.names != held) Complain("a lock is still held");
     // A call that ran in the meantime may have used up a fault.
     if (held_.longest > Tenants::kLongestHold && was_working && before_.faults.empty()) {
@@ -271,12 +274,13 @@ class Sequence {
   }
 
   // Lets something happen before a call gets its first lock, or one that it takes after `locks`
-  // others. Then the caller goes away, if it knows `gone`.
-  void AwaitLock(uint64_t locks, absl::Notification* gone) {
-    meanwhile_ = [this, locks, gone] {
-      if (locks > 0) return AwaitLock(locks - 1, gone);
+  // others. Then the time of the call ends if `leaves`. No call is cancelled, because such a wait
+  // does not use the test's clock.
+  void AwaitLock(uint64_t locks, bool leaves) {
+    meanwhile_ = [this, locks, leaves] {
+      if (locks > 0) return AwaitLock(locks - 1, leaves);
       HappenMeanwhile();
-      gone->Notify();
+      if (leaves) absl::SleepFor(kShort);
     };
   }
 

@@ -55,7 +55,6 @@ class VolumeStager {
     ABSL_RETURN_IF_ERROR(CheckTarget());
     ABSL_RETURN_IF_ERROR(CheckStillFree(disk));
     ABSL_RETURN_IF_ERROR(PrepareDisk());
-    ABSL_RETURN_IF_ERROR(LookForUse());
 
     ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context_, number_, 0));
     if (volumes.empty()) {
@@ -64,6 +63,8 @@ class VolumeStager {
     }
     const VolumeId& volume = volumes.front();
     ABSL_ASSIGN_OR_RETURN(const auto volume_lock, groups::LockVolume(locks_, context_, volume));
+    // Another program may have given the volume a letter while this call waited for the lock.
+    ABSL_RETURN_IF_ERROR(LookForUse());
     ABSL_RETURN_IF_ERROR(RestoreIfRefused(FormatOnce(volume)));
     ABSL_RETURN_IF_ERROR(MountAtTarget(volume));
     if (use_.ok()) {

@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "server/base/process_locks.h"
 #include "server/base/resource_locks.h"
@@ -47,8 +46,6 @@ struct Call {
   bool flag = false;
   // The time after which the caller goes away.
   absl::Duration limit = absl::InfiniteDuration();
-  // Tells the call that its caller has gone; may be null.
-  const absl::Notification* gone = nullptr;
   // The calling tenant; -1 for none.
   int caller = -1;
   std::string remote = {};
@@ -135,7 +132,7 @@ struct NodeProcess {
 
   // Makes the call and returns its status. Sets `text` to the rest of the answer.
   absl::Status Answer(const Call& c, std::string* text = nullptr) {
-    const CallContext context = CallContext(absl::InfiniteFuture(), c.gone).WithTimeout(c.limit);
+    const CallContext context = CallContext().WithTimeout(c.limit);
     switch (c.api) {
       case Api::kStage:
         return storage->StageVolume(context, {c.selector, c.target, c.file_system, 0, ""}).status();
