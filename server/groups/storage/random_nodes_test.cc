@@ -192,6 +192,7 @@ class Sequence {
     held_.longest = absl::ZeroDuration();
     std::string answer;
     const absl::Time begin = absl::Now();
+    if (call.caller >= 0) tenants_.Note(call);
     const absl::Status status = process.Answer(call, &answer);
     log_.push_back(absl::StrCat(log_.size() + 1, " ", call.Text(), " -> ", status.ToString()));
     // Windows refuses a size beyond its limit.
@@ -210,7 +211,8 @@ class Sequence {
     JudgeDisks(call, absl::StrContains(status.message(), "stays online"), after);
     JudgeMounts(call, status, after);
     const std::string broken =
-        tenants_.Judge(call, status, answer, absl::Now() - begin, is_calm_, before_, after);
+        tenants_.Judge(call, status, answer, absl::Now() - begin, is_calm_,
+                       begun_.has_value() ? *begun_ : before_, before_, after);
     if (!broken.empty()) Complain(broken);
   }
 
@@ -229,6 +231,12 @@ class Sequence {
         Disk allowed = *first;
         Allow(call, state, *is, &allowed);
         if (stays_online) AllowOnline(state, *is, &allowed);
+        // A call that is refused undoes what it has done.
+        const Disk* const begun = begun_.has_value() ? Find(*begun_, was->number) : nullptr;
+        if (call.api == Api::kStage && begun != nullptr) {
+          if (is->online == begun->online) allowed.online = is->online;
+          if (is->read_only == begun->read_only) allowed.read_only = is->read_only;
+        }
         for (const Call& late : late_) Allow(late, state, *is, &allowed);
         return Lasting(allowed).SerializeAsString() == now;
       };
@@ -365,6 +373,8 @@ class Sequence {
         status = tenants_.Plant(node_.get());
         break;
       case 7:
+        // No call outlives a reboot.
+        if (!held_.names.empty()) return;
         what = "reboot";
         node_->Reboot();
         break;

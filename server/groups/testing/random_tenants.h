@@ -132,10 +132,17 @@ class Tenants {
   }
   bool has_staged() const { return !staged_.empty(); }
 
+  // Remembers the names that a call uses, which later answers may have.
+  void Note(const Call& call) {
+    absl::StrAppend(&used_[call.caller], absl::AsciiStrToLower(call.Text()));
+  }
+
   // Returns the rule that a call has broken, and how; empty if none. `is_calm` is true if nothing
-  // but calls of tenants has happened during the call.
+  // but calls of tenants has happened during the call. `begun` is the state before the call, and
+  // `before` that when something last happened during it.
   std::string Judge(const Call& call, const absl::Status& status, const std::string& answer,
-                    absl::Duration took, bool is_calm, NodeState& before, NodeState& after) {
+                    absl::Duration took, bool is_calm, NodeState& begun, NodeState& before,
+                    NodeState& after) {
     std::string broken = JudgeTexts(call, absl::StrCat(status.message(), " ", answer));
     if (is_calm && call.api == Api::kStageTarget && call.portals.front() == Portal(call.caller) &&
         EqualNames(call.iqn, Iqn(call.caller)) &&
@@ -146,7 +153,10 @@ class Tenants {
     const auto own = staged_.find(FoldName(call.target));
     for (const auto& [path, staged] : staged_) {
       if (!broken.empty() || staged.caller == call.caller || staged.share.empty()) continue;
-      broken = JudgeShare(call, path, staged.share, links, before, after);
+      const auto* const first = FindMapping(begun, staged.share);
+      // The call may undo what it has done.
+      NodeState& from = first == nullptr || first->broken ? begun : before;
+      broken = JudgeShare(call, path, staged.share, links, from, after);
     }
     for (size_t i = 0; i < std::size(kNames); ++i) {
       // A caller may end the target's session if it has staged a disk of the target or owns it.
@@ -263,8 +273,7 @@ class Tenants {
   // Checks the rule `texts`. Names begin with their object's kind and end with the tenant's name.
   std::string JudgeTexts(const Call& call, const std::string& text) {
     const std::string said = absl::AsciiStrToLower(text);
-    std::string& used = used_[call.caller];
-    absl::StrAppend(&used, absl::AsciiStrToLower(call.Text()));
+    const std::string& used = used_[call.caller];
     if (said.size() > kLongestText) return absl::StrCat("texts: ", said.size(), " bytes");
     for (const std::string name : kNames) {
       if (absl::StrContains(said, "x-" + name)) return "texts: a secret in " + text;
