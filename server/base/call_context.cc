@@ -67,4 +67,11 @@ CallContext CallContext::WithTimeout(absl::Duration limit) const {
   return NoLaterThan(absl::Now() + limit);
 }
 
+CallContext CallContext::Afterwards(absl::Duration limit) const {
+  CallContext context = *this;
+  context.cancelled_ = nullptr;
+  context.deadline_ = absl::Now() + limit;
+  return context;
+}
+
 }  // namespace csi_proxy

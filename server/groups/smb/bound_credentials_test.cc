@@ -44,6 +44,14 @@ TEST_F(BoundCredentialsTest, ALiveMappingIsRefusedToOtherCredentials) {
   EXPECT_TRUE(Mapped()) << "others' mapping stays";
 }
 
+// The user's rights begin below the share's root.
+TEST_F(BoundCredentialsTest, OtherCredentialsDoNotRemoveAMappingWhoseRootIsDenied) {
+  Fail("win32.Reach", 0, 5, kShare);
+  ASSERT_TRUE(Map("correct horse").ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Map("pw", "other")));
+  EXPECT_TRUE(Mapped());
+}
+
 TEST_F(BoundCredentialsTest, ARefusalMakesNoLink) {
   ASSERT_TRUE(Map("correct horse").ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Map("pw", "other")));

@@ -22,6 +22,7 @@ void KnownShares::Keep(const std::string& share, const host::SmbCredentials& cre
 void KnownShares::Forget(const std::string& share) {
   const MutexLock lock(mutex_);
   kept_.erase(share);
+  denials_.erase(share);
 }
 
 std::optional<bool> KnownShares::Match(const std::string& share,
@@ -33,14 +34,18 @@ std::optional<bool> KnownShares::Match(const std::string& share,
   return (found->second.password == given.password) && same_user;
 }
 
-void KnownShares::NoteMappedInVain(const std::string& share) {
+void KnownShares::NoteDenied(const UncPath& path, const std::string& user) {
   const MutexLock lock(mutex_);
-  in_vain_.insert(share);
+  if (denials_.size() >= kMostDenials) denials_.erase(denials_.begin());
+  denials_.insert_or_assign(path.Share(), Denial{CanonicalUnc(path.ToString()), user});
 }
 
-bool KnownShares::IsMappedInVain(const std::string& share) const {
+bool KnownShares::WasDenied(const UncPath& path, const std::string* user) const {
   const MutexLock lock(mutex_);
-  return in_vain_.contains(share);
+  const auto found = denials_.find(path.Share());
+  if (found == denials_.end()) return false;
+  return user == nullptr || (found->second.path == CanonicalUnc(path.ToString()) &&
+                             EqualNames(found->second.user, *user));
 }
 
 void KnownShares::RecordRemoval(const std::string& share, RemovalOutcome outcome,

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/base/condition.h"
+#include "server/base/windows_path.h"
 #include "server/host/smb_host.h"
 
 namespace csi_proxy::smb {
@@ -43,14 +43,18 @@ class KnownShares {
   // Windows also holds them in memory as long as the mapping exists, and an attacker who can read
   // this process's memory can also read a hash's key and guess.
   void Keep(const std::string& share, const host::SmbCredentials& credentials);
+  // Forgets everything about the share's mapping. Must be called before the mapping is removed.
   void Forget(const std::string& share);
   // Returns whether the mapping was made with these credentials; nothing if unknown.
   std::optional<bool> Match(const std::string& share, const host::SmbCredentials& given) const;
 
-  // Records that the server denied access through a new mapping too, so that no call maps the share
-  // again for that reason. Lost when the process ends.
-  void NoteMappedInVain(const std::string& share);
-  bool IsMappedInVain(const std::string& share) const;
+  // Records that the server denied this user the path through a mapping that was just made for the
+  // user. A new mapping would be denied as well, so the denial does not show that the mapping is
+  // broken. The user's name identifies the credentials, because the server has accepted the
+  // password. Replaces an earlier record of the share. Lost when the process ends.
+  void NoteDenied(const UncPath& path, const std::string& user);
+  // Returns true if NoteDenied() recorded this path and user; for a null `user`, any of the share.
+  bool WasDenied(const UncPath& path, const std::string* user) const;
 
   // Counts the removal of a mapping. Logs it if links to the share exist or may exist.
   void RecordRemoval(const std::string& share, RemovalOutcome outcome, const ShareLinks& links);
@@ -58,10 +62,17 @@ class KnownShares {
   Counts counts() const;
 
  private:
+  struct Denial {
+    std::string path;  // CanonicalUnc()
+    std::string user;
+  };
+  // The most shares with a record. Reached only if other programs remove mappings.
+  static constexpr size_t kMostDenials = 1024;
+
   const std::function<void(absl::string_view)> log_;
   mutable Mutex mutex_;
   std::unordered_map<std::string, host::SmbCredentials> kept_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> in_vain_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Denial> denials_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_) = {};
 };
 

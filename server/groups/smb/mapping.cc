@@ -1,9 +1,9 @@
 #include "server/groups/smb/mapping.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -25,24 +25,14 @@ constexpr size_t kMaxPassword = 1024;
 
 // The length of the longest IPv6 address with its brackets.
 constexpr size_t kLongestIpv6 = 41;
-// The most links through which a mapping is tried.
-constexpr size_t kMostLinks = 8;
-// How long a call waits for the lock of another share, which counts as in use after that.
-constexpr absl::Duration kOtherShare = absl::Seconds(1);
+// The most folders of a share through which its mapping is tried.
+constexpr size_t kMostFolders = 8;
 
-absl::StatusOr<ShareLinks> LinksTo(const groups::Deps& deps, const CallContext& context,
-                                   const std::string& share, std::vector<UncPath>* targets) {
-  return FindLinks(deps, context, [&](const UncPath& target) {
-    if (target.Share() != share) return false;
-    if (targets->size() < kMostLinks) targets->push_back(target);
-    return true;
-  });
-}
-
-// Returns true if the mapping of a path's share works. Sets `access` to the server's answer for the
-// path.
+// Returns true unless the mapping of a path's share is broken. Sets `access` to the server's answer
+// for the path. If `user` is null, a denial that was noted for any path and user excuses this one.
 absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& context,
-                               const UncPath& remote, host::SmbAccess* access) {
+                               const UncPath& remote, const std::string* user,
+                               host::SmbAccess* access) {
   using Kind = host::SmbAccess::Kind;
   host::SmbHost& host = deps.host->smb();
   const auto is_usable = [](Kind kind) {
@@ -62,14 +52,23 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
     of_share = root_access.kind;
   }
   if (of_share != Kind::kDenied) return is_usable(of_share);
-  if (deps.shares->IsMappedInVain(share)) return true;
-  std::vector<UncPath> targets;
-  ABSL_ASSIGN_OR_RETURN(const auto links, LinksTo(deps, context, share, &targets));
-  for (const UncPath& target : targets) {
-    ABSL_ASSIGN_OR_RETURN(const auto by_link, host.Reach(context, target));
+  if (deps.shares->WasDenied(remote, user)) return true;
+  // Links to the root, which is denied, prove nothing. Folders are counted instead of links, so
+  // that many links to one folder do not hide the others.
+  std::map<std::string, UncPath> folders;
+  ABSL_ASSIGN_OR_RETURN(const auto links, FindLinks(deps, context, [&](const UncPath& target) {
+                          if (target.Share() != share) return false;
+                          if (!target.components().empty() && folders.size() <= kMostFolders) {
+                            folders.emplace(CanonicalUnc(target.ToString()), target);
+                          }
+                          return true;
+                        }));
+  if (links.incomplete || folders.size() > kMostFolders) return true;
+  for (const auto& [name, folder] : folders) {
+    ABSL_ASSIGN_OR_RETURN(const auto by_link, host.Reach(context, folder));
     if (is_usable(by_link.kind)) return true;
   }
-  return links.incomplete;
+  return false;
 }
 
 bool RefusesUser(const host::SmbAccess& access) {
@@ -91,15 +90,17 @@ absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallCont
     const absl::StatusOr<UncPath> path = UncPath::Parse("share", other);
     if (other == share || ServerOf(other) != ServerOf(share)) continue;
     if (!path.ok() || !path->components().empty() || !mapping.local_path.empty()) continue;
+    // The caller holds a share's lock already, so this takes the other share's only if it is free.
     const auto lock =
-        groups::LockShare(*deps.locks, context.WithTimeout(kOtherShare), path->Share());
+        groups::LockShare(*deps.locks, context.WithTimeout(absl::ZeroDuration()), path->Share());
     ABSL_RETURN_IF_ERROR(context.Check());
     if (!lock.ok()) continue;
     host::SmbAccess access;
-    ABSL_ASSIGN_OR_RETURN(const bool works, IsWorking(deps, context, *path, &access));
+    ABSL_ASSIGN_OR_RETURN(const bool works, IsWorking(deps, context, *path, nullptr, &access));
     if (works) continue;
-    std::vector<UncPath> targets;
-    ABSL_ASSIGN_OR_RETURN(const auto links, LinksTo(deps, context, other, &targets));
+    ABSL_ASSIGN_OR_RETURN(const auto links, FindLinks(deps, context, [&](const UncPath& target) {
+                            return target.Share() == other;
+                          }));
     // A share or server that does not answer may come back, so its links keep their mapping.
     const bool has_links = links.incomplete || !links.paths.empty();
     if (has_links && !RefusesUser(access)) continue;
@@ -156,7 +157,9 @@ absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallCon
   host::SmbHost& host = deps.host->smb();
   ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
   if (!mapping.has_value()) return LookupResult::kNone;
-  ABSL_ASSIGN_OR_RETURN(bool usable, IsWorking(deps, context, remote, access));
+  // In a bound mapping, a call with other credentials must not make the mapping look broken.
+  const std::string* const user = deps.bind_smb_credentials ? nullptr : &credentials.username;
+  ABSL_ASSIGN_OR_RETURN(bool usable, IsWorking(deps, context, remote, user, access));
   if (usable && deps.bind_smb_credentials) {
     const std::optional<bool> match = deps.shares->Match(share, credentials);
     if (match == false) {
@@ -194,7 +197,9 @@ absl::Status Map(const groups::Deps& deps, const CallContext& context, const Unc
   if (!mapped.ok()) return mapped;
   if (deps.bind_smb_credentials) deps.shares->Keep(share, credentials);
   ABSL_ASSIGN_OR_RETURN(*access, host.Reach(context, remote));
-  if (access->kind == host::SmbAccess::Kind::kDenied) deps.shares->NoteMappedInVain(share);
+  if (access->kind == host::SmbAccess::Kind::kDenied) {
+    deps.shares->NoteDenied(remote, credentials.username);
+  }
   return absl::OkStatus();
 }
 

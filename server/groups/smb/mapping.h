@@ -7,12 +7,16 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/groups/deps.h"
 #include "server/groups/smb/known_shares.h"
 #include "server/host/smb_host.h"
 
 namespace csi_proxy::smb {
+
+// The time that a failed call may use to undo a step, with the share's lock held.
+inline constexpr absl::Duration kToUndo = absl::Seconds(2);
 
 // Parses the path of a share in a request. Returns INVALID_ARGUMENT if it is malformed, or if
 // Windows requires another spelling of the host; the message then contains that spelling.
@@ -34,9 +38,9 @@ enum class LookupResult {
 // Finds the mapping of a path's share, and removes it if it does not work, whatever state Windows
 // shows. Where mappings are bound to credentials, returns PERMISSION_DENIED if this process made
 // the mapping with other credentials, and removes the mapping if another process made it. A mapping
-// through which the server denies access counts as working if a link to its share can be followed,
-// or if an earlier new mapping was denied access too. Sets `access` to the server's answer for the
-// path if the mapping is usable.
+// through which the server denies access counts as working if a link to a folder of its share can
+// be followed or was not tried, or if the server denied the same path as soon as the mapping was
+// made for this user. Sets `access` to the server's answer for the path if the mapping is usable.
 absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallContext& context,
                                          const UncPath& remote,
                                          const host::SmbCredentials& credentials,

@@ -45,7 +45,8 @@ class SmbService final : public Service {
     if (linked.ok()) return NewSmbGlobalMappingResponse{};
     // Removes the mapping that this call made, even if its caller has gone.
     if (makes) {
-      if (absl::Status undone = Unmap(deps_, CallContext(), share).status(); !undone.ok()) {
+      const CallContext afterwards = context.Afterwards(kToUndo);
+      if (absl::Status undone = Unmap(deps_, afterwards, share).status(); !undone.ok()) {
         return absl::Status(linked.code(),
                             absl::StrCat(linked.message(), " (and the new mapping of ", share,
                                          " could not be removed: ", undone.message(), ")"));

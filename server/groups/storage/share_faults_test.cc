@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "server/groups/locks.h"
 #include "server/groups/testing.h"
 
 namespace csi_proxy::storage {
@@ -119,6 +120,74 @@ TEST_F(ShareFaultsTest, AMappingThatWorksFurtherDownStays) {
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("s")}).ok());
   EXPECT_THAT(Stage("s", kA)->steps, ElementsAre(kUnmapped, kLinked, kMapped));
   EXPECT_THAT(Stage("s", kA)->steps, IsEmpty());
+}
+
+// The user may read only a folder, and eight links to the root come before the link to the folder.
+TEST_F(ShareFaultsTest, ManyLinksDoNotHideTheFolderThatWorks) {
+  Fail("win32.Reach", 0, 5, kA);
+  ExpectStaged(Stage("z", R"(\\files.corp.example\a\there)"), "z", {kLinked, kMapped});
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(Stage(absl::StrCat("a", i), kA).ok());
+  EXPECT_TRUE(StageAsAnother("b", kA).ok());
+  EXPECT_TRUE(Follows("z"));
+}
+
+TEST_F(ShareFaultsTest, AMappingStaysIfNotAllFoldersAreTried) {
+  ASSERT_TRUE(Map(kA).ok());
+  for (int i = 0; i < 9; ++i) {
+    ASSERT_TRUE(PlantLink(Below(absl::StrCat("l", i)), absl::StrCat(kA, "\\", i)).ok());
+  }
+  Fail("win32.Reach", 0, 5);
+  EXPECT_TRUE(StageAsAnother("s", kA).ok());
+  EXPECT_THAT(Mapped(), ElementsAre(kA));
+  ASSERT_TRUE(Rmdir(Below("l8")).ok());
+  ExpectRefused(StageAsAnother("s", kA), absl::StatusCode::kFailedPrecondition, "(1326)");
+  EXPECT_THAT(Mapped(), IsEmpty());
+}
+
+// A mapping that was denied from the start is made again for other users and paths, and it is
+// forgotten once it is removed.
+TEST_F(ShareFaultsTest, ADenialIsOfItsPathItsUserAndItsMapping) {
+  const std::string there = R"(\\files.corp.example\a\there)";
+  ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\other", Secret("x")).ok());
+  const auto map = [&](const std::string& user, const std::string& password) {
+    Fail("win32.Reach", 0, 5, there);
+    EXPECT_TRUE(smb_->NewSmbGlobalMapping(
+                        context_, {.remote_path = there, .username = user, .password = password})
+                    .ok());
+    node_->ClearFaults();
+    ChangeMappings([](auto& mapping) { mapping.denied = true; });
+  };
+  map("CORP\\svc", "one");
+  ExpectRefused(Stage("s", there).status(), absl::StatusCode::kFailedPrecondition, "denies");
+  ExpectStaged(Stage("s", kA), "s", {kUnmapped, kLinked, kMapped});
+  ChangeMappings([](auto& mapping) { mapping.denied = true; });
+  ExpectStaged(Stage("t", there), "t", {kUnmapped, kLinked, kMapped});
+  ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kA}).ok());
+  map("CORP\\other", "x");
+  ExpectStaged(Stage("t", there), "t", {kUnmapped, kMapped});
+}
+
+// Other calls hold the locks of the server's dead mappings.
+TEST_F(ShareFaultsTest, MappingsInUseByOtherCallsAreNotWaitedFor) {
+  std::vector<ResourceLocks::Lock> held;
+  node_->core()->Change([](machine::simulator::NodeState& state) {
+    for (int i = 0; i < 40; ++i) {
+      auto& mapping = state.smb_mappings.emplace_back();
+      mapping.remote_path = absl::StrCat(R"(\\files.corp.example\m)", i);
+      mapping.username = "CORP\\old";
+    }
+  });
+  for (const std::string& share : Mapped()) {
+    held.push_back(*groups::LockShare(locks_, context_, share));
+  }
+  const StageShareRequest request{
+      .remote_path = kA, .target_path = Below("s"), .username = "CORP\\svc", .password = "one"};
+  const auto stage = [&] {
+    return storage_->StageShare(context_.WithTimeout(absl::Seconds(20)), request).status();
+  };
+  ExpectRefused(stage(), absl::StatusCode::kFailedPrecondition, "Get-SmbConnection");
+  held.clear();
+  EXPECT_TRUE(stage().ok());
 }
 
 TEST_F(ShareFaultsTest, AFolderThatTheUserMayNotReadIsRefused) {

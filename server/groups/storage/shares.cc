@@ -19,8 +19,6 @@
 namespace csi_proxy::storage {
 namespace {
 
-// The time that a failed call may use to take the target's lock and undo its steps.
-constexpr absl::Duration kAfterwards = absl::Seconds(2);
 // A search for links that took longer is not repeated.
 constexpr absl::Duration kShortLook = absl::Seconds(1);
 constexpr size_t kMaxOtherLinks = 16;
@@ -93,7 +91,9 @@ class ShareStager {
     const absl::Status checked = CheckFolder(access);
     if (checked.ok() || !is_link_ours_) return checked;
     // No other call uses the mapping yet, because this call holds the share's lock.
-    if (found == smb::LookupResult::kNone) smb::Unmap(deps_, context_, share_).IgnoreError();
+    if (found == smb::LookupResult::kNone) {
+      smb::Unmap(deps_, context_.Afterwards(smb::kToUndo), share_).IgnoreError();
+    }
     return RemoveLinkAfter(checked);
   }
 
@@ -167,9 +167,7 @@ class ShareStager {
 
   // Removes the link of a failed call. Returns the error of the call.
   absl::Status RemoveLinkAfter(const absl::Status& failed) {
-    // The caller may have gone.
-    const CallContext context = CallContext().WithTimeout(kAfterwards);
-    const absl::Status removed = RemoveLink(context);
+    const absl::Status removed = RemoveLink(context_.Afterwards(smb::kToUndo));
     if (removed.ok() || absl::IsNotFound(removed)) return failed;
     return Appended(failed, absl::StrCat("and the link ", target_.path.ToString(),
                                          " could not be removed: ", removed.message()));

@@ -296,6 +296,50 @@ TEST_F(ShareStagingTest, AFailedCallKeepsALinkThatIsAnothers) {
   EXPECT_TRUE(Exists(Below("s")));
 }
 
+// The caller has gone. The undoing waits without the call's slot, but not for ever.
+TEST_F(ShareStagingTest, UndoingAMappingLendsTheSlotAndEnds) {
+  const smb::NewSmbGlobalMappingRequest request{.remote_path = kShare,
+                                                .local_path = Below("new"),
+                                                .username = kUser,
+                                                .password = kPassword};
+  absl::Notification gone;
+  Fail("win32.WriteReparsePoint", 1);
+  bool was_lent = false;
+  AtWaits look([&] {
+    was_lent = !IsFaultLeft();
+    if (was_lent) gone.Notify();
+    return was_lent;
+  });
+  const CallContext context(absl::InfiniteFuture(), &gone, nullptr, "", &look);
+  EXPECT_FALSE(smb_->NewSmbGlobalMapping(context, request).ok());
+  EXPECT_TRUE(was_lent);
+  EXPECT_THAT(Mapped(), IsEmpty());
+  Fail("win32.WriteReparsePoint", 1);
+  Delay("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", absl::Seconds(30));
+  EXPECT_THAT(std::string(smb_->NewSmbGlobalMapping(context_, request).status().message()),
+              HasSubstr("could not be removed"));
+}
+
+TEST_F(ShareStagingTest, UndoingALinkLendsTheSlot) {
+  const ConfinedPath target{*WindowsPath::Parse("target", Below("s")), deps_.roots};
+  std::optional<ResourceLocks::Lock> held;
+  int waits = 0;
+  AtWaits other([&] {
+    if (!Exists(Below("s"))) return false;
+    ++waits;
+    // The share is mapped at the first wait, and its mapping is looked for at the second.
+    if (waits == 2) held = *groups::LockPath(locks_, context_, target);
+    if (waits == 3) held.reset();
+    return waits == 3;
+  });
+  const StageShareRequest request{
+      .remote_path = kShare, .target_path = Below("s"), .username = kUser, .password = "wr0ng"};
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(storage_->StageShare(context_.With(&other), request).status()));
+  EXPECT_EQ(waits, 3);
+  EXPECT_FALSE(Exists(Below("s")));
+}
+
 TEST_F(ShareStagingTest, TheMappingGoesWithTheLastLink) {
   Staged("a");
   Staged("b", absl::StrCat(kShare, R"(\reports)"));

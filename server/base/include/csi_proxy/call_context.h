@@ -114,6 +114,10 @@ class CallContext {
   // Returns a copy whose deadline is at most `limit` from now.
   CallContext WithTimeout(absl::Duration limit) const;
 
+  // Returns a copy for undoing the call's steps, even if the call has ended: the copy is never
+  // cancelled, and its deadline is `limit` from now. Caller, pipe, slot and trace stay.
+  CallContext Afterwards(absl::Duration limit) const;
+
  private:
   friend class YieldSlot;
 
