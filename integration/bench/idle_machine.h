@@ -78,6 +78,7 @@ class IdleOs final : public machine::Os {
   }
   absl::Status StartService(const std::string&) override { return No(); }
   absl::Status StopService(const std::string&) override { return No(); }
+  absl::StatusOr<machine::NetworkNames> GetNetworkNames() override { return No(); }
   absl::StatusOr<machine::Bytes> GetSmbiosTable() override { return No(); }
 
  private:

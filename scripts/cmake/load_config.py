@@ -19,7 +19,7 @@ LOAD_LIBRARY_SEARCH_SYSTEM32 = 0x800
 # configuration makes the second kind come from System32.
 KNOWN_DLLS = {"advapi32.dll", "kernel32.dll", "msvcrt.dll", "ntdll.dll", "ole32.dll", "oleaut32.dll",
               "ws2_32.dll"}
-OTHER_DLLS = {"bcrypt.dll", "dbghelp.dll", "mswsock.dll"}
+OTHER_DLLS = {"bcrypt.dll", "dbghelp.dll", "iphlpapi.dll", "mswsock.dll"}
 
 
 class Program:

@@ -30,6 +30,8 @@ struct Deps {
   bool require_privacy = true;
   // True if only calls with the credentials of a mapping may use it.
   bool bind_smb_credentials = false;
+  // True if calls may map shares that this node serves.
+  bool allow_local_shares = false;
   // True if calls of the released versions must refuse disks and volumes with data that Windows
   // does not recognise, as calls of the storage group always do.
   bool keep_foreign_data = false;

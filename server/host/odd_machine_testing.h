@@ -125,6 +125,9 @@ class OddOs : public machine::Os {
                                          size_t max_output) override {
     return Changed(os_->Control(device, access, code, input, max_output));
   }
+  absl::StatusOr<machine::NetworkNames> GetNetworkNames() override {
+    return os_->GetNetworkNames();
+  }
   absl::StatusOr<machine::Bytes> GetSmbiosTable() override {
     return Changed(os_->GetSmbiosTable());
   }

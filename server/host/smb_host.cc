@@ -82,6 +82,12 @@ absl::StatusOr<std::vector<SmbMapping>> Find(cim::Session& wmi, const CallContex
 
 }  // namespace
 
+absl::StatusOr<machine::NetworkNames> SmbHost::GetNetworkNames() {
+  auto names = os_.GetNetworkNames();
+  if (names.ok()) return names;
+  return Prefixed("finding the node's own names", names.status());
+}
+
 absl::StatusOr<std::optional<SmbMapping>> SmbHost::GetMapping(const CallContext& context,
                                                               const std::string& share) {
   cim::Query query("MSFT_SmbGlobalMapping");

@@ -58,6 +58,9 @@ class SmbHost {
  public:
   explicit SmbHost(const Deps& deps) : wmi_(*deps.wmi), os_(*deps.os), warn_(deps.warn) {}
 
+  // Returns the node's own names and addresses.
+  absl::StatusOr<machine::NetworkNames> GetNetworkNames();
+
   // Returns the mapping of a share, or nothing. Prefers a mapping without a drive letter, as
   // csi-proxy makes them, to an administrator's.
   absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,

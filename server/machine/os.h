@@ -107,6 +107,14 @@ struct FileSystem {
   bool read_only = false;
 };
 
+// The names and addresses of this node in its networks.
+struct NetworkNames {
+  // The NetBIOS name, the DNS host name and the fully qualified one, each at least once.
+  std::vector<std::string> names;
+  // Of 4 or 16 bytes, in network order.
+  std::vector<Bytes> addresses;
+};
+
 // The rights of a handle to a device. Some control codes need more than kNone.
 enum class DeviceAccess { kNone, kRead, kReadWrite };
 
@@ -192,6 +200,11 @@ class Os {
   virtual absl::Status StartService(const std::string& name) = 0;
   // ControlService with SERVICE_CONTROL_STOP.
   virtual absl::Status StopService(const std::string& name) = 0;
+
+  // Network.
+
+  // GetComputerNameExW and GetAdaptersAddresses.
+  virtual absl::StatusOr<NetworkNames> GetNetworkNames() = 0;
 
   // Firmware.
 

@@ -31,6 +31,7 @@ ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr
                  .allowed_services = std::move(rules.allowed_services),
                  .require_privacy = rules.require_privacy,
                  .bind_smb_credentials = rules.bind_smb_credentials,
+                 .allow_local_shares = rules.allow_local_shares,
                  .keep_foreign_data = rules.keep_foreign_data,
                  .shares = shares_},
                 audit_.get()),

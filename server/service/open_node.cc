@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
                         NodeRules::Parse("--working-dir", options.working_dirs,
                                          options.allowed_services, options.require_privacy));
   rules.bind_smb_credentials = options.bind_smb_credentials;
+  rules.allow_local_shares = options.allow_local_shares;
   rules.keep_foreign_data = options.keep_foreign_data;
   return std::make_unique<ManagedNode>(
       std::move(machine), std::move(rules),

@@ -81,6 +81,8 @@ po::options_description Describe(Options* options, Raw* raw) {
       "ask for encryption on SMB mappings")(
       "smb-bind-credentials", Boolean(&options->bind_smb_credentials, false),
       "refuse a mapped share to calls that do not give the credentials it was mapped with")(
+      "allow-local-shares", Boolean(&options->allow_local_shares, false),
+      "let calls map shares that this node serves itself")(
       "keep-foreign-data", Boolean(&options->keep_foreign_data, false),
       "refuse to initialise or format a disk or volume with data that Windows does not recognise");
   limits.add_options()("preface-timeout",

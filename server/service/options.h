@@ -32,6 +32,8 @@ struct Options {
   bool require_privacy = true;
   // Lets a call use a mapping only with the credentials with which it was made.
   bool bind_smb_credentials = false;
+  // Lets calls map shares that this node serves.
+  bool allow_local_shares = false;
   // If true, no call initialises or formats what holds data that Windows does not recognise.
   bool keep_foreign_data = false;
 

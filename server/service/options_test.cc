@@ -50,6 +50,8 @@ TEST(OptionsTest, BooleansStandAloneOrTakeAValue) {
   EXPECT_TRUE(MustParse({"-require-privacy=true"}).require_privacy);
   EXPECT_FALSE(MustParse({}).bind_smb_credentials) << "as the Go release has it";
   EXPECT_TRUE(MustParse({"-smb-bind-credentials"}).bind_smb_credentials);
+  EXPECT_FALSE(MustParse({}).allow_local_shares);
+  EXPECT_TRUE(MustParse({"-allow-local-shares"}).allow_local_shares);
   EXPECT_FALSE(MustParse({}).keep_foreign_data) << "as the Go release has it";
   EXPECT_TRUE(MustParse({"-keep-foreign-data"}).keep_foreign_data);
   EXPECT_FALSE(MustParse({"-logtostderr=false"}).log.to_stderr);

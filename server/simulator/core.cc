@@ -133,6 +133,7 @@ constexpr absl::string_view kWin32Calls[] = {
     "win32.ListActiveDependents",
     "win32.StartService",
     "win32.StopService",
+    "win32.GetNetworkNames",
     "win32.GetSmbiosTable",
 };
 

@@ -14,6 +14,7 @@
 #include "server/base/win32_error.h"
 #include "server/groups/fields.h"
 #include "server/groups/locks.h"
+#include "server/groups/smb/local_shares.h"
 
 namespace csi_proxy::smb {
 namespace {
@@ -141,6 +142,25 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
     }
   }
   return UncPath::Parse("remote_path", text);
+}
+
+absl::StatusOr<UncPath> ParsePathToMap(const groups::Deps& deps, absl::string_view text) {
+  ABSL_ASSIGN_OR_RETURN(UncPath remote, ParseRemotePath(text));
+  // Without credentials Windows may sign in as the service, to which these shares give every file.
+  if (IsAdministrativeShare(remote.share())) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("remote_path: ", remote.share(),
+                     " is an administrative share: share the folder under another name"));
+  }
+  if (deps.allow_local_shares) return remote;
+  ABSL_ASSIGN_OR_RETURN(const auto node, deps.host->smb().GetNetworkNames());
+  if (MayBeThisNode(remote.host(), node)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("remote_path: host ", remote.host(),
+                     " is or may be this node: name another server, by DNS name or plain address. "
+                     "If the node serves the share, start csi-proxy with -allow-local-shares"));
+  }
+  return remote;
 }
 
 absl::Status CheckCredentials(const std::string& username, const std::string& password) {

@@ -22,6 +22,10 @@ inline constexpr absl::Duration kToUndo = absl::Seconds(2);
 // Windows requires another spelling of the host; the message then contains that spelling.
 absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text);
 
+// Parses the path of a share to map. Returns PERMISSION_DENIED for an administrative share, and for
+// a share of this node unless Deps::allow_local_shares.
+absl::StatusOr<UncPath> ParsePathToMap(const groups::Deps& deps, absl::string_view text);
+
 // Returns INVALID_ARGUMENT, naming the field, for an impossible user name or password. Both may be
 // empty, for a share that takes anonymous clients.
 absl::Status CheckCredentials(const std::string& username, const std::string& password);

@@ -21,7 +21,7 @@ class SmbService final : public Service {
 
   absl::StatusOr<NewSmbGlobalMappingResponse> NewSmbGlobalMapping(
       const CallContext& context, const NewSmbGlobalMappingRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto remote, ParseRemotePath(request.remote_path));
+    ABSL_ASSIGN_OR_RETURN(const auto remote, ParsePathToMap(deps_, request.remote_path));
     ABSL_RETURN_IF_ERROR(CheckCredentials(request.username, request.password));
     std::optional<ConfinedPath> local;
     if (!request.local_path.empty()) {

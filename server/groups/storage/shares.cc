@@ -331,7 +331,7 @@ class ShareUnstager {
 
 absl::StatusOr<StageShareResponse> StorageService::StageShare(const CallContext& context,
                                                               const StageShareRequest& request) {
-  ABSL_ASSIGN_OR_RETURN(const auto remote, smb::ParseRemotePath(request.remote_path));
+  ABSL_ASSIGN_OR_RETURN(const auto remote, smb::ParsePathToMap(deps_, request.remote_path));
   ABSL_RETURN_IF_ERROR(smb::CheckCredentials(request.username, request.password));
   ABSL_ASSIGN_OR_RETURN(const auto target,
                         ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,

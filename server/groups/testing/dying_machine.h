@@ -169,6 +169,9 @@ class DyingOs final : public machine::Os {
   }
   absl::Status StartService(const std::string& name) override { return os_->StartService(name); }
   absl::Status StopService(const std::string& name) override { return os_->StopService(name); }
+  absl::StatusOr<machine::NetworkNames> GetNetworkNames() override {
+    return os_->GetNetworkNames();
+  }
   absl::StatusOr<machine::Bytes> GetSmbiosTable() override { return os_->GetSmbiosTable(); }
 
  private:

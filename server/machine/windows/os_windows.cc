@@ -11,6 +11,7 @@
 #include "server/machine/os.h"
 #include "server/machine/windows/device_changes_windows.h"
 #include "server/machine/windows/names.h"
+#include "server/machine/windows/network_names_windows.h"
 #include "server/machine/windows/os_files_windows.h"
 
 namespace csi_proxy::machine {
@@ -241,6 +242,8 @@ class WindowsOs final : public Os {
     }
     return absl::OkStatus();
   }
+
+  absl::StatusOr<NetworkNames> GetNetworkNames() override { return ReadNetworkNames(); }
 
   absl::StatusOr<Bytes> GetSmbiosTable() override {
     Bytes table;

@@ -234,6 +234,16 @@ TEST_F(OsTest, ReadsTheSmbiosTable) {
   EXPECT_EQ(table->size() - 8, (*table)[4] | (*table)[5] << 8 | (*table)[6] << 16);
 }
 
+TEST_F(OsTest, KnowsTheNodesNamesAndAddresses) {
+  const auto found = os_->GetNetworkNames();
+  ASSERT_TRUE(found.ok()) << found.status();
+  wchar_t name[MAX_COMPUTERNAME_LENGTH + 1];
+  DWORD size = MAX_COMPUTERNAME_LENGTH + 1;
+  ASSERT_TRUE(GetComputerNameW(name, &size));
+  EXPECT_THAT(found->names, testing::Contains(win32::Utf8({name, size})));
+  EXPECT_THAT(found->addresses, testing::Contains(Bytes{127, 0, 0, 1}));
+}
+
 TEST_F(OsTest, HandlesAreClosed) {
   const auto use = [&] {
     EXPECT_EQ(Code(os_->ListVolumes()), 0);

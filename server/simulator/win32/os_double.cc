@@ -313,6 +313,14 @@ class OsDouble final : public machine::Os {
         });
   }
 
+  absl::StatusOr<NetworkNames> GetNetworkNames() override {
+    using Result = absl::StatusOr<NetworkNames>;
+    return gate_.Run("win32.GetNetworkNames", "", [](NodeState&) -> Result {
+      return NetworkNames{.names = {"SIMULATED", "simulated", "simulated.example"},
+                          .addresses = {{10, 1, 2, 3}}};
+    });
+  }
+
   absl::StatusOr<Bytes> GetSmbiosTable() override {
     using Result = absl::StatusOr<Bytes>;
     return gate_.Run("win32.GetSmbiosTable", "", [](NodeState& state) -> Result {

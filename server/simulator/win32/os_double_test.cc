@@ -154,6 +154,7 @@ TEST_F(OsDoubleTest, EveryCallCanFail) {
       {"ListActiveDependents", "RpcSs", [&] { return status(os_->ListActiveDependents("RpcSs")); }},
       {"StartService", "RpcSs", [&] { return os_->StartService("RpcSs"); }},
       {"StopService", "RpcSs", [&] { return os_->StopService("RpcSs"); }},
+      {"GetNetworkNames", "", [&] { return status(os_->GetNetworkNames()); }},
       {"GetSmbiosTable", "", [&] { return status(os_->GetSmbiosTable()); }},
   };
   std::set<std::string> called;

@@ -63,7 +63,7 @@ function New-ProxyFlags {
   $free.Start()
   $script:metrics = "127.0.0.1:$($free.LocalEndpoint.Port)"
   $free.Stop()
-  "-kubelet-path=$KubeletPath", "-logtostderr=false", "-log_file=$programs\logs\csi-proxy.log", "-v=2", "--metrics-bind-address=$metrics"
+  "-kubelet-path=$KubeletPath", "-logtostderr=false", "-log_file=$programs\logs\csi-proxy.log", "-v=2", "--metrics-bind-address=$metrics", "--allow-local-shares"
 }
 
 # Installs the service as operators do, in its own folder, because in console mode it has all of an administrator's privileges

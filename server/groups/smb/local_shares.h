@@ -1,0 +1,19 @@
+// Recognises the shares through which a client could reach the node's own files.
+#pragma once
+
+#include "absl/strings/string_view.h"
+#include "server/machine/os.h"
+
+namespace csi_proxy::smb {
+
+// Returns true for a share that Windows makes by itself for administrators: `C$`, `ADMIN$`, `FAX$`
+// and `PRINT$` (learn.microsoft.com/troubleshoot/windows-server/networking/
+// problems-administrative-shares-missing). Other names that end with `$` are only hidden.
+bool IsAdministrativeShare(absl::string_view share);
+
+// Returns true if Windows may take a host for this node without a look-up in DNS: by a name, by an
+// address in any notation, or because the host has characters beyond ASCII, which Windows may
+// convert to ASCII. REQUIRES: `host` is a UncPath::host().
+bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node);
+
+}  // namespace csi_proxy::smb
