@@ -96,7 +96,8 @@ class FilesystemHost {
 
   // See list_links.h.
   absl::StatusOr<LinkList> ListLinks(const CallContext& context,
-                                     const std::vector<ConfinedPath>& starts);
+                                     const std::vector<ConfinedPath>& starts,
+                                     const LinkWalkLimits& limits = {});
 
  private:
   // Removes the entry where `walked`, of `path`, ends. Ends a mount first.

@@ -298,10 +298,8 @@ TEST_F(ShareStagingTest, AFailedCallKeepsALinkThatIsAnothers) {
 
 // The caller has gone. The undoing waits without the call's slot, but not for ever.
 TEST_F(ShareStagingTest, UndoingAMappingLendsTheSlotAndEnds) {
-  const smb::NewSmbGlobalMappingRequest request{.remote_path = kShare,
-                                                .local_path = Below("new"),
-                                                .username = kUser,
-                                                .password = kPassword};
+  const smb::NewSmbGlobalMappingRequest request{
+      .remote_path = kShare, .local_path = Below("new"), .username = kUser, .password = kPassword};
   absl::Notification gone;
   Fail("win32.WriteReparsePoint", 1);
   bool was_lent = false;
@@ -408,8 +406,10 @@ TEST_F(ShareStagingTest, WithoutATargetTheMappingGoesIfNoLinkNeedsIt) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-TEST_F(ShareStagingTest, APodsNestedDirectoriesDoNotKeepTheMapping) {
+TEST_F(ShareStagingTest, APodsNestedDirectoriesAndLinksDoNotKeepTheMapping) {
   Staged("s");
+  ASSERT_TRUE(
+      node_->MakeLink(Below(R"(pods\uid\volumes\kubernetes.io~empty-dir\v\d\link)"), kShare).ok());
   std::string deep = Below(R"(pods\uid)");
   for (int i = 0; i < 70; ++i) absl::StrAppend(&deep, "\\d");
   ASSERT_TRUE(node_->MakeDirectory(deep).ok());

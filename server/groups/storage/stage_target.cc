@@ -108,10 +108,7 @@ class TargetStager {
     const bool has_kept = stage_.has_value() && stage_->has_kept();
     stage_.reset();
     if (!has_kept) return;
-    const YieldSlot yield(context_);
-    const CallContext context(absl::Now() + kAfterwards, nullptr, &context_.peer(),
-                              context_.pipe());
-    (void)EndUnusedSessions(deps_, context, request_.iqn,
+    (void)EndUnusedSessions(deps_, context_.Afterwards(kAfterwards), request_.iqn,
                             [](const host::IscsiSession&) { return true; });
   }
 
