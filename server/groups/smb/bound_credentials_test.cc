@@ -89,6 +89,14 @@ TEST_F(BoundCredentialsTest, TheCredentialsOfAMappingThatWasRemovedAreForgotten)
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
+TEST_F(BoundCredentialsTest, AMappingThatWindowsDoesNotRemoveKeepsItsCredentials) {
+  ASSERT_TRUE(Map("correct horse").ok());
+  Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 0);
+  EXPECT_FALSE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Map("wrong")));
+  EXPECT_TRUE(Map("correct horse").ok());
+}
+
 // After a restart of the service, the credentials of a mapping are unknown.
 TEST_F(BoundCredentialsTest, AnEarlierMappingIsMadeAnewWithThePassword) {
   ASSERT_TRUE(Map("correct horse").ok());

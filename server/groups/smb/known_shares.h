@@ -43,7 +43,7 @@ class KnownShares {
   // Windows also holds them in memory as long as the mapping exists, and an attacker who can read
   // this process's memory can also read a hash's key and guess.
   void Keep(const std::string& share, const host::SmbCredentials& credentials);
-  // Forgets everything about the share's mapping. Must be called before the mapping is removed.
+  // Forgets everything about the share's mapping, which has been removed.
   void Forget(const std::string& share);
   // Returns whether the mapping was made with these credentials; nothing if unknown.
   std::optional<bool> Match(const std::string& share, const host::SmbCredentials& given) const;

@@ -72,6 +72,15 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   return false;
 }
 
+// Removes the mapping of a share. If it stays, its credentials are not forgotten, because another
+// call may use it.
+absl::Status Remove(const groups::Deps& deps, const CallContext& context, const std::string& share,
+                    const host::SmbMapping& mapping) {
+  absl::Status removed = deps.host->smb().RemoveMapping(context, mapping);
+  if (removed.ok() || absl::IsNotFound(removed)) deps.shares->Forget(share);
+  return removed;
+}
+
 bool RefusesUser(const host::SmbAccess& access) {
   if (access.kind == host::SmbAccess::Kind::kDenied) return true;
   const Refusal* const refusal =
@@ -105,8 +114,7 @@ absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallCont
     // A share or server that does not answer may come back, so its links keep their mapping.
     const bool has_links = links.incomplete || !links.paths.empty();
     if (has_links && !RefusesUser(access)) continue;
-    deps.shares->Forget(other);
-    if (!deps.host->smb().RemoveMapping(context, mapping).ok()) continue;
+    if (!Remove(deps, context, other, mapping).ok()) continue;
     removed = true;
     deps.shares->RecordRemoval(other, RemovalOutcome::kRemoved, links);
   }
@@ -195,10 +203,8 @@ absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallCon
   if (usable) return LookupResult::kUsable;
   // The mapping is broken, for example after a change of password, and Windows cannot change the
   // credentials of a mapping in place.
-  deps.shares->Forget(share);
-  if (absl::Status s = host.RemoveMapping(context, *mapping); !s.ok() && !absl::IsNotFound(s)) {
+  if (absl::Status s = Remove(deps, context, share, *mapping); !s.ok() && !absl::IsNotFound(s))
     return s;
-  }
   return LookupResult::kRemoved;
 }
 
@@ -225,10 +231,12 @@ absl::Status Map(const groups::Deps& deps, const CallContext& context, const Unc
 
 absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
                            const std::string& share) {
-  deps.shares->Forget(share);
   ABSL_ASSIGN_OR_RETURN(const auto mapping, deps.host->smb().GetMapping(context, share));
-  if (!mapping.has_value()) return false;
-  ABSL_RETURN_IF_ERROR(deps.host->smb().RemoveMapping(context, *mapping));
+  if (!mapping.has_value()) {
+    deps.shares->Forget(share);
+    return false;
+  }
+  ABSL_RETURN_IF_ERROR(Remove(deps, context, share, *mapping));
   return true;
 }
 
