@@ -28,6 +28,7 @@ constexpr Value kValues[] = {
     {"InjectFault", "fault.code", "INTERNAL"},
     {"InjectFault", "fault.times", "1"},
     {"MakeLink", "target", R"(C:\var\lib\kubelet\plugins\example)"},
+    {"RemoveMount", "target", R"(C:\var\lib\kubelet\plugins\gone)"},
     {"ResizeVolume", "size-bytes", "0"},
     {"ResizeVolume", "size", "0"},
     {"SetDiskReadOnly", "read-only", nullptr},

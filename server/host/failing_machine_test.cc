@@ -122,6 +122,7 @@ const std::set<std::string> kDoing = {
     "reading volume VOLUME: ",
     "registering portal 10.0.0.6:3260: ",
     R"(removing C:\var\lib\kubelet\empty: )",
+    R"(removing C:\var\lib\kubelet\lost: )",
     R"(removing C:\var\lib\kubelet\mounted: )",
     R"(removing C:\var\lib\kubelet\pods: )",
     "removing portal 10.0.0.5:3260: ",

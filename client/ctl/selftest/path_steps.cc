@@ -185,6 +185,7 @@ std::string SendHostilePaths(Attempt& attempt) {
       {"storage", "ListMounts", {{"path", outside}}},
       {"filesystem", "Mkdir", {{"path", outside}}},
       {"filesystem", "Rmdir", {{"path", outside}}},
+      {"storage", "RemoveMount", {{"path", outside}, {"target", inside}}},
       {"filesystem", "RmdirContents", {{"path", outside}}},
       {"filesystem", "CreateSymlink", {{"source-path", outside}, {"target-path", inside}}},
       {"filesystem",

@@ -52,9 +52,9 @@ const std::vector<Step>& Steps() {
        "filesystem.PathExists filesystem.IsSymlink filesystem.Mkdir filesystem.Rmdir "
        "filesystem.RmdirContents filesystem.CreateSymlink volume.MountVolume volume.UnmountVolume "
        "volume.GetVolumeIDFromTargetPath volume.GetClosestVolumeIDFromTargetPath "
-       "smb.NewSmbGlobalMapping storage.GetPathStats storage.ListMounts storage.StageVolume "
-       "storage.UnstageVolume storage.StageShare storage.UnstageShare storage.StageTarget "
-       "storage.UnstageTarget",
+       "smb.NewSmbGlobalMapping storage.GetPathStats storage.ListMounts storage.RemoveMount "
+       "storage.StageVolume storage.UnstageVolume storage.StageShare storage.UnstageShare "
+       "storage.StageTarget storage.UnstageTarget",
        "work-directory", "", SendHostilePaths},
       {"write-cache", "the volume's cache is written to the disk", "volume.WriteVolumeCache",
        "format", "", WriteCache},

@@ -119,7 +119,9 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
     if (mount.path != text) continue;
     if (mount.state == MountState::kDangling || mount.state == MountState::kDisconnected) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat("path: ", text, " works, or Windows does not say whether it does"));
+        absl::StrCat("path: ", text,
+                     mount.state == MountState::kAlive ? " works"
+                                                       : ": Windows does not say if it works"));
   }
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, path));
   ABSL_RETURN_IF_ERROR(

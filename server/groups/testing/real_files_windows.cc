@@ -179,7 +179,9 @@ class LinkedOs final : public Os {
   }
   absl::Status StartService(const std::string& name) override { return rest_->StartService(name); }
   absl::Status StopService(const std::string& name) override { return rest_->StopService(name); }
-  absl::StatusOr<NetworkNames> GetNetworkNames() override { return rest_->GetNetworkNames(); }
+  absl::StatusOr<machine::NetworkNames> GetNetworkNames() override {
+    return rest_->GetNetworkNames();
+  }
   absl::StatusOr<Bytes> GetSmbiosTable() override { return rest_->GetSmbiosTable(); }
 
  private:
