@@ -39,6 +39,13 @@ absl::Status CheckLocal(machine::Os& os, uint32_t disk_number, const cim::Object
                                     : absl::OkStatus();
 }
 
+// Reads the read-only flag from the disk itself, where SetReadOnly() clears it: WMI may still show
+// the flag from its cache. A disk that does not answer keeps WMI's flag.
+void AddReadOnly(machine::Os& os, DiskDescription* description) {
+  const auto now = GetDiskAttributes(os, description->disk_number);
+  if (now.ok()) description->is_read_only = now->is_read_only;
+}
+
 // Reads page 83 from the disk itself.
 absl::StatusOr<machine::DeviceIds> ReadIds(machine::Os& os, uint32_t disk_number,
                                            const std::string& path) {
@@ -96,6 +103,7 @@ absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallConte
           } else {
             AddIdsFromWmi(disk, &description);
           }
+          AddReadOnly(os_, &description);
           description.location = LocationOf(os_, number, disk);
           description.status = ids.status();
         });
@@ -111,7 +119,9 @@ absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallConte
 absl::StatusOr<DiskDescription> DiskHost::Describe(const CallContext& context,
                                                    uint32_t disk_number) {
   ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
-  return DescribeDisk(disk_number, disk);
+  DiskDescription description = DescribeDisk(disk_number, disk);
+  AddReadOnly(os_, &description);
+  return description;
 }
 
 absl::Status DiskHost::Rescan(const CallContext& context) { return storage_.UpdateCache(context); }

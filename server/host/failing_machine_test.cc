@@ -20,6 +20,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     // A disk that does not answer is listed with WMI's values.
     {"identities", "win32.Control"},
     {"disks", "win32.Control"},
+    {"describe", "win32.Control"},
     // A volume that does not answer is skipped, because it may be disappearing.
     {"read-only", "win32.Control"},
     // A volume that does not answer counts as lying on no disk.

@@ -83,7 +83,7 @@ TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
   const std::set<std::string> without = {
       "identities",    "disks",    "read-only",        "read-write", "no volumes of 1",
       "make writable", "online",   "promised volumes", "supported",  "volumes",
-      "volumes of 1",  "writable", "layout",           "offline"};
+      "volumes of 1",  "writable", "layout",           "offline",    "describe"};
   const NodeState prepared = PreparedNode();
   for (const Operation& operation : HostOperations()) {
     for (const machine::Bytes& odd : {machine::Bytes(), machine::Bytes(3, 0xFF)}) {
@@ -237,6 +237,20 @@ TEST(OddAnswersTest, AUniqueIdIsReadByItsFormat) {
     const auto host = std::make_unique<Host>(session("UniqueIdFormat", cim::Value::Uint16(format)),
                                              machine::simulator::NewSimulatedOs(node->core()));
     EXPECT_EQ(host->disk().ListDiskIdentities(CallContext())->at(1).page83, page83) << format;
+  }
+}
+
+// WMI's provider shows the flag from its cache.
+TEST(OddAnswersTest, TheReadOnlyFlagIsTheDisksOwn) {
+  const std::unique_ptr<Machine> node = TestNode();
+  std::set<OddSession::Property> given;
+  Host host(std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "IsReadOnly"),
+                                         cim::Value::Boolean(true), &given),
+            machine::simulator::NewSimulatedOs(node->core()));
+  for (const bool read_only : {true, false}) {
+    ASSERT_THAT(host.disk().SetReadOnly(CallContext(), 2, read_only), IsOk());
+    EXPECT_EQ(host.disk().ListDisks(CallContext())->at(2).is_read_only, read_only);
+    EXPECT_EQ(host.disk().Describe(CallContext(), 2)->is_read_only, read_only);
   }
 }
 
