@@ -24,16 +24,16 @@ absl::StatusOr<std::string> ToJsonLine(const google::protobuf::Message& message)
 // YAML would read it as a number. INVALID_ARGUMENT if the text is not JSON.
 absl::StatusOr<std::string> JsonToYaml(absl::string_view json);
 
-// Replaces each IsControl() of unicode.h, which could move a terminal's cursor or show the text in
-// another order, and each byte that is not UTF-8 by escapes such as `\x1b` and `\u202e`. Everything
-// else, including backslashes, is unchanged.
+// Replaces each character that is IsControl() (unicode.h), because it could move a terminal's
+// cursor or reorder the text, and each byte that is not UTF-8 by escapes such as `\x1b` and
+// `\u202e`. Everything else, including backslashes, is unchanged.
 std::string Printable(absl::string_view text);
 
-// Returns a command to paste into PowerShell, `COMMAND --FIELD='VALUE' ...`. Anybody may have chosen
-// the values. Returns a text without them if quotes do not make one safe: if it contains an
-// IsControl(), a byte that is not UTF-8, a character that cmd.exe acts on within single quotes, or
-// a double quote, which Windows PowerShell 5.1 passes to programs unescaped
-// (learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_parsing).
+// Returns a command to paste into PowerShell, `COMMAND --FIELD='VALUE' ...`. A pod may have chosen
+// the values. Returns a text without values if single quotes do not make a value safe: if it
+// contains a character that is IsControl(), a byte that is not UTF-8, a character on which cmd.exe
+// acts within single quotes, or a double quote, because Windows PowerShell 5.1 passes that
+// unescaped (learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_parsing).
 std::string PowerShellCommand(absl::string_view command, const Fields& fields);
 
 // Returns a time in the form of reports: `2026-11-22T18:09:00+00:00`.

@@ -133,7 +133,7 @@ void Registrar::Withdraw() {
   }
   stop_.NotifyAll();
   watcher_.join();
-  // Mark() removes no marker of another registrar.
+  // Counts as ours if it cannot be checked, because Mark() removes no other registrar's marker.
   const bool ours = server_ != nullptr && server_->in_place().value_or(true);
   server_.reset();
   SetRegistered(false);
@@ -241,14 +241,14 @@ void Registrar::Watch() {
   Patience patience(options_.registration_timeout);
   Remade why = Remade::kGone;
   std::string said;
-  // Logs a line about a state once, however often the state is seen.
+  // Logs a line unless it equals the line before.
   const auto say = [&](Severity severity, const std::string& line) {
     if (std::exchange(said, line) != line) log_(severity, line);
   };
   while (WaitFor(patience.Next())) {
     const absl::StatusOr<bool> in_place = server_ != nullptr ? server_->in_place() : false;
     if (!in_place.ok()) {
-      // The socket may be in place and registered.
+      // Keeps the registration, because the socket may be in place.
       say(Severity::kWarning,
           absl::StrCat("the registration socket cannot be checked: ", in_place.status().message()));
       continue;

@@ -137,7 +137,7 @@ TEST_F(RegistrarTest, ASocketThatCannotBeCheckedStaysRegistered) {
   Kubelet(socket_).Notify(true, "");
   const std::string away = directory_.path() + "-away";
   std::filesystem::rename(directory_.path(), away);
-  // Nobody can say what a link to itself leads to.
+  // The system cannot follow a link to itself.
   std::filesystem::create_symlink(directory_.path(), directory_.path());
   EXPECT_TRUE(Eventually([&] { return Logged("socket") > 0; }));
   EXPECT_EQ(Logged("the registration socket cannot be checked: "), 1);

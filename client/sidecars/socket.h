@@ -36,8 +36,8 @@ class SocketServer {
   // Ends the calls under way, and removes the socket if in_place().
   virtual ~SocketServer() = default;
 
-  // Returns true if the file at the path is the one that this server created, and an error if the
-  // system does not say.
+  // Returns true if the file at the path is the one that this server created. Returns an error if
+  // the path cannot be checked.
   virtual absl::StatusOr<bool> in_place() const = 0;
 
  protected:

@@ -25,8 +25,8 @@ class OwnFile {
   // Takes over the file that is open as `opened`, a descriptor or HANDLE, which stays the caller's.
   static absl::StatusOr<OwnFile> Adopt(std::string path, intptr_t opened);
 
-  // Returns true if the path still names this file, false if it names another or none, and an error
-  // if the system does not say.
+  // Returns true if the path still names this file, and false if it names another file or none.
+  // Returns an error if the path cannot be checked.
   absl::StatusOr<bool> in_place() const;
 
   // Removes the file. Returns OK without removing anything if the path names another file or none.

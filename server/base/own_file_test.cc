@@ -87,7 +87,7 @@ TEST_F(OwnFileTest, MakesAndRemovesItsFile) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   EXPECT_TRUE(file->in_place().value_or(false));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
-  // Nobody can say what a link to itself leads to.
+  // The system cannot follow a link to itself.
   fs::rename(directory_ / "place", directory_ / "away");
   fs::create_symlink("place", directory_ / "place");
   EXPECT_FALSE(file->in_place().ok());

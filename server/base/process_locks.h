@@ -46,9 +46,9 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewNamedMutexes(std::string private_prefix);
 
 // Returns a short name for a lock, valid for a kernel object and a file, and equal in every process
-// and release. It has the UUID of version 5 of `name` (rfc-editor.org/rfc/rfc9562#section-5.5): as
-// clients choose names, and locks whose short names collide exclude each other, nobody may find a
-// name with the short name of another's lock.
+// and release. Contains the UUID of version 5 of `name` (rfc-editor.org/rfc/rfc9562#section-5.5).
+// Clients choose names, and locks with equal short names exclude each other, so a client must not
+// be able to find a name with the short name of another client's lock.
 std::string ProcessLockName(absl::string_view name);
 
 }  // namespace csi_proxy

@@ -33,7 +33,7 @@ class ProcessLocksTest : public testing::Test {
 };
 
 TEST_F(ProcessLocksTest, NamesAreStableShortAndDistinct) {
-  // As Python's uuid.uuid5(uuid.NAMESPACE_OID, name) makes them.
+  // The UUIDs are those of Python's uuid.uuid5(uuid.NAMESPACE_OID, name).
   EXPECT_EQ(ProcessLockName("disk/1"), "csi-proxy-abc21149-a391-55c6-a544-b5c186a0998a");
   EXPECT_EQ(ProcessLockName(std::string(100'000, 'x')),
             "csi-proxy-eca5855f-b47d-5a78-baa6-de4090ab1997");

@@ -75,7 +75,7 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireInProcess(const CallCo
   const YieldSlot yielded(context);
   const MutexLock lock(state_->mutex);
   const auto [entry, is_free] = state_->held.try_emplace(key);
-  // A reference, because other calls may rehash the map during the wait.
+  // A reference stays valid when other calls rehash the map during the wait; an iterator does not.
   State::Held& held = entry->second;
   if (!is_free) {
     const absl::Status status =

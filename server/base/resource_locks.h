@@ -14,8 +14,8 @@
 namespace csi_proxy {
 
 // Thread-safe. The tenants that wait for a name take turns, and the calls of a tenant are served in
-// order of arrival. So a call waits for the holder and for one call of each other tenant. Uses
-// memory only for names that are held or waited for.
+// order of arrival. So a tenant's first waiting call waits for the holder and for at most one call
+// of each other tenant. Uses memory only for names that are held or waited for.
 class ResourceLocks {
  public:
   // Releases the name on destruction. Movable. REQUIRES: the ResourceLocks outlives it, and the

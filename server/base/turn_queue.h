@@ -14,8 +14,8 @@
 namespace csi_proxy {
 
 // The tenants of the waiting calls (CallContext::peer()) take turns; the calls of a tenant are
-// served first come first. REQUIRES: the mutex of the queue's owner is held in every call, and the
-// queue is neither moved nor destroyed while a thread waits.
+// served in order of arrival. REQUIRES: the mutex of the queue's owner is held in every call, and
+// the queue is neither moved nor destroyed while a thread waits.
 class TurnQueue {
  public:
   // Waits, releasing `mutex` while waiting, until Pass() gives this caller the turn. Returns

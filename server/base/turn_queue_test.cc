@@ -49,7 +49,7 @@ TEST(TurnQueueTest, TurnsComeInTheOrderOfWaiting) {
   EXPECT_FALSE(turns.Pass()) << "nobody waits any more";
 }
 
-// One tenant has three waiters when another's only one comes.
+// One tenant has three waiters when the only waiter of another tenant arrives.
 TEST(TurnQueueTest, TenantsTakeTurns) {
   Mutex mutex;
   TurnQueue turns;

@@ -5,24 +5,24 @@
 
 namespace csi_proxy {
 
-// A ring of lines, one for each tenant that waits. A line that is served goes behind all others, so
-// a tenant with a long line delays itself alone.
+// A ring of lines, one for each tenant that waits. A line that was served goes behind all others,
+// so a tenant with a long line delays only itself.
 //
 // `Line` has `Line* next_turn` for the ring and `bool waits() const`, which is true while the line
 // has waiters. REQUIRES: a line lives until the ring has dropped it; calls are serialised.
 template <typename Line>
 class Turns {
  public:
-  // Puts `line` behind all others. REQUIRES: the ring does not have it.
+  // Puts `line` behind all others. REQUIRES: `line` is not in the ring.
   void Append(Line* line) {
     line->next_turn = last_ != nullptr ? last_->next_turn : line;
     if (last_ != nullptr) last_->next_turn = line;
     last_ = line;
   }
 
-  // Calls `serve` for each line in order until one returns something else than null, and returns
-  // that; null if none does. Calls `drop` for each line that has nobody left, after the ring has
-  // forgotten it.
+  // Calls `serve` for the lines in order until a call returns non-null, and returns that result.
+  // Returns null if no call does. Calls `drop` for each line without waiters, after removing the
+  // line from the ring.
   template <typename Serve, typename Drop>
   std::invoke_result_t<Serve, Line&> Pass(Serve serve, Drop drop) {
     Line* const end = last_;

@@ -88,7 +88,7 @@ char32_t ConsumeCodePointOrByte(absl::string_view* text) {
   return kReplacement;
 }
 
-// Calls `visit` for each UTF-16 unit of a code point.
+// Calls `visit` with each UTF-16 unit of a code point.
 template <typename Visit>
 void ForEachUnit(char32_t c, Visit visit) {
   if (c < 0x10000) return visit(c);

@@ -36,9 +36,9 @@ int64_t Utf16Length(absl::string_view text);
 // code points are returned unchanged.
 char32_t UpperCase(char32_t code_point);
 
-// Returns true if a code point is invisible, or a terminal or viewer may act on it: controls,
-// format characters (bidirectional controls, zero width, byte order mark), and separators of lines
-// and paragraphs.
+// Returns true for controls, format characters (bidirectional controls, zero width, byte order
+// mark), and separators of lines and paragraphs: they are invisible, or a terminal or viewer may
+// act on them.
 bool IsControl(char32_t code_point);
 
 void AppendUtf8(char32_t code_point, std::string* out);
@@ -47,8 +47,8 @@ void AppendUtf8(char32_t code_point, std::string* out);
 std::string ReplaceInvalidUtf8(absl::string_view text);
 
 // Returns `text` so that nothing in it can end, forge or disorder a line of a log: every byte that
-// is not UTF-8 becomes U+FFFD; an IsControl() becomes JSON escapes; each of `quotes` gets a
-// backslash. REQUIRES: `quotes` is ASCII.
+// is not UTF-8 becomes U+FFFD; a character that is IsControl() becomes JSON escapes; each of
+// `quotes` gets a backslash. REQUIRES: `quotes` is ASCII.
 std::string EscapeForLog(absl::string_view text, absl::string_view quotes = "\"\\");
 
 // Returns the first KiB of `text`, escaped. For text whose length a client chooses.

@@ -282,7 +282,7 @@ bool IsPodsDirectory(const std::vector<std::string>& names) {
   const auto pods = std::find_if(names.begin(), names.end(), [](const std::string& name) {
     return EqualNames(name, "pods");
   });
-  // The number of names from the pod's own directory down.
+  // The number of names below `pods`, of which the first is the pod's.
   const auto size = names.end() - pods - 1;
   if (size <= 1) return false;
   if (!EqualNames(pods[2], "volumes")) return true;

@@ -65,8 +65,8 @@ class WindowsPath {
 bool EqualNames(absl::string_view a, absl::string_view b);
 
 // Returns true if a pod may write to the directory with these names below the kubelet's directory.
-// In a directory `pods`, the kubelet and drivers alone write at and above `UID\volumes\PLUGIN`, and
-// for `kubernetes.io~csi` in the volume's directory as well
+// Below a directory `pods`, only the kubelet and drivers write to `UID\volumes\PLUGIN` and the
+// directories above it, and for the plugin `kubernetes.io~csi` to the volume's directory
 // (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go).
 bool IsPodsDirectory(const std::vector<std::string>& names);
 

@@ -268,7 +268,8 @@ TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
         } else if (status.ok()) {
           tolerated.emplace(rpc.name, kind);
         } else {
-          // A volume that cannot be asked counts as going away. A link that cannot be followed stays.
+          // A volume that does not answer counts as going away. A link that cannot be followed
+          // stays.
           EXPECT_TRUE(absl::EndsWith(status.message(), "Windows does not say if it works") ||
                       (absl::StartsWith(status.message(), "the volume of disk ") &&
                        absl::EndsWith(status.message(), " disappeared: repeat the call")) ||

@@ -21,9 +21,9 @@ using LockOrError = absl::StatusOr<ResourceLocks::Lock>;
 
 // Return the errors of ResourceLocks::Acquire().
 //
-// Locks the listings of links that a tenant asks for. Such a call reads the whole tree and keeps a
-// processor busy, so each tenant has one at a time. The lock must be released before any wait for
-// something else.
+// Locks the tenant's listing of links. A listing reads the whole tree and keeps a processor busy,
+// so each tenant has one at a time. REQUIRES: the lock is released before the caller waits for
+// anything else.
 inline LockOrError LockListing(ResourceLocks& locks, const CallContext& context) {
   return locks.Acquire(context, absl::StrCat("listing/", context.peer().tenant));
 }

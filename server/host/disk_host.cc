@@ -39,8 +39,8 @@ absl::Status CheckLocal(machine::Os& os, uint32_t disk_number, const cim::Object
                                     : absl::OkStatus();
 }
 
-// Reads the read-only flag from the disk itself, where SetReadOnly() clears it: WMI may still show
-// the flag from its cache. A disk that does not answer keeps WMI's flag.
+// Reads the read-only flag from the disk itself, because SetReadOnly() clears it there while WMI
+// may still show its cached flag. Keeps WMI's flag if the disk does not answer.
 void AddReadOnly(machine::Os& os, DiskDescription* description) {
   const auto now = GetDiskAttributes(os, description->disk_number);
   if (now.ok()) description->is_read_only = now->is_read_only;

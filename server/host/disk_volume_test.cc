@@ -81,8 +81,7 @@ TEST_F(DiskVolumeTest, UsageFollowsTheFiles) {
   EXPECT_EQ(used(), before);
 }
 
-// Windows reads a plain path literally only if each of its names is an ordinary one.
-// A hung volume must not take the slots of all who list volumes.
+// A hung volume must not take the slots of all calls that list volumes.
 TEST_F(DiskVolumeTest, ListVolumesYieldsItsSlotWhileAnotherCallLooks) {
   FaultRule rule;
   rule.operation = "win32.ListVolumes";
@@ -99,6 +98,7 @@ TEST_F(DiskVolumeTest, ListVolumesYieldsItsSlotWhileAnotherCallLooks) {
   EXPECT_NE(slots[0].yielded, slots[1].yielded) << "the call that looked keeps its slot";
 }
 
+// Windows reads a plain path literally only if each of its names is an ordinary one.
 TEST(MountPointNameTest, IsPlainWhereItCanBe) {
   EXPECT_EQ(MountPointName("C:\\a"), "C:\\a\\");
   EXPECT_EQ(MountPointName("C:\\a b\\c.d\\"), "C:\\a b\\c.d\\");

@@ -64,8 +64,8 @@ class FilesystemHost {
   absl::Status Remove(const CallContext& context, const ConfinedPath& path, bool recursive);
 
   // Removes a link or a mount like Remove(), if it leads to `target`, a LinkInfo::target. NOT_FOUND
-  // if nothing is at the path, FAILED_PRECONDITION if the entry is no link, if it leads elsewhere,
-  // and if a directory below a root, on the way to it, is a link or a mount.
+  // if nothing is at the path. FAILED_PRECONDITION if the entry is no link, if it leads elsewhere,
+  // or if a directory above it, below a root, is a link or a mount.
   absl::Status RemoveLink(const CallContext& context, const ConfinedPath& path,
                           absl::string_view target);
 
@@ -100,7 +100,7 @@ class FilesystemHost {
                                      const LinkWalkLimits& limits = {});
 
  private:
-  // Removes the entry where `walked`, of `path`, ends. Ends a mount first.
+  // Removes the entry at `path`, which `walked` has resolved. Ends a mount first.
   absl::Status RemoveEntry(const CallContext& context, const ConfinedPath& path,
                            ResolvedPath* walked);
   absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path);

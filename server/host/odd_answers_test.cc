@@ -241,7 +241,7 @@ TEST(OddAnswersTest, AUniqueIdIsReadByItsFormat) {
 }
 
 // WMI's provider shows the flag from its cache.
-TEST(OddAnswersTest, TheReadOnlyFlagIsTheDisksOwn) {
+TEST(OddAnswersTest, TheReadOnlyFlagComesFromTheDisk) {
   const std::unique_ptr<Machine> node = TestNode();
   std::set<OddSession::Property> given;
   Host host(std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "IsReadOnly"),

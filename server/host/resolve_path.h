@@ -23,7 +23,8 @@ struct ResolveOptions {
   bool follow_last = false;
   // The most links and mount points on the way; Windows gives up after 63.
   int max_steps = 63;
-  // Fails with FAILED_PRECONDITION at a link or mount point below a root, except the last component.
+  // Fails with FAILED_PRECONDITION if a component below a root, except the last, is a link or a
+  // mount point.
   bool refuse_links = false;
   // The access to the last component. kPeek returns a snapshot: entries on the way may change and
   // are not all held, and for a path that ends early only this fact is reported.

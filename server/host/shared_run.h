@@ -24,14 +24,14 @@ namespace csi_proxy::host {
 // A run serves only calls that asked before it began, because a caller may have changed what the
 // run reads. Runs do not overlap: calls that ask during a run share the next one.
 //
-// A run that serves one call uses its thread and its context. A run that serves several belongs to
-// none of them: it has a thread of its own and ends at the latest of their deadlines, so a caller
-// that gives up changes nothing for the others. A call waits for at most one run of others before
-// its own begins. No run takes longer than two minutes, so that one that hangs gives way.
+// A run that serves one call uses the call's thread and context. A run that serves several calls
+// has a thread of its own and ends at the latest of their deadlines, so a caller that gives up
+// changes nothing for the others. A call waits for at most one run of other calls before its own
+// begins. A run ends after two minutes at the latest, so that a run that hangs gives way.
 template <typename T>
 class SharedRun {
  public:
-  // Must stay valid until the SharedRun is destroyed, because a run may outlive its callers.
+  // A run may outlive its callers. REQUIRES: what the function refers to outlives the SharedRun.
   using Function = std::function<T(const CallContext&)>;
 
   SharedRun() = default;
@@ -60,8 +60,8 @@ class SharedRun {
   }
 
   // Returns the result of a run of `function` that began after this call asked. CANCELLED or
-  // DEADLINE_EXCEEDED if `context` ends first. Yields the slot of the call while others run.
-  // REQUIRES: all calls pass functions that do the same.
+  // DEADLINE_EXCEEDED if `context` ends first. Yields the call's slot unless the run begins without
+  // a wait. REQUIRES: all calls pass functions that do the same.
   T Get(const CallContext& context, Function function) {
     if (BeginAlone()) return RunHere(context, function);
     const YieldSlot yielded(context);
@@ -120,7 +120,7 @@ class SharedRun {
     changed_.NotifyAll();
   }
 
-  // Returns true if nobody runs or waits; this call has begun a run then.
+  // Begins a run and returns true if no run is under way and no call waits.
   bool BeginAlone() ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(mutex_);
     if (is_running_ || next_ != nullptr) return false;
@@ -128,7 +128,7 @@ class SharedRun {
     return true;
   }
 
-  // Ends a run that nobody waits for any more.
+  // Drops or cancels a run for which no call waits any more.
   void Abandon(const std::shared_ptr<Run>& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (next_ == run) next_ = nullptr;
     if (current_ == run) run->cancelled.Notify();
@@ -148,7 +148,7 @@ class SharedRun {
     handed_over_.NotifyAll();
   }
 
-  // Runs what HandOver() passes on, until the end.
+  // Executes the runs that HandOver() passes on, until the SharedRun is destroyed.
   void RunHandedOver() {
     const MutexLock lock(mutex_);
     while (!stopping_) {
@@ -190,8 +190,8 @@ class SharedRuns {
   }
 
  private:
-  // Also lets go of the runs that no call uses, unless they are still being cancelled, because a
-  // destructor would wait for their end.
+  // Also destroys each SharedRun that no call uses, unless its run is still under way, because the
+  // destructor would wait for the end of the run.
   std::shared_ptr<SharedRun<T>> RunOf(const std::string& key) {
     const MutexLock lock(mutex_);
     std::erase_if(runs_, [](const auto& entry) {

@@ -61,7 +61,7 @@ TEST_F(SharedRunTest, CallsThatAskDuringARunShareTheNext) {
   EXPECT_EQ(Ask(), Answer(3));
 }
 
-// Whichever of the two began the run, it goes on when one of them has ended.
+// A run goes on when either of its two callers gives up.
 TEST_F(SharedRunTest, ACallerThatGivesUpChangesNothingForTheOthers) {
   for (const bool impatient_first : {true, false}) {
     runs_ = open_ = 0;
@@ -83,7 +83,7 @@ TEST_F(SharedRunTest, ACallerThatGivesUpChangesNothingForTheOthers) {
   }
 }
 
-TEST_F(SharedRunTest, ARunEndsWhenNobodyWaitsForIt) {
+TEST_F(SharedRunTest, ARunEndsWhenNoCallWaitsForIt) {
   std::thread first = BeginFirst(CallContext());
   absl::Notification gone;
   const CallContext impatient(absl::InfiniteFuture(), &gone);
@@ -99,8 +99,8 @@ TEST_F(SharedRunTest, ARunEndsWhenNobodyWaitsForIt) {
   EXPECT_EQ(Ask(), Answer(3));
 }
 
-// Else callers that ask without pause would keep a waiting call from its run.
-TEST_F(SharedRunTest, ACallDoesNotOvertakeThoseThatWait) {
+// Otherwise callers that ask without pause would keep a waiting call from its run.
+TEST_F(SharedRunTest, ACallDoesNotOvertakeWaitingCalls) {
   for (int i = 0; i < 20; ++i) {
     runs_ = open_ = 0;
     Answer again = absl::UnknownError("none");

@@ -55,8 +55,8 @@ absl::StatusOr<std::vector<VolumeId>> VolumeHost::ListVolumes(const CallContext&
                                                               uint32_t disk_number,
                                                               uint32_t partition_number) {
   ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
-  // Keeps the slot unless it waits for another call's look-up: its own is as short as calls that
-  // keep theirs.
+  // Keeps the slot unless the call waits for another call's look-up, because its own look-up is
+  // short.
   ABSL_ASSIGN_OR_RETURN(const auto all, volumes_.Get(context, [this](const CallContext& run) {
     return LocateVolumes(os_, run);
   }));

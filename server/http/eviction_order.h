@@ -9,10 +9,10 @@
 
 namespace csi_proxy {
 
-// An ordered set of connections. The first one belongs to the client with most connections; among
-// that client's it has the lowest stage, then the lowest number. Clients with equally many are
-// compared by those two. Add() and Remove() take logarithmic time, because a flood of connections
-// from new addresses needs several for each. Thread-compatible.
+// An ordered set of connections. The first connection belongs to the client with the most, and has
+// the lowest stage, then the lowest number, of that client's. Of clients with equally many, the one
+// with the lower stage and number comes first. Add() and Remove() take logarithmic time, because a
+// flood from new addresses calls them several times for each connection. Thread-compatible.
 template <typename Client, typename Connection>
 class EvictionOrder {
  public:
@@ -41,7 +41,7 @@ class EvictionOrder {
   using Key = std::pair<int, uint64_t>;
   // The connections of a client.
   using Held = std::map<Key, Connection*>;
-  // Ascending, so the count is negative.
+  // The count is negated, so that the client with the most connections comes first.
   using Rank = std::pair<ptrdiff_t, Key>;
 
   static Rank RankOf(const Held& held) {

@@ -17,7 +17,7 @@ struct Connection {
 
 using Order = EvictionOrder<int, Connection>;
 
-// Returns the connection that makes room by the rule, looking at all.
+// Returns the connection that First() must return, found by a look at all.
 const Connection* ByTheRule(const std::vector<Connection*>& all) {
   const auto rank = [&](const Connection* one) {
     return std::tuple(-std::ranges::count(all, one->client, &Connection::client), one->stage,
@@ -26,7 +26,7 @@ const Connection* ByTheRule(const std::vector<Connection*>& all) {
   return *std::ranges::min_element(all, {}, rank);
 }
 
-TEST(EvictionOrderTest, TheFirstIsTheOneByTheRule) {
+TEST(EvictionOrderTest, FirstFollowsTheRuleInRandomSequences) {
   std::mt19937 random(1);
   const auto below = [&](size_t end) { return static_cast<int>(random() % end); };
   Order order;
@@ -41,7 +41,7 @@ TEST(EvictionOrderTest, TheFirstIsTheOneByTheRule) {
     order.Add(client, stage, number, held.emplace_back(&all[next]));
     ASSERT_EQ(order.size(), held.size());
     ASSERT_EQ(order.First(), ByTheRule(held));
-    // Another one enters its next stage.
+    // Another connection enters another stage.
     const size_t moved = random() % held.size();
     remove(moved);
     held[moved]->stage = below(3);
@@ -56,8 +56,8 @@ TEST(EvictionOrderTest, TheFirstIsTheOneByTheRule) {
   }
 }
 
-// A look at every connection for each would take hours.
-TEST(EvictionOrderTest, ANewClientCostsNoLookAtTheOthers) {
+// A look at every client in each call would take hours.
+TEST(EvictionOrderTest, AddDoesNotLookAtAllClients) {
   constexpr int kMany = 300'000;
   Order order;
   Connection one = {};

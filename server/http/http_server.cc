@@ -80,12 +80,12 @@ struct Path {
   std::vector<std::shared_ptr<Connection>> waiting;  // the oldest first
 };
 
-// The connection of a client, which may send one request. Owned by its pending operation, while it
-// waits by its path.
+// The connection of a client, which may send one request. Owned by its pending operation, or while
+// its request waits by its path.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  // The states of a connection; the first three in the order in which connections make room. kDone:
-  // the answer is sent, but the client has not left.
+  // The states of a connection. Connections in the first three make room, in this order. kDone: the
+  // answer is sent, but the client has not left.
   enum State { kDone, kReading, kWriting, kWaiting, kClosed };
 
   Connection(Server* server, tcp::socket socket, asio::ip::address from, uint64_t which,
@@ -172,7 +172,7 @@ class Server final : public HttpServer {
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
   uint64_t accepted_ = 0;
-  // The connections that may make room: those neither waiting nor closed.
+  // The connections that may make room, because they are neither waiting nor closed.
   EvictionOrder<asio::ip::address, Connection> closable_;
   bool full_ = false;  // accepting waits until requests have been answered
   int port_ = 0;

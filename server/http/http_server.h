@@ -36,9 +36,9 @@ struct HttpLimits {
   // connections stay in the system's queue until the next answer.
   size_t waiting = 1024;
 
-  // Returns the limits of a server in a process that may open `descriptors`. They need at most an
-  // eighth of these, because gRPC aborts the process when it gets no descriptor, and a process has
-  // up to three servers.
+  // Returns the limits of a server in a process that may open `descriptors`. The server then needs
+  // at most an eighth of them, because gRPC aborts the process when it gets no descriptor, and a
+  // process has up to three servers.
   static HttpLimits For(size_t descriptors);
 };
 

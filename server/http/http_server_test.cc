@@ -144,13 +144,13 @@ TEST_F(HttpServerTest, WhoHasMostConnectionsGivesThemUp) {
   EXPECT_THAT(early.ReadAll(), EndsWith("ok"));
 }
 
-// What is kept for the process's other work matters more than the number of clients.
+// The process's other work needs descriptors more than clients do.
 TEST(HttpLimitsTest, ThreeServersLeaveHalfOfTheDescriptors) {
   for (const size_t descriptors : {20u, 64u, 256u, 1024u, 4096u, 1u << 20}) {
     const HttpLimits limits = HttpLimits::For(descriptors);
     EXPECT_GE(limits.connections, 1u);
     EXPECT_GE(limits.waiting, 1u);
-    // Another one is accepted before a connection makes room.
+    // One connection is accepted before another makes room.
     EXPECT_LE(3 * (limits.connections + limits.waiting + 1), descriptors / 2) << descriptors;
   }
   EXPECT_EQ(HttpLimits::For(256).connections, 8u);

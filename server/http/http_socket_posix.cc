@@ -19,7 +19,7 @@ void KeepFromChildren(int socket) { fcntl(socket, F_SETFD, FD_CLOEXEC); }
 
 size_t DescriptorLimit() {
   rlimit limit;
-  // POSIX allows no process fewer (_POSIX_OPEN_MAX), if the system does not say.
+  // POSIX guarantees at least 20 descriptors (_POSIX_OPEN_MAX).
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 20;
   return std::min<rlim_t>(limit.rlim_cur, std::numeric_limits<size_t>::max());
 }

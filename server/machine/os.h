@@ -109,7 +109,7 @@ struct FileSystem {
 
 // The names and addresses of this node in its networks.
 struct NetworkNames {
-  // The NetBIOS name, the DNS host name and the fully qualified one, each at least once.
+  // The NetBIOS name, the DNS host name and the fully qualified DNS name, each at least once.
   std::vector<std::string> names;
   // Of 4 or 16 bytes, in network order.
   std::vector<Bytes> addresses;

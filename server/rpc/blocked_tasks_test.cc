@@ -148,8 +148,8 @@ TEST_F(BlockedTest, AHundredCallsOfATenantWaitAtOnceAndLeaveSlotsToOthers) {
   }
 }
 
-// Two executors with one slot each; a tenant may have two waiting calls beyond the slots in all.
-TEST_F(BlockedTest, ATenantHasFewWaitingCallsAtAllExecutorsTogether) {
+// Two executors with one slot each. In all, a tenant may have two waiting calls beyond the slots.
+TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
   const Executor::Limits limits{
       .max_threads = 1, .max_queued = 8, .max_blocked = 8, .max_blocked_of_tenant = 2};
   const auto tenant = std::make_shared<Tenant>();
@@ -161,7 +161,7 @@ TEST_F(BlockedTest, ATenantHasFewWaitingCallsAtAllExecutorsTogether) {
     AwaitBlocked(begun);
   }
   EXPECT_EQ(one.queued(), 1u);
-  // The slot of each executor is not among the two.
+  // The call that has the slot of its executor does not count.
   ASSERT_TRUE(Wait(other, there).ok());
   AwaitBlocked(4);
   ASSERT_TRUE(Wait(other, there).ok());
@@ -300,7 +300,7 @@ TEST_F(FewThreadsTest, WhoWaitsForTheCallersThreadIsRunThere) {
 }  // namespace
 namespace {
 
-TEST_F(FairExecutorTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
+TEST_F(FairExecutorTest, TheLastSlotsAreReservedForTenantsThatHaveNone) {
   absl::Notification third_ends;
   Executor executor(kDefault);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(Block(executor, one_).ok());
@@ -320,7 +320,7 @@ TEST_F(FairExecutorTest, TheLastThreadsAreKeptForThoseThatHaveNone) {
   gate_.Notify();
 }
 
-TEST_F(FairExecutorTest, TheLastPlacesInTheQueueAreKeptForThoseThatHaveNone) {
+TEST_F(FairExecutorTest, TheLastQueuePlacesAreReservedForTenantsThatHaveNone) {
   Executor executor({.max_threads = 1, .max_queued = 16, .client_share = 75});
   ASSERT_TRUE(Block(executor, std::make_shared<TenantQueue>()).ok());
   bool client_is_at_limit = false;

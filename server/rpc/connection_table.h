@@ -32,10 +32,10 @@ struct ListenerLimits {
   // without a recent call. If calls are under way on all of them, the new connection is closed.
   size_t max_connections = 1024;
   // In percent, the part that a tenant may have of the connections that other tenants leave free. A
-  // new connection beyond it evicts another of its tenant, of the client that has most.
+  // new connection beyond it evicts a connection of the tenant's client with the most.
   size_t client_share = 75;
   // The most connections of a tenant to all pipes together. A new connection beyond it evicts
-  // another of its tenant. A listener may lower it.
+  // another of its tenant. A listener may lower this limit.
   size_t max_connections_of_tenant = 4096;
 };
 

@@ -202,7 +202,7 @@ TEST_F(ConnectionTableTest, ManyProcessesOfOneTenantMakeRoomForAnother) {
   for (const std::string& name : hung_up_) EXPECT_EQ(name.substr(0, 6), "greedy");
 }
 
-TEST_F(ConnectionTableTest, ATenantHasFewConnectionsToAllPipesTogether) {
+TEST_F(ConnectionTableTest, ConnectionsOfATenantAreLimitedOverAllPipes) {
   table_.emplace(
       ListenerLimits{.max_connections = 3, .client_share = 100, .max_connections_of_tenant = 4});
   const auto tenant = std::make_shared<Tenant>();

@@ -126,7 +126,7 @@ void Executor::Count(TenantQueue& queue, size_t TenantQueue::*taken, size_t more
   all_.*taken += more;
 }
 
-// Counts a task of `queue` that begins.
+// Counts the beginning of a task of `queue`.
 void Executor::CountBegun(TenantQueue& queue) {
   Count(queue, &TenantQueue::running_, 1);
   Count(queue, &TenantQueue::begun_, 1);

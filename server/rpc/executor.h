@@ -69,7 +69,7 @@ class TenantQueue {
   TenantQueue& operator=(const TenantQueue&) = delete;
 
   // Counts in `*blocked` how many tasks of this queue have begun beyond its executor's number of
-  // slots. The queues of a tenant at all executors share the count. REQUIRES: no task was added.
+  // slots. A tenant's queues at all executors share the count. REQUIRES: no task has been added.
   void CountBlocked(std::atomic<size_t>* blocked) { blocked_ = blocked; }
 
  private:
@@ -119,8 +119,9 @@ class Executor {
     size_t client_share = 100;
     // The most begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
-    // The most such tasks of one tenant at all executors together (TenantQueue).
-    // At this limit a tenant's task begins when another one of it ends at the same executor.
+    // The most such tasks of one tenant at all executors together (TenantQueue). Executors do not
+    // wake each other, so a task over this limit waits until a task ends or yields its slot at the
+    // same executor.
     size_t max_blocked_of_tenant = std::numeric_limits<size_t>::max();
   };
 

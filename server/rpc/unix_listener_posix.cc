@@ -50,7 +50,7 @@ bool DescriptorsRunOut(int newest) {
          static_cast<rlim_t>(newest) + kSpareDescriptors >= limit.rlim_cur;
 }
 
-// Keeps half of the descriptors from each tenant. A served connection has two.
+// Limits each tenant to half of the descriptors. A served connection takes two.
 ListenerLimits WithinDescriptors(ListenerLimits limits) {
   rlimit descriptors;
   if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0) {

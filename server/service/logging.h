@@ -20,7 +20,7 @@ enum class LogFormat { kText, kJson };
 inline constexpr char kAuditLogger[] = "audit";
 inline constexpr char kCallLogger[] = "calls";
 // The logger of the service's start, stop and failures. Only its lines reach the event log, because
-// a pod that writes there pushes out the entries of other programs.
+// a pod that could write there would push out the entries of other programs.
 inline constexpr char kServiceLogger[] = "service";
 
 // Return a line for --log-format=json: a LogLine as JSON, without line end.
@@ -41,7 +41,7 @@ struct LogOptions {
   size_t file_max_megabytes = 20;
 };
 
-// Sets up the process's loggers; kServiceLogger writes to `event_log` too, unless that is null.
+// Sets up the process's loggers. kServiceLogger also writes to `event_log`, unless that is null.
 // Returns INVALID_ARGUMENT if the file cannot be opened. REQUIRES: called once, before threads are
 // started.
 absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log = nullptr);

@@ -25,9 +25,9 @@ class LongCallLog {
   std::thread thread_;
 };
 
-// Returns the metric `csi_proxy_long_call_seconds`: by rpc, the age at `now` of the oldest call, if
+// Returns the metric `csi_proxy_long_call_seconds`: by rpc, the age at `now` of the oldest call
 // that has run for kLongCall. Only the log names a call's object, because metrics have no
-// authentication, and a client could make any number of series.
+// authentication and a client could create any number of series.
 prometheus::MetricFamily LongCalls(absl::Time now);
 
 }  // namespace csi_proxy::service

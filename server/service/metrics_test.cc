@@ -172,8 +172,8 @@ TEST_F(MetricsTest, NamesAClientBeyondItsShare) {
       text, HasSubstr(R"(csi_proxy_client_limited_total{client_image="greedy",limit="calls"} 2)"));
 }
 
-// Metrics have no authentication. The name of the client's program is the only text of its choice.
-TEST_F(MetricsTest, NothingThatAClientWroteIsInThem) {
+// Metrics have no authentication. The name of its program is the only text that a client chooses.
+TEST_F(MetricsTest, MetricsContainNoTextThatAClientSent) {
   const RunningCall first("volume.UnmountVolume", "volume_id=\"marker1\"", "marker2");
   const RunningCall second("volume.UnmountVolume", "volume_id=\"marker3\"");
   const absl::Time begun = absl::Now();

@@ -29,7 +29,7 @@ using rpc::PipeServer;
 // The most calls of a group that may wait for Windows without a worker, per worker of the group.
 // With the default of 16 workers, a driver may stage a hundred volumes when its node starts.
 constexpr size_t kBlockedPerWorker = 8;
-// The most such calls of a tenant in all groups together, per worker of a group. Each keeps a
+// The most such calls of a tenant in all groups together, per worker of a group. Each call keeps a
 // thread.
 constexpr size_t kBlockedOfTenantPerWorker = 14;
 

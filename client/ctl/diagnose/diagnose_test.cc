@@ -341,8 +341,8 @@ TEST_F(RepairTest, ADiskComesBeforeTheMountsItMayBringBack) {
               ElementsAre("disk 2 DONE", R"(C:\k\gone DONE)"));
 }
 
-// The directory may be another one when the call comes, and a pod's links may be its data.
-TEST_F(RepairTest, TheServiceIsToldTheTargetAndPodsLinksStay) {
+// Another directory may be at the path when the call comes, and a pod's links may be its data.
+TEST_F(RepairTest, RepairSendsTheTargetAndKeepsLinksOfPods) {
   constexpr char kMount[] = R"({"path": "C:\\k\\$0", "kind": "SYMLINK", $1})";
   constexpr char kLost[] = R"("target": "C:\\k\\gone", "state": "DANGLING")";
   constexpr char kUnmapped[] = R"("target": "\\\\n\\s\\", "state": "DISCONNECTED")";

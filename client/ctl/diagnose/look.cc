@@ -114,8 +114,8 @@ bool IsPods(const std::string& link) {
   return !path.ok() || IsPodsDirectory(path->Parent().components());
 }
 
-// Leaves a link to the pod that may have made it. Its target may exist in the container, a share
-// may be the pod's choice, and the pod can put another entry in the link's place.
+// Makes the finding advise no repair, because a pod may have made the link: its target may exist in
+// the container, or be a share of the pod's choice, and the pod can put another entry in its place.
 void LeaveToPod(FindingWithRepair* found) {
   found->group.clear();
   found->finding.set_can_be_repaired(false);

@@ -323,7 +323,7 @@ TEST_F(ProgramPosixTest, ADriverFillsNoLog) {
   EXPECT_LT(std::count(output.begin(), output.end(), '\n'), 130);
 }
 
-// Without one, the driver cannot be probed, and gRPC may abort the process.
+// Without a free descriptor, the driver cannot be probed, and gRPC may abort the process.
 TEST_F(ProgramPosixTest, ClientsLeaveDescriptorsForTheProbe) {
   TestingDriver driver(csi_);
   driver.set_mode(ProbeMode::kSlow);

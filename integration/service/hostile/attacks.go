@@ -54,7 +54,7 @@ type attack struct {
 	redials bool
 	// If set, at least one call gets this code and no call succeeds.
 	answer codes.Code
-	// In the table Bounds, why the transport, which is to be replaced, cannot hold yet.
+	// If set, why the transport, which is to be replaced, does not keep to the limits of the table Bounds yet.
 	known string
 	// Runs in a short run, too.
 	short bool

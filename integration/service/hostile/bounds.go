@@ -14,8 +14,8 @@ import (
 	storage "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
 )
 
-// The most that the service may take during an attack. It may use half of its descriptors. The calls of others may
-// become slower as in measure.go.
+// The most that the service may take during an attack, beside half of its descriptors. The calls of others may become
+// slower as far as measure.go allows.
 const (
 	mostMemory  = 64 << 10 // KiB
 	mostThreads = 400
@@ -58,7 +58,7 @@ func honestTenant() []client {
 	}
 }
 
-// The honest tenant's calls that the table shows.
+// The calls of the honest tenant that the table shows.
 var boundedCalls = []string{"GetDiskState", "Mkdir", "MountVolume", "ListDiskIDs", "Rescan", "StageVolume", "UnstageShare"}
 
 // bounds prints how much one hostile tenant can take from the service and from an honest tenant. Linux only. A short

@@ -27,7 +27,7 @@ import (
 const (
 	rescan      = "/v1.Disk/Rescan"
 	listDiskIDs = "/v1.Disk/ListDiskIDs"
-	// A deadline that ends before the listing or rescan that its call begins, which takes 120 ms.
+	// A deadline before the end of a listing or rescan, each of which takes 120 ms.
 	tooShort = 110 * time.Millisecond
 	// The most calls under way on a connection (server/rpc/pipe_server.h).
 	grant = 108
@@ -46,7 +46,7 @@ var boundsAttacks = []attack{
 	{name: "listing of 10,000 directories", about: "100 ListMounts at a time",
 		prepare: func() error { return makeDirectories(10000) },
 		run:     repeats(calls("storage-v1alpha1", "/v1alpha1.Storage/ListMounts", nothing), 1, 100, 0)},
-	// Half of the processes have their connections from children that have ended.
+	// In half of the processes, children have dialled the connections and have ended.
 	{name: "process churn", about: "40 processes at a time, each with 20 calls on each of 30 connections", short: true,
 		run: func(ctx context.Context, count *counters) {
 			r := newRaw(nil, new(counters))
@@ -124,8 +124,8 @@ func calls(api, method string, request proto.Message) client {
 	return client{api, []step{invokes(method, request)}}
 }
 
-// waitingCalls returns a call of each group that waits, by bounds.textproto, for the attacker's own object or at its
-// lock. So many bytes more in a request are an earlier value of its first field; the later one counts.
+// waitingCalls returns a call of each group that, by bounds.textproto, waits for the attacker's own object or its lock.
+// Padding bytes in a request are an earlier value of its first field; the service uses the later value.
 func waitingCalls(padding int) []client {
 	first := strings.Repeat("x", padding)
 	// Encodes the values as the fields 1, 2 and so on.
@@ -162,7 +162,7 @@ func together(all ...func(ctx context.Context, count *counters)) func(ctx contex
 	}
 }
 
-// repeats makes the first call of a client without end, so many at a time, each with the deadline unless it is 0.
+// repeats makes the first call of a client without end, atOnce at a time, each with the deadline unless it is 0.
 func repeats(who client, connections, atOnce int, deadline time.Duration) func(ctx context.Context, count *counters) {
 	return func(ctx context.Context, count *counters) {
 		callers(ctx, count, who.api, connections, atOnce, func(ctx context.Context, conn *grpc.ClientConn) error {
@@ -186,7 +186,7 @@ func shortListings(atOnce int) func(ctx context.Context, count *counters) {
 		repeats(calls("storage-v1alpha1", "/v1alpha1.Storage/ListDisks", nothing), 1, atOnce/2, tooShort))
 }
 
-// makeDirectories makes so many directories through the pipe, or fails after 20 seconds.
+// makeDirectories makes a number of directories through the pipe, or fails after 20 seconds.
 func makeDirectories(number int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

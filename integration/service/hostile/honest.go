@@ -202,8 +202,7 @@ func (h *honest) take() phase {
 	return p
 }
 
-// quantile returns the duration that so large a part of the calls does not exceed. An empty name stands for all
-// calls.
+// quantile returns the duration that the given part of the calls does not exceed. An empty name stands for all calls.
 func (p phase) quantile(part float64, call string) time.Duration {
 	var times []time.Duration
 	for _, one := range p.times {

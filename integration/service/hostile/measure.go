@@ -123,8 +123,8 @@ func (r *result) wrong(attack attack, o options) string {
 	return strings.Join(reasons, "; ")
 }
 
-// measure runs an attack on these clients against a new service, so that attacks do not influence each other. For the
-// table Bounds it ends with the attack.
+// measure runs an attack against a new service, which these honest clients call, so that attacks do not influence each
+// other. For the table Bounds, measure ends with the attack.
 func measure(service *steps.Service, node string, honest []client, attack attack, o options) (*result, error) {
 	if err := service.Start(node); err != nil {
 		return nil, err

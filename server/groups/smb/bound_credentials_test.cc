@@ -45,7 +45,7 @@ TEST_F(BoundCredentialsTest, ALiveMappingIsRefusedToOtherCredentials) {
 }
 
 // The user's rights begin below the share's root.
-TEST_F(BoundCredentialsTest, OtherCredentialsDoNotRemoveAMappingWhoseRootIsDenied) {
+TEST_F(BoundCredentialsTest, OtherCredentialsDoNotRemoveAMappingWithADeniedRoot) {
   Fail("win32.Reach", 0, 5, kShare);
   ASSERT_TRUE(Map("correct horse").ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Map("pw", "other")));

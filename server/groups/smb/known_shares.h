@@ -43,17 +43,18 @@ class KnownShares {
   // Windows also holds them in memory as long as the mapping exists, and an attacker who can read
   // this process's memory can also read a hash's key and guess.
   void Keep(const std::string& share, const host::SmbCredentials& credentials);
-  // Forgets everything about the share's mapping, which has been removed.
+  // Forgets the credentials and the denial of the share. REQUIRES: it has no mapping any more.
   void Forget(const std::string& share);
   // Returns whether the mapping was made with these credentials; nothing if unknown.
   std::optional<bool> Match(const std::string& share, const host::SmbCredentials& given) const;
 
-  // Records that the server denied this user the path through a mapping that was just made for the
-  // user. A new mapping would be denied as well, so the denial does not show that the mapping is
+  // Records that the server denied `user` the path through a mapping just made for `user`. The
+  // server would deny it through a new mapping too, so the denial does not show that the mapping is
   // broken. The user's name identifies the credentials, because the server has accepted the
-  // password. Replaces an earlier record of the share. Lost when the process ends.
+  // password. Replaces an earlier record of the share. In memory only.
   void NoteDenied(const UncPath& path, const std::string& user);
-  // Returns true if NoteDenied() recorded this path and user; for a null `user`, any of the share.
+  // Returns true if NoteDenied() recorded this path and user; if `user` is null, any path and user
+  // of the share.
   bool WasDenied(const UncPath& path, const std::string* user) const;
 
   // Counts the removal of a mapping. Logs it if links to the share exist or may exist.
@@ -66,7 +67,7 @@ class KnownShares {
     std::string path;  // CanonicalUnc()
     std::string user;
   };
-  // The most shares with a record. Reached only if other programs remove mappings.
+  // The most shares with a denial. Reached only if other programs remove mappings.
   static constexpr size_t kMostDenials = 1024;
 
   const std::function<void(absl::string_view)> log_;

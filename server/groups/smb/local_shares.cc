@@ -40,8 +40,9 @@ bool AppendGroups(absl::string_view text, Bytes* address) {
   return true;
 }
 
-// Returns the bytes of an IPv6 address, or nothing. A mapped IPv4 address, `::`, and `::1` have 4.
-// The text has `-` in place of `:`, and `s` before its zone.
+// Returns the bytes of an IPv6 address, or nothing. Returns only the last 4 bytes if they contain
+// an IPv4 address, or are those of `::` or `::1`. The text has `-` in place of `:`, and `s` before
+// its zone.
 Bytes ParseIpv6(absl::string_view text) {
   text = text.substr(0, text.find_first_of("sS%"));
   Bytes address, rest;
@@ -88,12 +89,12 @@ bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node) {
   if (is_ipv6 || IsIpv4(host)) {
     const Bytes address = is_ipv6 ? ParseIpv6(host.substr(0, host.size() - kIpv6Suffix.size()))
                                   : ParseIpv4(host);
-    // An address in an odd notation is refused, because Windows may read it.
+    // An address in another notation is refused, because Windows may accept it.
     if (address.empty()) return true;
     if (address.size() == 4 && (address[0] == 0 || address[0] == 127)) return true;
     return absl::c_linear_search(node.addresses, address);
   }
-  // The node answers to its name in the domain of multicast DNS, too.
+  // The node also answers to its name in the domain of multicast DNS.
   if (absl::EndsWithIgnoreCase(host, ".local")) host.remove_suffix(6);
   if (EqualNames(host, "localhost") || EqualNames(host, "loopback") ||
       absl::EndsWithIgnoreCase(host, ".localhost")) {

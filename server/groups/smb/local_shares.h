@@ -11,9 +11,9 @@ namespace csi_proxy::smb {
 // problems-administrative-shares-missing). Other names that end with `$` are only hidden.
 bool IsAdministrativeShare(absl::string_view share);
 
-// Returns true if Windows may take a host for this node without a look-up in DNS: by a name, by an
-// address in any notation, or because the host has characters beyond ASCII, which Windows may
-// convert to ASCII. REQUIRES: `host` is a UncPath::host().
+// Returns true if Windows may take the host for this node without a look-up in DNS: if it is a name
+// of the node or an address of it in any notation, or if it has characters beyond ASCII, because
+// Windows may convert them to ASCII. REQUIRES: `host` is a UncPath::host().
 bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node);
 
 }  // namespace csi_proxy::smb

@@ -11,7 +11,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-TEST(LocalSharesTest, AdministrativeSharesAreThoseThatWindowsMakes) {
+TEST(LocalSharesTest, OnlySharesThatWindowsMakesAreAdministrative) {
   for (const char* share : {"C$", "z$", "ADMIN$", "admin$", "Print$", "fax$"}) {
     EXPECT_TRUE(IsAdministrativeShare(share)) << share;
   }
@@ -20,7 +20,7 @@ TEST(LocalSharesTest, AdministrativeSharesAreThoseThatWindowsMakes) {
   }
 }
 
-TEST(LocalSharesTest, TheNodeIsKnownByNamesAndAddresses) {
+TEST(LocalSharesTest, TheNodeIsRecognisedByNamesAndAddresses) {
   machine::Bytes own(16);
   own[0] = 0xFE, own[1] = 0x80, own[15] = 0x0A;
   const machine::NetworkNames node = {.names = {"WIN-1", "win-1", "win-1.corp.example"},
@@ -49,7 +49,7 @@ TEST(LocalSharesTest, TheNodeIsKnownByNamesAndAddresses) {
 
 class LocalShareCallsTest : public groups::HandlerTest {
  protected:
-  // Returns the answers of both calls that map a share, as one text.
+  // Returns the answers of NewSmbGlobalMapping and StageShare as one text.
   std::string Map(const std::string& remote) {
     return absl::StrCat(
         smb_->NewSmbGlobalMapping(context_, {.remote_path = remote}).status().ToString(), "\n",
@@ -71,7 +71,7 @@ TEST_F(LocalShareCallsTest, NoCallMapsAShareOfTheNode) {
   for (const char* remote : {R"(\\localhost\data)", R"(\\10.1.2.3\data\a)", R"(//SIMULATED/data$)",
                              R"(\\simulated.example\data)"}) {
     EXPECT_THAT(Map(remote), AllOf(refused_twice("host "), HasSubstr("-allow-local-shares")));
-    // Teardown stays possible.
+    // The calls that remove a mapping are not refused.
     EXPECT_EQ(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = remote}).status().code(),
               absl::StatusCode::kNotFound);
     EXPECT_TRUE(storage_->UnstageShare(context_, {.remote_path = remote}).ok());

@@ -30,7 +30,7 @@ constexpr size_t kLongestIpv6 = 41;
 constexpr size_t kMostFolders = 8;
 
 // Returns true unless the mapping of a path's share is broken. Sets `access` to the server's answer
-// for the path. If `user` is null, a denial that was noted for any path and user excuses this one.
+// for the path. See KnownShares::WasDenied() for `user`.
 absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& context,
                                const UncPath& remote, const std::string* user,
                                host::SmbAccess* access) {
@@ -54,8 +54,8 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   }
   if (of_share != Kind::kDenied) return is_usable(of_share);
   if (deps.shares->WasDenied(remote, user)) return true;
-  // Links to the root, which is denied, prove nothing. Folders are counted instead of links, so
-  // that many links to one folder do not hide the others.
+  // Links to the root prove nothing, because the server denies the root. The limit is one of
+  // folders instead of links, so that many links to one folder do not hide the other folders.
   std::map<std::string, UncPath> folders;
   ABSL_ASSIGN_OR_RETURN(const auto links, FindLinks(deps, context, [&](const UncPath& target) {
                           if (target.Share() != share) return false;
@@ -72,8 +72,8 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   return false;
 }
 
-// Removes the mapping of a share. If it stays, its credentials are not forgotten, because another
-// call may use it.
+// Removes the mapping of a share and forgets its credentials. If the mapping stays, its credentials
+// stay too, because another call may use the mapping.
 absl::Status Remove(const groups::Deps& deps, const CallContext& context, const std::string& share,
                     const host::SmbMapping& mapping) {
   absl::Status removed = deps.host->smb().RemoveMapping(context, mapping);
@@ -100,7 +100,7 @@ absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallCont
     const absl::StatusOr<UncPath> path = UncPath::Parse("share", other);
     if (other == share || ServerOf(other) != ServerOf(share)) continue;
     if (!path.ok() || !path->components().empty() || !mapping.local_path.empty()) continue;
-    // The caller holds a share's lock already, so this takes the other share's only if it is free.
+    // The caller holds the lock of a share, so the other share's lock is taken only if it is free.
     const auto lock =
         groups::LockShare(*deps.locks, context.WithTimeout(absl::ZeroDuration()), path->Share());
     ABSL_RETURN_IF_ERROR(context.Check());
@@ -154,7 +154,7 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
 
 absl::StatusOr<UncPath> ParsePathToMap(const groups::Deps& deps, absl::string_view text) {
   ABSL_ASSIGN_OR_RETURN(UncPath remote, ParseRemotePath(text));
-  // Without credentials Windows may sign in as the service, to which these shares give every file.
+  // Without credentials Windows may sign in as the service, which may read every file there.
   if (IsAdministrativeShare(remote.share())) {
     return absl::PermissionDeniedError(
         absl::StrCat("remote_path: ", remote.share(),
@@ -185,7 +185,7 @@ absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallCon
   host::SmbHost& host = deps.host->smb();
   ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
   if (!mapping.has_value()) return LookupResult::kNone;
-  // In a bound mapping, a call with other credentials must not make the mapping look broken.
+  // With bound credentials, a call with other credentials must not make the mapping look broken.
   const std::string* const user = deps.bind_smb_credentials ? nullptr : &credentials.username;
   ABSL_ASSIGN_OR_RETURN(bool usable, IsWorking(deps, context, remote, user, access));
   if (usable && deps.bind_smb_credentials) {

@@ -42,9 +42,9 @@ enum class LookupResult {
 // Finds the mapping of a path's share, and removes it if it does not work, whatever state Windows
 // shows. Where mappings are bound to credentials, returns PERMISSION_DENIED if this process made
 // the mapping with other credentials, and removes the mapping if another process made it. A mapping
-// through which the server denies access counts as working if a link to a folder of its share can
-// be followed or was not tried, or if the server denied the same path as soon as the mapping was
-// made for this user. Sets `access` to the server's answer for the path if the mapping is usable.
+// through which the server denies access counts as working if a link to a folder of its share
+// works, if not all such folders were tried, or if KnownShares::WasDenied(). Sets `access` to the
+// server's answer for the path if the mapping is usable.
 absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallContext& context,
                                          const UncPath& remote,
                                          const host::SmbCredentials& credentials,
@@ -66,8 +66,8 @@ absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
 bool IsTarget(const std::string& target, const UncPath& remote);
 
 // Returns the links below the working directories whose own target satisfies `is_meant`. Omits a
-// link to another such link, because it dangles once that link is removed, and links in directories
-// that a pod can write, which no mapping needs. Asks no server.
+// link to another such link, because it dangles once that link is removed. Omits links in
+// directories that a pod can write, because they must not keep a mapping. Asks no server.
 absl::StatusOr<ShareLinks> FindLinks(const groups::Deps& deps, const CallContext& context,
                                      absl::FunctionRef<bool(const UncPath&)> is_meant);
 

@@ -67,8 +67,8 @@ class StorageService final : public Service {
   absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(
       const CallContext& context, const GetVolumeHealthRequest& request) override;
 
-  // Lists mounts and links, and measures the space at a path: mounts.cc. Takes no locks but the
-  // listing's.
+  // Lists mounts and links, and measures the space at a path: mounts.cc. Takes no lock but
+  // LockListing().
   absl::StatusOr<GetPathStatsResponse> GetPathStats(const CallContext& context,
                                                     const GetPathStatsRequest& request) override;
   absl::StatusOr<ListMountsResponse> ListMounts(const CallContext& context,
@@ -76,7 +76,7 @@ class StorageService final : public Service {
   absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(
       const CallContext& context, const ListSmbMappingsRequest& request) override;
 
-  // Removes a mount that leads nowhere: mounts.cc. Takes the lock of the path.
+  // Removes a mount or link that does not work: mounts.cc. Takes the lock of the path.
   absl::StatusOr<RemoveMountResponse> RemoveMount(const CallContext& context,
                                                   const RemoveMountRequest& request) override;
 

@@ -13,10 +13,11 @@
 
 namespace csi_proxy::storage {
 
-// Lets a repeated StageTarget begin with the portals that have not failed before. Each tenant has
-// its own memory, because a call may fail by its own wrong secret or short time. Remembers only
-// names, of at most 64 targets with 16 portals each; the tenant with the most targets makes way. A
-// call that its caller has left counts like one whose time has ended. Thread-safe.
+// Lets a repeated StageTarget begin with the portals that have not failed before. Records failures
+// for each tenant apart, because a wrong secret or a short deadline of the call may be the cause.
+// Keeps only names, of at most 64 targets with 16 portals each. At the limit, a target of the
+// tenant with the most targets is forgotten. A cancelled call counts like one whose deadline has
+// passed. Thread-safe.
 class FailedPortals {
  public:
   // Returns the indexes of `portals` in the order in which to try them: first those that have not

@@ -112,8 +112,8 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
                                                              Place::kBelowRoots));
   if (request.target.empty()) return absl::InvalidArgumentError("target: is missing");
   const std::string text = path.path.ToString();
-  // A link that works is kept here; RemoveLink() checks under the lock that the link is the one of
-  // the request. A listing comes before locks, because it may be long.
+  // Refuses a link that works. RemoveLink() checks under the lock that the link leads to the target
+  // of the request. The listing precedes the lock, because it may take long.
   ABSL_ASSIGN_OR_RETURN(const auto listed, ListMounts(context, {.path = text}));
   for (const Mount& mount : listed.mounts) {
     if (mount.path != text) continue;

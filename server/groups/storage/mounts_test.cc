@@ -92,14 +92,14 @@ TEST_F(MountsTest, EachIsListedWithItsKindAndItsTarget) {
                 MountState::kAlive}));
 }
 
-// A pod may swap a directory above the entry after an administrator has looked at it.
-TEST_F(MountsTest, OnlyTheEntryThatWasLookedAtIsRemoved) {
+// A pod may swap a directory above the entry after ListMounts.
+TEST_F(MountsTest, RemoveMountRemovesOnlyTheListedEntry) {
   const auto remove = [this](const std::string& name, const std::string& target) {
     return storage_->RemoveMount(context_, {.path = Below(name), .target = target}).status();
   };
   EXPECT_THAT(remove(kStage, volume_id_), IsRefusal("works"));
   Plant(R"(pods\p1\a\globalmount)", Below("nothing"));
-  // This one has the target of the driver's mount.
+  // The mount in `b` has the target of the driver's mount.
   const std::string same = Below(R"(pods\p1\b\globalmount)");
   ASSERT_TRUE(Mkdir(same).ok());
   ASSERT_TRUE(

@@ -70,7 +70,7 @@ const std::vector<std::string>& WrongTargets() {
 
 class Sequence {
  public:
-  // The time of a call whose caller goes away.
+  // The time limit of a call whose caller goes away.
   static constexpr absl::Duration kShort = absl::Seconds(5);
 
   explicit Sequence(uint64_t seed)
@@ -281,9 +281,9 @@ class Sequence {
     if (call.api == Api::kUnstage && is.contains(call.target)) Complain("it is mounted still");
   }
 
-  // Lets something happen before a call gets its first lock, or one that it takes after `locks`
-  // others. Then the time of the call ends if `leaves`. No call is cancelled, because such a wait
-  // does not use the test's clock.
+  // Calls HappenMeanwhile() before the next call takes a lock, after it has taken `locks` others.
+  // If `leaves`, the call's deadline then passes. No call is cancelled instead, because a wait for
+  // cancellation does not use the test's clock.
   void AwaitLock(uint64_t locks, bool leaves) {
     meanwhile_ = [this, locks, leaves] {
       if (locks > 0) return AwaitLock(locks - 1, leaves);
@@ -404,7 +404,7 @@ class Sequence {
   Tenants tenants_;
   std::string node_text_;
   bool failed_ = false;
-  // True while nothing but calls happens.
+  // True if only calls have changed the node since the current call began.
   bool is_calm_ = true;
   std::vector<std::string> log_;
   std::unique_ptr<Machine> node_;
@@ -413,7 +413,7 @@ class Sequence {
   std::unique_ptr<NodeProcess> process_;
   std::unique_ptr<NodeProcess> other_;
   NodeState before_;
-  // The state before a call during which something happened.
+  // The state before the current call, if something happened during it.
   std::optional<NodeState> begun_;
   // The calls that ended before Windows finished them.
   std::vector<Call> late_;

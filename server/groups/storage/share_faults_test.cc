@@ -144,9 +144,9 @@ TEST_F(ShareFaultsTest, AMappingStaysIfNotAllFoldersAreTried) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-// A mapping that was denied from the start is made again for other users and paths, and it is
-// forgotten once it is removed.
-TEST_F(ShareFaultsTest, ADenialIsOfItsPathItsUserAndItsMapping) {
+// A mapping that was denied access from the start is made again for other users and paths. The
+// denial is forgotten when the mapping is removed.
+TEST_F(ShareFaultsTest, ADenialCountsOnlyForItsPathItsUserAndItsMapping) {
   const std::string there = R"(\\files.corp.example\a\there)";
   ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\other", Secret("x")).ok());
   const auto map = [&](const std::string& user, const std::string& password) {
@@ -168,7 +168,7 @@ TEST_F(ShareFaultsTest, ADenialIsOfItsPathItsUserAndItsMapping) {
 }
 
 // Other calls hold the locks of the server's dead mappings.
-TEST_F(ShareFaultsTest, MappingsInUseByOtherCallsAreNotWaitedFor) {
+TEST_F(ShareFaultsTest, ACallDoesNotWaitForMappingsThatOtherCallsUse) {
   std::vector<ResourceLocks::Lock> held;
   node_->core()->Change([](machine::simulator::NodeState& state) {
     for (int i = 0; i < 40; ++i) {

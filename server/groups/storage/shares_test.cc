@@ -296,8 +296,8 @@ TEST_F(ShareStagingTest, AFailedCallKeepsALinkThatIsAnothers) {
   EXPECT_TRUE(Exists(Below("s")));
 }
 
-// The caller has gone. The undoing waits without the call's slot, but not for ever.
-TEST_F(ShareStagingTest, UndoingAMappingLendsTheSlotAndEnds) {
+// The caller has gone. The removal of the new mapping waits without a slot, for a limited time.
+TEST_F(ShareStagingTest, RemovingANewMappingYieldsTheSlotAndEnds) {
   const smb::NewSmbGlobalMappingRequest request{
       .remote_path = kShare, .local_path = Below("new"), .username = kUser, .password = kPassword};
   absl::Notification gone;
@@ -318,7 +318,7 @@ TEST_F(ShareStagingTest, UndoingAMappingLendsTheSlotAndEnds) {
               HasSubstr("could not be removed"));
 }
 
-TEST_F(ShareStagingTest, UndoingALinkLendsTheSlot) {
+TEST_F(ShareStagingTest, RemovingANewLinkYieldsTheSlot) {
   const ConfinedPath target{*WindowsPath::Parse("target", Below("s")), deps_.roots};
   std::optional<ResourceLocks::Lock> held;
   int waits = 0;

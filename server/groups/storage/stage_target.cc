@@ -102,8 +102,8 @@ class TargetStager {
     return Choose(disks);
   }
 
-  // Ends the sessions that UnstageTarget has kept for this call, which has failed and so does not
-  // need them. The caller may have gone, and nobody repeats UnstageTarget.
+  // Ends the sessions that UnstageTarget has kept for this call, even if the caller has gone: the
+  // kubelet does not repeat an UnstageTarget that has succeeded. REQUIRES: this call has failed.
   void EndKept() {
     const bool has_kept = stage_.has_value() && stage_->has_kept();
     stage_.reset();
@@ -131,8 +131,8 @@ class TargetStager {
                        [&](const IscsiPortal& portal) { return IsBy(session, portal); });
   }
 
-  // Returns true if the session may be that which LogIn() is opening. Windows shows the address of
-  // a portal, so one that the request names by DNS is not recognised.
+  // Returns true if LogIn() may be opening this session. If the request names the portal by DNS,
+  // any new session may be the one, because Windows shows only the portal's address.
   bool MayBeNew(const host::IscsiSession& session) const {
     return login_ != nullptr && !seen_.contains(session.id) &&
            (IsBy(session, *login_) || !IsIpAddress(login_->address));
@@ -197,7 +197,7 @@ class TargetStager {
   absl::Status ConnectBy(const IscsiPortal& portal, absl::Duration time) {
     const CallContext context = context_.WithTimeout(time);
     absl::Status status;
-    // The second time a call that had begun before this one cannot remove the portal any more.
+    // Tries twice, because a call that began before this one may remove the portal, but only once.
     for (const bool is_last : {false, true}) {
       status = Register(context, portal);
       if (status.ok()) status = LogIn(context, portal);
@@ -396,15 +396,15 @@ class TargetStager {
   const host::ChapCredentials credentials_;
   // The volume that was mounted at the target path when the call began.
   std::optional<MountedVolume> mounted_;
-  // The ids of the sessions that this call opened, and of those that it saw last.
+  // The ids of the sessions that this call opened, and of all at its latest look.
   std::set<std::string> opened_;
   std::set<std::string> seen_;
-  // The portal at which LogIn() is opening a session; null if it is not.
+  // The portal through which LogIn() is opening a session; null if none.
   const IscsiPortal* login_ = nullptr;
   // The target's sessions that the request may use, and the number of the others.
   std::vector<host::IscsiSession> own_;
   size_t others_ = 0;
-  // Behind what its functions read. Set by Run().
+  // Declared after the members that its functions read. Set by Run().
   std::optional<TargetStages::Stage> stage_;
 };
 

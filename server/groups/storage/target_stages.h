@@ -1,5 +1,6 @@
-// The StageTarget calls under way. Until such a call has locked its disk it holds no lock that
-// protects its session, so calls that end sessions or remove portals ask here first.
+// The StageTarget calls under way. Until such a call has locked its disk, it holds no lock that
+// protects its session. So UnstageTarget and StageTarget check here before they end a session or
+// remove a portal.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +19,16 @@
 
 namespace csi_proxy::storage {
 
-// Thread-safe. Each call has one entry, which goes with it however it ends, so the limits of a
-// tenant's calls bound the entries. An entry keeps sessions but makes no call fail. A tenant that
-// repeats StageTarget keeps a session only as it could by mounting the disk. Nothing outlives the
-// process; an embedded node does not know the calls of the service.
+// Thread-safe. Each call has one entry until it ends, so the limits of a tenant's calls bound the
+// entries. An entry keeps sessions but makes no call fail. A tenant that keeps a session by repeated
+// StageTarget calls could also keep it by mounting the disk. In memory only, so an embedded node
+// does not know the calls of the service.
 class TargetStages {
  public:
   // The entry of a call. REQUIRES: the TargetStages and what the functions read outlive it.
   class Stage {
    public:
-    // Any thread may call the functions, under a mutex: they must not wait.
+    // Called on any thread with a mutex held. REQUIRES: they do not wait.
     using MayUse = std::function<bool(const std::string& iqn, const host::IscsiSession&)>;
     using Names = std::function<bool(const host::IscsiPortal&)>;
 
@@ -43,7 +44,7 @@ class TargetStages {
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;
 
-    // Waits for those sessions that the call may use, but that were being ended when it began.
+    // Waits for the end of sessions that the call may use and that were being ended when it began.
     absl::Status AwaitEnds(const CallContext& context) const {
       while (stages_.IsEnding(*this)) {
         ABSL_RETURN_IF_ERROR(context.SleepFor(absl::Milliseconds(10)));
@@ -69,7 +70,8 @@ class TargetStages {
     bool has_kept_ = false;  // guarded by stages_.mutex_
   };
 
-  // Runs `end`, which ends the session, and returns true, unless a call may use the session.
+  // Returns false if a StageTarget call may use the session. Else runs `end`, which ends the
+  // session, and returns true.
   bool EndUnlessUsed(const std::string& iqn, const host::IscsiSession& session,
                      const std::function<void()>& end) {
     std::list<Ending> ending = {{iqn, session}};
@@ -89,7 +91,7 @@ class TargetStages {
     return true;
   }
 
-  // Returns true if a call names the portal.
+  // Returns true if the request of a StageTarget call names the portal.
   bool Names(const host::IscsiPortal& portal) const {
     const MutexLock lock(mutex_);
     return std::ranges::any_of(stages_, [&](const Stage* stage) { return stage->names_(portal); });

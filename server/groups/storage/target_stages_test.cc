@@ -1,4 +1,4 @@
-// Calls of another tenant at every moment of a StageTarget call.
+// Tests calls of another tenant at every moment of a StageTarget call.
 #include <algorithm>
 #include <functional>
 #include <thread>
@@ -35,9 +35,9 @@ class TargetStagesTest : public TargetTest, public testing::WithParamInterface<b
   struct Round {
     Machine& node;
     groups::Deps others;
-    // Ends soon, because StageTarget may hold a lock.
+    // Has a short deadline, because StageTarget may hold a lock.
     CallContext context;
-    // Tells StageTarget that its caller has gone.
+    // Cancels StageTarget, as if its caller had gone.
     absl::Notification gone = {};
     // True if UnstageTarget has kept a session.
     bool has_kept = false;
@@ -55,9 +55,9 @@ class TargetStagesTest : public TargetTest, public testing::WithParamInterface<b
     }
   };
 
-  // Runs `act` in each call of Windows that StageTarget makes on a node in `state`, when Windows
-  // has done its work, then `judge`. The first round counts the calls, and runs `act` in all of
-  // them if `also_in_all`.
+  // For each call to Windows that StageTarget makes on a node in `state`: runs StageTarget, with
+  // `act` after that call to Windows, and then `judge`. A first round counts the calls, and runs
+  // `act` after each of them if `also_in_all`.
   void AtEachCall(const NodeState& state, const std::function<void(Round&)>& act,
                   const std::function<void(Round&, Process&, const Staged&)>& judge,
                   bool also_in_all = false) {
@@ -124,7 +124,7 @@ TEST_P(TargetStagesTest, UnstagingTheTargetEndsNoSessionThatIsBeingOpened) {
       [](Round&, Process&, const Staged& staged) { EXPECT_TRUE(staged.ok()) << staged.status(); });
 }
 
-// Nobody repeats an UnstageTarget that has succeeded.
+// The kubelet does not repeat an UnstageTarget that has succeeded.
 TEST_P(TargetStagesTest, ACallWhoseCallerHasGoneEndsTheSessionThatWasKeptForIt) {
   int ended = 0;
   AtEachCall(
@@ -142,7 +142,7 @@ TEST_P(TargetStagesTest, ACallWhoseCallerHasGoneEndsTheSessionThatWasKeptForIt) 
   EXPECT_GT(ended, 0);
 }
 
-// DisconnectTarget acts as it was released, whatever is being staged.
+// DisconnectTarget acts as in its first release, whatever is being staged.
 TEST_P(TargetStagesTest, DisconnectTargetEndsASessionThatIsBeingStaged) {
   int ended = 0;
   AtEachCall(
@@ -165,7 +165,7 @@ TEST_P(TargetStagesTest, DisconnectTargetEndsASessionThatIsBeingStaged) {
 }
 
 // UnstageTarget has begun to end the session, or to remove the portal.
-TEST_P(TargetStagesTest, ACallOutlivesAnUnstageTargetThatBeganBefore) {
+TEST_P(TargetStagesTest, StageTargetSucceedsAfterAnUnstageTargetThatBeganBefore) {
   for (const char* const begun :
        {"wmi.Invoke/MSFT_iSCSITarget.Disconnect", "wmi.Invoke/MSFT_iSCSITargetPortal.Remove"}) {
     SCOPED_TRACE(begun);

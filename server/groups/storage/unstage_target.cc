@@ -89,7 +89,7 @@ class TargetUnstager {
   absl::Status RemovePortals() {
     for (const IscsiPortal& portal : portals_) {
       ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context_, portal));
-      // Another call is about to log in by it.
+      // A StageTarget call is about to log in through this portal.
       if (deps_.stages->Names(portal)) continue;
       const auto connected = host_.iscsi().ListConnected(context_, portal);
       if (absl::IsNotFound(connected.status())) continue;

@@ -38,7 +38,7 @@ class Life {
 
   // Called before each call of the process, with the call's number.
   std::function<void(int call)> before_call = [](int) {};
-  // Called after each such call that has been made, before the process learns its result.
+  // Called after each call that does not end the process, before the process gets the result.
   std::function<void(int call)> after_call = [](int) {};
 
   template <typename Call>

@@ -79,7 +79,7 @@ struct HeldLocks {
   absl::Duration longest;
 };
 
-// Calls `next` once before a call takes a lock. `next` may be set again by what it does.
+// Calls `next` once, before a call takes a lock. `next` may set itself again.
 class Meanwhile final : public ProcessLocks {
  public:
   Meanwhile(std::function<void()>* next, HeldLocks* held) : next_(*next), held_(*held) {}

@@ -7,7 +7,7 @@
 // | mappings | A working mapping stays, with its user, while a tenant's link needs it. |
 // | binding | Where mappings are bound to credentials, only these give a caller the share. |
 // | sessions | A target stays connected while a disk of it is mounted, or online with a volume. |
-// | stages | No call of another makes a tenant's StageTarget of its own target lose its session. |
+// | stages | A tenant's StageTarget of its own target keeps its session during others' calls. |
 // | logins | A disk is mounted only for a caller that names its portal and asks for its login. |
 // | texts | No answer has a secret, or a name of another tenant that the caller did not use. |
 // | waiting | No lock is held for long while the caller's own portals are slow. |
@@ -132,14 +132,14 @@ class Tenants {
   }
   bool has_staged() const { return !staged_.empty(); }
 
-  // Remembers the names that a call uses, which later answers may have.
+  // Records the names that a call uses. Later answers to its caller may contain them.
   void Note(const Call& call) {
     absl::StrAppend(&used_[call.caller], absl::AsciiStrToLower(call.Text()));
   }
 
-  // Returns the rule that a call has broken, and how; empty if none. `is_calm` is true if nothing
-  // but calls of tenants has happened during the call. `begun` is the state before the call, and
-  // `before` that when something last happened during it.
+  // Returns the rule that a call has broken, and how; empty if none. `is_calm` is true if only
+  // calls of tenants have happened during the call. `begun` is the state before the call; `before`
+  // is the state after the last event during the call, or else equal to `begun`.
   std::string Judge(const Call& call, const absl::Status& status, const std::string& answer,
                     absl::Duration took, bool is_calm, NodeState& begun, NodeState& before,
                     NodeState& after) {
