@@ -119,9 +119,7 @@ absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallConte
 absl::StatusOr<DiskDescription> DiskHost::Describe(const CallContext& context,
                                                    uint32_t disk_number) {
   ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
-  DiskDescription description = DescribeDisk(disk_number, disk);
-  AddReadOnly(os_, &description);
-  return description;
+  return DescribeDisk(disk_number, disk);
 }
 
 absl::Status DiskHost::Rescan(const CallContext& context) { return storage_.UpdateCache(context); }

@@ -105,6 +105,6 @@ class FairExecutorTest : public testing::Test {
 
 // A service's default limits.
 inline constexpr Executor::Limits kDefault = {
-    .max_threads = 16, .max_queued = 256, .client_share = 75, .max_blocked = 128};
+    .max_threads = 16, .max_queued = 384, .client_share = 75, .max_blocked = 128};
 
 }  // namespace csi_proxy::rpc

@@ -94,7 +94,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
     const std::shared_ptr<Client>& client = connection_->client();
     if (!client->TakeBytes(request_.Length())) {
       RefuseForShare(absl::ResourceExhaustedError(
-          absl::StrCat("the requests of this client's container that are under way have more than ",
+          absl::StrCat("the requests of this client's tenant that are under way have more than ",
                        Client::kMaxRequestBytes, " bytes; try again later")));
       return;
     }
