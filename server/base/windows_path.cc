@@ -280,8 +280,9 @@ bool EqualNames(absl::string_view a, absl::string_view b) {
 
 bool IsPodsDirectory(const std::vector<std::string>& names) {
   const auto pods = std::find_if(names.begin(), names.end(), [](const std::string& name) {
-    return EqualNames(name, "pods");
+    return EqualNames(name, "pods") || EqualNames(name, "plugins");
   });
+  if (pods != names.end() && EqualNames(*pods, "plugins")) return false;
   // The number of names below `pods`, of which the first is the pod's.
   const auto size = names.end() - pods - 1;
   if (size <= 1) return false;

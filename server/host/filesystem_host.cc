@@ -260,9 +260,8 @@ absl::StatusOr<PathStats> FilesystemHost::GetStats(const CallContext& context,
 }
 
 absl::StatusOr<LinkList> FilesystemHost::ListLinks(const CallContext& context,
-                                                   const std::vector<ConfinedPath>& starts,
-                                                   const LinkWalkLimits& limits) {
-  return host::ListLinks(os_, context, starts, limits);
+                                                   const std::vector<ConfinedPath>& starts) {
+  return host::ListLinks(os_, context, starts);
 }
 
 absl::StatusOr<bool> FilesystemHost::IsMapped(const CallContext& context, const UncPath& server) {

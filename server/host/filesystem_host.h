@@ -96,8 +96,7 @@ class FilesystemHost {
 
   // See list_links.h.
   absl::StatusOr<LinkList> ListLinks(const CallContext& context,
-                                     const std::vector<ConfinedPath>& starts,
-                                     const LinkWalkLimits& limits = {});
+                                     const std::vector<ConfinedPath>& starts);
 
  private:
   // Removes the entry at `path`, which `walked` has resolved. Ends a mount first.

@@ -151,7 +151,6 @@ class LinkWalker {
 
   void Push(Pending pending) {
     const bool in_pods = in_pods_ || IsPods(pending);
-    if (in_pods && !limits_.in_pods) return;
     const bool is_too_deep = pending.depth > limits_.depth;
     Part& part = parts_[in_pods];
     if (is_too_deep || part.pending_bytes + BytesOf(pending) > limits_.pending_bytes) {

@@ -62,9 +62,6 @@ struct LinkWalkLimits {
   size_t pending_bytes = size_t{8} << 20;
   // Bytes of the text found, which must fit into one gRPC message of at most 4 MiB.
   size_t found_bytes = size_t{1} << 20;
-  // False skips the directories that a pod can write, so that no pod decides how long the walk
-  // takes. The kubelet and drivers make no links there.
-  bool in_pods = true;
   // Time of the walk, at most 3/4 of the call's remaining time so that it can answer.
   absl::Duration time = absl::Seconds(10);
 };

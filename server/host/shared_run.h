@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
 #include "server/base/start_thread.h"
@@ -27,19 +30,20 @@ namespace csi_proxy::host {
 // A run that serves one call uses the call's thread and context. A run that serves several calls
 // has a thread of its own and ends at the latest of their deadlines, so a caller that gives up
 // changes nothing for the others. A call waits for at most one run of other calls before its own
-// begins. A run ends after two minutes at the latest, so that a run that hangs gives way.
+// begins. A run gets two minutes at most. One that hangs longer, because Windows does not return,
+// keeps its thread, but the next run begins beside it.
 template <typename T>
 class SharedRun {
  public:
   // A run may outlive its callers. REQUIRES: what the function refers to outlives the SharedRun.
   using Function = std::function<T(const CallContext&)>;
 
-  SharedRun() = default;
+  explicit SharedRun(absl::Duration longest = absl::Minutes(2)) : longest_(longest) {}
   // Cancels a run that is under way and waits for its end. REQUIRES: no call is in Get().
   ~SharedRun() {
     {
       const MutexLock lock(mutex_);
-      if (current_ != nullptr) current_->cancelled.Notify();
+      if (current_ != nullptr) Cancel(*current_);
       stopping_ = true;
     }
     handed_over_.NotifyAll();
@@ -51,7 +55,7 @@ class SharedRun {
   // Returns true if no run is under way.
   bool idle() const {
     const MutexLock lock(mutex_);
-    return !is_running_;
+    return running_ == 0;
   }
   // Returns the number of calls that wait for the next run to begin.
   int waiting() const {
@@ -63,7 +67,9 @@ class SharedRun {
   // DEADLINE_EXCEEDED if `context` ends first. Yields the call's slot unless the run begins without
   // a wait. REQUIRES: all calls pass functions that do the same.
   T Get(const CallContext& context, Function function) {
-    if (BeginAlone()) return RunHere(context, function);
+    if (const uint64_t number = BeginAlone(); number != 0) {
+      return RunHere(number, context, function);
+    }
     const YieldSlot yielded(context);
     const MutexLock lock(mutex_);
     if (next_ == nullptr) next_ = std::make_shared<Run>(std::move(function));
@@ -75,19 +81,23 @@ class SharedRun {
         if (--run->waiting == 0) Abandon(run);
         return over;
       }
-      if (is_running_) {
+      // Another call has begun the run, or the earlier one is still under way.
+      if (next_ != run || IsBusy()) {
         changed_.WaitFor(mutex_, kLook);
         continue;
       }
       next_ = nullptr;
-      is_running_ = true;
-      if (run->waiting == 1) {
+      const uint64_t number = Begin();
+      // The thread of shared runs may hang in an earlier one.
+      if (run->waiting == 1 || current_ != nullptr) {
         mutex_.Unlock();
-        T result = RunHere(context, run->function);
+        T result = RunHere(number, context, run->function);
         mutex_.Lock();
+        run->result = result;
+        changed_.NotifyAll();
         return result;
       }
-      HandOver(run);
+      HandOver(number, run);
     }
     return *run->result;
   }
@@ -95,7 +105,6 @@ class SharedRun {
  private:
   // The interval at which a waiting call checks whether it has ended.
   static constexpr absl::Duration kLook = absl::Milliseconds(20);
-  static constexpr absl::Duration kLongest = absl::Minutes(2);
 
   struct Run {
     explicit Run(Function f) : function(std::move(f)) {}
@@ -105,45 +114,59 @@ class SharedRun {
     absl::Time deadline = absl::InfinitePast();
     absl::Notification cancelled;
     std::optional<T> result;
+    uint64_t number = 0;  // of Begin()
   };
 
-  // REQUIRES: `is_running_` was set for this call.
-  T RunHere(const CallContext& context, const Function& function) ABSL_LOCKS_EXCLUDED(mutex_) {
-    T result = function(context.WithTimeout(kLongest));
-    const MutexLock lock(mutex_);
-    EndRun();
-    return result;
+  bool IsBusy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return running_ != 0 && absl::Now() < began_ + longest_;
   }
 
-  void EndRun() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    is_running_ = false;
+  // Begins a run. Returns its number, which is not 0.
+  uint64_t Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    began_ = absl::Now();
+    return running_ = ++last_;
+  }
+  // Begins a run if none is under way and no call waits; else returns 0.
+  uint64_t BeginAlone() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(mutex_);
+    return IsBusy() || next_ != nullptr ? 0 : Begin();
+  }
+
+  void EndRun(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (running_ == number) running_ = 0;
     changed_.NotifyAll();
   }
 
-  // Begins a run and returns true if no run is under way and no call waits.
-  bool BeginAlone() ABSL_LOCKS_EXCLUDED(mutex_) {
+  T RunHere(uint64_t number, const CallContext& context, const Function& function)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    T result = function(context.WithTimeout(longest_));
     const MutexLock lock(mutex_);
-    if (is_running_ || next_ != nullptr) return false;
-    is_running_ = true;
-    return true;
+    EndRun(number);
+    return result;
   }
 
   // Drops or cancels a run for which no call waits any more.
   void Abandon(const std::shared_ptr<Run>& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (next_ == run) next_ = nullptr;
-    if (current_ == run) run->cancelled.Notify();
+    if (current_ == run) Cancel(*run);
   }
 
-  void HandOver(std::shared_ptr<Run> run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // Cancels a run, perhaps for the second time.
+  void Cancel(Run& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!run.cancelled.HasBeenNotified()) run.cancelled.Notify();
+  }
+
+  void HandOver(uint64_t number, std::shared_ptr<Run> run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!thread_.joinable()) {
       absl::StatusOr<std::thread> started = StartThread([this] { RunHandedOver(); });
       if (!started.ok()) {
         run->result = started.status();
-        EndRun();
+        EndRun(number);
         return;
       }
       thread_ = *std::move(started);
     }
+    run->number = number;
     current_ = std::move(run);
     handed_over_.NotifyAll();
   }
@@ -157,20 +180,24 @@ class SharedRun {
         continue;
       }
       const std::shared_ptr<Run> run = current_;
-      const CallContext context(std::min(run->deadline, absl::Now() + kLongest), &run->cancelled);
+      const CallContext context(std::min(run->deadline, absl::Now() + longest_), &run->cancelled);
       mutex_.Unlock();
       T result = run->function(context);
       mutex_.Lock();
       run->result = std::move(result);
       current_ = nullptr;
-      EndRun();
+      EndRun(run->number);
     }
   }
 
+  const absl::Duration longest_;
   mutable Mutex mutex_;
   Condition changed_;
   Condition handed_over_;
-  bool is_running_ ABSL_GUARDED_BY(mutex_) = false;
+  // The run under way, or 0; when it began; and the last run that began.
+  uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time began_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // The run whose callers wait for it to begin, and the run of `thread_`.
   std::shared_ptr<Run> next_ ABSL_GUARDED_BY(mutex_);

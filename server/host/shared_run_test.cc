@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -115,6 +117,52 @@ TEST_F(SharedRunTest, ACallDoesNotOvertakeWaitingCalls) {
     second.join();
     EXPECT_EQ(second_, Answer(2));
   }
+}
+
+// A run whose machine call never returns must not keep all later calls from their answers.
+TEST_F(SharedRunTest, ARunThatHangsGivesWay) {
+  SharedRun<Answer> shared(absl::Milliseconds(50));
+  const auto answer = [](const CallContext&) -> Answer { return 2; };
+  absl::Notification returns;
+  std::thread hung([&] {
+    (void)shared.Get(CallContext(), [&](const CallContext&) -> Answer {
+      ++runs_;
+      returns.WaitForNotification();
+      return 1;
+    });
+  });
+  while (runs_ == 0) std::this_thread::yield();
+  EXPECT_EQ(shared.Get(CallContext(), answer), Answer(2));
+  EXPECT_EQ(shared.Get(CallContext(), answer), Answer(2));
+  returns.Notify();
+  hung.join();
+  EXPECT_EQ(shared.Get(CallContext(), answer), Answer(2));
+}
+
+// Destroys a SharedRun whose run nobody waits for any more and that has not noticed yet.
+TEST_F(SharedRunTest, AnAbandonedRunIsCancelledOnce) {
+  auto shared = std::make_unique<SharedRun<Answer>>();
+  absl::Notification first_ends, gone, returns;
+  const CallContext leaves(absl::InfiniteFuture(), &gone);
+  const auto run = [&](const CallContext&) -> Answer {
+    (++runs_ == 1 ? first_ends : returns).WaitForNotification();
+    return 1;
+  };
+  std::thread first([&] { (void)shared->Get(CallContext(), run); });
+  while (runs_ == 0) std::this_thread::yield();
+  std::thread second([&] { (void)shared->Get(leaves, run); });
+  std::thread third([&] { (void)shared->Get(leaves, run); });
+  while (shared->waiting() < 2) std::this_thread::yield();
+  first_ends.Notify();
+  first.join();
+  while (runs_ < 2) std::this_thread::yield();
+  gone.Notify();
+  second.join();
+  third.join();
+  std::thread destroyer([&] { shared.reset(); });
+  absl::SleepFor(absl::Milliseconds(10));
+  returns.Notify();
+  destroyer.join();
 }
 
 }  // namespace

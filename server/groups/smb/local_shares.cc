@@ -67,8 +67,7 @@ Bytes ParseIpv6(absl::string_view text) {
 // nf-ip2string-rtlipv4stringtoaddressw).
 bool IsIpv4(absl::string_view host) {
   const absl::string_view last = host.substr(host.rfind('.') + 1);
-  return absl::StartsWithIgnoreCase(last, "0x") ||
-         absl::c_all_of(last, absl::ascii_isdigit);
+  return absl::StartsWithIgnoreCase(last, "0x") || absl::c_all_of(last, absl::ascii_isdigit);
 }
 
 }  // namespace
@@ -87,21 +86,24 @@ bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node) {
   if (!is_ascii || host.front() == '.') return true;
   const bool is_ipv6 = absl::EndsWithIgnoreCase(host, kIpv6Suffix);
   if (is_ipv6 || IsIpv4(host)) {
-    const Bytes address = is_ipv6 ? ParseIpv6(host.substr(0, host.size() - kIpv6Suffix.size()))
-                                  : ParseIpv4(host);
+    const Bytes address =
+        is_ipv6 ? ParseIpv6(host.substr(0, host.size() - kIpv6Suffix.size())) : ParseIpv4(host);
     // An address in another notation is refused, because Windows may accept it.
     if (address.empty()) return true;
     if (address.size() == 4 && (address[0] == 0 || address[0] == 127)) return true;
     return absl::c_linear_search(node.addresses, address);
   }
+  if (absl::EndsWithIgnoreCase(host, ".localhost")) return true;
+  const auto is_own = [&] {
+    return EqualNames(host, "localhost") || EqualNames(host, "loopback") ||
+           absl::c_any_of(node.names,
+                          [&](absl::string_view name) { return EqualNames(name, host); });
+  };
+  if (is_own()) return true;
   // The node also answers to its name in the domain of multicast DNS.
-  if (absl::EndsWithIgnoreCase(host, ".local")) host.remove_suffix(6);
-  if (EqualNames(host, "localhost") || EqualNames(host, "loopback") ||
-      absl::EndsWithIgnoreCase(host, ".localhost")) {
-    return true;
-  }
-  return absl::c_any_of(node.names,
-                        [&](absl::string_view name) { return EqualNames(name, host); });
+  if (!absl::EndsWithIgnoreCase(host, ".local")) return false;
+  host.remove_suffix(6);
+  return is_own();
 }
 
 }  // namespace csi_proxy::smb

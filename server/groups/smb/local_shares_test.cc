@@ -23,19 +23,52 @@ TEST(LocalSharesTest, OnlySharesThatWindowsMakesAreAdministrative) {
 TEST(LocalSharesTest, TheNodeIsRecognisedByNamesAndAddresses) {
   machine::Bytes own(16);
   own[0] = 0xFE, own[1] = 0x80, own[15] = 0x0A;
-  const machine::NetworkNames node = {.names = {"WIN-1", "win-1", "win-1.corp.example"},
-                                      .addresses = {{10, 1, 2, 3}, own}};
-  for (const char* host :
-       {"localhost", "LocalHost", "a.localhost", "loopback", "Win-1", "WIN-1.corp.EXAMPLE",
-        "win-1.local", "..localmachine", "10.1.2.3", "10.66051", "0xA.1.2.3", "10.1.2.03",
-        "127.0.0.1", "127.255.0.9", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7F.1",
-        "0177.0.0.1", "127.0.0.0x1", "0", "0.0.0.0", "0.1", "--1.ipv6-literal.net",
-        "--1.IPv6-Literal.NET", "0-0-0-0-0-0-0-1.ipv6-literal.net", "--.ipv6-literal.net",
-        "0--0001.ipv6-literal.net", "--1s4.ipv6-literal.net", "--1%4.ipv6-literal.net",
-        "--ffff-7f00-1.ipv6-literal.net", "--FFFF-a01-203.ipv6-literal.net",
-        "--7f00-1.ipv6-literal.net", "--ffff-127.0.0.1.ipv6-literal.net",
-        "fe80--a.ipv6-literal.net", "fe80--aS12.ipv6-literal.net", "fe80-0--0-a.ipv6-literal.net",
-        "1-2-3.ipv6-literal.net", ".ipv6-literal.net", "ｌocalhost", "１２７.0.0.1"}) {
+  const machine::NetworkNames node = {
+      .names = {"WIN-1", "win-1", "win-1.corp.example", "win-1.corp.local"},
+      .addresses = {{10, 1, 2, 3}, own}};
+  for (const char* host : {"localhost",
+                           "LocalHost",
+                           "a.localhost",
+                           "loopback",
+                           "Win-1",
+                           "WIN-1.corp.EXAMPLE",
+                           "win-1.local",
+                           "win-1.CORP.local",
+                           "..localmachine",
+                           "10.1.2.3",
+                           "10.66051",
+                           "0xA.1.2.3",
+                           "10.1.2.03",
+                           "127.0.0.1",
+                           "127.255.0.9",
+                           "127.1",
+                           "127.0.1",
+                           "2130706433",
+                           "0x7f000001",
+                           "0x7F.1",
+                           "0177.0.0.1",
+                           "127.0.0.0x1",
+                           "0",
+                           "0.0.0.0",
+                           "0.1",
+                           "--1.ipv6-literal.net",
+                           "--1.IPv6-Literal.NET",
+                           "0-0-0-0-0-0-0-1.ipv6-literal.net",
+                           "--.ipv6-literal.net",
+                           "0--0001.ipv6-literal.net",
+                           "--1s4.ipv6-literal.net",
+                           "--1%4.ipv6-literal.net",
+                           "--ffff-7f00-1.ipv6-literal.net",
+                           "--FFFF-a01-203.ipv6-literal.net",
+                           "--7f00-1.ipv6-literal.net",
+                           "--ffff-127.0.0.1.ipv6-literal.net",
+                           "fe80--a.ipv6-literal.net",
+                           "fe80--aS12.ipv6-literal.net",
+                           "fe80-0--0-a.ipv6-literal.net",
+                           "1-2-3.ipv6-literal.net",
+                           ".ipv6-literal.net",
+                           "ｌocalhost",
+                           "１２７.0.0.1"}) {
     EXPECT_TRUE(MayBeThisNode(host, node)) << host;
   }
   for (const char* host :

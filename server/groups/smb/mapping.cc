@@ -145,6 +145,8 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
                     absl::StrReplaceAll(host, {{"[", ""}, {"]", ""}, {":", "-"}}),
                     ".ipv6-literal.net");
     }
+    // Windows would take the text before the next backslash for a provider's name.
+    if (absl::StrContains(host, ';')) return refuse("the host contains \";\"");
     if (absl::StrContains(host, ':')) {
       return refuse("the host contains a port: leave it out, Windows always uses TCP port 445");
     }
@@ -245,8 +247,8 @@ bool IsTarget(const std::string& target, const UncPath& remote) {
 
 absl::StatusOr<ShareLinks> FindLinks(const groups::Deps& deps, const CallContext& context,
                                      absl::FunctionRef<bool(const UncPath&)> is_meant) {
-  ABSL_ASSIGN_OR_RETURN(auto found, deps.host->filesystem().ListLinks(
-                                        context, groups::AllRoots(deps.roots), {.in_pods = false}));
+  ABSL_ASSIGN_OR_RETURN(auto found,
+                        deps.host->filesystem().ListLinks(context, groups::AllRoots(deps.roots)));
   ShareLinks links;
   links.incomplete = found.incomplete_outside_pods;
   for (host::FoundLink& link : found.links) {

@@ -66,8 +66,7 @@ absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
 bool IsTarget(const std::string& target, const UncPath& remote);
 
 // Returns the links below the working directories whose own target satisfies `is_meant`. Omits a
-// link to another such link, because it dangles once that link is removed. Omits links in
-// directories that a pod can write, because they must not keep a mapping. Asks no server.
+// link to another such link, because it dangles once that link is removed. Asks no server.
 absl::StatusOr<ShareLinks> FindLinks(const groups::Deps& deps, const CallContext& context,
                                      absl::FunctionRef<bool(const UncPath&)> is_meant);
 

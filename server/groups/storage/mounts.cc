@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,22 +109,35 @@ absl::StatusOr<ListMountsResponse> StorageService::ListMounts(const CallContext&
 
 absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContext& context,
                                                                 const RemoveMountRequest& request) {
-  ABSL_ASSIGN_OR_RETURN(const auto path, ConfinedPath::Parse(deps_.roots, "path", request.path,
-                                                             Place::kBelowRoots));
+  ABSL_ASSIGN_OR_RETURN(const auto path,
+                        ConfinedPath::Parse(deps_.roots, "path", request.path, Place::kBelowRoots));
   if (request.target.empty()) return absl::InvalidArgumentError("target: is missing");
   const std::string text = path.path.ToString();
-  // Refuses a link that works. RemoveLink() checks under the lock that the link leads to the target
-  // of the request. The listing precedes the lock, because it may take long.
-  ABSL_ASSIGN_OR_RETURN(const auto listed, ListMounts(context, {.path = text}));
-  for (const Mount& mount : listed.mounts) {
-    if (mount.path != text) continue;
-    if (mount.state == MountState::kDangling || mount.state == MountState::kDisconnected) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("path: ", text,
-                     mount.state == MountState::kAlive ? " works"
-                                                       : ": Windows does not say if it works"));
+  const auto refuse = [&](absl::string_view why) {
+    return absl::FailedPreconditionError(absl::StrCat("path: ", text, why));
+  };
+  // Returns the share to which the entry leads, or "". Refuses an entry that works.
+  const auto judge = [&]() -> absl::StatusOr<std::string> {
+    ABSL_ASSIGN_OR_RETURN(const auto found, ListLinks(deps_, context, {path}));
+    for (const host::FoundLink& link : found.links) {
+      if (link.path != text) continue;
+      if (link.end == host::LinkEnd::kOnServer) return link.share;
+      if (link.end == host::LinkEnd::kThere) return refuse(" works");
+      if (link.end == host::LinkEnd::kUnknown) return refuse(": Windows does not say if it works");
+    }
+    return "";
+  };
+  ABSL_ASSIGN_OR_RETURN(const std::string share, judge());
+  std::optional<ResourceLocks::Lock> share_lock;
+  if (!share.empty()) {
+    // A call that stages the share makes the link before the mapping, under this lock.
+    ABSL_ASSIGN_OR_RETURN(share_lock, groups::LockShare(*deps_.locks, context, share));
+    ABSL_ASSIGN_OR_RETURN(const auto mapping, deps_.host->smb().GetMapping(context, share));
+    if (mapping.has_value()) return refuse(" leads to a mapped share: use UnstageShare");
   }
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, path));
+  ABSL_ASSIGN_OR_RETURN(const std::string still, judge());
+  if (still != share) return refuse(" leads elsewhere by now");
   ABSL_RETURN_IF_ERROR(
       Prefixed("path", deps_.host->filesystem().RemoveLink(context, path, request.target)));
   return RemoveMountResponse{};

@@ -102,8 +102,7 @@ TEST_F(MountsTest, RemoveMountRemovesOnlyTheListedEntry) {
   // The mount in `b` has the target of the driver's mount.
   const std::string same = Below(R"(pods\p1\b\globalmount)");
   ASSERT_TRUE(Mkdir(same).ok());
-  ASSERT_TRUE(
-      volume_->MountVolume(context_, {.volume_id = volume_id_, .target_path = same}).ok());
+  ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = volume_id_, .target_path = same}).ok());
   ASSERT_TRUE(node_->DetachDisk(2).ok());
   for (const std::string directory : {R"(pods\p1\a)", R"(pods\p1\b)"}) {
     const std::vector<Mount> seen = ListMounts(Below(directory)).mounts;
@@ -122,6 +121,9 @@ TEST_F(MountsTest, RemoveMountRemovesOnlyTheListedEntry) {
   EXPECT_TRUE(absl::IsNotFound(remove(kStage, volume_id_)));
   Plant(R"(plugins\share)", R"(\\srv\other)");
   EXPECT_TRUE(remove(R"(plugins\share)", R"(\\srv\other\)").ok());
+  // The share is mapped, though Windows shows the mapping as disconnected.
+  Plant(R"(plugins\idle)", R"(\\srv\idle)");
+  EXPECT_THAT(remove(R"(plugins\idle)", R"(\\srv\idle\)"), IsRefusal("mapped share"));
 }
 
 TEST_F(MountsTest, TheStateIsThatOfTheWholeChain) {

@@ -105,9 +105,7 @@ class TargetStager {
   // Ends the sessions that UnstageTarget has kept for this call, even if the caller has gone: the
   // kubelet does not repeat an UnstageTarget that has succeeded. REQUIRES: this call has failed.
   void EndKept() {
-    const bool has_kept = stage_.has_value() && stage_->has_kept();
-    stage_.reset();
-    if (!has_kept) return;
+    if (!stage_.has_value() || !stage_->Leave()) return;
     (void)EndUnusedSessions(deps_, context_.Afterwards(kAfterwards), request_.iqn,
                             [](const host::IscsiSession&) { return true; });
   }

@@ -20,9 +20,9 @@
 namespace csi_proxy::storage {
 
 // Thread-safe. Each call has one entry until it ends, so the limits of a tenant's calls bound the
-// entries. An entry keeps sessions but makes no call fail. A tenant that keeps a session by repeated
-// StageTarget calls could also keep it by mounting the disk. In memory only, so an embedded node
-// does not know the calls of the service.
+// entries. An entry keeps sessions but makes no call fail. A tenant that keeps a session by
+// repeated StageTarget calls could also keep it by mounting the disk. In memory only, so an
+// embedded node does not know the calls of the service.
 class TargetStages {
  public:
   // The entry of a call. REQUIRES: the TargetStages and what the functions read outlive it.
@@ -37,10 +37,7 @@ class TargetStages {
       const MutexLock lock(stages_.mutex_);
       stages_.stages_.insert(this);
     }
-    ~Stage() {
-      const MutexLock lock(stages_.mutex_);
-      stages_.stages_.erase(this);
-    }
+    ~Stage() { Leave(); }
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;
 
@@ -56,9 +53,10 @@ class TargetStages {
       const MutexLock lock(stages_.mutex_);
       change();
     }
-    // Returns true if another call has kept a session because of this one.
-    bool has_kept() const {
+    // Ends the entry. Returns true if another call has kept a session because of this one.
+    bool Leave() {
       const MutexLock lock(stages_.mutex_);
+      stages_.stages_.erase(this);
       return has_kept_;
     }
 
