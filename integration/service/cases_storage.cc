@@ -81,6 +81,8 @@ std::vector<Script> StorageScripts() {
           {"ListMounts", R"(path: "C:\\Windows")", kDenied, "path: "},
           {"RemoveMount", "path: " TARGET " target: '$V'", kPrecondition, "works"},
           {"RemoveMount", "path: " TARGET, kInvalid, "target: "},
+          {"RemoveMount", R"(path: "C:\\Windows\\Temp" target: '$V')", kDenied, "path: "},
+          {"RemoveMount", R"(path: "C:\\var\\lib\\kubelet\\none" target: '$V')"},
           {"ListSmbMappings", "", kOk, ""},
           {"ListSmbMappings", "", kInternal, kQueryFailed, "wmi.Query/MSFT_SmbGlobalMapping"},
           {"GetVolumeHealth", "volume_id: '$V'", kOk,

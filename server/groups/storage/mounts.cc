@@ -117,17 +117,20 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
     return absl::FailedPreconditionError(absl::StrCat("path: ", text, why));
   };
   // Returns the share to which the entry leads, or "". Refuses an entry that works.
-  const auto judge = [&]() -> absl::StatusOr<std::string> {
-    ABSL_ASSIGN_OR_RETURN(const auto found, ListLinks(deps_, context, {path}));
+  const auto judge = [&](const host::LinkList& found) -> absl::StatusOr<std::string> {
     for (const host::FoundLink& link : found.links) {
       if (link.path != text) continue;
       if (link.end == host::LinkEnd::kOnServer) return link.share;
-      if (link.end == host::LinkEnd::kThere) return refuse(" works");
-      if (link.end == host::LinkEnd::kUnknown) return refuse(": Windows does not say if it works");
+      if (link.end == host::LinkEnd::kNowhere) return "";
+      return refuse(link.end == host::LinkEnd::kThere ? " works"
+                                                      : ": Windows does not say if it works");
     }
-    return "";
+    return refuse(" is no link");
   };
-  ABSL_ASSIGN_OR_RETURN(const std::string share, judge());
+  const auto first = ListLinks(deps_, context, {path});
+  if (absl::IsNotFound(first.status())) return RemoveMountResponse{};
+  if (!first.ok()) return first.status();
+  ABSL_ASSIGN_OR_RETURN(const std::string share, judge(*first));
   std::optional<ResourceLocks::Lock> share_lock;
   if (!share.empty()) {
     // A call that stages the share makes the link before the mapping, under this lock.
@@ -136,10 +139,14 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
     if (mapping.has_value()) return refuse(" leads to a mapped share: use UnstageShare");
   }
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, path));
-  ABSL_ASSIGN_OR_RETURN(const std::string still, judge());
+  // Without the listing's lock, for which others would wait. A look at a link alone is short.
+  const auto now = deps_.host->filesystem().ListLinks(context, {path});
+  if (absl::IsNotFound(now.status())) return RemoveMountResponse{};
+  if (!now.ok()) return now.status();
+  ABSL_ASSIGN_OR_RETURN(const std::string still, judge(*now));
   if (still != share) return refuse(" leads elsewhere by now");
-  ABSL_RETURN_IF_ERROR(
-      Prefixed("path", deps_.host->filesystem().RemoveLink(context, path, request.target)));
+  const absl::Status removed = deps_.host->filesystem().RemoveLink(context, path, request.target);
+  if (!removed.ok() && !absl::IsNotFound(removed)) return Prefixed("path", removed);
   return RemoveMountResponse{};
 }
 

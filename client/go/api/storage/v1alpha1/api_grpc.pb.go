@@ -62,7 +62,7 @@ type StorageClient interface {
 	// their paths. Does not look behind them. Omits entries whose name no call accepts.
 	ListMounts(ctx context.Context, in *ListMountsRequest, opts ...grpc.CallOption) (*ListMountsResponse, error)
 	// Removes a mounted folder or a link that ListMounts lists as DANGLING or DISCONNECTED, if it
-	// still leads to the same target; removes nothing else. NOT_FOUND when nothing is at the path;
+	// still leads to the same target; removes nothing else. Succeeds if nothing is there.
 	// FAILED_PRECONDITION when the entry is no link, leads to another target, or works, and when a
 	// directory above it is a link or a mounted folder, because a pod may have put that there.
 	RemoveMount(ctx context.Context, in *RemoveMountRequest, opts ...grpc.CallOption) (*RemoveMountResponse, error)
@@ -307,7 +307,7 @@ type StorageServer interface {
 	// their paths. Does not look behind them. Omits entries whose name no call accepts.
 	ListMounts(context.Context, *ListMountsRequest) (*ListMountsResponse, error)
 	// Removes a mounted folder or a link that ListMounts lists as DANGLING or DISCONNECTED, if it
-	// still leads to the same target; removes nothing else. NOT_FOUND when nothing is at the path;
+	// still leads to the same target; removes nothing else. Succeeds if nothing is there.
 	// FAILED_PRECONDITION when the entry is no link, leads to another target, or works, and when a
 	// directory above it is a link or a mounted folder, because a pod may have put that there.
 	RemoveMount(context.Context, *RemoveMountRequest) (*RemoveMountResponse, error)
