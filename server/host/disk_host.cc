@@ -119,7 +119,9 @@ absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallConte
 absl::StatusOr<DiskDescription> DiskHost::Describe(const CallContext& context,
                                                    uint32_t disk_number) {
   ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
-  return DescribeDisk(disk_number, disk);
+  DiskDescription description = DescribeDisk(disk_number, disk);
+  AddReadOnly(os_, &description);
+  return description;
 }
 
 absl::Status DiskHost::Rescan(const CallContext& context) { return storage_.UpdateCache(context); }
