@@ -28,6 +28,7 @@ std::function<absl::Status(const CallContext&)> Call(
 TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
   const std::string listed = Volume(1);
   ASSERT_TRUE(Mkdir(Below("Émpty-σ")).ok());
+  ASSERT_TRUE(PlantLink(Below("Lost"), Below("none")).ok());
   // These names differ in case from the locks' names, but mean the same resources.
   const std::string id = absl::AsciiStrToUpper(listed);
   const std::string path = R"(c:\Var\lib\kubelet\émpTY-Σ)";
@@ -53,8 +54,9 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
       {"disk/2", "SetDiskReadOnly",
        Call(*storage_, &storage::Service::SetDiskReadOnly, {.disk_number = 2, .read_only = true})},
       {path_lock, "Rmdir", Call(*filesystem_, &filesystem::Service::Rmdir, {.path = path})},
-      {path_lock, "RemoveMount",
-       Call(*storage_, &storage::Service::RemoveMount, {.path = path, .target = "x"})},
+      {R"(path/C:\VAR\LIB\KUBELET\LOST)", "RemoveMount",
+       Call(*storage_, &storage::Service::RemoveMount,
+            {.path = Below("lost"), .target = Below("none")})},
       {path_lock, "RmdirContents",
        Call(*filesystem_, &filesystem::Service::RmdirContents, {.path = path})},
       {path_lock, "CreateSymlink",
