@@ -361,10 +361,8 @@ TEST_F(RepairTest, RepairSendsTheTargetAndKeepsLinksOfPods) {
       absl::StrCat(R"({"mounts": [)", absl::StrJoin(mounts, ","), "]}");
   const Repairs repairs = Mend({kDanglingLinks, kDisconnectedLinks});
   const std::string call = R"(v1alpha1 storage.RemoveMount path: "C:\\k\\)";
-  EXPECT_THAT(
-      Changes(),
-      ElementsAre(call + volumes + R"(csi\\v\\mount" target: "C:\\k\\gone")",
-                  call + R"(plugins\\v" target: "\\\\n\\s\\")"));
+  EXPECT_THAT(Changes(), ElementsAre(call + volumes + R"(csi\\v\\mount" target: "C:\\k\\gone")",
+                                     call + R"(plugins\\v" target: "\\\\n\\s\\")"));
   for (const Act& act : repairs.acts()) {
     if (act.finding().where() == R"(C:\k\plugins\v)") continue;
     EXPECT_THAT(act.finding().repair(), Not(HasSubstr("csi-proxyctl"))) << "nor a share to map";
