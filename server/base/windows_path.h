@@ -65,8 +65,8 @@ class WindowsPath {
 bool EqualNames(absl::string_view a, absl::string_view b);
 
 // Returns true if a pod may write to the directory with these names below the kubelet's directory.
-// Below a directory `pods` that is not below `plugins`, only the kubelet and drivers write to `UID\volumes\PLUGIN` and the
-// directories above it, and for the plugin `kubernetes.io~csi` to the volume's directory
+// Below `pods`, unless that is below `plugins`, only the kubelet and drivers write down to
+// `UID\volumes\PLUGIN`, and for the plugin `kubernetes.io~csi` to the volume's directory
 // (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go).
 bool IsPodsDirectory(const std::vector<std::string>& names);
 
