@@ -52,10 +52,10 @@ class SharedRun {
   SharedRun(const SharedRun&) = delete;
   SharedRun& operator=(const SharedRun&) = delete;
 
-  // Returns true if no run is under way.
+  // Returns true if no run is under way, so that the destructor need not wait.
   bool idle() const {
     const MutexLock lock(mutex_);
-    return running_ == 0;
+    return running_ == 0 && current_ == nullptr;
   }
   // Returns the number of calls that wait for the next run to begin.
   int waiting() const {
