@@ -124,7 +124,7 @@ std::optional<std::string> ReadQuoted(absl::string_view line) {
   return line.empty() ? std::optional(value) : std::nullopt;
 }
 
-TEST_F(OutputTest, NoCharacterEndsTheQuotesOfACommand) {
+TEST_F(OutputTest, QuotesOfACommandHoldEveryCharacter) {
   constexpr absl::string_view kStart = "ctl g m --path=";
   std::set<char32_t> left_out;
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {

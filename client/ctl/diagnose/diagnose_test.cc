@@ -272,7 +272,7 @@ TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
 }
 
 // A pod chooses the names of its links, and what they lead to.
-TEST_F(DiagnoseTest, NoNameEndsTheQuotesOfAnAdvisedCommand) {
+TEST_F(DiagnoseTest, QuotesOfAnAdvisedCommandHoldEveryName) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\it's", "target": "\\\\h\\s’; calc; '\\", "kind": "SYMLINK",
      "state": "DISCONNECTED"},

@@ -91,7 +91,7 @@ class LocalShareCallsTest : public groups::HandlerTest {
   }
 };
 
-TEST_F(LocalShareCallsTest, NoCallMapsAShareOfTheNode) {
+TEST_F(LocalShareCallsTest, CallsMapNoShareOfTheNode) {
   const auto refused_twice = [](const std::string& words) {
     const std::string line = absl::StrCat("PERMISSION_DENIED: remote_path: ", words);
     return testing::MatchesRegex(absl::StrCat(line, ".*\n", line, ".*"));
