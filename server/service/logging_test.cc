@@ -4,6 +4,7 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
+#include <spdlog/details/os.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
@@ -115,7 +116,8 @@ TEST_F(LoggingTest, OnlyTheServicesOwnLinesReachTheEventLogAndAreEscaped) {
     EXPECT_THAT(Lines(), SizeIs(4));
     EXPECT_EQ(event_log.str(), "");
     spdlog::get(kServiceLogger)->error("cannot start: a\nb\u202e");
-    EXPECT_THAT(event_log.str(), EndsWith("] cannot start: a\\nb\\u202e\n"));
+    EXPECT_THAT(event_log.str(), EndsWith(absl::StrCat("] cannot start: a\\nb\\u202e",
+                                                       spdlog::details::os::default_eol)));
     EXPECT_THAT(Lines(), SizeIs(5));
     spdlog::shutdown();
     ASSERT_TRUE(InitLogging({}).ok());

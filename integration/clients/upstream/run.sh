@@ -36,7 +36,8 @@ if [[ $release == yes ]]; then
   skipped+=$'\nTestFilesystemAPIGroup\tthe double does not remove a tree by the calls of os.RemoveAll'
 else
   cp "$built/server/csi-proxy.exe" "$out/"
-  flags=(--host=windows '--pipe-sddl=D:P(A;;GA;;;WD)')
+  # The tests map a share of the node itself.
+  flags=(--host=windows '--pipe-sddl=D:P(A;;GA;;;WD)' --allow-local-shares)
 fi
 
 trap '"$wine" --session-stop' EXIT

@@ -40,7 +40,8 @@ function Remove-Target {
 Test-Part "share-made" "the node has a share for a local user, which the selftest maps" {
   foreach ($needed in "New-SmbShare", "New-LocalUser") { if (-not (Get-Command $needed -ErrorAction SilentlyContinue)) { Skip-Part "the command $needed does not exist here" } }
   if ((Get-Service -Name "LanmanServer").Status -ne "Running") { Skip-Part "the service LanmanServer does not run" }
-  if ((Invoke-Ctl "smb", "new-smb-global-mapping", "--remote-path=$share").Err -match "allow-local-shares") { Skip-Part "the service maps no share of its own node: start it with --allow-local-shares" }
+  $refused = Invoke-Ctl "smb", "new-smb-global-mapping", "--remote-path=$share"
+  if ($refused.Err -match "allow-local-shares") { Skip-Part "the service maps no share of its own node: start it with --allow-local-shares" }
   if ((Get-CimInstance Win32_ComputerSystem).DomainRole -ge 4) { Skip-Part "a domain controller has no local users" }
   $script:sharePassword = "Aa1!" + [System.Guid]::NewGuid().ToString("N")
   $secret = ConvertTo-SecureString -AsPlainText -Force $sharePassword
