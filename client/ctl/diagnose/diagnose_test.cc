@@ -341,6 +341,19 @@ TEST_F(RepairTest, ADiskComesBeforeTheMountsItMayBringBack) {
               ElementsAre("disk 2 DONE", R"(C:\k\gone DONE)"));
 }
 
+// Writers on two paths to one LUN destroy its file system.
+TEST_F(RepairTest, ADiskWhoseIdAnotherHasStaysOffline) {
+  pipes_.answers["storage.ListDisks"].json = R"({"disks": [
+    {"number": 1, "is_online": true, "page83": "p1"},
+    {"number": 2, "offline_reason": "Policy", "page83": "p1"},
+    {"number": 3, "is_online": true, "unique_id": "u3"},
+    {"number": 4, "offline_reason": "Policy", "unique_id": "u3"},
+    {"number": 5, "offline_reason": "Redundant Path"}]})";
+  EXPECT_THAT(Summary(Mend({kOfflineDisks})),
+              ElementsAre("disk 2 REFUSED", "disk 4 REFUSED", "disk 5 REFUSED"));
+  EXPECT_THAT(Changes(), IsEmpty());
+}
+
 // Another directory may be at the path when the call comes, and a pod's links may be its data.
 TEST_F(RepairTest, RepairSendsTheTargetAndKeepsLinksOfPods) {
   constexpr char kMount[] = R"({"path": "C:\\k\\$0", "kind": "SYMLINK", $1})";

@@ -194,11 +194,19 @@ bool IsOfFolder(const std::string& remote_path) {
 void LookAtDisks(Rpcs& rpcs, Findings* findings) {
   const Answer answer = Ask(rpcs, "ListDisks", {}, "disks", findings);
   std::map<std::string, std::vector<std::string>> by_id;
+  std::map<std::string, int> with_unique_id;
   for (const Answer& disk : answer.Each("disks")) {
     if (const std::string id = disk.Text("page83"); !id.empty()) {
       by_id[id].push_back(absl::StrCat(disk.Number("number")));
     }
+    ++with_unique_id[disk.Text("unique_id")];
   }
+  // Two disks with one id may be two paths to one LUN. Writers on both destroy its file system.
+  const auto has_twin = [&](const Answer& disk) {
+    const std::string unique_id = disk.Text("unique_id");
+    return by_id[disk.Text("page83")].size() > 1 ||
+           (!unique_id.empty() && with_unique_id[unique_id] > 1);
+  };
   for (const auto& [id, numbers] : by_id) {
     if (numbers.size() < 2) continue;
     findings->found.push_back(Make(
@@ -220,6 +228,16 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
                        "a new id (diskpart: uniqueid disk); then csi-proxyctl disk "
                        "set-disk-state --disk-number=",
                        number, " --is-online")));
+      continue;
+    }
+    if (!disk.Flag("is_online") &&
+        (absl::EqualsIgnoreCase(reason, "Redundant Path") || has_twin(disk))) {
+      findings->found.push_back(MakeOfDisk(
+          kOfflineDisks, disk,
+          absl::StrCat("offline as a second path to a LUN, or a copy of another disk",
+                       reason.empty() ? "" : "; Windows says: ", reason),
+          "none: online beside the other it would destroy the file system. For a second path let "
+          "MPIO claim the disks (`Enable-MSDSMAutomaticClaim`), and restart the node"));
       continue;
     }
     if (!disk.Flag("is_online")) {
