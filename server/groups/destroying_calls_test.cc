@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "server/groups/storage/stage_testing.h"
 #include "server/simulator/storage.h"
 
@@ -19,10 +20,11 @@ using machine::simulator::DiskPartition;
 using machine::simulator::PartitionStyle;
 using machine::simulator::PartitionType;
 
-constexpr char kVolume[] = R"(\\?\Volume{11111111-c511-4c0d-9000-000000000001}\)";
 constexpr uint64_t kDisk = 8 * kGiB;
 constexpr uint64_t kData = 17 * kMiB;
 constexpr uint64_t kDataEnd = kDisk - kMiB;
+// In the middle of the volume, where a sample is read.
+constexpr uint64_t kMiddle = kData + (kDataEnd - kData) / 256 * 128 / (kMiB / 64) * (kMiB / 64);
 constexpr char kExt4[] = "\x53\xEF";
 
 // The content of disk 1 before a call.
@@ -37,6 +39,8 @@ struct State {
   PartitionType type = PartitionType::kBasic;
   // A call of the machine that always fails, and its error.
   std::pair<const char*, uint32_t> fault = {"", 0};
+  // What shows that the volume was in use before although it reads as blank.
+  enum Sign { kNone, kMounted, kStaleEntry, kReported } sign = kNone;
 };
 
 const State kStates[] = {
@@ -65,6 +69,20 @@ const State kStates[] = {
      .style = PartitionStyle::kGpt,
      .file_system = "NTFS",
      .fault = {"win32.GetFileSystem", 1392}},
+    {"data in the middle of a raw disk", "wxxxxxxx..", PartitionStyle::kRaw, {{kDisk / 2, "x"}}},
+    {"data in the middle of a volume", "..xxwwx...", PartitionStyle::kGpt, {{kMiddle, "x"}}},
+    {.name = "blank volume at its staging folder",
+     .expected = "..xxxxx...",
+     .style = PartitionStyle::kGpt,
+     .sign = State::kMounted},
+    {.name = "blank volume that was mounted once",
+     .expected = "..xxwxx...",
+     .style = PartitionStyle::kGpt,
+     .sign = State::kStaleEntry},
+    {.name = "blank volume that had NTFS a moment ago",
+     .expected = "..xxwxx...",
+     .style = PartitionStyle::kGpt,
+     .sign = State::kReported},
     {"a partition of Linux",
      "xxxxxxxx..",
      PartitionStyle::kGpt,
@@ -77,6 +95,8 @@ class DestroyingCallsTest : public StageTest {
  protected:
   void Prepare(const State& state) {
     node_->Reset();
+    // A partition that is made anew is another volume.
+    volume_id_ = absl::StrFormat(R"(\\?\Volume{11111111-c511-4c0d-9000-%012d}\)", ++volumes_);
     deps_.keep_foreign_data = false;
     Remake();
     ChangeDisk(1, [&](Disk& disk) {
@@ -90,22 +110,43 @@ class DestroyingCallsTest : public StageTest {
       data.offset_bytes = kData;
       data.size_bytes = kDataEnd - kData;
       if (state.type != PartitionType::kBasic) return;
-      data.volume = machine::simulator::Volume{*VolumeId::Parse(kVolume), state.file_system, 0, {}};
+      data.volume =
+          machine::simulator::Volume{*VolumeId::Parse(volume_id_), state.file_system, 0, {}};
       if (*state.file_system == 0) return;
       ASSERT_TRUE(data.volume->tree
                       .Add(machine::simulator::Tree::kRoot,
                            machine::simulator::Tree::File("kept", 1, false))
                       .ok());
     });
+    if (state.sign != State::kNone) Show(state.sign);
     if (state.fault.second != 0) Inject(state.fault.first, state.fault.second, 0);
   }
 
+  // Lets the blank volume show that it was in use before.
+  void Show(State::Sign sign) {
+    const auto change = [this](const std::function<void(machine::simulator::Volume&)>& change) {
+      ChangeDisk(1, [&](Disk& disk) { change(*disk.partitions.back().volume); });
+    };
+    if (sign == State::kStaleEntry) {
+      change([](auto& volume) { volume.stale_folders = {R"(C:\var\lib\kubelet\plugins\gone\)"}; });
+      return;
+    }
+    change([](auto& volume) { volume.file_system = "NTFS"; });
+    if (sign == State::kMounted) {
+      EXPECT_TRUE(StageDisk(1).ok());
+      Remake();
+    } else {
+      EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = volume_id_})->formatted);
+    }
+    change([](auto& volume) { volume.file_system = ""; });
+  }
+
   absl::Status Format(bool overwrite) {
-    return storage_->FormatVolume(context_, {.volume_id = kVolume, .overwrite = overwrite})
+    return storage_->FormatVolume(context_, {.volume_id = volume_id_, .overwrite = overwrite})
         .status();
   }
   absl::Status FormatAsReleased() {
-    return volume_->FormatVolume(context_, {.volume_id = kVolume}).status();
+    return volume_->FormatVolume(context_, {.volume_id = volume_id_}).status();
   }
   absl::Status SetReadOnly() {
     const auto set = [this](bool read_only) {
@@ -135,7 +176,7 @@ class DestroyingCallsTest : public StageTest {
                Keep();
                return FormatAsReleased();
              }},
-            {"ResizeVolume", [this] { return Resize(kVolume, 0); }},
+            {"ResizeVolume", [this] { return Resize(volume_id_, 0); }},
             {"SetDiskState",
              [this] {
                const absl::Status off = SetOnline(1, false);
@@ -160,6 +201,9 @@ class DestroyingCallsTest : public StageTest {
     }
     return content;
   }
+
+  std::string volume_id_;
+  int volumes_ = 0;
 };
 
 TEST_F(DestroyingCallsTest, EachCallOnEachContent) {
@@ -181,7 +225,7 @@ TEST_F(DestroyingCallsTest, EachCallOnEachContent) {
 
 TEST_F(DestroyingCallsTest, ARefusalNamesTheWayToTheDataBeforeTheWayToWipeIt) {
   Prepare(kStates[6]);
-  const auto health = storage_->GetVolumeHealth(context_, {.volume_id = kVolume});
+  const auto health = storage_->GetVolumeHealth(context_, {.volume_id = volume_id_});
   ASSERT_TRUE(health.ok()) << health.status();
   EXPECT_TRUE(health->abnormal);
   EXPECT_EQ(health->message, "the volume holds data that Windows does not recognise");

@@ -63,12 +63,12 @@ absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const
 }
 
 // The error for unrecognised data, which may be a damaged file system or one not decrypted yet
-// (learn.microsoft.com/windows-server/administration/windows-commands/clean).
-absl::Status HoldsData(absl::string_view what, uint32_t disk_number) {
+// (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` says where.
+absl::Status HoldsData(absl::string_view found, uint32_t disk_number) {
   return absl::FailedPreconditionError(absl::StrCat(
-      what,
-      " holds data that Windows does not recognise, and is not formatted. It may be a file system "
-      "that Windows cannot read: see the System log of the node, then take disk ",
+      found,
+      ", and is not formatted. It may hold a file system that Windows cannot read: see the System "
+      "log of the node, then take disk ",
       disk_number,
       " offline and online again. Only if nobody needs the data, wipe the disk: `select disk ",
       disk_number, "`, `clean all` of diskpart"));
@@ -76,18 +76,32 @@ absl::Status HoldsData(absl::string_view what, uint32_t disk_number) {
 
 }  // namespace
 
-absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume) {
-  ABSL_ASSIGN_OR_RETURN(const bool blank, deps.host->volume().IsBlank(context, volume));
+absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context, const VolumeId& volume) {
+  ABSL_ASSIGN_OR_RETURN(const auto sign, deps.host->volume().SignOfUse(context, volume));
+  if (sign.empty()) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const auto number, deps.host->volume().GetDiskNumber(context, volume));
+  return HoldsData(
+      absl::StrCat("volume ", volume.ToString(), " has lost its file system (", sign, ")"), number);
+}
+
+absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume,
+                        host::Look look) {
+  ABSL_RETURN_IF_ERROR(CheckNeverUsed(deps, context, volume));
+  ABSL_ASSIGN_OR_RETURN(const bool blank, deps.host->volume().IsBlank(context, volume, look));
   if (blank) return absl::OkStatus();
   ABSL_ASSIGN_OR_RETURN(const auto number, deps.host->volume().GetDiskNumber(context, volume));
-  return HoldsData(absl::StrCat("volume ", volume.ToString()), number);
+  return HoldsData(
+      absl::StrCat("volume ", volume.ToString(), " holds data that Windows does not recognise"),
+      number);
 }
 
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number) {
   ABSL_ASSIGN_OR_RETURN(const auto size, deps.host->disk().GetSize(context, disk_number));
   ABSL_ASSIGN_OR_RETURN(const auto blank, deps.host->disk().IsBlank(context, disk_number, 0, size));
   if (blank) return absl::OkStatus();
-  return HoldsData(absl::StrCat("disk ", disk_number), disk_number);
+  return HoldsData(
+      absl::StrCat("disk ", disk_number, " holds data that Windows does not recognise"),
+      disk_number);
 }
 
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
@@ -148,7 +162,10 @@ absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const V
                                                       ": set overwrite to format it nevertheless"));
   }
   if (now.empty() && (erase == Erase::kNothing || deps.keep_foreign_data)) {
-    ABSL_RETURN_IF_ERROR(AboutField("volume_id", CheckBlank(deps, context, volume)));
+    ABSL_RETURN_IF_ERROR(
+        AboutField("volume_id", CheckBlank(deps, context, volume, host::Look::kThroughout)));
+  } else if (now.empty() && erase == Erase::kStatic) {
+    ABSL_RETURN_IF_ERROR(AboutField("volume_id", CheckNeverUsed(deps, context, volume)));
   }
   return Format(deps, context, volume, options);
 }

@@ -21,11 +21,14 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");
 
-// Returns FAILED_PRECONDITION, with how to save the data and how to wipe it, unless the volume
-// reads as zero where file systems, volume managers and encryption write. A freshly partitioned
-// volume reads as zero there, so it is recognised after a crash without another mark.
-absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume);
-// Checks a whole disk likewise. REQUIRES: the disk is online.
+// Returns FAILED_PRECONDITION, with how to save the data and how to wipe it, for a volume that was
+// in use before (SignOfUse() of volume_host.h). REQUIRES: Windows recognises no file system on it.
+absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context, const VolumeId& volume);
+// Likewise, and also unless the volume reads as zero where `look` looks. A freshly partitioned
+// volume reads as zero, so it is recognised after a crash without another mark.
+absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume,
+                        host::Look look);
+// Checks a whole disk likewise, throughout. REQUIRES: the disk is online.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number);
 
 // Formats a volume and reports the format to the node's watch. REQUIRES: the caller holds the
@@ -47,8 +50,8 @@ enum class Erase {
 // Formats a volume under its lock. Runs `check` first and returns its error. Then looks at the
 // volume again, because drivers format a volume that an earlier call reported as unformatted:
 // returns OK if another call has formatted it as requested, FAILED_PRECONDITION if it has another
-// format or content that `erase` does not cover. Only the log names the folder of a mount, because
-// it may be another tenant's.
+// format or content that `erase` does not cover, or if it has lost a file system. Only the log
+// names the folder of a mount, because it may be another tenant's.
 absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
                            const host::FormatOptions& options, Erase erase,
                            absl::FunctionRef<absl::Status()> check);

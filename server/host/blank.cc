@@ -13,15 +13,15 @@ constexpr uint64_t kHead = 2 * kMiB;
 constexpr uint64_t kTail = kMiB;
 // Bytes of one read; small, because a hundred calls may read at the same time.
 constexpr uint64_t kPiece = kMiB / 8;
+// The places between head and tail, and the bytes that are read at each. A place is a multiple of
+// every sector size.
+constexpr uint64_t kPlaces = 256;
+constexpr uint64_t kPlace = kMiB / 64;
 
-}  // namespace
-
-absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32_t disk_number,
-                             uint64_t offset_bytes, uint64_t size_bytes) {
-  const YieldSlot yielded(context);
-  const uint64_t end = offset_bytes + size_bytes;
-  uint64_t at = offset_bytes;
-  while (at < end) {
+// Returns true if a range of a disk reads as zero.
+absl::StatusOr<bool> IsZero(machine::Os& os, const CallContext& context, uint32_t disk_number,
+                            uint64_t begin, uint64_t end) {
+  for (uint64_t at = begin; at < end;) {
     ABSL_RETURN_IF_ERROR(context.Check());
     const auto wanted = static_cast<size_t>(std::min(kPiece, end - at));
     const absl::StatusOr<machine::Bytes> read =
@@ -36,10 +36,28 @@ absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32
       return false;
     }
     at += wanted;
-    // Skip from the head straight to the tail.
-    if (at - offset_bytes == kHead && end - at > kTail) at = end - kTail;
   }
   return true;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32_t disk_number,
+                             uint64_t offset_bytes, uint64_t size_bytes, Look look) {
+  const YieldSlot yielded(context);
+  const auto is_zero = [&](uint64_t begin, uint64_t end) {
+    return IsZero(os, context, disk_number, offset_bytes + begin, offset_bytes + end);
+  };
+  if (size_bytes <= kHead + kTail) return is_zero(0, size_bytes);
+  const uint64_t tail = size_bytes - kTail;
+  absl::StatusOr<bool> blank = is_zero(0, kHead);
+  if (blank.ok() && *blank) blank = is_zero(tail, size_bytes);
+  if (look == Look::kAtEnds) return blank;
+  for (uint64_t i = 1; i < kPlaces && blank.ok() && *blank; ++i) {
+    const uint64_t begin = std::max(kHead, size_bytes / kPlaces * i / kPlace * kPlace);
+    blank = is_zero(begin, std::min(begin + kPlace, tail));
+  }
+  return blank;
 }
 
 }  // namespace csi_proxy::host

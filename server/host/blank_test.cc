@@ -28,8 +28,9 @@ class BlankTest : public testing::Test {
       state.disks[0].foreign = {{offset, bytes}};
     });
   }
-  absl::StatusOr<bool> IsBlank(uint64_t offset, uint64_t size, uint32_t disk = 1) {
-    return host::IsBlank(*os_, context_, disk, offset, size);
+  absl::StatusOr<bool> IsBlank(uint64_t offset, uint64_t size, uint32_t disk = 1,
+                               Look look = Look::kAtEnds) {
+    return host::IsBlank(*os_, context_, disk, offset, size, look);
   }
 
   const CallContext context_{};
@@ -43,11 +44,24 @@ TEST_F(BlankTest, TheHeadAndTheTailAreLookedAt) {
     Write(at, "x");
     EXPECT_FALSE(*IsBlank(0, kGiB)) << at;
   }
-  // The bytes in between are not read, because reading a whole disk takes too long.
+  // Most bytes in between are not read, because reading a whole disk takes too long.
   for (const uint64_t at : {2 * kMiB, kGiB / 2, kGiB - kMiB - 1}) {
     Write(at, "x");
     EXPECT_TRUE(*IsBlank(0, kGiB)) << at;
   }
+}
+
+TEST_F(BlankTest, PlacesInBetweenAreLookedAt) {
+  const auto is_blank = [this] { return *IsBlank(kMiB, kGiB - 2 * kMiB, 1, Look::kThroughout); };
+  EXPECT_TRUE(is_blank());
+  int found = 0;
+  for (uint64_t at = 4 * kMiB; at < kGiB - 8 * kMiB; at += 4 * kMiB) {
+    Write(at, std::string(4 * kMiB, 'x'));
+    EXPECT_FALSE(is_blank()) << at;
+    Write(at, "x");
+    if (!is_blank()) ++found;
+  }
+  EXPECT_LT(found, 10) << "a place is small";
 }
 
 TEST_F(BlankTest, APartIsItsOwnHeadAndTail) {
@@ -77,7 +91,8 @@ TEST_F(BlankTest, AnUnreadableDiskIsNotBlank) {
   const absl::Status cut = IsBlank(0, 2 * kGiB).status();
   EXPECT_TRUE(absl::IsInternal(cut)) << cut;
   const absl::Status over =
-      host::IsBlank(*os_, context_.WithTimeout(absl::ZeroDuration()), 1, 0, kGiB).status();
+      host::IsBlank(*os_, context_.WithTimeout(absl::ZeroDuration()), 1, 0, kGiB, Look::kAtEnds)
+          .status();
   EXPECT_TRUE(absl::IsDeadlineExceeded(over)) << over;
 }
 

@@ -47,8 +47,17 @@ absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
 // OK if the disk exists, else NOT_FOUND.
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
 
-// Returns true if the first 2 MiB and the last MiB of a part of an online disk are all zero, as on
-// a new cloud disk and a new partition on it. Other bytes are data: another system's file system,
+// Where IsBlank() reads.
+enum class Look {
+  // The first 2 MiB and the last MiB.
+  kAtEnds,
+  // Also 256 places in between, evenly spread. Finds what is left of a file system whose ends are
+  // lost, unless it is small.
+  kThroughout,
+};
+
+// Returns true if a part of an online disk reads as zero, as a new cloud disk does and a new
+// partition on it. Other bytes are data: another system's file system,
 // an encrypted one, a member of a RAID or volume manager. A superblock or header lies in these
 // ranges (VMFS the farthest in, at 1 MiB; Linux' RAID and ZFS at the end), so no format needs to be
 // recognised. This is stricter than Kubernetes on Linux, which formats a disk on which blkid
@@ -56,7 +65,7 @@ absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
 //
 // REQUIRES: offset and size are multiples of the sector size. NOT_FOUND if there is no such disk.
 absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32_t disk_number,
-                             uint64_t offset_bytes, uint64_t size_bytes);
+                             uint64_t offset_bytes, uint64_t size_bytes, Look look);
 
 // Returns the extents of a volume, at least one. NOT_FOUND if there is no such volume.
 absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,

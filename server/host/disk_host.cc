@@ -217,7 +217,7 @@ absl::StatusOr<uint64_t> DiskHost::GetSize(const CallContext& context, uint32_t 
 
 absl::StatusOr<bool> DiskHost::IsBlank(const CallContext& context, uint32_t disk_number,
                                        uint64_t offset_bytes, uint64_t size_bytes) {
-  return host::IsBlank(os_, context, disk_number, offset_bytes, size_bytes);
+  return host::IsBlank(os_, context, disk_number, offset_bytes, size_bytes, Look::kThroughout);
 }
 
 absl::StatusOr<bool> DiskHost::IsOnline(const CallContext& context, uint32_t disk_number) {

@@ -154,8 +154,8 @@ class DiskHost {
   // Returns the size in bytes.
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number);
 
-  // Returns true if the given range of an online disk seems never written. Reads only the beginning
-  // and the end of the range: see IsBlank() in devices.h.
+  // Returns true if the given range of an online disk seems never written. Reads its ends and
+  // places in between: see IsBlank() in devices.h.
   absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
                                uint64_t offset_bytes, uint64_t size_bytes);
 

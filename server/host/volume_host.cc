@@ -96,14 +96,44 @@ absl::StatusOr<std::string> VolumeHost::GetFileSystem(const CallContext& context
   if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return std::string();
   if (!file_system.ok()) return VolumeError(volume, "reading", file_system.status());
   // Windows reports a volume whose content it does not recognise as RAW.
-  if (file_system->name != "RAW") return file_system->name;
+  if (file_system->name != "RAW") {
+    formatted_.Add(volume);
+    return file_system->name;
+  }
   RecordFallback(Fallback::kFileSystemRaw);
   return std::string();
 }
 
-absl::StatusOr<bool> VolumeHost::IsBlank(const CallContext& context, const VolumeId& volume) {
+absl::StatusOr<bool> VolumeHost::IsBlank(const CallContext& context, const VolumeId& volume,
+                                         Look look) {
   ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
-  return host::IsBlank(os_, context, extent.disk_number, extent.offset, extent.length);
+  return host::IsBlank(os_, context, extent.disk_number, extent.offset, extent.length, look);
+}
+
+void VolumeHost::Formatted::Add(const VolumeId& volume) {
+  constexpr size_t kMost = 10'000;
+  const MutexLock lock(mutex_);
+  if (!volumes_.insert(volume).second) return;
+  by_age_.push_back(volume);
+  if (by_age_.size() <= kMost) return;
+  volumes_.erase(by_age_.front());
+  by_age_.pop_front();
+}
+
+bool VolumeHost::Formatted::Has(const VolumeId& volume) const {
+  const MutexLock lock(mutex_);
+  return volumes_.contains(volume);
+}
+
+absl::StatusOr<std::string> VolumeHost::SignOfUse(const CallContext& context,
+                                                  const VolumeId& volume) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const absl::StatusOr<std::vector<std::string>> paths = os_.ListMountPoints(volume.ToString());
+  if (!paths.ok()) return VolumeError(volume, "asking for the folders of", paths.status());
+  for (const std::string& path : *paths) {
+    if (!MountPoint{path}.is_drive()) return "a folder mounts it or has mounted it";
+  }
+  return formatted_.Has(volume) ? "Windows reported a file system on it earlier" : "";
 }
 
 absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volume,

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/condition.h"
 #include "server/base/volume_id.h"
 #include "server/base/windows_path.h"
 #include "server/host/deps.h"
@@ -80,7 +83,17 @@ class VolumeHost {
 
   // Returns true if the volume seems never written; see IsBlank() in devices.h. FAILED_PRECONDITION
   // for a volume of several parts of a dynamic disk.
-  absl::StatusOr<bool> IsBlank(const CallContext& context, const VolumeId& volume);
+  absl::StatusOr<bool> IsBlank(const CallContext& context, const VolumeId& volume, Look look);
+
+  // Returns the reason, in words, why the volume must have been formatted before, whatever its
+  // bytes say: the mount manager names a folder for it, even one that leads there no longer, or
+  // GetFileSystem() returned a file system since this object was made. Empty if there is none. A
+  // drive letter is no reason, because Windows gives letters to new volumes.
+  //
+  // Windows keeps mounted folders over restarts
+  // (learn.microsoft.com/windows/win32/fileio/mounting-and-dismounting-a-volume). A partition that
+  // is made anew is another volume.
+  absl::StatusOr<std::string> SignOfUse(const CallContext& context, const VolumeId& volume);
 
   // Formats without a search for bad sectors. All content is lost.
   absl::Status Format(const CallContext& context, const VolumeId& volume,
@@ -154,11 +167,24 @@ class VolumeHost {
   absl::Status MakeWritable(const CallContext& context, uint32_t disk_number);
 
  private:
+  // Volumes on which Windows has reported a file system; the last 10,000.
+  class Formatted {
+   public:
+    void Add(const VolumeId& volume);
+    bool Has(const VolumeId& volume) const;
+
+   private:
+    mutable Mutex mutex_;
+    std::set<VolumeId> volumes_ ABSL_GUARDED_BY(mutex_);
+    std::deque<VolumeId> by_age_ ABSL_GUARDED_BY(mutex_);
+  };
+
   cim::Session& wmi_;
   StorageNamespace& storage_;
   machine::Os& os_;
   const std::function<void(absl::string_view)> warn_;
   SharedRun<absl::StatusOr<std::vector<LocatedVolume>>> volumes_;
+  Formatted formatted_;
 };
 
 }  // namespace csi_proxy::host

@@ -114,7 +114,11 @@ absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
   ABSL_ASSIGN_OR_RETURN(auto disk, deps_.host->disk().Describe(context, health.disk_number));
   std::vector<std::string> wrong;
   if (health.file_system.empty() && health.health.empty()) {
-    const auto blank = deps_.host->volume().IsBlank(context, volume);
+    const auto sign = deps_.host->volume().SignOfUse(context, volume);
+    if (sign.ok() && !sign->empty()) {
+      wrong.push_back(absl::StrCat("the volume has lost its file system (", *sign, ")"));
+    }
+    const auto blank = deps_.host->volume().IsBlank(context, volume, host::Look::kThroughout);
     if (!blank.ok()) wrong.emplace_back(blank.status().message());
     if (blank.ok() && !*blank) {
       wrong.emplace_back("the volume holds data that Windows does not recognise");

@@ -194,6 +194,7 @@ class VolumeStager {
     }
     if (DataPartition(layout) != nullptr) return absl::OkStatus();
     ABSL_RETURN_IF_ERROR(host_.disk().CreateBasicPartition(context_, number_, &layout));
+    is_new_ = true;
     AddStep(StorageStep::kPartitioned);
     return absl::OkStatus();
   }
@@ -203,7 +204,10 @@ class VolumeStager {
     ABSL_ASSIGN_OR_RETURN(const auto file_system, host_.volume().GetFileSystem(context_, volume));
     if (file_system.empty()) {
       if (!use_.ok()) return Prefixed("disk", use_);
-      ABSL_RETURN_IF_ERROR(groups::AboutField("disk", groups::CheckBlank(deps_, context_, volume)));
+      // A partition that this call has made lies on a disk that was blank.
+      const host::Look look = is_new_ ? host::Look::kAtEnds : host::Look::kThroughout;
+      ABSL_RETURN_IF_ERROR(
+          groups::AboutField("disk", groups::CheckBlank(deps_, context_, volume, look)));
       ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume, options_));
       AddStep(StorageStep::kFormatted);
       return absl::OkStatus();
@@ -288,6 +292,8 @@ class VolumeStager {
   bool is_staged_ = false;
   // FAILED_PRECONDITION with the node's use of the disk, or OK; see windows_use.h.
   absl::Status use_;
+  // True if this call has made the partition.
+  bool is_new_ = false;
   bool was_offline_ = false;
   bool was_read_only_ = false;
   StepClock clock_;
