@@ -128,13 +128,13 @@ TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
   const v1alpha1::Client client(Connect(options_).value());
   EXPECT_TRUE(client.Sow(Sage()).ok());
   gate_.Shut();
-  EXPECT_TRUE(gate_.AwaitEmpty(absl::Now() + absl::Seconds(30)));
+  EXPECT_TRUE(gate_.AwaitEmpty(SteadyTime::Now() + absl::Seconds(30)));
   garden_.TakePipe();
   const absl::Status refused = client.Sow(Sage()).status();
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
   EXPECT_TRUE(absl::StrContains(refused.message(), "the service is stopping")) << refused;
   EXPECT_EQ(garden_.TakePipe(), "") << "it ran";
-  EXPECT_TRUE(gate_.AwaitEmpty(absl::Now()));
+  EXPECT_TRUE(gate_.AwaitEmpty(SteadyTime::Now()));
 }
 
 TEST_F(GardenServedTest, AClientHasItsShareOfTheExecutor) {

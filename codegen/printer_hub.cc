@@ -227,13 +227,13 @@ void PrintAudited(const Group& group, pb::io::Printer& printer) {
         vars, Reads(method)
                   ? "    const RunningCall running(\"$group$.$method$\", \"\", context.trace());\n"
                     "    return service_->$method$(context, request);\n  }\n"
-                  : "    const absl::Time start = absl::Now();\n"
+                  : "    const SteadyTime start = SteadyTime::Now();\n"
                     "    std::string subject = Describe(request);\n"
                     "    const RunningCall running(\"$group$.$method$\", subject,\n"
                     "                              context.trace());\n"
                     "    auto response = service_->$method$(context, request);\n"
                     "    log_->Record({\"$method$\", std::move(subject), context,\n"
-                    "                  response.status(), absl::Now() - start});\n"
+                    "                  response.status(), SteadyTime::Now() - start});\n"
                     "    return response;\n  }\n");
   }
   printer.Print(
@@ -371,7 +371,7 @@ void PrintHubSource(const Group& group, pb::io::Printer& printer) {
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/hub.h\"\n\n"
                 "#include \"csi_proxy/$group$/audited.h\"\n"
-                "#include \"absl/strings/str_cat.h\"\n#include \"absl/time/clock.h\"\n"
+                "#include \"absl/strings/str_cat.h\"\n"
                 "#include \"codegen/runtime/convert_runtime.h\"\n"
                 "#include \"server/base/running_calls.h\"\n");
   const std::vector<const pb::Descriptor*> messages = InDependencyOrder(*group.hub);

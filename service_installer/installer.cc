@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::service_installer {
@@ -140,9 +141,9 @@ absl::Status Installer::Uninstall() {
   ABSL_RETURN_IF_ERROR(environment_.services->Delete(name_));
   ABSL_RETURN_IF_ERROR(environment_.services->RemoveEventSource(kEventSource));
   // A service marked for deletion exists until its last handle is closed.
-  const absl::Time give_up = absl::Now() + environment_.patience;
+  const SteadyTime give_up = SteadyTime::Now() + environment_.patience;
   while (Exists()) {
-    if (absl::Now() >= give_up) {
+    if (SteadyTime::Now() >= give_up) {
       return absl::DeadlineExceededError(
           absl::StrCat("service ", name_,
                        " is marked for deletion; it disappears once every program that has it "
@@ -175,8 +176,8 @@ absl::Status Installer::Stop() {
 }
 
 absl::Status Installer::AwaitStopped() {
-  const absl::Time begin = absl::Now();
-  absl::Time progress_at = begin;
+  const SteadyTime begin = SteadyTime::Now();
+  SteadyTime progress_at = begin;
   uint32_t checkpoint = 0;
   while (true) {
     ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
@@ -187,9 +188,9 @@ absl::Status Installer::AwaitStopped() {
       if (!asked.ok() && !absl::IsUnavailable(asked)) return asked;
     } else if (status.checkpoint > checkpoint) {
       checkpoint = status.checkpoint;
-      progress_at = absl::Now();
+      progress_at = SteadyTime::Now();
     }
-    const absl::Time now = absl::Now();
+    const SteadyTime now = SteadyTime::Now();
     if (now - progress_at >= environment_.patience ||
         now - begin >= kMostPatience * environment_.patience) {
       return absl::DeadlineExceededError(absl::StrCat("service ", name_, " is ", Name(status.state),
@@ -226,7 +227,7 @@ absl::Status Installer::Terminate() {
 }
 
 absl::Status Installer::Await(ServiceState state) {
-  const absl::Time give_up = absl::Now() + environment_.patience;
+  const SteadyTime give_up = SteadyTime::Now() + environment_.patience;
   while (true) {
     ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
     if (status.state == state) return absl::OkStatus();
@@ -234,7 +235,7 @@ absl::Status Installer::Await(ServiceState state) {
       return absl::FailedPreconditionError(
           absl::StrCat("service ", name_, " ended instead of running: ", ExplainExit(status)));
     }
-    if (absl::Now() >= give_up) {
+    if (SteadyTime::Now() >= give_up) {
       return absl::DeadlineExceededError(absl::StrCat("service ", name_, " is ", Name(status.state),
                                                       ", not ", Name(state), ", after ",
                                                       absl::FormatDuration(environment_.patience)));
@@ -245,7 +246,7 @@ absl::Status Installer::Await(ServiceState state) {
 
 absl::Status Installer::StartWith(const std::set<std::string>& expected_pipes) {
   ABSL_RETURN_IF_ERROR(Start());
-  const absl::Time give_up = absl::Now() + environment_.patience;
+  const SteadyTime give_up = SteadyTime::Now() + environment_.patience;
   while (true) {
     const std::set<std::string> answering = environment_.answering_pipes();
     if (!answering.empty() && std::includes(answering.begin(), answering.end(),
@@ -259,7 +260,7 @@ absl::Status Installer::StartWith(const std::set<std::string>& expected_pipes) {
       return absl::FailedPreconditionError(
           absl::StrCat("service ", name_, " ended: ", ExplainExit(status)));
     }
-    if (absl::Now() >= give_up) {
+    if (SteadyTime::Now() >= give_up) {
       return absl::DeadlineExceededError(absl::StrCat(
           answering.size(), " pipes answer, not all of the previous ", expected_pipes.size()));
     }

@@ -15,9 +15,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 #include "client/c/handles.h"
 #include "csi_proxy/log_function.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/secret.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
@@ -156,8 +156,8 @@ absl::Status Invoke(csi_proxy_node node, csi_proxy_call call, const char* method
   if (call != 0 && cancellable == nullptr) {
     return absl::NotFoundError("call: was not announced for this node, or has begun already");
   }
-  const absl::Time deadline =
-      timeout_ns < 0 ? absl::InfiniteFuture() : absl::Now() + absl::Nanoseconds(timeout_ns);
+  const SteadyTime deadline = timeout_ns < 0 ? SteadyTime::InfiniteFuture()
+                                             : SteadyTime::Now() + absl::Nanoseconds(timeout_ns);
   const CallContext context(
       deadline, (cancellable != nullptr ? *cancellable : open->closing).notification(), nullptr);
   return Call(*open, context, method,

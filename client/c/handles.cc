@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "csi_proxy/steady_time.h"
+
 namespace csi_proxy::c {
 
 Handles& Handles::Get() {
@@ -41,7 +43,7 @@ bool Handles::CloseNode(uint64_t node) {
     });
   }
   closed->closing.Cancel();
-  closed->gate.AwaitEmpty(absl::InfiniteFuture());
+  closed->gate.AwaitEmpty(SteadyTime::InfiniteFuture());
   // Destroyed here, so that nothing of the node runs when CloseNode() returns.
   closed->rpcs.reset();
   closed->opened = {};

@@ -13,6 +13,7 @@
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
 #include "csi_proxy/call_options.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -38,7 +39,8 @@ class CallEndTest : public testing::TestWithParam<int> {
   }
 
   static std::string Path() {
-    static const std::string name = absl::StrCat("csi-proxy-test-", absl::ToUnixNanos(absl::Now()));
+    static const std::string name =
+        absl::StrCat("csi-proxy-test-", absl::ToUnixNanos(SteadyTime::Now()));
     ClientOptions options;
     options.socket_dir = std::filesystem::temp_directory_path().string();
     return PipePath(options, name);
@@ -51,10 +53,10 @@ class CallEndTest : public testing::TestWithParam<int> {
   }
 
   void ExpectEnd(size_t size) {
-    const absl::Time begin = absl::Now();
+    const SteadyTime begin = SteadyTime::Now();
     const absl::Status status = Call(size, {.timeout = kTimeout});
     EXPECT_FALSE(status.ok() || absl::IsPermissionDenied(status)) << status;
-    EXPECT_LT(absl::Now() - begin, kTimeout + kSlack) << status;
+    EXPECT_LT(SteadyTime::Now() - begin, kTimeout + kSlack) << status;
   }
 
   MisbehavingServer server_;
@@ -92,10 +94,10 @@ TEST_P(CallEndTest, ACancelledCallEnds) {
       absl::SleepFor(absl::Milliseconds(100));
       gone.Notify();
     });
-    const absl::Time begin = absl::Now();
+    const SteadyTime begin = SteadyTime::Now();
     const absl::Status status = Call(size, {.timeout = absl::Minutes(5), .cancelled = &gone});
     EXPECT_FALSE(status.ok());
-    EXPECT_LT(absl::Now() - begin, kSlack) << status;
+    EXPECT_LT(SteadyTime::Now() - begin, kSlack) << status;
     canceller.join();
   }
 }
@@ -114,8 +116,8 @@ INSTANTIATE_TEST_SUITE_P(, CallEndTest,
 
 // Returns the time that a call with these options has until its deadline.
 absl::Duration Allowed(const CallOptions& defaults, const CallOptions& options) {
-  const absl::Time deadline = MakeCallContext(defaults, options).deadline();
-  return deadline - absl::Now();
+  const SteadyTime deadline = MakeCallContext(defaults, options).deadline();
+  return deadline - SteadyTime::Now();
 }
 
 TEST(CallOptionsTest, TheCallDecidesThenTheClientThenAMinute) {
@@ -131,7 +133,7 @@ TEST(CallOptionsTest, TheCallDecidesThenTheClientThenAMinute) {
 
 TEST(CallOptionsTest, AnInfiniteTimeoutIsNoDeadline) {
   const CallContext context = MakeCallContext({}, {.timeout = absl::InfiniteDuration()});
-  EXPECT_EQ(context.deadline(), absl::InfiniteFuture());
+  EXPECT_EQ(context.deadline(), SteadyTime::InfiniteFuture());
 }
 
 TEST(CallOptionsTest, ATimeoutInThePastHasExpired) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/link.h"
 #include "client/cpp/pipe_owner.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
 
@@ -71,7 +72,7 @@ RemoteChannel::Dialer::Dialer(std::string path)
     : path_(std::move(path)), state_(std::make_shared<State>()) {}
 RemoteChannel::Dialer::~Dialer() = default;
 
-absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(absl::Time deadline) {
+absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(SteadyTime deadline) {
   ABSL_ASSIGN_OR_RETURN(const PipeIdentity identity, LookAt(path_));
   std::shared_ptr<Link> link;
   {

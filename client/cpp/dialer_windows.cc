@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "client/cpp/link.h"
 #include "client/cpp/pipe_owner.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
@@ -48,7 +48,7 @@ class Progress {
     const MutexLock lock(mutex_);
     return answered_;
   }
-  Heard Wait(absl::Time deadline) {
+  Heard Wait(SteadyTime deadline) {
     const MutexLock lock(mutex_);
     while (heard_ == kNothing && changed_.WaitUntil(mutex_, deadline)) {
     }
@@ -65,7 +65,7 @@ class Progress {
 struct Attempt {
   std::shared_ptr<Link> link;
   std::shared_ptr<Progress> progress;
-  absl::Time give_up = absl::InfiniteFuture();
+  SteadyTime give_up = SteadyTime::InfiniteFuture();
 };
 
 // Returns the owner of the pipe behind `handle`. REQUIRES: `handle` was opened with READ_CONTROL,
@@ -82,7 +82,7 @@ absl::StatusOr<PipeOwner> OwnerOf(HANDLE handle) {
 // thread outside gRPC once the connection has ended.
 absl::StatusOr<Attempt> OpenLink(const std::string& path,
                                  std::function<void(const Progress*)> when_ended) {
-  absl::StatusOr<win32::UniqueHandle> handle = pipe::Open(path, absl::InfinitePast());
+  absl::StatusOr<win32::UniqueHandle> handle = pipe::Open(path, SteadyTime::InfinitePast());
   if (HasWin32Code(handle.status(), win32_error::kAccessDenied)) {
     return absl::UnavailableError(
         "access denied: by default only SYSTEM and elevated administrators may open it; the "
@@ -118,11 +118,11 @@ struct RemoteChannel::Dialer::State {
   // The error of the last failed attempt. No other attempt is made before `retry_at`.
   absl::Status failure ABSL_GUARDED_BY(mutex);
   absl::Duration pause ABSL_GUARDED_BY(mutex) = kFirstPause;
-  absl::Time retry_at ABSL_GUARDED_BY(mutex) = absl::InfinitePast();
+  SteadyTime retry_at ABSL_GUARDED_BY(mutex) = SteadyTime::InfinitePast();
 
   void Fail(absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     failure = std::move(why);
-    retry_at = absl::Now() + pause;
+    retry_at = SteadyTime::Now() + pause;
     pause = std::min(pause * 2, kLongestPause);
   }
 
@@ -137,12 +137,12 @@ RemoteChannel::Dialer::Dialer(std::string path)
     : path_(std::move(path)), state_(std::make_shared<State>()) {}
 RemoteChannel::Dialer::~Dialer() = default;
 
-absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(absl::Time deadline) {
+absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(SteadyTime deadline) {
   Attempt attempt, discarded;
   {
     const MutexLock lock(state_->mutex);
     Attempt& current = state_->current;
-    const absl::Time now = absl::Now();
+    const SteadyTime now = SteadyTime::Now();
     if (current.link != nullptr) {
       const Progress::Heard heard = current.progress->heard();
       if (heard == Progress::kEnd || current.link->stuck()) {

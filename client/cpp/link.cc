@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy::client {
@@ -27,7 +27,8 @@ class Abandoned {
   // Adds a call and destroys those that have ended.
   void Add(std::unique_ptr<PendingCall> call) {
     const MutexLock lock(mutex_);
-    std::erase_if(calls_, [](const auto& other) { return other->Wait(absl::UnixEpoch()); });
+    std::erase_if(calls_,
+                  [](const auto& other) { return other->Wait(SteadyTime::InfinitePast()); });
     calls_.push_back(std::move(call));
   }
 
@@ -36,14 +37,19 @@ class Abandoned {
   std::vector<std::unique_ptr<PendingCall>> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
+// gRPC reads the wall clock and converts the time to its own steady clock at once.
+std::chrono::system_clock::time_point ForGrpc(SteadyTime deadline) {
+  return absl::ToChronoTime(absl::Now() + (deadline - SteadyTime::Now()));
+}
+
 }  // namespace
 
 PendingCall::PendingCall(std::shared_ptr<grpc::Channel> channel, const char* method,
                          const CallContext& context, const Message& request,
                          const Message& response)
     : channel_(std::move(channel)), answer_(response.New()) {
-  if (context.deadline() != absl::InfiniteFuture()) {
-    context_.set_deadline(absl::ToChronoTime(context.deadline()));
+  if (context.deadline() != SteadyTime::InfiniteFuture()) {
+    context_.set_deadline(ForGrpc(context.deadline()));
   }
   if (!context.traceparent().empty()) {
     context_.AddMetadata("traceparent", std::string(context.traceparent()));
@@ -54,11 +60,10 @@ PendingCall::PendingCall(std::shared_ptr<grpc::Channel> channel, const char* met
       ->Finish(answer_.get(), &status_, this);
 }
 
-bool PendingCall::Wait(absl::Time deadline) {
+bool PendingCall::Wait(SteadyTime deadline) {
   void* tag;
   bool ok;
-  return queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(deadline)) ==
-         grpc::CompletionQueue::GOT_EVENT;
+  return queue_.AsyncNext(&tag, &ok, ForGrpc(deadline)) == grpc::CompletionQueue::GOT_EVENT;
 }
 
 void Link::Abandon(std::unique_ptr<PendingCall> call) {

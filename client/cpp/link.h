@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "client/cpp/remote_channel.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::client {
 
@@ -32,7 +33,7 @@ class PendingCall {
               const google::protobuf::Message& response);
 
   // Waits until the call has ended. Returns false if it has not by `deadline`.
-  bool Wait(absl::Time deadline);
+  bool Wait(SteadyTime deadline);
   void Cancel() { context_.TryCancel(); }
 
   // The status of the call, and its answer if the status is OK. REQUIRES: Wait() has returned true.
@@ -87,7 +88,7 @@ class RemoteChannel::Dialer {
   // has restarted or does not read what it is sent. UNAVAILABLE with the reason if there is no
   // connection by `deadline`, or at once if none can be made. PERMISSION_DENIED if the pipe does
   // not belong to the service; then nothing is sent.
-  absl::StatusOr<std::shared_ptr<Link>> Get(absl::Time deadline);
+  absl::StatusOr<std::shared_ptr<Link>> Get(SteadyTime deadline);
 
  private:
   struct State;

@@ -14,6 +14,7 @@
 #include "client/cpp/backends.h"
 #include "client/cpp/link.h"
 #include "client/cpp/pipe_path.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
 
@@ -38,18 +39,18 @@ constexpr absl::Duration kGrace = absl::Milliseconds(200);
 // Waits for the end of a call, and cancels the call when its caller does. Returns false if gRPC has
 // not ended it kGrace after its deadline or its cancellation.
 bool WaitForEnd(PendingCall& call, const CallContext& context) {
-  absl::Time give_up = context.deadline() + kGrace;
+  SteadyTime give_up = context.deadline() + kGrace;
   bool cancelled = false;
   while (true) {
     const bool watching = context.cancellable() && !cancelled;
-    if (call.Wait(watching ? std::min(give_up, absl::Now() + kCancellationPoll) : give_up)) {
+    if (call.Wait(watching ? std::min(give_up, SteadyTime::Now() + kCancellationPoll) : give_up)) {
       return true;
     }
-    if (absl::Now() >= give_up) return false;
+    if (SteadyTime::Now() >= give_up) return false;
     if (watching && context.cancelled()) {
       call.Cancel();
       cancelled = true;
-      give_up = std::min(give_up, absl::Now() + kGrace);
+      give_up = std::min(give_up, SteadyTime::Now() + kGrace);
     }
   }
 }
@@ -124,21 +125,21 @@ RemoteChannel::RemoteChannel(std::string path, absl::Duration connect_timeout)
 RemoteChannel::~RemoteChannel() = default;
 
 absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Connect(const CallContext& context) {
-  const absl::Time give_up = std::min(context.deadline(), absl::Now() + connect_timeout_);
+  const SteadyTime give_up = std::min(context.deadline(), SteadyTime::Now() + connect_timeout_);
   absl::Duration pause = kFirstPause;
   while (true) {
     ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::Time begin = absl::Now();
+    const SteadyTime begin = SteadyTime::Now();
     absl::StatusOr<std::shared_ptr<Link>> link =
         dialer_->Get(std::min(give_up, begin + kLongestPause));
     if (link.ok() || absl::IsPermissionDenied(link.status())) return link;
-    if (absl::Now() >= give_up) {
+    if (SteadyTime::Now() >= give_up) {
       ABSL_RETURN_IF_ERROR(context.Check());
       ABSL_RETURN_IF_ERROR(CheckPipe(path_));
       return NotReached(
           absl::StrCat("nothing answers on the pipe ", path_, ": ", link.status().message()));
     }
-    absl::SleepFor(std::min(begin + pause, give_up) - absl::Now());
+    absl::SleepFor(std::min(begin + pause, give_up) - SteadyTime::Now());
     pause = std::min(pause * 2, kLongestPause);
   }
 }

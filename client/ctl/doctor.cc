@@ -7,12 +7,12 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/output.h"
 #include "client/ctl/rpcs.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
@@ -79,14 +79,14 @@ class RemotePipes final : public Pipes {
 PipeReport Examine(const ClientOptions& options, const CallOptions& call, const std::string& group,
                    const std::string& version) {
   PipeReport report = {.group = group, .version = version};
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   const auto channel = client::RemoteChannel::Open(options, group, version);
   report.status = channel.status();
   if (!report.status.ok()) return report;
   const CallContext context = client::MakeCallContext(call, {});
   report.status = (*channel)->Connect(context).status();
   if (!report.status.ok()) return report;
-  const absl::Time connected = absl::Now();
+  const SteadyTime connected = SteadyTime::Now();
   pb::Empty answer;
   report.status = (*channel)->Call(kHealthCheck, context, pb::Empty(), &answer);
   if (report.status.ok() && !IsServing(answer)) {
@@ -94,7 +94,7 @@ PipeReport Examine(const ClientOptions& options, const CallOptions& call, const 
   }
   if (!report.status.ok()) return report;
   report.connecting = connected - start;
-  report.answering = absl::Now() - connected;
+  report.answering = SteadyTime::Now() - connected;
   return report;
 }
 

@@ -5,9 +5,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/request.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
@@ -119,10 +119,10 @@ absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& m
   const auto itself = [](const std::string& secret) { return secret; };
   ABSL_RETURN_IF_ERROR(SetFields(catalog_, group, arguments, itself, request.get()));
   std::shared_ptr<pb::Message> response = catalog_.New(found->descriptor->output_type());
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   const absl::Status status = pipes_.Send(*found, *request, response.get());
   times_[{absl::StrCat(group, ".", found->descriptor->name()), found->version}].push_back(
-      absl::Now() - start);
+      SteadyTime::Now() - start);
   if (!status.ok()) return status;
   return Answer(std::move(response), &missing_field_);
 }

@@ -41,6 +41,7 @@ bool IsFinal(const absl::Status& status) {
 Environment InRealTime(std::function<absl::StatusOr<std::string>()> ask) {
   return {.ask = std::move(ask),
           .now = [] { return absl::Now(); },
+          .steady_now = SteadyTime::Now,
           .sleep =
               [](absl::Duration duration) {
                 absl::SleepFor(duration);

@@ -7,14 +7,17 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::ctl::watch {
 
-// The request that a watch or `top` repeats, and its clock. All three functions must be set.
+// The request that a watch or `top` repeats, and its clocks. All functions must be set.
 struct Environment {
   // Returns the answer in the form in which it is shown.
   std::function<absl::StatusOr<std::string>()> ask;
+  // The wall clock, whose time is shown.
   std::function<absl::Time()> now;
+  std::function<SteadyTime()> steady_now;
   // Waits. Returns false to end the watch.
   std::function<bool(absl::Duration)> sleep;
 };

@@ -32,6 +32,7 @@ class GivenAnswersTest : public testing::Test {
                   return answer;
                 },
             .now = [this] { return now_; },
+            .steady_now = [this] { return SteadyTime() + (now_ - absl::UnixEpoch()); },
             .sleep =
                 [this](absl::Duration duration) {
                   now_ += duration;

@@ -6,16 +6,16 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/sidecars/registrar.h"
 #include "client/sidecars/wire.pb.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::sidecars {
 namespace {
 
 template <typename Request, typename Response>
 absl::StatusOr<Response> Call(const SocketChannel& connection, const char* method,
-                              absl::Time deadline, const char* metadata = nullptr) {
+                              SteadyTime deadline, const char* metadata = nullptr) {
   grpc::ClientContext context;
   if (metadata != nullptr) context.AddMetadata(metadata, "1");
   context.set_deadline(absl::ToChronoTime(deadline));
@@ -28,7 +28,7 @@ absl::StatusOr<Response> Call(const SocketChannel& connection, const char* metho
           Request(), &response);
   if (!status.ok()) {
     // A Go server resets the stream at the deadline, possibly before this process notices it.
-    if (status.error_code() == grpc::StatusCode::CANCELLED && absl::Now() >= deadline) {
+    if (status.error_code() == grpc::StatusCode::CANCELLED && SteadyTime::Now() >= deadline) {
       return absl::DeadlineExceededError("it does not answer in time");
     }
     return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
@@ -38,7 +38,7 @@ absl::StatusOr<Response> Call(const SocketChannel& connection, const char* metho
 
 }  // namespace
 
-absl::StatusOr<std::string> GetDriverName(const SocketChannel& driver, absl::Time deadline) {
+absl::StatusOr<std::string> GetDriverName(const SocketChannel& driver, SteadyTime deadline) {
   const auto answer = Call<wire::GetPluginInfoRequest, wire::GetPluginInfoResponse>(
       driver, "/csi.v1.Identity/GetPluginInfo", deadline);
   if (!answer.ok()) return answer.status();
@@ -46,7 +46,7 @@ absl::StatusOr<std::string> GetDriverName(const SocketChannel& driver, absl::Tim
   return answer->name();
 }
 
-absl::StatusOr<bool> Probe(const SocketChannel& driver, absl::Time deadline) {
+absl::StatusOr<bool> Probe(const SocketChannel& driver, SteadyTime deadline) {
   const auto answer =
       Call<wire::ProbeRequest, wire::ProbeResponse>(driver, kProbeMethod.data(), deadline);
   if (!answer.ok()) return answer.status();
@@ -54,7 +54,7 @@ absl::StatusOr<bool> Probe(const SocketChannel& driver, absl::Time deadline) {
 }
 
 absl::StatusOr<std::string> GetRegisteredName(const SocketChannel& registration,
-                                              absl::Time deadline) {
+                                              SteadyTime deadline) {
   const auto answer = Call<wire::InfoRequest, wire::PluginInfo>(
       registration, "/pluginregistration.Registration/GetInfo", deadline, kHealthMetadata);
   if (!answer.ok()) return answer.status();

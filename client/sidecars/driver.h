@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/sidecars/socket.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::sidecars {
 
@@ -14,10 +15,10 @@ namespace csi_proxy::sidecars {
 
 // Returns the driver's name. UNAVAILABLE or DEADLINE_EXCEEDED if the driver does not answer;
 // FAILED_PRECONDITION if the name is empty; otherwise the driver's error.
-absl::StatusOr<std::string> GetDriverName(const SocketChannel& driver, absl::Time deadline);
+absl::StatusOr<std::string> GetDriverName(const SocketChannel& driver, SteadyTime deadline);
 
 // Returns true if the driver is ready; otherwise false or the driver's error.
-absl::StatusOr<bool> Probe(const SocketChannel& driver, absl::Time deadline);
+absl::StatusOr<bool> Probe(const SocketChannel& driver, SteadyTime deadline);
 
 // The name of Probe()'s method in metrics.
 inline constexpr absl::string_view kProbeMethod = "/csi.v1.Identity/Probe";
@@ -25,6 +26,6 @@ inline constexpr absl::string_view kProbeMethod = "/csi.v1.Identity/Probe";
 // Returns the name that a registration service gives. The call carries kHealthMetadata, so that the
 // service does not take it for the kubelet's.
 absl::StatusOr<std::string> GetRegisteredName(const SocketChannel& registration,
-                                              absl::Time deadline);
+                                              SteadyTime deadline);
 
 }  // namespace csi_proxy::sidecars

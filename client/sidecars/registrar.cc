@@ -8,8 +8,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/sidecars/driver.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/back_off.h"
 #include "server/base/status_macros.h"
 
@@ -149,7 +149,7 @@ HttpAnswer Registrar::Health() const {
   const absl::StatusOr<bool> exists = SocketExists(socket_path_);
   if (!exists.ok()) return {.code = 500, .body = std::string(exists.status().message())};
   if (!*exists) return {.code = 404, .body = "the registration socket does not exist"};
-  const absl::Time deadline = absl::Now() + options_.timeout;
+  const SteadyTime deadline = SteadyTime::Now() + options_.timeout;
   const auto connection = SocketChannel::Connect(socket_path_, deadline);
   const absl::StatusOr<std::string> name =
       connection.ok() ? GetRegisteredName(**connection, deadline) : connection.status();

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/sidecars/driver.h"
 #include "client/sidecars/metrics.h"
 #include "client/sidecars/registrar.h"
 #include "client/sidecars/socket.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/http/http_server.h"
@@ -247,11 +247,11 @@ class Running final : public Sidecars {
   // Asks the driver for its name. CANCELLED if the sidecars stop.
   absl::StatusOr<std::string> DriverName(std::unique_ptr<SocketChannel>* driver) {
     if (!options_.driver_name.empty()) return options_.driver_name;
-    const absl::Time give_up = absl::Now() + options_.connect_timeout;
-    absl::Time say_at = absl::Now() + kStillWaiting;
+    const SteadyTime give_up = SteadyTime::Now() + options_.connect_timeout;
+    SteadyTime say_at = SteadyTime::Now() + kStillWaiting;
     absl::Duration attempt = kFirstAttempt;
     while (true) {
-      const absl::Time deadline = std::min(give_up, absl::Now() + attempt);
+      const SteadyTime deadline = std::min(give_up, SteadyTime::Now() + attempt);
       auto connection = SocketChannel::Connect(socket_, deadline);
       const absl::StatusOr<std::string> name =
           connection.ok() ? sidecars::GetDriverName(**connection, deadline) : connection.status();
@@ -267,7 +267,7 @@ class Running final : public Sidecars {
       if (absl::IsDeadlineExceeded(name.status())) {
         attempt = std::min(2 * attempt, kLongestAttempt);
       }
-      const absl::Time now = absl::Now();
+      const SteadyTime now = SteadyTime::Now();
       if (now >= give_up) {
         return absl::UnavailableError(absl::StrCat("the driver has not answered within ",
                                                    absl::FormatDuration(options_.connect_timeout),
@@ -311,14 +311,14 @@ class Running final : public Sidecars {
   }
 
   HttpAnswer ProbeDriver() {
-    const absl::Time begin = absl::Now();
-    const absl::Time deadline = begin + options_.livenessprobe->probe_timeout;
+    const SteadyTime begin = SteadyTime::Now();
+    const SteadyTime deadline = begin + options_.livenessprobe->probe_timeout;
     // Each probe makes a new connection, because a driver that accepts none is not alive.
     const auto connection = SocketChannel::Connect(socket_, deadline);
     const absl::StatusOr<bool> ready =
         connection.ok() ? sidecars::Probe(**connection, deadline) : connection.status();
     if (connection.ok()) {
-      metrics_->CountCall(sidecars::kProbeMethod, ready.status().code(), absl::Now() - begin);
+      metrics_->CountCall(sidecars::kProbeMethod, ready.status().code(), SteadyTime::Now() - begin);
     }
     if (ready.ok() && *ready) return Healthy();
     std::string why = ready.ok()

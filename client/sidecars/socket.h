@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::sidecars {
 
@@ -54,7 +55,7 @@ class SocketChannel {
   // Connects. UNAVAILABLE if no server accepts by `deadline`. A server that does not speak HTTP/2
   // may only be noticed at the first call.
   static absl::StatusOr<std::unique_ptr<SocketChannel>> Connect(const std::string& path,
-                                                                absl::Time deadline);
+                                                                SteadyTime deadline);
   virtual ~SocketChannel() = default;
 
   virtual const std::shared_ptr<grpc::Channel>& channel() const = 0;

@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/sidecars/socket.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/own_file.h"
 #include "server/base/start_thread.h"
 #include "server/base/status_macros.h"
@@ -242,7 +243,7 @@ absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string p
 }
 
 absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std::string& path,
-                                                                      absl::Time deadline) {
+                                                                      SteadyTime deadline) {
   ABSL_ASSIGN_OR_RETURN(const sockaddr_un address, Address(path));
   while (true) {
     ABSL_ASSIGN_OR_RETURN(UniqueFd socket, NewSocket(path));
@@ -263,7 +264,7 @@ absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std:
           grpc::CreateCustomInsecureChannelFromFd("unix", grpcs.Release(), arguments));
     }
     absl::Status failure = Failure(path, "connect");
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - SteadyTime::Now();
     if (left <= absl::ZeroDuration()) return failure;
     absl::SleepFor(std::min(kPause, left));
   }

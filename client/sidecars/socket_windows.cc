@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/rpc/pipe/endpoint.h"
@@ -151,10 +152,10 @@ absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int f
 
 absl::StatusOr<std::unique_ptr<SocketChannel>> ConnectTo(const pipe::SocketAddress& address,
                                                          const std::string& what,
-                                                         absl::Time deadline) {
+                                                         SteadyTime deadline) {
   absl::StatusOr<pipe::Socket> socket = pipe::Connect(address, deadline);
   while (!socket.ok()) {
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - SteadyTime::Now();
     if (left <= absl::ZeroDuration()) return Unavailable(what, socket.status());
     absl::SleepFor(std::min(kPause, left));
     socket = pipe::Connect(address, deadline);
@@ -180,7 +181,7 @@ absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string p
 }
 
 absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std::string& path,
-                                                                      absl::Time deadline) {
+                                                                      SteadyTime deadline) {
   const absl::StatusOr<pipe::SocketAddress> address = pipe::UnixAddress(path);
   if (!address.ok()) return Unavailable(path, address.status());
   return ConnectTo(*address, path, deadline);

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/sidecars/socket.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/own_file.h"
 
 namespace csi_proxy::sidecars {
@@ -22,7 +23,7 @@ absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int f
 
 absl::StatusOr<std::unique_ptr<SocketChannel>> ConnectTo(const pipe::SocketAddress& address,
                                                          const std::string& what,
-                                                         absl::Time deadline);
+                                                         SteadyTime deadline);
 
 // Returns the file of a socket that this process has bound, after limiting access to SYSTEM,
 // administrators and this process's user, because connecting requires write access to the file

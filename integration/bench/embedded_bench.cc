@@ -11,11 +11,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/cpp/own_node.h"
 #include "csi_proxy/disk/v1/client.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/node.h"
+#include "csi_proxy/steady_time.h"
 #include "integration/bench/idle_machine.h"
 #include "integration/support/server_process.h"
 #include "server/host/host.h"
@@ -126,14 +126,14 @@ void StageOfANewDisk(benchmark::State& state) {
     Disk disk;
     disk.size_bytes = uint64_t{1} << 30;
     disk.serial_number = absl::StrCat("new-", ++disks);
-    const absl::Time begin = absl::Now();
+    const SteadyTime begin = SteadyTime::Now();
     disk.arrives_at = begin + disk_delay;
     Must(machine->AttachDisk(disk));
     storage::StageVolumeRequest request;
     request.disk.serial_number = disk.serial_number;
     request.target_path = absl::StrCat(R"(C:\var\lib\kubelet\plugins\pv-)", disks);
     Must(node->storage().StageVolume(CallContext(), request));
-    all += absl::Now() - begin - disk_delay - volume_delay;
+    all += SteadyTime::Now() - begin - disk_delay - volume_delay;
   }
   state.counters["overhead_ms"] =
       absl::ToDoubleMilliseconds(all) / static_cast<double>(state.iterations());

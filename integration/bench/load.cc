@@ -23,6 +23,7 @@
 #include "client/cpp/remote_channel.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/filesystem/v1/remote.h"
+#include "csi_proxy/steady_time.h"
 #include "integration/support/server_process.h"
 
 extern char** environ;
@@ -97,22 +98,23 @@ Figures Measure(const Contender& contender, int callers, absl::Duration length) 
   std::vector<std::thread> threads;
   std::atomic<bool> stop = false;
   const double cpu = CpuMicroseconds(contender.pid);
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   for (int n = 0; n < callers; ++n) {
     threads.emplace_back([&, n] {
       const filesystem::v1::Client client = Open(contender);
       const auto request = Request();
       while (!stop) {
-        const absl::Time before = absl::Now();
+        const SteadyTime before = SteadyTime::Now();
         Must(client.PathExists(request).status());
-        times[static_cast<size_t>(n)].push_back(absl::ToDoubleMicroseconds(absl::Now() - before));
+        times[static_cast<size_t>(n)].push_back(
+            absl::ToDoubleMicroseconds(SteadyTime::Now() - before));
       }
     });
   }
   absl::SleepFor(length);
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  const double seconds = absl::ToDoubleSeconds(SteadyTime::Now() - start);
   std::vector<double> all;
   for (const auto& some : times) all.insert(all.end(), some.begin(), some.end());
   std::sort(all.begin(), all.end());
@@ -132,10 +134,10 @@ double Median(std::vector<double> values) {
 
 // Returns the time from the start of the process to its first answer.
 double StartMilliseconds(Contender* contender) {
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   Spawn(contender);
   Must(Open(*contender).PathExists(Request()).status());
-  return absl::ToDoubleMilliseconds(absl::Now() - start);
+  return absl::ToDoubleMilliseconds(SteadyTime::Now() - start);
 }
 
 int Main(int argc, char** argv) {

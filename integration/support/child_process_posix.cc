@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "integration/support/child_process.h"
 
 extern char** environ;
@@ -58,9 +59,9 @@ int ChildProcess::Stop(absl::Duration limit) {
 }
 
 int ChildProcess::Wait(absl::Duration limit) {
-  const absl::Time give_up = absl::Now() + limit;
+  const SteadyTime give_up = SteadyTime::Now() + limit;
   while (!state_->HasEnded()) {
-    if (absl::Now() < give_up) {
+    if (SteadyTime::Now() < give_up) {
       absl::SleepFor(absl::Milliseconds(5));
       continue;
     }

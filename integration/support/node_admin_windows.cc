@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "integration/support/node_admin.h"
 #include "integration/wine/double/admin_pipe_windows.h"
 
@@ -10,11 +11,12 @@ namespace {
 
 // Opens the administrator's pipe. Waits up to 10 s while all instances are busy.
 win32::UniqueHandle OpenPipe() {
-  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  const SteadyTime give_up = SteadyTime::Now() + absl::Seconds(10);
   while (true) {
     win32::UniqueHandle pipe(CreateFileW(node_double::kAdminPipe, GENERIC_READ | GENERIC_WRITE, 0,
                                          nullptr, OPEN_EXISTING, 0, nullptr));
-    if (pipe.valid() || GetLastError() != ERROR_PIPE_BUSY || absl::Now() > give_up) return pipe;
+    if (pipe.valid() || GetLastError() != ERROR_PIPE_BUSY || SteadyTime::Now() > give_up)
+      return pipe;
     absl::SleepFor(absl::Milliseconds(10));
   }
 }

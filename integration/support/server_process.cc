@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "integration/support/node_admin.h"
 
 namespace csi_proxy::integration {
@@ -35,8 +36,8 @@ absl::Status ServerProcess::Launch() {
   if (!child.ok()) return child.status();
   child_ = *std::move(child);
   // The service logs " serves " once all pipes are open.
-  const absl::Time give_up = absl::Now() + absl::Seconds(30);
-  while (absl::Now() < give_up) {
+  const SteadyTime give_up = SteadyTime::Now() + absl::Seconds(30);
+  while (SteadyTime::Now() < give_up) {
     if (absl::StrContains(Log(), " serves ")) return absl::OkStatus();
     if (!child_->IsRunning()) return absl::InternalError("csi-proxy did not start:\n" + Log());
     absl::SleepFor(absl::Milliseconds(10));

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "csi_proxy/steady_time.h"
+
 namespace csi_proxy {
 namespace {
+
+constexpr absl::Duration kCancellationPoll = absl::Milliseconds(10);
 
 // Returns true if the text consists of lower-case hexadecimal digits, at least one of them not 0.
 bool IsId(absl::string_view text) {
@@ -27,7 +31,7 @@ const Peer& CallContext::peer() const {
 
 absl::Status CallContext::Check() const {
   if (cancelled()) return absl::CancelledError("the caller cancelled the call or disconnected");
-  if (deadline_ != absl::InfiniteFuture() && absl::Now() >= deadline_) {
+  if (deadline_ != SteadyTime::InfiniteFuture() && SteadyTime::Now() >= deadline_) {
     return absl::DeadlineExceededError("the call's deadline has passed");
   }
   return absl::OkStatus();
@@ -35,19 +39,17 @@ absl::Status CallContext::Check() const {
 
 absl::Status CallContext::SleepFor(absl::Duration duration) const {
   const YieldSlot yielded(*this);
-  const absl::Time until = std::min(absl::Now() + duration, deadline_);
-  // Windows may end a wait one clock tick early.
-  while (!cancelled() && absl::Now() < until) {
-    if (cancelled_ != nullptr) {
-      cancelled_->WaitForNotificationWithDeadline(until);
-    } else {
-      absl::SleepFor(until - absl::Now());
-    }
+  const SteadyTime until = std::min(SteadyTime::Now() + duration, deadline_);
+  // Windows may end a sleep one clock tick early. Looks for the cancellation now and then, because
+  // absl::Notification waits by the wall clock.
+  for (absl::Duration left;
+       !cancelled() && (left = until - SteadyTime::Now()) > absl::ZeroDuration();) {
+    absl::SleepFor(cancellable() ? std::min(left, kCancellationPoll) : left);
   }
   return Check();
 }
 
-CallContext CallContext::NoLaterThan(absl::Time time) const {
+CallContext CallContext::NoLaterThan(SteadyTime time) const {
   CallContext context = *this;
   context.deadline_ = std::min(deadline_, time);
   return context;
@@ -60,17 +62,17 @@ CallContext CallContext::Traced(absl::string_view traceparent) const {
 }
 
 CallContext CallContext::Leaving(int part, absl::Duration most) const {
-  return NoLaterThan(deadline_ - std::min((deadline_ - absl::Now()) / part, most));
+  return NoLaterThan(deadline_ - std::min((deadline_ - SteadyTime::Now()) / part, most));
 }
 
 CallContext CallContext::WithTimeout(absl::Duration limit) const {
-  return NoLaterThan(absl::Now() + limit);
+  return NoLaterThan(SteadyTime::Now() + limit);
 }
 
 CallContext CallContext::Afterwards(absl::Duration limit) const {
   CallContext context = *this;
   context.cancelled_ = nullptr;
-  context.deadline_ = absl::Now() + limit;
+  context.deadline_ = SteadyTime::Now() + limit;
   return context;
 }
 

@@ -63,7 +63,7 @@ TEST(CallContextTest, TheOutermostWaitYieldsTheSlotOfTheCall) {
 }
 
 TEST(CallContextTest, ATimeoutNeverExtends) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(1);
+  const SteadyTime deadline = SteadyTime::Now() + absl::Seconds(1);
   const Peer peer{.process_id = 7, .image_path = "x"};
   const CallContext context(deadline, nullptr, &peer);
   EXPECT_EQ(context.WithTimeout(absl::Hours(1)).deadline(), deadline);

@@ -14,8 +14,8 @@
 #endif
 
 #include "absl/base/thread_annotations.h"  // IWYU pragma: export
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy {
 
@@ -63,8 +63,8 @@ class Condition {
   }
   void WaitFor(Mutex& mutex, absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // Waits until `deadline` at the latest. Returns false, without waiting, if it has passed.
-  bool WaitUntil(Mutex& mutex, absl::Time deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    const absl::Duration left = deadline - absl::Now();
+  bool WaitUntil(Mutex& mutex, SteadyTime deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const absl::Duration left = deadline - SteadyTime::Now();
     if (left > absl::ZeroDuration()) WaitFor(mutex, left);
     return left > absl::ZeroDuration();
   }

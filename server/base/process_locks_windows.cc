@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/fallbacks.h"
 #include "server/base/private_namespace.h"
 #include "server/base/status_macros.h"
@@ -51,7 +52,7 @@ absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
 absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view name) {
   std::optional<YieldSlot> yielded;
   for (;;) {
-    const absl::Duration left = std::min(context.deadline() - absl::Now(), kSlice);
+    const absl::Duration left = std::min(context.deadline() - SteadyTime::Now(), kSlice);
     const auto wait = static_cast<DWORD>(
         std::max<int64_t>(absl::ToInt64Milliseconds(left), context.Check().ok() ? 1 : 0));
     switch (WaitForSingleObject(mutex, wait)) {

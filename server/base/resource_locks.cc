@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
@@ -19,8 +19,8 @@ namespace {
 // holder, reaches the client in time.
 constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
 
-std::string Age(absl::Time since) {
-  return absl::FormatDuration(absl::Trunc(absl::Now() - since, absl::Milliseconds(100)));
+std::string Age(SteadyTime since) {
+  return absl::FormatDuration(absl::Trunc(SteadyTime::Now() - since, absl::Milliseconds(100)));
 }
 
 }  // namespace
@@ -31,11 +31,11 @@ struct ResourceLocks::State {
     TurnQueue waiters;
     // The rpc that holds the name ("" for none), and the time at which it got the name.
     const char* rpc = "";
-    absl::Time since;
+    SteadyTime since;
 
     void Take() {
       rpc = RunningCall::OfThisThread();
-      since = absl::Now();
+      since = SteadyTime::Now();
     }
   };
   std::unordered_map<std::string, Held> held ABSL_GUARDED_BY(mutex);  // by name

@@ -4,6 +4,7 @@
 #include <list>
 #include <utility>
 
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy {
@@ -36,7 +37,7 @@ RunningCall::RunningCall(const char* rpc, std::string subject, absl::string_view
         Entry::All& all = Entry::Everything();
         const MutexLock lock(all.mutex);
         Entry& entry = all.entries.emplace_back(
-            Entry{{rpc, std::move(subject), absl::Now(), std::string(trace)}, {}});
+            Entry{{rpc, std::move(subject), SteadyTime::Now(), std::string(trace)}, {}});
         entry.place = std::prev(all.entries.end());
         return &entry;
       }()),
@@ -51,8 +52,8 @@ RunningCall::~RunningCall() {
 
 const char* RunningCall::OfThisThread() { return rpc_of_this_thread; }
 
-std::vector<RunningCallInfo> RunningCall::OlderThan(absl::Duration age, absl::Time now) {
-  const absl::Time until = now - age;
+std::vector<RunningCallInfo> RunningCall::OlderThan(absl::Duration age, SteadyTime now) {
+  const SteadyTime until = now - age;
   std::vector<RunningCallInfo> calls;
   Entry::All& all = Entry::Everything();
   const MutexLock lock(all.mutex);

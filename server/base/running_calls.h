@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy {
 
@@ -19,7 +19,7 @@ struct RunningCallInfo {
   std::string rpc;
   // The request as in the audit log, at most 200 bytes; empty for a read-only rpc.
   std::string subject;
-  absl::Time start;
+  SteadyTime start;
   // CallContext::trace().
   std::string trace;
 };
@@ -36,7 +36,8 @@ class RunningCall {
   static const char* OfThisThread();
 
   // Returns the calls that have run for `age` or longer at `now`, the oldest first.
-  static std::vector<RunningCallInfo> OlderThan(absl::Duration age, absl::Time now = absl::Now());
+  static std::vector<RunningCallInfo> OlderThan(absl::Duration age,
+                                                SteadyTime now = SteadyTime::Now());
 
  private:
   struct Entry;

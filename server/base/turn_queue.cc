@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy {
@@ -31,7 +31,8 @@ absl::Status TurnQueue::Wait(const CallContext& context, Mutex& mutex) {
   ++size_;
   absl::Status status = context.Check();
   while (!waiter.has_turn && status.ok()) {
-    waiter.changed.WaitUntil(mutex, std::min(context.deadline(), absl::Now() + kCancellationPoll));
+    waiter.changed.WaitUntil(mutex,
+                             std::min(context.deadline(), SteadyTime::Now() + kCancellationPoll));
     if (!waiter.has_turn) status = context.Check();
   }
   if (waiter.has_turn) return absl::OkStatus();

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy {
@@ -70,7 +70,7 @@ TEST(TurnQueueTest, TenantsTakeTurns) {
   wait(peers[0], CallContext());
   wait(peers[0], CallContext());
   wait(peers[0], CallContext());
-  wait(peers[2], CallContext(absl::InfiniteFuture(), &gone));
+  wait(peers[2], CallContext(SteadyTime::InfiniteFuture(), &gone));
   gone.Notify();
   waiters.back().join();
   waiters.pop_back();
@@ -88,24 +88,24 @@ TEST(TurnQueueTest, TenantsTakeTurns) {
 TEST(TurnQueueTest, ATurnIsNoticedAtOnce) {
   Mutex mutex;
   TurnQueue turns;
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   absl::Duration waited;
   for (int i = 0; i < 100; ++i) {
-    absl::Time passed, noticed;
+    SteadyTime passed, noticed;
     std::thread waiter = StartWaiter(mutex, turns, [&] {
       const MutexLock lock(mutex);
       EXPECT_TRUE(turns.Wait(CallContext(), mutex).ok());
-      noticed = absl::Now();
+      noticed = SteadyTime::Now();
     });
     {
       const MutexLock lock(mutex);
-      passed = absl::Now();
+      passed = SteadyTime::Now();
       turns.Pass();
     }
     waiter.join();
     waited += noticed - passed;
   }
-  EXPECT_LT(waited, absl::Seconds(1)) << "of " << absl::Now() - start;
+  EXPECT_LT(waited, absl::Seconds(1)) << "of " << SteadyTime::Now() - start;
 }
 
 TEST(TurnQueueTest, WhoseCallEndsLeavesTheLine) {
@@ -115,7 +115,7 @@ TEST(TurnQueueTest, WhoseCallEndsLeavesTheLine) {
   absl::Notification gone;
   std::thread impatient = StartWaiter(mutex, turns, [&] {
     const MutexLock lock(mutex);
-    const CallContext context(absl::InfiniteFuture(), &gone);
+    const CallContext context(SteadyTime::InfiniteFuture(), &gone);
     EXPECT_TRUE(absl::IsCancelled(turns.Wait(context, mutex)));
   });
   std::thread patient = StartWaiter(mutex, turns, [&] {

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/start_thread.h"
 
 namespace csi_proxy::groups {
@@ -34,7 +34,7 @@ FormatWatch::~FormatWatch() {
 }
 
 absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::Status()> format) {
-  const absl::Time begin = absl::Now();
+  const SteadyTime begin = SteadyTime::Now();
   log_(absl::StrCat(what, ": started"));
   const auto entry = [&] {
     const MutexLock lock(mutex_);
@@ -51,7 +51,7 @@ absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::S
     const MutexLock lock(mutex_);
     running_.erase(entry);
   }
-  const std::string duration = Text(absl::Now() - begin);
+  const std::string duration = Text(SteadyTime::Now() - begin);
   if (status.ok()) {
     log_(absl::StrCat(what, ": done after ", duration));
   } else {
@@ -65,9 +65,9 @@ absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::S
 void FormatWatch::Watch() {
   const MutexLock lock(mutex_);
   while (!stopping_) {
-    absl::Time next = absl::InfiniteFuture();
+    SteadyTime next = SteadyTime::InfiniteFuture();
     for (auto& [begin, format] : running_) {
-      const absl::Time now = absl::Now();
+      const SteadyTime now = SteadyTime::Now();
       if (format.next_line <= now) {
         log_(absl::StrCat(format.what, ": still running after ", Text(now - begin)));
         format.next_line = now + every_;
@@ -82,7 +82,7 @@ FormatWatch::Running FormatWatch::running() const {
   const MutexLock lock(mutex_);
   Running running;
   running.count = running_.size();
-  if (!running_.empty()) running.oldest = absl::Now() - running_.begin()->first;
+  if (!running_.empty()) running.oldest = SteadyTime::Now() - running_.begin()->first;
   return running;
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy::groups {
@@ -42,7 +43,7 @@ class FormatWatch {
  private:
   struct Format {
     std::string what;
-    absl::Time next_line;
+    SteadyTime next_line;
   };
 
   // Logs each format that is due, until the destructor stops it.
@@ -53,7 +54,7 @@ class FormatWatch {
   mutable Mutex mutex_;
   Condition changed_;
   // Keyed by start.
-  std::multimap<absl::Time, Format> running_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<SteadyTime, Format> running_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Watches all formats; started with the first one.
   std::thread watcher_ ABSL_GUARDED_BY(mutex_);

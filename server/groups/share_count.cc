@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/start_thread.h"
 
 namespace csi_proxy::groups {
@@ -33,7 +33,7 @@ ShareCount::~ShareCount() {
 
 std::optional<ShareCounts> ShareCount::Get() {
   const MutexLock lock(mutex_);
-  if (!counting_ && absl::Now() >= due_) {
+  if (!counting_ && SteadyTime::Now() >= due_) {
     // The thread of the last count has ended.
     if (thread_.joinable()) thread_.join();
     absl::StatusOr<std::thread> thread = StartThread([this] { Run(); });
@@ -44,12 +44,12 @@ std::optional<ShareCounts> ShareCount::Get() {
 }
 
 void ShareCount::Run() {
-  const absl::Time begin = absl::Now();
+  const SteadyTime begin = SteadyTime::Now();
   const absl::StatusOr<storage::ListSmbMappingsResponse> listed =
       list_(CallContext(begin + kLongest, &stopped_));
   const MutexLock lock(mutex_);
   last_ = listed.ok() ? std::optional(CountShares(*listed)) : std::nullopt;
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyTime::Now();
   due_ = std::max(begin + every_, now + kRest * (now - begin));
   counting_ = false;
 }

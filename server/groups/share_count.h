@@ -11,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 #include "csi_proxy/storage/hub.h"
 #include "server/base/condition.h"
 
@@ -59,7 +60,7 @@ class ShareCount {
   absl::Notification stopped_;
   Mutex mutex_;
   std::optional<ShareCounts> last_ ABSL_GUARDED_BY(mutex_);
-  absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  SteadyTime due_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   bool counting_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_ ABSL_GUARDED_BY(mutex_);
 };

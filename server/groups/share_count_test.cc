@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "gtest/gtest.h"
 
 namespace csi_proxy::groups {
@@ -21,8 +22,8 @@ const ListSmbMappingsResponse kListed = {
 
 // Returns true once the counts are `expected`, false after a minute.
 bool Becomes(ShareCount& count, const std::optional<ShareCounts>& expected) {
-  const absl::Time end = absl::Now() + absl::Seconds(60);
-  while (absl::Now() < end) {
+  const SteadyTime end = SteadyTime::Now() + absl::Seconds(60);
+  while (SteadyTime::Now() < end) {
     if (count.Get() == expected) return true;
     absl::SleepFor(absl::Milliseconds(1));
   }
@@ -44,7 +45,7 @@ TEST(ShareCountTest, NobodyWaitsForACountAndAStopEndsIt) {
     ShareCount count(
         [&](const CallContext& context) -> absl::StatusOr<ListSmbMappingsResponse> {
           ++begun;
-          EXPECT_LE(context.deadline(), absl::Now() + ShareCount::kLongest);
+          EXPECT_LE(context.deadline(), SteadyTime::Now() + ShareCount::kLongest);
           const absl::Status status = context.SleepFor(absl::InfiniteDuration());
           ++given_up;
           return status;
@@ -95,9 +96,9 @@ TEST(ShareCountTest, RestsLongerThanItWorks) {
       },
       absl::ZeroDuration());
   EXPECT_TRUE(Becomes(count, CountShares(kListed)));
-  const absl::Time counted = absl::Now();
+  const SteadyTime counted = SteadyTime::Now();
   while (begun == 1) count.Get();
-  EXPECT_GT(absl::Now() - counted, absl::Milliseconds(1800));
+  EXPECT_GT(SteadyTime::Now() - counted, absl::Milliseconds(1800));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
@@ -259,8 +259,8 @@ absl::Status DeviceWatch::Wait(const CallContext& context) {
   // How often a wait checks whether its caller has gone away.
   constexpr absl::Duration kLook = absl::Milliseconds(50);
   pause_ = std::clamp(2 * pause_, first_, longest_);
-  const absl::Time until = std::min(absl::Now() + pause_, context.deadline());
-  for (absl::Duration left; (left = until - absl::Now()) > absl::ZeroDuration();) {
+  const SteadyTime until = std::min(SteadyTime::Now() + pause_, context.deadline());
+  for (absl::Duration left; (left = until - SteadyTime::Now()) > absl::ZeroDuration();) {
     ABSL_RETURN_IF_ERROR(context.Check());
     os_.AwaitDeviceChange(seen_, std::min(left, kLook));
     if (os_.DeviceChanges() == seen_) continue;

@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/base/volume_id.h"
 #include "server/base/win32_error.h"
@@ -81,9 +81,9 @@ class LinkWalker {
  public:
   LinkWalker(machine::Os& os, const CallContext& context, const LinkWalkLimits& limits)
       : os_(os), context_(context), limits_(limits) {
-    const absl::Time now = absl::Now();
+    const SteadyTime now = SteadyTime::Now();
     until_ = now + limits.time;
-    if (context.deadline() != absl::InfiniteFuture()) {
+    if (context.deadline() != SteadyTime::InfiniteFuture()) {
       until_ = std::min(until_, now + (context.deadline() - now) * 3 / 4);
     }
   }
@@ -165,7 +165,8 @@ class LinkWalker {
   // Ends the walk if it has reached a limit. Returns an error if the call has ended.
   absl::Status CheckLimits() {
     ABSL_RETURN_IF_ERROR(context_.Check());
-    if (entries_ > limits_.entries || found_bytes_ > limits_.found_bytes || absl::Now() > until_) {
+    if (entries_ > limits_.entries || found_bytes_ > limits_.found_bytes ||
+        SteadyTime::Now() > until_) {
       Miss();
       is_over_ = true;
     }
@@ -316,7 +317,7 @@ class LinkWalker {
       return absl::OkStatus();
     }
     if (found->link.target.empty()) return absl::OkStatus();
-    if (absl::Now() > until_) {
+    if (SteadyTime::Now() > until_) {
       Miss();
       return absl::OkStatus();
     }
@@ -351,7 +352,7 @@ class LinkWalker {
   machine::Os& os_;
   const CallContext& context_;
   const LinkWalkLimits limits_;
-  absl::Time until_;
+  SteadyTime until_;
   std::vector<Start> starts_;
   // The directories still to read: at index 0 those that no pod can write, at index 1 the others.
   struct Part {

@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/start_thread.h"
 
@@ -111,19 +111,19 @@ class SharedRun {
     const Function function;
     // The calls that wait for the result, and the latest of their deadlines.
     int waiting = 0;
-    absl::Time deadline = absl::InfinitePast();
+    SteadyTime deadline = SteadyTime::InfinitePast();
     absl::Notification cancelled;
     std::optional<T> result;
     uint64_t number = 0;  // of Begin()
   };
 
   bool IsBusy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return running_ != 0 && absl::Now() < began_ + longest_;
+    return running_ != 0 && SteadyTime::Now() < began_ + longest_;
   }
 
   // Begins a run. Returns its number, which is not 0.
   uint64_t Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    began_ = absl::Now();
+    began_ = SteadyTime::Now();
     return running_ = ++last_;
   }
   // Begins a run if none is under way and no call waits; else returns 0.
@@ -180,7 +180,8 @@ class SharedRun {
         continue;
       }
       const std::shared_ptr<Run> run = current_;
-      const CallContext context(std::min(run->deadline, absl::Now() + longest_), &run->cancelled);
+      const CallContext context(std::min(run->deadline, SteadyTime::Now() + longest_),
+                                &run->cancelled);
       mutex_.Unlock();
       T result = run->function(context);
       mutex_.Lock();
@@ -196,7 +197,7 @@ class SharedRun {
   Condition handed_over_;
   // The run under way, or 0; when it began; and the last run that began.
   uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time began_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  SteadyTime began_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // The run whose callers wait for it to begin, and the run of `thread_`.

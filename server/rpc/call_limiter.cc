@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/peer_process.h"
 
 namespace csi_proxy::rpc {
@@ -58,7 +58,7 @@ CallLimiter::CallLimiter(Executor::Limits limits, std::vector<CallObserver*> obs
 
 absl::Status CallLimiter::Run(const MethodInfo& method, const CallContext& call,
                               absl::FunctionRef<absl::Status(const CallContext&)> function) {
-  const absl::Time arrived = absl::Now();
+  const SteadyTime arrived = SteadyTime::Now();
   const CallContext context =
       call.From(&own_process_, method.pipe).NoLaterThan(arrived + max_duration_);
   for (CallObserver* observer : observers_) observer->OnStart(method);
@@ -69,7 +69,7 @@ absl::Status CallLimiter::Run(const MethodInfo& method, const CallContext& call,
     if (status.ok()) status = function(context.With(&slot));
   }
   if (!observers_.empty()) {
-    const absl::Duration duration = absl::Now() - arrived;
+    const absl::Duration duration = SteadyTime::Now() - arrived;
     for (CallObserver* observer : observers_) {
       observer->OnDone(method, context, status, duration);
     }

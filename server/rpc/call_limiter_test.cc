@@ -11,6 +11,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/synchronization/notification.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/unicode.h"
 
 namespace csi_proxy::rpc {
@@ -49,8 +50,8 @@ absl::Status Nothing(const CallContext&) { return absl::OkStatus(); }
 // Waits until another thread makes `predicate` true.
 template <typename Predicate>
 bool Eventually(Predicate predicate) {
-  const absl::Time give_up = absl::Now() + absl::Seconds(30);
-  while (!predicate() && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(1));
+  const SteadyTime give_up = SteadyTime::Now() + absl::Seconds(30);
+  while (!predicate() && SteadyTime::Now() < give_up) absl::SleepFor(absl::Milliseconds(1));
   return predicate();
 }
 
@@ -86,7 +87,7 @@ TEST(CallLimiterTest, NoCallTakesLongerThanTheLimitAllows) {
   EXPECT_TRUE(calls
                   .Run(kMethod, CallContext(),
                        [](const CallContext& context) {
-                         EXPECT_LE(context.deadline(), absl::Now() + absl::Seconds(5));
+                         EXPECT_LE(context.deadline(), SteadyTime::Now() + absl::Seconds(5));
                          return absl::OkStatus();
                        })
                   .ok());
@@ -103,10 +104,10 @@ TEST(CallLimiterTest, ACallThatIsOverDoesNotRun) {
     ran = true;
     return absl::OkStatus();
   };
-  EXPECT_TRUE(absl::IsCancelled(
-      calls.Run(kMethod, CallContext(absl::InfiniteFuture(), &cancelled, nullptr), function)));
+  EXPECT_TRUE(absl::IsCancelled(calls.Run(
+      kMethod, CallContext(SteadyTime::InfiniteFuture(), &cancelled, nullptr), function)));
   EXPECT_TRUE(absl::IsDeadlineExceeded(
-      calls.Run(kMethod, CallContext(absl::Now(), nullptr, nullptr), function)));
+      calls.Run(kMethod, CallContext(SteadyTime::Now(), nullptr, nullptr), function)));
   EXPECT_FALSE(ran);
 }
 
@@ -160,12 +161,13 @@ TEST_F(FullCallLimiterTest, WaitersGetTheirTurnInOrderAndNoMoreThanFitWait) {
 }
 
 TEST_F(FullCallLimiterTest, AWaiterGivesUpAtItsDeadlineOrWhenCancelled) {
-  EXPECT_TRUE(absl::IsDeadlineExceeded(calls_.Run(
-      kMethod, CallContext(absl::Now() + absl::Milliseconds(30), nullptr, nullptr), Nothing)));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      calls_.Run(kMethod, CallContext(SteadyTime::Now() + absl::Milliseconds(30), nullptr, nullptr),
+                 Nothing)));
   absl::Notification cancelled;
   std::thread waiter([&] {
-    EXPECT_TRUE(absl::IsCancelled(
-        calls_.Run(kMethod, CallContext(absl::InfiniteFuture(), &cancelled, nullptr), Nothing)));
+    EXPECT_TRUE(absl::IsCancelled(calls_.Run(
+        kMethod, CallContext(SteadyTime::InfiniteFuture(), &cancelled, nullptr), Nothing)));
   });
   ASSERT_TRUE(Eventually([&] { return calls_.queued() == 1; }));
   cancelled.Notify();

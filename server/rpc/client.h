@@ -47,7 +47,7 @@ struct Client {
   Client& operator=(const Client&) = delete;
 
   // Counts a call that was refused because its client had used its share. Thread-safe.
-  void CountRefusedCall() { http2.CountRefusedCall(SteadyTime::clock::now()); }
+  void CountRefusedCall() { http2.CountRefusedCall(Http2Time::clock::now()); }
 
   // The most bytes of requests that a tenant may have under way or in executors' queues. Each
   // group's queue has places for 384 calls of up to 256 KiB; honest requests have a few hundred

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/rpc/share.h"
 
 namespace csi_proxy::rpc {
@@ -36,8 +36,8 @@ bool ConnectionTable::TryAdmit(ConnectionBeforePreface* connection,
   *displaced = nullptr;
   Pipe& pipe = PipeOf(connection->pipe);
   Client* const client = connection->client.get();
-  const absl::Time now = absl::Now();
-  if (connection->client->http2.barred(SteadyTime::clock::now())) {
+  const SteadyTime now = SteadyTime::Now();
+  if (connection->client->http2.barred(Http2Time::clock::now())) {
     ++counters_.dropped_barred;
     return false;
   }
@@ -132,7 +132,7 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Share& share, Client* incomin
   const bool unused = idle->list_ == &share.fresh;
   Unlist(idle);
   if (unused && idle->client().get() == incoming) {
-    incoming->http2.CountDiscarded(SteadyTime::clock::now());
+    incoming->http2.CountDiscarded(Http2Time::clock::now());
   }
   idle->hang_up_();
   return idle->client();
@@ -188,7 +188,7 @@ void ConnectionTable::Drop(ConnectionBeforePreface* connection, Counter counter)
   if (counter != nullptr) ++(counters_.*counter);
 }
 
-ConnectionBeforePreface* ConnectionTable::DropOverdue(absl::Time now) {
+ConnectionBeforePreface* ConnectionTable::DropOverdue(SteadyTime now) {
   const MutexLock lock(mutex_);
   if (silent_.empty() || silent_.front()->deadline > now) return nullptr;
   ConnectionBeforePreface* const first = silent_.front();
@@ -197,9 +197,9 @@ ConnectionBeforePreface* ConnectionTable::DropOverdue(absl::Time now) {
   return first;
 }
 
-absl::Time ConnectionTable::next_deadline() const {
+SteadyTime ConnectionTable::next_deadline() const {
   const MutexLock lock(mutex_);
-  return silent_.empty() ? absl::InfiniteFuture() : silent_.front()->deadline;
+  return silent_.empty() ? SteadyTime::InfiniteFuture() : silent_.front()->deadline;
 }
 
 void ConnectionTable::Promote(ConnectionBeforePreface* connection) {

@@ -17,6 +17,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/rpc/client.h"
 #include "server/rpc/deps.h"
@@ -62,7 +63,7 @@ struct ConnectionBeforePreface {
   std::shared_ptr<Client> client;
   // Set by the table: whether the connection is listed, and where.
   bool listed = false;
-  absl::Time deadline{};
+  SteadyTime deadline{};
   std::list<ConnectionBeforePreface*>::iterator place{};
   std::list<ConnectionBeforePreface*>::iterator place_at_client{};
 };
@@ -138,10 +139,10 @@ class ConnectionTable {
   void Drop(ConnectionBeforePreface* connection, Counter counter = nullptr);
 
   // Unlists and returns one connection whose preface is overdue; null if there is none.
-  ConnectionBeforePreface* DropOverdue(absl::Time now);
+  ConnectionBeforePreface* DropOverdue(SteadyTime now);
 
   // Returns the time at which the next preface is overdue.
-  absl::Time next_deadline() const;
+  SteadyTime next_deadline() const;
 
   // Counts a connection that has sent its preface as live. Serve() must follow. REQUIRES: the
   // connection is listed.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::rpc {
 namespace {
@@ -99,11 +99,11 @@ TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
   };
   // A driver that opens a connection for each call and closes none.
   for (int i = 0; i < 1100; ++i) dial(one_, true);
-  EXPECT_FALSE(one_->http2.barred(SteadyTime::clock::now()));
+  EXPECT_FALSE(one_->http2.barred(Http2Time::clock::now()));
   for (int i = 0; i < 1000; ++i) dial(two_, false);
-  EXPECT_FALSE(two_->http2.barred(SteadyTime::clock::now()));
+  EXPECT_FALSE(two_->http2.barred(Http2Time::clock::now()));
   // The account earns only 20 tokens a second, so at most 100 more connections overdraw it.
-  for (int i = 0; i < 100 && !two_->http2.barred(SteadyTime::clock::now()); ++i) dial(two_, false);
+  for (int i = 0; i < 100 && !two_->http2.barred(Http2Time::clock::now()); ++i) dial(two_, false);
   EXPECT_TRUE(Refused(New(two_)));
 }
 
@@ -250,13 +250,13 @@ TEST_F(ConnectionTableTest, ForDescriptorsTheClientWithMostOnAnyPipeMakesRoom) {
 }
 
 TEST_F(ConnectionTableTest, TheOverdueAreDroppedTheOldestFirst) {
-  EXPECT_EQ(table_->next_deadline(), absl::InfiniteFuture());
+  EXPECT_EQ(table_->next_deadline(), SteadyTime::InfiniteFuture());
   ConnectionBeforePreface* const first = New(one_);
   ConnectionBeforePreface* const elsewhere = New(two_, 1);
   Admit(first);
   Admit(elsewhere);
   EXPECT_EQ(table_->next_deadline(), first->deadline);
-  EXPECT_EQ(table_->DropOverdue(absl::Now()), nullptr);
+  EXPECT_EQ(table_->DropOverdue(SteadyTime::Now()), nullptr);
   EXPECT_EQ(table_->DropOverdue(elsewhere->deadline), first);
   EXPECT_EQ(table_->DropOverdue(elsewhere->deadline), elsewhere);
   EXPECT_EQ(table_->DropOverdue(elsewhere->deadline), nullptr);

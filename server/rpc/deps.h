@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/rpc/client.h"
 #include "server/rpc/executor.h"
@@ -59,7 +60,7 @@ class CallGate {
   }
   void Shut() { state_.fetch_or(kShut); }
   // Returns true if all calls have left by `deadline`. REQUIRES: Shut() was called.
-  bool AwaitEmpty(absl::Time deadline) {
+  bool AwaitEmpty(SteadyTime deadline) {
     const MutexLock lock(mutex_);
     while (state_.load() != kShut && emptied_.WaitUntil(mutex_, deadline)) {
     }

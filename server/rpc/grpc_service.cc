@@ -17,9 +17,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 #include "server/rpc/call_limiter.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/request_fields.h"
@@ -36,14 +36,14 @@ grpc::Status ToGrpcStatus(const absl::Status& error) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 
-// Converts a deadline. gRPC's own conversion counts nanoseconds since 1970 and overflows in 2262,
-// so a later deadline, which grpc-go can send, would count as passed.
-absl::Time ToTime(gpr_timespec deadline) {
+// Converts a deadline, which is a time of gRPC's steady clock. Its conversion to a time of the wall
+// clock would depend on that clock, and overflow for a deadline after 2262, which grpc-go can send.
+SteadyTime ToTime(gpr_timespec deadline) {
   if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
-    return absl::InfiniteFuture();
+    return SteadyTime::InfiniteFuture();
   }
-  deadline = gpr_convert_clock_type(deadline, GPR_CLOCK_REALTIME);
-  return absl::FromUnixSeconds(deadline.tv_sec) + absl::Nanoseconds(deadline.tv_nsec);
+  const gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  return SteadyTime::Now() + absl::Seconds(left.tv_sec) + absl::Nanoseconds(left.tv_nsec);
 }
 
 // Returns the caller's `traceparent`, unchecked; empty unless there is exactly one.
@@ -71,7 +71,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
         response_(response) {
     connection_ = deps_.connections->Find(context->peer());
     if (connection_ != nullptr) connection_->BeginCall();
-    const absl::Time deadline =
+    const SteadyTime deadline =
         std::min(ToTime(context->raw_deadline()), arrived_ + deps_.max_call_duration);
     const Peer* const peer = connection_ != nullptr ? &connection_->client()->peer : nullptr;
     context_ = CallContext(deadline, &cancelled_, peer, method_.info->pipe)
@@ -187,7 +187,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   bool InternalInlineable() override { return true; }
 
   void Answer(const absl::Status& status) {
-    const absl::Duration duration = absl::Now() - arrived_;
+    const absl::Duration duration = SteadyTime::Now() - arrived_;
     for (CallObserver* observer : deps_.observers) {
       observer->OnDone(*method_.info, context_, status, duration);
     }
@@ -204,7 +204,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   grpc::CallbackServerContext* const grpc_context_;
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer* const response_;
-  const absl::Time arrived_ = absl::Now();
+  const SteadyTime arrived_ = SteadyTime::Now();
   std::shared_ptr<ServedConnection> connection_;  // null: it has ended already
   size_t bytes_taken_ = 0;                        // charged to the client
   absl::Notification cancelled_;

@@ -63,9 +63,9 @@ Http2Account::Http2Account(const Http2Limits& limits)
       discarded_(limits.discarded),
       connections_(limits.connections) {}
 
-bool Http2Account::TokenBucket::Pay(double price, SteadyTime now) {
+bool Http2Account::TokenBucket::Pay(double price, Http2Time now) {
   if (now > since_) {
-    if (since_ != SteadyTime::min()) {
+    if (since_ != Http2Time::min()) {
       Add(std::chrono::duration<double>(now - since_).count() * allowance_.per_second);
     }
     since_ = now;
@@ -79,18 +79,18 @@ void Http2Account::TokenBucket::Add(double more) {
   left_ = std::min(left_ + more, allowance_.burst);
 }
 
-bool Http2Account::Pay(TokenBucket Http2Account::*bucket, double price, SteadyTime now) {
+bool Http2Account::Pay(TokenBucket Http2Account::*bucket, double price, Http2Time now) {
   const MutexLock lock(mutex_);
   return (this->*bucket).Pay(price, now);
 }
 
-bool Http2Account::PayReset(SteadyTime now) { return Pay(&Http2Account::resets_, 1, now); }
+bool Http2Account::PayReset(Http2Time now) { return Pay(&Http2Account::resets_, 1, now); }
 
-bool Http2Account::PayControlFrames(double price, SteadyTime now) {
+bool Http2Account::PayControlFrames(double price, Http2Time now) {
   return Pay(&Http2Account::control_frames_, price, now);
 }
 
-bool Http2Account::PayConnection(SteadyTime now) {
+bool Http2Account::PayConnection(Http2Time now) {
   return Pay(&Http2Account::connections_, 1, now);
 }
 
@@ -127,19 +127,19 @@ void Http2Account::EndCalls(size_t count) {
   calls_ -= count;
 }
 
-void Http2Account::PayOrBar(TokenBucket Http2Account::*bucket, SteadyTime now) {
+void Http2Account::PayOrBar(TokenBucket Http2Account::*bucket, Http2Time now) {
   if (!Pay(bucket, 1, now)) barred_until_ = now + absl::ToChronoNanoseconds(limits_.bar);
 }
 
-void Http2Account::CountViolation(SteadyTime now) { PayOrBar(&Http2Account::violations_, now); }
+void Http2Account::CountViolation(Http2Time now) { PayOrBar(&Http2Account::violations_, now); }
 
-void Http2Account::CountRefusedCall(SteadyTime now) {
+void Http2Account::CountRefusedCall(Http2Time now) {
   PayOrBar(&Http2Account::refused_calls_, now);
 }
 
-void Http2Account::CountDiscarded(SteadyTime now) { PayOrBar(&Http2Account::discarded_, now); }
+void Http2Account::CountDiscarded(Http2Time now) { PayOrBar(&Http2Account::discarded_, now); }
 
-bool Http2Account::barred(SteadyTime now) const { return now < barred_until_.load(); }
+bool Http2Account::barred(Http2Time now) const { return now < barred_until_.load(); }
 
 size_t Http2Account::unfinished() const {
   const MutexLock lock(mutex_);
@@ -189,7 +189,7 @@ bool Http2Frames::Next(absl::string_view* bytes, Http2Frame* frame) {
   return true;
 }
 
-Http2Violation Http2Guard::Received(absl::string_view bytes, SteadyTime now,
+Http2Violation Http2Guard::Received(absl::string_view bytes, Http2Time now,
                                     std::vector<absl::string_view>* pieces) {
   if (violation_ != Http2Violation::kNone) return violation_;
   if (account_->barred(now)) return violation_ = Http2Violation::kBarred;
@@ -225,7 +225,7 @@ Http2Violation Http2Guard::Received(absl::string_view bytes, SteadyTime now,
   return violation_;
 }
 
-void Http2Guard::Sent(absl::string_view bytes, SteadyTime now) {
+void Http2Guard::Sent(absl::string_view bytes, Http2Time now) {
   Http2Frame frame;
   while (sent_.Next(&bytes, &frame)) {
     if (frame.type == kRstStream && !account_->PayReset(now)) sent_too_many_resets_ = true;
@@ -253,7 +253,7 @@ void Http2Guard::Close(uint32_t stream) {
   account_->EndCalls(1);
 }
 
-Http2Violation Http2Guard::Judge(SteadyTime now) {
+Http2Violation Http2Guard::Judge(Http2Time now) {
   const bool known = frame_.type < std::size(kLengths);
   const Lengths& lengths = known ? kLengths[frame_.type] : kUnknown;
   if (frame_.length < lengths.least || frame_.length > lengths.most ||

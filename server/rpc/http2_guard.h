@@ -34,7 +34,7 @@ inline PrefaceMatch MatchPreface(absl::string_view received) {
 }
 
 // The steady clock, so that no step of the wall clock fills or empties a bucket or prolongs a bar.
-using SteadyTime = std::chrono::steady_clock::time_point;
+using Http2Time = std::chrono::steady_clock::time_point;
 
 // The reasons to end a connection. The names of kHttp2ViolationNames are metric labels.
 enum class Http2Violation : uint8_t {
@@ -120,9 +120,9 @@ class Http2Account {
   const Http2Limits& limits() const { return limits_; }
 
   // Charge the client. Return false if the bucket holds too few tokens.
-  bool PayReset(SteadyTime now);
-  bool PayControlFrames(double price, SteadyTime now);
-  bool PayConnection(SteadyTime now);
+  bool PayReset(Http2Time now);
+  bool PayControlFrames(double price, Http2Time now);
+  bool PayConnection(Http2Time now);
   // Begins a call. Returns kStreams if the client has too many calls, kUnfinished if the request is
   // not `whole` and too many are incomplete; otherwise credits the call's control frames.
   // EndCalls() ends `count` calls.
@@ -136,11 +136,11 @@ class Http2Account {
 
   // Count a connection of the client that was ended, a call that was refused, and a connection
   // without a call that made room for another of the client. Each may bar the client.
-  void CountViolation(SteadyTime now);
-  void CountRefusedCall(SteadyTime now);
-  void CountDiscarded(SteadyTime now);
+  void CountViolation(Http2Time now);
+  void CountRefusedCall(Http2Time now);
+  void CountDiscarded(Http2Time now);
   // Returns true if the client is barred: its connections are ended and no more are admitted.
-  bool barred(SteadyTime now) const;
+  bool barred(Http2Time now) const;
 
   // Return the requests that the client has begun and neither ended nor given up, and the bytes
   // kept for them.
@@ -153,20 +153,20 @@ class Http2Account {
    public:
     explicit TokenBucket(const Http2Allowance& allowance)
         : allowance_(allowance), left_(allowance.burst) {}
-    bool Pay(double price, SteadyTime now);
+    bool Pay(double price, Http2Time now);
     void Add(double more);
 
    private:
     Http2Allowance allowance_;
     double left_;
-    SteadyTime since_ = SteadyTime::min();
+    Http2Time since_ = Http2Time::min();
   };
 
-  bool Pay(TokenBucket Http2Account::*bucket, double price, SteadyTime now);
-  void PayOrBar(TokenBucket Http2Account::*bucket, SteadyTime now);
+  bool Pay(TokenBucket Http2Account::*bucket, double price, Http2Time now);
+  void PayOrBar(TokenBucket Http2Account::*bucket, Http2Time now);
 
   const Http2Limits limits_;
-  std::atomic<SteadyTime> barred_until_ = SteadyTime::min();
+  std::atomic<Http2Time> barred_until_ = Http2Time::min();
   mutable Mutex mutex_;
   TokenBucket resets_ ABSL_GUARDED_BY(mutex_);
   TokenBucket control_frames_ ABSL_GUARDED_BY(mutex_);
@@ -219,14 +219,14 @@ class Http2Guard {
   // Checks bytes that follow the client's preface. After any result but kNone the connection must
   // end; later calls return the same result. Appends the bytes to `pieces`, if it is not null, in
   // pieces that contain either payload of DATA, which gRPC keeps, or other bytes.
-  Http2Violation Received(absl::string_view bytes, SteadyTime now,
+  Http2Violation Received(absl::string_view bytes, Http2Time now,
                           std::vector<absl::string_view>* pieces = nullptr);
   // Reads bytes that the pipe has taken for the client, and ends the calls that they answer.
-  void Sent(absl::string_view bytes, SteadyTime now);
+  void Sent(absl::string_view bytes, Http2Time now);
 
  private:
   // Check the frame whose header was parsed last (`frame_`).
-  Http2Violation Judge(SteadyTime now);
+  Http2Violation Judge(Http2Time now);
   Http2Violation OnHeaders();
   Http2Violation OnContinuation();
   Http2Violation OnBlock();

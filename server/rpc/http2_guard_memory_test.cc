@@ -128,9 +128,9 @@ TEST_F(Http2GuardTest, ConnectionsBegunAreFewASecond) {
 }
 
 TEST_F(Http2GuardTest, TheWallClockMovesNoPurse) {
-  static_assert(SteadyTime::clock::is_steady);
+  static_assert(Http2Time::clock::is_steady);
   // The steady clock may begin anywhere, and goes on from there.
-  now_ = SteadyTime() - std::chrono::hours(1);
+  now_ = Http2Time() - std::chrono::hours(1);
   EXPECT_EQ(Taken(2000, kPing, 0, 0, 8), 1000);
   guard_.emplace(account_);
   now_ += std::chrono::seconds(1);

@@ -187,7 +187,7 @@ TEST_F(Http2GuardTest, StreamsAreOpenedInOrderAndByHeaders) {
 TEST_F(Http2GuardTest, DataEndsWithItsRequest) {
   const auto opened = [](uint8_t flags) {
     auto guard = std::make_unique<Http2Guard>();
-    EXPECT_EQ(guard->Received(Frame(kHeaders, kEndHeaders | flags, 1, 10), SteadyTime()), kNone);
+    EXPECT_EQ(guard->Received(Frame(kHeaders, kEndHeaders | flags, 1, 10), Http2Time()), kNone);
     return guard;
   };
   EXPECT_EQ(opened(kEndStream)->Received(Frame(kData, 0, 1, 10), now_), kStream);

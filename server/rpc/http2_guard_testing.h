@@ -49,7 +49,7 @@ class Http2GuardTest : public testing::Test {
 
   std::shared_ptr<Http2Account> account_ = std::make_shared<Http2Account>();
   std::optional<Http2Guard> guard_{account_};
-  SteadyTime now_{};
+  Http2Time now_{};
   uint32_t stream_ = static_cast<uint32_t>(-1);
   bool answered_ = true;
 };

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/process_locks.h"
 #include "server/base/start_thread.h"
@@ -60,7 +60,7 @@ class Guarded final : public pipe::Watcher {
         guard_(std::shared_ptr<Http2Account>(client_, &client_->http2)) {}
 
   bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) override {
-    const Http2Violation violation = guard_.Received(bytes, SteadyTime::clock::now(), pieces);
+    const Http2Violation violation = guard_.Received(bytes, Http2Time::clock::now(), pieces);
     if (violation == Http2Violation::kNone) return true;
     clients_.Remember(client_);
     const uint64_t count = table_->Count(violation);
@@ -72,7 +72,7 @@ class Guarded final : public pipe::Watcher {
     }
     return false;
   }
-  void Written(absl::string_view bytes) override { guard_.Sent(bytes, SteadyTime::clock::now()); }
+  void Written(absl::string_view bytes) override { guard_.Sent(bytes, Http2Time::clock::now()); }
 
  private:
   const std::shared_ptr<ConnectionTable> table_;
@@ -208,7 +208,7 @@ WaitingInstances::Functions PipeListener::Making() {
 
 absl::Status PipeListener::TakeNames() {
   // Ten seconds suffice: another csi-proxy that starts at the same time takes far less.
-  const CallContext context(absl::Now() + absl::Seconds(10));
+  const CallContext context(SteadyTime::Now() + absl::Seconds(10));
   absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("");
   const absl::StatusOr<std::unique_ptr<ProcessLocks::Held>> alone =
       locks.ok() ? (*locks)->Acquire(context, "names of pipes") : locks.status();
@@ -371,11 +371,11 @@ void PipeListener::Watch() {
   while (!stopping_) {
     wake_watcher_ = false;
     mutex_.Unlock();
-    const absl::Time retry = waiting_->Retry();
+    const SteadyTime retry = waiting_->Retry();
     mutex_.Lock();
-    const absl::Time now = absl::Now();
+    const SteadyTime now = SteadyTime::Now();
     while (ConnectionBeforePreface* const overdue = connections_->DropOverdue(now)) Cancel(overdue);
-    const absl::Time next = std::min({retry, connections_->next_deadline(), now + kLongestWait});
+    const SteadyTime next = std::min({retry, connections_->next_deadline(), now + kLongestWait});
     if (stopping_ || wake_watcher_) continue;
     changed_.WaitUntil(mutex_, next);
   }

@@ -26,7 +26,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/start_thread.h"
 #include "server/base/status_macros.h"
 #include "server/rpc/client_registry.h"
@@ -105,7 +105,7 @@ class UnixListener final : public Listener {
   void CloseLive(Entry* entry);
   // Closes a connection that the table has dropped.
   void Close(ConnectionBeforePreface* dropped) { entries_.erase(static_cast<Entry*>(dropped)->id); }
-  void CloseOverdue(absl::Time now);
+  void CloseOverdue(SteadyTime now);
   // Evicts up to kEvictionsAtOnce connections, to free descriptors.
   void EvictConnections();
   void PauseAccepting();
@@ -129,7 +129,7 @@ class UnixListener final : public Listener {
   // must not find another entry at its address.
   std::unordered_map<uint64_t, std::unique_ptr<Entry>> entries_;
   uint64_t next_id_ = 0;
-  std::optional<absl::Time> accept_again_;
+  std::optional<SteadyTime> accept_again_;
 };
 
 std::unique_ptr<UnixListener::Entry> UnixListener::NewEntry(Kind kind) {
@@ -247,15 +247,16 @@ void UnixListener::Run() {
           break;
       }
     }
-    CloseOverdue(absl::Now());
+    CloseOverdue(SteadyTime::Now());
   }
 }
 
 int UnixListener::WaitMilliseconds() const {
-  absl::Time next = connections_->next_deadline();
+  SteadyTime next = connections_->next_deadline();
   if (accept_again_.has_value()) next = std::min(next, *accept_again_);
-  if (next == absl::InfiniteFuture()) return -1;
-  return static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(next - absl::Now()) + 1));
+  if (next == SteadyTime::InfiniteFuture()) return -1;
+  return static_cast<int>(
+      std::max<int64_t>(0, absl::ToInt64Milliseconds(next - SteadyTime::Now()) + 1));
 }
 
 void UnixListener::Accept(Entry* listening) {
@@ -346,7 +347,7 @@ void UnixListener::CloseLive(Entry* entry) {
   entries_.erase(entry->id);
 }
 
-void UnixListener::CloseOverdue(absl::Time now) {
+void UnixListener::CloseOverdue(SteadyTime now) {
   while (ConnectionBeforePreface* const overdue = connections_->DropOverdue(now)) Close(overdue);
   if (accept_again_.has_value() && *accept_again_ <= now) {
     accept_again_.reset();
@@ -364,7 +365,7 @@ void UnixListener::EvictConnections() {
 // Ignores waiting clients for a moment, because without free descriptors the level-triggered set
 // would spin on them.
 void UnixListener::PauseAccepting() {
-  accept_again_ = absl::Now() + kAcceptPause;
+  accept_again_ = SteadyTime::Now() + kAcceptPause;
   WatchPipes(0);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "csi_proxy/steady_time.h"
+
 namespace csi_proxy::rpc {
 
 WaitingInstances::WaitingInstances(size_t pipes, Functions functions)
@@ -22,7 +24,7 @@ void WaitingInstances::Replenish(size_t pipe) {
   {
     const MutexLock lock(mutex_);
     // The thread that is making instances checks again before it stops.
-    if (pipes_[pipe].making || pipes_[pipe].retry_at != absl::InfiniteFuture()) return;
+    if (pipes_[pipe].making || pipes_[pipe].retry_at != SteadyTime::InfiniteFuture()) return;
     pipes_[pipe].making = true;
   }
   MakeInstances(pipe);
@@ -61,19 +63,19 @@ void WaitingInstances::Fail(size_t pipe, const absl::Status& why) {
   functions_.wake();
 }
 
-absl::Time WaitingInstances::Retry() {
-  const absl::Time now = functions_.now();
+SteadyTime WaitingInstances::Retry() {
+  const SteadyTime now = functions_.now();
   std::vector<size_t> due;
   {
     const MutexLock lock(mutex_);
     for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) {
       if (pipes_[pipe].retry_at > now) continue;
-      pipes_[pipe].retry_at = absl::InfiniteFuture();
+      pipes_[pipe].retry_at = SteadyTime::InfiniteFuture();
       due.push_back(pipe);
     }
   }
   for (const size_t pipe : due) Replenish(pipe);
-  absl::Time next = absl::InfiniteFuture();
+  SteadyTime next = SteadyTime::InfiniteFuture();
   const MutexLock lock(mutex_);
   for (const Pipe& pipe : pipes_) next = std::min(next, pipe.retry_at);
   return next;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/back_off.h"
 #include "server/base/condition.h"
 
@@ -35,7 +35,7 @@ class WaitingInstances {
     std::function<void()> wake;
     // Reports that an instance could not be made, for the `failures`th time in a row.
     std::function<void(size_t pipe, const absl::Status& why, uint64_t failures)> warn;
-    std::function<absl::Time()> now = &absl::Now;
+    std::function<SteadyTime()> now = &SteadyTime::Now;
   };
   WaitingInstances(size_t pipes, Functions functions);
 
@@ -45,7 +45,7 @@ class WaitingInstances {
   // Makes instances until enough wait, unless another thread does so or a pause is on.
   void Replenish(size_t pipe);
   // Makes the instances whose pause is over. Returns the end of the next pause.
-  absl::Time Retry();
+  SteadyTime Retry();
   // Stops making instances. A make() that is under way may still finish.
   void Stop();
 
@@ -55,7 +55,7 @@ class WaitingInstances {
     // True while a thread makes instances or is about to.
     bool making = false;
     BackOff back_off{absl::Milliseconds(100), absl::Seconds(3)};
-    absl::Time retry_at = absl::InfiniteFuture();
+    SteadyTime retry_at = SteadyTime::InfiniteFuture();
   };
 
   void MakeInstances(size_t pipe);

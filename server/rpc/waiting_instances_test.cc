@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "csi_proxy/steady_time.h"
+
 namespace csi_proxy::rpc {
 namespace {
 
@@ -31,7 +33,7 @@ class WaitingInstancesTest : public testing::Test {
     work();
   }
 
-  absl::Time now_ = absl::UnixEpoch();
+  SteadyTime now_ = SteadyTime();
   bool takes_work_ = true;
   int woken_ = 0;
   std::vector<uint64_t> warnings_;
@@ -94,7 +96,7 @@ TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterLongerPausesAndSeldomTold) {
   instances_.Replenish(0);
   EXPECT_EQ(woken_, 1);
   absl::Duration pause;
-  absl::Time next = instances_.Retry();
+  SteadyTime next = instances_.Retry();
   for (int failures = 1; failures < 1000; ++failures) {
     const absl::Duration this_one = next - now_;
     EXPECT_GE(this_one, pause);
@@ -107,7 +109,7 @@ TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterLongerPausesAndSeldomTold) {
   EXPECT_EQ(warnings_, (std::vector<uint64_t>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}));
   failing_.clear();
   now_ = next;
-  EXPECT_EQ(instances_.Retry(), absl::InfiniteFuture());
+  EXPECT_EQ(instances_.Retry(), SteadyTime::InfiniteFuture());
   EXPECT_EQ(made_[0], WaitingInstances::kEnough);
   // The pause is short again, and the log is still spared.
   failing_ = {0};

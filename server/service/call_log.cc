@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/peer_process.h"
 #include "server/base/unicode.h"
 #include "server/rpc/request_fields.h"
@@ -40,12 +41,13 @@ void CallLog::OnDone(const rpc::MethodInfo& method, const CallContext& call,
   if (logger_ == nullptr) return;
   const Peer& peer = call.peer();
   const spdlog::level::level_enum level = LevelFor(status.code());
-  if (repeats_.counting()) WriteCounts(repeats_.TakeEnded(absl::Now()));
+  if (repeats_.counting()) WriteCounts(repeats_.TakeEnded(SteadyTime::Now()));
   if (!logger_->should_log(level)) return;
   // Verbosity 2 logs every call.
   if (!logger_->should_log(spdlog::level::debug)) {
     std::vector<Repeats::Count> ended;
-    const bool written = repeats_.Admit(method.path, peer, status.code(), absl::Now(), &ended);
+    const bool written =
+        repeats_.Admit(method.path, peer, status.code(), SteadyTime::Now(), &ended);
     WriteCounts(ended);
     if (!written) return;
   }
@@ -70,7 +72,8 @@ void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
   const char* const name = rpc::kLimitNames[static_cast<size_t>(limit)];
   // The next line has the total, so counts of the last minute are not needed.
   std::vector<Repeats::Count> ended;
-  if (!limits_.Admit(name, peer, absl::StatusCode::kResourceExhausted, absl::Now(), &ended)) return;
+  if (!limits_.Admit(name, peer, absl::StatusCode::kResourceExhausted, SteadyTime::Now(), &ended))
+    return;
   logger_->warn("pid={} image=\"{}\" has used its share of {} and wants more ({} times so far)",
                 peer.process_id, ShortenForLog(ImageName(peer.image_path)), name, times);
 }
@@ -104,7 +107,7 @@ void SpdlogAuditSink::WriteCounts(const std::vector<Repeats::Count>& counts) {
 
 void SpdlogAuditSink::Record(const AuditRecord& record) {
   if (logger_ == nullptr) return;
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyTime::Now();
   if (repeats_.counting()) WriteCounts(repeats_.TakeEnded(now));
   if (NothingChanged(record.status.code())) {
     std::vector<Repeats::Count> ended;
@@ -114,12 +117,11 @@ void SpdlogAuditSink::Record(const AuditRecord& record) {
     if (!written) return;
   }
   if (format_ == LogFormat::kJson) {
-    logger_->info(JsonLine(now, record));
+    logger_->info(JsonLine(absl::Now(), record));
     return;
   }
   const Peer& peer = record.context.peer();
-  // A duration is negative if the clock was set back during the call.
-  const int64_t microseconds = std::max<int64_t>(absl::ToInt64Microseconds(record.duration), 0);
+  const int64_t microseconds = absl::ToInt64Microseconds(record.duration);
   const absl::string_view trace = record.context.trace();
   // StrCat(), because spdlog would parse a format string for each line.
   logger_->info(absl::StrCat("audit pipe=", record.context.pipe(), " method=", record.method,

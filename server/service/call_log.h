@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/audit.h"
 #include "server/rpc/deps.h"
 #include "server/service/logging.h"
@@ -24,7 +24,7 @@ class CallLog final : public rpc::CallObserver {
  public:
   // Logs to `logger`, or nowhere if it is null.
   explicit CallLog(std::shared_ptr<spdlog::logger> logger) : logger_(std::move(logger)) {}
-  ~CallLog() override { WriteCounts(repeats_.TakeEnded(absl::InfiniteFuture())); }
+  ~CallLog() override { WriteCounts(repeats_.TakeEnded(SteadyTime::InfiniteFuture())); }
   void OnStart(const rpc::MethodInfo&) override {}
   void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
               absl::Duration duration) override;
@@ -60,7 +60,7 @@ class SpdlogAuditSink final : public AuditLog {
   // Writes to `logger` at every verbosity; null for nowhere.
   SpdlogAuditSink(std::shared_ptr<spdlog::logger> logger, LogFormat format)
       : logger_(std::move(logger)), format_(format) {}
-  ~SpdlogAuditSink() override { WriteCounts(repeats_.TakeEnded(absl::InfiniteFuture())); }
+  ~SpdlogAuditSink() override { WriteCounts(repeats_.TakeEnded(SteadyTime::InfiniteFuture())); }
   void Record(const AuditRecord& record) override;
 
  private:

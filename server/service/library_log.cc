@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/unicode.h"
 #include "server/service/repeats.h"
 
@@ -31,7 +31,7 @@ void Write(const char* library, const char* file, int line, Severity severity,
       severity == Severity::kError ? absl::StatusCode::kInternal : absl::StatusCode::kUnknown;
   std::vector<Repeats::Count> ended;
   const bool written = library_log->repeats.Admit(file, {.process_id = line, .image_path = library},
-                                                  kind, absl::Now(), &ended);
+                                                  kind, SteadyTime::Now(), &ended);
   for (const Repeats::Count& count : ended) {
     library_log->log(Severity::kInfo,
                      absl::StrCat(count.image_path, ": ", count.times, " more messages of ",

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/running_calls.h"
 
 namespace csi_proxy::service {
@@ -14,11 +14,11 @@ namespace csi_proxy::service {
 LongCallLog::LongCallLog(std::function<void(absl::string_view)> log, absl::Duration age) {
   thread_ = std::thread([this, log = std::move(log), age] {
     // Maps the start of each call to the age at which it is logged next.
-    std::map<absl::Time, absl::Duration> next;
+    std::map<SteadyTime, absl::Duration> next;
     while (!over_.WaitForNotificationWithTimeout(age / 4)) {
-      std::map<absl::Time, absl::Duration> still;
+      std::map<SteadyTime, absl::Duration> still;
       for (const RunningCallInfo& call : RunningCall::OlderThan(age)) {
-        const absl::Duration now = absl::Now() - call.start;
+        const absl::Duration now = SteadyTime::Now() - call.start;
         absl::Duration due = next.contains(call.start) ? next[call.start] : age;
         if (now >= due) {
           log(absl::StrCat(call.rpc, " has run for ",
@@ -34,7 +34,7 @@ LongCallLog::LongCallLog(std::function<void(absl::string_view)> log, absl::Durat
   });
 }
 
-prometheus::MetricFamily LongCalls(absl::Time now) {
+prometheus::MetricFamily LongCalls(SteadyTime now) {
   prometheus::MetricFamily family{"csi_proxy_long_call_seconds",
                                   "Age of the oldest call that has run for over a minute, by rpc.",
                                   prometheus::MetricType::Gauge,

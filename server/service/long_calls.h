@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::service {
 
@@ -28,6 +29,6 @@ class LongCallLog {
 // Returns the metric `csi_proxy_long_call_seconds`: by rpc, the age at `now` of the oldest call
 // that has run for kLongCall. Only the log names a call's object, because metrics have no
 // authentication and a client could create any number of series.
-prometheus::MetricFamily LongCalls(absl::Time now);
+prometheus::MetricFamily LongCalls(SteadyTime now);
 
 }  // namespace csi_proxy::service

@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/fallbacks.h"
 #include "server/base/peer_process.h"
@@ -49,7 +50,7 @@ constexpr absl::Duration kIdle = absl::Hours(1);
 
 class Metrics::Impl {
  public:
-  Impl(const std::string& mode, std::function<absl::Time()> clock)
+  Impl(const std::string& mode, std::function<SteadyTime()> clock)
       : clock_(std::move(clock)),
         started_(prometheus::BuildCounter()
                      .Name("grpc_server_started_total")
@@ -145,7 +146,7 @@ class Metrics::Impl {
  private:
   // The gauges, read at each scrape.
   struct Connections {
-    std::vector<prometheus::MetricFamily> Collect(absl::Time now) const {
+    std::vector<prometheus::MetricFamily> Collect(SteadyTime now) const {
       const MutexLock lock(mutex);
       std::vector<prometheus::MetricFamily> families;
       const auto add = [&families](const char* name, const char* help, prometheus::MetricType type,
@@ -305,7 +306,7 @@ class Metrics::Impl {
     std::string label;
     std::string tenant;  // of the image's first call
     bool used = true;    // since `seen` was set
-    absl::Time seen = absl::InfiniteFuture();
+    SteadyTime seen = SteadyTime::InfiniteFuture();
     std::unordered_map<const rpc::MethodInfo*, prometheus::Counter*> calls = {};
     std::map<prometheus::Counter*, Counters*> series = {};
   };
@@ -338,7 +339,7 @@ class Metrics::Impl {
 
   // Removes the series of images without calls for kIdle.
   void ForgetIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const absl::Time now = clock_();
+    const SteadyTime now = clock_();
     for (auto next = images_.begin(); next != images_.end();) {
       const auto at = next++;
       Image& image = at->second;
@@ -349,7 +350,7 @@ class Metrics::Impl {
     }
   }
 
-  const std::function<absl::Time()> clock_;
+  const std::function<SteadyTime()> clock_;
   prometheus::Registry registry_;
   Connections connections_;
   prometheus::Family<prometheus::Counter>& started_;
@@ -378,7 +379,7 @@ Metrics::~Metrics() = default;
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option,
                                                         const std::string& address,
                                                         const std::string& mode,
-                                                        std::function<absl::Time()> clock) {
+                                                        std::function<SteadyTime()> clock) {
   if (address.empty()) return nullptr;
   ABSL_ASSIGN_OR_RETURN(HostPort parsed, HostPort::Parse(option, address));
   // A port alone means this machine only, because there is no authentication.

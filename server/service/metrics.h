@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/groups/format_watch.h"
 #include "server/groups/share_count.h"
 #include "server/rpc/deps.h"
@@ -45,7 +45,7 @@ class Metrics final : public rpc::CallObserver {
   // of csi_proxy_build_info; `clock` is for tests.
   static absl::StatusOr<std::unique_ptr<Metrics>> Serve(
       absl::string_view option, const std::string& address, const std::string& mode = "service",
-      std::function<absl::Time()> clock = absl::Now);
+      std::function<SteadyTime()> clock = SteadyTime::Now);
   ~Metrics() override;
 
   // Returns the port, which the system chose if 0 was given.

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/fallbacks.h"
 #include "server/base/running_calls.h"
 #include "server/base/testing_allocations.h"
@@ -47,7 +48,7 @@ class MetricsTest : public testing::Test {
     metrics_->OnDone(kRescan, CallOf(peer), absl::OkStatus(), absl::Milliseconds(1));
   }
 
-  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
+  SteadyTime now_ = SteadyTime();
   std::unique_ptr<Metrics> metrics_;
   int port_;
 };
@@ -176,7 +177,7 @@ TEST_F(MetricsTest, NamesAClientBeyondItsShare) {
 TEST_F(MetricsTest, MetricsContainNoTextThatAClientSent) {
   const RunningCall first("volume.UnmountVolume", "volume_id=\"marker1\"", "marker2");
   const RunningCall second("volume.UnmountVolume", "volume_id=\"marker3\"");
-  const absl::Time begun = absl::Now();
+  const SteadyTime begun = SteadyTime::Now();
   const Peer peer{.process_id = 1, .image_path = "/marker4/driver", .tenant = "marker5"};
   const CallContext context = CallOf(peer).Traced("marker6");
   metrics_->OnStart(kRescan);
@@ -272,9 +273,9 @@ TEST_F(MetricsTest, SilenceDoesNotKeepPrometheusOut) {
   for (size_t i = 0; i < 4 * HttpLimits().connections; ++i) {
     silent.push_back(std::make_unique<http_testing::HttpConnection>(port_));
   }
-  const absl::Time begin = absl::Now();
+  const SteadyTime begin = SteadyTime::Now();
   EXPECT_THAT(Scrape(port_), HasSubstr("csi_proxy_build_info"));
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(60));
+  EXPECT_LT(SteadyTime::Now() - begin, absl::Seconds(60));
 }
 
 TEST_F(MetricsTest, PrometheusReadsTheAnswerAsText) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "csi_proxy/steady_time.h"
 #include "server/rpc/share.h"
 
 namespace csi_proxy::service {
@@ -13,7 +14,7 @@ constexpr size_t kTenantShare = 75;
 
 }  // namespace
 
-void Repeats::EndPeriod(absl::Time now, std::vector<Count>* ended) {
+void Repeats::EndPeriod(SteadyTime now, std::vector<Count>* ended) {
   if (now < end_) return;
   for (auto& [tenant, codes] : tenants_) {
     for (auto& [code, kinds] : codes) {
@@ -30,7 +31,7 @@ void Repeats::EndPeriod(absl::Time now, std::vector<Count>* ended) {
   end_ = now + kPeriod;
 }
 
-bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, absl::Time now,
+bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, SteadyTime now,
                     std::vector<Count>* ended) {
   const MutexLock lock(mutex_);
   EndPeriod(now, ended);
@@ -58,7 +59,7 @@ bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, a
   return false;
 }
 
-std::vector<Repeats::Count> Repeats::TakeEnded(absl::Time now) {
+std::vector<Repeats::Count> Repeats::TakeEnded(SteadyTime now) {
   std::vector<Count> ended;
   const MutexLock lock(mutex_);
   if (counting_) EndPeriod(now, &ended);

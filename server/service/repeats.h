@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy::service {
@@ -41,15 +42,15 @@ class Repeats {
 
   // Returns true if the event should be logged. Appends the counts of a minute that has ended to
   // `*ended`. `what` must be a constant.
-  bool Admit(const char* what, const Peer& peer, absl::StatusCode code, absl::Time now,
+  bool Admit(const char* what, const Peer& peer, absl::StatusCode code, SteadyTime now,
              std::vector<Count>* ended);
 
   // Returns true if there are counts, which TakeEnded() returns once their minute is over.
   bool counting() const { return counting_.load(std::memory_order_relaxed); }
-  std::vector<Count> TakeEnded(absl::Time now);
+  std::vector<Count> TakeEnded(SteadyTime now);
 
  private:
-  void EndPeriod(absl::Time now, std::vector<Count>* ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndPeriod(SteadyTime now, std::vector<Count>* ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   struct Kind {
     const void* what;
@@ -63,7 +64,7 @@ class Repeats {
 
   std::atomic<bool> counting_ = false;
   Mutex mutex_;
-  absl::Time end_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  SteadyTime end_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   std::map<std::string, std::map<absl::StatusCode, Kinds>> tenants_ ABSL_GUARDED_BY(mutex_);
 };
 

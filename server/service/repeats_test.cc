@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "csi_proxy/steady_time.h"
+
 namespace csi_proxy::service {
 namespace {
 
@@ -23,7 +25,7 @@ class RepeatsTest : public testing::Test {
   }
 
   Repeats repeats_;
-  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
+  SteadyTime now_ = SteadyTime();
   std::vector<Repeats::Count> ended_;
 };
 

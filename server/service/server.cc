@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/released_names.h"
 #include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
@@ -169,7 +170,7 @@ class Server::Impl {
     // gRPC's graceful shutdown is not used, because it waits seconds for idle clients to notice.
     // Only the calls under way must be answered.
     gate_.Shut();
-    if (!gate_.AwaitEmpty(absl::Now() + grace)) {
+    if (!gate_.AwaitEmpty(SteadyTime::Now() + grace)) {
       // Logs before the waits below, because a stuck call may block these for good.
       spdlog::get(service::kServiceLogger)->warn("the calls still under way are abandoned");
     }

@@ -1,5 +1,7 @@
 #include "server/service/service_status.h"
 
+#include "csi_proxy/steady_time.h"
+
 namespace csi_proxy {
 
 ServiceReport ServiceStatus::Pending() {
@@ -20,7 +22,7 @@ ServiceReport ServiceStatus::Running() {
   return {.phase = phase_, .accepted_controls = kAcceptStop | kAcceptShutdown};
 }
 
-ServiceReport ServiceStatus::Stopping(absl::Time now, absl::Duration limit) {
+ServiceReport ServiceStatus::Stopping(SteadyTime now, absl::Duration limit) {
   phase_ = ServicePhase::kStopping;
   checkpoint_ = 0;
   pending_until_ = now + limit;
@@ -32,13 +34,13 @@ ServiceReport ServiceStatus::Stopped(uint32_t exit_code) {
   return {.phase = phase_, .exit_code = exit_code};
 }
 
-std::optional<ServiceReport> ServiceStatus::Progress(absl::Time now) {
+std::optional<ServiceReport> ServiceStatus::Progress(SteadyTime now) {
   const bool pending = phase_ == ServicePhase::kStarting || phase_ == ServicePhase::kStopping;
   if (!pending || now >= pending_until_) return std::nullopt;
   return Pending();
 }
 
-bool ServiceStatus::IsStopOverdue(absl::Time now) const {
+bool ServiceStatus::IsStopOverdue(SteadyTime now) const {
   return phase_ == ServicePhase::kStopping && now >= pending_until_;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy {
 
@@ -41,20 +42,20 @@ class ServiceStatus {
   // A longer start reports no progress, so that it cannot delay the system's start.
   static constexpr absl::Duration kStartLimit = absl::Minutes(2);
 
-  explicit ServiceStatus(absl::Time now) : pending_until_(now + kStartLimit) {}
+  explicit ServiceStatus(SteadyTime now) : pending_until_(now + kStartLimit) {}
 
   ServiceReport Starting();
   ServiceReport Running();
   // Begins a stop, which should end within `limit`.
-  ServiceReport Stopping(absl::Time now, absl::Duration limit);
+  ServiceReport Stopping(SteadyTime now, absl::Duration limit);
   ServiceReport Stopped(uint32_t exit_code);
 
   // Returns the report that keeps the manager waiting, or nullopt if none is due.
-  std::optional<ServiceReport> Progress(absl::Time now);
+  std::optional<ServiceReport> Progress(SteadyTime now);
 
   // Returns true if a stop has exceeded its limit because a call does not return. The caller must
   // then report StopOverdue() and end the process.
-  bool IsStopOverdue(absl::Time now) const;
+  bool IsStopOverdue(SteadyTime now) const;
   // Reports success although the stop did not end, because after an error the manager would restart
   // the service that it has stopped
   // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actions_flag).
@@ -69,7 +70,7 @@ class ServiceStatus {
 
   ServicePhase phase_ = ServicePhase::kStarting;
   uint32_t checkpoint_ = 0;
-  absl::Time pending_until_;
+  SteadyTime pending_until_;
 };
 
 }  // namespace csi_proxy

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/service/watchdog.h"
 
 namespace csi_proxy {
@@ -13,7 +13,7 @@ namespace {
 
 using Answer = ServiceStatus::Answer;
 
-const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
+const SteadyTime kStart = SteadyTime();
 
 TEST(ServiceStatusTest, ControlsAreTakenOnlyWhileRunning) {
   ServiceStatus status(kStart);
@@ -75,7 +75,7 @@ TEST(ServiceStatusTest, AStopThatDoesNotEndIsOverdueAndReportedAsASuccess) {
   ServiceStatus status(kStart);
   status.Running();
   EXPECT_FALSE(status.IsStopOverdue(kStart + absl::Hours(1000)));
-  const absl::Time stop = kStart + absl::Hours(1000);
+  const SteadyTime stop = kStart + absl::Hours(1000);
   status.Stopping(stop, absl::Seconds(25));
   EXPECT_FALSE(status.IsStopOverdue(stop + absl::Seconds(24)));
   EXPECT_TRUE(status.Progress(stop + absl::Seconds(24)).has_value());
@@ -91,18 +91,18 @@ namespace {
 // Must never be destroyed, because the watchdog, which is never destroyed, uses it.
 struct Bite {
   absl::Notification done;
-  absl::Time at;
+  SteadyTime at;
 };
 
 TEST(WatchdogTest, BitesAfterTheLimitAndNotBefore) {
   static auto& bite = *new Bite();
   // Static, so that LeakSanitizer finds an owner after the thread has ended.
   static Watchdog& watchdog = Watchdog::Start([] {
-    bite.at = absl::Now();
+    bite.at = SteadyTime::Now();
     bite.done.Notify();
   });
   EXPECT_FALSE(bite.done.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
-  const absl::Time armed = absl::Now();
+  const SteadyTime armed = SteadyTime::Now();
   watchdog.Arm(absl::Milliseconds(200));
   ASSERT_TRUE(bite.done.WaitForNotificationWithTimeout(absl::Seconds(20)));
   EXPECT_GE(bite.at - armed, absl::Milliseconds(200));

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32.h"
@@ -139,7 +139,7 @@ class Service final : public Supervisor {
   void RequestStop(std::string reason) override { stop_.Send(std::move(reason)); }
   void ReportStopping(absl::Duration limit) override {
     const MutexLock lock(mutex_);
-    Report(status_.Stopping(absl::Now(), limit));
+    Report(status_.Stopping(SteadyTime::Now(), limit));
   }
 
  private:
@@ -197,11 +197,12 @@ class Service final : public Supervisor {
     while (!done_) {
       changed_.WaitFor(mutex_, ServiceStatus::kProgressInterval);
       if (done_) return;
-      if (status_.IsStopOverdue(absl::Now())) {
+      if (status_.IsStopOverdue(SteadyTime::Now())) {
         Report(status_.StopOverdue());
         TerminateProcess(GetCurrentProcess(), kExitCallStuck);
       }
-      if (const auto report = status_.Progress(absl::Now()); report.has_value()) Report(*report);
+      if (const auto report = status_.Progress(SteadyTime::Now()); report.has_value())
+        Report(*report);
     }
   }
 
@@ -213,7 +214,7 @@ class Service final : public Supervisor {
 
   Mutex mutex_;
   Condition changed_;
-  ServiceStatus status_ ABSL_GUARDED_BY(mutex_){absl::Now()};
+  ServiceStatus status_ ABSL_GUARDED_BY(mutex_){SteadyTime::Now()};
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy {
@@ -26,7 +26,7 @@ class Watchdog {
   // Calls `bite` after `limit`, unless the process has ended.
   void Arm(absl::Duration limit) {
     const MutexLock lock(mutex_);
-    limit_ = absl::Now() + limit;
+    limit_ = SteadyTime::Now() + limit;
     changed_.NotifyAll();
   }
 
@@ -42,7 +42,7 @@ class Watchdog {
   const std::function<void()> bite_;
   Mutex mutex_;
   Condition changed_;
-  absl::Time limit_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  SteadyTime limit_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfiniteFuture();
 };
 
 }  // namespace csi_proxy

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "csi_proxy/all_faulty.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/simulator/services.h"
@@ -30,7 +31,7 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
   if (!fault.has_value()) return absl::OkStatus();
   if (effects != nullptr) {
     effects->objects = fault->objects;
-    if (fault->goes_on) effects->goes_on_at = absl::Now() + fault->latency;
+    if (fault->goes_on) effects->goes_on_at = SteadyTime::Now() + fault->latency;
   }
   while (fault->stuck) absl::SleepFor(absl::Hours(1));
   if (fault->latency > absl::ZeroDuration()) {
@@ -54,16 +55,16 @@ uint64_t Core::DeviceChanges() {
 void Core::AwaitDeviceChange(uint64_t seen, absl::Duration limit) {
   // The time between two looks, because the administrator may attach a device at any time.
   constexpr absl::Duration kLook = absl::Milliseconds(5);
-  const absl::Time until = absl::Now() + limit;
+  const SteadyTime until = SteadyTime::Now() + limit;
   for (absl::Duration left; DeviceChanges() == seen;) {
-    if ((left = until - absl::Now()) <= absl::ZeroDuration()) return;
+    if ((left = until - SteadyTime::Now()) <= absl::ZeroDuration()) return;
     // Sleeps instead of waiting on a condition variable, because a test's clock controls only
     // Abseil's ways to wait.
-    absl::SleepFor(std::min({left, next_arrival() - absl::Now(), kLook}));
+    absl::SleepFor(std::min({left, next_arrival() - SteadyTime::Now(), kLook}));
   }
 }
 
-absl::Time Core::next_arrival() const {
+SteadyTime Core::next_arrival() const {
   const MutexLock lock(mutex_);
   return NextArrival(state_);
 }
@@ -74,11 +75,11 @@ void Core::Count(absl::string_view operation) {
 }
 
 void Core::AdvanceClock() {
-  while (!later_.empty() && later_.begin()->first <= absl::Now()) {
+  while (!later_.empty() && later_.begin()->first <= SteadyTime::Now()) {
     const auto work = later_.extract(later_.begin());
     work.mapped()(state_);
   }
-  if (AnyServicePending(state_)) AdvanceServices(state_, absl::Now());
+  if (AnyServicePending(state_)) AdvanceServices(state_, SteadyTime::Now());
 }
 
 std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,

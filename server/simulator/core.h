@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/simulator/state.h"
@@ -38,7 +39,7 @@ class Core {
   // The effects of a fault besides an error and a delay.
   struct FaultEffects {
     // The time at which an operation does its work although its caller has given up.
-    absl::Time goes_on_at = absl::InfiniteFuture();
+    SteadyTime goes_on_at = SteadyTime::InfiniteFuture();
     AnsweredObjects objects = AnsweredObjects::kAll;
   };
 
@@ -72,7 +73,7 @@ class Core {
   }
 
   // Runs `work` under the lock, in the first step after `time`.
-  void RunLater(absl::Time time, std::function<void(NodeState&)> work) {
+  void RunLater(SteadyTime time, std::function<void(NodeState&)> work) {
     const MutexLock lock(mutex_);
     later_.emplace(time, std::move(work));
   }
@@ -103,7 +104,7 @@ class Core {
   }
 
   // Returns the time at which the next device appears by itself.
-  absl::Time next_arrival() const;
+  SteadyTime next_arrival() const;
 
   // Counts a call of Win32 or WMI; ignores other operations.
   void Count(absl::string_view operation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -114,7 +115,7 @@ class Core {
   mutable Mutex mutex_;
   NodeState state_ ABSL_GUARDED_BY(mutex_);
   CallCounts counts_ ABSL_GUARDED_BY(mutex_);
-  std::multimap<absl::Time, std::function<void(NodeState&)>> later_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<SteadyTime, std::function<void(NodeState&)>> later_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Returns the first rule that matches the operation, if any. Counts the rule down, and removes it

@@ -6,15 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/simulator/iscsi.h"
 #include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulator {
 namespace {
 
-bool HasArrived(absl::Time arrives_at) {
-  return arrives_at == absl::InfinitePast() || arrives_at <= absl::Now();
+bool HasArrived(SteadyTime arrives_at) {
+  return arrives_at == SteadyTime::InfinitePast() || arrives_at <= SteadyTime::Now();
 }
 
 bool IsSeen(const Disk& disk) { return !disk.awaits_rescan && HasArrived(disk.arrives_at); }
@@ -198,9 +198,9 @@ size_t CountDevices(NodeState& state) {
   return count;
 }
 
-absl::Time NextArrival(const NodeState& state) {
-  absl::Time next = absl::InfiniteFuture();
-  const auto consider = [&next](absl::Time arrives_at) {
+SteadyTime NextArrival(const NodeState& state) {
+  SteadyTime next = SteadyTime::InfiniteFuture();
+  const auto consider = [&next](SteadyTime arrives_at) {
     if (!HasArrived(arrives_at)) next = std::min(next, arrives_at);
   };
   for (const Disk& disk : state.disks) {

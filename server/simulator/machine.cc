@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/simulator/check.h"
 #include "server/simulator/files.h"
@@ -21,16 +21,16 @@ namespace {
 constexpr size_t kMaxFaults = 1024;
 
 void StartArrivals(const NodeState& state, Disk& disk) {
-  const absl::Time now = absl::Now();
-  if (disk.arrives_at == absl::InfiniteFuture()) {
+  const SteadyTime now = SteadyTime::Now();
+  if (disk.arrives_at == SteadyTime::InfiniteFuture()) {
     disk.arrives_at =
         now + (state.attach.has_value() ? state.attach->arrival_delay : absl::ZeroDuration());
   }
   for (DiskPartition& partition : disk.partitions) {
-    if (partition.arrives_at == absl::InfiniteFuture()) {
+    if (partition.arrives_at == SteadyTime::InfiniteFuture()) {
       partition.arrives_at = now + state.volume_arrival_delay;
     }
-    if (partition.cached_at == absl::InfiniteFuture()) {
+    if (partition.cached_at == SteadyTime::InfiniteFuture()) {
       partition.cached_at =
           std::max(now, partition.arrives_at) + state.behaviour.volume_cache_delay;
     }
@@ -39,10 +39,10 @@ void StartArrivals(const NodeState& state, Disk& disk) {
 
 // Returns the state at the start: pending arrivals and services begin to wait.
 NodeState Started(NodeState state) {
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyTime::Now();
   for (Disk* disk : AllDisks(state)) StartArrivals(state, *disk);
   for (Service& service : state.services) {
-    if (service.pending_until != absl::InfiniteFuture()) continue;
+    if (service.pending_until != SteadyTime::InfiniteFuture()) continue;
     if (service.state == ServiceState::kStartPending) {
       service.pending_until = now + service.start_latency;
     } else if (service.state == ServiceState::kStopPending) {
@@ -149,7 +149,7 @@ absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> 
     for (DiskPartition& partition : disk.partitions) {
       if (state.behaviour.automount_disabled) partition.awaits_online = true;
     }
-    if (state.attach.has_value()) disk.arrives_at = absl::InfiniteFuture();
+    if (state.attach.has_value()) disk.arrives_at = SteadyTime::InfiniteFuture();
     StartArrivals(state, disk);
     const absl::Status status = Try(state, [&](NodeState& changed) {
       ABSL_RETURN_IF_ERROR(AssignLocation(changed, place, disk));
@@ -326,7 +326,7 @@ absl::Status Machine::MakeLink(absl::string_view path, absl::string_view target,
 
 void Machine::Reboot() {
   core_.Change([](NodeState& state) {
-    const absl::Time now = absl::Now();
+    const SteadyTime now = SteadyTime::Now();
     state.other_opens.clear();
     std::erase_if(state.smb_mappings, [](const auto& mapping) { return !mapping.persistent; });
     for (SmbMappingState& mapping : state.smb_mappings) mapping.restored = true;

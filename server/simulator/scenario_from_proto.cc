@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/windows_path.h"
 #include "server/machine/access.h"
 #include "server/simulator/check.h"
@@ -128,7 +129,7 @@ class Reader {
     disk.online = !in.offline();
     disk.read_only = in.read_only();
     disk.awaits_rescan = in.awaits_rescan();
-    if (in.arriving()) disk.arrives_at = absl::InfiniteFuture();
+    if (in.arriving()) disk.arrives_at = SteadyTime::InfiniteFuture();
     disk.without_number = in.without_number();
     disk.facts = ReadDiskFacts(in, at, &problems_);
     disk.foreign = ReadForeign(in);
@@ -175,11 +176,11 @@ class Reader {
         ReadEnum<PartitionType>(in.type(), proto::PartitionType_MAX, at, "type", &problems_);
     partition.offset_bytes = in.offset_bytes() != 0 ? in.offset_bytes() : behind;
     partition.size_bytes = in.size_bytes();
-    if (in.arriving()) partition.arrives_at = absl::InfiniteFuture();
+    if (in.arriving()) partition.arrives_at = SteadyTime::InfiniteFuture();
     partition.awaits_online = in.awaits_online();
     partition.mounted_read_only = in.mounted_read_only();
     partition.active = in.active();
-    if (in.arriving() || in.uncached()) partition.cached_at = absl::InfiniteFuture();
+    if (in.arriving() || in.uncached()) partition.cached_at = SteadyTime::InfiniteFuture();
     if (in.has_volume()) {
       partition.volume = ReadVolume(in.volume(), absl::StrCat(at, ".volume"), disk, partition);
     }

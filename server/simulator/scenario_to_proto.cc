@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/machine/access.h"
 #include "server/simulator/scenario.h"
 #include "server/simulator/storage.h"
@@ -39,7 +39,7 @@ void WriteFiles(const Tree& tree, const std::set<VolumeId>& volumes, Files* file
   }
 }
 
-void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volumes,
+void WriteDisk(const Disk& disk, SteadyTime now, const std::set<VolumeId>& volumes,
                proto::Disk* out) {
   out->set_number(disk.number);
   out->set_size_bytes(disk.size_bytes);
@@ -88,7 +88,7 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
   }
 }
 
-void WriteIscsi(const NodeState& state, absl::Time now, const std::set<VolumeId>& volumes,
+void WriteIscsi(const NodeState& state, SteadyTime now, const std::set<VolumeId>& volumes,
                 proto::Node* node) {
   node->set_iscsi_mutual_chap_secret(Masked(state.iscsi_mutual_chap_secret));
   for (const IscsiPortalState& portal : state.iscsi_portals) {
@@ -199,12 +199,12 @@ void WriteOtherOpen(const OtherOpen& open, proto::OtherOpen* out) {
 
 proto::Disk DiskToProto(const Disk& disk) {
   proto::Disk out;
-  WriteDisk(disk, absl::Now(), {}, &out);
+  WriteDisk(disk, SteadyTime::Now(), {}, &out);
   return out;
 }
 
 proto::Node StateToProto(const NodeState& state) {
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyTime::Now();
   proto::Node node;
   node.set_bios_serial_number(state.bios_serial_number);
   node.set_volume_arrival_ms(Milliseconds(state.volume_arrival_delay));

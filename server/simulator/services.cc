@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
@@ -33,12 +34,12 @@ void CollectDependents(const NodeState& state, absl::string_view name, std::set<
 }
 
 // Starts a service after its dependencies. They form no circle (CheckState), so this ends.
-absl::Status Start(NodeState& state, Service& service, absl::Time now) {
+absl::Status Start(NodeState& state, Service& service, SteadyTime now) {
   const std::string operation = absl::StrCat("starting service '", service.name, "'");
   if (service.start_type == ServiceStartType::kDisabled) {
     return Failure(operation, win32_error::kServiceDisabled, absl::StatusCode::kFailedPrecondition);
   }
-  absl::Time ready = now;
+  SteadyTime ready = now;
   for (const std::string& name : service.depends_on) {
     Service* needed = FindService(state, name);
     if (needed == nullptr) return Failure(operation, win32_error::kServiceDependencyFailed);
@@ -70,7 +71,7 @@ bool AnyServicePending(const NodeState& state) {
   });
 }
 
-void AdvanceServices(NodeState& state, absl::Time now) {
+void AdvanceServices(NodeState& state, SteadyTime now) {
   for (Service& service : state.services) {
     if (service.pending_until > now) continue;
     if (service.state == ServiceState::kStartPending) service.state = ServiceState::kRunning;
@@ -78,7 +79,7 @@ void AdvanceServices(NodeState& state, absl::Time now) {
   }
 }
 
-void RestartServices(NodeState& state, absl::Time now) {
+void RestartServices(NodeState& state, SteadyTime now) {
   for (Service& service : state.services) service.state = ServiceState::kStopped;
   for (Service& service : state.services) {
     const bool by_itself = service.start_type == ServiceStartType::kBoot ||
@@ -99,7 +100,7 @@ absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,
   return dependents;
 }
 
-absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time now) {
+absl::Status RequestStart(NodeState& state, const std::string& name, SteadyTime now) {
   ABSL_ASSIGN_OR_RETURN(Service* const service, FindOrNotFound(state, name));
   switch (service->state) {
     case ServiceState::kStopped:
@@ -116,7 +117,7 @@ absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time 
   return status;
 }
 
-absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time now) {
+absl::Status RequestStop(NodeState& state, const std::string& name, SteadyTime now) {
   ABSL_ASSIGN_OR_RETURN(Service* const service, FindOrNotFound(state, name));
   if (service->state == ServiceState::kStopped) return absl::OkStatus();
   ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> dependents,

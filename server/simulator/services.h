@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulator {
@@ -19,16 +20,16 @@ Service* FindService(NodeState& state, absl::string_view name);
 // Returns true if any service is about to start or stop.
 bool AnyServicePending(const NodeState& state);
 // Ends the pending states that have lasted long enough.
-void AdvanceServices(NodeState& state, absl::Time now);
+void AdvanceServices(NodeState& state, SteadyTime now);
 
 // Resets all services to their state after boot: stops all, then starts the automatic ones and
 // their dependencies, unless one of these is disabled.
-void RestartServices(NodeState& state, absl::Time now);
+void RestartServices(NodeState& state, SteadyTime now);
 
 absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,
                                                               const std::string& name);
 // Starts the service's dependencies first, as Windows does, then the service.
-absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time now);
-absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time now);
+absl::Status RequestStart(NodeState& state, const std::string& name, SteadyTime now);
+absl::Status RequestStop(NodeState& state, const std::string& name, SteadyTime now);
 
 }  // namespace csi_proxy::machine::simulator

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/secret.h"
 #include "server/base/volume_id.h"
 #include "server/machine/os.h"
@@ -83,10 +84,10 @@ struct DiskPartition {
   std::optional<Volume> volume;
   // The time at which the volume appears. In a node's initial state the infinite future means the
   // node's arrival delay after the start.
-  absl::Time arrives_at = absl::InfinitePast();
+  SteadyTime arrives_at = SteadyTime::InfinitePast();
   // The time at which WMI shows the volume, unless it is refreshed earlier. In a node's initial
   // state the infinite future means the cache's delay after the arrival.
-  absl::Time cached_at = absl::InfinitePast();
+  SteadyTime cached_at = SteadyTime::InfinitePast();
   // The volume is not mounted, because automount is disabled and no program has called
   // MSFT_Partition.Online yet.
   bool awaits_online = false;
@@ -123,7 +124,7 @@ struct Disk {
   bool awaits_rescan = false;
   // Attached, but not visible before this time. In a node's initial state the infinite future means
   // the cloud's delay after the start.
-  absl::Time arrives_at = absl::InfinitePast();
+  SteadyTime arrives_at = SteadyTime::InfinitePast();
   // Windows does not use the disk: it shows an MSFT_Disk without `Number`, and no device.
   bool without_number = false;
   DiskFacts facts;
@@ -228,7 +229,7 @@ struct Service {
   absl::Duration stop_latency;
   // The time at which a pending state ends. In a node's initial state the infinite future means the
   // whole latency after the start.
-  absl::Time pending_until = absl::InfiniteFuture();
+  SteadyTime pending_until = SteadyTime::InfiniteFuture();
 };
 
 // The objects in the answer of a WMI query.

@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
@@ -137,7 +137,7 @@ absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::strin
 }
 
 void LetVolumeArrive(const NodeState& state, DiskPartition& partition) {
-  partition.arrives_at = absl::Now() + state.volume_arrival_delay;
+  partition.arrives_at = SteadyTime::Now() + state.volume_arrival_delay;
   partition.cached_at = partition.arrives_at + state.behaviour.volume_cache_delay;
 }
 
@@ -147,9 +147,9 @@ void BringOnline(const NodeState& state, DiskPartition& partition) {
 }
 
 void RefreshVolumes(Disk& disk) {
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyTime::Now();
   for (DiskPartition& partition : disk.partitions) {
-    if (partition.arrives_at <= now) partition.cached_at = absl::InfinitePast();
+    if (partition.arrives_at <= now) partition.cached_at = SteadyTime::InfinitePast();
   }
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/volume_id.h"
 #include "server/simulator/state.h"
 
@@ -69,7 +70,7 @@ absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
 // Returns the number of disks and volumes that Windows sees.
 size_t CountDevices(NodeState& state);
 // Returns the time at which the next disk or volume appears by itself, or the infinite future.
-absl::Time NextArrival(const NodeState& state);
+SteadyTime NextArrival(const NodeState& state);
 
 // Returns the size of a volume's file system. REQUIRES: the volume is formatted.
 uint64_t FileSystemBytes(const DiskPartition& partition);

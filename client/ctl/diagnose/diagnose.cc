@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "client/ctl/output.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/service/product_version.h"
@@ -193,7 +194,7 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
                                const Consent& consent,
                                const std::function<void(absl::Duration)>& wait) {
   Findings findings = LookAtNode(rpcs);
-  const absl::Time looked = absl::Now();
+  const SteadyTime looked = SteadyTime::Now();
   ABSL_RETURN_IF_ERROR(CheckFindings(rpcs, findings));
   Repairs repairs;
   Begin(findings, &repairs);
@@ -215,7 +216,7 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
     if (act->result() == REFUSED) continue;
     if (may) {
       if (found[i].finding.kind() == kLeakedMappings) {
-        const absl::Duration left = looked + kLinkFollows - absl::Now();
+        const absl::Duration left = looked + kLinkFollows - SteadyTime::Now();
         if (left > absl::ZeroDuration()) wait(left);
       }
       RepairOne(rpcs, found[i], act);

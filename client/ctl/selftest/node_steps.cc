@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/ctl/selftest/selftest.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/windows_path.h"
 #include "server/http/host_port.h"
 
@@ -203,10 +204,10 @@ std::string ConnectTarget(Attempt& attempt) {
   attempt.Call("iscsi", "ConnectTarget", target);
   attempt.Call("iscsi", "ConnectTarget", target);
   int disks = 0;
-  const absl::Time give_up = absl::Now() + kDiskArrival;
+  const SteadyTime give_up = SteadyTime::Now() + kDiskArrival;
   while (attempt.ok()) {
     disks = attempt.Call("iscsi", "GetTargetDisks", target).Size("disk_ids");
-    if (disks > 0 || absl::Now() > give_up) break;
+    if (disks > 0 || SteadyTime::Now() > give_up) break;
     absl::SleepFor(kPoll);
   }
   attempt.Expect(disks > 0, "the target brings no disk");

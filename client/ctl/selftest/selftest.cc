@@ -14,6 +14,7 @@
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/output.h"
 #include "client/ctl/request.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/service/product_version.h"
 
@@ -55,9 +56,9 @@ void Take(const Step& step, const std::set<std::string>& passed, Attempt attempt
     report->set_detail(absl::StrCat("needs ", need));
     return;
   }
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   const std::string found = step.run(attempt);
-  report->set_milliseconds(Milliseconds(absl::Now() - start));
+  report->set_milliseconds(Milliseconds(SteadyTime::Now() - start));
   const std::string& missing = attempt.rpcs().missing_field();
   attempt.Expect(missing.empty(), absl::StrCat("the API has no field ", missing));
   report->set_result(attempt.ok() ? OK : FAILED);
@@ -133,9 +134,9 @@ Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
   StepReport* const cleaned = report.add_steps();
   cleaned->set_name(kCleanUp);
   cleaned->set_shows("everything the steps made is undone");
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   const absl::Status status = TakeBack(rpcs, state);
-  cleaned->set_milliseconds(Milliseconds(absl::Now() - start));
+  cleaned->set_milliseconds(Milliseconds(SteadyTime::Now() - start));
   cleaned->set_result(status.ok() ? OK : FAILED);
   cleaned->set_detail(std::string(status.message()));
 

@@ -41,17 +41,18 @@ absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
 int Watch(const watch::Environment& environment, const Options& options, absl::Duration interval,
           const Style& style, std::ostream& out, std::ostream& err) {
   std::optional<Numbers> before;
-  absl::Time since;
+  SteadyTime since;
   while (true) {
     const absl::StatusOr<Numbers> now = Look(environment);
     const absl::Time time = environment.now();
+    const SteadyTime counted_at = environment.steady_now();
     const bool wants_two = interval > absl::ZeroDuration();
     if (!now.ok()) {
       // After a first success, the failure may only mean that the service restarts.
       const int code = ComplainBriefly(now.status(), err);
       if (!before.has_value() || options.once()) return code;
     } else if (!wants_two || before.has_value()) {
-      absl::Duration counted = wants_two ? time - since : absl::ZeroDuration();
+      absl::Duration counted = wants_two ? counted_at - since : absl::ZeroDuration();
       if (now->started != absl::InfinitePast() && (!wants_two || before->started != now->started)) {
         counted = std::max(absl::ZeroDuration(), time - now->started);
       }
@@ -62,7 +63,7 @@ int Watch(const watch::Environment& environment, const Options& options, absl::D
     }
     if (now.ok()) {
       before = *now;
-      since = time;
+      since = counted_at;
     }
     if (!environment.sleep(interval)) return kOk;
   }

@@ -3,9 +3,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy {
 
@@ -30,7 +30,7 @@ inline CallContext MakeCallContext(const CallOptions& defaults, const CallOption
   absl::Duration timeout = options.timeout;
   if (timeout == absl::ZeroDuration()) timeout = defaults.timeout;
   if (timeout == absl::ZeroDuration()) timeout = kDefaultTimeout;
-  return CallContext(absl::Now() + timeout,
+  return CallContext(SteadyTime::Now() + timeout,
                      options.cancelled != nullptr ? options.cancelled : defaults.cancelled, nullptr)
       .Traced(options.traceparent.empty() ? defaults.traceparent : options.traceparent);
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "integration/sample/env/provider.h"
 #include "integration/sample/services.h"
 #include "server/base/released_names.h"
@@ -140,13 +141,13 @@ absl::StatusOr<std::vector<Secret>> EnvService::FindValues(
 
 absl::StatusOr<grpc::ByteBuffer> EnvService::GetEnvVars(const grpc::ByteBuffer& bytes,
                                                         const CallOptions& call) {
-  const absl::Time began = absl::Now();
+  const SteadyTime began = SteadyTime::Now();
   env::NodeGetEnvVarsRequest request;
   const absl::Cleanup wipe = [&request] { WipeContext(&request); };
   const absl::Status parsed = Parse(bytes, &request);
   const absl::StatusOr<std::vector<Secret>> values =
       parsed.ok() ? FindValues(request, call) : parsed;
-  const absl::Duration duration = absl::Now() - began;
+  const absl::Duration duration = SteadyTime::Now() - began;
   metrics_.CountAnswer(ProviderOf(request), values.status().code(), duration);
   audit_->Record({.method = "NodeGetEnvVars",
                   .subject = AuditSubject(request),

@@ -15,7 +15,7 @@ namespace {
 using csi_proxy::rpc::Http2Account;
 using csi_proxy::rpc::Http2Guard;
 using csi_proxy::rpc::Http2Violation;
-using csi_proxy::rpc::SteadyTime;
+using csi_proxy::rpc::Http2Time;
 
 // Feeds `bytes` to a guard in pieces whose sizes are the numbers of `cuts`, repeated.
 Http2Violation CheckInPieces(absl::string_view bytes, absl::string_view cuts) {
@@ -24,14 +24,14 @@ Http2Violation CheckInPieces(absl::string_view bytes, absl::string_view cuts) {
   {
     Http2Guard guard(account);
     // Any bytes serve as the server's side of the connection.
-    guard.Sent(bytes, SteadyTime());
+    guard.Sent(bytes, Http2Time());
     size_t turn = 0;
     for (absl::string_view rest = bytes; !rest.empty();) {
       const size_t size = 1 + static_cast<uint8_t>(cuts[turn++ % cuts.size()]);
       const absl::string_view read = rest.substr(0, size);
       rest.remove_prefix(read.size());
       std::vector<absl::string_view> pieces;
-      const Http2Violation next = guard.Received(read, SteadyTime(), &pieces);
+      const Http2Violation next = guard.Received(read, Http2Time(), &pieces);
       if (result != Http2Violation::kNone && next != result) std::abort();
       result = next;
       if (next == Http2Violation::kNone && absl::StrJoin(pieces, "") != read) std::abort();

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::node_double {
 
@@ -23,7 +24,8 @@ class Pending {
       std::function<absl::StatusOr<T>(const CallContext& context)> call) {
     std::shared_ptr<Pending> pending(new Pending());
     RunElsewhere([pending, call = std::move(call)] {
-      pending->result_ = call(CallContext(absl::InfiniteFuture(), &pending->cancelled_, nullptr));
+      pending->result_ =
+          call(CallContext(SteadyTime::InfiniteFuture(), &pending->cancelled_, nullptr));
       pending->done_.Notify();
     });
     return pending;

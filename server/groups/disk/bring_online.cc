@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 
@@ -44,17 +44,17 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
                           size_t wanted, absl::string_view state, absl::Duration unchanged_for) {
   if (wanted == 0) return absl::OkStatus();
   const CallContext waiting = context.WithTimeout(kVolumeArrival);
-  const absl::Time mount_at = absl::Now() + kAutomount;
-  const absl::Time one_will_do_at = absl::Now() + kFurtherVolumes;
+  const SteadyTime mount_at = SteadyTime::Now() + kAutomount;
+  const SteadyTime one_will_do_at = SteadyTime::Now() + kFurtherVolumes;
   bool asked = false;
   absl::Status onlined;
   std::vector<VolumeId> last;
-  absl::Time same_since = absl::Now();
+  SteadyTime same_since = SteadyTime::Now();
   host::DeviceWatch devices = host.WatchDevices(kFirstPoll, kLastPoll);
   while (true) {
     devices.Watch();
     ABSL_ASSIGN_OR_RETURN(const auto volumes, host.volume().ListVolumes(waiting, number, 0));
-    const absl::Time now = absl::Now();
+    const SteadyTime now = SteadyTime::Now();
     if (volumes != last) {
       last = volumes;
       same_since = now;

@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 #include "csi_proxy/storage/hub.h"
 #include "server/groups/deps.h"
 #include "server/host/disk_host.h"
@@ -29,16 +29,15 @@ class StepClock {
   // since this object was made.
   template <typename Response>
   void Add(StorageStep step, Response* response) {
-    const absl::Time now = absl::Now();
+    const SteadyTime now = SteadyTime::Now();
     response->steps.push_back(step);
-    // Negative if the clock was set back.
     response->step_milliseconds.push_back(static_cast<uint32_t>(
-        std::clamp<int64_t>(absl::ToInt64Milliseconds(now - begin_), 0, UINT32_MAX)));
+        std::min<int64_t>(absl::ToInt64Milliseconds(now - begin_), UINT32_MAX)));
     begin_ = now;
   }
 
  private:
-  absl::Time begin_ = absl::Now();
+  SteadyTime begin_ = SteadyTime::Now();
 };
 
 // Runs `step` up to three times, with pauses, until `is_final` returns true for its result or the

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "csi_proxy/steady_time.h"
 #include "gtest/gtest.h"
 #include "server/groups/fields.h"
 #include "server/groups/node_services.h"
@@ -53,7 +54,7 @@ struct Process {
   }
 
   Life life;
-  const CallContext context{absl::InfiniteFuture(), life.end()};
+  const CallContext context{SteadyTime::InfiniteFuture(), life.end()};
   std::unique_ptr<host::Host> host;
   ResourceLocks locks;
   groups::Deps deps;
@@ -100,13 +101,13 @@ inline uint32_t AttachDataDisk(Machine& node, std::optional<uint32_t> place = st
   const auto number = node.AttachDisk(disk, std::nullopt, place);
   EXPECT_TRUE(number.ok()) << number.status();
   node.core()->Change(
-      [](NodeState& changed) { changed.disks.back().arrives_at = absl::InfiniteFuture(); });
+      [](NodeState& changed) { changed.disks.back().arrives_at = SteadyTime::InfiniteFuture(); });
   return *number;
 }
 
 inline void RevealDataDisk(Machine& node) {
   node.core()->Change([](NodeState& state) {
-    for (auto& disk : state.disks) disk.arrives_at = absl::InfinitePast();
+    for (auto& disk : state.disks) disk.arrives_at = SteadyTime::InfinitePast();
     if (state.iscsi_portals.empty()) return;
     machine::simulator::IscsiTarget& target = state.iscsi_portals[0].targets[0];
     target.connected = target.persistent = true;

@@ -29,12 +29,20 @@
 namespace csi_proxy::storage {
 // A clock that only AbslInternalSleepFor() advances, without waiting. The product and the simulated
 // machine both use it, because the linker prefers the two functions below to Abseil's.
-std::atomic<int64_t> clock_ns = int64_t{1'800'000'000} * 1'000'000'000;
+std::atomic<int64_t> clock_ns = 0;
+// The wall clock steps, too.
+std::atomic<int64_t> wall_clock_ns = int64_t{1'800'000'000} * 1'000'000'000;
 }  // namespace csi_proxy::storage
+
+csi_proxy::SteadyTime csi_proxy::SteadyTime::Now() {
+  return SteadyTime() + absl::Nanoseconds(csi_proxy::storage::clock_ns);
+}
 
 namespace absl {
 ABSL_NAMESPACE_BEGIN
-int64_t GetCurrentTimeNanos() { return csi_proxy::storage::clock_ns; }
+int64_t GetCurrentTimeNanos() {
+  return csi_proxy::storage::wall_clock_ns + csi_proxy::storage::clock_ns;
+}
 ABSL_NAMESPACE_END
 }  // namespace absl
 extern "C" void ABSL_INTERNAL_C_SYMBOL(AbslInternalSleepFor)(absl::Duration duration) {
@@ -313,7 +321,11 @@ class Sequence {
     const Disk disk = drawn != nullptr ? *drawn : AnyDisk(state);
     absl::Status status;
     std::string what;
-    switch (random_.Below(11)) {
+    switch (random_.Below(12)) {
+      case 11:
+        what = "step the wall clock";
+        wall_clock_ns += (random_.OneIn(2) ? 1 : -1) * absl::ToInt64Nanoseconds(absl::Hours(1));
+        break;
       case 10:
         status = node_->InjectFault(*machine::simulator::FaultFromProto(nodes_.Fault(&what)));
         break;

@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/groups/fields.h"
@@ -273,10 +273,10 @@ class ShareUnstager {
     ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context_, share));
     if (!mapping.has_value()) return true;
     const auto leads_there = [&](const UncPath& target) { return target.Share() == share; };
-    const absl::Time begin = absl::Now();
+    const SteadyTime begin = SteadyTime::Now();
     absl::StatusOr<smb::ShareLinks> links = smb::FindLinks(deps_, context_, leads_there);
     // Another process may have held a directory for a moment, so that it could not be opened.
-    if (links.ok() && links->incomplete && absl::Now() - begin < kShortLook) {
+    if (links.ok() && links->incomplete && SteadyTime::Now() - begin < kShortLook) {
       links = smb::FindLinks(deps_, context_, leads_there);
     }
     if (!links.ok()) return links.status();

@@ -12,8 +12,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
@@ -157,11 +157,11 @@ class TargetStager {
 
   absl::Status Connect() {
     ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
-    const absl::Time end = std::min(context_.deadline(), absl::Now() + kAllPortalsTime);
+    const SteadyTime end = std::min(context_.deadline(), SteadyTime::Now() + kAllPortalsTime);
     std::vector<absl::Status> failed;
     size_t shares = portals_.size() + (portals_.size() > 1 ? 1 : 0);
     for (const size_t i : deps_.failed_portals->Order(context_, request_.iqn, request_.portals)) {
-      const absl::Duration share = (end - absl::Now()) / shares--;
+      const absl::Duration share = (end - SteadyTime::Now()) / shares--;
       if (HasSession(portals_[i])) continue;
       const auto least = own_.empty() ? kLeastPortalTime : absl::ZeroDuration();
       absl::Status status = ConnectBy(portals_[i], std::clamp(share, least, kPortalTime));

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "gmock/gmock.h"
 #include "server/groups/locks.h"
 #include "server/groups/strict_disk_testing.h"
@@ -49,8 +50,8 @@ class StageTest : public groups::StrictDiskTest {
     EXPECT_TRUE(lock.ok()) << lock.status();
     std::optional<decltype(call())> answer;
     std::thread thread([&] { answer = call(); });
-    const absl::Time end = absl::Now() + absl::Minutes(2);
-    while (locks_.size() < locks && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+    const SteadyTime end = SteadyTime::Now() + absl::Minutes(2);
+    while (locks_.size() < locks && SteadyTime::Now() < end) absl::SleepFor(absl::Milliseconds(1));
     EXPECT_EQ(locks_.size(), locks);
     meanwhile();
     { const ResourceLocks::Lock let_go = *std::move(lock); }

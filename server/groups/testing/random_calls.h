@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/process_locks.h"
 #include "server/base/resource_locks.h"
 #include "server/groups/node_services.h"
@@ -98,11 +98,11 @@ class Meanwhile final : public ProcessLocks {
     Holder(HeldLocks* locks, std::string name) : held(*locks), name(std::move(name)) {}
     ~Holder() override {
       held.names.erase(name);
-      if (absl::Now() - begin > held.longest) held.longest = absl::Now() - begin;
+      if (SteadyTime::Now() - begin > held.longest) held.longest = SteadyTime::Now() - begin;
     }
     HeldLocks& held;
     const std::string name;
-    const absl::Time begin = absl::Now();
+    const SteadyTime begin = SteadyTime::Now();
   };
 
   std::function<void()>& next_;

@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/groups/testing/random_calls.h"
 #include "server/simulator/scenario.h"
 #include "server/simulator/storage.h"
@@ -32,7 +32,7 @@ inline bool IsMine(const Tree& tree, Tree::Id id) {
   return absl::StartsWithIgnoreCase(absl::StrCat(tree.PathOf(id), "\\"), kBelowRoot);
 }
 
-inline bool HasArrived(absl::Time at) { return at <= absl::Now(); }
+inline bool HasArrived(SteadyTime at) { return at <= SteadyTime::Now(); }
 
 inline const Disk* Find(NodeState& state, uint32_t number) {
   for (const Disk* disk : AllDisks(state)) {
@@ -127,10 +127,10 @@ inline proto::Disk Lasting(Disk disk) {
   disk.size_bytes = std::max(disk.size_bytes, disk.grown_size_bytes);
   disk.grown_size_bytes = 0;
   disk.awaits_rescan = false;
-  disk.arrives_at = absl::InfinitePast();
+  disk.arrives_at = SteadyTime::InfinitePast();
   disk.facts.offline_reason = 0;
   for (DiskPartition& partition : disk.partitions) {
-    partition.arrives_at = partition.cached_at = absl::InfinitePast();
+    partition.arrives_at = partition.cached_at = SteadyTime::InfinitePast();
     partition.awaits_online = partition.mounted_read_only = false;
     if (!partition.volume.has_value()) continue;
     partition.volume->stale_folders.clear();

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::machine {
 namespace {
@@ -68,7 +68,7 @@ uint64_t DeviceChanges::Count() {
 }
 
 void DeviceChanges::Await(uint64_t seen, absl::Duration limit) {
-  const absl::Time until = absl::Now() + limit;
+  const SteadyTime until = SteadyTime::Now() + limit;
   const MutexLock lock(mutex_);
   while (count_ == seen && changed_.WaitUntil(mutex_, until)) {
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy::pipe {
@@ -50,7 +51,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
 
   std::vector<std::shared_ptr<ServerEnd>> AwaitDisconnected() {
     const MutexLock lock(mutex_);
-    const absl::Time give_up = absl::Now() + patience_;
+    const SteadyTime give_up = SteadyTime::Now() + patience_;
     while (!connected_.empty() && all_disconnected_.WaitUntil(mutex_, give_up)) {
     }
     std::vector<std::shared_ptr<ServerEnd>> left;
@@ -64,7 +65,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
  private:
   struct Leaving {
     std::weak_ptr<ServerEnd> end;
-    absl::Time deadline;
+    SteadyTime deadline;
   };
 
   bool Start(void (State::*run)()) {
@@ -80,7 +81,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
     // Without a watcher of its deadline, an end must not wait.
     if (!watching_ && !Start(&State::Watch)) return end;
     watching_ = true;
-    leaving_.push_back({.end = end, .deadline = absl::Now() + patience_});
+    leaving_.push_back({.end = end, .deadline = SteadyTime::Now() + patience_});
     unread_.push_back(std::move(end));
     more_unread_.NotifyOne();
     if (idle_flushers_ < unread_.size() && flushers_ < kMaxFlushers && Start(&State::Flush)) {
@@ -102,7 +103,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   std::shared_ptr<ServerEnd> NextUnread() {
     const MutexLock lock(mutex_);
     ++idle_flushers_;
-    const absl::Time give_up = absl::Now() + kIdle;
+    const SteadyTime give_up = SteadyTime::Now() + kIdle;
     while (unread_.empty() && more_unread_.WaitUntil(mutex_, give_up)) {
     }
     --idle_flushers_;
@@ -116,14 +117,14 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   }
 
   void Watch() {
-    absl::Time next;
+    SteadyTime next;
     while (NextDeadline(&next)) {
-      absl::SleepFor(next - absl::Now());
+      absl::SleepFor(next - SteadyTime::Now());
       for (const std::shared_ptr<ServerEnd>& end : Overdue()) end->Disconnect();
     }
   }
 
-  bool NextDeadline(absl::Time* next) {
+  bool NextDeadline(SteadyTime* next) {
     const MutexLock lock(mutex_);
     watching_ = !leaving_.empty();
     if (watching_) *next = leaving_.front().deadline;
@@ -133,7 +134,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   std::vector<std::shared_ptr<ServerEnd>> Overdue() {
     const MutexLock lock(mutex_);
     std::vector<std::shared_ptr<ServerEnd>> overdue;
-    while (!leaving_.empty() && leaving_.front().deadline <= absl::Now()) {
+    while (!leaving_.empty() && leaving_.front().deadline <= SteadyTime::Now()) {
       if (auto end = leaving_.front().end.lock()) {
         // The end is still in `unread_` if no thread could be started to flush it.
         std::erase(unread_, end);

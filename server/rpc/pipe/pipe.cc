@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/back_off.h"
 #include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
@@ -72,14 +73,14 @@ bool Exists(const std::string& path) {
   return error != ERROR_FILE_NOT_FOUND && error != ERROR_PATH_NOT_FOUND;
 }
 
-absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time deadline) {
+absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, SteadyTime deadline) {
   const std::wstring wide = win32::Utf16(path);
   BackOff back_off(kFirstPause, kLongestPause);
   while (true) {
     win32::UniqueHandle pipe = OpenOnce(wide);
     if (pipe.valid()) return pipe;
     const DWORD error = GetLastError();
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - SteadyTime::Now();
     if (error != ERROR_PIPE_BUSY || left <= absl::ZeroDuration()) {
       return win32::ToStatus(error, path);
     }

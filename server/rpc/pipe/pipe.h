@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/win32.h"
 #include "server/rpc/pipe/closer.h"
 #include "server/rpc/pipe/pipe_calls.h"
@@ -59,7 +60,7 @@ bool Exists(const std::string& path);
 
 // Connects as a client, and tries again until `deadline` while all instances are taken. The server
 // may only identify the client. NOT_FOUND if there is no such pipe, UNAVAILABLE if it stays busy.
-absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time deadline);
+absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, SteadyTime deadline);
 
 // Returns the id of the client's process, or 0 if it is unknown.
 int64_t ClientOfInstance(HANDLE instance);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/token_windows.h"
 #include "server/base/win32_error.h"
 
@@ -91,7 +92,7 @@ Ends Connect(const std::string& path, absl::Duration reading_time = absl::Second
   Awaiter awaiter;
   Stream::Result result;
   const bool at_once = ends.server->Connect(&Awaiter::Done, &awaiter, &result);
-  auto client = Open(path, absl::Now() + absl::Seconds(5));
+  auto client = Open(path, SteadyTime::Now() + absl::Seconds(5));
   EXPECT_TRUE(client.ok()) << client.status();
   ends.client = *PipeStream::Create(*std::move(client));
   EXPECT_EQ(awaiter.Await(at_once, result).error, DWORD{ERROR_SUCCESS});
@@ -123,7 +124,7 @@ TEST(PipeFlagsTest, RemoteClientsAreRejectedAndTheFirstInstanceIsExclusive) {
 TEST(PipeTest, APipeThatIsNotThereIsNotFound) {
   const std::string path = UniquePath();
   EXPECT_FALSE(Exists(path));
-  const auto opened = Open(path, absl::Now() + absl::Seconds(1));
+  const auto opened = Open(path, SteadyTime::Now() + absl::Seconds(1));
   EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
 }
 
@@ -137,14 +138,14 @@ absl::Duration CpuTime() {
 TEST(PipeTest, ABusyPipeIsThereAndIsWaitedForWithoutSpinning) {
   const std::string path = UniquePath();
   const win32::UniqueHandle only(*Calls()->Create(path, Creation::kFirst));
-  const auto taker = Open(path, absl::InfinitePast());
+  const auto taker = Open(path, SteadyTime::InfinitePast());
   ASSERT_TRUE(taker.ok()) << taker.status();
 
   EXPECT_TRUE(Exists(path));
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   const absl::Duration cpu = CpuTime();
   EXPECT_TRUE(absl::IsUnavailable(Open(path, start + absl::Milliseconds(500)).status()));
-  EXPECT_GE(absl::Now() - start, absl::Milliseconds(500));
+  EXPECT_GE(SteadyTime::Now() - start, absl::Milliseconds(500));
   EXPECT_LT(CpuTime() - cpu, absl::Milliseconds(200));
 
   std::thread later([&] {
@@ -152,7 +153,7 @@ TEST(PipeTest, ABusyPipeIsThereAndIsWaitedForWithoutSpinning) {
     const win32::UniqueHandle another(*Calls()->Create(path, Creation::kFurther));
     absl::SleepFor(absl::Milliseconds(300));
   });
-  EXPECT_TRUE(Open(path, absl::Now() + absl::Seconds(5)).ok());
+  EXPECT_TRUE(Open(path, SteadyTime::Now() + absl::Seconds(5)).ok());
   later.join();
 }
 
@@ -246,9 +247,9 @@ TEST(PipeTest, TheLastWordsOfAServerAreStillRead) {
   std::string received;
   EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_SUCCESS});
   EXPECT_EQ(received, "last words");
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_PIPE_NOT_CONNECTED});
-  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(10));
 }
 
 TEST(PipeTest, AClientThatDoesNotReadIsDisconnectedInTheEnd) {
@@ -336,7 +337,8 @@ TEST(PipeCallsTest, AnInheritingInstanceChangesOwnerAndDaclAndServes) {
   EXPECT_EQ(security->owner, *win32::UserOfThisProcess());
   EXPECT_TRUE(SameDacl(*security, calls->ours()));
   // A client for each instance.
-  const auto first = Open(path, absl::InfinitePast()), second = Open(path, absl::InfinitePast());
+  const auto first = Open(path, SteadyTime::InfinitePast()),
+             second = Open(path, SteadyTime::InfinitePast());
   EXPECT_TRUE(first.ok() && second.ok());
 }
 

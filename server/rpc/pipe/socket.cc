@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::pipe {
@@ -48,7 +48,7 @@ absl::Status SetBlocking(SOCKET socket, bool blocking) {
 }
 
 // Waits until a connection is made or has failed, and returns the error.
-DWORD AwaitConnected(SOCKET socket, absl::Time deadline) {
+DWORD AwaitConnected(SOCKET socket, SteadyTime deadline) {
   while (true) {
     fd_set made, failed;
     FD_ZERO(&made);
@@ -56,7 +56,7 @@ DWORD AwaitConnected(SOCKET socket, absl::Time deadline) {
     FD_SET(socket, &made);
     FD_SET(socket, &failed);
     const absl::Duration left =
-        std::clamp(deadline - absl::Now(), absl::ZeroDuration(), absl::Seconds(60));
+        std::clamp(deadline - SteadyTime::Now(), absl::ZeroDuration(), absl::Seconds(60));
     timeval timeout{.tv_sec = static_cast<long>(absl::ToInt64Seconds(left)),
                     .tv_usec = static_cast<long>(absl::ToInt64Microseconds(left) % 1000000)};
     // Winsock reports a failure only in the set of exceptions
@@ -72,7 +72,7 @@ DWORD AwaitConnected(SOCKET socket, absl::Time deadline) {
       if (error == 0 && FD_ISSET(socket, &failed)) return WSAECONNREFUSED;
       return static_cast<DWORD>(error);
     }
-    if (absl::Now() >= deadline) return WSAETIMEDOUT;
+    if (SteadyTime::Now() >= deadline) return WSAETIMEDOUT;
   }
 }
 
@@ -104,7 +104,7 @@ absl::StatusOr<Socket> Bind(const SocketAddress& address) {
 // Go connects Unix sockets by a call that blocks its thread (canUseConnectEx in
 // https://github.com/golang/go/blob/master/src/net/fd_windows.go). curl, which is part of Windows,
 // connects as this function does.
-absl::StatusOr<Socket> Connect(const SocketAddress& address, absl::Time deadline) {
+absl::StatusOr<Socket> Connect(const SocketAddress& address, SteadyTime deadline) {
   absl::StatusOr<Socket> socket = NewSocket(address.family());
   if (!socket.ok()) return socket.status();
   ABSL_RETURN_IF_ERROR(SetBlocking(socket->get(), false));

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/start_thread.h"
 #include "server/base/win32.h"
 #include "server/rpc/pipe/stream.h"
@@ -60,7 +61,7 @@ class Socket {
 absl::StatusOr<Socket> Bind(const SocketAddress& address);
 
 // Returns a connected socket. Fails at `deadline`, also if the listener's queue is full.
-absl::StatusOr<Socket> Connect(const SocketAddress& address, absl::Time deadline);
+absl::StatusOr<Socket> Connect(const SocketAddress& address, SteadyTime deadline);
 
 // A connected socket. A read fails with ERROR_HANDLE_EOF after the other end has closed in order,
 // otherwise with another error. Bytes that the other end has not read by destruction may be lost.

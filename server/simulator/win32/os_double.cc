@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
@@ -293,7 +293,7 @@ class OsDouble final : public machine::Os {
               service.state == ServiceState::kStartPending) {
             return Failure(operation, win32_error::kServiceAlreadyRunning);
           }
-          return RequestStart(state, name, absl::Now());
+          return RequestStart(state, name, SteadyTime::Now());
         });
   }
 
@@ -309,7 +309,7 @@ class OsDouble final : public machine::Os {
           if (!dependents.empty()) {
             return Failure(operation, win32_error::kDependentServicesRunning);
           }
-          return RequestStop(state, name, absl::Now());
+          return RequestStop(state, name, SteadyTime::Now());
         });
   }
 

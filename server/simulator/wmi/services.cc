@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/simulator/wmi/methods.h"
 #include "server/simulator/wmi/objects.h"
 
@@ -77,7 +77,7 @@ Outcome StartService(const Call& call) {
   if (service.state == ServiceState::kRunning) return Answer(call, kAlreadyRunning);
   if (service.state != ServiceState::kStopped) return Answer(call, kCannotAcceptControl);
   if (service.start_type == ServiceStartType::kDisabled) return Answer(call, kDisabled);
-  const absl::Status started = RequestStart(call.state, name, absl::Now());
+  const absl::Status started = RequestStart(call.state, name, SteadyTime::Now());
   return Answer(call, started.ok() ? 0 : kDependencyFailed);
 }
 
@@ -89,7 +89,7 @@ Outcome StopService(const Call& call) {
   if (FindService(call.state, name)->state == ServiceState::kStopped) {
     return Answer(call, kCannotAcceptControl);
   }
-  const absl::Status stopped = RequestStop(call.state, name, absl::Now());
+  const absl::Status stopped = RequestStop(call.state, name, SteadyTime::Now());
   return Answer(call, stopped.ok() ? 0 : kCannotAcceptControl);
 }
 

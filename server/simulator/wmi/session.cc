@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
@@ -204,7 +205,7 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
         return run(state);
       },
       &effects);
-  if (!ran && !context.Check().ok() && effects.goes_on_at != absl::InfiniteFuture()) {
+  if (!ran && !context.Check().ok() && effects.goes_on_at != SteadyTime::InfiniteFuture()) {
     // Windows locks the object when the method starts. The double drops the method instead if
     // another call has changed the object by then.
     const auto self = core_.Change([&](NodeState& state) { return FindInstance(state, path); });

@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/simulator/wmi/objects.h"
 
 namespace csi_proxy::machine::simulator::wmi {
@@ -152,7 +152,7 @@ void ForEachPartition(NodeState& state, const Wanted& wanted, Action each) {
 // Returns the volume of a partition that WMI knows now; none of a dynamic disk.
 absl::StatusOr<VolumePlace> KnownVolume(NodeState& state, const DiskPartition& partition) {
   if (!partition.volume.has_value() || partition.type == PartitionType::kLdmData ||
-      partition.cached_at > absl::Now()) {
+      partition.cached_at > SteadyTime::Now()) {
     return absl::NotFoundError("no volume");
   }
   absl::StatusOr<VolumePlace> place = FindVolume(state, partition.volume->id);

@@ -1,6 +1,7 @@
 // Tests that the double refuses, delays or leaves out as WMI does, where a friendlier double would
 // not.
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/wmi/testing.h"
 
@@ -69,8 +70,9 @@ TEST_F(StrictWmiTest, ARefreshShowsNothingThatHasNotArrived) {
   });
   const VolumeId id = NewVolume();
   ASSERT_THAT(Invoke(Disk(1), "Refresh"), Returns(0));
-  Change(
-      [](NodeState& state) { state.disks[1].partitions.back().arrives_at = absl::InfinitePast(); });
+  Change([](NodeState& state) {
+    state.disks[1].partitions.back().arrives_at = SteadyTime::InfinitePast();
+  });
   EXPECT_TRUE(IsMounted(id));
   EXPECT_EQ(Shown(id), 0);
 }
@@ -78,9 +80,9 @@ TEST_F(StrictWmiTest, ARefreshShowsNothingThatHasNotArrived) {
 TEST_F(StrictWmiTest, TheCacheLearnsByItselfInTheEnd) {
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Milliseconds(30); });
   const VolumeId id = NewVolume();
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   while (Shown(id) == 0) absl::SleepFor(absl::Milliseconds(5));
-  EXPECT_GE(absl::Now() - start, absl::Milliseconds(10));
+  EXPECT_GE(SteadyTime::Now() - start, absl::Milliseconds(10));
 }
 
 TEST_F(StrictWmiTest, OutParametersMayBeNullThoughTheMethodSucceeded) {

@@ -4,7 +4,6 @@
 
 #include "csi_proxy/garden/audited.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "codegen/runtime/convert_runtime.h"
 #include "server/base/running_calls.h"
 #include "server/base/secret.h"
@@ -94,25 +93,25 @@ class Audited final : public Service {
 
   absl::StatusOr<PlantResponse> Plant(
       const CallContext& context, const PlantRequest& request) override {
-    const absl::Time start = absl::Now();
+    const SteadyTime start = SteadyTime::Now();
     std::string subject = Describe(request);
     const RunningCall running("garden.Plant", subject,
                               context.trace());
     auto response = service_->Plant(context, request);
     log_->Record({"Plant", std::move(subject), context,
-                  response.status(), absl::Now() - start});
+                  response.status(), SteadyTime::Now() - start});
     return response;
   }
 
   absl::StatusOr<ListPlantsResponse> ListPlants(
       const CallContext& context, const ListPlantsRequest& request) override {
-    const absl::Time start = absl::Now();
+    const SteadyTime start = SteadyTime::Now();
     std::string subject = Describe(request);
     const RunningCall running("garden.ListPlants", subject,
                               context.trace());
     auto response = service_->ListPlants(context, request);
     log_->Record({"ListPlants", std::move(subject), context,
-                  response.status(), absl::Now() - start});
+                  response.status(), SteadyTime::Now() - start});
     return response;
   }
 

@@ -211,7 +211,7 @@ class Guarded final : public Watcher {
   void Written(absl::string_view bytes) override { guard_.Sent(bytes, Now()); }
 
  private:
-  static rpc::SteadyTime Now() { return rpc::SteadyTime::clock::now(); }
+  static rpc::Http2Time Now() { return rpc::Http2Time::clock::now(); }
   rpc::Http2Guard guard_;
 };
 

@@ -10,6 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 
 namespace csi_proxy {
 
@@ -50,13 +51,19 @@ class CallContext {
 
   // `cancelled`, if not null, is notified when the caller goes away. `peer` and `slot` may be null.
   // REQUIRES: `pipe` is a string constant.
-  explicit CallContext(absl::Time deadline, const absl::Notification* cancelled = nullptr,
+  explicit CallContext(SteadyTime deadline, const absl::Notification* cancelled = nullptr,
                        const Peer* peer = nullptr, const char* pipe = "",
                        SlotHolder* slot = nullptr)
       : deadline_(deadline), cancelled_(cancelled), peer_(peer), pipe_(pipe), slot_(slot) {}
 
-  // Returns the time by which the answer is due; absl::InfiniteFuture() for none.
-  absl::Time deadline() const { return deadline_; }
+  // Likewise. The deadline is as far away as `deadline` is now, even if the wall clock steps later.
+  explicit CallContext(absl::Time deadline, const absl::Notification* cancelled = nullptr,
+                       const Peer* peer = nullptr, const char* pipe = "",
+                       SlotHolder* slot = nullptr)
+      : CallContext(SteadyTime::Now() + (deadline - absl::Now()), cancelled, peer, pipe, slot) {}
+
+  // Returns the time by which the answer is due; SteadyTime::InfiniteFuture() for none.
+  SteadyTime deadline() const { return deadline_; }
 
   // Returns the caller, or a default Peer if unknown.
   const Peer& peer() const;
@@ -105,7 +112,7 @@ class CallContext {
   CallContext Traced(absl::string_view traceparent) const;
 
   // Returns a copy whose deadline is at most `time`.
-  CallContext NoLaterThan(absl::Time time) const;
+  CallContext NoLaterThan(SteadyTime time) const;
 
   // Returns a copy whose deadline is earlier by one `part`th of the time left, but at most by
   // `most`, so that time is left for the caller's remaining steps. REQUIRES: part > 0.
@@ -121,7 +128,7 @@ class CallContext {
  private:
   friend class YieldSlot;
 
-  absl::Time deadline_ = absl::InfiniteFuture();
+  SteadyTime deadline_ = SteadyTime::InfiniteFuture();
   const absl::Notification* cancelled_ = nullptr;
   const Peer* peer_ = nullptr;
   const char* pipe_ = "";

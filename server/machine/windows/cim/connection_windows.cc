@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
@@ -77,7 +77,7 @@ absl::Status SecureProxy(IUnknown* proxy) {
 }
 
 LONG WaitSlice(const CallContext& context) {
-  const absl::Duration left = std::min(context.deadline() - absl::Now(), kLongestWait);
+  const absl::Duration left = std::min(context.deadline() - SteadyTime::Now(), kLongestWait);
   return static_cast<LONG>(absl::ToInt64Milliseconds(
       absl::Ceil(std::max(left, absl::ZeroDuration()), absl::Milliseconds(1))));
 }

@@ -1,0 +1,12 @@
+// Apart from all else, so that a test program may define a clock of its own instead.
+#include "csi_proxy/steady_time.h"
+
+#include <chrono>
+
+namespace csi_proxy {
+
+SteadyTime SteadyTime::Now() {
+  return SteadyTime(absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch()));
+}
+
+}  // namespace csi_proxy
