@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/sidecars/registrar.h"
 #include "client/sidecars/wire.pb.h"
 #include "csi_proxy/steady_time.h"
@@ -18,7 +19,8 @@ absl::StatusOr<Response> Call(const SocketChannel& connection, const char* metho
                               SteadyTime deadline, const char* metadata = nullptr) {
   grpc::ClientContext context;
   if (metadata != nullptr) context.AddMetadata(metadata, "1");
-  context.set_deadline(absl::ToChronoTime(deadline));
+  // gRPC converts the time to its own steady clock at once.
+  context.set_deadline(absl::ToChronoTime(absl::Now() + (deadline - SteadyTime::Now())));
   Response response;
   const grpc::Status status =
       grpc::internal::BlockingUnaryCall<Request, Response, google::protobuf::MessageLite,

@@ -192,7 +192,7 @@ TEST(SocketChannelTest, ADriverThatFloodsIsCutOff) {
     }
   });
   {
-    const absl::Time deadline = absl::Now() + kSoon;
+    const SteadyTime deadline = SteadyTime::Now() + kSoon;
     const auto channel = SocketChannel::Connect(csi, deadline);
     ASSERT_TRUE(channel.ok()) << channel.status();
     EXPECT_FALSE(Probe(**channel, deadline).ok());

@@ -103,7 +103,7 @@ class SocketTransportTest : public testing::Test {
     server_ = *ListenOn(std::move(bound.socket), AF_INET, std::nullopt, "the test", &service_);
   }
   std::unique_ptr<SocketChannel> Connect() {
-    auto channel = ConnectTo(address_, "the test", absl::Now() + kSoon);
+    auto channel = ConnectTo(address_, "the test", SteadyTime::Now() + kSoon);
     EXPECT_TRUE(channel.ok()) << channel.status();
     return *std::move(channel);
   }
@@ -182,7 +182,7 @@ std::string CallWithoutLimit() {
 
 TEST_F(SocketTransportTest, AStopDoesNotWaitForWhoDoesNotRead) {
   service_.text = std::string(64 << 20, 'x');
-  const pipe::Socket client = *pipe::Connect(address_, absl::Now() + kSoon);
+  const pipe::Socket client = *pipe::Connect(address_, SteadyTime::Now() + kSoon);
   ASSERT_TRUE(pipe::SendAll(client, CallWithoutLimit()));
   // Part of the answer has arrived, and the buffers have no room for the rest.
   ASSERT_TRUE(Soon([&] {
@@ -202,7 +202,7 @@ TEST_F(SocketTransportTest, NothingIsLeftOfConnections) {
       const auto channel = Connect();
       EXPECT_TRUE(Ask(*channel).ok());
       // Connects and disconnects, as the kubelet does to check whether this is a socket.
-      EXPECT_TRUE(pipe::Connect(address_, absl::Now() + kSoon).ok());
+      EXPECT_TRUE(pipe::Connect(address_, SteadyTime::Now() + kSoon).ok());
     }
   };
   connect_and_leave(20);
@@ -225,7 +225,7 @@ TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
           absl::MutexLock lock(&mutex);
           address = address_;
         }
-        auto channel = ConnectTo(address, "the test", absl::Now() + absl::Milliseconds(20));
+        auto channel = ConnectTo(address, "the test", SteadyTime::Now() + absl::Milliseconds(20));
         if (!channel.ok()) continue;
         LongCall call((*channel)->channel());
         if (Ask(**channel).ok()) ++answers;
@@ -283,7 +283,7 @@ class RawServer {
 
 TEST(SocketChannelTest, ACallToWhoSaysNothingEndsAtItsDeadline) {
   const RawServer silent("");
-  const auto channel = ConnectTo(silent.address(), "the test", absl::Now() + kSoon);
+  const auto channel = ConnectTo(silent.address(), "the test", SteadyTime::Now() + kSoon);
   ASSERT_TRUE(channel.ok()) << channel.status();
   const absl::Time start = absl::Now();
   const grpc::Status status = Ask(**channel, start + absl::Milliseconds(300));
@@ -320,7 +320,7 @@ TEST(SocketChannelTest, WaitsForAListener) {
     absl::SleepFor(absl::Milliseconds(100));
     server = *ListenOn(std::move(bound.socket), AF_INET, std::nullopt, "the test", &service);
   });
-  const auto channel = ConnectTo(bound.address, "the test", absl::Now() + kSoon);
+  const auto channel = ConnectTo(bound.address, "the test", SteadyTime::Now() + kSoon);
   starts.join();
   ASSERT_TRUE(channel.ok()) << channel.status();
   EXPECT_TRUE(Ask(**channel).ok());
@@ -328,7 +328,7 @@ TEST(SocketChannelTest, WaitsForAListener) {
 
 TEST(SocketChannelTest, EndsWithItsObjectAlsoWhileAWriteIsStuck) {
   const RawServer stuck(client::kWideOpen);
-  auto channel = ConnectTo(stuck.address(), "the test", absl::Now() + kSoon);
+  auto channel = ConnectTo(stuck.address(), "the test", SteadyTime::Now() + kSoon);
   ASSERT_TRUE(channel.ok()) << channel.status();
   LongCall call((*channel)->channel(), 64 << 20);
   absl::SleepFor(absl::Milliseconds(200));
@@ -339,7 +339,7 @@ TEST(SocketChannelTest, EndsWithItsObjectAlsoWhileAWriteIsStuck) {
 
 TEST(SocketChannelTest, AServerThatVanishesEndsTheCall) {
   auto server = std::make_unique<RawServer>(client::kWideOpen);
-  auto channel = ConnectTo(server->address(), "the test", absl::Now() + kSoon);
+  auto channel = ConnectTo(server->address(), "the test", SteadyTime::Now() + kSoon);
   ASSERT_TRUE(channel.ok()) << channel.status();
   LongCall call((*channel)->channel());
   absl::SleepFor(absl::Milliseconds(50));
@@ -451,7 +451,7 @@ TEST_F(UnixSocketTest, IsServedAndRemoved) {
     ASSERT_TRUE(server.ok()) << server.status();
     EXPECT_TRUE((*server)->in_place().value());
     EXPECT_EQ(*SocketExists(path_), true);
-    const auto channel = SocketChannel::Connect(path_, absl::Now() + kSoon);
+    const auto channel = SocketChannel::Connect(path_, SteadyTime::Now() + kSoon);
     ASSERT_TRUE(channel.ok()) << channel.status();
     EXPECT_TRUE(Ask(**channel).ok());
     EXPECT_TRUE(absl::IsUnavailable(SocketServer::Listen(path_, &service_).status()));

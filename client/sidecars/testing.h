@@ -42,7 +42,7 @@ inline bool Eventually(const std::function<bool()>& condition) {
 class Kubelet {
  public:
   explicit Kubelet(const std::string& socket) {
-    auto connected = SocketChannel::Connect(socket, absl::Now() + kSoon);
+    auto connected = SocketChannel::Connect(socket, SteadyTime::Now() + kSoon);
     EXPECT_TRUE(connected.ok()) << connected.status();
     if (connected.ok()) connection_ = *std::move(connected);
   }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "gmock/gmock.h"
 #include "server/base/win32_error.h"
 #include "server/groups/odd_windows_testing.h"
@@ -55,7 +55,7 @@ class OddWindowsTest : public StrictDiskTest {
     os_->before_list = [this] {
       if (!looks_.has_value() || ++*looks_ != 2) return;
       Change([](NodeState& state) {
-        state.disks[1].partitions[1].arrives_at = absl::Now() + absl::Milliseconds(300);
+        state.disks[1].partitions[1].arrives_at = SteadyTime::Now() + absl::Milliseconds(300);
         state.disks[1].partitions[1].mounted_read_only = false;
       });
     };

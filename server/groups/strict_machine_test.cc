@@ -1,6 +1,6 @@
 // Tests the handlers over a machine that is at least as strict as Windows.
 #include "absl/strings/match.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/groups/testing.h"
 #include "server/machine/access.h"
 
@@ -31,25 +31,25 @@ class StrictMachineTest : public HandlerTest {
 TEST_F(StrictMachineTest, FormatDoesNotWaitForTheCacheOfWmi) {
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Hours(1); });
   const std::string volume = Volume(1, false);
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   const absl::Status formatted = Format(context_, volume);
   EXPECT_TRUE(formatted.ok()) << formatted;
-  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(5));
 }
 
 TEST_F(StrictMachineTest, FormatOfAVolumeThatIsGoneIsNotFoundAtOnce) {
   const std::string volume = Volume(1, false);
   ASSERT_TRUE(node_->DetachDisk(1).ok());
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   EXPECT_TRUE(absl::IsNotFound(Format(context_, volume)));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(5));
 }
 
 TEST_F(StrictMachineTest, FormatEndsWithItsCallWhenWmiNeverLearns) {
   const std::string volume = Volume(1, false);
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Hours(1); });
   Change([](NodeState& state) {
-    state.disks[1].partitions[1].cached_at = absl::Now() + absl::Hours(1);
+    state.disks[1].partitions[1].cached_at = SteadyTime::Now() + absl::Hours(1);
   });
   Fail("wmi.Invoke/MSFT_Disk.Refresh", 0, 4);
   const absl::Status failed = Format(context_.WithTimeout(absl::Milliseconds(100)), volume);

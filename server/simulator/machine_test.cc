@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/simulator/simulated_host.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
@@ -218,7 +218,7 @@ TEST_F(MachineTest, TellsWhenADeviceComes) {
   seen = core.DeviceChanges();
   ASSERT_THAT(core.Change([](NodeState& state) {
     Disk& disk = state.disks.back();
-    disk.arrives_at = absl::Now() + absl::Milliseconds(20);
+    disk.arrives_at = SteadyTime::Now() + absl::Milliseconds(20);
     disk.partitions.front().arrives_at = disk.arrives_at + absl::Milliseconds(20);
     return absl::OkStatus();
   }),

@@ -35,7 +35,7 @@ std::atomic<int64_t> wall_clock_ns = int64_t{1'800'000'000} * 1'000'000'000;
 }  // namespace csi_proxy::storage
 
 csi_proxy::SteadyTime csi_proxy::SteadyTime::Now() {
-  return SteadyTime() + absl::Nanoseconds(csi_proxy::storage::clock_ns);
+  return SteadyTime() + absl::Nanoseconds(csi_proxy::storage::clock_ns.load());
 }
 
 namespace absl {
@@ -199,7 +199,7 @@ class Sequence {
     const std::set<std::string> held = held_.names;
     held_.longest = absl::ZeroDuration();
     std::string answer;
-    const absl::Time begin = absl::Now();
+    const SteadyTime begin = SteadyTime::Now();
     if (call.caller >= 0) tenants_.Note(call);
     const absl::Status status = process.Answer(call, &answer);
     log_.push_back(absl::StrCat(log_.size() + 1, " ", call.Text(), " -> ", status.ToString()));
@@ -219,7 +219,7 @@ class Sequence {
     JudgeDisks(call, absl::StrContains(status.message(), "stays online"), after);
     JudgeMounts(call, status, after);
     const std::string broken =
-        tenants_.Judge(call, status, answer, absl::Now() - begin, is_calm_,
+        tenants_.Judge(call, status, answer, SteadyTime::Now() - begin, is_calm_,
                        begun_.has_value() ? *begun_ : before_, before_, after);
     if (!broken.empty()) Complain(broken);
   }

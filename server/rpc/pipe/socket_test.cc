@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/win32_error.h"
 #include "server/rpc/pipe/testing/loopback.h"
 
@@ -94,7 +95,7 @@ class SocketTest : public testing::Test {
     BoundSocket bound = BindLoopback();
     address_ = bound.address;
     listener_ = *SocketListener::Start(std::move(bound.socket), AF_INET, accepted_.Function());
-    client_ = *SocketStream::Create(*Connect(address_, absl::Now() + kSoon));
+    client_ = *SocketStream::Create(*Connect(address_, SteadyTime::Now() + kSoon));
     server_ = accepted_.Next();
   }
 
@@ -171,7 +172,7 @@ TEST_F(SocketTest, WhatVanishesEndsTheOther) {
 
 TEST_F(SocketTest, AStoppedListenerTakesNobodyAndLeavesWhoIsThere) {
   listener_.reset();
-  const auto late = Connect(address_, absl::Now() + kSoon);
+  const auto late = Connect(address_, SteadyTime::Now() + kSoon);
   EXPECT_TRUE(HasWin32Code(late.status(), WSAECONNREFUSED)) << late.status();
   EXPECT_EQ(accepted_.size(), 0u);
   Stream::Result result;
@@ -181,7 +182,7 @@ TEST_F(SocketTest, AStoppedListenerTakesNobodyAndLeavesWhoIsThere) {
 
 TEST(SocketConnectTest, IsRefusedBeforeTheSocketListens) {
   const BoundSocket bound = BindLoopback();
-  const auto early = Connect(bound.address, absl::Now() + kSoon);
+  const auto early = Connect(bound.address, SteadyTime::Now() + kSoon);
   EXPECT_TRUE(HasWin32Code(early.status(), WSAECONNREFUSED)) << early.status();
 }
 
@@ -191,15 +192,15 @@ TEST(SocketConnectTest, GivesUpAtItsDeadlineWhenThereIsNoRoom) {
   ASSERT_EQ(listen(bound.socket.get(), 1), 0);
   std::vector<Socket> waiting;
   while (waiting.size() < 1000) {
-    const absl::Time start = absl::Now();
+    const SteadyTime start = SteadyTime::Now();
     auto one = Connect(bound.address, start + absl::Milliseconds(300));
     if (one.ok()) {
       waiting.push_back(*std::move(one));
       continue;
     }
     EXPECT_TRUE(HasWin32Code(one.status(), WSAETIMEDOUT)) << one.status();
-    EXPECT_GE(absl::Now() - start, absl::Milliseconds(300));
-    EXPECT_LT(absl::Now() - start, absl::Seconds(2));
+    EXPECT_GE(SteadyTime::Now() - start, absl::Milliseconds(300));
+    EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(2));
     return;
   }
   FAIL() << "there was room for " << waiting.size();
