@@ -1,4 +1,5 @@
 // Tests tasks that yield their slots, threads that do not start, and many clients of one tenant.
+#include <array>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -11,7 +12,6 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "server/base/resource_locks.h"
-#include "server/rpc/call_limiter.h"
 #include "server/rpc/client.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/executor_testing.h"
@@ -177,6 +177,8 @@ TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
 TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
   constexpr int kTenants = 4, kTasks = 3000;
   std::atomic<int> ran = 0, refused = 0, running = 0, most = 0, begun = 0, most_begun = 0;
+  std::atomic<int> most_own = 0;
+  std::array<std::atomic<int>, kTenants> own{};
   std::deque<Moving> tasks(kTenants * kTasks);
   const auto raise = [](std::atomic<int>& most_seen, int now) {
     for (int seen = most_seen; now > seen && !most_seen.compare_exchange_weak(seen, now);) {
@@ -188,68 +190,56 @@ TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
     for (int n = 0; n < kTenants; ++n) {
       clients.emplace_back([&, n] {
         const auto queue = std::make_shared<TenantQueue>();
+        std::atomic<int>& running_own = own[static_cast<size_t>(n)];
         for (int i = 0; i < kTasks; ++i) {
           Moving& task = tasks[static_cast<size_t>(n) * kTasks + static_cast<size_t>(i)];
           task.run = [&, i](const CallContext& context) {
             raise(most_begun, ++begun);
             raise(most, ++running);
+            raise(most_own, ++running_own);
             for (int wait = i % 4; wait > 1; --wait) {
               --running;
+              --running_own;
               {
-                const YieldSlot yielded(context);
+                const YieldSlot yielded(context), nested(context);
                 std::this_thread::yield();
               }
               raise(most, ++running);
+              raise(most_own, ++running_own);
             }
             std::this_thread::yield();
             --running;
+            --running_own;
             --begun;
             ++ran;
           };
           if (i % 5 == 0 && executor.TryRun(&task, queue)) continue;
+          if (i % 7 == 0) {
+            const CallContext soon = CallContext().WithTimeout(absl::Microseconds(i % 200));
+            const auto run = [&](TaskSlot* slot) {
+              task.Run(slot);
+              return absl::OkStatus();
+            };
+            if (!executor.RunHere(soon, run, queue).ok()) ++refused;
+            continue;
+          }
           if (!executor.Submit(&task, queue).ok()) ++refused;
         }
       });
     }
     for (std::thread& client : clients) client.join();
+    const std::function<absl::Status(int)> hold = [&](int slots) {
+      const CallContext later = CallContext().WithTimeout(absl::Minutes(1));
+      return executor.RunHere(
+          later, [&](TaskSlot*) { return slots > 1 ? hold(slots - 1) : absl::OkStatus(); });
+    };
+    EXPECT_TRUE(hold(4).ok()) << "a slot is lost";
   }
   EXPECT_EQ(ran + refused, kTenants * kTasks);
   EXPECT_GT(ran, 0);
   EXPECT_LE(most, 6);
+  EXPECT_LE(most_own, 4) << "75 %";
   EXPECT_LE(most_begun, 6 + 4);
-}
-
-TEST_F(BlockedTest, InEmbeddedModeToo) {
-  constexpr MethodInfo kMethod = {"smb", "v1", "v1.Smb", "Map", "csi-proxy-smb-v1", "/v1.Smb/Map"};
-  CallLimiter calls({.max_threads = 1, .max_queued = 4, .max_blocked = 2}, {},
-                    absl::InfiniteDuration());
-  std::atomic<int> running = 0;
-  std::vector<std::thread> callers;
-  for (int i = 0; i < 3; ++i) {
-    callers.emplace_back([&] {
-      EXPECT_TRUE(calls
-                      .Run(kMethod, CallContext(),
-                           [&](const CallContext& context) {
-                             {
-                               const YieldSlot yielded(context.WithTimeout(absl::Hours(1)));
-                               ++blocked_;
-                               gate_.WaitForNotification();
-                             }
-                             EXPECT_EQ(++running, 1);
-                             std::this_thread::yield();
-                             --running;
-                             return absl::OkStatus();
-                           })
-                      .ok());
-    });
-  }
-  AwaitBlocked(3);
-  const auto nothing = [](const CallContext&) { return absl::OkStatus(); };
-  const CallContext soon(absl::Now() + absl::Milliseconds(50));
-  EXPECT_TRUE(absl::IsDeadlineExceeded(calls.Run(kMethod, soon, nothing)));
-  gate_.Notify();
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_TRUE(calls.Run(kMethod, CallContext(), nothing).ok()) << "slots are not lost";
 }
 
 // A system that starts no more than `left` threads.

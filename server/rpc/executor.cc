@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/rpc/share.h"
 
 namespace csi_proxy::rpc {
@@ -11,6 +12,9 @@ namespace {
 
 // The time for which surplus idle threads are kept.
 constexpr std::chrono::milliseconds kSurplusThread{1000};
+
+// The interval at which callers that wait look for a cancellation, because it does not wake them.
+constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
 
 }  // namespace
 
@@ -32,9 +36,15 @@ void TaskList::Append(Task* task) {
 
 Task* TaskList::TakeFirst() {
   Task* const first = head_;
-  head_ = first->next_;
-  if (head_ == nullptr) tail_ = &head_;
+  Remove(first);
   return first;
+}
+
+void TaskList::Remove(Task* task) {
+  Task** place = &head_;
+  while (*place != task) place = &(*place)->next_;
+  *place = task->next_;
+  if (tail_ == &task->next_) tail_ = place;
 }
 
 // Holds a task's slot from its beginning to its end.
@@ -63,11 +73,12 @@ class Executor::Slot final : public TaskSlot {
   const std::shared_ptr<TenantQueue> queue_;
 };
 
-// Stands for a task that waits to get its slot back. Never run.
-class Executor::Reclaim final : public Task {
+// Stands for a thread that waits for a slot. Never run.
+class Executor::Waiter final : public Task {
  public:
-  explicit Reclaim(std::shared_ptr<TenantQueue> queue) {
-    is_reclaim_ = true;
+  Waiter(std::shared_ptr<TenantQueue> queue, bool has_begun) {
+    has_thread_ = true;
+    has_begun_ = has_begun;
     queue_ = std::move(queue);
   }
   void Run(TaskSlot*) override {}
@@ -83,9 +94,9 @@ void Executor::Slot::Reclaim() {
     executor_->Count(*queue_, &TenantQueue::running_, 1);
     return;
   }
-  Executor::Reclaim reclaim(queue_);
-  executor_->Enqueue(*queue_, &reclaim);
-  while (!reclaim.has_slot) reclaim.granted.Wait(executor_->mutex_);
+  Waiter waiter(queue_, /*has_begun=*/true);
+  executor_->Enqueue(*queue_, &waiter);
+  while (!waiter.has_slot) waiter.granted.Wait(executor_->mutex_);
 }
 
 Executor::Executor(Limits limits, ThreadStarter start_thread)
@@ -135,15 +146,16 @@ void Executor::CountBegun(TenantQueue& queue) {
 
 void Executor::Enqueue(TenantQueue& queue, Task* task) {
   if (!queue.waits()) turns_.Append(&queue);
-  (task->is_reclaim_ ? queue.reclaims_ : queue.waiting_).Append(task);
-  if (!task->is_reclaim_) Count(queue, &TenantQueue::queued_, 1);
+  (task->has_begun_ ? queue.reclaims_ : queue.waiting_).Append(task);
+  if (!task->has_begun_) Count(queue, &TenantQueue::queued_, 1);
 }
 
 // Takes the first task of `queue` that may run; null if none may.
 Task* Executor::TakeFrom(TenantQueue& queue) {
   if (!MayRun(queue)) return nullptr;
   if (!queue.reclaims_.empty()) return queue.reclaims_.TakeFirst();
-  return MayBegin(queue) && HasThread() ? queue.waiting_.TakeFirst() : nullptr;
+  if (!MayBegin(queue)) return nullptr;
+  return queue.waiting_.first()->has_thread_ || HasThread() ? queue.waiting_.TakeFirst() : nullptr;
 }
 
 // Takes the first task that may run, by turns among the tenants; null if none may.
@@ -165,10 +177,34 @@ bool Executor::HasThread() {
   return true;
 }
 
-void Executor::Begin(Task* task) {
-  CountBegun(*task->queue_);
+// Gives `task` a slot. Returns true if the pool must run it.
+bool Executor::Begin(Task* task) {
+  if (task->has_begun_) {
+    Count(*task->queue_, &TenantQueue::running_, 1);
+  } else {
+    CountBegun(*task->queue_);
+  }
+  if (task->has_thread_) {
+    auto* const waiter = static_cast<Waiter*>(task);
+    waiter->has_slot = true;
+    waiter->granted.NotifyOne();
+    return false;
+  }
   ready_.Append(task);
   ++ready_count_;
+  return true;
+}
+
+// Returns RESOURCE_EXHAUSTED if `queue` has no place left for a task.
+absl::Status Executor::CheckPlace(const TenantQueue& queue, bool* client_is_at_limit) {
+  const size_t capacity = limits_.max_queued;
+  if (all_.queued_ < capacity &&
+      !MayTake(queue, &TenantQueue::queued_, capacity, /*reserves=*/false)) {
+    if (client_is_at_limit != nullptr) *client_is_at_limit = true;
+    return TooManyCallsOfClient(queue.queued_);
+  }
+  if (!MayTake(queue, &TenantQueue::queued_, capacity)) return TooManyCalls(all_.queued_);
+  return absl::OkStatus();
 }
 
 absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
@@ -185,13 +221,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
       Begin(task);
     } else {
       if (may_begin && threads_.empty()) return no_thread_;
-      const size_t capacity = limits_.max_queued;
-      if (all_.queued_ < capacity &&
-          !MayTake(own_queue, &TenantQueue::queued_, capacity, /*reserves=*/false)) {
-        if (client_is_at_limit != nullptr) *client_is_at_limit = true;
-        return TooManyCallsOfClient(own_queue.queued_);
-      }
-      if (!MayTake(own_queue, &TenantQueue::queued_, capacity)) return TooManyCalls(all_.queued_);
+      ABSL_RETURN_IF_ERROR(CheckPlace(own_queue, client_is_at_limit));
       task->queue_ = std::move(queue);
       Enqueue(own_queue, task);
       return absl::OkStatus();
@@ -201,22 +231,14 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
   return absl::OkStatus();
 }
 
-// Gives slots to waiters within their limits. Returns the number of tasks that begin.
+// Gives slots to waiters within their limits. Returns the number of tasks that the pool must run.
 size_t Executor::StartWaiting() {
   size_t started = 0;
   while (all_.running_ < limits_.max_threads) {
     Task* const task = TakeNext();
     if (task == nullptr) break;
-    if (task->is_reclaim_) {
-      auto* const reclaim = static_cast<Reclaim*>(task);
-      Count(*task->queue_, &TenantQueue::running_, 1);
-      reclaim->has_slot = true;
-      reclaim->granted.NotifyOne();
-      continue;
-    }
-    Count(*task->queue_, &TenantQueue::queued_, -1);
-    Begin(task);
-    ++started;
+    if (!task->has_begun_) Count(*task->queue_, &TenantQueue::queued_, -1);
+    if (Begin(task)) ++started;
   }
   return started;
 }
@@ -238,8 +260,51 @@ bool Executor::TryRun(Task* task, std::shared_ptr<TenantQueue> queue) {
     if (!MayBegin(*queue)) return false;
     CountBegun(*queue);
   }
+  RunWithSlot(std::move(queue), [task](TaskSlot* slot) { task->Run(slot); });
+  return true;
+}
+
+absl::Status Executor::RunHere(const CallContext& context,
+                               absl::FunctionRef<absl::Status(TaskSlot*)> function,
+                               std::shared_ptr<TenantQueue> queue) {
+  if (queue == nullptr) queue = unknown_;
+  {
+    const MutexLock lock(mutex_);
+    if (MayBegin(*queue)) {
+      CountBegun(*queue);
+    } else {
+      ABSL_RETURN_IF_ERROR(AwaitSlot(context, queue));
+    }
+  }
+  absl::Status status;
+  RunWithSlot(std::move(queue), [&](TaskSlot* slot) { status = function(slot); });
+  return status;
+}
+
+// Waits in `queue` for a slot. Releases the lock while it waits.
+absl::Status Executor::AwaitSlot(const CallContext& context,
+                                 const std::shared_ptr<TenantQueue>& queue) {
+  ABSL_RETURN_IF_ERROR(CheckPlace(*queue, nullptr));
+  Waiter waiter(queue, /*has_begun=*/false);
+  Enqueue(*queue, &waiter);
+  absl::Status status = context.Check();
+  while (!waiter.has_slot && status.ok()) {
+    waiter.granted.WaitUntil(mutex_, context.WithTimeout(kCancellationPoll).deadline());
+    status = context.Check();
+  }
+  if (waiter.has_slot) return absl::OkStatus();
+  queue->waiting_.Remove(&waiter);
+  Count(*queue, &TenantQueue::queued_, -1);
+  // The ring must drop the queue if it has no waiters left.
+  turns_.Pass([](TenantQueue&) -> Task* { return nullptr; }, [](TenantQueue*) {});
+  return status;
+}
+
+// Runs a task that has begun on this thread, and ends it.
+void Executor::RunWithSlot(std::shared_ptr<TenantQueue> queue,
+                           absl::FunctionRef<void(TaskSlot*)> run) {
   Slot slot(this, std::move(queue));
-  task->Run(&slot);
+  run(&slot);
   size_t started;
   {
     const MutexLock lock(mutex_);
@@ -251,10 +316,9 @@ bool Executor::TryRun(Task* task, std::shared_ptr<TenantQueue> queue) {
     while (threads_.empty() && !ready_.empty()) RunReady();
   }
   for (; started > 0; --started) work_arrived_.NotifyOne();
-  return true;
 }
 
-// Frees a slot. Returns the number of waiting tasks that have a thread now.
+// Frees a slot. Returns StartWaiting()'s result.
 size_t Executor::End(TenantQueue& queue) {
   if (queue.begun_ > limits_.max_threads && queue.blocked_ != nullptr) --*queue.blocked_;
   Count(queue, &TenantQueue::running_, -1);
@@ -277,10 +341,10 @@ void Executor::RunReady() {
   --idle_;
 }
 
-// Returns true if an idle thread may end: there has been a surplus for kSurplusThread, and other
-// threads take the ready tasks.
+// Returns true if an idle thread may end: there has been a surplus for kSurplusThread. Enough
+// threads are left for the ready tasks, which are at most `max_threads` because each has a slot.
 bool Executor::MayEndThread() {
-  return idle_ > limits_.max_threads && ready_count_ < idle_ && !stopping_ &&
+  return idle_ > limits_.max_threads && !stopping_ &&
          std::chrono::steady_clock::now() - needed_at_ >= kSurplusThread;
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
@@ -45,16 +46,20 @@ class Task {
   friend class TaskList;
   Task* next_ = nullptr;
   std::shared_ptr<TenantQueue> queue_;
-  // Stands for a running task that waits for its slot again.
-  bool is_reclaim_ = false;
+  // Stands for a thread that waits for a slot, to begin a task or to go on with one.
+  bool has_thread_ = false;
+  bool has_begun_ = false;
 };
 
 // Tasks in order. Guarded by their executor.
 class TaskList {
  public:
   bool empty() const { return head_ == nullptr; }
+  const Task* first() const { return head_; }
   void Append(Task* task);
   Task* TakeFirst();
+  // REQUIRES: the list contains `task`.
+  void Remove(Task* task);
 
  private:
   Task* head_ = nullptr;
@@ -126,7 +131,7 @@ class Executor {
   };
 
   explicit Executor(Limits limits, ThreadStarter start_thread = StartThread);
-  // Runs the queued tasks, then joins the threads.
+  // Runs the queued tasks, then joins the threads. REQUIRES: no RunHere() or TryRun() is under way.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -138,6 +143,14 @@ class Executor {
   absl::Status Submit(Task* task, std::shared_ptr<TenantQueue> queue = nullptr,
                       bool* client_is_at_limit = nullptr);
 
+  // Waits for a slot, like a task in `queue`, and returns the status of `function`, which runs on
+  // this thread with the slot; the pool lends no thread. Returns Submit()'s RESOURCE_EXHAUSTED, or
+  // CANCELLED or DEADLINE_EXCEEDED if `context` ends while the call waits; then it leaves the
+  // queue.
+  absl::Status RunHere(const CallContext& context,
+                       absl::FunctionRef<absl::Status(TaskSlot*)> function,
+                       std::shared_ptr<TenantQueue> queue = nullptr);
+
   // Runs `task` for `queue` on this thread, or returns false and does not touch it if it would have
   // to wait. A task that blocks blocks the caller.
   bool TryRun(Task* task, std::shared_ptr<TenantQueue> queue = nullptr);
@@ -148,7 +161,7 @@ class Executor {
 
  private:
   class Slot;
-  class Reclaim;
+  class Waiter;
 
   bool MayTake(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
                bool reserves = true) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -163,7 +176,12 @@ class Executor {
   Task* TakeFrom(TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Task* TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Begin(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Begin(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckPlace(const TenantQueue& queue, bool* client_is_at_limit)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status AwaitSlot(const CallContext& context, const std::shared_ptr<TenantQueue>& queue)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RunWithSlot(std::shared_ptr<TenantQueue> queue, absl::FunctionRef<void(TaskSlot*)> run);
   size_t StartWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t End(TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,6 +1,5 @@
 #include "server/rpc/executor.h"
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -24,50 +23,6 @@ struct Job final : Task {
   absl::Notification* gate = nullptr;
   std::atomic<int> ran = 0;
 };
-
-TEST(ExecutorTest, RunsEveryTaskOnce) {
-  constexpr int kTasks = 1000;
-  Countdown started(kTasks);
-  std::vector<Job> jobs(kTasks);
-  {
-    Executor executor({.max_threads = 4, .max_queued = kTasks});
-    for (Job& job : jobs) {
-      job.started = &started;
-      ASSERT_TRUE(executor.Submit(&job).ok());
-    }
-  }
-  for (const Job& job : jobs) EXPECT_EQ(job.ran, 1);
-}
-
-TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
-  absl::Notification gate;
-  Countdown running(2);
-  Countdown ignored(100);
-  std::vector<Job> jobs(8);
-  Executor executor({.max_threads = 2, .max_queued = 3});
-  for (int i = 0; i < 2; ++i) {
-    jobs[i].started = &running;
-    jobs[i].gate = &gate;
-    ASSERT_TRUE(executor.Submit(&jobs[i]).ok());
-  }
-  running.Wait();
-  for (int i = 2; i < 5; ++i) {
-    jobs[i].started = &ignored;
-    ASSERT_TRUE(executor.Submit(&jobs[i]).ok()) << i;
-  }
-  EXPECT_EQ(executor.queued(), 3u);
-  jobs[5].started = &ignored;
-  const absl::Status refused = executor.Submit(&jobs[5]);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(jobs[5].ran, 0);
-
-  gate.Notify();
-  while (executor.queued() > 0) std::this_thread::yield();
-  Countdown late(1);
-  jobs[6].started = &late;
-  ASSERT_TRUE(executor.Submit(&jobs[6]).ok());
-  late.Wait();
-}
 
 // Records the thread that ran it.
 struct InlineTask final : Task {
@@ -105,24 +60,6 @@ TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   // When the first task ends, the second has its thread.
   waited.Wait();
   caller.join();
-}
-
-TEST(ExecutorTest, BlockedTasksDoNotHoldUpOthersWhileThreadsAreLeft) {
-  absl::Notification gate;
-  Countdown blocked(3);
-  std::vector<Job> jobs(4);
-  Executor executor({.max_threads = 4, .max_queued = 10});
-  for (int i = 0; i < 3; ++i) {
-    jobs[i].started = &blocked;
-    jobs[i].gate = &gate;
-    ASSERT_TRUE(executor.Submit(&jobs[i]).ok());
-  }
-  blocked.Wait();
-  Countdown free(1);
-  jobs[3].started = &free;
-  ASSERT_TRUE(executor.Submit(&jobs[3]).ok());
-  free.Wait();
-  gate.Notify();
 }
 
 TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
@@ -197,51 +134,43 @@ TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
   EXPECT_EQ(order_.size(), 20u);
 }
 
-// Counts the running tasks of its queue, and of all queues.
-struct Counted final : Task {
-  void Run(TaskSlot*) override {
-    const int own = ++*own_running, all = ++*all_running;
-    for (int seen = *most_own; own > seen && !most_own->compare_exchange_weak(seen, own);) {
-    }
-    for (int seen = *most_all; all > seen && !most_all->compare_exchange_weak(seen, all);) {
-    }
-    std::this_thread::yield();
-    --*own_running;
-    --*all_running;
-    ++*ran;
-  }
-  std::atomic<int>*own_running, *all_running, *most_own, *most_all, *ran;
-};
-
-TEST_F(FairExecutorTest, ManyClientsAtOnceStayWithinTheirSharesAndAllIsRun) {
-  constexpr int kClients = 4, kTasks = 5000;
-  std::atomic<int> all_running = 0, most_all = 0, ran = 0, refused = 0;
-  std::array<std::atomic<int>, kClients> running{}, most{};
-  std::vector<Counted> tasks(kClients * kTasks);
-  {
-    Executor executor({.max_threads = 8, .max_queued = 64, .client_share = 75});
-    std::vector<std::thread> clients;
-    for (int n = 0; n < kClients; ++n) {
-      clients.emplace_back([&, n] {
-        const auto queue = std::make_shared<TenantQueue>();
-        for (int i = 0; i < kTasks; ++i) {
-          Counted& task = tasks[static_cast<size_t>(n) * kTasks + static_cast<size_t>(i)];
-          task.own_running = &running[n];
-          task.all_running = &all_running;
-          task.most_own = &most[n];
-          task.most_all = &most_all;
-          task.ran = &ran;
-          if (i % 3 == 0 && executor.TryRun(&task, queue)) continue;
-          if (!executor.Submit(&task, queue).ok()) ++refused;
-        }
-      });
-    }
-    for (std::thread& client : clients) client.join();
-  }
-  EXPECT_EQ(ran + refused, kClients * kTasks);
-  EXPECT_GT(ran, 0);
-  EXPECT_LE(most_all, 8);
-  for (const auto& most_of_one : most) EXPECT_LE(most_of_one, 6);
+TEST_F(FairExecutorTest, ACallerGetsItsTurnOnItsOwnThreadOrLeavesTheQueue) {
+  Executor executor({.max_threads = 1, .max_queued = 3});
+  ASSERT_TRUE(Block(executor, three_).ok());
+  AwaitRunning(1);
+  const auto run = [&](const CallContext& context, const std::shared_ptr<TenantQueue>& queue) {
+    const auto note = [&, caller = std::this_thread::get_id()](TaskSlot*) {
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      const MutexLock lock(mutex_);
+      order_.push_back("caller");
+      return absl::OkStatus();
+    };
+    return executor.RunHere(context, note, queue);
+  };
+  const auto await_queued = [&](size_t count) {
+    while (executor.queued() != count) std::this_thread::yield();
+  };
+  const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(30));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(run(soon, two_)));
+  EXPECT_EQ(executor.queued(), 0u);
+  absl::Notification cancelled;
+  std::thread gone([&] {
+    EXPECT_TRUE(absl::IsCancelled(run(CallContext(absl::InfiniteFuture(), &cancelled), two_)));
+  });
+  await_queued(1);
+  std::thread patient([&] { EXPECT_TRUE(run(CallContext(), one_).ok()); });
+  await_queued(2);
+  Countdown ended(2);
+  ASSERT_TRUE(Note(executor, one_, "one", &ended).ok());
+  EXPECT_EQ(run(CallContext(), two_), TooManyCalls(3));
+  cancelled.Notify();
+  gone.join();
+  EXPECT_EQ(executor.queued(), 2u);
+  ASSERT_TRUE(Note(executor, two_, "two", &ended).ok());
+  gate_.Notify();
+  patient.join();
+  ended.Wait();
+  EXPECT_EQ(order_, (std::vector<std::string>{"caller", "two", "one"}));
 }
 
 }  // namespace
