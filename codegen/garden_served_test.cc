@@ -19,7 +19,6 @@
 #include "csi_proxy/garden/v1alpha1/client.h"
 #include "server/base/released_names.h"
 #include "server/base/testing_posix.h"
-#include "server/rpc/call_limiter.h"
 #include "server/rpc/grpc_service.h"
 #include "server/rpc/listener.h"
 #include "server/rpc/pipe_server.h"
@@ -72,7 +71,6 @@ class GardenServedTest : public testing::Test {
     listener_ = rpc::NewListener({.socket_dir = directory_.path()}, {});
     deps_ = {.executor = &executor_,
              .inline_calls = &inline_calls_,
-             .observers = {},
              .connections = &listener_->connections(),
              .gate = &gate_};
     std::vector<rpc::PipeEndpoint> endpoints;
@@ -167,11 +165,10 @@ TEST_F(GardenServedTest, RefusesBytesThatAreNoRequestByName) {
 }
 
 TEST_F(GardenServedTest, ItsClientsCallItInTheirOwnProcess) {
-  rpc::CallLimiter limiter({.max_threads = 1, .max_queued = 16}, {}, absl::InfiniteDuration());
   for (const auto* version : ServedVersions()) {
     if (version->name != std::string("v1alpha1")) continue;
     const v1alpha1::Client client(
-        std::static_pointer_cast<v1alpha1::Api>(version->open(&garden_, &limiter)));
+        std::static_pointer_cast<v1alpha1::Api>(version->open(&garden_, &deps_)));
     v1alpha1::SowResponse response;
     const absl::Status status = v1alpha1::CallByName(client, "Sow", Sage(), &response);
     ASSERT_TRUE(status.ok()) << status;

@@ -47,7 +47,7 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/$version$/api.h\"\n"
                 "#include \"csi_proxy/$group$/hub.h\"\n"
-                "#include \"server/rpc/call_limiter.h\"\n"
+                "#include \"server/rpc/call.h\"\n"
                 "#include \"server/rpc/served_version.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(
@@ -56,7 +56,7 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
       "response.\n"
       "class Shim final : public Api {\n public:\n"
       "  // Runs calls through `calls`, or at once if that is null. Both must outlive the shim.\n"
-      "  explicit Shim($group$::Service* service, rpc::CallLimiter* calls = nullptr)\n"
+      "  explicit Shim($group$::Service* service, const rpc::Deps* calls = nullptr)\n"
       "      : service_(service), calls_(calls) {}\n\n");
   ForEachMethod(version, vars,
                 "  absl::Status $method$(const CallContext& context, const $request$& request,\n"
@@ -64,7 +64,7 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
                 printer);
   printer.Print(vars,
                 "\n private:\n  $group$::Service* const service_;\n"
-                "  rpc::CallLimiter* const calls_;\n};\n\n"
+                "  const rpc::Deps* const calls_;\n};\n\n"
                 "// The version as the service registers it.\n"
                 "extern const rpc::ServedVersion<$group$::Service> kServed;\n");
   CloseNamespace(vars, printer);
@@ -98,7 +98,7 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
       printer);
   printer.Print(vars,
                 "namespace {\n\n"
-                "std::shared_ptr<void> Open($group$::Service* service, rpc::CallLimiter* calls) {\n"
+                "std::shared_ptr<void> Open($group$::Service* service, const rpc::Deps* calls) {\n"
                 "  return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));\n}\n\n"
                 "constexpr rpc::UnaryMethod kMethods[] = {\n");
   ForEachMethod(version, vars,

@@ -1,22 +1,24 @@
 #include "client/cpp/serialized_node.h"
 
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/own_node.h"
 #include "csi_proxy/all_served_versions.h"
-#include "server/rpc/call_limiter.h"
+#include "server/base/peer_process.h"
+#include "server/rpc/call.h"
 
 namespace csi_proxy::client {
 namespace {
 
-using google::protobuf::MessageLite;
-
-// Returns the limiter for nodes that this library did not make, which sets no limits.
-rpc::CallLimiter* WithoutLimits() {
-  static auto* const calls = new rpc::CallLimiter({.max_threads = SIZE_MAX, .max_queued = 0}, {},
-                                                  absl::InfiniteDuration());
+// Returns what calls of nodes that this library did not make run with: in effect without limits.
+const rpc::Deps* WithoutLimits() {
+  static const auto* const calls =
+      new rpc::Deps{.executor = new rpc::Executor({.max_threads = 1 << 20, .max_queued = 0}),
+                    .own_process = OwnProcess()};
   return calls;
 }
 
@@ -25,8 +27,8 @@ rpc::CallLimiter* WithoutLimits() {
 std::vector<OpenVersion> OpenVersions(Node& node) {
   std::vector<OpenVersion> open;
   const auto add = [&open, &node](const char* group, const auto& versions, auto* service) {
-    rpc::CallLimiter* const own = OwnNode::CallsOf(node, group);
-    rpc::CallLimiter* const calls = own != nullptr ? own : WithoutLimits();
+    const rpc::Deps* const own = OwnNode::CallsOf(node, group);
+    const rpc::Deps* const calls = own != nullptr ? own : WithoutLimits();
     for (const auto* version : versions) {
       open.push_back({group, version->name, version->open(service, calls), version->methods});
     }
@@ -52,18 +54,15 @@ absl::Status SerializedNode::Call(absl::string_view path, const CallContext& con
   if (row == rows_.end()) {
     return absl::UnimplementedError(absl::StrCat("there is no method ", path));
   }
-  const rpc::UnaryMethod& method = *row->second.method;
-  const std::unique_ptr<MessageLite> message(method.request().New());
-  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
-      !message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the request is not a ", message->GetTypeName()));
-  }
-  const std::unique_ptr<MessageLite> answer(method.response().New());
-  const absl::Status status = method.call(row->second.api, context, *message, answer.get());
-  if (!status.ok()) return status;
-  *response = answer->SerializeAsString();
-  return absl::OkStatus();
+  const bool is_short = bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max());
+  google::protobuf::io::ArrayInputStream request(bytes.data(),
+                                                 is_short ? static_cast<int>(bytes.size()) : 0);
+  return rpc::CallWithBytes(*row->second.method, row->second.api, context,
+                            is_short ? &request : nullptr,
+                            [&](const google::protobuf::MessageLite& answer) {
+                              *response = answer.SerializeAsString();
+                              return absl::OkStatus();
+                            });
 }
 
 }  // namespace csi_proxy::client

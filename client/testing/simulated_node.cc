@@ -16,9 +16,9 @@ namespace client {
 namespace {
 
 absl::StatusOr<OpenedMachine> Open(std::shared_ptr<machine::simulator::Machine> machine,
-                                   const std::string& lock_directory, const LogFunction& log) {
-  OpenedMachine opened = OpenSimulatedMachine(
-      std::move(machine), [log](absl::string_view line) { log(Severity::kWarning, line); });
+                                   const std::string& lock_directory,
+                                   std::function<void(absl::string_view)> warn) {
+  OpenedMachine opened = OpenSimulatedMachine(std::move(machine), std::move(warn));
   if (lock_directory.empty()) return opened;
   absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks(lock_directory);
   if (!locks.ok()) {
@@ -36,14 +36,13 @@ absl::StatusOr<NodeAndMachine> OpenSimulatedNode(NodeOptions options, absl::stri
   NodeAndMachine opened;
   ABSL_ASSIGN_OR_RETURN(
       std::shared_ptr<Node> node,
-      OwnNode::Create(std::move(options),
-                      [&](const LogFunction& log) -> absl::StatusOr<OpenedMachine> {
-                        ABSL_ASSIGN_OR_RETURN(
-                            auto machine, machine::simulator::LoadScenario(
-                                              scenario.empty() ? "default" : scenario, "scenario"));
-                        opened.machine = std::move(machine);
-                        return Open(opened.machine, lock_directory, log);
-                      }));
+      OwnNode::Create(std::move(options), [&](auto warn) -> absl::StatusOr<OpenedMachine> {
+        ABSL_ASSIGN_OR_RETURN(
+            auto machine,
+            machine::simulator::LoadScenario(scenario.empty() ? "default" : scenario, "scenario"));
+        opened.machine = std::move(machine);
+        return Open(opened.machine, lock_directory, std::move(warn));
+      }));
   opened.node = std::move(node);
   return opened;
 }

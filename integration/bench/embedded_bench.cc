@@ -40,7 +40,7 @@ enum class Under { kSimulated, kIdle };
 const std::shared_ptr<Node>& NodeOver(Under machine) {
   static const std::shared_ptr<Node> simulated = Must(Node::Simulated());
   static const std::shared_ptr<Node> idle =
-      Must(client::OwnNode::Create({}, [](const LogFunction&) -> absl::StatusOr<OpenedMachine> {
+      Must(client::OwnNode::Create({}, [](auto) -> absl::StatusOr<OpenedMachine> {
         OpenedMachine opened;
         opened.host = std::make_unique<host::Host>(std::make_unique<IdleSession>(),
                                                    std::make_unique<IdleOs>());
@@ -117,10 +117,8 @@ void StageOfANewDisk(benchmark::State& state) {
     return absl::OkStatus();
   };
   if (!machine->core()->Change(set_volume_delay).ok()) return state.SkipWithError("no delay");
-  const std::shared_ptr<Node> node =
-      Must(client::OwnNode::Create({}, [&](const LogFunction&) -> absl::StatusOr<OpenedMachine> {
-        return OpenSimulatedMachine(machine);
-      }));
+  const std::shared_ptr<Node> node = Must(client::OwnNode::Create(
+      {}, [&](auto) -> absl::StatusOr<OpenedMachine> { return OpenSimulatedMachine(machine); }));
   absl::Duration all;
   for (int64_t disks = 0; [[maybe_unused]] auto _ : state) {
     Disk disk;

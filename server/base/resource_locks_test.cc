@@ -39,9 +39,9 @@ TEST(ResourceLocksTest, ACallThatWaitsInVainLearnsOfTheHolder) {
   EXPECT_TRUE(soon.Check().ok());
   EXPECT_THAT(std::string(late.message()),
               testing::HasSubstr("another call holds disk/1: volume.UnmountVolume, for "));
-  ASSERT_EQ(RunningCall::OlderThan(absl::Milliseconds(100)).size(), 1u);
-  EXPECT_EQ(RunningCall::OlderThan(absl::Milliseconds(100))[0].subject, "volume_id=1");
-  EXPECT_TRUE(RunningCall::OlderThan(absl::Minutes(1)).empty());
+  ASSERT_EQ(Running::OlderThan(RunKind::kCall, absl::Milliseconds(100)).size(), 1u);
+  EXPECT_EQ(Running::OlderThan(RunKind::kCall, absl::Milliseconds(100))[0].subject, "volume_id=1");
+  EXPECT_TRUE(Running::OlderThan(RunKind::kCall, absl::Minutes(1)).empty());
 }
 
 TEST(ResourceLocksTest, ACallThatWaitsYieldsItsSlot) {

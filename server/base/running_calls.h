@@ -1,11 +1,14 @@
-// The rpcs that run in this process, so that a waiting call can name the rpc that it waits for, and
-// a hanging call is reported.
+// The rpcs and formats that run in this process, so that a waiting call can name the rpc that it
+// waits for, and what takes long is reported.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
 
@@ -14,14 +17,34 @@ namespace csi_proxy {
 // The age from which a call is reported as hanging.
 inline constexpr absl::Duration kLongCall = absl::Minutes(1);
 
-struct RunningCallInfo {
-  // `volume.UnmountVolume`.
-  std::string rpc;
-  // The request as in the audit log, at most 200 bytes; empty for a read-only rpc.
+enum class RunKind { kCall, kFormat };
+
+struct RunInfo {
+  RunKind kind;
+  // `volume.UnmountVolume`; of a format, `formatting volume \\?\Volume{...}\ with NTFS`.
+  std::string name;
+  // The request as in the audit log, at most 200 bytes; empty for a read-only rpc and a format.
   std::string subject;
   SteadyTime start;
   // CallContext::trace().
   std::string trace;
+};
+
+// Registers a call or format while this object lives. Thread-safe.
+class Running {
+ public:
+  Running(RunKind kind, std::string name, std::string subject = "", absl::string_view trace = "");
+  ~Running();
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  // Returns what has run for `age` or longer at `now`, the oldest first.
+  static std::vector<RunInfo> OlderThan(RunKind kind, absl::Duration age,
+                                        SteadyTime now = SteadyTime::Now());
+
+ private:
+  struct Entry;
+  Entry* const entry_;
 };
 
 // Registers an rpc of the hub on its thread while this object lives. Thread-safe.
@@ -35,15 +58,35 @@ class RunningCall {
   // Returns the rpc that this thread runs; "" for none.
   static const char* OfThisThread();
 
-  // Returns the calls that have run for `age` or longer at `now`, the oldest first.
-  static std::vector<RunningCallInfo> OlderThan(absl::Duration age,
-                                                SteadyTime now = SteadyTime::Now());
-
  private:
-  struct Entry;
-  Entry* const entry_;
+  const Running running_;
   // The rpc that called this one on the same thread, if any.
   const char* const outer_;
+};
+
+// Logs calls and formats of this process that take long, on a thread of its own.
+class LongRunLog {
+ public:
+  using Log = std::function<void(absl::string_view line)>;
+  // `calls` gets a line once a call has run for `age`, and again whenever its age has doubled.
+  // `formats` gets a line for each half of `age` that a format has run, because Windows does not
+  // report progress: MSFT_Volume.Format has no documented way to run as a job
+  // (learn.microsoft.com/windows-hardware/drivers/storage/format-msft-volume). If the system
+  // starts no more threads, nothing is logged.
+  LongRunLog(Log calls, Log formats, absl::Duration age = kLongCall);
+  ~LongRunLog();
+  LongRunLog(const LongRunLog&) = delete;
+  LongRunLog& operator=(const LongRunLog&) = delete;
+
+ private:
+  void Watch();
+  absl::Duration NextLine(RunKind kind, absl::Duration age) const;
+
+  const Log calls_;
+  const Log formats_;
+  const absl::Duration age_;
+  absl::Notification over_;
+  std::thread thread_;
 };
 
 }  // namespace csi_proxy

@@ -1,10 +1,12 @@
 // The dependencies of every handler.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "server/base/resource_locks.h"
 #include "server/base/windows_path.h"
 #include "server/groups/smb/known_shares.h"
@@ -12,20 +14,14 @@
 #include "server/groups/storage/target_stages.h"
 #include "server/host/host.h"
 
-namespace csi_proxy::groups {
+namespace csi_proxy {
 
-class FormatWatch;
-
-struct Deps {
-  // Not owned; must outlive the handlers. All handlers of a node must share the locks.
-  host::Host* host = nullptr;
-  ResourceLocks* locks = nullptr;
-  // Not owned; may be null. Logs and counts running formats.
-  FormatWatch* formats = nullptr;
-  // The working directories: the only ones that calls may touch.
+// The limits of what calls may do.
+struct NodeRules {
+  // The working directories: the only ones that calls may touch. Must not be null.
   std::shared_ptr<const PathRoots> roots;
   // The services that calls may start and stop; empty for all.
-  std::vector<std::string> allowed_services;
+  std::vector<std::string> allowed_services = {};
   // True if SMB mappings must be encrypted.
   bool require_privacy = true;
   // True if only calls with the credentials of a mapping may use it.
@@ -35,6 +31,16 @@ struct Deps {
   // True if calls of the released versions must refuse disks and volumes with data that Windows
   // does not recognise, as calls of the storage group always do.
   bool keep_foreign_data = false;
+};
+
+namespace groups {
+
+struct Deps : NodeRules {
+  // Not owned; must outlive the handlers. All handlers of a node must share the locks.
+  host::Host* host = nullptr;
+  ResourceLocks* locks = nullptr;
+  // Receives the lines about formats; may be null.
+  std::function<void(absl::string_view line)> log = nullptr;
   // Shared by all handlers of a node: each handler has a copy of Deps.
   std::shared_ptr<smb::KnownShares> shares = std::make_shared<smb::KnownShares>();
   std::shared_ptr<storage::FailedPortals> failed_portals =
@@ -42,4 +48,5 @@ struct Deps {
   std::shared_ptr<storage::TargetStages> stages = std::make_shared<storage::TargetStages>();
 };
 
-}  // namespace csi_proxy::groups
+}  // namespace groups
+}  // namespace csi_proxy

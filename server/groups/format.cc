@@ -6,10 +6,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "csi_proxy/steady_time.h"
+#include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/groups/fields.h"
-#include "server/groups/format_watch.h"
 #include "server/groups/locks.h"
 
 namespace csi_proxy::groups {
@@ -50,9 +51,9 @@ absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const
   for (const host::MountPoint& point : points) {
     if (point.is_drive()) continue;
     if (erase == Erase::kStatic && point.is_drivers && !IsKubelets(point)) continue;
-    if (deps.formats != nullptr) {
-      deps.formats->Log(absl::StrCat("volume ", volume.ToString(),
-                                     " was not formatted: it is mounted at ", point.path));
+    if (deps.log != nullptr) {
+      deps.log(absl::StrCat("volume ", volume.ToString(), " was not formatted: it is mounted at ",
+                            point.path));
     }
     return absl::FailedPreconditionError(
         absl::StrCat("volume_id: volume ", volume.ToString(),
@@ -134,10 +135,28 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
 
 absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
                     const host::FormatOptions& options) {
-  const auto format = [&] { return deps.host->volume().Format(context, volume, options); };
-  if (deps.formats == nullptr) return format();
-  return deps.formats->Run(
-      absl::StrCat("formatting volume ", volume.ToString(), " with ", options.file_system), format);
+  const std::string what =
+      absl::StrCat("formatting volume ", volume.ToString(), " with ", options.file_system);
+  const auto log = [&](const auto&... text) {
+    if (deps.log != nullptr) deps.log(absl::StrCat(what, text...));
+  };
+  const SteadyTime begin = SteadyTime::Now();
+  log(": started");
+  const absl::Status status = [&] {
+    const Running running(RunKind::kFormat, what);
+    return deps.host->volume().Format(context, volume, options);
+  }();
+  const std::string duration =
+      absl::FormatDuration(absl::Trunc(SteadyTime::Now() - begin, absl::Milliseconds(1)));
+  if (status.ok()) {
+    log(": done after ", duration);
+  } else if (absl::IsDeadlineExceeded(status) || absl::IsCancelled(status)) {
+    // The caller gave up, which does not stop Windows' format.
+    log(": abandoned after ", duration, ", Windows may still be formatting: ", status.message());
+  } else {
+    log(": failed after ", duration, ": ", status.message());
+  }
+  return status;
 }
 
 absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,

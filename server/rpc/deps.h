@@ -1,4 +1,4 @@
-// The threads that calls run on and the observers of calls, shared by every generated service shim.
+// The threads that calls run on and the observers of calls, shared by all versions of a group.
 // Independent of gRPC and protobuf.
 #pragma once
 
@@ -76,17 +76,21 @@ class CallGate {
   Condition emptied_;
 };
 
-// REQUIRES: no pointer is null, and every object pointed to outlives the services made with Deps.
+// REQUIRES: every object pointed to outlives the services made with Deps; `executor` is not null.
 struct Deps {
   Executor* executor = nullptr;
   size_t executor_index = 0;  // of `executor`, in Client::queues
+  std::vector<CallObserver*> observers = {};
+  // The longest time of a call, even if its own deadline is later.
+  absl::Duration max_call_duration = absl::InfiniteDuration();
+  // The caller of embedded calls.
+  Peer own_process = {};
+
+  // For remote calls; then not null.
   InlineCalls* inline_calls = nullptr;
-  std::vector<CallObserver*> observers;
   // The connections over which calls arrive.
   const ConnectionTable* connections = nullptr;
   CallGate* gate = nullptr;
-  // The longest time of a call, even if its own deadline is later.
-  absl::Duration max_call_duration = absl::InfiniteDuration();
 };
 
 }  // namespace csi_proxy::rpc

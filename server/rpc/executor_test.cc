@@ -155,7 +155,8 @@ TEST_F(FairExecutorTest, ACallerGetsItsTurnOnItsOwnThreadOrLeavesTheQueue) {
   EXPECT_EQ(executor.queued(), 0u);
   absl::Notification cancelled;
   std::thread gone([&] {
-    EXPECT_TRUE(absl::IsCancelled(run(CallContext(absl::InfiniteFuture(), &cancelled), two_)));
+    EXPECT_TRUE(
+        absl::IsCancelled(run(CallContext(SteadyTime::InfiniteFuture(), &cancelled), two_)));
   });
   await_queued(1);
   std::thread patient([&] { EXPECT_TRUE(run(CallContext(), one_).ok()); });

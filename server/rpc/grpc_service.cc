@@ -6,33 +6,27 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include <algorithm>
 #include <atomic>
 #include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/steady_time.h"
-#include "server/rpc/call_limiter.h"
+#include "server/rpc/call.h"
 #include "server/rpc/connection_table.h"
-#include "server/rpc/request_fields.h"
 
 namespace csi_proxy::rpc {
 namespace {
 
-using google::protobuf::Message;
 using google::protobuf::MessageLite;
 
-grpc::Status ToGrpcStatus(const absl::Status& error) {
-  if (error.ok()) return grpc::Status::OK;
-  const absl::Status status = StatusForCaller(error);
+grpc::Status ToGrpcStatus(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 
@@ -68,19 +62,18 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
         api_(api),
         grpc_context_(context),
         request_(request),
-        response_(response) {
-    connection_ = deps_.connections->Find(context->peer());
+        response_(response),
+        connection_(deps.connections->Find(context->peer())),
+        call_(deps, *method.info,
+              CallContext(ToTime(context->raw_deadline()), &cancelled_,
+                          connection_ != nullptr ? &connection_->client()->peer : nullptr,
+                          method.info->pipe)
+                  .Traced(TraceparentOf(*context))) {
     if (connection_ != nullptr) connection_->BeginCall();
-    const SteadyTime deadline =
-        std::min(ToTime(context->raw_deadline()), arrived_ + deps_.max_call_duration);
-    const Peer* const peer = connection_ != nullptr ? &connection_->client()->peer : nullptr;
-    context_ = CallContext(deadline, &cancelled_, peer, method_.info->pipe)
-                   .Traced(TraceparentOf(*context));
   }
 
   // Queues the call, or answers it at once if the queue is full.
   void Start() {
-    for (CallObserver* observer : deps_.observers) observer->OnStart(*method_.info);
     if (connection_ == nullptr) {
       // No client waits for the answer, and the call cannot be charged to a client any more.
       Answer(absl::CancelledError("the connection has ended"));
@@ -137,35 +130,23 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   void Cancel() override { cancelled_.Notify(); }
 
   void Run(TaskSlot* slot) override {
-    const CallContext context = context_.With(slot);
-    absl::Status status = context.Check();
-    if (status.ok()) status = Execute(context);
+    const absl::Status status =
+        call_.Run(slot, [this](const CallContext& context) { return Execute(context); });
     if (method_.info->reads) waited_.store(slot->has_waited(), std::memory_order_relaxed);
     Answer(status);
   }
 
   absl::Status Execute(const CallContext& context) {
-    const std::unique_ptr<Message> request(method_.request().New());
-    const absl::Cleanup wiped = [this, &request] {
-      if (method_.info->has_secrets) WipeTexts(request.get());
-    };
     // The const_cast is safe, because the reader does not write to the buffer.
     grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&request_));
-    if (!reader.status().ok() || !request->ParseFromZeroCopyStream(&reader)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the request is not a ", request->GetTypeName()));
-    }
-    // protobuf takes 64 bytes for an unknown field of two bytes. The shim refuses a call that
-    // changes the node for such a field.
-    if (method_.info->reads) DiscardUnknownFields(request.get());
-    const std::unique_ptr<MessageLite> response(method_.response().New());
-    absl::Status status = method_.call(api_, context, *request, response.get());
-    if (!status.ok()) return status;
-    bool owns_bytes = false;
-    const grpc::Status written = grpc::GenericSerialize<grpc::ProtoBufferWriter, MessageLite>(
-        *response, response_, &owns_bytes);
-    if (!written.ok()) return absl::InternalError(written.error_message());
-    return absl::OkStatus();
+    return CallWithBytes(
+        method_, api_, context, reader.status().ok() ? &reader : nullptr,
+        [this](const MessageLite& response) {
+          bool owns_bytes = false;
+          const grpc::Status written = grpc::GenericSerialize<grpc::ProtoBufferWriter, MessageLite>(
+              response, response_, &owns_bytes);
+          return written.ok() ? absl::OkStatus() : absl::InternalError(written.error_message());
+        });
   }
 
   void OnCancel() override {
@@ -187,12 +168,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   bool InternalInlineable() override { return true; }
 
   void Answer(const absl::Status& status) {
-    const absl::Duration duration = SteadyTime::Now() - arrived_;
-    for (CallObserver* observer : deps_.observers) {
-      observer->OnDone(*method_.info, context_, status, duration);
-    }
     // Finish() may delete the call before it returns, so no member is touched from here on.
-    Finish(ToGrpcStatus(status));
+    Finish(ToGrpcStatus(call_.End(status)));
   }
 
   const Deps& deps_;
@@ -204,11 +181,10 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   grpc::CallbackServerContext* const grpc_context_;
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer* const response_;
-  const SteadyTime arrived_ = SteadyTime::Now();
-  std::shared_ptr<ServedConnection> connection_;  // null: it has ended already
-  size_t bytes_taken_ = 0;                        // charged to the client
+  const std::shared_ptr<ServedConnection> connection_;  // null: it has ended already
+  size_t bytes_taken_ = 0;                              // charged to the client
   absl::Notification cancelled_;
-  CallContext context_;  // without a slot
+  const ServedCall call_;
   bool entered_ = false;
 };
 

@@ -13,7 +13,7 @@
 
 namespace csi_proxy::rpc {
 
-class CallLimiter;
+struct Deps;
 
 // One rpc.
 struct UnaryMethod {
@@ -32,9 +32,9 @@ template <typename Service>
 struct ServedVersion {
   const char* name;          // `v1`
   const char* service_name;  // `v1.Volume`, the name in the rpc's path
-  // Makes the version's Api over `service`. Its calls wait for a slot of `calls`, or run at once if
-  // that is null. REQUIRES: both outlive the Api.
-  std::shared_ptr<void> (*open)(Service* service, CallLimiter* calls);
+  // Makes the version's Api over `service`. Its calls run as embedded calls of `calls` (RunAt()),
+  // or at once if that is null. REQUIRES: both outlive the Api.
+  std::shared_ptr<void> (*open)(Service* service, const Deps* calls);
   absl::Span<const UnaryMethod> methods;
 };
 

@@ -13,6 +13,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,11 +26,11 @@
 #include "server/base/fallbacks.h"
 #include "server/base/peer_process.h"
 #include "server/base/released_names.h"
+#include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
 #include "server/http/http_server.h"
 #include "server/rpc/request_fields.h"
 #include "server/rpc/share.h"
-#include "server/service/long_calls.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::service {
@@ -197,15 +198,23 @@ class Metrics::Impl {
           queued(group, static_cast<double>(depth));
         }
       }
-      if (gauges.formats) {
-        const auto formats = gauges.formats();
-        add("csi_proxy_formats_running", "Volumes that are being formatted.",
-            prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(formats.count));
-        add("csi_proxy_format_oldest_seconds",
-            "Time for which the oldest running format has run; 0 if none runs.",
-            prometheus::MetricType::Gauge, nullptr)("", absl::ToDoubleSeconds(formats.oldest));
+      const auto formats = Running::OlderThan(RunKind::kFormat, absl::ZeroDuration(), now);
+      add("csi_proxy_formats_running", "Volumes that are being formatted.",
+          prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(formats.size()));
+      add("csi_proxy_format_oldest_seconds",
+          "Time for which the oldest running format has run; 0 if none runs.",
+          prometheus::MetricType::Gauge,
+          nullptr)("", formats.empty() ? 0 : absl::ToDoubleSeconds(now - formats.front().start));
+      // Only the log names a call's object, because metrics have no authentication and a client
+      // could create any number of series.
+      const auto long_calls = add("csi_proxy_long_call_seconds",
+                                  "Age of the oldest call that has run for over a minute, by rpc.",
+                                  prometheus::MetricType::Gauge, "rpc");
+      std::set<std::string> seen;
+      for (const RunInfo& call : Running::OlderThan(RunKind::kCall, kLongCall, now)) {
+        if (!seen.insert(call.name).second) continue;
+        long_calls(call.name, absl::ToDoubleSeconds(now - call.start));
       }
-      families.push_back(LongCalls(now));
       const auto shares = gauges.shares ? gauges.shares() : std::nullopt;
       if (shares.has_value()) {
         const auto mappings =
@@ -224,11 +233,16 @@ class Metrics::Impl {
                                         "and by the number of links to the share.",
                                         prometheus::MetricType::Counter,
                                         {}};
-        for (const Unmaps& unmaps : gauges.unmaps()) {
-          prometheus::ClientMetric metric;
-          metric.label = {{"mapping", unmaps.mapping}, {"links", unmaps.links}};
-          metric.counter.value = static_cast<double>(unmaps.times);
-          family.metric.push_back(std::move(metric));
+        const smb::KnownShares::Counts counts = gauges.unmaps();
+        // Every pair is a series from the start, because Prometheus sees no increase in a new one.
+        for (size_t outcome = 0; outcome < counts.size(); ++outcome) {
+          for (size_t links = 0; links < counts[outcome].size(); ++links) {
+            prometheus::ClientMetric metric;
+            metric.label = {{"mapping", smb::kRemovalOutcomes[outcome]},
+                            {"links", smb::kLinkCounts[links]}};
+            metric.counter.value = static_cast<double>(counts[outcome][links]);
+            family.metric.push_back(std::move(metric));
+          }
         }
         families.push_back(std::move(family));
       }

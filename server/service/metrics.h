@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
-#include "server/groups/format_watch.h"
 #include "server/groups/share_count.h"
+#include "server/groups/smb/known_shares.h"
 #include "server/rpc/deps.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/listener.h"
@@ -22,22 +22,15 @@ namespace csi_proxy::service {
 // Counts calls and serves the counts over HTTP. Thread-safe.
 class Metrics final : public rpc::CallObserver {
  public:
-  // How often a mapping was removed or kept, by the number of links to the share then.
-  struct Unmaps {
-    const char* mapping;
-    const char* links;
-    uint64_t times;
-  };
-
   // Read at each scrape, on a thread of the HTTP server.
   struct Gauges {
     std::function<rpc::ListenerCounters()> connections;
     // Waiting calls, by group.
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
-    std::function<groups::FormatWatch::Running()> formats = nullptr;
     // Returns nullopt until the mappings have been counted.
     std::function<std::optional<groups::ShareCounts>()> shares = nullptr;
-    std::function<std::vector<Unmaps>()> unmaps = nullptr;
+    // How often a mapping was removed or kept, by the number of links to the share then.
+    std::function<smb::KnownShares::Counts()> unmaps = nullptr;
   };
 
   // Serves `/metrics` at `address`: `10.0.0.1:9090`, or `:9090` for 127.0.0.1. Returns null for "",

@@ -205,28 +205,26 @@ TEST_F(MetricsTest, CountsCallsRefusedForAFieldOfAnotherVersion) {
                         R"(method="Rescan",version="v1beta1"} 2)"));
 }
 
-TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
-  metrics_->SetGauges(
-      {.connections =
-           [] {
-             return rpc::ListenerCounters{
-                 .accepted = 7, .dropped_silent = 3, .silent = 2, .live = 1};
-           },
-       .queued =
-           [] {
-             return std::vector<std::pair<std::string, size_t>>{{"smb", 5}};
-           },
-       .formats =
-           [] {
-             return groups::FormatWatch::Running{2, absl::Milliseconds(1500)};
-           },
-       .shares = []() -> std::optional<groups::ShareCounts> {
-         return groups::ShareCounts{.linked = 3, .unlinked = 700, .links = 4};
-       },
-       .unmaps =
-           [] {
-             return std::vector<Metrics::Unmaps>{{"removed", "several", 3}, {"kept", "one", 4}};
-           }});
+TEST_F(MetricsTest, ReportsConnectionsQueuesAndFormats) {
+  const Running first(RunKind::kFormat, "first");
+  now_ = SteadyTime::Now() + absl::Seconds(90);
+  const Running second(RunKind::kFormat, "second");
+  metrics_->SetGauges({.connections =
+                           [] {
+                             return rpc::ListenerCounters{
+                                 .accepted = 7, .dropped_silent = 3, .silent = 2, .live = 1};
+                           },
+                       .queued =
+                           [] {
+                             return std::vector<std::pair<std::string, size_t>>{{"smb", 5}};
+                           },
+                       .shares = []() -> std::optional<groups::ShareCounts> {
+                         return groups::ShareCounts{.linked = 3, .unlinked = 700, .links = 4};
+                       },
+                       .unmaps =
+                           [] {
+                             return smb::KnownShares::Counts{{{0, 0, 3, 0}, {0, 4, 0, 0}}};
+                           }});
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"silent\"} 2"));
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"live\"} 1"));
@@ -234,7 +232,7 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections_total{outcome=\"dropped_silent\"} 3"));
   EXPECT_THAT(text, HasSubstr("csi_proxy_calls_queued{group=\"smb\"} 5"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_formats_running 2\n"));
-  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_format_oldest_seconds 1.5\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_format_oldest_seconds 90."));
   EXPECT_THAT(text,
               HasSubstr("\ncsi_proxy_smb_unmaps_total{mapping=\"removed\",links=\"several\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_unmaps_total{mapping=\"kept\",links=\"one\"} 4\n"));

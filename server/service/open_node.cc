@@ -26,17 +26,19 @@ absl::StatusOr<OpenedMachine> ThisMachine() {
 
 absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
                                                      OpenedMachine machine) {
-  ABSL_ASSIGN_OR_RETURN(NodeRules rules,
-                        NodeRules::Parse("--working-dir", options.working_dirs,
-                                         options.allowed_services, options.require_privacy));
-  rules.bind_smb_credentials = options.bind_smb_credentials;
-  rules.allow_local_shares = options.allow_local_shares;
-  rules.keep_foreign_data = options.keep_foreign_data;
+  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const PathRoots> roots,
+                        PathRoots::Parse("--working-dir", options.working_dirs));
   return std::make_unique<ManagedNode>(
-      std::move(machine), std::move(rules),
+      std::move(machine),
+      NodeRules{.roots = std::move(roots),
+                .allowed_services = options.allowed_services,
+                .require_privacy = options.require_privacy,
+                .bind_smb_credentials = options.bind_smb_credentials,
+                .allow_local_shares = options.allow_local_shares,
+                .keep_foreign_data = options.keep_foreign_data},
       std::make_unique<service::SpdlogAuditSink>(spdlog::get(service::kAuditLogger),
                                                  options.log.format),
-      [](absl::string_view line) { spdlog::info("{}", std::string(line)); });
+      [](absl::string_view line) { spdlog::info("{}", std::string(line)); }, Warn);
 }
 
 absl::StatusOr<OpenedNode> OpenNode(const Options& options) {

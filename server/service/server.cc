@@ -13,26 +13,17 @@
 #include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/released_names.h"
-#include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
-#include "server/groups/smb/known_shares.h"
+#include "server/node/node_calls.h"
 #include "server/rpc/pipe_server.h"
 #include "server/rpc/share.h"
-#include "server/service/call_log.h"
-#include "server/service/long_calls.h"
+#include "server/service/logging.h"
 #include "server/service/metrics.h"
 
 namespace csi_proxy {
 namespace {
 
 using rpc::PipeServer;
-
-// The most calls of a group that may wait for Windows without a worker, per worker of the group.
-// With the default of 16 workers, a driver may stage a hundred volumes when its node starts.
-constexpr size_t kBlockedPerWorker = 8;
-// The most such calls of a tenant in all groups together, per worker of a group. Each call keeps a
-// thread.
-constexpr size_t kBlockedOfTenantPerWorker = 14;
 
 // The time for answers to reach their clients when the service stops.
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
@@ -76,30 +67,10 @@ absl::Status Select(const Options& options, std::vector<rpc::VersionedService>* 
   return absl::OkStatus();
 }
 
-rpc::Executor::Limits ExecutorLimits(const Options& options) {
-  return {.max_threads = options.max_workers,
-          .max_queued = options.max_queued,
-          .client_share = options.client_share,
-          .max_blocked = kBlockedPerWorker * options.max_workers,
-          .max_blocked_of_tenant = kBlockedOfTenantPerWorker * options.max_workers};
-}
-
 // Returns the part of `all` calls that a connection is granted, which is its tenant's share.
 int Grant(size_t all, size_t client_share) {
   constexpr size_t kMost = 256;
   return static_cast<int>(std::min(kMost, rpc::ShareOf(all, client_share)));
-}
-
-// Every pair is a series from the start, because Prometheus sees no increase in a new one.
-std::vector<service::Metrics::Unmaps> Unmaps(const smb::KnownShares::Counts& counts) {
-  std::vector<service::Metrics::Unmaps> all;
-  for (size_t outcome = 0; outcome < smb::kRemovalOutcomes.size(); ++outcome) {
-    for (size_t links = 0; links < smb::kLinkCounts.size(); ++links) {
-      all.push_back(
-          {smb::kRemovalOutcomes[outcome], smb::kLinkCounts[links], counts[outcome][links]});
-    }
-  }
-  return all;
 }
 
 }  // namespace
@@ -108,29 +79,24 @@ class Server::Impl {
  public:
   absl::Status Start(const Options& options, const ManagedNode& node,
                      std::vector<ExtraService> extra) {
-    unknown_fields_ = std::make_unique<service::UnknownFieldAudit>(node.audit());
-    std::vector<rpc::CallObserver*> observers = {&call_log_, unknown_fields_.get()};
     ABSL_ASSIGN_OR_RETURN(auto metrics, service::Metrics::Serve("--metrics-bind-address",
                                                                 options.metrics_bind_address));
-    metrics_ = std::move(metrics);
-    if (metrics_ != nullptr) observers.push_back(metrics_.get());
-    listener_ = rpc::NewListener(options.place, options.listener, observers);
-    const rpc::Executor::Limits limits = ExecutorLimits(options);
-    versioned_services_ = std::make_unique<VersionedServices>(
-        limits,
-        rpc::Deps{.inline_calls = &inline_calls_,
-                  .observers = std::move(observers),
-                  .connections = &listener_->connections(),
-                  .gate = &gate_,
-                  .max_call_duration = options.max_call_duration},
-        node.services());
-    std::vector<rpc::VersionedService> services = versioned_services_->NewServices();
+    calls_ = std::make_unique<NodeCalls>(
+        node, spdlog::get(service::kCallLogger), std::move(metrics),
+        NodeCalls::Limits{.max_calls = options.max_workers,
+                          .max_queued = options.max_queued,
+                          .max_call_duration = options.max_call_duration,
+                          .client_share = options.client_share});
+    listener_ = rpc::NewListener(options.place, options.listener, calls_->observers());
+    calls_->ServeRemotely(&inline_calls_, &listener_->connections(), &gate_);
+    std::vector<rpc::VersionedService> services = NewVersionedServices(node.services(), *calls_);
     ABSL_RETURN_IF_ERROR(Select(options, &services));
     for (rpc::VersionedService& service : services) {
       extra.push_back({.pipe_name = PipeName(service.group, service.version),
                        .full_name = service.full_name,
                        .service = std::move(service.service)});
     }
+    const rpc::Executor::Limits& limits = calls_->executor_limits();
     rpc::ServerLimits server = options.server;
     server.calls_of_main_connection =
         Grant(limits.max_threads + limits.max_blocked, limits.client_share);
@@ -150,18 +116,12 @@ class Server::Impl {
       pipes_.push_back(std::move(pipe));
     }
     ABSL_RETURN_IF_ERROR(listener_->Listen(std::move(endpoints)));
-    if (metrics_ != nullptr) {
-      metrics_->SetGauges({.connections = [this] { return listener_->connections().counters(); },
-                           .queued = [this] { return versioned_services_->Queued(); },
-                           .formats = [&node] { return node.formats(); },
-                           .shares = [&node] { return node.share_counts(); },
-                           .unmaps = [&node] { return Unmaps(node.unmaps()); }});
-    }
+    calls_->ReportConnections([this] { return listener_->connections().counters(); });
     return absl::OkStatus();
   }
 
   ~Impl() {
-    if (metrics_ != nullptr) metrics_->SetGauges({});
+    if (calls_ != nullptr) calls_->ReportConnections(nullptr);
     Stop(absl::ZeroDuration());
   }
 
@@ -195,16 +155,11 @@ class Server::Impl {
 
  private:
   // Destroyed in reverse order: pipes before what their calls use.
-  service::CallLog call_log_{spdlog::get(service::kCallLogger)};
-  service::LongCallLog long_calls_{
-      [](absl::string_view line) { spdlog::warn("{}", std::string(line)); }, kLongCall};
-  std::unique_ptr<service::UnknownFieldAudit> unknown_fields_;
-  std::unique_ptr<service::Metrics> metrics_;
   rpc::CallGate gate_;
+  std::unique_ptr<NodeCalls> calls_;
   // All reading threads but one may run inline calls, so one always remains to read.
   rpc::InlineCalls inline_calls_{rpc::ReadingThreads() - 1, StartThread, rpc::SendHeldFrames};
   std::unique_ptr<rpc::Listener> listener_;
-  std::unique_ptr<VersionedServices> versioned_services_;
   std::vector<std::unique_ptr<PipeServer>> pipes_;
 };
 

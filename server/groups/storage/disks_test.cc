@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "server/groups/format_watch.h"
+#include "server/base/running_calls.h"
 #include "server/groups/testing.h"
 #include "server/simulator/storage.h"
 
@@ -343,17 +343,15 @@ TEST_F(StorageDisksTest, FailuresOfTheMachineAreTold) {
   }
 }
 
-// A format of either group is reported.
+// A format of either group is reported, and how it ends.
 TEST_F(StorageDisksTest, AFormatThatTakesLongIsSeen) {
   absl::Mutex mutex;
   std::vector<std::string> lines;
-  FormatWatch watch(
-      [&](absl::string_view line) {
-        absl::MutexLock lock(&mutex);
-        lines.emplace_back(line);
-      },
-      absl::Milliseconds(20));
-  deps_.formats = &watch;
+  deps_.log = [&](absl::string_view line) {
+    absl::MutexLock lock(&mutex);
+    lines.emplace_back(line);
+  };
+  const LongRunLog watch([](absl::string_view) {}, deps_.log, absl::Milliseconds(40));
   Remake();
   for (const bool old_group : {false, true}) {
     lines.clear();
@@ -368,8 +366,15 @@ TEST_F(StorageDisksTest, AFormatThatTakesLongIsSeen) {
     EXPECT_EQ(lines.front(), what + "started");
     EXPECT_THAT(lines[1], testing::StartsWith(what + "still running after "));
     EXPECT_THAT(lines.back(), testing::StartsWith(what + "done after "));
-    EXPECT_EQ(watch.running().count, 0u);
   }
+  const storage::FormatVolumeRequest again = {.volume_id = VolumeOf(21), .overwrite = true};
+  Fail("wmi.Invoke/MSFT_Volume.Format", 1, 0x80041001);
+  EXPECT_FALSE(Format(again).ok());
+  EXPECT_THAT(lines.back(), testing::ContainsRegex(": failed after [0-9.]+m?s: "));
+  Delay("wmi.Invoke/MSFT_Volume.Format", absl::Seconds(60), 1);
+  const CallContext soon = context_.WithTimeout(absl::Milliseconds(200));
+  EXPECT_FALSE(storage_->FormatVolume(soon, again).ok());
+  EXPECT_THAT(lines.back(), HasSubstr(", Windows may still be formatting: "));
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsReques
 
 namespace {
 
-std::shared_ptr<void> Open(garden::Service* service, rpc::CallLimiter* calls) {
+std::shared_ptr<void> Open(garden::Service* service, const rpc::Deps* calls) {
   return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));
 }
 

@@ -1,0 +1,72 @@
+// How the calls of a node run and are watched, alike in the service and in embedded mode.
+#pragma once
+
+#include <spdlog/logger.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/node/managed_node.h"
+#include "server/rpc/deps.h"
+#include "server/rpc/executor.h"
+#include "server/service/call_log.h"
+#include "server/service/metrics.h"
+
+namespace csi_proxy {
+
+// Thread-safe, but for ServeRemotely().
+class NodeCalls {
+ public:
+  // The limits of each API group.
+  struct Limits {
+    size_t max_calls;
+    size_t max_queued;
+    absl::Duration max_call_duration;
+    // In percent, a tenant's part; see Executor::Limits::client_share.
+    size_t client_share = 100;
+  };
+
+  // Logs calls to `logger`. Counts them in `metrics` if that is not null. REQUIRES: `node` outlives
+  // this.
+  NodeCalls(const ManagedNode& node, const std::shared_ptr<spdlog::logger>& logger,
+            std::unique_ptr<service::Metrics> metrics, const Limits& limits);
+  ~NodeCalls();
+
+  // Returns what the calls of `group` run with; null if there is no such group. The object lives as
+  // long as this.
+  const rpc::Deps* Find(absl::string_view group) const;
+
+  const rpc::Executor::Limits& executor_limits() const { return executor_limits_; }
+  const std::vector<rpc::CallObserver*>& observers() const { return observers_; }
+
+  // Sets what remote calls need. REQUIRES: no call has arrived; the objects outlive the calls.
+  void ServeRemotely(rpc::InlineCalls* inline_calls, const rpc::ConnectionTable* connections,
+                     rpc::CallGate* gate);
+
+  // Adds the counters of connections to the metrics; null removes them.
+  void ReportConnections(std::function<rpc::ListenerCounters()> connections);
+
+ private:
+  // Each group has its own threads, so that a pod that floods one does not starve the others.
+  struct Group {
+    const char* name;
+    std::unique_ptr<rpc::Executor> executor;
+    rpc::Deps deps;
+  };
+
+  const ManagedNode& node_;
+  const rpc::Executor::Limits executor_limits_;
+  // Destroyed in reverse order: the calls before what they use.
+  service::CallLog call_log_;
+  service::UnknownFieldAudit unknown_fields_;
+  const std::unique_ptr<service::Metrics> metrics_;
+  std::vector<rpc::CallObserver*> observers_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace csi_proxy

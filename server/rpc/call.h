@@ -1,0 +1,58 @@
+// What remote and embedded calls have in common.
+#pragma once
+
+#include <google/protobuf/io/zero_copy_stream.h>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
+#include "server/rpc/deps.h"
+#include "server/rpc/served_version.h"
+
+namespace csi_proxy::rpc {
+
+// A call from its arrival to its answer. REQUIRES: the arguments of the constructor, and all that
+// `context` points to, outlive this.
+class ServedCall {
+ public:
+  // Tells the observers that the call has arrived. Its deadline is that of `context`, but at most
+  // deps.max_call_duration from now.
+  ServedCall(const Deps& deps, const MethodInfo& method, const CallContext& context);
+
+  // The call's context, without a slot.
+  const CallContext& context() const { return context_; }
+
+  // Returns the status of `function`, or Check() without calling it if the call has ended.
+  absl::Status Run(TaskSlot* slot,
+                   absl::FunctionRef<absl::Status(const CallContext&)> function) const;
+
+  // Tells the observers how the call has ended. Returns the status for the caller.
+  absl::Status End(const absl::Status& status) const;
+
+ private:
+  const Deps& deps_;
+  const MethodInfo& method_;
+  const SteadyTime arrived_;
+  const CallContext context_;
+};
+
+// Returns an error as its caller gets it: code and text alone. A text of more than 2 KiB loses its
+// middle, because its beginning names the field and its end the reason.
+absl::Status StatusForCaller(const absl::Status& error);
+
+// Runs a call of this process on this thread, with a slot of calls->executor, and returns its
+// status for the caller. Calls `function` at once if `calls` is null.
+absl::Status RunAt(const Deps* calls, const MethodInfo& method, const CallContext& context,
+                   absl::FunctionRef<absl::Status(const CallContext&)> function);
+
+// Calls a method with the message in `request`, and passes the response to `write`. Overwrites the
+// message if it may hold a secret. Returns INVALID_ARGUMENT if `request` is null or not a message
+// of the method's type.
+absl::Status CallWithBytes(
+    const UnaryMethod& method, void* api, const CallContext& context,
+    google::protobuf::io::ZeroCopyInputStream* request,
+    absl::FunctionRef<absl::Status(const google::protobuf::MessageLite&)> write);
+
+}  // namespace csi_proxy::rpc
