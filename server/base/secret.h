@@ -33,7 +33,8 @@ class Secret {
     other.value_.clear();
   }
   Secret& operator=(Secret other) noexcept {
-    value_.swap(other.value_);
+    Wipe(value_);
+    value_ = std::move(other.value_);
     return *this;
   }
   ~Secret() { Wipe(value_); }

@@ -52,9 +52,13 @@ absl::string_view ServerOf(absl::string_view share) { return share.substr(0, sha
 // Encodes credentials as PowerShell encodes a PSCredential for these classes
 // (github.com/PowerShell/PowerShell, cimConverter.cs): `\` and `:` in the user's name are escaped
 // by `\`; the password follows a colon unescaped.
-std::string CredentialText(const SmbCredentials& credentials) {
-  return absl::StrCat(absl::StrReplaceAll(credentials.username, {{"\\", "\\\\"}, {":", "\\:"}}),
-                      ":", credentials.password.Reveal());
+Value CredentialValue(const SmbCredentials& credentials) {
+  std::string text =
+      absl::StrCat(absl::StrReplaceAll(credentials.username, {{"\\", "\\\\"}, {":", "\\:"}}), ":",
+                   credentials.password.Reveal());
+  Value value = Value::String(text);
+  Wipe(text);
+  return value;
 }
 
 // Converts a failure by the Win32 error that it contains. Windows reports it as HRESULT, error
@@ -149,7 +153,7 @@ absl::Status SmbHost::CreateMapping(const CallContext& context, const std::strin
                               {"RequirePrivacy", Value::Boolean(require_privacy)}};
   // Without a name the mapping is anonymous, which an empty name would not be.
   if (!credentials.username.empty()) {
-    arguments["Credential"] = Value::String(CredentialText(credentials));
+    arguments["Credential"] = CredentialValue(credentials);
   }
   const std::string operation = absl::StrCat("mapping ", share);
   const auto result =

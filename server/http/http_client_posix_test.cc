@@ -1,41 +1,13 @@
 // The requests and answers of AskHttp() may be secret, so it must wipe their memory before it frees
 // it.
-#include <malloc.h>
-
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "server/base/testing_freed_posix.h"
 #include "server/http/http_client.h"
 #include "server/http/http_testing.h"
-
-namespace {
-
-// If not empty, is searched for in all memory that this thread frees.
-thread_local std::string_view looked_for;
-thread_local int found = 0;
-
-void Free(void* memory) {
-  if (memory != nullptr && !looked_for.empty()) {
-    const std::string_view bytes(static_cast<const char*>(memory), malloc_usable_size(memory));
-    if (bytes.find(looked_for) != std::string_view::npos) ++found;
-  }
-  std::free(memory);
-}
-
-}  // namespace
-
-// Memory starts as zeros, so that it cannot hold a secret of an earlier owner.
-void* operator new(size_t size) {
-  void* const memory = std::calloc(1, size > 0 ? size : 1);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-void operator delete(void* memory) noexcept { Free(memory); }
-void operator delete(void* memory, size_t) noexcept { Free(memory); }
 
 namespace csi_proxy {
 namespace {
@@ -44,14 +16,10 @@ constexpr char kSecret[] = "hunter2-7f3a9c51d0";
 
 // Counts the blocks that HttpGet() frees with the secret in them.
 int CountLeft(const HttpQuestion& question, int code) {
-  found = 0;
-  looked_for = kSecret;
-  {
+  return testing_freed::CountWith(kSecret, [&] {
     const auto reply = AskHttp(question);
     EXPECT_TRUE(reply.ok() && reply->code == code) << reply.status();
-  }
-  looked_for = {};
-  return found;
+  });
 }
 
 TEST(HttpClientMemoryTest, NeitherQuestionNorAnswerStays) {
@@ -72,10 +40,9 @@ TEST(HttpClientMemoryTest, NeitherQuestionNorAnswerStays) {
     }
   }
   // The search must find a block that is not wiped.
-  looked_for = kSecret;
-  { const std::string left = absl::StrCat("this is left: ", kSecret); }
-  looked_for = {};
-  EXPECT_GT(found, 0);
+  EXPECT_GT(testing_freed::CountWith(
+                kSecret, [] { const std::string left = absl::StrCat("this is left: ", kSecret); }),
+            0);
 }
 
 }  // namespace

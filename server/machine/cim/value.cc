@@ -109,7 +109,7 @@ absl::StatusOr<double> Value::AsReal() const {
 }
 
 absl::StatusOr<std::string> Value::AsText() const {
-  if (const std::string* value = std::get_if<std::string>(&data_)) return *value;
+  if (const Secret* value = std::get_if<Secret>(&data_)) return value->Reveal();
   return IsNot("text");
 }
 
@@ -130,8 +130,8 @@ std::string Value::DebugString() const {
     std::string operator()(uint64_t value) const { return absl::StrCat(value); }
     std::string operator()(int64_t value) const { return absl::StrCat(value); }
     std::string operator()(double value) const { return absl::StrCat(value); }
-    std::string operator()(const std::string& value) const {
-      return absl::StrCat("\"", value, "\"");
+    std::string operator()(const Secret& value) const {
+      return absl::StrCat("\"", value.Reveal(), "\"");
     }
     std::string operator()(const std::vector<Value>& values) const {
       return absl::StrCat("{",

@@ -5,13 +5,16 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "server/base/secret.h"
 
 namespace csi_proxy::cim {
 
@@ -46,7 +49,8 @@ bool IsText(Type type);
 
 class Object;
 
-// A value of a CIM type, an array of such values, or null. Immutable. Compares by content.
+// A value of a CIM type, an array of such values, or null. Immutable. Compares by content. Text may
+// be a secret, so its memory is wiped.
 class Value {
  public:
   // Makes a null, which equals a null of any type.
@@ -59,13 +63,15 @@ class Value {
   static Value Uint64(uint64_t value) { return Unsigned(Type::kUint64, value); }
   // Makes a UTF-16 unit; WMI uses 0 for no drive letter.
   static Value Char16(char16_t value) { return Unsigned(Type::kChar16, value); }
-  static Value String(std::string value) { return Text(Type::kString, std::move(value)); }
+  static Value String(absl::string_view value) { return Text(Type::kString, value); }
   static Value Embedded(Object object);
   // Make a value of any unsigned, signed, real or text type. REQUIRES: the type can hold `value`.
   static Value Unsigned(Type type, uint64_t value) { return Value(type, false, value); }
   static Value Signed(Type type, int64_t value) { return Value(type, false, value); }
   static Value Real(Type type, double value) { return Value(type, false, value); }
-  static Value Text(Type type, std::string value) { return Value(type, false, std::move(value)); }
+  static Value Text(Type type, absl::string_view value) {
+    return Value(type, false, Secret(std::string_view(value.data(), value.size())));
+  }
   // Makes an array. REQUIRES: the elements are of `type` and not null.
   static Value Array(Type type, std::vector<Value> elements) {
     return Value(type, true, std::move(elements));
@@ -93,7 +99,7 @@ class Value {
 
  private:
   // Objects are held through a pointer because they hold values.
-  using Data = std::variant<std::monostate, bool, uint64_t, int64_t, double, std::string,
+  using Data = std::variant<std::monostate, bool, uint64_t, int64_t, double, Secret,
                             std::vector<Value>, std::shared_ptr<const Object>>;
   Value(Type type, bool is_array, Data data)
       : type_(type), is_array_(is_array), data_(std::move(data)) {}

@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <new>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "absl/strings/match.h"
 
 namespace csi_proxy::cim {
 namespace {
@@ -88,6 +93,22 @@ TEST(ValueTest, EqualityIsOfContent) {
             Value::Embedded(Object("X", "p", {{"A", Value::Uint32(1)}})));
   EXPECT_FALSE(Value::Embedded(Object("X", "p", {{"A", Value::Uint32(1)}})) ==
                Value::Embedded(Object("X", "p", {{"A", Value::Uint32(2)}})));
+}
+
+// Text may be a password. Reads the bytes where a short one was.
+TEST(ValueTest, TextIsWiped) {
+  alignas(Value) char memory[sizeof(Value)];
+  const std::function<void(Value*)> ends[] = {
+      [](Value* value) { value->~Value(); }, [](Value* value) { *value = Value(); },
+      [](Value* value) { *value = Value::String("x"); },
+      [](Value* value) { const Value moved = std::move(*value); }};
+  for (const auto& end : ends) {
+    const absl::string_view bytes(memory, sizeof(memory));
+    auto* const value = new (memory) Value(Value::String("hunter2"));
+    ASSERT_TRUE(absl::StrContains(bytes, "hunter2"));
+    end(value);
+    EXPECT_FALSE(absl::StrContains(bytes, "nter2"));
+  }
 }
 
 TEST(ValueTest, DebugString) {
