@@ -68,6 +68,7 @@ Value Value::Embedded(Object object) {
 }
 
 absl::Status Value::IsNot(absl::string_view wanted) const {
+  if (!status().ok()) return status();
   return absl::InternalError(
       absl::StrCat("is ", is_null() ? "null" : absl::StrCat(TypeName(type_), is_array_ ? "[]" : ""),
                    ", not ", wanted));
@@ -133,6 +134,7 @@ std::string Value::DebugString() const {
     std::string operator()(const Secret& value) const {
       return absl::StrCat("\"", value.Reveal(), "\"");
     }
+    std::string operator()(const absl::Status& why) const { return std::string(why.message()); }
     std::string operator()(const std::vector<Value>& values) const {
       return absl::StrCat("{",
                           absl::StrJoin(values, ", ",
@@ -173,6 +175,9 @@ absl::StatusOr<Value> Object::Get(absl::string_view name) const {
   const auto found = properties_.find(name);
   if (found == properties_.end()) {
     return absl::InternalError(absl::StrCat(class_name_, " has no property ", name));
+  }
+  if (const absl::Status status = found->second.status(); !status.ok()) {
+    return absl::InternalError(absl::StrCat(class_name_, ".", name, " ", status.message()));
   }
   return found->second;
 }

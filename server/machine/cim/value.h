@@ -49,13 +49,15 @@ bool IsText(Type type);
 
 class Object;
 
-// A value of a CIM type, an array of such values, or null. Immutable. Compares by content. Text may
-// be a secret, so its memory is wiped.
+// A value of a CIM type, an array of such values, null, or the error with which WMI's value was
+// refused. Immutable. Compares by content. Text may be a secret, so its memory is wiped.
 class Value {
  public:
   // Makes a null, which equals a null of any type.
   Value() = default;
   static Value Null(Type type, bool is_array = false) { return Value(type, is_array, {}); }
+  // Makes a value that nobody can read, because `why`, an error such as `is a VARIANT of type 7`.
+  static Value Unreadable(absl::Status why) { return Value(Type::kString, false, std::move(why)); }
 
   static Value Boolean(bool value) { return Value(Type::kBoolean, false, value); }
   static Value Uint16(uint16_t value) { return Unsigned(Type::kUint16, value); }
@@ -81,6 +83,11 @@ class Value {
   bool is_array() const { return is_array_; }
   bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
 
+  // Returns the error of an unreadable value; OK for all others.
+  absl::Status status() const {
+    const auto* const why = std::get_if<absl::Status>(&data_);
+    return why == nullptr ? absl::OkStatus() : *why;
+  }
   // Return INTERNAL, naming both kinds, if the value is null or of another kind.
   absl::StatusOr<bool> AsBoolean() const;
   // Return any integer or char16 that is in range, else INTERNAL.
@@ -100,7 +107,7 @@ class Value {
  private:
   // Objects are held through a pointer because they hold values.
   using Data = std::variant<std::monostate, bool, uint64_t, int64_t, double, Secret,
-                            std::vector<Value>, std::shared_ptr<const Object>>;
+                            std::vector<Value>, std::shared_ptr<const Object>, absl::Status>;
   Value(Type type, bool is_array, Data data)
       : type_(type), is_array_(is_array), data_(std::move(data)) {}
   absl::Status IsNot(absl::string_view wanted) const;
@@ -131,18 +138,18 @@ class Object {
   const std::string& path() const { return path_; }
   const Properties& properties() const { return properties_; }
 
-  // Returns true if the property exists and is not null.
+  // Returns true if the property exists and is not null. It may be unreadable.
   bool Has(absl::string_view name) const;
-  // Return the property, or INTERNAL, naming class and property, if it does not exist, is null or
-  // has another type, because then WMI has broken its contract.
+  // Return the property, or INTERNAL, naming class and property, if it does not exist, is null,
+  // unreadable or of another type, because then WMI has broken its contract.
   absl::StatusOr<std::string> GetString(absl::string_view name) const;
   absl::StatusOr<uint32_t> GetUint32(absl::string_view name) const;
   absl::StatusOr<uint64_t> GetUint64(absl::string_view name) const;
   absl::StatusOr<bool> GetBoolean(absl::string_view name) const;
-  // Return `fallback` for a null, and INTERNAL for a property that does not exist.
+  // Return `fallback` for a null, and INTERNAL for a property that does not exist or is unreadable.
   absl::StatusOr<std::string> GetStringOr(absl::string_view name, std::string fallback) const;
   absl::StatusOr<uint32_t> GetUint32Or(absl::string_view name, uint32_t fallback) const;
-  // Returns the value, null or not. INTERNAL if the property does not exist.
+  // Returns the value, null or not. INTERNAL if the property does not exist or is unreadable.
   absl::StatusOr<Value> Get(absl::string_view name) const;
 
   friend bool operator==(const Object&, const Object&) = default;

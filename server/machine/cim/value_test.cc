@@ -141,6 +141,7 @@ class ObjectTest : public ::testing::Test {
                         {"Size", Value::Uint64(uint64_t{1} << 40)},
                         {"Path", Value::String("p")},
                         {"IsOffline", Value::Boolean(false)},
+                        {"Odd", Value::Unreadable(absl::InternalError("is a VARIANT of type 7"))},
                         {"Location", Value::Null(Type::kString)}}};
 };
 
@@ -163,6 +164,13 @@ TEST_F(ObjectTest, ErrorsNameClassAndProperty) {
             absl::InternalError("MSFT_Disk.Number is uint32, not text"));
   EXPECT_EQ(object_.GetUint32("Size").status(),
             absl::InternalError("MSFT_Disk.Size is 1099511627776, more than a uint32 holds"));
+  const absl::Status odd = absl::InternalError("MSFT_Disk.Odd is a VARIANT of type 7");
+  for (const absl::Status& status :
+       {object_.Get("Odd").status(), object_.GetString("Odd").status(),
+        object_.GetUint64("Odd").status(), object_.GetStringOr("Odd", "").status(),
+        object_.GetUint32Or("Odd", 0).status()}) {
+    EXPECT_EQ(status, odd);
+  }
 }
 
 TEST_F(ObjectTest, AFallbackIsForNullAlone) {

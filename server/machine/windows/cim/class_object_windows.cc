@@ -33,10 +33,8 @@ absl::StatusOr<Object> ToObject(IWbemClassObject* object) {
     if (result == WBEM_S_NO_MORE_DATA) break;
     if (FAILED(result)) break;
     absl::StatusOr<Value> value = ToValue(*variant, type);
-    if (!value.ok()) {
-      return Prefixed(absl::StrCat(class_name, ".", name.ToUtf8()), value.status());
-    }
-    properties.insert_or_assign(name.ToUtf8(), *std::move(value));
+    properties.insert_or_assign(name.ToUtf8(),
+                                value.ok() ? *std::move(value) : Value::Unreadable(value.status()));
   }
   if (FAILED(result)) return ComError(result, absl::StrCat("reading an instance of ", class_name));
   object->EndEnumeration();

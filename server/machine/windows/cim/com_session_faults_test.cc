@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 using ComSessionFaultsTest = FakeWmiTest;
 
@@ -34,6 +35,47 @@ TEST_F(ComSessionFaultsTest, QueriesGetsAndMethods) {
   EXPECT_EQ(result->out.GetString("Created").value(), "thing");
   EXPECT_FALSE(result->out.Has("ReturnValue"));
   EXPECT_EQ(connections_, 1);
+}
+
+// Fills a VARIANT of any type with zeros, which is a valid value of all of them but VT_VARIANT.
+Variant Zero(VARTYPE type, bool is_array) {
+  Variant variant;
+  if (is_array) V_ARRAY(variant.get()) = SafeArrayCreateVector(type, 0, 1);
+  V_VT(variant.get()) = static_cast<VARTYPE>(type | (is_array ? VT_ARRAY : 0));
+  return variant;
+}
+
+// Whatever WMI gives for one property, the others can be read.
+TEST_F(ComSessionFaultsTest, AnUnreadablePropertyFailsOnlyItsReader) {
+  constexpr VARTYPE kCarriers[] = {VT_I2,      VT_I4,      VT_R4,       VT_R8,    VT_CY,
+                                   VT_DATE,    VT_BSTR,    VT_DISPATCH, VT_ERROR, VT_BOOL,
+                                   VT_UNKNOWN, VT_DECIMAL, VT_I1,       VT_UI1,   VT_UI2,
+                                   VT_UI4,     VT_I8,      VT_UI8,      VT_INT,   VT_UINT};
+  constexpr CIMTYPE kTypes[] = {CIM_SINT16,  CIM_SINT32, CIM_REAL32, CIM_REAL64,   CIM_STRING,
+                                CIM_BOOLEAN, CIM_OBJECT, CIM_SINT8,  CIM_UINT8,    CIM_UINT16,
+                                CIM_UINT32,  CIM_SINT64, CIM_UINT64, CIM_DATETIME, CIM_REFERENCE,
+                                CIM_CHAR16,  CIM_ILLEGAL};
+  int unreadable = 0;
+  for (const VARTYPE carrier : kCarriers) {
+    for (const CIMTYPE type : kTypes) {
+      for (int arrays = 0; arrays < 4; ++arrays) {
+        const ComPtr<FakeObject> thing = FakeObject::New(L"Thing", L"Thing.Name=\"x\"");
+        thing->Set(L"Name", "a");
+        thing->properties[L"Odd"] = {type | (arrays & 1 ? CIM_FLAG_ARRAY : 0),
+                                     Zero(carrier, (arrays & 2) != 0)};
+        FakeReply reply;
+        reply.objects = {thing};
+        wmi_.query = [&](auto&&) { return reply; };
+        const auto things = session_->Query({}, Namespace::kCimV2, cim::Query("Thing"));
+        ASSERT_TRUE(things.ok()) << carrier << " " << type << things.status();
+        EXPECT_EQ((*things)[0].GetString("Name").value(), "a");
+        const absl::Status odd = (*things)[0].Get("Odd").status();
+        unreadable += !odd.ok();
+        if (!odd.ok()) EXPECT_THAT(std::string(odd.message()), StartsWith("Thing.Odd is "));
+      }
+    }
+  }
+  EXPECT_GT(unreadable, 700);
 }
 
 // Each Next() is a round trip.

@@ -327,6 +327,7 @@ absl::StatusOr<Variant> ToVariant(const Value& value, CIMTYPE type, const Spawn&
   if (CarrierOf(element) == VT_EMPTY) {
     return absl::InternalError(absl::StrCat("is of the unknown CIM type ", type));
   }
+  ABSL_RETURN_IF_ERROR(value.status());
   if (value.is_null()) {
     Variant null;
     V_VT(null.get()) = VT_NULL;
