@@ -15,8 +15,8 @@ using enum absl::StatusCode;
 
 constexpr char kAdvicePayload[] = "csi-proxy/advice";
 
-// Numbers and words from learn.microsoft.com/windows/win32/debug/system-error-codes and, from 2100
-// on, from learn.microsoft.com/windows/win32/netmgmt/network-management-error-codes.
+// Numbers and words from learn.microsoft.com/windows/win32/debug/system-error-codes and
+// learn.microsoft.com/windows/win32/netmgmt/network-management-error-codes.
 constexpr Refusal kWin32Refusals[] = {
     {1, kInternal, "Incorrect function"},
     {2, kNotFound, "The system cannot find the file specified"},
@@ -43,7 +43,6 @@ constexpr Refusal kWin32Refusals[] = {
     {67, kNotFound, "The network name cannot be found"},
     {80, kAlreadyExists, "The file exists"},
     {85, kInternal, "The local device name is already in use"},
-    {86, kInternal, "The specified network password is not correct"},
     {87, kInternal, "The parameter is incorrect", kAdviceReport},
     {109, kUnavailable, "The pipe has been ended"},
     {112, kFailedPrecondition, "There is not enough space on the disk",
@@ -62,7 +61,6 @@ constexpr Refusal kWin32Refusals[] = {
     {267, kFailedPrecondition, "The directory name is invalid"},
     {303, kUnavailable, "The file cannot be opened because it is in the process of being deleted",
      kAdviceInUse},
-    {384, kInternal, "The share requires the obsolete SMB1 protocol"},
     {433, kInternal, "A device which does not exist was specified", kAdviceGone},
     {483, kInternal, "The request failed due to a fatal device hardware error", kAdviceDisk},
     {995, kCancelled, "The I/O operation has been aborted"},
@@ -85,35 +83,14 @@ constexpr Refusal kWin32Refusals[] = {
      kAdviceDisk},
     {1167, kInternal, "The device is not connected", kAdviceGone},
     {1168, kNotFound, "Element not found"},
-    {1219, kInternal, "Other connections to the server with other credentials exist"},
     {1223, kCancelled, "The operation was canceled by the user"},
     {1231, kInternal, "The network location cannot be reached"},
-    {1240, kInternal, "The account is not authorized to log in from this station"},
-    {1265, kInternal, "The system cannot contact a domain controller to authenticate"},
-    {1272, kInternal, "Security policies block unauthenticated guest access"},
-    {1311, kInternal, "No logon servers are available to service the logon request"},
-    {1312, kInternal, "A specified logon session does not exist"},
     {1314, kFailedPrecondition, "A required privilege is not held by the client", kAdviceRights},
-    {1326, kFailedPrecondition, "The user name or password is incorrect"},
-    {1327, kInternal, "Account restrictions prevent the user from signing in"},
-    {1328, kInternal, "Your account has time restrictions that keep you from signing in right now"},
-    {1330, kInternal, "The password of this account has expired"},
-    {1331, kInternal, "This account is disabled"},
-    {1385, kInternal,
-     "Logon failure: the user has not been granted the requested logon type at this computer"},
     {1392, kInternal, "The file or directory is corrupted and unreadable",
      "check the file system with `Repair-Volume` when no pod uses the volume"},
-    {1396, kInternal, "The target account name is incorrect"},
     {1450, kUnavailable, "Insufficient system resources exist to complete the requested service",
      kAdviceMemory},
-    {1787, kInternal,
-     "The security database on the server does not have a computer account for this workstation "
-     "trust relationship"},
-    {1907, kInternal, "The user's password must be changed before signing in"},
-    {1909, kInternal, "The account is locked out"},
     {1921, kInternal, "The name of the file cannot be resolved by the system"},
-    {2138, kInternal, "The Workstation service has not been started"},
-    {2202, kInternal, "The specified username is invalid"},
     {2250, kInternal, "The network connection could not be found"},
     {4390, kInternal, "The file or directory is not a reparse point"},
     {4392, kInternal, "The data present in the reparse point buffer is invalid"},
@@ -123,73 +100,27 @@ constexpr Refusal kWin32Refusals[] = {
     {4395, kInternal, "The object manager encountered a reparse point while retrieving an object"},
 };
 
-constexpr char kCorrectSecret[] = "correct the user or the password in the driver's secret";
-constexpr char kNetworkComesBack[] =
-    "repeat the call; if the error stays, check the network and the server's log";
-constexpr char kNoDomain[] =
-    "check that the node resolves and reaches a domain controller, or use a local account of the "
-    "server";
-
 constexpr Refusal kMappingRefusals[] = {
     {5, kFailedPrecondition, "",
      "the server refuses the user: check the permissions of the share and the server's log"},
     // github.com/kubernetes-csi/csi-driver-smb/issues/1039
     {8, kUnavailable, "",
      "the node may have too many mappings: see csi-proxyctl repair --what=leaked-mappings"},
-    {53, kNotFound, "",
-     "check the server's name, and that the node resolves it and reaches its TCP port 445"},
-    {59, kUnavailable, "", kNetworkComesBack},
-    {64, kUnavailable, "", kNetworkComesBack},
+    {53, kNotFound, "", kAdviceServer},
+    {59, kUnavailable, "", kAdviceNetwork},
+    {64, kUnavailable, "", kAdviceNetwork},
     {65, kFailedPrecondition, "",
      "the server refuses the user or the node: check the permissions of the share and the "
      "server's log"},
     {67, kNotFound, "", "check the share's name: the server has no such share"},
     {85, kAlreadyExists, "",
      "another program maps the share: Get-SmbGlobalMapping on the node shows it"},
-    {86, kFailedPrecondition, "", kCorrectSecret},
     {87, kInternal, "", kAdviceReport},
     {121, kUnavailable, "",
      "the server did not answer in time: check that the node reaches its TCP port 445"},
-    {384, kFailedPrecondition, "", "turn on SMB 2 or 3 at the server"},
-    {1219, kFailedPrecondition, "",
-     "use the credentials with which the node is connected to the server, or end that connection "
-     "first: csi-proxyctl storage list-smb-mappings, or Get-SmbGlobalMapping and Get-SmbConnection "
-     "on the node, show it"},
     {1231, kUnavailable, "",
      "the node has no route to the server: check its network and that of the server. A global "
      "mapping cannot follow a DFS link: name the share that it leads to"},
-    {1240, kFailedPrecondition, "",
-     "the account may not sign in from this node: check its list of workstations, and whether the "
-     "server accepts NTLM"},
-    {1265, kUnavailable, "", kNoDomain},
-    {1272, kFailedPrecondition, "",
-     "the server treats the user as a guest: give the driver a user that the server knows"},
-    {1311, kUnavailable, "", kNoDomain},
-    {1312, kFailedPrecondition, "",
-     "name the user's domain, as DOMAIN\\user, or the server, as SERVER\\user, in the driver's "
-     "secret"},
-    {1326, kFailedPrecondition, "", kCorrectSecret},
-    {1327, kFailedPrecondition, "",
-     "set a password for the account, or let the policy allow its sign-in"},
-    {1328, kFailedPrecondition, "", "give the driver an account that may sign in at any hour"},
-    {1330, kFailedPrecondition, "", "set a new password, and put it in the driver's secret"},
-    {1331, kFailedPrecondition, "", "enable the account"},
-    {1385, kFailedPrecondition, "",
-     "grant the account the right to access the server from the network"},
-    {1396, kFailedPrecondition, "",
-     "the domain knows the server by another name: use that, or add this one with `setspn`"},
-    {1787, kFailedPrecondition, "",
-     "the server's or the node's membership in the domain is broken: "
-     "run `Test-ComputerSecureChannel -Repair` on that machine"},
-    {1907, kFailedPrecondition, "", "set a new password, and put it in the driver's secret"},
-    {1909, kFailedPrecondition, "",
-     "correct the password in the driver's secret, then unlock the account"},
-    // LanmanWorkstation sometimes needs a restart although it runs
-    // (github.com/kubernetes-csi/csi-driver-smb/issues/844).
-    {2138, kFailedPrecondition, "",
-     "start the node's service LanmanWorkstation; if it runs, restart it, which ends the node's "
-     "connections to all shares"},
-    {2202, kFailedPrecondition, "", "correct the spelling of the user in the driver's secret"},
 };
 
 // The answers of a server that cannot encrypt (github.com/kubernetes-csi/csi-proxy/issues/311).
@@ -213,6 +144,10 @@ absl::Span<const Refusal> AllRefusals(Refuser refuser) {
       return kMappingRefusals;
     case Refuser::kEncryptedMapping:
       return kEncryptedMappingRefusals;
+    case Refuser::kSignIn:
+      return SignInRefusals();
+    case Refuser::kInitiator:
+      return InitiatorRefusals();
     case Refuser::kHresult:
       return HresultRefusals();
     case Refuser::kStorage:
@@ -225,7 +160,9 @@ const Refusal* FindRefusal(Refuser refuser, uint32_t number) {
   for (const Refusal& refusal : AllRefusals(refuser)) {
     if (refusal.number == number) return &refusal;
   }
-  return refuser == Refuser::kEncryptedMapping ? FindRefusal(Refuser::kMapping, number) : nullptr;
+  if (refuser == Refuser::kEncryptedMapping) return FindRefusal(Refuser::kMapping, number);
+  const bool is_win32 = refuser == Refuser::kWin32 || refuser == Refuser::kMapping;
+  return is_win32 ? FindRefusal(Refuser::kSignIn, number) : nullptr;
 }
 
 absl::Status Advise(const absl::Status& error, absl::string_view advice) {

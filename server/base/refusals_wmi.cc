@@ -13,6 +13,11 @@ constexpr char kWmiOwn[] =
 constexpr char kWmiMissing[] =
     "this version of Windows lacks it, or WMI's repository is damaged: check with `winmgmt "
     "/verifyrepository`";
+constexpr char kWmiRegistration[] =
+    "Windows has lost the registration of WMI: `sfc /scannow` on the node repairs its files, and "
+    "`winmgmt /verifyrepository` checks its repository";
+constexpr char kCipher[] =
+    "let the node, the server's account and the domain controller share a cipher, such as AES";
 constexpr char kSecret[] = "correct the CHAP user or secret in the driver's secret";
 constexpr char kPortal[] =
     "check that the array serves the portal and that the node reaches its TCP port";
@@ -23,7 +28,8 @@ constexpr char kChapSecret[] =
 constexpr char kInitiator[] =
     "look for the initiator's errors, of source iScsiPrt or MSiSCSI, in the node's System log";
 constexpr char kArray[] = "the array refuses: check its log and its limits";
-constexpr char kService[] = "start the node's service MSiSCSI, then repeat the call";
+constexpr char kService[] =
+    "`csi-proxyctl system start-service --name=MSiSCSI` starts the service, then repeat the call";
 constexpr char kNewer[] =
     "the node has seen the disk change: `Update-HostStorageCache` on the node, then repeat the "
     "call";
@@ -69,40 +75,71 @@ constexpr Refusal kHresultRefusals[] = {
     {0x8004106C, kUnavailable, "WBEM_E_QUOTA_VIOLATION", kWmiService},
     {0x80010001, kUnavailable, "RPC_E_CALL_REJECTED", kWmiService},
     {0x80010108, kUnavailable, "RPC_E_DISCONNECTED", kWmiService},
+    {0x80040154, kFailedPrecondition, "REGDB_E_CLASSNOTREG", kWmiRegistration},
+    {0x800401F3, kFailedPrecondition, "CO_E_CLASSSTRING", kWmiRegistration},
+    {0x80070422, kFailedPrecondition, "ERROR_SERVICE_DISABLED",
+     "enable WMI on the node: `Set-Service -Name Winmgmt -StartupType Automatic`. If Winmgmt runs, "
+     "the service of a provider is disabled: smphost for disks, MSiSCSI for iSCSI"},
     {0x800706BA, kUnavailable, "RPC_S_SERVER_UNAVAILABLE", kWmiService},
     {0x800706BE, kUnavailable, "RPC_S_CALL_FAILED", kWmiService},
     {0x800706BF, kUnavailable, "RPC_S_CALL_FAILED_DNE", kWmiService},
+
+    // A sign-in at a server (learn.microsoft.com/windows/win32/secauthn/sspi-status-codes).
+    {0x80090302, kFailedPrecondition, "SEC_E_UNSUPPORTED_FUNCTION", kAdviceNtlm},
+    {0x80090303, kFailedPrecondition, "SEC_E_TARGET_UNKNOWN", kAdvicePrincipal},
+    {0x80090304, kUnavailable, "SEC_E_INTERNAL_ERROR", kAdviceDomain},
+    {0x80090308, kFailedPrecondition, "SEC_E_INVALID_TOKEN", kAdvicePrincipal},
+    {0x8009030C, kFailedPrecondition, "SEC_E_LOGON_DENIED", kAdviceSecret},
+    {0x8009030D, kFailedPrecondition, "SEC_E_UNKNOWN_CREDENTIALS", kAdviceSecret},
+    {0x8009030E, kFailedPrecondition, "SEC_E_NO_CREDENTIALS", kAdviceWholeName},
+    {0x80090311, kUnavailable, "SEC_E_NO_AUTHENTICATING_AUTHORITY", kAdviceDomain},
+    {0x80090322, kFailedPrecondition, "SEC_E_WRONG_PRINCIPAL", kAdvicePrincipal},
+    {0x80090324, kFailedPrecondition, "SEC_E_TIME_SKEW", kAdviceClock},
+    {0x80090331, kFailedPrecondition, "SEC_E_ALGORITHM_MISMATCH", kCipher},
+    {0x80090342, kFailedPrecondition, "SEC_E_KDC_UNKNOWN_ETYPE", kCipher},
+    {0x80090350, kUnavailable, "SEC_E_DOWNGRADE_DETECTED", kAdviceDomain},
 
     {0xEFFF0001, kInternal, "Unspecified iSCSI error", kInitiator},
     {0xEFFF0002, kFailedPrecondition, "Login failed", kArray},
     {0xEFFF0003, kUnavailable, "Connection failed", kPortal},
     {0xEFFF0006, kUnavailable, "Target moved temporarily", kOtherPortal},
     {0xEFFF0007, kFailedPrecondition, "Target moved permanently", kOtherPortal},
+    {0xEFFF0008, kInternal, "Initiator error", kInitiator},
     {0xEFFF0009, kFailedPrecondition, "Authentication failed", kSecret},
     {0xEFFF000A, kFailedPrecondition, "Authorization failed",
      "allow the node's initiator name, which `Get-InitiatorPort` shows, on the array"},
     {0xEFFF000B, kNotFound, "Not found", kNoTarget},
     {0xEFFF000C, kNotFound, "Target removed", kNoTarget},
+    {0xEFFF000D, kFailedPrecondition, "Unsupported version", kArray},
     {0xEFFF000E, kFailedPrecondition, "Too many connections", kArray},
+    {0xEFFF0010, kFailedPrecondition, "The session cannot include the connection", kArray},
+    {0xEFFF0011, kFailedPrecondition, "Session type not supported", kArray},
     {0xEFFF0012, kUnavailable, "Target error", kArray},
     {0xEFFF0013, kUnavailable, "Service unavailable", kArray},
     {0xEFFF0014, kUnavailable, "Out of resources", kArray},
     {0xEFFF0015, kAlreadyExists, "Connection exists already"},
     {0xEFFF0016, kAlreadyExists, "Session exists already"},
     {0xEFFF0018, kAlreadyExists, "Target exists already"},
+    {0xEFFF0019, kInternal, "The initiator's driver failed", kInitiator},
+    {0xEFFF001A, kInternal, "Invalid text key", kInitiator},
+    {0xEFFF001B, kInternal, "Invalid answer to SendTargets", kInitiator},
     {0xEFFF001C, kNotFound, "Session not found", "repeat the call: the session has ended"},
     {0xEFFF001E, kFailedPrecondition, "Too many sessions", kArray},
     {0xEFFF001F, kUnavailable, "Session busy", "repeat the call"},
     {0xEFFF0022, kFailedPrecondition, "Logon failed", kSecret},
+    {0xEFFF0023, kUnavailable, "TCP send failed", kPortal},
     {0xEFFF0024, kUnavailable, "Transport error", kPortal},
+    {0xEFFF0025, kFailedPrecondition, "iSCSI version mismatch", kArray},
     {0xEFFF0028, kFailedPrecondition, "No authentication known for the target",
      "give the driver the target's CHAP user and secret"},
     {0xEFFF0029, kNotFound, "Target not found", kNoTarget},
     {0xEFFF002A, kFailedPrecondition, "Wrong user for the login", kSecret},
     {0xEFFF0032, kAlreadyExists, "Portal exists already"},
+    {0xEFFF0037, kFailedPrecondition, "Request not supported", kInitiator},
     {0xEFFF0038, kUnavailable, "Target out of resources", kArray},
     {0xEFFF0039, kUnavailable, "The initiator service did not respond",
      "restart the node's service MSiSCSI, which ends its sessions"},
+    {0xEFFF003C, kNotFound, "No portal for the login", kNoTarget},
     {0xEFFF003E, kFailedPrecondition, "The initiator service is not running", kService},
     {0xEFFF003F, kAlreadyExists, "Target already logged in"},
     {0xEFFF0040, kFailedPrecondition, "A disk of the session is in use",
@@ -114,6 +151,7 @@ constexpr Refusal kHresultRefusals[] = {
     {0xEFFF0043, kNotFound, "Portal not found",
      "csi-proxyctl iscsi add-target-portal registers it, as StageTarget does"},
     {0xEFFF0044, kNotFound, "Initiator not found", kService},
+    {0xEFFF0048, kFailedPrecondition, "CHAP secret too short", kChapSecret},
     {0xEFFF004A, kFailedPrecondition, "CHAP secret not valid", kChapSecret},
     {0xEFFF004B, kFailedPrecondition, "CHAP secret of the target not valid",
      "a CHAP secret has 12 to 16 bytes, and the target's differs from the initiator's"},
@@ -130,6 +168,9 @@ constexpr Refusal kHresultRefusals[] = {
     {0xEFFF0065, kFailedPrecondition, "Forbidden by group policy",
      "the policy is in Administrative Templates, System, iSCSI"},
 };
+
+// The classes of iSCSI need the initiator's service.
+constexpr Refusal kInitiatorRefusals[] = {{1062, kFailedPrecondition, "", kService}};
 
 // learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes
 // and the page of each method.
@@ -211,6 +252,7 @@ constexpr Refusal kStorageRefusals[] = {
 }  // namespace
 
 absl::Span<const Refusal> HresultRefusals() { return kHresultRefusals; }
+absl::Span<const Refusal> InitiatorRefusals() { return kInitiatorRefusals; }
 absl::Span<const Refusal> StorageRefusals() { return kStorageRefusals; }
 
 }  // namespace csi_proxy

@@ -85,8 +85,9 @@ class DiagnoseTest : public testing::Test {
 // The commands that refusals advise must exist.
 TEST_F(DiagnoseTest, AdviceNamesCommandsThatThereAre) {
   int named = 0;
-  for (const Refuser refuser : {Refuser::kWin32, Refuser::kMapping, Refuser::kEncryptedMapping,
-                                Refuser::kHresult, Refuser::kStorage}) {
+  for (const Refuser refuser :
+       {Refuser::kWin32, Refuser::kMapping, Refuser::kEncryptedMapping, Refuser::kSignIn,
+        Refuser::kInitiator, Refuser::kHresult, Refuser::kStorage}) {
     for (const Refusal& row : AllRefusals(refuser)) {
       const std::vector<std::string> parts = absl::StrSplit(row.advice, "csi-proxyctl ");
       for (size_t i = 1; i < parts.size(); ++i) {

@@ -101,6 +101,8 @@ TEST(HresultStatusTest, CodesHaveTheirNameAndStatus) {
     EXPECT_EQ(HresultOf(status), row.number);
   }
   EXPECT_EQ(HresultStatus(hresult::kFailed, "what").message(), "what: WBEM_E_FAILED (0x80041001)");
+  EXPECT_THAT(std::string(HresultStatus(0x80070422, "what").message()),
+              HasSubstr("`Set-Service -Name Winmgmt -StartupType Automatic`"));
 }
 
 TEST(HresultStatusTest, Win32CodesInHresultsKeepTheirStatusAndCode) {

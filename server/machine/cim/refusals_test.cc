@@ -49,6 +49,16 @@ const Way kWays[] = {
      [](uint32_t number) {
        return Win32Status(number, absl::StrCat("removing P: ", Win32Text(number)));
      }},
+    {"sign-in", Refuser::kSignIn,
+     [](uint32_t number) {
+       return Win32Status(number, absl::StrCat("mapping S: ", Win32Text(number)));
+     }},
+    {"iSCSI", Refuser::kInitiator,
+     [](uint32_t number) {
+       return RefusedBy(
+           Refuser::kInitiator,
+           Win32Status(number, absl::StrCat("connecting target T: ", Win32Text(number))));
+     }},
     {"mapping", Refuser::kMapping,
      [](uint32_t number) {
        return RefusedBy(Refuser::kMapping,
@@ -130,6 +140,10 @@ TEST(RefusalsTest, CodesOfNumbers) {
       {Refuser::kWin32, 87, kInternal},
       {Refuser::kMapping, 67, kNotFound},
       {Refuser::kMapping, 85, kAlreadyExists},
+      {Refuser::kHresult, 0x80070422, kFailedPrecondition},
+      {Refuser::kHresult, 0x800401F3, kFailedPrecondition},
+      {Refuser::kHresult, 0x80040154, kFailedPrecondition},
+      {Refuser::kHresult, 0x80090324, kFailedPrecondition},
       {Refuser::kHresult, 0x80041010, kUnimplemented},
       {Refuser::kHresult, 0xEFFF0003, kUnavailable},
       {Refuser::kHresult, 0xEFFF0029, kNotFound},
