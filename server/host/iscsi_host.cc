@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
+#include "server/base/refusals.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
@@ -39,13 +40,17 @@ cim::Arguments PortalArguments(const IscsiPortal& portal) {
           {"TargetPortalPortNumber", Value::Uint16(portal.port)}};
 }
 
+absl::Status Failed(absl::string_view operation, const absl::Status& status) {
+  return RefusedBy(Refuser::kInitiator, Prefixed(operation, status));
+}
+
 absl::Status Invoke(cim::Session& wmi, const CallContext& context, const std::string& path,
                     const std::string& method, const cim::Arguments& arguments,
                     const std::string& operation, cim::Object* out = nullptr) {
   auto result = wmi.Invoke(context, Namespace::kStorage, path, method, arguments);
-  if (!result.ok()) return Prefixed(operation, result.status());
+  if (!result.ok()) return Failed(operation, result.status());
   if (out != nullptr) *out = std::move(result->out);
-  return cim::ReturnValueStatus(operation, *result);
+  return RefusedBy(Refuser::kInitiator, cim::ReturnValueStatus(operation, *result));
 }
 
 absl::Status Update(cim::Session& wmi, const CallContext& context, const cim::Object& object,
@@ -81,7 +86,7 @@ absl::StatusOr<std::vector<cim::Object>> SessionsOf(cim::Session& wmi, const Cal
                                                     const std::string& iqn) {
   auto sessions = wmi.Associators(context, Namespace::kStorage, target.path(), kSessionsOfTarget);
   if (sessions.ok()) return sessions;
-  return Prefixed(absl::StrCat("listing the sessions of target ", iqn), sessions.status());
+  return Failed(absl::StrCat("listing the sessions of target ", iqn), sessions.status());
 }
 
 // Returns the sessions with these ids.
@@ -128,7 +133,7 @@ absl::StatusOr<std::vector<IscsiConnection>> ConnectionsOf(cim::Session& wmi,
                                                            const std::string& iqn) {
   const std::string operation = absl::StrCat("listing the disks of target ", iqn);
   const auto objects = wmi.Associators(context, Namespace::kStorage, object.path(), association);
-  if (!objects.ok()) return Prefixed(operation, objects.status());
+  if (!objects.ok()) return Failed(operation, objects.status());
   std::vector<IscsiConnection> connections;
   for (const cim::Object& found : *objects) {
     IscsiConnection& connection = connections.emplace_back();
@@ -136,7 +141,7 @@ absl::StatusOr<std::vector<IscsiConnection>> ConnectionsOf(cim::Session& wmi,
     connection.portal.port = static_cast<uint16_t>(found.GetUint32("TargetPortNumber").value_or(0));
     const auto disks =
         wmi.Associators(context, Namespace::kStorage, found.path(), kDisksOfConnection);
-    if (!disks.ok()) return Prefixed(operation, disks.status());
+    if (!disks.ok()) return Failed(operation, disks.status());
     for (const cim::Object& disk : *disks) {
       ABSL_ASSIGN_OR_RETURN(const auto number, disk.GetUint32("Number"));
       connection.disks.push_back(number);
@@ -151,7 +156,7 @@ absl::StatusOr<std::vector<std::string>> ListTargets(cim::Session& wmi, const Ca
                                                      bool connected_only) {
   const auto targets =
       wmi.Associators(context, Namespace::kStorage, portal.path(), kTargetsOfPortal);
-  if (!targets.ok()) return Prefixed("listing iSCSI targets", targets.status());
+  if (!targets.ok()) return Failed("listing iSCSI targets", targets.status());
   std::vector<std::string> iqns;
   for (const cim::Object& target : *targets) {
     ABSL_ASSIGN_OR_RETURN(auto iqn, target.GetString("NodeAddress"));
@@ -166,7 +171,7 @@ absl::StatusOr<std::optional<cim::Object>> FindTarget(cim::Session& wmi, const C
                                                       const std::string& iqn) {
   auto targets = wmi.Query(context, Namespace::kStorage,
                            cim::Query("MSFT_iSCSITarget").Where("NodeAddress", Value::String(iqn)));
-  if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
+  if (!targets.ok()) return Failed("finding the iSCSI target", targets.status());
   for (cim::Object& target : *targets) {
     ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
     if (EqualNames(address, iqn)) return std::move(target);
@@ -180,7 +185,7 @@ absl::StatusOr<cim::Object> FindPortal(cim::Session& wmi, const CallContext& con
                            cim::Query("MSFT_iSCSITargetPortal")
                                .Where("TargetPortalAddress", Value::String(portal.address))
                                .Where("TargetPortalPortNumber", Value::Uint16(portal.port)));
-  if (!portals.ok()) return Prefixed("finding the iSCSI portal", portals.status());
+  if (!portals.ok()) return Failed("finding the iSCSI portal", portals.status());
   if (!portals->empty()) return std::move(portals->front());
   return absl::NotFoundError(absl::StrCat("portal ", PortalText(portal), " is not registered"));
 }
@@ -189,7 +194,7 @@ absl::StatusOr<cim::Object> FindTarget(cim::Session& wmi, const CallContext& con
                                        const IscsiPortal& portal, const std::string& iqn) {
   ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi, context, portal));
   auto targets = wmi.Associators(context, Namespace::kStorage, object.path(), kTargetsOfPortal);
-  if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
+  if (!targets.ok()) return Failed("finding the iSCSI target", targets.status());
   for (cim::Object& target : *targets) {
     ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
     if (EqualNames(address, iqn)) return std::move(target);
@@ -203,7 +208,7 @@ absl::StatusOr<cim::Object> FindTarget(cim::Session& wmi, const CallContext& con
 absl::StatusOr<std::vector<IscsiPortal>> IscsiHost::ListPortals(const CallContext& context) {
   const auto objects =
       wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_iSCSITargetPortal"));
-  if (!objects.ok()) return Prefixed("listing iSCSI portals", objects.status());
+  if (!objects.ok()) return Failed("listing iSCSI portals", objects.status());
   std::vector<IscsiPortal> portals;
   for (const cim::Object& object : *objects) {
     ABSL_ASSIGN_OR_RETURN(auto address, object.GetString("TargetPortalAddress"));
@@ -362,6 +367,11 @@ absl::StatusOr<std::vector<uint32_t>> IscsiHost::GetTargetDisks(const CallContex
 absl::Status IscsiHost::SetMutualChapSecret(const CallContext& context, const Secret& secret) {
   return Invoke(wmi_, context, "MSFT_iSCSISession", "SetCHAPSecret",
                 {{"ChapSecret", Value::String(secret.Reveal())}}, "setting the mutual CHAP secret");
+}
+
+bool IsInitiatorStopped(const absl::Status& status) {
+  return HasWin32Code(status, win32_error::kServiceNotActive) ||
+         cim::HresultOf(status) == 0xEFFF003E;  // ISDSC_SERVICE_NOT_RUNNING
 }
 
 bool IscsiConnection::Shows(uint32_t disk) const { return std::ranges::binary_search(disks, disk); }

@@ -58,6 +58,9 @@ struct IscsiSession {
   bool Shows(uint32_t disk) const;
 };
 
+// Returns true if a call failed because the initiator's service does not run.
+bool IsInitiatorStopped(const absl::Status& status);
+
 struct SessionOptions {
   // Windows opens the session again at its next start.
   bool is_persistent = false;

@@ -169,6 +169,8 @@ class TargetStager {
         ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
         continue;
       }
+      // The same for every portal, and none has failed.
+      if (host::IsInitiatorStopped(status)) return status;
       const absl::Status over = context_.Check();
       // A portal that the deadline cut short counts as failed only if it was the first to be tried.
       const std::string& name = request_.portals[i];

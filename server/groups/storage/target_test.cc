@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "server/groups/storage/target_testing.h"
 
@@ -100,6 +102,20 @@ TEST_F(TargetTest, NoPortalAnswers) {
   // Registered or not.
   Change([](NodeState& state) { state.iscsi_portals[0].registered = true; });
   ExpectFailed(Stage(request), absl::StatusCode::kUnavailable, "asking portal 10.0.0.5:3260");
+}
+
+TEST_F(TargetTest, AStoppedInitiatorIsToldOnceWithTheCommandThatStartsIt) {
+  Change([](NodeState& state) {
+    state.services.emplace_back().name = "MSiSCSI";  // Stopped.
+  });
+  StageTargetRequest request = TargetRequest();
+  for (int i = 6; i <= 10; ++i) request.portals.push_back(absl::StrCat("10.0.0.", i));
+  const auto refused = Stage(request);
+  ExpectFailed(refused, absl::StatusCode::kFailedPrecondition,
+               "(`csi-proxyctl system start-service --name=MSiSCSI` starts the service");
+  const std::vector<std::string> told =
+      absl::StrSplit(std::string(refused.status().message()), "does not run");
+  EXPECT_EQ(told.size(), 2u) << refused.status();
 }
 
 TEST_F(TargetTest, ARefusalSaysMoreThanADeadPortal) {
