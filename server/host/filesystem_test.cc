@@ -74,6 +74,19 @@ TEST_F(FilesystemTest, RemovesOneThingOrAllOfIt) {
   EXPECT_THAT(files().Remove(context_, Anywhere("C:\\"), true), HasCode(kPrecondition));
 }
 
+// A container's layer, a cloud directory and a deduplicated file.
+TEST_F(FilesystemTest, RemovalEntersReparsePointsThatAreNoLinks) {
+  node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
+    size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "D"
+      file { path: "pod\\layer" reparse_tag: 0x80000018 }
+      file { path: "pod\\layer\\cloud" reparse_tag: 0x9000001A }
+      file { path: "pod\\layer\\cloud\\f" kind: FILE size_bytes: 5 reparse_tag: 0x80000013 } } } })");
+  host_ = NewSimulatedHost(*node_);
+  EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod\\layer\\cloud\\f")), Yields(true));
+  EXPECT_THAT(files().Remove(context_, Anywhere("D:\\pod"), true), IsOk());
+  EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod")), Yields(false));
+}
+
 TEST_F(FilesystemTest, RemovalFollowsNeitherLinksNorMounts) {
   ASSERT_THAT(files().MakeDirectories(context_, Kubelet("pods\\p1\\mnt")), IsOk());
   ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1\\mnt")), IsOk());

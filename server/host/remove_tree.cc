@@ -100,7 +100,7 @@ class Remover {
       attributes = (*file)->GetAttributes();
       if (!attributes.ok()) return Prefixed(path, attributes.status());
     }
-    if (attributes->is_directory && !attributes->is_reparse_point) {
+    if (attributes->is_directory && !machine::IsNameSurrogate(*attributes)) {
       machine::File* const directory = file->get();
       return Push(directory, *std::move(file), path);
     }

@@ -26,6 +26,7 @@ void WriteFiles(const Tree& tree, const std::set<VolumeId>& volumes, Files* file
     const Tree::Entry& entry = tree.at(id);
     proto::File* const file = files->Add();
     file->set_path(tree.PathOf(id));
+    file->set_reparse_tag(entry.reparse_tag);
     file->set_kind(entry.kind == Tree::Kind::kFile   ? proto::FILE
                    : entry.junction                  ? proto::JUNCTION
                    : entry.kind == Tree::Kind::kLink ? proto::LINK

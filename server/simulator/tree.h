@@ -46,6 +46,8 @@ class Tree {
     bool junction = false;
     // The volume that is mounted at a directory.
     std::optional<VolumeId> mounted;
+    // The reparse tag of a directory or file that is no link; 0 for none.
+    uint32_t reparse_tag = 0;
 
     // Set by the tree.
     Id parent = kRoot;

@@ -55,6 +55,9 @@ Entry Describe(const Tree::Entry& entry) {
     const bool is_symlink = entry.kind == Tree::Kind::kLink && !entry.junction;
     described.reparse_tag =
         is_symlink ? machine::kReparseTagSymlink : machine::kReparseTagMountPoint;
+  } else if (entry.reparse_tag != 0) {
+    described.attributes |= FILE_ATTRIBUTE_REPARSE_POINT;
+    described.reparse_tag = entry.reparse_tag;
   }
   if (described.attributes == 0) described.attributes = FILE_ATTRIBUTE_NORMAL;
   described.mounted = entry.mounted;

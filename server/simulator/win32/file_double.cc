@@ -36,14 +36,17 @@ bool IsName(absl::string_view name) {
          });
 }
 
-bool IsReparsePoint(const Tree::Entry& entry) {
+// Returns true for a link or mount point: its tag has the bit of a name surrogate.
+bool IsLink(const Tree::Entry& entry) {
   return entry.kind == Tree::Kind::kLink || entry.mounted.has_value();
 }
+
+bool IsReparsePoint(const Tree::Entry& entry) { return IsLink(entry) || entry.reparse_tag != 0; }
 
 // Returns the reparse tag. Junctions and mounted folders share one; their targets distinguish them
 // (learn.microsoft.com/windows/win32/fileio/reparse-point-tags).
 uint32_t TagOf(const Tree::Entry& entry) {
-  if (!IsReparsePoint(entry)) return 0;
+  if (!IsLink(entry)) return entry.reparse_tag;
   const bool is_symlink = entry.kind == Tree::Kind::kLink && !entry.junction;
   return is_symlink ? machine::kReparseTagSymlink : machine::kReparseTagMountPoint;
 }
@@ -51,6 +54,7 @@ uint32_t TagOf(const Tree::Entry& entry) {
 // Returns the data of an entry's reparse point.
 absl::StatusOr<Bytes> ReparseData(const Tree::Entry& entry, absl::string_view operation) {
   if (entry.mounted.has_value()) return machine::MakeMountPoint(*entry.mounted);
+  if (entry.reparse_tag != 0) return machine::MakeReparseHeader(entry.reparse_tag);
   if (entry.kind != Tree::Kind::kLink) return Failure(operation, win32_error::kNotAReparsePoint);
   if (absl::StartsWith(entry.target, "\\\\")) {
     ABSL_ASSIGN_OR_RETURN(const UncPath target, UncPath::Parse("target", entry.target));
@@ -282,7 +286,7 @@ class FileDouble final : public File {
     PathEnd opened = end;
     for (size_t i = 0; i < names.size(); ++i) {
       if (!IsName(names[i])) return Failure(operation(), win32_error::kInvalidName);
-      if (i > 0 && IsReparsePoint(opened.at())) {
+      if (i > 0 && IsLink(opened.at())) {
         return Failure(operation(), win32_error::kReparsePointEncountered);
       }
       if (opened.at().kind == Tree::Kind::kFile) {
@@ -305,8 +309,8 @@ class FileDouble final : public File {
                                     absl::FunctionRef<std::string()> operation) {
     if (!IsName(name)) return Failure(operation(), win32_error::kInvalidName);
     if (end.at().kind == Tree::Kind::kFile) return Failure(operation(), win32_error::kPathNotFound);
-    // No entry can be made in a reparse point.
-    if (IsReparsePoint(end.at())) return Failure(operation(), win32_error::kBadPathName);
+    // No entry can be made in a link.
+    if (IsLink(end.at())) return Failure(operation(), win32_error::kBadPathName);
     if (open_->IsDeleted(key_)) return OpenEntries::DeletePending(state, operation());
     if (const auto there = end.tree().Find(end.entry, name); there.has_value()) {
       const absl::Status free = open_->Check(state, {end.place, *there}, {}, operation);
