@@ -210,6 +210,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
                   .run(),
               values);
     po::notify(values);
+    line.has_timeout = !values["timeout"].defaulted();
   } catch (const po::error& error) {
     return absl::InvalidArgumentError(error.what());
   }

@@ -33,6 +33,7 @@ struct CommandLine {
   std::string output;  // One of the values above; empty: chosen by the command.
   // The pause between two calls. Zero: one call.
   absl::Duration watch = absl::ZeroDuration();
+  bool has_timeout = false;  // --timeout is given.
   bool verbose = false;
   bool help = false;
   bool version = false;

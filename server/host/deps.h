@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "absl/strings/string_view.h"
+#include "server/host/flushes.h"
 #include "server/host/storage_namespace.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/os.h"
@@ -15,6 +16,7 @@ struct Deps {
   cim::Session* wmi = nullptr;
   StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
+  Flushes* flushes = nullptr;
   // Receives messages for the operator that fail no call. Must not be null.
   std::function<void(absl::string_view)> warn;
 };

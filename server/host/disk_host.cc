@@ -236,12 +236,7 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
   // volumes can be mounted; if that fails, it is cleared again below.
   if (online && change.changed && before.is_read_only) (void)ClearReadOnly(os_, disk_number);
   if (change.changed) {
-    const absl::Status s = InvokeState(context, disk_number, online);
-    // Logs the failure, because the caller may ignore it.
-    if (!online && !s.ok() && context.Check().ok()) {
-      warn_(absl::StrCat("disk ", disk_number, " stays online: ", s.message()));
-    }
-    if (!s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(InvokeState(context, disk_number, online));
   }
   if (!online) return change;
   // Windows may set the flag when the disk comes online, or another program brought it online.

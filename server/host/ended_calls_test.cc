@@ -1,8 +1,11 @@
 // A call that has ended, because its caller is gone or its time is over, changes nothing more.
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "server/host/odd_machine_testing.h"
 #include "server/host/operations_testing.h"
 #include "server/simulator/win32/os_double.h"
 #include "server/simulator/wmi/session.h"
@@ -69,11 +72,30 @@ TEST_F(EndedCallsTest, NoVolumeIsDismounted) {
   EXPECT_TRUE(disk->partitions.back().mounted_read_only);
 }
 
-TEST_F(EndedCallsTest, AMountedFolderStaysMounted) {
-  SlowDown("win32.Flush");
-  EXPECT_THAT(host_->filesystem().Remove(Hurried(), Kubelet("mounted"), true), HasCode(kLate));
-  EXPECT_THAT(host_->volume().GetVolumeAtMountPoint(CallContext(), Kubelet("mounted")),
-              Yields(kVolume));
+// A flush that does not return is left behind, and the next one waits for it.
+TEST_F(EndedCallsTest, NoMountStaysBecauseOfAFlush) {
+  struct HangingOs final : OddOs {
+    HangingOs(Machine& node, absl::Notification* end) : OddOs(node, -1, {}), end(*end) {}
+    absl::Status Flush(const std::string& volume) override {
+      ++flushes;
+      end.WaitForNotification();
+      return OddOs::Flush(volume);
+    }
+    absl::Notification& end;
+    std::atomic<int> flushes = 0;
+  };
+  absl::Notification end;
+  auto made = std::make_unique<HangingOs>(*node_, &end);
+  const HangingOs& os = *made;
+  Host host(machine::simulator::wmi::NewSimulatedSession(node_->core()), std::move(made));
+  const CallContext limited = CallContext().WithTimeout(absl::Seconds(4));
+  EXPECT_THAT(host.volume().FlushBeforeUnmount(limited, kVolume, Kubelet("mounted")),
+              FailsWith(kInternal, "Windows has not finished the flush"));
+  EXPECT_THAT(host.filesystem().Remove(limited, Kubelet("mounted"), true), IsOk());
+  EXPECT_THAT(host.volume().GetVolumeAtMountPoint(CallContext(), Kubelet("mounted")),
+              HasCode(absl::StatusCode::kNotFound));
+  EXPECT_EQ(os.flushes, 1);
+  end.Notify();
 }
 
 TEST_F(EndedCallsTest, TheRestOfATreeStays) {

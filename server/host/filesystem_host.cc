@@ -36,13 +36,12 @@ LinkInfo InfoOf(const ResolvedPath& walked) {
 }
 
 // Removes the mount where `walked` ends. Leaves the content of the volume alone.
-absl::Status EndMount(machine::Os& os, const std::function<void(absl::string_view)>& warn,
-                      const CallContext& context, ResolvedPath* walked) {
+absl::Status EndMount(const Deps& deps, const CallContext& context, ResolvedPath* walked) {
   const std::string path = walked->Path();
-  (void)FlushBeforeUnmount(os, context, warn, *walked->link->volume, path);
+  (void)FlushBeforeUnmount(deps, context, *walked->link->volume, path);
   ABSL_RETURN_IF_ERROR(context.Check());
   machine::File& directory = *walked->held[walked->held.size() - 2];
-  return EndMountBeforeDeletion(os, context, directory, walked->names.back(), path,
+  return EndMountBeforeDeletion(*deps.os, context, directory, walked->names.back(), path,
                                 &walked->held.back());
 }
 
@@ -102,8 +101,13 @@ absl::Status FilesystemHost::MakeDirectories(const CallContext& context, const C
 absl::Status FilesystemHost::Remove(const CallContext& context, const ConfinedPath& path,
                                     bool recursive) {
   const std::string text = path.path.ToString();
-  ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
-                        ResolvePath(os_, context, path, {.access = machine::Access::kDelete}));
+  absl::StatusOr<ResolvedPath> resolved =
+      ResolvePath(os_, TeardownStep(context), path, {.access = machine::Access::kDelete});
+  if (IsHeldByOthers(resolved.status())) {
+    return RemoveHeld(context, path, Prefixed(absl::StrCat("removing ", text), resolved.status()));
+  }
+  if (!resolved.ok()) return resolved.status();
+  ResolvedPath walked = *std::move(resolved);
   if (!walked.found()) {
     if (recursive) return absl::OkStatus();
     // The Go release's text, by which democratic-csi recognises that nothing is left to remove.
@@ -139,8 +143,9 @@ absl::Status FilesystemHost::RemoveLink(const CallContext& context, const Confin
 absl::Status FilesystemHost::RemoveEntry(const CallContext& context, const ConfinedPath& path,
                                          ResolvedPath* walked) {
   const std::string text = path.path.ToString();
-  if (walked->link.has_value() && walked->link->volume.has_value()) {
-    const absl::Status ended = EndMount(os_, warn_, context, walked);
+  const bool had_mount = walked->link.has_value() && walked->link->volume.has_value();
+  if (had_mount) {
+    const absl::Status ended = EndMount(deps_, context, walked);
     if (!ended.ok()) {
       // Another program may have removed the entry.
       const absl::StatusOr<ResolvedPath> left = ResolvePath(os_, context, path);
@@ -153,7 +158,23 @@ absl::Status FilesystemHost::RemoveEntry(const CallContext& context, const Confi
   if (HasWin32Code(removed, win32_error::kDirNotEmpty)) {
     return absl::FailedPreconditionError(absl::StrCat("directory ", text, " is not empty"));
   }
-  return Prefixed(absl::StrCat("removing ", text), removed);
+  if (removed.ok()) return removed;
+  const absl::Status kept = Prefixed(absl::StrCat("removing ", text), removed);
+  if (had_mount) return Appended(kept, kEmptyStays);
+  walked->held.pop_back();
+  return LeaveEmpty(os_, context, walked->at(), walked->names.back(), walked->Path(), kept);
+}
+
+absl::Status FilesystemHost::RemoveHeld(const CallContext& context, const ConfinedPath& path,
+                                        const absl::Status& kept) {
+  absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
+  if (!walked.ok() || !walked->found() || !walked->link.has_value()) return kept;
+  if (walked->link->volume.has_value()) {
+    (void)FlushBeforeUnmount(deps_, context, *walked->link->volume, walked->Path());
+    ABSL_RETURN_IF_ERROR(context.Check());
+  }
+  walked->held.pop_back();
+  return LeaveEmpty(os_, context, walked->at(), walked->names.back(), walked->Path(), kept);
 }
 
 absl::Status FilesystemHost::RemoveContents(const CallContext& context, const ConfinedPath& path) {

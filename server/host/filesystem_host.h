@@ -46,7 +46,7 @@ struct PathStats {
 // mapped shares; entries on other shares count as absent.
 class FilesystemHost {
  public:
-  explicit FilesystemHost(const Deps& deps) : os_(*deps.os), warn_(deps.warn), smb_(deps) {}
+  explicit FilesystemHost(const Deps& deps) : deps_(deps), os_(*deps.os), smb_(deps) {}
 
   // Returns true if an entry is at the path, even a dangling link; false if a directory on the way
   // is missing.
@@ -60,7 +60,8 @@ class FilesystemHost {
   // and links and mount points without following them; no change if nothing is there. Without it,
   // FAILED_PRECONDITION if a directory is not empty and NOT_FOUND if nothing is there. A mount at
   // the directory is removed with it, after a flush whose failure is only logged; the content of
-  // the volume, which may be gone, stays.
+  // the volume, which may be gone, stays. If another program keeps the entry, a mount or a link
+  // ends nevertheless: the error says so, and an empty directory stays.
   absl::Status Remove(const CallContext& context, const ConfinedPath& path, bool recursive);
 
   // Removes a link or a mount like Remove(), if it leads to `target`, a LinkInfo::target. NOT_FOUND
@@ -102,6 +103,10 @@ class FilesystemHost {
   // Removes the entry at `path`, which `walked` has resolved. Ends a mount first.
   absl::Status RemoveEntry(const CallContext& context, const ConfinedPath& path,
                            ResolvedPath* walked);
+  // Ends the mount or the link at `path`, which cannot be opened for deletion. Returns `kept`, the
+  // reason, and what has ended.
+  absl::Status RemoveHeld(const CallContext& context, const ConfinedPath& path,
+                          const absl::Status& kept);
   absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path);
   // Returns true if a walk ended at a path on a server that is mapped and answers.
   absl::StatusOr<bool> Reaches(const CallContext& context, const ResolvedPath& walked);
@@ -110,8 +115,8 @@ class FilesystemHost {
   // (learn.microsoft.com/entra/architecture/service-accounts-computer).
   absl::StatusOr<bool> IsMapped(const CallContext& context, const UncPath& server);
 
+  const Deps deps_;
   machine::Os& os_;
-  const std::function<void(absl::string_view)> warn_;
   SmbHost smb_;
 };
 

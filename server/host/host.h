@@ -28,7 +28,7 @@ class Host {
        std::function<void(absl::string_view)> warn = nullptr)
       : wmi_(std::move(wmi)),
         os_(std::move(os)),
-        deps_{wmi_.get(), &storage_, os_.get(),
+        deps_{wmi_.get(), &storage_, os_.get(), &flushes_,
               warn != nullptr ? std::move(warn) : [](absl::string_view) {}} {}
 
   DiskHost& disk() { return disk_; }
@@ -37,6 +37,8 @@ class Host {
   SmbHost& smb() { return smb_; }
   IscsiHost& iscsi() { return iscsi_; }
   SystemHost& system() { return system_; }
+  // Logs a message for the operator that fails no call.
+  void Warn(absl::string_view message) { deps_.warn(message); }
   DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) {
     return DeviceWatch(os_.get(), first, longest);
   }
@@ -45,6 +47,7 @@ class Host {
   const std::unique_ptr<cim::Session> wmi_;
   const std::unique_ptr<machine::Os> os_;
   StorageNamespace storage_{wmi_.get()};
+  Flushes flushes_{os_.get()};
   const Deps deps_;
   DiskHost disk_{deps_};
   VolumeHost volume_{deps_};

@@ -34,14 +34,17 @@ absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held,
   return Patiently(context, call);
 }
 
-// Makes `name` in `directory` a plain directory again if it is the mount point of `volume`.
+// Makes `name` in `directory` a plain directory again if it is the mount point of `volume`; without
+// a volume, if it is a link. Needs no right to delete the entry
+// (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/0b7952d6-9588-4c9c-bbb7-4875014a0fac).
 absl::Status MakePlain(const CallContext& context, File& directory, const std::string& name,
-                       const VolumeId& volume) {
+                       const std::optional<VolumeId>& volume) {
   ABSL_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
                         OpenPatiently(context, directory, name, Access::kWriteAttributes));
   ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> mounted, VolumeMountedAt(*file));
   if (mounted != volume) return absl::OkStatus();
-  return file->DeleteReparsePoint(machine::kReparseTagMountPoint);
+  ABSL_ASSIGN_OR_RETURN(const machine::FileAttributes attributes, file->GetAttributes());
+  return file->DeleteReparsePoint(attributes.reparse_tag);
 }
 
 // Returns MountPointName() for a call; counts a path that is not plain.
@@ -51,7 +54,37 @@ std::string NameForCall(absl::string_view directory) {
   return name;
 }
 
+// Ends the mount, or with `or_link` the link, at `path`, which is `name` in `directory`; an empty
+// directory stays. Returns false if neither is there.
+absl::StatusOr<bool> EndMountOrLink(machine::Os& os, const CallContext& context, File& directory,
+                                    const std::string& name, const std::string& path,
+                                    bool or_link) {
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> held,
+                        OpenPatiently(context, directory, name, Access::kRead));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> volume, VolumeMountedAt(*held));
+  if (volume.has_value()) {
+    const std::string mount_point = NameForCall(path);
+    const absl::Status deleted =
+        CallOnHeld(TeardownStep(context), &held, [&] { return os.DeleteMountPoint(mount_point); });
+    if (deleted.ok()) return true;
+    RecordFallback(Fallback::kMountForgotten, deleted.message());
+  } else {
+    if (!or_link) return false;
+    ABSL_ASSIGN_OR_RETURN(const machine::FileAttributes attributes, held->GetAttributes());
+    if (!attributes.is_directory || !machine::IsNameSurrogate(attributes)) return false;
+  }
+  held.reset();
+  ABSL_RETURN_IF_ERROR(MakePlain(context, directory, name, volume));
+  return true;
+}
+
 }  // namespace
+
+CallContext TeardownStep(const CallContext& context) {
+  constexpr absl::Duration kLongest = absl::Seconds(30);
+  constexpr absl::Duration kToEnd = absl::Seconds(5);
+  return context.WithTimeout(kLongest + kToEnd).Leaving(2, kToEnd);
+}
 
 bool IsVolumeGone(machine::Os& os, const VolumeId& volume) {
   const absl::Status asked = os.GetFileSystem(volume.ToString()).status();
@@ -131,26 +164,28 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
   return absl::UnavailableError("another program replaced the directory: repeat the call");
 }
 
-absl::Status FlushBeforeUnmount(machine::Os& os, const CallContext& context,
-                                const std::function<void(absl::string_view)>& warn,
+absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path) {
-  const absl::Status flushed = Flush(os, context, volume.ToString());
+  const CallContext step = TeardownStep(context);
+  const absl::Status flushed = deps.flushes->Flush(step, volume.ToString());
   if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
-  if (IsVolumeGone(os, volume)) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  // A volume whose flush does not return may answer no other question either.
+  if (step.Check().ok() && IsVolumeGone(*deps.os, volume)) {
     return absl::NotFoundError(absl::StrCat("there is no volume ", volume.ToString()));
   }
   const absl::Status failed = absl::InternalError(
       absl::StrCat("volume ", volume.ToString(), " was not flushed: ", flushed.message()));
   RecordFallback(Fallback::kUnmountedUnflushed, flushed.message());
-  warn(absl::StrCat(failed.message(), "; its mount at ", path, " is removed nevertheless"));
+  deps.warn(absl::StrCat(failed.message(), "; its mount at ", path, " is removed nevertheless"));
   return failed;
 }
 
 absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at) {
   const std::string name = NameForCall(at->Path());
-  const absl::Status deleted =
-      CallOnHeld(context, &at->held.back(), [&] { return os.DeleteMountPoint(name); });
+  const absl::Status deleted = CallOnHeld(TeardownStep(context), &at->held.back(),
+                                          [&] { return os.DeleteMountPoint(name); });
   if (at->held.back() == nullptr) at->held.pop_back();
   // The directory still leads to the volume if the call failed, for example because the mount
   // manager has forgotten a volume that is gone.
@@ -166,21 +201,20 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
                                     std::unique_ptr<File>* file) {
   // Other opens do not share deletion, so this handle would make the call fail.
   file->reset();
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> held,
-                        OpenPatiently(context, directory, name, Access::kRead));
-  ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> volume, VolumeMountedAt(*held));
-  if (volume.has_value()) {
-    const std::string mount_point = NameForCall(path);
-    const absl::Status deleted =
-        CallOnHeld(context, &held, [&] { return os.DeleteMountPoint(mount_point); });
-    // Deleting the entry also deletes the reparse point, and so the mount.
-    if (!deleted.ok()) RecordFallback(Fallback::kMountForgotten, deleted.message());
-  }
-  held.reset();
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> again,
-                        OpenPatiently(context, directory, name, Access::kDelete));
-  *file = std::move(again);
+  ABSL_ASSIGN_OR_RETURN(const bool ended,
+                        EndMountOrLink(os, context, directory, name, path, false));
+  absl::StatusOr<std::unique_ptr<File>> again =
+      OpenPatiently(context, directory, name, Access::kDelete);
+  if (!again.ok()) return ended ? Appended(again.status(), kEmptyStays) : again.status();
+  *file = *std::move(again);
   return absl::OkStatus();
+}
+
+absl::Status LeaveEmpty(machine::Os& os, const CallContext& context, File& directory,
+                        const std::string& name, const std::string& path,
+                        const absl::Status& kept) {
+  const absl::StatusOr<bool> ended = EndMountOrLink(os, context, directory, name, path, true);
+  return ended.value_or(false) ? Appended(kept, kEmptyStays) : kept;
 }
 
 }  // namespace csi_proxy::host

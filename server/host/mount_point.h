@@ -5,7 +5,6 @@
 // checked again afterwards.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
+#include "server/host/deps.h"
 #include "server/host/resolve_path.h"
 #include "server/machine/os.h"
 
@@ -25,12 +25,16 @@ namespace csi_proxy::host {
 absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                            ResolvedPath* at);
 
-// Flushes a volume before its mount at `path` ends. OK for a write-protected volume, which has
-// nothing to flush. NOT_FOUND if the volume is gone. Logs, counts and returns any other failure;
-// callers must unmount nevertheless, because a remaining mount keeps a cloud from detaching a
-// broken disk.
-absl::Status FlushBeforeUnmount(machine::Os& os, const CallContext& context,
-                                const std::function<void(absl::string_view)>& warn,
+// Returns the context of a step of a teardown that is not the end of the mount, link or session
+// itself: it ends while there is time for that, and after half a minute if the call has no
+// deadline. A step that is silent until then has failed.
+CallContext TeardownStep(const CallContext& context);
+
+// Flushes a volume before its mount at `path` ends, as a TeardownStep(). OK for a write-protected
+// volume, which has nothing to flush. NOT_FOUND if the volume is gone. Logs, counts and returns any
+// other failure; callers must unmount nevertheless, because a remaining mount keeps a cloud from
+// detaching a broken disk.
+absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path);
 
 // Removes the mount of `volume`, which may be gone, where `at` ends; the directory stays. If the
@@ -53,10 +57,22 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);
 
 // Ends the mount at `path`, which is `name` in `directory`, before the entry is deleted; a plain
 // deletion would leave the path in the mount manager's table. The volume may be gone. Reopens
-// `file`, the entry open for deletion, which may be another entry afterwards.
+// `file`, the entry open for deletion, which may be another entry afterwards. If another program
+// prevents that, the error says whether the mount has ended.
 absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
                                     machine::File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<machine::File>* file);
+
+// What the error of a deletion says if a mount or link has ended, but its entry could not be
+// deleted.
+inline constexpr char kEmptyStays[] =
+    "nothing is mounted or linked there any more; an empty folder stays";
+
+// Makes `name` in `directory`, which cannot be deleted, an empty directory if it is a mount point
+// or a directory link. Returns `kept`, the reason why it stays, with kEmptyStays if one has ended.
+// REQUIRES: the caller has the entry open at most to look at it.
+absl::Status LeaveEmpty(machine::Os& os, const CallContext& context, machine::File& directory,
+                        const std::string& name, const std::string& path, const absl::Status& kept);
 
 // Returns true if a folder that the mount manager names for a volume still leads to it or cannot be
 // checked. A mount that ended while its volume was away stays in the mount manager's table, as

@@ -89,7 +89,7 @@ class Remover {
     absl::StatusOr<std::unique_ptr<machine::File>> file =
         OpenPatiently(context_, *level.directory, name, machine::Access::kDelete);
     if (IsGoing(file.status())) return absl::OkStatus();
-    if (!file.ok()) return Prefixed(path, file.status());
+    if (!file.ok()) return Leave(level, name, path, file.status());
     absl::StatusOr<machine::FileAttributes> attributes = (*file)->GetAttributes();
     if (!attributes.ok()) return Prefixed(path, attributes.status());
     if (attributes->is_reparse_point && attributes->reparse_tag == machine::kReparseTagMountPoint) {
@@ -105,8 +105,15 @@ class Remover {
       return Push(directory, *std::move(file), path);
     }
     const absl::Status deleted = (*file)->Delete();
-    if (!deleted.ok() && !IsFileNotFound(deleted)) return Prefixed(path, deleted);
-    return absl::OkStatus();
+    if (deleted.ok() || IsFileNotFound(deleted)) return absl::OkStatus();
+    file->reset();
+    return Leave(level, name, path, deleted);
+  }
+
+  // Returns the error of an entry that cannot be deleted, once it is neither a mount nor a link.
+  absl::Status Leave(Level& level, const std::string& name, const std::string& path,
+                     const absl::Status& kept) {
+    return LeaveEmpty(os_, context_, *level.directory, name, path, Prefixed(path, kept));
   }
 
   machine::Os& os_;

@@ -22,6 +22,8 @@ using cim::Namespace;
 using cim::Value;
 
 constexpr int kMaxClimbingSteps = 256;
+// How long GetHealth() waits for WMI, which alone knows a volume's health.
+constexpr absl::Duration kHealthPatience = absl::Seconds(1);
 
 // Returns true if the volume itself, rather than its disk, is read-only. A dismount would only
 // close its users' files.
@@ -174,12 +176,15 @@ absl::StatusOr<VolumeHealth> VolumeHost::GetHealth(const CallContext& context,
     return VolumeError(volume, "asking for the dirty bit of", is_dirty.status());
   }
   health.is_dirty = *is_dirty;
-  const auto object = FindVolume(wmi_, os_, context, volume);
-  if (!object.ok()) {
-    return Prefixed(absl::StrCat("asking for the health of volume ", volume.ToString()),
-                    object.status());
+  const CallContext brief = context.WithTimeout(kHealthPatience);
+  const auto object = FindVolume(wmi_, os_, brief, volume);
+  if (object.ok()) {
+    health.health = VolumeHealthName(*object);
+    return health;
   }
-  health.health = VolumeHealthName(*object);
+  health.unknown = Prefixed(absl::StrCat("asking for the health of volume ", volume.ToString()),
+                            object.status());
+  if (brief.Check().ok() || !context.Check().ok()) return health.unknown;
   return health;
 }
 
@@ -320,7 +325,7 @@ absl::Status VolumeHost::FlushBeforeUnmount(const CallContext& context, const Vo
                                             const ConfinedPath& target) {
   ABSL_RETURN_IF_ERROR(context.Check());
   const absl::Status flushed =
-      host::FlushBeforeUnmount(os_, context, warn_, volume, target.path.ToString());
+      host::FlushBeforeUnmount(deps_, context, volume, target.path.ToString());
   const absl::Status over = context.Check();
   return over.ok() ? flushed : over;
 }

@@ -53,6 +53,8 @@ struct VolumeHealth {
   // empty if Windows reports nothing, as for a volume without a file system.
   std::string health;
   uint32_t disk_number = 0;
+  // Why `health` is not known; OK if Windows has answered.
+  absl::Status unknown = absl::OkStatus();
 };
 
 // A drive letter or a folder at which a volume is mounted.
@@ -69,7 +71,7 @@ struct MountPoint {
 class VolumeHost {
  public:
   explicit VolumeHost(const Deps& deps)
-      : wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
+      : deps_(deps), wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os) {}
 
   // Lists the volumes of a partition, or of all if `partition_number` is 0: by partition, but EFI
   // system, recovery and active partitions last. NOT_FOUND if there is no such partition; empty if
@@ -179,10 +181,10 @@ class VolumeHost {
     std::deque<VolumeId> by_age_ ABSL_GUARDED_BY(mutex_);
   };
 
+  const Deps deps_;
   cim::Session& wmi_;
   StorageNamespace& storage_;
   machine::Os& os_;
-  const std::function<void(absl::string_view)> warn_;
   SharedRun<absl::StatusOr<std::vector<LocatedVolume>>> volumes_;
   Formatted formatted_;
 };

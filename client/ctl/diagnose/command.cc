@@ -16,6 +16,9 @@ namespace {
 
 namespace d = diagnose;
 
+// The longest time of a call without --timeout: a person waits, and a class of WMI may hang.
+constexpr absl::Duration kTimeout = absl::Seconds(2);
+
 // Returns the kinds to repair. INVALID_ARGUMENT lists the valid kinds.
 absl::StatusOr<std::vector<std::string>> Kinds(const d::RepairOptions& options) {
   const std::vector<std::string> known(std::begin(d::kKinds), std::end(d::kKinds));
@@ -67,7 +70,9 @@ int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& str
       return top::FetchMetrics(address, timeout);
     };
   }
-  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
+  CallOptions call = line.call;
+  if (!line.has_timeout) call.timeout = kTimeout;
+  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, call);
   Rpcs rpcs(catalog, *pipes);
   const absl::StatusOr<d::Diagnosis> diagnosis = d::Diagnose(rpcs, fetch);
   if (!diagnosis.ok()) return Complain(diagnosis.status(), streams.err);

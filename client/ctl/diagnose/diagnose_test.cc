@@ -175,6 +175,14 @@ TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
   pipes_.answers["storage.ListDisks"].status = absl::OkStatus();
   pipes_.answers["storage.ListMounts"].json = R"({"incomplete": true})";
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
+  // Windows does not answer, and would not for the second volume either.
+  pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
+    {"path": "C:\k\a", "target": "v1"}, {"path": "C:\k\b", "target": "v2"}]})";
+  pipes_.answers["storage.GetVolumeHealth"].json = R"({"message": "not known: disk 1"})";
+  const Diagnosis silent = Look();
+  EXPECT_EQ(ExitCodeOf(silent), kCallFailed);
+  EXPECT_THAT(silent.not_known(), ElementsAre("the health of v1: not known: disk 1",
+                                              HasSubstr("further volumes"), HasSubstr("metrics")));
 }
 
 // A link that leads out of the working directories need not be a fault.

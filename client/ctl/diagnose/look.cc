@@ -83,14 +83,23 @@ FindingWithRepair MakeOfDisk(const char* kind, const Answer& disk, std::string w
   return found;
 }
 
-void LookAtVolume(Rpcs& rpcs, const std::string& volume, const std::string& path,
+// Returns false if Windows does not answer in time, and would not for other volumes either.
+bool LookAtVolume(Rpcs& rpcs, const std::string& volume, const std::string& path,
                   Findings* findings) {
-  const Answer health = Ask(rpcs, "GetVolumeHealth", {{"volume_id", volume}},
-                            absl::StrCat("the health of ", volume), findings);
-  if (!health.Flag("abnormal")) return;
+  const std::string what = absl::StrCat("the health of ", volume);
+  const Answer health = Ask(rpcs, "GetVolumeHealth", {{"volume_id", volume}}, what, findings);
+  if (absl::IsDeadlineExceeded(findings->error)) return false;
+  if (!health.Flag("abnormal")) {
+    const std::string unknown = health.Text("message");
+    if (unknown.empty()) return true;
+    findings->cut_short = true;
+    findings->not_known.push_back(absl::StrCat(what, ": ", unknown));
+    return false;
+  }
   findings->found.push_back(
       Make(kUnhealthyVolumes, volume, health.Text("message"), absl::StrCat("mounted at ", path),
            "none: check the file system (Repair-Volume) when no pod uses it, or replace the disk"));
+  return true;
 }
 
 // Returns `\\host\share` of a path on a server; empty for any other path.
@@ -314,9 +323,14 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
   if (not_followed > 0) {
     findings->not_known.push_back(
         absl::StrCat("where ", not_followed, not_followed == 1 ? " link leads" : " links lead",
-                     ": out of the working directories, or Windows refused access"));
+                     ": out of the working directories, or Windows refused access or did not say "
+                     "in time which shares are mapped"));
   }
-  for (const auto& [volume, mounted_at] : volumes) LookAtVolume(rpcs, volume, mounted_at, findings);
+  for (const auto& [volume, mounted_at] : volumes) {
+    if (LookAtVolume(rpcs, volume, mounted_at, findings)) continue;
+    findings->not_known.emplace_back("the health of further volumes: not asked for");
+    break;
+  }
 }
 
 void LookAtMappings(Rpcs& rpcs, Findings* findings) {

@@ -20,6 +20,8 @@ namespace csi_proxy::storage {
 namespace {
 
 constexpr char kHealthy[] = "Healthy";
+// How long GetVolumeHealth waits for the disk's part of its answer.
+constexpr absl::Duration kDiskPatience = absl::Seconds(1);
 
 bool IsData(const host::Partition& partition) {
   return partition.kind == host::PartitionKind::kData;
@@ -111,7 +113,10 @@ absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
     const CallContext& context, const GetVolumeHealthRequest& request) {
   ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
   ABSL_ASSIGN_OR_RETURN(auto health, deps_.host->volume().GetHealth(context, volume));
-  ABSL_ASSIGN_OR_RETURN(auto disk, deps_.host->disk().Describe(context, health.disk_number));
+  const CallContext brief = context.WithTimeout(kDiskPatience);
+  auto described = deps_.host->disk().Describe(brief, health.disk_number);
+  if (!described.ok() && (brief.Check().ok() || !context.Check().ok())) return described.status();
+  host::DiskDescription disk = described.ok() ? *std::move(described) : host::DiskDescription();
   std::vector<std::string> wrong;
   if (health.file_system.empty() && health.health.empty()) {
     const auto sign = deps_.host->volume().SignOfUse(context, volume);
@@ -133,6 +138,9 @@ absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
   }
   GetVolumeHealthResponse response;
   response.abnormal = !wrong.empty();
+  for (const absl::Status& unknown : {health.unknown, described.status()}) {
+    if (!unknown.ok()) wrong.push_back(absl::StrCat("not known: ", unknown.message()));
+  }
   response.message = absl::StrJoin(wrong, "; ");
   response.is_dirty = health.is_dirty;
   response.file_system = std::move(health.file_system);

@@ -34,17 +34,24 @@ std::string ShareOf(const host::SmbMapping& mapping) {
   return path.ok() ? path->Share() : mapping.remote_path;
 }
 
-// Returns a link's state. `connected` maps a UncPath::Share() to whether its mapping works.
-MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool>& connected) {
+// How long ListMounts waits for the mappings, without which it only lacks the state of links to
+// shares.
+constexpr absl::Duration kMappingsPatience = absl::Seconds(1);
+
+// Maps a UncPath::Share() to whether its mapping works; empty if that is not known.
+using Connected = std::optional<std::map<std::string, bool>>;
+
+MountState StateOf(const host::FoundLink& link, const Connected& connected) {
   switch (link.end) {
     case host::LinkEnd::kThere:
       return MountState::kAlive;
     case host::LinkEnd::kNowhere:
       return MountState::kDangling;
     case host::LinkEnd::kOnServer: {
-      const auto mapping = connected.find(link.share);
-      return mapping != connected.end() && mapping->second ? MountState::kAlive
-                                                           : MountState::kDisconnected;
+      if (!connected.has_value()) return MountState::kUndetermined;
+      const auto mapping = connected->find(link.share);
+      return mapping != connected->end() && mapping->second ? MountState::kAlive
+                                                            : MountState::kDisconnected;
     }
     case host::LinkEnd::kUnknown:
       return MountState::kUndetermined;
@@ -85,14 +92,18 @@ absl::StatusOr<ListMountsResponse> StorageService::ListMounts(const CallContext&
     starts = {std::move(path)};
   }
   ABSL_ASSIGN_OR_RETURN(auto found, ListLinks(deps_, context, starts));
-  std::map<std::string, bool> connected;
+  Connected connected;
   const bool any_on_server =
       std::any_of(found.links.begin(), found.links.end(),
                   [](const host::FoundLink& link) { return link.end == host::LinkEnd::kOnServer; });
   if (any_on_server) {
-    ABSL_ASSIGN_OR_RETURN(const auto mappings, deps_.host->smb().ListMappings(context));
-    for (const host::SmbMapping& mapping : mappings) {
-      bool& is_connected = connected[ShareOf(mapping)];
+    const auto mappings = deps_.host->smb().ListMappings(context.WithTimeout(kMappingsPatience));
+    if (const absl::Status over = context.Check(); !over.ok()) {
+      return mappings.ok() ? over : mappings.status();
+    }
+    if (mappings.ok()) connected.emplace();
+    for (const host::SmbMapping& mapping : mappings.value_or(std::vector<host::SmbMapping>())) {
+      bool& is_connected = (*connected)[ShareOf(mapping)];
       is_connected = is_connected || mapping.is_connected;
     }
   }

@@ -15,6 +15,7 @@
 #include "server/groups/locks.h"
 #include "server/groups/smb/mapping.h"
 #include "server/groups/storage/calls.h"
+#include "server/host/mount_point.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -220,7 +221,7 @@ class ShareUnstager {
     response_.share = remote_->Share();
     ABSL_ASSIGN_OR_RETURN(const auto lock,
                           groups::LockShare(*deps_.locks, context_, response_.share));
-    ABSL_RETURN_IF_ERROR(UnmapIfLast(TargetEntry{}, response_.share).status());
+    ABSL_RETURN_IF_ERROR(UnmapIfLast(context_, TargetEntry{}, response_.share).status());
     return std::move(response_);
   }
 
@@ -256,28 +257,29 @@ class ShareUnstager {
   // Calls UnmapIfLast() up to three times. After the last failure adds a warning and returns true,
   // because a mapping that cannot be removed must not keep a volume from being unstaged.
   absl::StatusOr<bool> UnmapOrWarn(const TargetEntry& entry, const std::string& share) {
+    const CallContext step = host::TeardownStep(context_);
     const auto done = TryThrice(
-        context_, [&] { return UnmapIfLast(entry, share); },
+        step, [&] { return UnmapIfLast(step, entry, share); },
         [](const auto& unmapped) { return unmapped.ok(); });
     if (done.ok()) return done;
     ABSL_RETURN_IF_ERROR(context_.Check());
-    response_.warnings.push_back(
-        absl::StrCat("the mapping was not removed: ", done.status().message()));
+    Warn(absl::StrCat("the mapping was not removed: ", done.status().message()));
     deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {});
     return true;
   }
 
   // Removes the mapping unless other links need it. Returns false if the link at the target was not
   // found, but others were: one of them may be the same link by another path.
-  absl::StatusOr<bool> UnmapIfLast(const TargetEntry& entry, const std::string& share) {
-    ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context_, share));
+  absl::StatusOr<bool> UnmapIfLast(const CallContext& context, const TargetEntry& entry,
+                                   const std::string& share) {
+    ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context, share));
     if (!mapping.has_value()) return true;
     const auto leads_there = [&](const UncPath& target) { return target.Share() == share; };
     const SteadyTime begin = SteadyTime::Now();
-    absl::StatusOr<smb::ShareLinks> links = smb::FindLinks(deps_, context_, leads_there);
+    absl::StatusOr<smb::ShareLinks> links = smb::FindLinks(deps_, context, leads_there);
     // Another process may have held a directory for a moment, so that it could not be opened.
     if (links.ok() && links->incomplete && SteadyTime::Now() - begin < kShortLook) {
-      links = smb::FindLinks(deps_, context_, leads_there);
+      links = smb::FindLinks(deps_, context, leads_there);
     }
     if (!links.ok()) return links.status();
     const std::string own = FoldName(target_.path.ToString());
@@ -295,7 +297,7 @@ class ShareUnstager {
     if (is_aliased && !links->incomplete) return false;
     const bool keep = links->incomplete || !links->paths.empty();
     if (!keep) {
-      const absl::StatusOr<bool> removed = smb::Unmap(deps_, context_, share);
+      const absl::StatusOr<bool> removed = smb::Unmap(deps_, context, share);
       // An administrator may have removed the mapping in the meantime.
       if (!removed.ok() && !absl::IsNotFound(removed.status())) return removed.status();
       if (removed.ok() && *removed) AddStep(StorageStep::kUnmapped);
@@ -312,10 +314,25 @@ class ShareUnstager {
     // Another program has removed the entry.
     if (still == TargetEntry{}) return true;
     if (still != entry) return false;
-    ABSL_RETURN_IF_ERROR(
-        Prefixed("target_path", host_.filesystem().Remove(context_, target_, false)));
+    const absl::Status removed = host_.filesystem().Remove(context_, target_, false);
+    if (!removed.ok()) {
+      const auto left = LookAt(host_, context_, target_);
+      // What stays is no link any more, only the folder that it was, or an empty one.
+      const bool is_folder = left.ok() && left->is_directory && !left->target.has_value();
+      if (!is_folder || absl::IsFailedPrecondition(removed)) {
+        return Prefixed("target_path", removed);
+      }
+      Warn(absl::StrCat("an empty folder stays: ", removed.message()));
+      if (entry.is_directory) return true;
+    }
     AddStep(entry.is_directory ? StorageStep::kRemovedDirectory : StorageStep::kUnlinked);
     return true;
+  }
+
+  // Adds a warning to the answer and the log.
+  void Warn(std::string warning) {
+    host_.Warn(absl::StrCat("unstaging ", target_.path.ToString(), ": ", warning));
+    response_.warnings.push_back(std::move(warning));
   }
 
   const groups::Deps& deps_;

@@ -20,7 +20,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "server/groups/smb/mapping.h"
-#include "server/groups/storage/cloud_testing.h"
+#include "server/groups/storage/crash_testing.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -75,13 +75,13 @@ std::set<std::string> Linked(Machine& node) {
   return shares;
 }
 
-struct Start {
+struct ShareStart {
   const char* name;
   std::function<void(Machine& node)> prepare;
   // True if a mapping has no link.
   bool has_leak = false;
 
-  friend void PrintTo(const Start& start, std::ostream* out) { *out << start.name; }
+  friend void PrintTo(const ShareStart& start, std::ostream* out) { *out << start.name; }
 };
 
 void StageIn(Machine& node, const std::string& remote = kShare,
@@ -101,7 +101,7 @@ void LoseLink(Machine& node) {
                   .ok());
 }
 
-std::vector<Start> Starts() {
+std::vector<ShareStart> Starts() {
   return {
       {"Nothing", [](Machine&) {}},
       {"AnEmptyDirectory", [](Machine& node) { EXPECT_TRUE(node.MakeDirectory(kTarget).ok()); }},
@@ -141,84 +141,20 @@ std::vector<Start> Starts() {
   };
 }
 
-NodeState StateAt(const Start& start) {
+NodeState StateAt(const ShareStart& start) {
   auto node = machine::simulator::LoadScenario(kScenario, "test");
   EXPECT_TRUE(node.ok()) << node.status();
   start.prepare(**node);
   return (*node)->Snapshot();
 }
 
-std::string Dump(Machine& node) {
-  return machine::simulator::StateToProto(node.Snapshot()).DebugString();
-}
-
-using Act = std::function<absl::Status(Process&)>;
-
-class ShareCrashTest : public testing::TestWithParam<Start> {
+class ShareCrashTest : public testing::TestWithParam<ShareStart> {
  protected:
-  // Runs `act` from the start, killed at each of its calls in turn, and then `act` or `opposite` in
-  // a new process, with and without a reboot in between. The node must end as without a death.
-  void KillEverywhere(const Act& act, const Act& opposite) {
-    const NodeState state = StateAt(GetParam());
-    const Undisturbed without_reboot = Finish(state, false, act, opposite);
-    const Undisturbed with_reboot = Finish(state, true, act, opposite);
-    const int calls = without_reboot.calls;
-    ASSERT_GT(calls, 2);
-    int refused = 0;
-    for (const Death death : {Death::kBefore, Death::kBehind, Death::kNone}) {
-      for (int at = 1; at <= calls; ++at) {
-        for (const bool reboots : {false, true}) {
-          if (reboots && death == Death::kNone) continue;
-          SCOPED_TRACE(absl::StrCat("death ", static_cast<int>(death), " at call ", at, " of ",
-                                    calls, reboots ? ", then a reboot" : ""));
-          const Undisturbed& wanted = reboots ? with_reboot : without_reboot;
-          const auto node = NodeIn(state);
-          Process killed(node.get(), death, at);
-          if (!act(killed).ok()) ++refused;
-          ExpectNoLeak(*node);
-          if (reboots) node->Reboot();
-          // The kubelet may change its mind.
-          const auto other = NodeIn(node->Snapshot());
-          Process undoing(other.get());
-          const absl::Status undone = opposite(undoing);
-          ASSERT_TRUE(undone.ok()) << undone;
-          // After a reboot, the mapping of the remaining link exists only if the call made it.
-          ASSERT_THAT(wanted.mapped_after_opposite, testing::IsSupersetOf(Mapped(*other)));
-          ASSERT_TRUE(reboots || Mapped(*other) == wanted.mapped_after_opposite);
-          Process next(node.get());
-          const absl::Status repeated = act(next);
-          ASSERT_TRUE(repeated.ok()) << repeated;
-          ASSERT_EQ(Dump(*node), wanted.dump);
-          ExpectNoLeak(*node);
-        }
-      }
-    }
-    EXPECT_GT(refused, 2 * calls);
+  static absl::Status UnstageAct(Process& process) {
+    // Only a call that names the share finds the mapping of a lost link.
+    return Unstage(process, kTarget, GetParam().has_leak ? kShare : "");
   }
-
- private:
-  struct Undisturbed {
-    std::string dump;
-    decltype(Mapped(std::declval<Machine&>())) mapped_after_opposite;
-    int calls = 0;
-  };
-  // Returns the end state without a death. If `reboots`, first reboots the node, which also ends
-  // mappings that `act` and `opposite` do not change.
-  static Undisturbed Finish(const NodeState& state, bool reboots, const Act& act,
-                            const Act& opposite) {
-    Undisturbed end;
-    const auto node = NodeIn(state);
-    if (reboots) node->Reboot();
-    Process whole(node.get());
-    EXPECT_TRUE(act(whole).ok());
-    end.dump = Dump(*node);
-    end.calls = whole.life.calls();
-    Process back(node.get());
-    EXPECT_TRUE(opposite(back).ok());
-    end.mapped_after_opposite = Mapped(*node);
-    return end;
-  }
-
+  static absl::Status StageAct(Process& process) { return Stage(process); }
   static void ExpectNoLeak(Machine& node) {
     if (GetParam().has_leak) return;
     const std::set<std::string> linked = Linked(node);
@@ -227,17 +163,10 @@ class ShareCrashTest : public testing::TestWithParam<Start> {
 };
 
 TEST_P(ShareCrashTest, StagingIsRepeatedAndEndsTheSame) {
-  // Only a call that names the share finds the mapping of a lost link.
-  KillEverywhere([](Process& process) { return Stage(process); },
-                 [](Process& process) {
-                   return Unstage(process, kTarget, GetParam().has_leak ? kShare : "");
-                 });
+  KillEverywhere(StateAt(GetParam()), StageAct, UnstageAct, ExpectNoLeak);
 }
-
 TEST_P(ShareCrashTest, UnstagingIsRepeatedAndEndsTheSame) {
-  KillEverywhere(
-      [](Process& process) { return Unstage(process, kTarget, GetParam().has_leak ? kShare : ""); },
-      [](Process& process) { return Stage(process); });
+  KillEverywhere(StateAt(GetParam()), UnstageAct, StageAct, ExpectNoLeak);
 }
 
 INSTANTIATE_TEST_SUITE_P(From, ShareCrashTest, testing::ValuesIn(Starts()),

@@ -107,7 +107,7 @@ bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
 absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
                                                          const CallContext& context,
                                                          const ConfinedPath& path) {
-  const auto link = host.filesystem().ReadLink(context, path);
+  const auto link = host.filesystem().PeekLink(context, path);
   if (absl::IsNotFound(link.status())) return std::nullopt;
   ABSL_RETURN_IF_ERROR(link.status());
   if (!link->is_link) return std::nullopt;
@@ -179,7 +179,7 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
       result.disks_in_use.insert(shown.begin(), shown.end());
       continue;
     }
-    ABSL_RETURN_IF_ERROR(context.Check());
+    if (const absl::Status over = context.Check(); !over.ok()) return ended.ok() ? over : ended;
     result.ended = result.ended || ended.ok();
     if (ended.ok()) continue;
     if (is_others) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <list>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -89,6 +90,24 @@ class TargetStages {
     return true;
   }
 
+  // Remembers the volume that an UnstageTarget call has unmounted, unless it is empty, until the
+  // sessions have ended: a repeated call finds no mount that would name their disk. Returns the
+  // volume that was remembered for `key`, or "". Beyond a limit some are forgotten.
+  std::string RememberUnstaged(const std::string& key, const std::string& volume) {
+    constexpr size_t kMost = 1000;
+    const MutexLock lock(mutex_);
+    if (!volume.empty()) {
+      if (unstaged_.size() >= kMost) unstaged_.erase(unstaged_.begin());
+      unstaged_[key] = volume;
+    }
+    const auto found = unstaged_.find(key);
+    return found == unstaged_.end() ? "" : found->second;
+  }
+  void ForgetUnstaged(const std::string& key) {
+    const MutexLock lock(mutex_);
+    unstaged_.erase(key);
+  }
+
   // Returns true if the request of a StageTarget call names the portal.
   bool Names(const host::IscsiPortal& portal) const {
     const MutexLock lock(mutex_);
@@ -110,6 +129,7 @@ class TargetStages {
   mutable Mutex mutex_;
   std::set<Stage*> stages_ ABSL_GUARDED_BY(mutex_);
   std::list<Ending> endings_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> unstaged_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::storage

@@ -7,12 +7,10 @@
 #include "server/base/status_macros.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
+#include "server/host/mount_point.h"
 
 namespace csi_proxy::storage {
 namespace {
-
-// The most of the caller's time that is kept for the removal of the mount in case WMI hangs.
-constexpr absl::Duration kTimeToUnmount = absl::Seconds(5);
 
 // The state of the target.
 struct TargetState {
@@ -56,14 +54,16 @@ class VolumeUnstager {
  private:
   void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
-  // Adds a warning to the answer. Returns an error if the call has ended, else OK.
-  absl::Status Warn(absl::string_view warning) {
-    response_.warnings.emplace_back(warning);
+  // Adds a warning to the answer and the log. Returns an error if the call has ended, else OK.
+  absl::Status Warn(std::string warning) {
+    host_.Warn(absl::StrCat("unstaging ", target_.path.ToString(), ": ", warning));
+    response_.warnings.push_back(std::move(warning));
     return context_.Check();
   }
 
   absl::StatusOr<TargetState> Look() {
-    const auto link = host_.filesystem().ReadLink(context_, target_);
+    // A look at the volume itself may hang.
+    const auto link = host_.filesystem().PeekLink(context_, target_);
     if (absl::IsNotFound(link.status())) return TargetState{};
     if (!link.ok()) return link.status();
     TargetState state;
@@ -118,8 +118,16 @@ class VolumeUnstager {
       ABSL_RETURN_IF_ERROR(host_.volume().Unmount(context_, *state.volume, target_));
       AddStep(StorageStep::kUnmounted);
     }
-    ABSL_RETURN_IF_ERROR(host_.filesystem().Remove(context_, target_, false));
-    AddStep(StorageStep::kRemovedDirectory);
+    const absl::Status removed = host_.filesystem().Remove(context_, target_, false);
+    if (removed.ok()) {
+      AddStep(StorageStep::kRemovedDirectory);
+    } else if (!state.volume.has_value() && absl::IsFailedPrecondition(removed)) {
+      return removed;
+    } else if (!absl::IsNotFound(removed)) {
+      // The kubelet goes on with an empty folder, but not with an error.
+      (void)Warn(absl::StrCat("nothing is mounted at ", target_.path.ToString(),
+                              " any more, but the folder stays: ", removed.message()));
+    }
     return absl::OkStatus();
   }
 
@@ -130,15 +138,14 @@ class VolumeUnstager {
     // The disk may be pulled at any time.
     if (absl::IsNotFound(flushed)) return context_.Check();
     AddStep(flushed.ok() ? StorageStep::kFlushed : StorageStep::kNotFlushed);
-    if (!flushed.ok()) {
-      ABSL_RETURN_IF_ERROR(Warn(flushed.message()));
-    }
+    if (!flushed.ok()) response_.warnings.emplace_back(flushed.message());  // logged already
+    ABSL_RETURN_IF_ERROR(context_.Check());
     if (request_.keep_online) return absl::OkStatus();
     if (!disk.has_value()) {
       return Warn("the disk stays online: Windows does not say which disk the volume is on");
     }
     // FAILED_PRECONDITION is Windows' final refusal; any other failure may be temporary.
-    const CallContext limited = context_.Leaving(2, kTimeToUnmount);
+    const CallContext limited = host::TeardownStep(context_);
     const absl::Status stays = TryThrice(
         limited, [&] { return TakeOffline(limited, volume, *disk); },
         [](const absl::Status& done) { return done.ok() || absl::IsFailedPrecondition(done); });

@@ -6,10 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/base/win32_error.h"
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
 #include "server/groups/storage/target.h"
+#include "server/host/mount_point.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -46,22 +48,31 @@ class TargetUnstager {
     response_.steps = std::move(unstaged.steps);
     response_.step_milliseconds = std::move(unstaged.step_milliseconds);
     response_.warnings = std::move(unstaged.warnings);
-    const bool is_unstaged =
-        mounted.has_value() && mounted->volume.ToString() == response_.volume_id;
-    ABSL_ASSIGN_OR_RETURN(
-        const auto sessions,
-        EndUnusedSessions(
-            deps_, context_, request_.iqn, [](const host::IscsiSession&) { return true; },
-            is_unstaged ? std::optional(mounted->disk) : std::nullopt));
+    const std::string key = absl::StrCat(context_.peer().tenant, "|", request_.iqn, "|",
+                                         FoldName(target_.path.ToString()));
+    const auto unmounted =
+        VolumeId::Parse(deps_.stages->RememberUnstaged(key, response_.volume_id));
+    std::optional<uint32_t> disk;
+    if (mounted.has_value() && unmounted.ok() && mounted->volume == *unmounted) {
+      disk = mounted->disk;
+    } else if (unmounted.ok()) {
+      const auto found = host_.volume().GetDiskNumber(context_, *unmounted);
+      if (found.ok()) disk = *found;
+    }
+    const auto ended = EndUnusedSessions(
+        deps_, context_, request_.iqn, [](const host::IscsiSession&) { return true; }, disk);
+    if (!ended.ok()) {
+      return Prefixed(absl::StrCat("ending the sessions of target ", request_.iqn), ended.status());
+    }
+    const UnusedSessions& sessions = *ended;
+    deps_.stages->ForgetUnstaged(key);
     if (sessions.ended) clock_.Add(StorageStep::kDisconnectedTarget, &response_);
     response_.disks_in_use.assign(sessions.disks_in_use.begin(), sessions.disks_in_use.end());
     if (sessions.is_being_staged) {
       response_.warnings.push_back(absl::StrCat("a session with target ", request_.iqn,
                                                 " stays: another call is staging a disk of it"));
     }
-    if (response_.disks_in_use.empty()) {
-      ABSL_RETURN_IF_ERROR(RemovePortals());
-    }
+    if (response_.disks_in_use.empty()) RemovePortals();
     return std::move(response_);
   }
 
@@ -70,12 +81,13 @@ class TargetUnstager {
   // Returns OK if the initiator or the disk does not answer, so that the volume is unmounted.
   absl::Status CheckMounted(uint32_t number) {
     if (request_.lun_id.empty()) return absl::OkStatus();
-    const auto sessions = host_.iscsi().GetSessions(context_, request_.iqn);
+    const CallContext step = host::TeardownStep(context_);
+    const auto sessions = host_.iscsi().GetSessions(step, request_.iqn);
     if (!sessions.ok()) return context_.Check();
     for (const host::IscsiSession& session : *sessions) {
       for (const host::IscsiConnection& connection : session.connections) {
         if (!connection.Shows(number)) continue;
-        const auto disk = host_.disk().Describe(context_, number);
+        const auto disk = host_.disk().Describe(step, number);
         if (!disk.ok()) return context_.Check();
         if (HasLun(*disk, request_.lun_id, connection)) return absl::OkStatus();
         return absl::FailedPreconditionError(absl::StrCat("lun_id: the volume at ",
@@ -86,19 +98,26 @@ class TargetUnstager {
     return absl::OkStatus();
   }
 
-  absl::Status RemovePortals() {
+  // A portal that stays does nothing without a session, so a failure is only a warning.
+  void RemovePortals() {
     for (const IscsiPortal& portal : portals_) {
-      ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context_, portal));
-      // A StageTarget call is about to log in through this portal.
-      if (deps_.stages->Names(portal)) continue;
-      const auto connected = host_.iscsi().ListConnected(context_, portal);
-      if (absl::IsNotFound(connected.status())) continue;
-      if (!connected.ok()) return connected.status();
-      if (!connected->empty()) continue;
-      const absl::Status removed = host_.iscsi().RemovePortal(context_, portal);
-      if (removed.ok()) clock_.Add(StorageStep::kRemovedPortal, &response_);
-      if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+      const absl::Status removed = RemovePortal(host::TeardownStep(context_), portal);
+      if (removed.ok() || absl::IsNotFound(removed)) continue;
+      const std::string warning =
+          absl::StrCat("portal ", portal.address, " stays: ", removed.message());
+      host_.Warn(absl::StrCat("unstaging target ", request_.iqn, ": ", warning));
+      response_.warnings.push_back(warning);
     }
+  }
+
+  absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) {
+    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
+    // A StageTarget call is about to log in through this portal.
+    if (deps_.stages->Names(portal)) return absl::OkStatus();
+    ABSL_ASSIGN_OR_RETURN(const auto connected, host_.iscsi().ListConnected(context, portal));
+    if (!connected.empty()) return absl::OkStatus();
+    ABSL_RETURN_IF_ERROR(host_.iscsi().RemovePortal(context, portal));
+    clock_.Add(StorageStep::kRemovedPortal, &response_);
     return absl::OkStatus();
   }
 

@@ -224,8 +224,6 @@ class FileDouble final : public File {
         });
   }
 
-  // Deletes the reparse point of a mounted folder. Refuses links, because the simulated tree cannot
-  // turn a link into another entry.
   absl::Status DeleteReparsePoint(uint32_t tag) override {
     return OnEntry<absl::Status>(
         "win32.DeleteReparsePoint", path_,
@@ -237,10 +235,8 @@ class FileDouble final : public File {
           if (!IsReparsePoint(end.at()))
             return Failure(operation(), win32_error::kNotAReparsePoint);
           if (tag != TagOf(end.at())) return Failure(operation(), win32_error::kReparseTagMismatch);
-          if (!end.at().mounted.has_value())
-            return Failure(operation(), win32_error::kNotSupported);
           if (IsWriteProtected(end.place)) return Failure(operation(), win32_error::kWriteProtect);
-          if (state.behaviour.stale_mount_entries) {
+          if (end.at().mounted.has_value() && state.behaviour.stale_mount_entries) {
             KeepStaleFolder(state, *end.at().mounted, FolderName(*end.place.volume, end.entry));
           }
           end.tree().SetMounted(end.entry, std::nullopt);

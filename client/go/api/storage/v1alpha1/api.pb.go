@@ -143,7 +143,8 @@ const (
 	// The target is on a share that the node has not mapped, or whose mapping Windows does not show
 	// as OK. A mapping that has not been used for a while may show so and still work.
 	MountState_DISCONNECTED MountState = 2
-	// The target was not checked: it lies outside the working directories, or Windows refused.
+	// The target was not checked: it lies outside the working directories, or Windows refused, or did
+	// not say within a second which shares are mapped.
 	MountState_UNDETERMINED MountState = 3
 )
 
@@ -1494,7 +1495,8 @@ type GetVolumeHealthResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The volume or its disk has a fault; `message` describes it.
 	Abnormal bool `protobuf:"varint,1,opt,name=abnormal,proto3" json:"abnormal,omitempty"`
-	// One line for people; empty if there is no fault.
+	// One line for people; empty if there is no fault and Windows has said all. What it does not say
+	// within a second follows `not known: `.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// The file system's dirty bit: the file system will be checked at the next start.
 	IsDirty bool `protobuf:"varint,3,opt,name=is_dirty,json=isDirty,proto3" json:"is_dirty,omitempty"`
@@ -1943,7 +1945,7 @@ type UnstageVolumeResponse struct {
 	// The steps taken, in order; empty if nothing was there.
 	Steps []StorageStep `protobuf:"varint,2,rep,packed,name=steps,proto3,enum=v1alpha1.StorageStep" json:"steps,omitempty"`
 	// The steps that failed although the volume is unmounted, and why: the flush, taking the disk
-	// offline. One line each, for people.
+	// offline, removing the directory. One line each, for people.
 	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// As in StageVolumeResponse.
 	StepMilliseconds []uint32 `protobuf:"varint,4,rep,packed,name=step_milliseconds,json=stepMilliseconds,proto3" json:"step_milliseconds,omitempty"`

@@ -90,7 +90,8 @@ type StorageClient interface {
 	// lives on it, or if Windows keeps it online as critical or in use; `steps` says if it went
 	// offline. Succeeds if nothing is there, or if the disk was pulled. Can be repeated after an
 	// error or a crash. FAILED_PRECONDITION when the directory is not empty and nothing is mounted
-	// there, or when it is a link or a file.
+	// there, or when it is a link or a file. A directory that another program keeps open stays, as
+	// `warnings` says, but not its mount.
 	UnstageVolume(ctx context.Context, in *UnstageVolumeRequest, opts ...grpc.CallOption) (*UnstageVolumeResponse, error)
 	// Makes a share usable at a link: makes the link, with the directories above it, and maps the
 	// share with these credentials like NewSmbGlobalMapping of the smb group. Skips steps that are
@@ -113,7 +114,8 @@ type StorageClient interface {
 	// nothing is there; then `remote_path` names the mapping to remove, if no link leads to it.
 	// Programs that use a share without a link below the working directories lose it.
 	// FAILED_PRECONDITION when a file is there, a directory that is not empty, or any entry other
-	// than a link to this share.
+	// than a link to this share. A link that another program keeps open becomes an empty directory,
+	// and a mapping that Windows does not remove stays: `warnings` says so.
 	UnstageShare(ctx context.Context, in *UnstageShareRequest, opts ...grpc.CallOption) (*UnstageShareResponse, error)
 	// Makes a LUN of an iSCSI target usable at a directory, from any state of the node: registers the
 	// missing portals, refreshes the targets of the others, connects the target, waits up to ten
@@ -142,11 +144,11 @@ type StorageClient interface {
 	// good, also at the next start. A session stays while a disk of it is mounted anywhere or another
 	// call works on it; the answer names such disks. A session of which this call unmounted no volume
 	// also stays while a disk of it is online with a volume, because another caller may be about to
-	// mount that. Portals stay unless the request names them and no session stays: others may have
-	// registered them too, and they do nothing while no session needs them. Succeeds if nothing is
-	// there; can be repeated after an error or a crash. FAILED_PRECONDITION as for UnstageVolume,
-	// when the mounted volume is on a disk of the target with another LUN than the request names, or
-	// when Windows finds a disk of a session in use.
+	// mount that; a repeat of a call that failed knows its volume. Portals stay unless the request
+	// names them and no session stays: others may have registered them too, and they do nothing while
+	// no session needs them. Succeeds if nothing is there; can be repeated after an error or a crash.
+	// FAILED_PRECONDITION as for UnstageVolume, when the mounted volume is on a disk of the target
+	// with another LUN than the request names, or when Windows finds a disk of a session in use.
 	UnstageTarget(ctx context.Context, in *UnstageTargetRequest, opts ...grpc.CallOption) (*UnstageTargetResponse, error)
 }
 
@@ -335,7 +337,8 @@ type StorageServer interface {
 	// lives on it, or if Windows keeps it online as critical or in use; `steps` says if it went
 	// offline. Succeeds if nothing is there, or if the disk was pulled. Can be repeated after an
 	// error or a crash. FAILED_PRECONDITION when the directory is not empty and nothing is mounted
-	// there, or when it is a link or a file.
+	// there, or when it is a link or a file. A directory that another program keeps open stays, as
+	// `warnings` says, but not its mount.
 	UnstageVolume(context.Context, *UnstageVolumeRequest) (*UnstageVolumeResponse, error)
 	// Makes a share usable at a link: makes the link, with the directories above it, and maps the
 	// share with these credentials like NewSmbGlobalMapping of the smb group. Skips steps that are
@@ -358,7 +361,8 @@ type StorageServer interface {
 	// nothing is there; then `remote_path` names the mapping to remove, if no link leads to it.
 	// Programs that use a share without a link below the working directories lose it.
 	// FAILED_PRECONDITION when a file is there, a directory that is not empty, or any entry other
-	// than a link to this share.
+	// than a link to this share. A link that another program keeps open becomes an empty directory,
+	// and a mapping that Windows does not remove stays: `warnings` says so.
 	UnstageShare(context.Context, *UnstageShareRequest) (*UnstageShareResponse, error)
 	// Makes a LUN of an iSCSI target usable at a directory, from any state of the node: registers the
 	// missing portals, refreshes the targets of the others, connects the target, waits up to ten
@@ -387,11 +391,11 @@ type StorageServer interface {
 	// good, also at the next start. A session stays while a disk of it is mounted anywhere or another
 	// call works on it; the answer names such disks. A session of which this call unmounted no volume
 	// also stays while a disk of it is online with a volume, because another caller may be about to
-	// mount that. Portals stay unless the request names them and no session stays: others may have
-	// registered them too, and they do nothing while no session needs them. Succeeds if nothing is
-	// there; can be repeated after an error or a crash. FAILED_PRECONDITION as for UnstageVolume,
-	// when the mounted volume is on a disk of the target with another LUN than the request names, or
-	// when Windows finds a disk of a session in use.
+	// mount that; a repeat of a call that failed knows its volume. Portals stay unless the request
+	// names them and no session stays: others may have registered them too, and they do nothing while
+	// no session needs them. Succeeds if nothing is there; can be repeated after an error or a crash.
+	// FAILED_PRECONDITION as for UnstageVolume, when the mounted volume is on a disk of the target
+	// with another LUN than the request names, or when Windows finds a disk of a session in use.
 	UnstageTarget(context.Context, *UnstageTargetRequest) (*UnstageTargetResponse, error)
 	mustEmbedUnimplementedStorageServer()
 }
