@@ -127,6 +127,7 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk) {
   description.unique_id = TextOf(disk, "UniqueId");
   description.location = TextOf(disk, "Location");
   description.size_bytes = disk.GetUint64("Size").value_or(0);
+  description.sector_bytes = disk.GetUint32("LogicalSectorSize").value_or(0);
   description.style = StyleOf(disk).value_or(PartitionStyle::kRaw);
   description.is_boot = disk.GetBoolean("IsBoot").value_or(false);
   description.is_system = disk.GetBoolean("IsSystem").value_or(false);

@@ -55,6 +55,8 @@ struct DiskDescription {
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   uint64_t size_bytes = 0;
+  // The size of a logical sector; 0 if unknown.
+  uint32_t sector_bytes = 0;
   PartitionStyle style = PartitionStyle::kRaw;
   // True if Windows runs on the disk.
   bool is_boot = false;

@@ -25,6 +25,8 @@ constexpr KnownText kStorageTexts[] = {
     {kStorageUnknownFileSystem, "The partition's file system cannot be resized."},
     {kStorageSystemPartition, "The operation is not allowed on a system or critical partition."},
     {kStorageBadClusterSize, "The cluster size specified is invalid."},
+    {kStorageClusterBelowSector,
+     "The specified cluster size is not a multiple of the drive's physical sector size."},
     {kStorageFileSystemNotSupported, "The specified file system is not supported."},
 };
 

@@ -39,6 +39,7 @@ inline constexpr uint32_t kStorageDiskTooSmall = 41014;
 inline constexpr uint32_t kStorageUnknownFileSystem = 42009;
 inline constexpr uint32_t kStorageSystemPartition = 42010;
 inline constexpr uint32_t kStorageBadClusterSize = 43000;
+inline constexpr uint32_t kStorageClusterBelowSector = 43005;
 inline constexpr uint32_t kStorageFileSystemNotSupported = 43001;
 
 }  // namespace csi_proxy::machine::simulator

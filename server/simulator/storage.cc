@@ -282,6 +282,7 @@ absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
   if (unit != 0 && (!absl::has_single_bit(unit) || unit < 512 || unit > 2 * kMiB)) {
     return Failure(operation, kStorageBadClusterSize);
   }
+  if (unit % place.disk->sector_bytes != 0) return Failure(operation, kStorageClusterBelowSector);
   place.volume->file_system = *known;
   place.volume->tree = Tree();
   place.volume->label = options.label;

@@ -105,6 +105,9 @@ class StorageService final : public Service {
 
 // Checks all fields of a request except its disk.
 absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request);
+// Returns FAILED_PRECONDITION if the disk cannot have allocation units of this size, which Windows
+// would refuse only after the disk was initialised. 0 is any size.
+absl::Status CheckAllocationUnit(const host::DiskDescription& disk, uint32_t allocation_unit_bytes);
 // Stages a disk that was found already, like StageVolume(). REQUIRES: `request.disk` is empty.
 // `clock` measures the first step.
 absl::StatusOr<StageVolumeResponse> StageFoundDisk(const groups::Deps& deps,

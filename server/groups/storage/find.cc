@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -104,6 +105,22 @@ absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
   return host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
 }
 
+// Returns a hint to the disk whose serial number is the longest beginning of the wanted one, or "":
+// virtio-blk shows the first 20 bytes (docs.oasis-open.org/virtio, GET_ID).
+std::string CutSerial(const std::vector<host::DiskDescription>& disks, absl::string_view wanted) {
+  const host::DiskDescription* cut = nullptr;
+  absl::string_view serial;
+  for (const host::DiskDescription& disk : disks) {
+    const absl::string_view found = absl::StripAsciiWhitespace(disk.serial_number);
+    if (found.size() <= serial.size() || !absl::StartsWith(wanted, found)) continue;
+    cut = &disk;
+    serial = found;
+  }
+  if (cut == nullptr) return "";
+  return absl::StrCat("; disk ", cut->disk_number, " has its beginning, \"", absl::CEscape(serial),
+                      "\": if its bus cuts serial numbers, ask for that one");
+}
+
 // Returns the matching disk. NOT_FOUND if there is none now.
 absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallContext& context,
                                            const DiskSelector& selector) {
@@ -129,6 +146,7 @@ absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallC
   if (found.empty()) {
     return absl::NotFoundError(absl::StrCat(
         name.name, ": no disk has \"", absl::CEscape(name.text), "\"",
+        CutSerial(disks, absl::StripAsciiWhitespace(selector.serial_number)),
         left_out.empty() ? ""
                          : absl::StrCat("; give disk.adapter to include this one: ", left_out)));
   }
@@ -169,6 +187,16 @@ absl::Status CheckSelector(const DiskSelector& selector) {
   return absl::InvalidArgumentError(
       absl::StrCat("disk: exactly one of number, serial_number, page83 and lun_id must be given, ",
                    names == 0 ? "and none is" : "and more are"));
+}
+
+absl::Status CheckAllocationUnit(const host::DiskDescription& disk,
+                                 uint32_t allocation_unit_bytes) {
+  const uint32_t sector = disk.sector_bytes;
+  if (sector == 0 || allocation_unit_bytes % sector == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("allocation_unit_bytes: ", allocation_unit_bytes, " is not a multiple of disk ",
+                   disk.disk_number, "'s sectors of ", sector,
+                   " bytes: give one, or 0 so that Windows chooses"));
 }
 
 absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,

@@ -47,10 +47,16 @@ TEST_F(FindTest, ADiskThatComesAMomentLaterIsWaitedFor) {
 }
 
 TEST_F(FindTest, ADiskThatNeverComesIsNotFound) {
+  // virtio-blk shows the first 20 characters.
+  ChangeDisk(1, [](Disk& disk) { disk.serial_number = "5b1c"; });
+  ChangeDisk(2, [](Disk& disk) { disk.serial_number = "5b1c9d52-7e0f-4a66-9"; });
   const absl::Time begin = absl::Now();
-  const absl::Status absent = Stage({.serial_number = "vol-none"}).status();
+  const absl::Status absent =
+      Stage({.serial_number = "5b1c9d52-7e0f-4a66-9d1b-000000000001"}).status();
   EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
-  EXPECT_THAT(std::string(absent.message()), HasSubstr("disk.serial_number: "));
+  EXPECT_THAT(std::string(absent.message()),
+              HasSubstr("disk.serial_number: no disk has \"5b1c9d52-7e0f-4a66-9d1b-000000000001\"; "
+                        "disk 2 has its beginning, \"5b1c9d52-7e0f-4a66-9\": "));
   EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
   // The wait ends at the caller's deadline.
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));

@@ -53,6 +53,7 @@ class VolumeStager {
     ABSL_ASSIGN_OR_RETURN(const auto disk_lock, groups::LockDisk(locks_, context_, number_));
     ABSL_ASSIGN_OR_RETURN(const auto path_lock, groups::LockPath(locks_, context_, target_));
     ABSL_RETURN_IF_ERROR(CheckTarget());
+    ABSL_RETURN_IF_ERROR(CheckAllocationUnit(disk, options_.allocation_unit_bytes));
     ABSL_RETURN_IF_ERROR(CheckStillFree(disk));
     ABSL_RETURN_IF_ERROR(PrepareDisk());
 

@@ -10,6 +10,7 @@ namespace {
 using groups::kGiB;
 using groups::kMiB;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST_F(StageTest, ARawDiskThatIsOfflineAndReadOnlyIsMadeUsable) {
@@ -104,6 +105,27 @@ TEST_F(StageTest, ANewVolumeHasTheLabelThatWasAskedFor) {
                         {.disk = {.number = "1"}, .target_path = Target(), .label = "other"})
           .ok());
   EXPECT_EQ(DiskNow(1).partitions.back().volume->label, "data");
+}
+
+TEST_F(StageTest, AnAllocationUnitBelowTheSectorIsRefusedBeforeTheDiskChanges) {
+  ChangeDisk(1, [](Disk& disk) { disk.sector_bytes = 4096; });
+  const std::string before = Everything();
+  StageVolumeRequest request = {
+      .disk = {.number = "1"}, .target_path = Target(), .allocation_unit_bytes = 512};
+  const absl::Status refused = storage_->StageVolume(context_, request).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(
+      std::string(refused.message()),
+      HasSubstr("allocation_unit_bytes: 512 is not a multiple of disk 1's sectors of 4096"));
+  EXPECT_TRUE(Everything() == before);
+  request.allocation_unit_bytes = 4096;
+  const auto staged = storage_->StageVolume(context_, request);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  // Windows refuses such a unit.
+  const absl::StatusOr<VolumeId> volume = VolumeId::Parse(staged->volume_id);
+  const absl::Status formatted =
+      host_->volume().Format(context_, *volume, {.allocation_unit_bytes = 512});
+  EXPECT_THAT(std::string(formatted.message()), HasSubstr("(43005)")) << formatted;
 }
 
 TEST_F(StageTest, TheVolumeGrowsToItsDisk) {
