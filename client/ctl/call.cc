@@ -53,9 +53,13 @@ watch::Before BeforeEach(const std::string& output, bool on_terminal) {
   return output == kYamlOutput ? watch::Before::kDashes : watch::Before::kTime;
 }
 
+std::string NameOf(const Method& method) {
+  return absl::StrCat(method.group, " ", KebabCase(method.descriptor->name()));
+}
+
 // Returns INVALID_ARGUMENT if the flags ask for something that the method does not have.
 absl::Status CheckFlags(const Catalog& catalog, const Method& method, const CommandLine& line) {
-  const std::string name = absl::StrCat(method.group, " ", KebabCase(method.descriptor->name()));
+  const std::string name = NameOf(method);
   if (line.output == kNameOutput && !HasNames(*method.descriptor->output_type())) {
     return absl::InvalidArgumentError(
         absl::StrCat("--output=name: ", name, " lists nothing that has a name"));
@@ -113,10 +117,12 @@ int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams
     return Show(*response, output, streams.out_is_terminal, on_one_line);
   };
   if (watches) {
-    return watch::Watch(watch::InRealTime(ask), line.watch, before, streams.out, streams.err);
+    watch::Environment environment = watch::InRealTime(ask);
+    environment.call = NameOf(*method);
+    return watch::Watch(environment, line.watch, before, streams.out, streams.err);
   }
   const absl::StatusOr<std::string> answer = ask();
-  if (!answer.ok()) return Complain(answer.status(), streams.err);
+  if (!answer.ok()) return Complain(answer.status(), streams.err, NameOf(*method));
   streams.out << *answer;
   return kOk;
 }

@@ -18,14 +18,15 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// Returns advice on the next step, or "" if the error needs none.
-std::string Hint(const absl::Status& status) {
+// Returns advice on the next step, or "" if the error needs none. `call` is that of Complain().
+std::string Hint(const absl::Status& status, absl::string_view call) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
       if (client::WasNotReached(status)) return "`csi-proxyctl doctor` shows which pipes answer.";
       return "";
     case absl::StatusCode::kInvalidArgument:
-      return "`csi-proxyctl help GROUP METHOD` explains the fields.";
+      if (call.empty()) return "";
+      return absl::StrCat("`csi-proxyctl help ", call, "` explains the fields.");
     case absl::StatusCode::kPermissionDenied:
       // Other refusals concern credentials, services and pipes; their texts say what is needed.
       if (!absl::StrContains(status.message(), "outside")) return "";
@@ -83,11 +84,11 @@ int ComplainBriefly(const absl::Status& status, std::ostream& err) {
   }
 }
 
-int Complain(const absl::Status& status, std::ostream& err) {
+int Complain(const absl::Status& status, std::ostream& err, absl::string_view call) {
   int code = ComplainBriefly(status, err);
   // The service was reached, and answered UNAVAILABLE itself.
   if (absl::IsUnavailable(status) && !client::WasNotReached(status)) code = kCallFailed;
-  if (const std::string hint = Hint(status); !hint.empty()) err << "hint: " << hint << "\n";
+  if (const std::string hint = Hint(status, call); !hint.empty()) err << "hint: " << hint << "\n";
   return code;
 }
 

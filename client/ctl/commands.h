@@ -106,7 +106,8 @@ absl::StatusOr<std::string> ToDocument(absl::string_view output, const pb::Messa
 
 // Prints `error: CODE: text` and returns the exit code for the error.
 int ComplainBriefly(const absl::Status& status, std::ostream& err);
-// Does what ComplainBriefly() does, and prints a hint if there is one.
-int Complain(const absl::Status& status, std::ostream& err);
+// Does what ComplainBriefly() does, and prints a hint if there is one. `call` is the method that
+// failed, such as `volume mount-volume`, or "".
+int Complain(const absl::Status& status, std::ostream& err, absl::string_view call = "");
 
 }  // namespace csi_proxy::ctl

@@ -95,12 +95,12 @@ TEST_F(CommandsTest, AFailureHasACodeATextAndAnExitCode) {
     const char* text;
     const char* hint;
   };
-  for (const Case& c :
-       {Case{"5", kCallFailed, "error: NOT_FOUND: text of 5\n", ""},
-        Case{"3", kCallFailed, "error: INVALID_ARGUMENT: text of 3\n", "help GROUP METHOD"},
-        Case{"7", kCallFailed, "error: PERMISSION_DENIED: text of 7\n", ""},
-        Case{"14", kCallFailed, "error: UNAVAILABLE: text of 14\n", ""},
-        Case{"4", kDeadline, "error: DEADLINE_EXCEEDED: ", "--timeout"}}) {
+  for (const Case& c : {Case{"5", kCallFailed, "error: NOT_FOUND: text of 5\n", ""},
+                        Case{"3", kCallFailed, "error: INVALID_ARGUMENT: text of 3\n",
+                             "hint: `csi-proxyctl help system get-service` explains"},
+                        Case{"7", kCallFailed, "error: PERMISSION_DENIED: text of 7\n", ""},
+                        Case{"14", kCallFailed, "error: UNAVAILABLE: text of 14\n", ""},
+                        Case{"4", kDeadline, "error: DEADLINE_EXCEEDED: ", "--timeout"}}) {
     EXPECT_EQ(RunLine({"system", "GetService", std::string("--name=code:") + c.code}), c.exit);
     EXPECT_THAT(err_.str(), StartsWith(c.text));
     EXPECT_THAT(err_.str(), HasSubstr(c.hint));

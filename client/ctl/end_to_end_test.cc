@@ -120,6 +120,13 @@ TEST_F(CtlTest, APersonGetsTheColumnsThatThePersonNeeds) {
               HasSubstr("\n    size_bytes: '5368709120'\n"));
 }
 
+TEST_F(CtlTest, TheLogOfGrpcIsShownOnlyByVerbose) {
+  setenv("GRPC_VERBOSITY", "DEBUG", 1);
+  EXPECT_FALSE(absl::StrContains(Ctl("system get-service --name=MSiSCSI").output, "gRPC: "));
+  EXPECT_TRUE(absl::StrContains(Ctl("system get-service --name=MSiSCSI -v").output, "gRPC: "));
+  unsetenv("GRPC_VERBOSITY");
+}
+
 TEST_F(CtlTest, EveryExampleOfTheHelpRuns) {
   const std::string password = server_->directory() + "/password";
   std::ofstream(password) << "correct horse\n";

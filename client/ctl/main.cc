@@ -14,10 +14,13 @@ namespace {
 
 int Main(int argc, char** argv) {
   namespace ctl = csi_proxy::ctl;
-  csi_proxy::service::RouteLibraryLogs([](csi_proxy::Severity, absl::string_view message) {
-    std::cerr << absl::StrCat(message, "\n");
-  });
+  using csi_proxy::Severity;
   const auto line = ctl::ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc));
+  const bool verbose = line.ok() && line->verbose;
+  // gRPC also logs what is no fault, such as a timer at the end of a call that timed out.
+  csi_proxy::service::RouteLibraryLogs([verbose](Severity severity, absl::string_view message) {
+    if (verbose || severity == Severity::kError) std::cerr << absl::StrCat(message, "\n");
+  });
   if (!line.ok()) {
     std::cerr << "error: " << line.status().message() << "\nhint: `csi-proxyctl --help`\n";
     return ctl::kUsage;

@@ -59,7 +59,7 @@ int Watch(const Environment& environment, absl::Duration interval, Before before
     const absl::StatusOr<std::string> answer = environment.ask();
     absl::Duration pause = interval;
     if (!answer.ok()) {
-      if (IsFinal(answer.status())) return Complain(answer.status(), err);
+      if (IsFinal(answer.status())) return Complain(answer.status(), err, environment.call);
       pause = back_off.Failed();
       if (answer.status() != told) ComplainBriefly(answer.status(), err);
       told = answer.status();

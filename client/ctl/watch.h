@@ -20,6 +20,8 @@ struct Environment {
   std::function<SteadyTime()> steady_now;
   // Waits. Returns false to end the watch.
   std::function<bool(absl::Duration)> sleep;
+  // The `call` of Complain().
+  std::string call = {};
 };
 
 // Returns an environment with the real clock, which never ends a watch.
