@@ -41,6 +41,8 @@ constexpr absl::Duration kStillWaiting = absl::Seconds(30);
 
 constexpr absl::Duration kLongest = absl::Hours(24);
 
+constexpr char kSilent[] = "the driver has not answered yet";
+
 constexpr char kHealthz[] = "/healthz";
 constexpr char kRegistrarsHealthz[] = "/healthz/node-driver-registrar";
 
@@ -187,12 +189,19 @@ class Running final : public Sidecars {
   }
 
   absl::Status StartAll(std::unique_ptr<SocketChannel>* driver) {
+    Endpoints endpoints = AllEndpoints();
+    // A driver that is slow to start is told from sidecars that do not run.
+    const absl::Status listening = Listen(&endpoints);
+    if (!listening.ok() && !options_.independent) return listening;
     ABSL_ASSIGN_OR_RETURN(const std::string name, DriverName(driver));
     metrics_ = std::make_unique<Metrics>(name);
-    Endpoints endpoints = AllEndpoints();
     std::string said;
     while (true) {
       absl::Status failed = StartRegistrar(name);
+      {
+        const MutexLock lock(mutex_);
+        silence_.clear();
+      }
       failed.Update(Listen(&endpoints));
       if (failed.ok() || !options_.independent) return failed;
       if (said != failed.message()) {
@@ -232,6 +241,15 @@ class Running final : public Sidecars {
       return true;
     });
     return failed;
+  }
+
+  // Returns `answer()`, or 500 until the driver has answered.
+  HttpAnswer OnceDriverAnswers(const HttpHandler& answer) {
+    {
+      const MutexLock lock(mutex_);
+      if (!silence_.empty()) return {.code = 500, .body = silence_};
+    }
+    return answer();
   }
 
   HttpAnswer RegistrarHealth() {
@@ -279,6 +297,7 @@ class Running final : public Sidecars {
         say_at = now + kStillWaiting;
       }
       const MutexLock lock(mutex_);
+      silence_ = absl::StrCat(kSilent, ": ", name.status().message());
       if (!stopping_) stop_.WaitFor(mutex_, kPause);
       if (stopping_) return absl::CancelledError();
     }
@@ -287,6 +306,9 @@ class Running final : public Sidecars {
   Endpoints AllEndpoints() {
     Endpoints endpoints;
     // Parse() succeeds, because Check() has parsed the address.
+    const auto once = [this](HttpHandler answer) -> HttpHandler {
+      return [this, answer = std::move(answer)] { return OnceDriverAnswers(answer); };
+    };
     const auto paths_at = [&endpoints](const std::string& text) -> Paths& {
       HostPort address = *HostPort::Parse("", text);
       // 0.0.0.0 and :: stand for all addresses, as an empty host does.
@@ -294,16 +316,16 @@ class Running final : public Sidecars {
       return endpoints[std::move(address)];
     };
     if (const auto& probe = options_.livenessprobe) {
-      paths_at(probe->http_endpoint)[kHealthz] = [this] { return ProbeDriver(); };
+      paths_at(probe->http_endpoint)[kHealthz] = once([this] { return ProbeDriver(); });
       if (!probe->metrics_address.empty() || probe->serve_metrics) {
         paths_at(probe->metrics_address.empty() ? probe->http_endpoint
                                                 : probe->metrics_address)[probe->metrics_path] =
-            [this] { return metrics_->Text(); };
+            once([this] { return metrics_->Text(); });
       }
     }
     if (options_.registrar && !options_.registrar->http_endpoint.empty()) {
       Paths& paths = paths_at(options_.registrar->http_endpoint);
-      const HttpHandler health = [this] { return RegistrarHealth(); };
+      const HttpHandler health = once([this] { return RegistrarHealth(); });
       paths.emplace(kHealthz, health);  // Does not replace livenessprobe's handler.
       paths.emplace(kRegistrarsHealthz, health);
     }
@@ -332,8 +354,10 @@ class Running final : public Sidecars {
   const std::string socket_;
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Says that the driver has not answered, and why; empty once it has.
+  std::string silence_ ABSL_GUARDED_BY(mutex_) = kSilent;
   Condition stop_;
-  // Set once, by the starter's thread.
+  // Set once, by the starter's thread, before `silence_` becomes empty.
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<Registrar> registrar_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<HttpServer>> servers_;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -63,7 +64,10 @@ class SidecarsTest : public ::testing::Test {
   }
   Answer Healthz() { return Get(port_, "/healthz"); }
   bool Served() {
-    return Eventually([this] { return Healthz().code != 0; });
+    return Eventually([this] {
+      const Answer answer = Healthz();
+      return answer.code != 0 && !absl::StrContains(answer.body, "not answered yet");
+    });
   }
   // Waits until the sidecars fail, and returns the reason.
   absl::Status Failure() {
@@ -267,9 +271,15 @@ TEST_F(SidecarsTest, HealthzFollowsADriverThatDiesAndComesBack) {
   EXPECT_EQ(Healthz().code, 200);
 }
 
-TEST_F(SidecarsTest, HttpIsServedOnceTheDriverHasItsName) {
+TEST_F(SidecarsTest, HttpSaysWhyADriverIsNotThereYet) {
   auto sidecars = Start(Options());
-  EXPECT_EQ(Healthz().code, 0);
+  EXPECT_TRUE(Eventually([this] {
+    const Answer answer = Healthz();
+    return answer.code == 500 &&
+           absl::StrContains(answer.body, "the driver has not answered yet: " + csi_ + ": ") &&
+           absl::StrContains(answer.body, ": No such file");
+  })) << Healthz().body;
+  EXPECT_EQ(Get(port_, "/metrics").code, 500);
   TestingDriver driver(csi_);
   EXPECT_TRUE(Served());
   EXPECT_EQ(Get(port_, "/").code, 404);

@@ -41,7 +41,7 @@ class SidecarsTest : public testing::Test {
     return text.str();
   }
   bool Serves() {
-    return Eventually([&] { return Get(port_, "/healthz").code != 0 || !driver_->IsRunning(); });
+    return Eventually([&] { return Get(port_, "/healthz").code == 200 || !driver_->IsRunning(); });
   }
 
   const TemporaryDirectory directory_;

@@ -97,8 +97,8 @@ class Sidecars {
   // Starts threads that wait for the driver, and returns at once; the driver may start serving
   // later. INVALID_ARGUMENT naming the option.
   //
-  // The library serves /healthz once the driver's name is known, and refuses connections until
-  // then, as livenessprobe does. If both components have one address, /healthz there is
+  // The library serves /healthz at once, and answers 500 with the reason until the driver has
+  // returned its name. If both components have one address, /healthz there is
   // livenessprobe's, and the registrar's is /healthz/node-driver-registrar.
   static absl::StatusOr<std::unique_ptr<Sidecars>> Start(SidecarsOptions options);
 
