@@ -147,6 +147,16 @@ TEST(LifeTest, ASecondServerAtTheSamePlaceRefusesToStart) {
   EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok()) << "the first one is unharmed";
 }
 
+TEST(LifeTest, ADirectoryOnADriveThatIsNotThereIsNamedAtTheStart) {
+  const auto server =
+      ServerProcess::Start({R"(--kubelet-path=Z:\k)", R"(--working-dir=C:\absent)"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_TRUE(absl::StrContains(
+      (*server)->Log(), "--kubelet-path or --working-dir: the node has no drive Z:, so calls for"))
+      << (*server)->Log();
+  EXPECT_FALSE(absl::StrContains((*server)->Log(), "no drive C:"));
+}
+
 TEST(LifeTest, AKilledServersSocketsAreTakenOver) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();

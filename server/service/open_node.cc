@@ -22,12 +22,27 @@ absl::StatusOr<OpenedMachine> ThisMachine() {
                       absl::StrCat("--host=windows: ", machine.status().message()));
 }
 
+// Warns of directories on drives that the node lacks, because every call for them will be refused.
+// The kubelet may make the directories themselves later.
+void WarnOfMissingDrives(host::Host& host, const PathRoots& roots) {
+  for (const WindowsPath& root : roots.roots()) {
+    const std::string drive = root.ToString().substr(0, 3);
+    const auto path = WindowsPath::Parse("", drive);
+    if (!path.ok()) continue;
+    const auto exists = host.filesystem().Exists(CallContext(), {*path, nullptr});
+    if (!exists.ok() || *exists) continue;
+    Warn(absl::StrCat("--kubelet-path or --working-dir: the node has no drive ", drive.substr(0, 2),
+                      ", so calls for ", root.ToString(), " are refused"));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
                                                      OpenedMachine machine) {
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const PathRoots> roots,
                         PathRoots::Parse("--working-dir", options.working_dirs));
+  WarnOfMissingDrives(*machine.host, *roots);
   return std::make_unique<ManagedNode>(
       std::move(machine),
       NodeRules{.roots = std::move(roots),
