@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "absl/strings/string_view.h"
-#include "server/host/flushes.h"
+#include "server/host/shared_run.h"
 #include "server/host/storage_namespace.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/os.h"
@@ -16,7 +16,9 @@ struct Deps {
   cim::Session* wmi = nullptr;
   StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
-  Flushes* flushes = nullptr;
+  // Flush volumes on threads of their own, by the volume's name: a flush of a broken disk may never
+  // return, and Windows cannot be told to give it up.
+  SharedRuns<absl::Status>* flushes = nullptr;
   // Receives messages for the operator that fail no call. Must not be null.
   std::function<void(absl::string_view)> warn;
 };

@@ -47,7 +47,7 @@ class Host {
   const std::unique_ptr<cim::Session> wmi_;
   const std::unique_ptr<machine::Os> os_;
   StorageNamespace storage_{wmi_.get()};
-  Flushes flushes_{os_.get()};
+  SharedRuns<absl::Status> flushes_{Runs::kApart};
   const Deps deps_;
   DiskHost disk_{deps_};
   VolumeHost volume_{deps_};

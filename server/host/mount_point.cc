@@ -167,16 +167,20 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
 absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path) {
   const CallContext step = TeardownStep(context);
-  const absl::Status flushed = deps.flushes->Flush(step, volume.ToString());
+  const std::string& name = volume.ToString();
+  const absl::Status flushed = deps.flushes->Get(
+      name, step, [os = deps.os, name](const CallContext&) { return os->Flush(name); });
   if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(context.Check());
   // A volume whose flush does not return may answer no other question either.
-  if (step.Check().ok() && IsVolumeGone(*deps.os, volume)) {
-    return absl::NotFoundError(absl::StrCat("there is no volume ", volume.ToString()));
+  const bool is_silent = !step.Check().ok();
+  if (!is_silent && IsVolumeGone(*deps.os, volume)) {
+    return absl::NotFoundError(absl::StrCat("there is no volume ", name));
   }
-  const absl::Status failed = absl::InternalError(
-      absl::StrCat("volume ", volume.ToString(), " was not flushed: ", flushed.message()));
-  RecordFallback(Fallback::kUnmountedUnflushed, flushed.message());
+  const absl::Status failed = absl::InternalError(absl::StrCat(
+      "volume ", name,
+      " was not flushed: ", is_silent ? "Windows has not finished the flush" : flushed.message()));
+  RecordFallback(Fallback::kUnmountedUnflushed, failed.message());
   deps.warn(absl::StrCat(failed.message(), "; its mount at ", path, " is removed nevertheless"));
   return failed;
 }

@@ -114,9 +114,9 @@ absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
   ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
   ABSL_ASSIGN_OR_RETURN(auto health, deps_.host->volume().GetHealth(context, volume));
   const CallContext brief = context.WithTimeout(kDiskPatience);
-  auto described = deps_.host->disk().Describe(brief, health.disk_number);
+  const auto described = deps_.host->disk().Describe(brief, health.disk_number);
   if (!described.ok() && (brief.Check().ok() || !context.Check().ok())) return described.status();
-  host::DiskDescription disk = described.ok() ? *std::move(described) : host::DiskDescription();
+  host::DiskDescription disk = described.value_or(host::DiskDescription());
   std::vector<std::string> wrong;
   if (health.file_system.empty() && health.health.empty()) {
     const auto sign = deps_.host->volume().SignOfUse(context, volume);
