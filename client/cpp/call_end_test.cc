@@ -40,7 +40,7 @@ class CallEndTest : public testing::TestWithParam<int> {
 
   static std::string Path() {
     static const std::string name =
-        absl::StrCat("csi-proxy-test-", absl::ToUnixNanos(SteadyTime::Now()));
+        absl::StrCat("csi-proxy-test-", absl::ToUnixNanos(absl::Now()));
     ClientOptions options;
     options.socket_dir = std::filesystem::temp_directory_path().string();
     return PipePath(options, name);

@@ -85,7 +85,7 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(SteadyTime dead
   }
   // gRPC reports READY after the service has sent its settings.
   if (link->channel()->GetState(true) == GRPC_CHANNEL_READY ||
-      link->channel()->WaitForConnected(absl::ToChronoTime(deadline))) {
+      link->channel()->WaitForConnected(ForGrpc(deadline))) {
     return link;
   }
   return absl::UnavailableError("it does not answer");

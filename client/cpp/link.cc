@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
@@ -37,12 +38,11 @@ class Abandoned {
   std::vector<std::unique_ptr<PendingCall>> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
-// gRPC reads the wall clock and converts the time to its own steady clock at once.
+}  // namespace
+
 std::chrono::system_clock::time_point ForGrpc(SteadyTime deadline) {
   return absl::ToChronoTime(absl::Now() + (deadline - SteadyTime::Now()));
 }
-
-}  // namespace
 
 PendingCall::PendingCall(std::shared_ptr<grpc::Channel> channel, const char* method,
                          const CallContext& context, const Message& request,

@@ -8,6 +8,7 @@
 #include <grpcpp/completion_queue.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +22,10 @@
 #include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::client {
+
+// Returns a deadline as gRPC takes it: a time of the wall clock, which gRPC converts at once to one
+// of its own steady clock.
+std::chrono::system_clock::time_point ForGrpc(SteadyTime deadline);
 
 // A call under way. It may outlive its caller's wait: gRPC 1.51 cannot end a call, neither at its
 // deadline nor when it is cancelled, while a write that may belong to it is stuck because the other
