@@ -34,8 +34,8 @@ tracked '*.cc' '*.h' '*.c' | xargs -P "$(nproc)" -n 60 clang-format --dry-run --
 
 { tracked '*.sh' && echo integration/wine/{run,node_run} .ci/run; } |
   xargs shellcheck --severity=warning --exclude=SC2034,SC2155 || failed=1
-# A deadline or duration by the wall clock changes when that clock steps (steady_time.h). These files show its time,
-# or hand it to gRPC at once.
+# A deadline or duration measured by the wall clock changes when that clock steps (steady_time.h). These files display
+# the wall clock's time, or pass a deadline to gRPC, which converts it immediately.
 shows_time='client/(ctl/(watch|selftest/selftest|diagnose/diagnose)|cpp/link|sidecars/(driver|metrics|socket_[a-z]*))\.cc|http_server|call_log|service/metrics'
 shows_time+='|rpc/pipe_server|csi_proxy/(call_context|node)\.h'
 ! tracked {server,client,service_installer,codegen}/'*.cc' {server,client}/'*.h' | grep -v -e '_test\.cc' -e testing | grep -vE "$shows_time" |
