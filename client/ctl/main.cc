@@ -17,7 +17,7 @@ int Main(int argc, char** argv) {
   using csi_proxy::Severity;
   const auto line = ctl::ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc));
   const bool verbose = line.ok() && line->verbose;
-  // gRPC also logs what is no fault, such as a timer at the end of a call that timed out.
+  // gRPC also logs events that are not faults, such as the timer of a call that timed out.
   csi_proxy::service::RouteLibraryLogs([verbose](Severity severity, absl::string_view message) {
     if (verbose || severity == Severity::kError) std::cerr << absl::StrCat(message, "\n");
   });

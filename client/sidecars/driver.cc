@@ -19,7 +19,7 @@ absl::StatusOr<Response> Call(const SocketChannel& connection, const char* metho
                               SteadyTime deadline, const char* metadata = nullptr) {
   grpc::ClientContext context;
   if (metadata != nullptr) context.AddMetadata(metadata, "1");
-  // gRPC converts the time to its own steady clock at once.
+  // gRPC takes a time of the wall clock and immediately converts it to its own steady clock.
   context.set_deadline(absl::ToChronoTime(absl::Now() + (deadline - SteadyTime::Now())));
   Response response;
   const grpc::Status status =

@@ -190,7 +190,8 @@ class Running final : public Sidecars {
 
   absl::Status StartAll(std::unique_ptr<SocketChannel>* driver) {
     Endpoints endpoints = AllEndpoints();
-    // A driver that is slow to start is told from sidecars that do not run.
+    // Listens before the driver answers, so that a probe can distinguish a slow driver from
+    // sidecars that do not run.
     const absl::Status listening = Listen(&endpoints);
     if (!listening.ok() && !options_.independent) return listening;
     ABSL_ASSIGN_OR_RETURN(const std::string name, DriverName(driver));
@@ -354,7 +355,7 @@ class Running final : public Sidecars {
   const std::string socket_;
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Says that the driver has not answered, and why; empty once it has.
+  // The answer to HTTP requests until the driver has answered; empty afterwards.
   std::string silence_ ABSL_GUARDED_BY(mutex_) = kSilent;
   Condition stop_;
   // Set once, by the starter's thread, before `silence_` becomes empty.

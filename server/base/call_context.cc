@@ -40,8 +40,8 @@ absl::Status CallContext::Check() const {
 absl::Status CallContext::SleepFor(absl::Duration duration) const {
   const YieldSlot yielded(*this);
   const SteadyTime until = std::min(SteadyTime::Now() + duration, deadline_);
-  // Windows may end a sleep one clock tick early. Looks for the cancellation now and then, because
-  // absl::Notification waits by the wall clock.
+  // A loop, because Windows may end a sleep one clock tick early. Polls for cancellation, because
+  // absl::Notification measures its waits by the wall clock.
   for (absl::Duration left;
        !cancelled() && (left = until - SteadyTime::Now()) > absl::ZeroDuration();) {
     absl::SleepFor(cancellable() ? std::min(left, kCancellationPoll) : left);

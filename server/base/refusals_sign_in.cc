@@ -1,5 +1,5 @@
-// The refusals of a connection to a server and of the sign-in there, with the same code and advice
-// for every operation. Numbers and words are from
+// The errors of a connection to a server and of the sign-in there. Code and advice are the same for
+// every operation. Numbers and words are from
 // learn.microsoft.com/windows/win32/debug/system-error-codes and, from 2100 to 2999, from
 // learn.microsoft.com/windows/win32/netmgmt/network-management-error-codes.
 #include "server/base/refusal_rows.h"

@@ -29,7 +29,8 @@ constexpr char kInitiator[] =
     "look for the initiator's errors, of source iScsiPrt or MSiSCSI, in the node's System log";
 constexpr char kArray[] = "the array refuses: check its log and its limits";
 constexpr char kService[] =
-    "`csi-proxyctl system start-service --name=MSiSCSI` starts the service, then repeat the call";
+    "start the service with `csi-proxyctl system start-service --name=MSiSCSI`, then repeat the "
+    "call";
 constexpr char kNewer[] =
     "the node has seen the disk change: `Update-HostStorageCache` on the node, then repeat the "
     "call";
@@ -169,7 +170,7 @@ constexpr Refusal kHresultRefusals[] = {
      "the policy is in Administrative Templates, System, iSCSI"},
 };
 
-// The classes of iSCSI need the initiator's service.
+// 1062, ERROR_SERVICE_NOT_ACTIVE: WMI's classes of iSCSI need the initiator's service.
 constexpr Refusal kInitiatorRefusals[] = {{1062, kFailedPrecondition, "", kService}};
 
 // learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes

@@ -85,7 +85,7 @@ LongRunLog::~LongRunLog() {
   if (thread_.joinable()) thread_.join();
 }
 
-// Returns the age at which a run is logged next after `age`.
+// Returns the lowest age above `age` at which a run is logged.
 absl::Duration LongRunLog::NextLine(RunKind kind, absl::Duration age) const {
   if (kind == RunKind::kFormat) return absl::Floor(age, age_ / 2) + age_ / 2;
   absl::Duration next = age_;
@@ -98,7 +98,8 @@ void LongRunLog::Watch() {
   absl::Duration wait;
   do {
     const SteadyTime now = SteadyTime::Now();
-    // A run that begins during the wait is due later.
+    // At most half of `age_`, so that the first line of a run that begins during the wait is in
+    // time.
     wait = age_ / 2;
     for (const RunKind kind : {RunKind::kCall, RunKind::kFormat}) {
       for (const RunInfo& run : Running::OlderThan(kind, absl::ZeroDuration(), now)) {

@@ -1,4 +1,4 @@
-// Apart from all else, so that a test program may define a clock of its own instead.
+// In a file of its own, so that a test program can link its own clock instead.
 #include "csi_proxy/steady_time.h"
 
 #include <chrono>

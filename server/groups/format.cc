@@ -64,7 +64,8 @@ absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const
 }
 
 // The error for unrecognised data, which may be a damaged file system or one not decrypted yet
-// (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` says where.
+// (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` names the
+// volume or disk and says what was found.
 absl::Status HoldsData(absl::string_view found, uint32_t disk_number) {
   return absl::FailedPreconditionError(absl::StrCat(
       found,

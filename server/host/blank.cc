@@ -13,12 +13,12 @@ constexpr uint64_t kHead = 2 * kMiB;
 constexpr uint64_t kTail = kMiB;
 // Bytes of one read; small, because a hundred calls may read at the same time.
 constexpr uint64_t kPiece = kMiB / 8;
-// The places between head and tail, and the bytes that are read at each. A place is a multiple of
-// every sector size.
+// Between head and tail, kPlace bytes are read at each 1/kPlaces of the size. kPlace is a multiple
+// of every sector size.
 constexpr uint64_t kPlaces = 256;
 constexpr uint64_t kPlace = kMiB / 64;
 
-// Returns true if a range of a disk reads as zero.
+// Returns true if the bytes of a disk from `begin` to `end` are all zero.
 absl::StatusOr<bool> IsZero(machine::Os& os, const CallContext& context, uint32_t disk_number,
                             uint64_t begin, uint64_t end) {
   for (uint64_t at = begin; at < end;) {

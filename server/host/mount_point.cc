@@ -34,8 +34,9 @@ absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held,
   return Patiently(context, call);
 }
 
-// Makes `name` in `directory` a plain directory again if it is the mount point of `volume`; without
-// a volume, if it is a link. Needs no right to delete the entry
+// Makes `name` in `directory` a plain directory if it is the mount point of `volume` or, if
+// `volume` is empty, a link. No change if `name` mounts another volume. Needs no right to delete
+// the entry
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/0b7952d6-9588-4c9c-bbb7-4875014a0fac).
 absl::Status MakePlain(const CallContext& context, File& directory, const std::string& name,
                        const std::optional<VolumeId>& volume) {
@@ -54,8 +55,8 @@ std::string NameForCall(absl::string_view directory) {
   return name;
 }
 
-// Ends the mount, or with `or_link` the link, at `path`, which is `name` in `directory`; an empty
-// directory stays. Returns false if neither is there.
+// Ends the mount at `path`, which is `name` in `directory`; with `or_link`, also a directory link.
+// An empty directory stays. Returns false if there is neither.
 absl::StatusOr<bool> EndMountOrLink(machine::Os& os, const CallContext& context, File& directory,
                                     const std::string& name, const std::string& path,
                                     bool or_link) {
@@ -172,7 +173,7 @@ absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
       name, step, [os = deps.os, name](const CallContext&) { return os->Flush(name); });
   if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(context.Check());
-  // A volume whose flush does not return may answer no other question either.
+  // If the flush has not returned, IsVolumeGone() might hang, too.
   const bool is_silent = !step.Check().ok();
   if (!is_silent && IsVolumeGone(*deps.os, volume)) {
     return absl::NotFoundError(absl::StrCat("there is no volume ", name));

@@ -110,7 +110,8 @@ class Remover {
     return Leave(level, name, path, deleted);
   }
 
-  // Returns the error of an entry that cannot be deleted, once it is neither a mount nor a link.
+  // Ends a mount or a directory link whose entry cannot be deleted. Returns `kept`, the reason,
+  // with the path and what has ended.
   absl::Status Leave(Level& level, const std::string& name, const std::string& path,
                      const absl::Status& kept) {
     return LeaveEmpty(os_, context_, *level.directory, name, path, Prefixed(path, kept));

@@ -22,7 +22,7 @@ using cim::Namespace;
 using cim::Value;
 
 constexpr int kMaxClimbingSteps = 256;
-// How long GetHealth() waits for WMI, which alone knows a volume's health.
+// How long GetHealth() waits for WMI, the only source of a volume's health.
 constexpr absl::Duration kHealthPatience = absl::Seconds(1);
 
 // Returns true if the volume itself, rather than its disk, is read-only. A dismount would only

@@ -15,7 +15,8 @@ constexpr size_t kBlockedPerWorker = 8;
 // thread.
 constexpr size_t kBlockedOfTenantPerWorker = 14;
 
-// More than any process has threads. Larger limits would overflow in the executor's percentages.
+// The highest limit, more than the threads of any process. A higher one would overflow when the
+// executor computes percentages.
 constexpr size_t kUnlimited = 1 << 20;
 
 rpc::Executor::Limits ExecutorLimits(const NodeCalls::Limits& limits) {

@@ -30,8 +30,9 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 
-// Converts a deadline, which is a time of gRPC's steady clock. Its conversion to a time of the wall
-// clock would depend on that clock, and overflow for a deadline after 2262, which grpc-go can send.
+// Converts a deadline, which is a time of gRPC's steady clock. Does not convert through the wall
+// clock, because the result would change when that clock steps, and would overflow for a deadline
+// after 2262, which grpc-go can send.
 SteadyTime ToTime(gpr_timespec deadline) {
   if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
     return SteadyTime::InfiniteFuture();

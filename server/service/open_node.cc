@@ -22,8 +22,8 @@ absl::StatusOr<OpenedMachine> ThisMachine() {
                       absl::StrCat("--host=windows: ", machine.status().message()));
 }
 
-// Warns of directories on drives that the node lacks, because every call for them will be refused.
-// The kubelet may make the directories themselves later.
+// Warns of working directories on drives that the node lacks, because calls for them are refused.
+// Does not warn of a missing directory, because the kubelet may make it later.
 void WarnOfMissingDrives(host::Host& host, const PathRoots& roots) {
   for (const WindowsPath& root : roots.roots()) {
     const std::string drive = root.ToString().substr(0, 3);

@@ -250,7 +250,8 @@ class Reader {
     entry.reparse_tag = in.reparse_tag();
     constexpr uint32_t kNameSurrogate = 0x20000000;
     problems_.Require(entry.reparse_tag == 0 || (!is_link && !(entry.reparse_tag & kNameSurrogate)),
-                      at, "reparse_tag", "is that of a link");
+                      at, "reparse_tag",
+                      "must be 0 for a link, and not have the bit of a name surrogate, 0x20000000");
     const std::optional<Tree::Id> id = Place(path->components(), std::move(entry), at, tree);
     if (id.has_value() && !in.mounted_volume_id().empty()) {
       const absl::StatusOr<VolumeId> mounted = VolumeId::Parse(in.mounted_volume_id());

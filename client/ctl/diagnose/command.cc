@@ -16,7 +16,8 @@ namespace {
 
 namespace d = diagnose;
 
-// The longest time of a call without --timeout: a person waits, and a class of WMI may hang.
+// The timeout of a call without --timeout. Short, because a person waits and a class of WMI may
+// hang.
 constexpr absl::Duration kTimeout = absl::Seconds(2);
 
 // Returns the kinds to repair. INVALID_ARGUMENT lists the valid kinds.

@@ -83,7 +83,8 @@ FindingWithRepair MakeOfDisk(const char* kind, const Answer& disk, std::string w
   return found;
 }
 
-// Returns false if Windows does not answer in time, and would not for other volumes either.
+// Adds a finding if the volume has a fault, and a remark if its health is not known. Returns false
+// if Windows did not answer in time; then it would not answer for other volumes either.
 bool LookAtVolume(Rpcs& rpcs, const std::string& volume, const std::string& path,
                   Findings* findings) {
   const std::string what = absl::StrCat("the health of ", volume);
@@ -210,7 +211,8 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
     }
     ++with_unique_id[disk.Text("unique_id")];
   }
-  // Two disks with one id may be two paths to one LUN. Writers on both destroy its file system.
+  // Two disks with one id may be two paths to one LUN. Writes to both would destroy its file
+  // system.
   const auto has_twin = [&](const Answer& disk) {
     const std::string unique_id = disk.Text("unique_id");
     return by_id[disk.Text("page83")].size() > 1 ||
@@ -245,8 +247,9 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
           kOfflineDisks, disk,
           absl::StrCat("offline as a second path to a LUN, or a copy of another disk",
                        reason.empty() ? "" : "; Windows says: ", reason),
-          "none: online beside the other it would destroy the file system. For a second path let "
-          "MPIO claim the disks (`Enable-MSDSMAutomaticClaim`), and restart the node"));
+          "none: with both disks online, writes to them would destroy the file system. If it is a "
+          "second path, let MPIO claim the disks (`Enable-MSDSMAutomaticClaim`), and restart the "
+          "node"));
       continue;
     }
     if (!disk.Flag("is_online")) {
@@ -328,7 +331,8 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
   }
   for (const auto& [volume, mounted_at] : volumes) {
     if (LookAtVolume(rpcs, volume, mounted_at, findings)) continue;
-    findings->not_known.emplace_back("the health of further volumes: not asked for");
+    findings->not_known.emplace_back(
+        "the health of further volumes: not queried, because Windows did not answer");
     break;
   }
 }

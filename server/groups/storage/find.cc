@@ -105,8 +105,8 @@ absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
   return host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
 }
 
-// Returns a hint to the disk whose serial number is the longest beginning of the wanted one, or "":
-// virtio-blk shows the first 20 bytes (docs.oasis-open.org/virtio, GET_ID).
+// Returns a hint that names the disk whose serial number is the longest prefix of `wanted`; "" if
+// there is none. virtio-blk reports only the first 20 bytes (docs.oasis-open.org/virtio, GET_ID).
 std::string CutSerial(const std::vector<host::DiskDescription>& disks, absl::string_view wanted) {
   const host::DiskDescription* cut = nullptr;
   absl::string_view serial;
@@ -117,8 +117,9 @@ std::string CutSerial(const std::vector<host::DiskDescription>& disks, absl::str
     serial = found;
   }
   if (cut == nullptr) return "";
-  return absl::StrCat("; disk ", cut->disk_number, " has its beginning, \"", absl::CEscape(serial),
-                      "\": if its bus cuts serial numbers, ask for that one");
+  return absl::StrCat("; the serial number of disk ", cut->disk_number, " is a prefix of it, \"",
+                      absl::CEscape(serial),
+                      "\": if the disk's bus cuts serial numbers, request the prefix");
 }
 
 // Returns the matching disk. NOT_FOUND if there is none now.
@@ -194,9 +195,9 @@ absl::Status CheckAllocationUnit(const host::DiskDescription& disk,
   const uint32_t sector = disk.sector_bytes;
   if (sector == 0 || allocation_unit_bytes % sector == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("allocation_unit_bytes: ", allocation_unit_bytes, " is not a multiple of disk ",
-                   disk.disk_number, "'s sectors of ", sector,
-                   " bytes: give one, or 0 so that Windows chooses"));
+      absl::StrCat("allocation_unit_bytes: ", allocation_unit_bytes,
+                   " is not a multiple of the sector size of disk ", disk.disk_number, ", ", sector,
+                   " bytes: give a multiple, or 0 to let Windows choose"));
 }
 
 absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,

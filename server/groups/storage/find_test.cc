@@ -56,7 +56,8 @@ TEST_F(FindTest, ADiskThatNeverComesIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
   EXPECT_THAT(std::string(absent.message()),
               HasSubstr("disk.serial_number: no disk has \"5b1c9d52-7e0f-4a66-9d1b-000000000001\"; "
-                        "disk 2 has its beginning, \"5b1c9d52-7e0f-4a66-9\": "));
+                        "the serial number of disk 2 is a prefix of it, "
+                        "\"5b1c9d52-7e0f-4a66-9\": "));
   EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
   // The wait ends at the caller's deadline.
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));

@@ -34,8 +34,8 @@ std::string ShareOf(const host::SmbMapping& mapping) {
   return path.ok() ? path->Share() : mapping.remote_path;
 }
 
-// How long ListMounts waits for the mappings, without which it only lacks the state of links to
-// shares.
+// How long ListMounts waits for the mappings. Without them it reports links to shares as
+// UNDETERMINED.
 constexpr absl::Duration kMappingsPatience = absl::Seconds(1);
 
 // Maps a UncPath::Share() to whether its mapping works; empty if that is not known.

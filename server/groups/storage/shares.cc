@@ -317,7 +317,8 @@ class ShareUnstager {
     const absl::Status removed = host_.filesystem().Remove(context_, target_, false);
     if (!removed.ok()) {
       const auto left = LookAt(host_, context_, target_);
-      // What stays is no link any more, only the folder that it was, or an empty one.
+      // An entry that could not be deleted is a folder: the one that `entry` was, or the empty one
+      // that a link has become.
       const bool is_folder = left.ok() && left->is_directory && !left->target.has_value();
       if (!is_folder || absl::IsFailedPrecondition(removed)) {
         return Prefixed("target_path", removed);

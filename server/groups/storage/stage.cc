@@ -205,7 +205,8 @@ class VolumeStager {
     ABSL_ASSIGN_OR_RETURN(const auto file_system, host_.volume().GetFileSystem(context_, volume));
     if (file_system.empty()) {
       if (!use_.ok()) return Prefixed("disk", use_);
-      // A partition that this call has made lies on a disk that was blank.
+      // Reads only the ends of a partition that this call has made. If the disk was raw,
+      // Partition() has checked the disk throughout.
       const host::Look look = is_new_ ? host::Look::kAtEnds : host::Look::kThroughout;
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, volume, look)));

@@ -169,7 +169,7 @@ class TargetStager {
         ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
         continue;
       }
-      // The same for every portal, and none has failed.
+      // Concerns all portals, so no portal is recorded as failed and no other one is tried.
       if (host::IsInitiatorStopped(status)) return status;
       const absl::Status over = context_.Check();
       // A portal that the deadline cut short counts as failed only if it was the first to be tried.

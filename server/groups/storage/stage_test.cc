@@ -107,7 +107,7 @@ TEST_F(StageTest, ANewVolumeHasTheLabelThatWasAskedFor) {
   EXPECT_EQ(DiskNow(1).partitions.back().volume->label, "data");
 }
 
-TEST_F(StageTest, AnAllocationUnitBelowTheSectorIsRefusedBeforeTheDiskChanges) {
+TEST_F(StageTest, RefusesAnAllocationUnitBelowTheSectorSizeBeforeTheDiskChanges) {
   ChangeDisk(1, [](Disk& disk) { disk.sector_bytes = 4096; });
   const std::string before = Everything();
   StageVolumeRequest request = {
@@ -116,12 +116,13 @@ TEST_F(StageTest, AnAllocationUnitBelowTheSectorIsRefusedBeforeTheDiskChanges) {
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(
       std::string(refused.message()),
-      HasSubstr("allocation_unit_bytes: 512 is not a multiple of disk 1's sectors of 4096"));
+      HasSubstr(
+          "allocation_unit_bytes: 512 is not a multiple of the sector size of disk 1, 4096 bytes"));
   EXPECT_TRUE(Everything() == before);
   request.allocation_unit_bytes = 4096;
   const auto staged = storage_->StageVolume(context_, request);
   ASSERT_TRUE(staged.ok()) << staged.status();
-  // Windows refuses such a unit.
+  // The simulated Windows refuses an allocation unit of 512 bytes on this disk, as Windows does.
   const absl::StatusOr<VolumeId> volume = VolumeId::Parse(staged->volume_id);
   const absl::Status formatted =
       host_->volume().Format(context_, *volume, {.allocation_unit_bytes = 512});

@@ -104,7 +104,7 @@ TEST_F(TargetTest, NoPortalAnswers) {
   ExpectFailed(Stage(request), absl::StatusCode::kUnavailable, "asking portal 10.0.0.5:3260");
 }
 
-TEST_F(TargetTest, AStoppedInitiatorIsToldOnceWithTheCommandThatStartsIt) {
+TEST_F(TargetTest, ReportsAStoppedInitiatorOnceWithTheCommandThatStartsIt) {
   Change([](NodeState& state) {
     state.services.emplace_back().name = "MSiSCSI";  // Stopped.
   });
@@ -112,7 +112,7 @@ TEST_F(TargetTest, AStoppedInitiatorIsToldOnceWithTheCommandThatStartsIt) {
   for (int i = 6; i <= 10; ++i) request.portals.push_back(absl::StrCat("10.0.0.", i));
   const auto refused = Stage(request);
   ExpectFailed(refused, absl::StatusCode::kFailedPrecondition,
-               "(`csi-proxyctl system start-service --name=MSiSCSI` starts the service");
+               "(start the service with `csi-proxyctl system start-service --name=MSiSCSI`");
   const std::vector<std::string> told =
       absl::StrSplit(std::string(refused.status().message()), "does not run");
   EXPECT_EQ(told.size(), 2u) << refused.status();

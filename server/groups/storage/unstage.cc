@@ -62,7 +62,7 @@ class VolumeUnstager {
   }
 
   absl::StatusOr<TargetState> Look() {
-    // A look at the volume itself may hang.
+    // Not ReadLink(), which would also look for the volume, and may hang if its disk has stopped.
     const auto link = host_.filesystem().PeekLink(context_, target_);
     if (absl::IsNotFound(link.status())) return TargetState{};
     if (!link.ok()) return link.status();
@@ -124,7 +124,7 @@ class VolumeUnstager {
     } else if (!state.volume.has_value() && absl::IsFailedPrecondition(removed)) {
       return removed;
     } else if (!absl::IsNotFound(removed)) {
-      // The kubelet goes on with an empty folder, but not with an error.
+      // Only a warning, because the kubelet accepts an empty folder but would repeat a failed call.
       (void)Warn(absl::StrCat("nothing is mounted at ", target_.path.ToString(),
                               " any more, but the folder stays: ", removed.message()));
     }
@@ -138,7 +138,8 @@ class VolumeUnstager {
     // The disk may be pulled at any time.
     if (absl::IsNotFound(flushed)) return context_.Check();
     AddStep(flushed.ok() ? StorageStep::kFlushed : StorageStep::kNotFlushed);
-    if (!flushed.ok()) response_.warnings.emplace_back(flushed.message());  // logged already
+    // FlushBeforeUnmount() has logged the failure.
+    if (!flushed.ok()) response_.warnings.emplace_back(flushed.message());
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (request_.keep_online) return absl::OkStatus();
     if (!disk.has_value()) {

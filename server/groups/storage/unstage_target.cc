@@ -98,7 +98,8 @@ class TargetUnstager {
     return absl::OkStatus();
   }
 
-  // A portal that stays does nothing without a session, so a failure is only a warning.
+  // Removes the portals that the request names and no session uses. A failure is only a warning,
+  // because a portal without a session does no harm.
   void RemovePortals() {
     for (const IscsiPortal& portal : portals_) {
       const absl::Status removed = RemovePortal(host::TeardownStep(context_), portal);
