@@ -120,7 +120,7 @@ TEST_F(CtlTest, APersonGetsTheColumnsThatThePersonNeeds) {
               HasSubstr("\n    size_bytes: '5368709120'\n"));
 }
 
-TEST_F(CtlTest, TheLogOfGrpcIsShownOnlyByVerbose) {
+TEST_F(CtlTest, OnlyVerboseShowsTheLogOfGrpc) {
   setenv("GRPC_VERBOSITY", "DEBUG", 1);
   EXPECT_FALSE(absl::StrContains(Ctl("system get-service --name=MSiSCSI").output, "gRPC: "));
   EXPECT_TRUE(absl::StrContains(Ctl("system get-service --name=MSiSCSI -v").output, "gRPC: "));

@@ -271,7 +271,7 @@ TEST_F(SidecarsTest, HealthzFollowsADriverThatDiesAndComesBack) {
   EXPECT_EQ(Healthz().code, 200);
 }
 
-TEST_F(SidecarsTest, HttpSaysWhyADriverIsNotThereYet) {
+TEST_F(SidecarsTest, HttpReportsWhyTheDriverDoesNotAnswerYet) {
   auto sidecars = Start(Options());
   EXPECT_TRUE(Eventually([this] {
     const Answer answer = Healthz();

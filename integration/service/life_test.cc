@@ -147,7 +147,7 @@ TEST(LifeTest, ASecondServerAtTheSamePlaceRefusesToStart) {
   EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok()) << "the first one is unharmed";
 }
 
-TEST(LifeTest, ADirectoryOnADriveThatIsNotThereIsNamedAtTheStart) {
+TEST(LifeTest, WarnsAtTheStartOfADirectoryOnAMissingDrive) {
   const auto server =
       ServerProcess::Start({R"(--kubelet-path=Z:\k)", R"(--working-dir=C:\absent)"});
   ASSERT_TRUE(server.ok()) << server.status();

@@ -1,5 +1,5 @@
-// A wall clock that steps changes neither deadlines nor waits: that of a virtual machine steps when
-// its host resumes it.
+// A step of the wall clock changes neither deadlines nor waits. The wall clock of a virtual machine
+// steps when its host resumes the machine.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -44,7 +44,7 @@ class WallClockTest : public testing::TestWithParam<int> {
   int steps_ = 0;
 };
 
-TEST_P(WallClockTest, ADeadlineStaysAsFarAway) {
+TEST_P(WallClockTest, AStepChangesNoDeadline) {
   const CallContext by_wall_clock(absl::Now() + absl::Minutes(1));
   const CallContext derived = by_wall_clock.WithTimeout(absl::Seconds(50));
   Step();
@@ -59,7 +59,7 @@ TEST_P(WallClockTest, ADeadlineStaysAsFarAway) {
       CallContext().WithTimeout(absl::Milliseconds(1)).SleepFor(absl::Minutes(1))));
 }
 
-TEST_P(WallClockTest, AWaitForALockEndsAtItsDeadline) {
+TEST_P(WallClockTest, AStepDoesNotProlongAWaitForALock) {
   ResourceLocks locks;
   const auto held = locks.Acquire(CallContext(), "a");
   const CallContext context = CallContext().WithTimeout(absl::Milliseconds(100));

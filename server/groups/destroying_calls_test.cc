@@ -39,7 +39,7 @@ struct State {
   PartitionType type = PartitionType::kBasic;
   // A call of the machine that always fails, and its error.
   std::pair<const char*, uint32_t> fault = {"", 0};
-  // What shows that the volume was in use before although it reads as blank.
+  // The sign that the volume was in use before, although it reads as blank.
   enum Sign { kNone, kMounted, kStaleEntry, kReported } sign = kNone;
 };
 
@@ -95,7 +95,7 @@ class DestroyingCallsTest : public StageTest {
  protected:
   void Prepare(const State& state) {
     node_->Reset();
-    // A partition that is made anew is another volume.
+    // A new id for each state, because the host remembers volumes on which it saw a file system.
     volume_id_ = absl::StrFormat(R"(\\?\Volume{11111111-c511-4c0d-9000-%012d}\)", ++volumes_);
     deps_.keep_foreign_data = false;
     Remake();
@@ -122,7 +122,7 @@ class DestroyingCallsTest : public StageTest {
     if (state.fault.second != 0) Inject(state.fault.first, state.fault.second, 0);
   }
 
-  // Lets the blank volume show that it was in use before.
+  // Gives the blank volume the sign that it was in use before.
   void Show(State::Sign sign) {
     const auto change = [this](const std::function<void(machine::simulator::Volume&)>& change) {
       ChangeDisk(1, [&](Disk& disk) { change(*disk.partitions.back().volume); });
@@ -185,7 +185,7 @@ class DestroyingCallsTest : public StageTest {
             {"SetDiskReadOnly", [this] { return SetReadOnly(); }}};
   }
 
-  // Returns all content of the disk.
+  // Returns the bytes at four places of the disk, and a summary of its partitions and volumes.
   std::string Content() {
     const Disk disk = DiskNow(1);
     std::string content;

@@ -238,7 +238,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
 
 TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
   const machine::simulator::NodeState prepared = host::PreparedNode();
-  // The last kind is a method that runs and fails, which only its return value shows.
+  // The last kind is a method that runs and returns an error; the call of WMI itself succeeds.
   std::vector<std::string> kinds = {"wmi.Query/*", "wmi.Associators/*", "wmi.Invoke/*",
                                     "wmi.Invoke/*"};
   for (const absl::string_view call : machine::simulator::Operations()) {
@@ -276,7 +276,7 @@ TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
           tolerated.emplace(rpc.name, kind);
         } else {
           // A volume that does not answer counts as going away. A link that cannot be followed
-          // stays. All other errors say what was being done, or to which path, and Windows' error.
+          // stays. All other errors name the operation or the path, and contain Windows' error.
           const std::string text(status.message());
           EXPECT_TRUE(absl::EndsWith(text, "Windows does not say if it works") ||
                       (absl::StartsWith(text, "the volume of disk ") &&

@@ -1,7 +1,7 @@
-// Teardown ends whatever Windows does: each call that ends a mount, a link, a mapping or a session,
-// with each call of the machine that fails, hangs, is late, or is the last of its process, and with
-// a folder that another process keeps open. By the clock of random_nodes_test.cc: sleep takes no
-// time.
+// Runs every rpc that ends a mount, a link, a mapping or a session, while each call to the machine
+// in turn fails, hangs, is late, or is the last before the process dies, and while another process
+// keeps the folder open. The rpc must end what it is for. Waits take no time, because the program
+// has the clock of random_nodes_test.cc.
 #include <functional>
 #include <set>
 #include <string>
@@ -22,8 +22,8 @@ using machine::simulator::FaultRule;
 using machine::simulator::Tree;
 using testing::HasSubstr;
 
-// Disk 1 is mounted at `tree\vol`, LUN 0 of target `t` at `lun`, `share` leads to a mapped share.
-// The rest is others'.
+// Disk 1 is mounted at `tree\vol`, and LUN 0 of the target that ends in `data` at `lun`. `share` is
+// a link to a mapped share. Everything else belongs to other tenants and must stay.
 constexpr char kScenario[] = R"(
   behaviour { volume_cache_ms: 0 }
   disk { number: 0 size_bytes: 68719476736 style: GPT partition { size_bytes: 60000000000 volume {
@@ -59,7 +59,7 @@ constexpr char kShare[] = R"(\\srv\data)";
 
 std::string Below(const std::string& rest) { return R"(C:\var\lib\kubelet\)" + rest; }
 
-// An answer's texts: its warnings, and disks whose sessions stay.
+// The warnings of an answer, and a line for each disk in `disks_in_use`.
 using Said = std::vector<std::string>;
 
 template <typename Response>
@@ -76,8 +76,8 @@ absl::StatusOr<Said> SaidBy(const absl::StatusOr<Response>& response) {
 
 struct Row {
   const char* name;
-  // The entry that is mounted or a link, and the one that goes with it, below the kubelet's
-  // directory; empty: the mapping ends.
+  // The mounted folder or link, and the entry that the call deletes with it; both below the
+  // kubelet's directory. An empty `target`: the call removes the mapping.
   std::string target;
   std::string removed;
   std::function<absl::StatusOr<Said>(Process&, const CallContext&)> call;
@@ -156,7 +156,7 @@ bool IsConnected(const NodeState& state) {
          state.iscsi_portals[0].targets[0].persistent;
 }
 
-// Returns true if what the row ends is still there.
+// Returns true if the mount, link or mapping that the row ends still exists.
 bool IsThere(NodeState state, const Row& row) {
   if (row.target.empty()) return IsMapped(state);
   const Tree& tree = SystemTree(state);
@@ -165,7 +165,8 @@ bool IsThere(NodeState state, const Row& row) {
          (tree.at(*entry).mounted.has_value() || tree.at(*entry).kind == Tree::Kind::kLink);
 }
 
-// Returns what the row has left, as the words by which its answers must have told it.
+// Returns a word for each object that the row should have removed and has not. The answers must
+// contain these words.
 std::set<std::string> Left(NodeState state, const Row& row) {
   std::set<std::string> left;
   if (!row.removed.empty() && Find(SystemTree(state), row.target).has_value())
@@ -174,14 +175,14 @@ std::set<std::string> Left(NodeState state, const Row& row) {
   if (Unstages(row, "UnstageShare") && IsMapped(state)) left.insert("mapping");
   if (Unstages(row, "UnstageVolume") && state.disks[1].online) left.insert("stays online");
   if (Unstages(row, "UnstageTarget") && IsConnected(state)) left.insert("example:data");
-  // A portal goes after the sessions.
+  // A portal is only removed after the sessions have ended.
   if (Unstages(row, "UnstageTarget") && !IsConnected(state) && state.iscsi_portals[1].registered) {
     left.insert("10.0.0.6");
   }
   return left;
 }
 
-// Returns the node without what the row may change.
+// Returns the node without the objects that the row may change.
 std::string Others(NodeState state, const Row& row) {
   state.faults.clear();
   state.other_opens.clear();
@@ -205,7 +206,9 @@ std::string Others(NodeState state, const Row& row) {
   return machine::simulator::StateToProto(state).DebugString();
 }
 
-// Calls up to three times on a node that `spoil` has changed, then once more when all is well.
+// Runs the row up to three times on a node that `spoil` has changed, then once more without faults.
+// The mount, link or mapping must have ended after the repeats, unless `may_stay`, and after the
+// last run.
 void Spoil(const Row& row, const std::function<void(NodeState&)>& spoil, bool may_stay = false) {
   const auto node = NodeIn(Prepared());
   node->core()->Change(spoil);
@@ -223,14 +226,14 @@ void Spoil(const Row& row, const std::function<void(NodeState&)>& spoil, bool ma
       break;
     }
     said.emplace_back(answer.status().message());
-    // A call that waited for WMI in vain names what it waited for.
+    // The error of a call that ran out of time in WMI names the operation.
     EXPECT_TRUE(!is_wmi ||
                 answer.status() != absl::DeadlineExceededError("the call's deadline has passed"));
   }
   const std::string told = absl::StrJoin(said, "\n");
   EXPECT_EQ(Others(node->Snapshot(), row), Others(Prepared(), row));
   EXPECT_EQ(process.locks.size(), 0u);
-  // The mapping is all that RemoveSmbGlobalMapping ends.
+  // A row without a target removes only the mapping, and fails if that fails.
   if (!may_stay && !row.target.empty()) {
     EXPECT_FALSE(IsThere(node->Snapshot(), row)) << told;
     for (const std::string& word : Left(node->Snapshot(), row)) EXPECT_THAT(told, HasSubstr(word));
@@ -243,19 +246,20 @@ void Spoil(const Row& row, const std::function<void(NodeState&)>& spoil, bool ma
   EXPECT_TRUE(answer.ok() || absl::IsNotFound(answer.status())) << answer.status();
   EXPECT_FALSE(IsThere(node->Snapshot(), row)) << told;
   std::set<std::string> left = Left(node->Snapshot(), row);
-  // Only the mount identifies the disk, and the portals belong to all.
+  // The last run cannot find the disk, because the mount was its only trace, and may leave portals,
+  // because other tenants share them.
   for (const char* word : {"stays online", "10.0.0.6"}) left.erase(word);
   EXPECT_THAT(left, testing::IsEmpty()) << told;
 }
 
-// Calls without which the entry at a target can be neither seen nor removed.
+// Returns true for a call without which the entry at a target can be neither found nor removed.
 bool IsOfTheEntry(absl::string_view operation) {
   return operation == "win32.Open" || operation == "win32.OpenBelow" ||
          operation == "win32.GetAttributes" || operation == "win32.ReadReparsePoint" ||
          operation == "win32.List";
 }
 
-// Returns true for an error that a call takes for the absence of its disk, entry or portal.
+// Returns true for an error from which an rpc concludes that the disk, entry or portal is absent.
 bool SaysNothingIsThere(absl::string_view operation, uint32_t error) {
   return (error == 2 || error == 3) &&
          (operation == "win32.Control" || operation == "win32.Delete" ||
@@ -287,7 +291,7 @@ constexpr uint32_t kWin32Errors[] = {2,   5,   21,  23,   31,   32,   55,   87,
 constexpr uint32_t kWmiErrors[] = {0x80041001, 0x80041003, 0x80041013};
 constexpr uint32_t kReturnValues[] = {1, 2, 3, 4, 5, 6, 40001, 40002, 40003, 41009, 41018};
 
-TEST(TeardownTest, EndsWhicheverCallFailsForGood) {
+TEST(TeardownTest, EndsAlthoughOneCallAlwaysFails) {
   for (const Row& row : Rows()) {
     const auto fail = [&](const std::string& operation, uint32_t error) {
       if (SaysNothingIsThere(operation, error)) return;
@@ -307,7 +311,7 @@ TEST(TeardownTest, EndsWhicheverCallFailsForGood) {
   }
 }
 
-TEST(TeardownTest, EndsWhicheverCallHangsOrIsLate) {
+TEST(TeardownTest, EndsAlthoughOneCallHangsOrIsLate) {
   std::vector<std::string> calls = MachineCalls("");
   calls.emplace_back("wmi.*");
   for (const Row& row : Rows()) {
@@ -344,7 +348,7 @@ TEST(TeardownTest, EndsAlthoughTheFolderIsHeldOpen) {
   }
 }
 
-TEST(TeardownTest, EndsTheSameAfterADeathAtAnyCall) {
+TEST(TeardownTest, RepeatAfterADeathAtAnyCallEndsTheSame) {
   for (const Row& row : Rows()) {
     for (const bool reboots : {false, true}) {
       const auto whole = NodeIn(Prepared());
@@ -370,8 +374,9 @@ TEST(TeardownTest, EndsTheSameAfterADeathAtAnyCall) {
   }
 }
 
-// A listing waits for no class of WMI that it can do without, and says what it does not know.
-TEST(ListingsTest, AnswerWhicheverClassHangs) {
+// A listing waits at most a second for a class of WMI that it can do without, and reports what is
+// unknown.
+TEST(ListingsTest, AnswerAlthoughOneClassOfWmiHangs) {
   for (const std::string& operation : MachineCalls("wmi.Query/")) {
     SCOPED_TRACE(operation);
     const auto node = NodeIn(Prepared());

@@ -51,7 +51,7 @@ TEST_F(BlankTest, TheHeadAndTheTailAreLookedAt) {
   }
 }
 
-TEST_F(BlankTest, PlacesInBetweenAreLookedAt) {
+TEST_F(BlankTest, ThroughoutAlsoReadsPlacesInBetween) {
   const auto is_blank = [this] { return *IsBlank(kMiB, kGiB - 2 * kMiB, 1, Look::kThroughout); };
   EXPECT_TRUE(is_blank());
   int found = 0;
@@ -61,7 +61,7 @@ TEST_F(BlankTest, PlacesInBetweenAreLookedAt) {
     Write(at, "x");
     if (!is_blank()) ++found;
   }
-  EXPECT_LT(found, 10) << "a place is small";
+  EXPECT_LT(found, 10) << "most bytes in between are not read";
 }
 
 TEST_F(BlankTest, APartIsItsOwnHeadAndTail) {

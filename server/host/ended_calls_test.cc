@@ -72,8 +72,8 @@ TEST_F(EndedCallsTest, NoVolumeIsDismounted) {
   EXPECT_TRUE(disk->partitions.back().mounted_read_only);
 }
 
-// A flush that does not return is left behind, and the next one waits for it.
-TEST_F(EndedCallsTest, NoMountStaysBecauseOfAFlush) {
+// A flush that does not return is abandoned. The next flush of the volume waits for its end.
+TEST_F(EndedCallsTest, AHungFlushDoesNotKeepTheMount) {
   struct HangingOs final : OddOs {
     HangingOs(Machine& node, absl::Notification* end) : OddOs(node, -1, {}), end(*end) {}
     absl::Status Flush(const std::string& volume) override {

@@ -75,7 +75,7 @@ TEST_F(FilesystemTest, RemovesOneThingOrAllOfIt) {
 }
 
 // A container's layer, a cloud directory and a deduplicated file.
-TEST_F(FilesystemTest, RemovalEntersReparsePointsThatAreNoLinks) {
+TEST_F(FilesystemTest, RemovalDescendsIntoReparsePointsThatAreNotLinks) {
   node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
     size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "D"
       file { path: "pod\\layer" reparse_tag: 0x80000018 }

@@ -42,7 +42,8 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
     EXPECT_THAT(run(operation, {}, {}, &given), IsOk()) << operation.name;
     const std::set<OddSession::Property> properties = given;
     for (const OddSession::Property& property : properties) {
-      // Fails only if the operation reads the property, and then names it.
+      // An unreadable property fails the operation exactly if the operation needs the property. The
+      // error names the property.
       const absl::Status status = run(operation, property, unreadable, &given);
       const std::string name = absl::StrCat(property.first, ".", property.second, " is a VARIANT");
       EXPECT_TRUE(status.ok() || absl::StrContains(status.message(), name)) << name << status;

@@ -1,4 +1,4 @@
-// Passwords and CHAP secrets on their way to WMI are wiped before their memory is freed.
+// The host wipes passwords and CHAP secrets that it passes to WMI, before it frees their memory.
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kSecret[] = "hunter2-7f3a9c51d0-hunter2";
 
-// WMI with an iSCSI target and a session, in which portals ask for credentials.
+// WMI with one iSCSI target and one session. New portals require credentials.
 class FakeSession final : public cim::Session {
   absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext&, cim::Namespace,
                                                    const std::string& wql) override {
@@ -33,7 +33,7 @@ class FakeSession final : public cim::Session {
   }
 };
 
-TEST(SecretsTest, NoneStaysInFreedMemory) {
+TEST(SecretsTest, FreedMemoryHoldsNoSecret) {
   const std::unique_ptr<Machine> node = TestNode();
   Host host(std::make_unique<FakeSession>(), NewSimulatedOs(node->core()));
   const CallContext context;

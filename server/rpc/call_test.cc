@@ -60,7 +60,7 @@ TEST_F(EmbeddedCallTest, RunsOnTheCallersThreadAndTellsObservers) {
       EXPECT_TRUE(RunAt(&deps_, kMethod, CallContext(), nothing).ok());
     });
     while (executor_.queued() == 0) std::this_thread::yield();
-    // The other call gets the slot, and needs no thread.
+    // The other call gets the slot that this call yields, and runs on its own thread.
     const YieldSlot yielded(call);
     other.join();
     absl::Status error = absl::NotFoundError("no such volume");
@@ -74,7 +74,7 @@ TEST_F(EmbeddedCallTest, RunsOnTheCallersThreadAndTellsObservers) {
                                            "MountVolume OK", "MountVolume NOT_FOUND with payload"));
 }
 
-TEST_F(EmbeddedCallTest, ACallThatIsOverDoesNotRun) {
+TEST_F(EmbeddedCallTest, DoesNotRunACallThatHasEnded) {
   absl::Notification cancelled;
   cancelled.Notify();
   const auto never = [](const CallContext&) { return absl::InternalError("ran"); };
@@ -84,7 +84,7 @@ TEST_F(EmbeddedCallTest, ACallThatIsOverDoesNotRun) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(RunAt(&deps_, kMethod, CallContext(), never)));
 }
 
-TEST(StatusForCallerTest, ALongErrorKeepsItsBeginningAndItsEnd) {
+TEST(StatusForCallerTest, LongErrorsKeepTheirBeginningAndEnd) {
   for (const char* filler : {"x", "ä", "\x80"}) {
     std::string text = "field: ";
     while (text.size() < 40000) text += filler;

@@ -134,7 +134,7 @@ TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
   EXPECT_EQ(order_.size(), 20u);
 }
 
-TEST_F(FairExecutorTest, ACallerGetsItsTurnOnItsOwnThreadOrLeavesTheQueue) {
+TEST_F(FairExecutorTest, RunHereWaitsForItsTurnOrLeavesTheQueue) {
   Executor executor({.max_threads = 1, .max_queued = 3});
   ASSERT_TRUE(Block(executor, three_).ok());
   AwaitRunning(1);

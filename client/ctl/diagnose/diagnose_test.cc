@@ -175,7 +175,7 @@ TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
   pipes_.answers["storage.ListDisks"].status = absl::OkStatus();
   pipes_.answers["storage.ListMounts"].json = R"({"incomplete": true})";
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
-  // Windows does not answer, and would not for the second volume either.
+  // Windows does not answer for the first volume, so the second one is not queried.
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\k\a", "target": "v1"}, {"path": "C:\k\b", "target": "v2"}]})";
   pipes_.answers["storage.GetVolumeHealth"].json = R"({"message": "not known: disk 1"})";
@@ -350,8 +350,8 @@ TEST_F(RepairTest, ADiskComesBeforeTheMountsItMayBringBack) {
               ElementsAre("disk 2 DONE", R"(C:\k\gone DONE)"));
 }
 
-// Writers on two paths to one LUN destroy its file system.
-TEST_F(RepairTest, ADiskWhoseIdAnotherHasStaysOffline) {
+// Writes to two paths of one LUN destroy its file system.
+TEST_F(RepairTest, ADiskWithTheIdOfAnotherStaysOffline) {
   pipes_.answers["storage.ListDisks"].json = R"({"disks": [
     {"number": 1, "is_online": true, "page83": "p1"},
     {"number": 2, "offline_reason": "Policy", "page83": "p1"},

@@ -120,7 +120,8 @@ TEST_P(StageCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
 }
 INSTANTIATE_TEST_SUITE_P(From, StageCrashTest, testing::ValuesIn(StagingStarts()), Name);
 
-// The disk is as each cloud attaches it. Volumes arrive at once, so that repeats are quick.
+// Runs once per cloud, with the data disk attached as that cloud attaches it. Volumes arrive
+// without delay, so that repeated calls do not wait.
 class CloudCrashTest : public testing::TestWithParam<std::string> {};
 TEST_P(CloudCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
   const auto node = CloudNode(GetParam());

@@ -30,8 +30,8 @@ inline std::string Dump(Machine& node) {
 }
 
 // Runs `act` from `state`, killed at each of its calls in turn, and then again in a new process: at
-// once, after a reboot, or after `opposite`. The node must end as without a death. `check` looks at
-// each node after the death and at the end.
+// once, after a reboot, or after `opposite`. The node must end in the state that it has without a
+// death. Calls `check` with each node after the death and at the end.
 inline void KillEverywhere(
     const NodeState& state, const Act& act, const Act& opposite,
     const std::function<void(Machine&)>& check = [](Machine&) {}) {

@@ -343,8 +343,8 @@ TEST_F(StorageDisksTest, FailuresOfTheMachineAreTold) {
   }
 }
 
-// A format of either group is reported, and how it ends.
-TEST_F(StorageDisksTest, AFormatThatTakesLongIsSeen) {
+// The log shows the start, the progress and the end of a format by either group.
+TEST_F(StorageDisksTest, LogsStartProgressAndEndOfAFormat) {
   absl::Mutex mutex;
   std::vector<std::string> lines;
   deps_.log = [&](absl::string_view line) {

@@ -27,10 +27,11 @@
 #include "server/simulator/win32/os_double.h"
 
 namespace csi_proxy::storage {
-// A clock that only AbslInternalSleepFor() advances, without waiting. The product and the simulated
-// machine both use it, because the linker prefers the two functions below to Abseil's.
+// The steady clock, which only AbslInternalSleepFor() advances, without waiting. The product and
+// the simulated machine both use it, because the linker prefers the three functions below to those
+// of the libraries.
 std::atomic<int64_t> clock_ns = 0;
-// The wall clock steps, too.
+// The wall clock is this far ahead of the steady clock. Sequences change it.
 std::atomic<int64_t> wall_clock_ns = int64_t{1'800'000'000} * 1'000'000'000;
 }  // namespace csi_proxy::storage
 

@@ -95,7 +95,8 @@ TEST(ValueTest, EqualityIsOfContent) {
                Value::Embedded(Object("X", "p", {{"A", Value::Uint32(2)}})));
 }
 
-// Text may be a password. Reads the bytes where a short one was.
+// A Value wipes its text, which may be a password. Reads the memory of a text that is short enough
+// to lie in the object itself.
 TEST(ValueTest, TextIsWiped) {
   alignas(Value) char memory[sizeof(Value)];
   const std::function<void(Value*)> ends[] = {

@@ -37,7 +37,7 @@ TEST_F(ComSessionFaultsTest, QueriesGetsAndMethods) {
   EXPECT_EQ(connections_, 1);
 }
 
-// Fills a VARIANT of any type with zeros, which is a valid value of all of them but VT_VARIANT.
+// Returns a VARIANT of zeros, which are a valid value of every type but VT_VARIANT.
 Variant Zero(VARTYPE type, bool is_array) {
   Variant variant;
   if (is_array) V_ARRAY(variant.get()) = SafeArrayCreateVector(type, 0, 1);
@@ -45,7 +45,7 @@ Variant Zero(VARTYPE type, bool is_array) {
   return variant;
 }
 
-// Whatever WMI gives for one property, the others can be read.
+// If the value of one property cannot be converted, the other properties can still be read.
 TEST_F(ComSessionFaultsTest, AnUnreadablePropertyFailsOnlyItsReader) {
   constexpr VARTYPE kCarriers[] = {VT_I2,      VT_I4,      VT_R4,       VT_R8,    VT_CY,
                                    VT_DATE,    VT_BSTR,    VT_DISPATCH, VT_ERROR, VT_BOOL,
