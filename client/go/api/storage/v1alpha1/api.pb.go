@@ -1495,8 +1495,8 @@ type GetVolumeHealthResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The volume or its disk has a fault; `message` describes it.
 	Abnormal bool `protobuf:"varint,1,opt,name=abnormal,proto3" json:"abnormal,omitempty"`
-	// One line for people; empty if there is no fault and Windows has said all. What it does not say
-	// within a second follows `not known: `.
+	// One line for people; empty if there is no fault and Windows has reported everything. What
+	// Windows does not report within a second follows `not known: `.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// The file system's dirty bit: the file system will be checked at the next start.
 	IsDirty bool `protobuf:"varint,3,opt,name=is_dirty,json=isDirty,proto3" json:"is_dirty,omitempty"`
@@ -2217,7 +2217,8 @@ type UnstageShareResponse struct {
 	OtherLinks []string `protobuf:"bytes,3,rep,name=other_links,json=otherLinks,proto3" json:"other_links,omitempty"`
 	// The mapping stays because not all links could be read, and others may need it.
 	Incomplete bool `protobuf:"varint,4,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
-	// The reasons why the mapping stays although no link needs it. One line each, for people.
+	// The steps that failed although the link is gone, and why: removing the mapping, removing the
+	// directory. One line each, for people.
 	Warnings []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// As in StageVolumeResponse.
 	StepMilliseconds []uint32 `protobuf:"varint,6,rep,packed,name=step_milliseconds,json=stepMilliseconds,proto3" json:"step_milliseconds,omitempty"`
@@ -2683,7 +2684,8 @@ type UnstageTargetResponse struct {
 	Steps []StorageStep `protobuf:"varint,2,rep,packed,name=steps,proto3,enum=v1alpha1.StorageStep" json:"steps,omitempty"`
 	// The target's disks that are in use, because of which its sessions stay.
 	DisksInUse []uint32 `protobuf:"varint,3,rep,packed,name=disks_in_use,json=disksInUse,proto3" json:"disks_in_use,omitempty"`
-	// As in UnstageVolumeResponse.
+	// As in UnstageVolumeResponse; also the portals that could not be removed, and a session that
+	// stays because another call is staging a disk of it.
 	Warnings []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// As in StageVolumeResponse.
 	StepMilliseconds []uint32 `protobuf:"varint,5,rep,packed,name=step_milliseconds,json=stepMilliseconds,proto3" json:"step_milliseconds,omitempty"`

@@ -90,8 +90,8 @@ type StorageClient interface {
 	// lives on it, or if Windows keeps it online as critical or in use; `steps` says if it went
 	// offline. Succeeds if nothing is there, or if the disk was pulled. Can be repeated after an
 	// error or a crash. FAILED_PRECONDITION when the directory is not empty and nothing is mounted
-	// there, or when it is a link or a file. A directory that another program keeps open stays, as
-	// `warnings` says, but not its mount.
+	// there, or when it is a link or a file. If another program keeps the directory open, the mount
+	// is removed and the directory stays; `warnings` says so.
 	UnstageVolume(ctx context.Context, in *UnstageVolumeRequest, opts ...grpc.CallOption) (*UnstageVolumeResponse, error)
 	// Makes a share usable at a link: makes the link, with the directories above it, and maps the
 	// share with these credentials like NewSmbGlobalMapping of the smb group. Skips steps that are
@@ -144,11 +144,12 @@ type StorageClient interface {
 	// good, also at the next start. A session stays while a disk of it is mounted anywhere or another
 	// call works on it; the answer names such disks. A session of which this call unmounted no volume
 	// also stays while a disk of it is online with a volume, because another caller may be about to
-	// mount that; a repeat of a call that failed knows its volume. Portals stay unless the request
-	// names them and no session stays: others may have registered them too, and they do nothing while
-	// no session needs them. Succeeds if nothing is there; can be repeated after an error or a crash.
-	// FAILED_PRECONDITION as for UnstageVolume, when the mounted volume is on a disk of the target
-	// with another LUN than the request names, or when Windows finds a disk of a session in use.
+	// mount that. A repeated call counts the volume that the failed call unmounted as its own, unless
+	// the service has restarted since. Portals stay unless the request names them and no session
+	// stays: others may have registered them too, and they do nothing while no session needs them.
+	// Succeeds if nothing is there; can be repeated after an error or a crash. FAILED_PRECONDITION as
+	// for UnstageVolume, when the mounted volume is on a disk of the target with another LUN than the
+	// request names, or when Windows finds a disk of a session in use.
 	UnstageTarget(ctx context.Context, in *UnstageTargetRequest, opts ...grpc.CallOption) (*UnstageTargetResponse, error)
 }
 
@@ -337,8 +338,8 @@ type StorageServer interface {
 	// lives on it, or if Windows keeps it online as critical or in use; `steps` says if it went
 	// offline. Succeeds if nothing is there, or if the disk was pulled. Can be repeated after an
 	// error or a crash. FAILED_PRECONDITION when the directory is not empty and nothing is mounted
-	// there, or when it is a link or a file. A directory that another program keeps open stays, as
-	// `warnings` says, but not its mount.
+	// there, or when it is a link or a file. If another program keeps the directory open, the mount
+	// is removed and the directory stays; `warnings` says so.
 	UnstageVolume(context.Context, *UnstageVolumeRequest) (*UnstageVolumeResponse, error)
 	// Makes a share usable at a link: makes the link, with the directories above it, and maps the
 	// share with these credentials like NewSmbGlobalMapping of the smb group. Skips steps that are
@@ -391,11 +392,12 @@ type StorageServer interface {
 	// good, also at the next start. A session stays while a disk of it is mounted anywhere or another
 	// call works on it; the answer names such disks. A session of which this call unmounted no volume
 	// also stays while a disk of it is online with a volume, because another caller may be about to
-	// mount that; a repeat of a call that failed knows its volume. Portals stay unless the request
-	// names them and no session stays: others may have registered them too, and they do nothing while
-	// no session needs them. Succeeds if nothing is there; can be repeated after an error or a crash.
-	// FAILED_PRECONDITION as for UnstageVolume, when the mounted volume is on a disk of the target
-	// with another LUN than the request names, or when Windows finds a disk of a session in use.
+	// mount that. A repeated call counts the volume that the failed call unmounted as its own, unless
+	// the service has restarted since. Portals stay unless the request names them and no session
+	// stays: others may have registered them too, and they do nothing while no session needs them.
+	// Succeeds if nothing is there; can be repeated after an error or a crash. FAILED_PRECONDITION as
+	// for UnstageVolume, when the mounted volume is on a disk of the target with another LUN than the
+	// request names, or when Windows finds a disk of a session in use.
 	UnstageTarget(context.Context, *UnstageTargetRequest) (*UnstageTargetResponse, error)
 	mustEmbedUnimplementedStorageServer()
 }
