@@ -24,15 +24,17 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
 // Returns FAILED_PRECONDITION, with how to save the data and how to wipe it, for a volume that was
 // in use before (SignOfUse() of volume_host.h). REQUIRES: Windows recognises no file system on it.
 absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context, const VolumeId& volume);
-// Likewise, and also unless the volume reads as zero where `look` looks. A freshly partitioned
-// volume reads as zero, so it is recognised after a crash without another mark.
+// Returns the error of CheckNeverUsed(), or FAILED_PRECONDITION with the same advice unless the
+// volume reads as zero at the places that `look` names. A freshly partitioned volume reads as zero,
+// so it is recognised after a crash without another mark.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume,
                         host::Look look);
-// Checks a whole disk likewise, throughout. REQUIRES: the disk is online.
+// Returns FAILED_PRECONDITION, with the same advice, unless the whole disk reads as zero at the
+// places of Look::kThroughout. REQUIRES: the disk is online.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number);
 
-// Formats a volume and reports the format to the node's watch. REQUIRES: the caller holds the
-// volume's lock.
+// Formats a volume. Logs the start and the end to deps.log, and registers the format as Running
+// (running_calls.h). REQUIRES: the caller holds the volume's lock.
 absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
                     const host::FormatOptions& options);
 

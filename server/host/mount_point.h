@@ -25,9 +25,9 @@ namespace csi_proxy::host {
 absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                            ResolvedPath* at);
 
-// Returns the context of a step of a teardown that is not the end of the mount, link or session
-// itself: it ends while there is time for that, and after half a minute if the call has no
-// deadline. A step that is silent until then has failed.
+// Returns the context of a teardown's step other than the end of the mount, link or session itself.
+// Its deadline leaves the caller the shorter of 5 s and half of the remaining time for that end,
+// and is at most 30 s away. A step that has not ended by then has failed.
 CallContext TeardownStep(const CallContext& context);
 
 // Flushes a volume before its mount at `path` ends, as a TeardownStep(). OK for a write-protected
@@ -68,9 +68,9 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
 inline constexpr char kEmptyStays[] =
     "nothing is mounted or linked there any more; an empty folder stays";
 
-// Makes `name` in `directory`, which cannot be deleted, an empty directory if it is a mount point
-// or a directory link. Returns `kept`, the reason why it stays, with kEmptyStays if one has ended.
-// REQUIRES: the caller has the entry open at most to look at it.
+// Turns the entry `name` of `directory`, which cannot be deleted, into an empty directory if it is
+// a mount point or a directory link. Returns `kept`, the error of the deletion; appends kEmptyStays
+// if a mount or link has ended. REQUIRES: the caller holds no handle that may delete the entry.
 absl::Status LeaveEmpty(machine::Os& os, const CallContext& context, machine::File& directory,
                         const std::string& name, const std::string& path, const absl::Status& kept);
 
