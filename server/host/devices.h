@@ -51,17 +51,17 @@ absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
 enum class Look {
   // The first 2 MiB and the last MiB.
   kAtEnds,
-  // Also 256 places in between, evenly spread. Finds what is left of a file system whose ends are
-  // lost, unless it is small.
+  // Also 255 places in between, evenly spread. Finds the rest of a file system whose ends are lost,
+  // unless the rest is small.
   kThroughout,
 };
 
-// Returns true if a part of an online disk reads as zero, as a new cloud disk does and a new
-// partition on it. Other bytes are data: another system's file system,
-// an encrypted one, a member of a RAID or volume manager. A superblock or header lies in these
-// ranges (VMFS the farthest in, at 1 MiB; Linux' RAID and ZFS at the end), so no format needs to be
-// recognised. This is stricter than Kubernetes on Linux, which formats a disk on which blkid
-// recognises nothing (github.com/kubernetes/mount-utils, GetDiskFormat in mount_linux.go).
+// Returns true if a part of an online disk reads as zero where `look` looks, as a new cloud disk
+// and a new partition on it do. Other bytes are data: another system's file system, an encrypted
+// one, a member of a RAID or volume manager. Their superblocks and headers lie in the first 2 MiB
+// or the last MiB (VMFS the farthest in, at 1 MiB; Linux' RAID and ZFS at the end), so no format
+// needs to be recognised. This is stricter than Kubernetes on Linux, which formats a disk on which
+// blkid recognises nothing (github.com/kubernetes/mount-utils, GetDiskFormat in mount_linux.go).
 //
 // REQUIRES: offset and size are multiples of the sector size. NOT_FOUND if there is no such disk.
 absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32_t disk_number,
