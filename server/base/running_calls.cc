@@ -81,7 +81,11 @@ LongRunLog::LongRunLog(Log calls, Log formats, absl::Duration age)
 }
 
 LongRunLog::~LongRunLog() {
-  over_.Notify();
+  {
+    const MutexLock lock(mutex_);
+    over_ = true;
+    stopped_.NotifyAll();
+  }
   if (thread_.joinable()) thread_.join();
 }
 
@@ -96,7 +100,7 @@ absl::Duration LongRunLog::NextLine(RunKind kind, absl::Duration age) const {
 void LongRunLog::Watch() {
   SteadyTime last = SteadyTime::Now();
   absl::Duration wait;
-  do {
+  while (true) {
     const SteadyTime now = SteadyTime::Now();
     // At most half of `age_`, so that the first line of a run that begins during the wait is in
     // time.
@@ -117,7 +121,12 @@ void LongRunLog::Watch() {
       }
     }
     last = now;
-  } while (!over_.WaitForNotificationWithTimeout(wait));
+    const MutexLock lock(mutex_);
+    const SteadyTime next = SteadyTime::Now() + wait;
+    while (!over_ && stopped_.WaitUntil(mutex_, next)) {
+    }
+    if (over_) return;
+  }
 }
 
 }  // namespace csi_proxy

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy {
 
@@ -85,7 +85,9 @@ class LongRunLog {
   const Log calls_;
   const Log formats_;
   const absl::Duration age_;
-  absl::Notification over_;
+  Mutex mutex_;
+  Condition stopped_;
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -189,7 +189,8 @@ class DestroyingCallsTest : public StageTest {
   std::string Content() {
     const Disk disk = DiskNow(1);
     std::string content;
-    for (const uint64_t at : {uint64_t{0}, kData, kDataEnd - kMiB, kDisk - kMiB}) {
+    for (const uint64_t at :
+         {uint64_t{0}, kData, kMiddle, kDisk / 2, kDataEnd - kMiB, kDisk - kMiB}) {
       const machine::Bytes bytes = machine::simulator::ReadBytes(disk, at, kMiB);
       content.append(bytes.begin(), bytes.end());
     }

@@ -11,6 +11,7 @@
 #include "server/base/status_macros.h"
 #include "server/host/devices.h"
 #include "server/host/storage_namespace.h"
+#include "server/host/windows_use.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -129,8 +130,8 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk) {
   description.size_bytes = disk.GetUint64("Size").value_or(0);
   description.sector_bytes = disk.GetUint32("LogicalSectorSize").value_or(0);
   description.style = StyleOf(disk).value_or(PartitionStyle::kRaw);
-  description.is_boot = disk.GetBoolean("IsBoot").value_or(false);
-  description.is_system = disk.GetBoolean("IsSystem").value_or(false);
+  description.is_boot = IsOrMayBe(disk, "IsBoot");
+  description.is_system = IsOrMayBe(disk, "IsSystem");
   description.is_online = !disk.GetBoolean("IsOffline").value_or(false);
   description.is_read_only = disk.GetBoolean("IsReadOnly").value_or(false);
   if (!description.is_online) {

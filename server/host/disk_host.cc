@@ -137,8 +137,8 @@ absl::StatusOr<DiskLayout> DiskHost::GetLayout(const CallContext& context, uint3
   layout.is_online = !*offline;
   layout.is_read_only = disk.GetBoolean("IsReadOnly").value_or(false);
   layout.style = *style;
-  layout.is_boot = disk.GetBoolean("IsBoot").value_or(false);
-  layout.is_system = disk.GetBoolean("IsSystem").value_or(false);
+  layout.is_boot = IsOrMayBe(disk, "IsBoot");
+  layout.is_system = IsOrMayBe(disk, "IsSystem");
   layout.offline_reason = DescribeDisk(disk_number, disk).offline_reason;
   layout.object = disk.path();
   ABSL_ASSIGN_OR_RETURN(const auto partitions, ListMsftPartitions(wmi_, context, disk_number));

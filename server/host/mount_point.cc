@@ -206,8 +206,9 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
                                     std::unique_ptr<File>* file) {
   // Other opens do not share deletion, so this handle would make the call fail.
   file->reset();
-  ABSL_ASSIGN_OR_RETURN(const bool ended,
-                        EndMountOrLink(os, context, directory, name, path, false));
+  // If the mount cannot be ended, the deletion of the entry ends it.
+  const bool ended = EndMountOrLink(os, context, directory, name, path, false).value_or(false);
+  ABSL_RETURN_IF_ERROR(context.Check());
   absl::StatusOr<std::unique_ptr<File>> again =
       OpenPatiently(context, directory, name, Access::kDelete);
   if (!again.ok()) return ended ? Appended(again.status(), kEmptyStays) : again.status();

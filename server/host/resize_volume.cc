@@ -40,8 +40,8 @@ absl::StatusOr<std::vector<cim::Object>> Partitions(cim::Session& wmi, const Cal
   bool is_boot = false;
   bool is_system = false;
   for (const cim::Object& partition : partitions) {
-    is_boot |= partition.GetBoolean("IsBoot").value_or(false);
-    is_system |= partition.GetBoolean("IsSystem").value_or(false);
+    is_boot |= IsOrMayBe(partition, "IsBoot");
+    is_system |= IsOrMayBe(partition, "IsSystem");
   }
   const absl::Status own = CheckNotWindows(extent.disk_number, is_boot, is_system);
   if (!own.ok()) return own;

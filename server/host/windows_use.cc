@@ -22,6 +22,10 @@ absl::Status MountedAt(uint32_t disk_number, absl::string_view folder) {
 
 }  // namespace
 
+bool IsOrMayBe(const cim::Object& object, absl::string_view flag) {
+  return object.GetBoolean(flag).value_or(object.Has(flag));
+}
+
 absl::Status CheckNotWindows(uint32_t disk_number, bool is_boot, bool is_system) {
   if (!is_boot && !is_system) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -29,8 +33,7 @@ absl::Status CheckNotWindows(uint32_t disk_number, bool is_boot, bool is_system)
 }
 
 absl::Status CheckNotWindows(uint32_t disk_number, const cim::Object& disk) {
-  return CheckNotWindows(disk_number, disk.GetBoolean("IsBoot").value_or(false),
-                         disk.GetBoolean("IsSystem").value_or(false));
+  return CheckNotWindows(disk_number, IsOrMayBe(disk, "IsBoot"), IsOrMayBe(disk, "IsSystem"));
 }
 
 absl::Status CheckNotWindows(cim::Session& wmi, machine::Os& os, const CallContext& context,

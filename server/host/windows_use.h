@@ -16,11 +16,16 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "server/host/host.h"
 #include "server/machine/cim/value.h"
 
 namespace csi_proxy::host {
+
+// Returns a flag of an object of WMI; true if the flag has a value that cannot be read, because a
+// disk that may be Windows' own is treated as if it were. False for a null.
+bool IsOrMayBe(const cim::Object& object, absl::string_view flag);
 
 // Returns FAILED_PRECONDITION for a disk that is Windows' own.
 absl::Status CheckNotWindows(uint32_t disk_number, bool is_boot, bool is_system);

@@ -150,6 +150,7 @@ void Tree::SetMounted(Id directory, std::optional<VolumeId> volume) {
   entry.kind = Kind::kDirectory;
   entry.target.clear();
   entry.junction = false;
+  entry.reparse_tag = 0;
   entry.mounted = volume;
   NoteMount(directory);
 }

@@ -39,10 +39,12 @@ void RepairBy(FindingWithRepair* found, const char* group, const char* method, F
   found->fields = std::move(fields);
 }
 
-// Calls a method. On failure returns an empty answer and adds a remark.
+// Calls a method. On failure returns an empty answer and adds a remark. Sets `*status`, if not
+// null, to the call's status.
 Answer Ask(Rpcs& rpcs, const char* method, const Fields& fields, absl::string_view what,
-           Findings* findings) {
+           Findings* findings, absl::Status* status = nullptr) {
   absl::StatusOr<Answer> answer = rpcs.Call(kStorage, method, fields);
+  if (status != nullptr) *status = answer.status();
   if (answer.ok()) {
     findings->answered = true;
     return *std::move(answer);
@@ -88,8 +90,10 @@ FindingWithRepair MakeOfDisk(const char* kind, const Answer& disk, std::string w
 bool LookAtVolume(Rpcs& rpcs, const std::string& volume, const std::string& path,
                   Findings* findings) {
   const std::string what = absl::StrCat("the health of ", volume);
-  const Answer health = Ask(rpcs, "GetVolumeHealth", {{"volume_id", volume}}, what, findings);
-  if (absl::IsDeadlineExceeded(findings->error)) return false;
+  absl::Status status;
+  const Answer health =
+      Ask(rpcs, "GetVolumeHealth", {{"volume_id", volume}}, what, findings, &status);
+  if (absl::IsDeadlineExceeded(status)) return false;
   if (!health.Flag("abnormal")) {
     const std::string unknown = health.Text("message");
     if (unknown.empty()) return true;

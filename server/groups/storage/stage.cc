@@ -191,11 +191,11 @@ class VolumeStager {
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, number_)));
       ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, number_, &layout));
+      was_blank_ = true;
       AddStep(StorageStep::kInitialized);
     }
     if (DataPartition(layout) != nullptr) return absl::OkStatus();
     ABSL_RETURN_IF_ERROR(host_.disk().CreateBasicPartition(context_, number_, &layout));
-    is_new_ = true;
     AddStep(StorageStep::kPartitioned);
     return absl::OkStatus();
   }
@@ -205,9 +205,8 @@ class VolumeStager {
     ABSL_ASSIGN_OR_RETURN(const auto file_system, host_.volume().GetFileSystem(context_, volume));
     if (file_system.empty()) {
       if (!use_.ok()) return Prefixed("disk", use_);
-      // Reads only the ends of a partition that this call has made. If the disk was raw,
-      // Partition() has checked the disk throughout.
-      const host::Look look = is_new_ ? host::Look::kAtEnds : host::Look::kThroughout;
+      // Partition() has looked at a disk that was raw.
+      const host::Look look = was_blank_ ? host::Look::kAtEnds : host::Look::kThroughout;
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, volume, look)));
       ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume, options_));
@@ -294,8 +293,8 @@ class VolumeStager {
   bool is_staged_ = false;
   // FAILED_PRECONDITION with the node's use of the disk, or OK; see windows_use.h.
   absl::Status use_;
-  // True if this call has made the partition.
-  bool is_new_ = false;
+  // True if this call has found the whole disk blank.
+  bool was_blank_ = false;
   bool was_offline_ = false;
   bool was_read_only_ = false;
   StepClock clock_;

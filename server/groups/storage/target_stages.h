@@ -97,7 +97,9 @@ class TargetStages {
     constexpr size_t kMost = 1000;
     const MutexLock lock(mutex_);
     if (!volume.empty()) {
-      if (unstaged_.size() >= kMost) unstaged_.erase(unstaged_.begin());
+      if (unstaged_.size() >= kMost && !unstaged_.contains(key)) {
+        unstaged_.erase(unstaged_.begin());
+      }
       unstaged_[key] = volume;
     }
     const auto found = unstaged_.find(key);
