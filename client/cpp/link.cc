@@ -4,6 +4,7 @@
 #include <grpcpp/impl/rpc_method.h>
 #include <grpcpp/support/async_unary_call.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,8 +29,7 @@ class Abandoned {
   // Adds a call and destroys those that have ended.
   void Add(std::unique_ptr<PendingCall> call) {
     const MutexLock lock(mutex_);
-    std::erase_if(calls_,
-                  [](const auto& other) { return other->Wait(SteadyTime::InfinitePast()); });
+    std::erase_if(calls_, [](const auto& other) { return other->Wait(SteadyTime::Now()); });
     calls_.push_back(std::move(call));
   }
 
@@ -41,7 +41,9 @@ class Abandoned {
 }  // namespace
 
 std::chrono::system_clock::time_point ForGrpc(SteadyTime deadline) {
-  return absl::ToChronoTime(absl::Now() + (deadline - SteadyTime::Now()));
+  // gRPC takes a time before 1970 for one that never comes.
+  return absl::ToChronoTime(absl::Now() +
+                            std::max(deadline - SteadyTime::Now(), absl::ZeroDuration()));
 }
 
 PendingCall::PendingCall(std::shared_ptr<grpc::Channel> channel, const char* method,

@@ -3,6 +3,7 @@
 #include <grpcpp/impl/codegen/client_unary_call.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +21,8 @@ absl::StatusOr<Response> Call(const SocketChannel& connection, const char* metho
   grpc::ClientContext context;
   if (metadata != nullptr) context.AddMetadata(metadata, "1");
   // gRPC takes a time of the wall clock and immediately converts it to its own steady clock.
-  context.set_deadline(absl::ToChronoTime(absl::Now() + (deadline - SteadyTime::Now())));
+  context.set_deadline(absl::ToChronoTime(
+      absl::Now() + std::max(deadline - SteadyTime::Now(), absl::ZeroDuration())));
   Response response;
   const grpc::Status status =
       grpc::internal::BlockingUnaryCall<Request, Response, google::protobuf::MessageLite,

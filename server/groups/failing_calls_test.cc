@@ -281,7 +281,8 @@ TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
           EXPECT_TRUE(absl::EndsWith(text, "Windows does not say if it works") ||
                       (absl::StartsWith(text, "the volume of disk ") &&
                        absl::EndsWith(text, " disappeared: repeat the call")) ||
-                      (std::regex_search(text, std::regex(R"((\w+ing |C:\\).*(: | failed))")) &&
+                      (std::regex_search(
+                           text, std::regex(R"((\w+ing[ :]|C:\\|^remote_path: ).*(: | failed))")) &&
                        std::regex_search(text, std::regex(R"(1117|0x45d|0x80041001|\(31\))"))))
               << status;
         }

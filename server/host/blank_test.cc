@@ -55,13 +55,13 @@ TEST_F(BlankTest, ThroughoutAlsoReadsPlacesInBetween) {
   const auto is_blank = [this] { return *IsBlank(kMiB, kGiB - 2 * kMiB, 1, Look::kThroughout); };
   EXPECT_TRUE(is_blank());
   int found = 0;
-  for (uint64_t at = 4 * kMiB; at < kGiB - 8 * kMiB; at += 4 * kMiB) {
+  for (uint64_t at = 4 * kMiB; at < kGiB - 8 * kMiB; at += 128 * kMiB) {
     Write(at, std::string(4 * kMiB, 'x'));
     EXPECT_FALSE(is_blank()) << at;
     Write(at, "x");
     if (!is_blank()) ++found;
   }
-  EXPECT_LT(found, 10) << "most bytes in between are not read";
+  EXPECT_LT(found, 4) << "most bytes in between are not read";
 }
 
 TEST_F(BlankTest, APartIsItsOwnHeadAndTail) {

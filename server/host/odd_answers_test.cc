@@ -43,12 +43,16 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
     const std::set<OddSession::Property> properties = given;
     for (const OddSession::Property& property : properties) {
       // An unreadable property fails the operation exactly if the operation needs the property. The
-      // error names the property.
+      // error names the property, unless the operation then treats the disk as Windows' own, or has
+      // no time left.
       const absl::Status status = run(operation, property, unreadable, &given);
       const std::string name = absl::StrCat(property.first, ".", property.second, " is a VARIANT");
-      EXPECT_TRUE(status.ok() || absl::StrContains(status.message(), name)) << name << status;
-      EXPECT_EQ(status.ok(), run(operation, property, std::nullopt, &given).ok()) << name;
       unread += status.ok();
+      const bool may_be_own = property.second == "IsBoot" || property.second == "IsSystem";
+      if (!may_be_own && !absl::IsDeadlineExceeded(status)) {
+        EXPECT_TRUE(status.ok() || absl::StrContains(status.message(), name)) << name << status;
+        EXPECT_EQ(status.ok(), run(operation, property, std::nullopt, &given).ok()) << name;
+      }
       for (const std::optional<cim::Value>& value : odd_values) {
         SCOPED_TRACE(absl::StrCat(operation.name, ", ", property.first, ".", property.second, ", ",
                                   value.has_value() ? value->DebugString() : "no such property"));

@@ -273,6 +273,8 @@ absl::Status VolumeHost::Unmount(const CallContext& context, const VolumeId& vol
     return absl::FailedPreconditionError(
         absl::StrCat("volume ", walked.link->volume->ToString(), " is mounted at ", path));
   }
+  // The mount manager is about to forget the folder, which shows that the volume was in use.
+  formatted_.Add(volume);
   return Prefixed(absl::StrCat("unmounting volume ", volume.ToString(), " from ", path),
                   DeleteMountPoint(os_, context, volume, &walked));
 }
@@ -332,7 +334,11 @@ absl::Status VolumeHost::FlushBeforeUnmount(const CallContext& context, const Vo
 
 absl::Status VolumeHost::Flush(const CallContext& context, const VolumeId& volume) {
   ABSL_RETURN_IF_ERROR(context.Check());
-  const absl::Status flushed = host::Flush(os_, context, volume.ToString());
+  const std::string& name = volume.ToString();
+  // A flush of a broken disk may never return.
+  const absl::Status flushed = deps_.flushes->Get(
+      name, context, [os = deps_.os, name](const CallContext&) { return os->Flush(name); });
+  ABSL_RETURN_IF_ERROR(context.Check());
   // A write-protected volume holds no pending writes.
   if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
   return IsVolumeGone(os_, volume) ? NoVolume(volume) : VolumeError(volume, "flushing", flushed);

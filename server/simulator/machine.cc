@@ -354,7 +354,12 @@ NodeState Machine::Snapshot() {
 }
 
 void Machine::Reset() {
-  core_.Change([&](NodeState& state) { state = Started(initial_); });
+  core_.Change([&](NodeState& state) {
+    // A partition that is made anew is another volume.
+    const uint64_t volumes_made = state.volumes_made;
+    state = Started(initial_);
+    state.volumes_made = std::max(state.volumes_made, volumes_made);
+  });
 }
 
 }  // namespace csi_proxy::machine::simulator

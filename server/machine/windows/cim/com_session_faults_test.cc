@@ -71,7 +71,9 @@ TEST_F(ComSessionFaultsTest, AnUnreadablePropertyFailsOnlyItsReader) {
         EXPECT_EQ((*things)[0].GetString("Name").value(), "a");
         const absl::Status odd = (*things)[0].Get("Odd").status();
         unreadable += !odd.ok();
-        if (!odd.ok()) EXPECT_THAT(std::string(odd.message()), StartsWith("Thing.Odd is "));
+        if (!odd.ok()) {
+          EXPECT_THAT(std::string(odd.message()), StartsWith("Thing.Odd is "));
+        }
       }
     }
   }
