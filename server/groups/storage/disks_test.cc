@@ -370,7 +370,7 @@ TEST_F(StorageDisksTest, LogsStartProgressAndEndOfAFormat) {
   const storage::FormatVolumeRequest again = {.volume_id = VolumeOf(21), .overwrite = true};
   Fail("wmi.Invoke/MSFT_Volume.Format", 1, 0x80041001);
   EXPECT_FALSE(Format(again).ok());
-  EXPECT_THAT(lines.back(), testing::ContainsRegex(": failed after [0-9.]+m?s: "));
+  EXPECT_THAT(lines.back(), HasSubstr(": failed after "));
   Delay("wmi.Invoke/MSFT_Volume.Format", absl::Seconds(60), 1);
   const CallContext soon = context_.WithTimeout(absl::Milliseconds(200));
   EXPECT_FALSE(storage_->FormatVolume(soon, again).ok());
