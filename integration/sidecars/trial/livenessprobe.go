@@ -65,7 +65,7 @@ func drivers(p *place) {
 	driver := p.serveReady()
 	defer driver.remove()
 	p.livenessprobe("--http-endpoint=" + p.health)
-	served(p.health)
+	served(p.health, "/healthz")
 	// probe returns the answer to GET, and that to HEAD if its code differs.
 	probe := func(s state) string {
 		s.enter(driver)
@@ -142,7 +142,7 @@ func metrics(p *place) {
 	driver := p.serveReady()
 	defer driver.remove()
 	p.livenessprobe("--http-endpoint="+p.health, "--metrics-path=/numbers")
-	served(p.health)
+	served(p.health, "/numbers")
 	for _, b := range []behaviour{isReady, isReady, notReady, saysNone, fails(codes.Internal), fails(codes.FailedPrecondition), hangs} {
 		driver.set(b)
 		get(p.health, "/healthz")
@@ -176,8 +176,8 @@ func separateMetrics(p *place) {
 	other := freeAddress()
 	_, port, _ := net.SplitHostPort(p.health)
 	p.livenessprobe("--health-port="+port, "--metrics-address="+other)
-	served(p.health)
-	served(other)
+	served(p.health, "/healthz")
+	served(other, "/metrics")
 	p.saw("/healthz", get(p.health, "/healthz"))
 	p.saw("/metrics there", get(p.health, "/metrics"))
 	p.saw("/metrics of its own address", get(other, "/metrics"))
@@ -188,13 +188,13 @@ func portAlone(p *place) {
 	defer p.serveReady().remove()
 	_, port, _ := net.SplitHostPort(p.health)
 	program := p.livenessprobe("-health-port", port)
-	served(p.health)
+	served(p.health, "/healthz")
 	p.saw("/healthz", get(p.health, "/healthz"))
 	p.saw("/metrics", get(p.health, "/metrics"))
 	p.saw("SIGTERM", program.signal(syscall.SIGTERM))
 }
 
-// lateProbedDriver shows that nothing is served until the driver has returned its name, however late.
+// lateProbedDriver shows what is served until the driver has returned its name, however late.
 func lateProbedDriver(p *place) {
 	driver := newDriver(p.driverSocket(), driverName)
 	driver.info = slow(2 * time.Second)
@@ -205,7 +205,7 @@ func lateProbedDriver(p *place) {
 	defer driver.remove()
 	time.Sleep(1200 * time.Millisecond)
 	p.saw("asked", program.exit(0)+", "+get(p.health, "/healthz"))
-	served(p.health)
+	served(p.health, "/healthz")
 	p.saw("after", program.exit(0)+", "+get(p.health, "/healthz"))
 }
 
@@ -239,7 +239,7 @@ func defaultTimeout(p *place) {
 	driver := p.serveReady()
 	defer driver.remove()
 	p.start("livenessprobe", p.programs.livenessprobe, "--csi-address="+p.driverSocket(), "--http-endpoint="+p.health)
-	served(p.health)
+	served(p.health, "/healthz")
 	for name, b := range map[string]behaviour{"2 s": slow(2 * time.Second), "never": hangs} {
 		driver.set(b)
 		since := time.Now()

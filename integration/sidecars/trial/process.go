@@ -150,14 +150,11 @@ func get(address, path string) string {
 	return code
 }
 
-// served waits until something listens at the address. Returns false after 20 s.
-func served(address string) bool {
+// served waits until the path answers, and no longer that the driver is silent. Returns false after 20 s.
+func served(address, path string) bool {
 	return waitFor(20*time.Second, func() bool {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
+		code, body := request("GET", address, path)
+		return code != "refused" && !strings.Contains(body, "has not answered yet")
 	})
 }
 

@@ -119,7 +119,7 @@ func life(p *place) {
 	p.saw("1 NotifyRegistrationStatus", said(callBytes(p.registrationSocket(), notify, []byte("\x08\x01"), 5*time.Second)))
 	p.saw("1 an unknown method", said(callBytes(p.registrationSocket(), getInfo+"s", nil, 5*time.Second)))
 	p.saw("1 an unknown service", said(callBytes(p.registrationSocket(), "/csi.v1.Identity/Probe", nil, 5*time.Second)))
-	served(p.health)
+	served(p.health, "/healthz")
 	p.saw("1 GET", p.answers("GET", "/healthz", "/healthz?verbose=1", "/", "/healthz/", "/metrics", "/debug/pprof/"))
 	p.saw("1 other methods", p.methods("HEAD", "POST", "PUT", "DELETE", "OPTIONS"))
 	_, body := request("GET", p.health, "/healthz")
@@ -224,7 +224,7 @@ func lateDriver(p *place) {
 	p.saw("before", registrar.exit(0)+", "+get(p.health, "/healthz")+", "+listing(p.registrations()))
 	p.sampleDriver()
 	p.registered()
-	served(p.health)
+	served(p.health, "/healthz")
 	p.saw("after", registrar.exit(0)+", "+get(p.health, "/healthz")+", "+listing(p.registrations()))
 }
 
