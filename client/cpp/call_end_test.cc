@@ -39,8 +39,7 @@ class CallEndTest : public testing::TestWithParam<int> {
   }
 
   static std::string Path() {
-    static const std::string name =
-        absl::StrCat("csi-proxy-test-", absl::ToUnixNanos(absl::Now()));
+    static const std::string name = absl::StrCat("csi-proxy-test-", absl::ToUnixNanos(absl::Now()));
     ClientOptions options;
     options.socket_dir = std::filesystem::temp_directory_path().string();
     return PipePath(options, name);

@@ -49,8 +49,9 @@ struct NodeOptions {
   // credentials with which this node mapped the share. Mappings that others made are replaced.
   bool bind_smb_credentials = false;
 
-  // There is no option to keep foreign data and none to allow local shares: an embedded node formats
-  // data that Windows does not recognise, as the Go release did, and refuses shares of its own node.
+  // There is no option to keep foreign data and none to allow local shares: an embedded node
+  // formats data that Windows does not recognise, as the Go release did, and refuses shares of its
+  // own node.
 
   // Limits of the versioned clients' calls, per API group: how many run at once, how many more may
   // wait (further calls get RESOURCE_EXHAUSTED), and how long one may take at the most.
