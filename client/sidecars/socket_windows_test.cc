@@ -154,9 +154,9 @@ TEST_F(SocketTransportTest, AStopEndsTheCallsUnderWay) {
   const auto channel = Connect();
   LongCall call(channel->channel());
   ASSERT_TRUE(Soon([&] { return service_.waiting == 1; }));
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   server_.reset();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(2));
+  EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(2));
   EXPECT_EQ(service_.waiting, 0);
   EXPECT_FALSE(call.Await().ok());
   EXPECT_EQ(Ask(*channel).error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -191,9 +191,9 @@ TEST_F(SocketTransportTest, AStopDoesNotWaitForWhoDoesNotRead) {
     return bytes > 10'000;
   }));
   absl::SleepFor(absl::Milliseconds(100));
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   server_.reset();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(2));
+  EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(2));
 }
 
 TEST_F(SocketTransportTest, NothingIsLeftOfConnections) {
@@ -236,9 +236,9 @@ TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
   }
   for (int i = 0; i < 20; ++i) {
     absl::SleepFor(absl::Milliseconds(100));
-    const absl::Time start = absl::Now();
+    const SteadyTime start = SteadyTime::Now();
     server_.reset();
-    EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+    EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(5));
     pipe::BoundSocket bound = pipe::BindLoopback();
     absl::MutexLock lock(&mutex);
     address_ = bound.address;
@@ -285,31 +285,31 @@ TEST(SocketChannelTest, ACallToWhoSaysNothingEndsAtItsDeadline) {
   const RawServer silent("");
   const auto channel = ConnectTo(silent.address(), "the test", SteadyTime::Now() + kSoon);
   ASSERT_TRUE(channel.ok()) << channel.status();
-  const absl::Time start = absl::Now();
-  const grpc::Status status = Ask(**channel, start + absl::Milliseconds(300));
+  const SteadyTime start = SteadyTime::Now();
+  const grpc::Status status = Ask(**channel, absl::Now() + absl::Milliseconds(300));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(2));
+  EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(2));
 }
 
 TEST(SocketChannelTest, ACallToWhoSpeaksOtherwiseOrClosesEndsAtOnce) {
   const RawServer garbage("HTTP/1.1 400 Bad Request\r\n\r\n"), closing("", true);
   for (const RawServer* server : {&garbage, &closing}) {
-    const absl::Time start = absl::Now();
+    const SteadyTime start = SteadyTime::Now();
     const auto channel = ConnectTo(server->address(), "the test", start + kSoon);
     ASSERT_TRUE(channel.ok()) << channel.status();
     EXPECT_FALSE(Ask(**channel).ok());
-    EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+    EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(5));
   }
 }
 
 TEST(SocketChannelTest, IsUnavailableWhereNobodyListensUntilItsDeadline) {
   const pipe::BoundSocket bound = pipe::BindLoopback();
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyTime::Now();
   const auto channel = ConnectTo(bound.address, "C:/a.sock", start + absl::Milliseconds(300));
   EXPECT_TRUE(absl::IsUnavailable(channel.status())) << channel.status();
   EXPECT_THAT(std::string(channel.status().message()), HasSubstr("C:/a.sock"));
-  EXPECT_GE(absl::Now() - start, absl::Milliseconds(290));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(2));
+  EXPECT_GE(SteadyTime::Now() - start, absl::Milliseconds(290));
+  EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(2));
 }
 
 TEST(SocketChannelTest, WaitsForAListener) {
