@@ -90,9 +90,7 @@ bool Http2Account::PayControlFrames(double price, Http2Time now) {
   return Pay(&Http2Account::control_frames_, price, now);
 }
 
-bool Http2Account::PayConnection(Http2Time now) {
-  return Pay(&Http2Account::connections_, 1, now);
-}
+bool Http2Account::PayConnection(Http2Time now) { return Pay(&Http2Account::connections_, 1, now); }
 
 Http2Violation Http2Account::BeginCall(bool whole) {
   const MutexLock lock(mutex_);
@@ -133,9 +131,7 @@ void Http2Account::PayOrBar(TokenBucket Http2Account::*bucket, Http2Time now) {
 
 void Http2Account::CountViolation(Http2Time now) { PayOrBar(&Http2Account::violations_, now); }
 
-void Http2Account::CountRefusedCall(Http2Time now) {
-  PayOrBar(&Http2Account::refused_calls_, now);
-}
+void Http2Account::CountRefusedCall(Http2Time now) { PayOrBar(&Http2Account::refused_calls_, now); }
 
 void Http2Account::CountDiscarded(Http2Time now) { PayOrBar(&Http2Account::discarded_, now); }
 

@@ -64,7 +64,7 @@ expect() {  # LIBRARY EXPECTED...
 cpp() {
   local directory=$1 failed=0 versions library private soname
   versions=$(cd "$root/api" && echo */v*/ | tr ' ' '\n')
-  expect base csi_proxy::CallContext
+  expect base csi_proxy::{CallContext,SteadyTime}
   # Requests with secrets export their destructors, which overwrite the secrets.
   expect node csi_proxy::{Node,iscsi::{ConnectTarget,SetMutualChapSecret}Request,smb::NewSmbGlobalMappingRequest,storage::{StageShare,StageTarget}Request}
   expect testing csi_proxy::{SimulatedNode,simulated_node::State}

@@ -14,8 +14,8 @@ namespace {
 
 using csi_proxy::rpc::Http2Account;
 using csi_proxy::rpc::Http2Guard;
-using csi_proxy::rpc::Http2Violation;
 using csi_proxy::rpc::Http2Time;
+using csi_proxy::rpc::Http2Violation;
 
 // Feeds `bytes` to a guard in pieces whose sizes are the numbers of `cuts`, repeated.
 Http2Violation CheckInPieces(absl::string_view bytes, absl::string_view cuts) {
