@@ -5,6 +5,7 @@
 package integrationtests
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -107,6 +108,13 @@ func vhd(path string) string {
 	return ""
 }
 
+// newVolumeID returns an id that no volume of the node has had: Windows gives each new partition another.
+func newVolumeID() string {
+	var guid [16]byte
+	must(rand.Read(guid[:]))
+	return fmt.Sprintf(`\\?\Volume{%x-%x-%x-%x-%x}\`, guid[:4], guid[4:6], guid[6:8], guid[8:10], guid[10:])
+}
+
 func service(name string) object { return find(dump(), "service", "name", name) }
 
 func serviceStatus(name string) string {
@@ -146,7 +154,7 @@ var commands = []struct {
 		return change(of[1], func(disk object) {
 			size := must(json.Number(disk["size_bytes"].(string)).Int64())
 			disk["partition"] = []object{{"type": "MICROSOFT_RESERVED", "size_bytes": 16 << 20},
-				{"size_bytes": size - 18<<20, "volume": object{}}}
+				{"size_bytes": size - 18<<20, "volume": object{"id": newVolumeID()}}}
 		})
 	}},
 	{`Get-Disk -Number (\d+) \| Set-Disk -IsOffline \$true`, func(of []string) (string, error) {
