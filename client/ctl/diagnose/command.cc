@@ -18,7 +18,7 @@ namespace d = diagnose;
 
 // The timeout of a call without --timeout. Short, because a person waits and a class of WMI may
 // hang.
-constexpr absl::Duration kTimeout = absl::Seconds(2);
+constexpr absl::Duration kLookTimeout = absl::Seconds(2);
 
 // Returns the kinds to repair. INVALID_ARGUMENT lists the valid kinds.
 absl::StatusOr<std::vector<std::string>> Kinds(const d::RepairOptions& options) {
@@ -72,7 +72,7 @@ int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& str
     };
   }
   CallOptions call = line.call;
-  if (!line.has_timeout) call.timeout = kTimeout;
+  if (!line.has_timeout) call.timeout = kLookTimeout;
   const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, call);
   Rpcs rpcs(catalog, *pipes);
   const absl::StatusOr<d::Diagnosis> diagnosis = d::Diagnose(rpcs, fetch);
