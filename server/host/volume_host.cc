@@ -135,7 +135,7 @@ absl::StatusOr<std::string> VolumeHost::SignOfUse(const CallContext& context,
   for (const std::string& path : *paths) {
     if (!MountPoint{path}.is_drive()) return "a folder mounts it or has mounted it";
   }
-  return formatted_.Has(volume) ? "Windows reported a file system on it earlier" : "";
+  return formatted_.Has(volume) ? "it had a file system earlier" : "";
 }
 
 absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volume,
