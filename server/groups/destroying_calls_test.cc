@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/groups/storage/stage_testing.h"
+#include "server/groups/testing/random_calls.h"
 #include "server/simulator/storage.h"
 
 namespace csi_proxy::storage {
@@ -40,7 +41,7 @@ struct State {
   // A call of the machine that always fails, and its error.
   std::pair<const char*, uint32_t> fault = {"", 0};
   // The sign that the volume was in use before, although it reads as blank.
-  enum Sign { kNone, kMounted, kStaleEntry, kReported } sign = kNone;
+  enum Sign { kNone, kMounted, kUnmounted, kRemoved, kStaleEntry, kReported } sign = kNone;
 };
 
 const State kStates[] = {
@@ -75,6 +76,14 @@ const State kStates[] = {
      .expected = "..xxxxx...",
      .style = PartitionStyle::kGpt,
      .sign = State::kMounted},
+    {.name = "blank volume that was just unmounted",
+     .expected = "..xxwxx...",
+     .style = PartitionStyle::kGpt,
+     .sign = State::kUnmounted},
+    {.name = "blank volume whose mounted folder was removed with its parent",
+     .expected = "..xxwxx...",
+     .style = PartitionStyle::kGpt,
+     .sign = State::kRemoved},
     {.name = "blank volume that was mounted once",
      .expected = "..xxwxx...",
      .style = PartitionStyle::kGpt,
@@ -132,11 +141,21 @@ class DestroyingCallsTest : public StageTest {
       return;
     }
     change([](auto& volume) { volume.file_system = "NTFS"; });
-    if (sign == State::kMounted) {
-      EXPECT_TRUE(StageDisk(1).ok());
-      Remake();
-    } else {
+    if (sign == State::kReported) {
       EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = volume_id_})->formatted);
+    } else {
+      // Another process mounts the volume, so that this one has not seen its file system.
+      std::function<void()> nothing;
+      EXPECT_TRUE(NodeProcess(node_.get(), &nothing)
+                      .Answer({.api = Api::kStage, .selector = {.number = "1"}, .target = Target()})
+                      .ok());
+    }
+    if (sign == State::kUnmounted) {
+      EXPECT_TRUE(
+          volume_->UnmountVolume(context_, {.volume_id = volume_id_, .target_path = Target()})
+              .ok());
+    } else if (sign == State::kRemoved) {
+      EXPECT_TRUE(Rmdir(Below("plugins"), true).ok());
     }
     change([](auto& volume) { volume.file_system = ""; });
   }

@@ -374,6 +374,60 @@ TEST(TeardownTest, RepeatAfterADeathAtAnyCallEndsTheSame) {
   }
 }
 
+// A removal that Windows finishes after its caller has given up takes nothing from the call that
+// has staged the same share, disk or session since.
+TEST(TeardownTest, LateRemovalTakesNothingFromTheNextCall) {
+  struct Case {
+    const char* row;
+    const char* operation;
+    std::function<absl::Status(Process&, const CallContext&)> stage;
+    std::function<bool(const NodeState&)> is_staged;
+  };
+  const Case cases[] = {
+      {"UnstageShare", "wmi.Invoke/MSFT_SmbGlobalMapping.Remove",
+       [](Process& p, const CallContext& c) {
+         return p.storage->StageShare(c, {.remote_path = kShare, .target_path = Below("new")})
+             .status();
+       },
+       IsMapped},
+      {"UnstageVolume", "wmi.Invoke/MSFT_Disk.Offline",
+       [](Process& p, const CallContext& c) {
+         return p.storage->StageVolume(c, {.disk = {.number = "1"}, .target_path = Below("new")})
+             .status();
+       },
+       [](const NodeState& state) { return state.disks[1].online; }},
+      {"UnstageTarget", "wmi.Invoke/MSFT_iSCSITarget.Disconnect",
+       [](Process& p, const CallContext& c) {
+         return p.storage
+             ->StageTarget(c, {.portals = {"10.0.0.5"},
+                               .iqn = "iqn.2026-01.example:data",
+                               .lun_id = "0",
+                               .target_path = Below("new")})
+             .status();
+       },
+       [](const NodeState& state) { return state.iscsi_portals[0].targets[0].connected; }},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.row);
+    const Row& row = *std::ranges::find_if(
+        Rows(), [&](const Row& one) { return absl::string_view(one.name) == each.row; });
+    const auto node = NodeIn(Prepared());
+    FaultRule late = Rule(each.operation, 0);
+    late.latency = absl::Seconds(40);
+    late.goes_on = true;
+    late.times = 1;
+    node->core()->Change([&](NodeState& state) { state.faults = {late}; });
+    Process process(node.get());
+    (void)row.call(process, CallContext().WithTimeout(absl::Seconds(10)));
+    EXPECT_FALSE(IsThere(node->Snapshot(), row));
+    EXPECT_TRUE(each.is_staged(node->Snapshot()));
+    const absl::Status staged = each.stage(process, CallContext().WithTimeout(absl::Minutes(2)));
+    EXPECT_TRUE(staged.ok()) << staged;
+    absl::SleepFor(absl::Minutes(5));
+    EXPECT_TRUE(each.is_staged(node->Snapshot()));
+  }
+}
+
 // A listing waits at most a second for a class of WMI that it can do without, and reports what is
 // unknown.
 TEST(ListingsTest, AnswerAlthoughOneClassOfWmiHangs) {

@@ -4,8 +4,9 @@
 #include <functional>
 
 #include "absl/strings/string_view.h"
-#include "server/host/shared_run.h"
+#include "server/host/changes.h"
 #include "server/host/storage_namespace.h"
+#include "server/host/used_volumes.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/os.h"
 
@@ -16,9 +17,8 @@ struct Deps {
   cim::Session* wmi = nullptr;
   StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
-  // Flush volumes on threads of their own, by the volume's name: a flush of a broken disk may never
-  // return, and Windows cannot be told to give it up.
-  SharedRuns<absl::Status>* flushes = nullptr;
+  Changes* changes = nullptr;
+  UsedVolumes* used = nullptr;
   // Receives messages for the operator that fail no call. Must not be null.
   std::function<void(absl::string_view)> warn;
 };

@@ -211,14 +211,17 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
   return machine::ParseIsDirty(*answer);
 }
 
-absl::Status Flush(machine::Os& os, const CallContext& context, const std::string& volume) {
-  const YieldSlot yielded(context);
-  return os.Flush(volume);
+absl::Status Flush(const Deps& deps, const CallContext& context, const std::string& volume) {
+  const std::string name = absl::StrCat("volume ", volume);
+  // One flush at a time, because a hung one keeps its thread.
+  ABSL_RETURN_IF_ERROR(deps.changes->Await(context, name));
+  return deps.changes->Run(
+      context, name, [os = deps.os, volume](const CallContext&) { return os->Flush(volume); });
 }
 
-absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number) {
-  return ForEachVolume(os, context, disk_number, [&](const std::string& volume) {
-    const absl::Status flushed = Flush(os, context, volume);
+absl::Status FlushVolumes(const Deps& deps, const CallContext& context, uint32_t disk_number) {
+  return ForEachVolume(*deps.os, context, disk_number, [&](const std::string& volume) {
+    const absl::Status flushed = Flush(deps, context, volume);
     // A write-protected volume holds no pending writes.
     if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
     return Prefixed(absl::StrCat("flushing volume ", volume), flushed);

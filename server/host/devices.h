@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
+#include "server/host/deps.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
 
@@ -83,10 +84,11 @@ absl::StatusOr<std::vector<LocatedVolume>> LocateVolumes(machine::Os& os,
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
 // Returns true if a volume's file system is marked dirty; false if it has no such mark.
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
-// Writes the cached data of a volume to its disk. Yields the call's slot.
-absl::Status Flush(machine::Os& os, const CallContext& context, const std::string& volume);
+// Writes the cached data of a volume to its disk. A flush of a broken disk may never return, and
+// Windows cannot be told to give it up: the call leaves it when `context` ends.
+absl::Status Flush(const Deps& deps, const CallContext& context, const std::string& volume);
 // Flushes the pending writes of all volumes of a disk.
-absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
+absl::Status FlushVolumes(const Deps& deps, const CallContext& context, uint32_t disk_number);
 // Extends the file system of a volume to `sectors` sectors of its partition.
 absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors);
 // Dismounts the file systems of a disk. Windows mounts them again at the next access.

@@ -25,6 +25,9 @@ constexpr uint16_t kStyleGpt = 2;
 // Keeps the log from filling on a node whose disks come and go.
 constexpr size_t kMaxWarnings = 100;
 
+// Returns the name of a disk for Changes.
+std::string DiskName(uint32_t disk_number) { return absl::StrCat("disk ", disk_number); }
+
 absl::Status NotShown(absl::string_view what) {
   return absl::UnavailableError(
       absl::StrCat(what, "; restart the node's service smphost (enable it if disabled)"));
@@ -227,9 +230,14 @@ absl::StatusOr<bool> DiskHost::IsOnline(const CallContext& context, uint32_t dis
   return !attributes.is_offline;
 }
 
+absl::Status DiskHost::AwaitChanges(const CallContext& context, uint32_t disk_number) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  return deps_.changes->Await(context, DiskName(disk_number));
+}
+
 absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online) {
-  ABSL_RETURN_IF_ERROR(context.Check());
+  ABSL_RETURN_IF_ERROR(online ? AwaitChanges(context, disk_number) : context.Check());
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes before, GetDiskAttributes(os_, disk_number));
   StateChange change{.changed = before.is_offline == online};
   // A disk that was attached elsewhere comes read-only. The flag is cleared here, before its
@@ -262,7 +270,7 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
     return Prefixed(operation, s);
   }
   // Pending writes would fail once the disk is read-only.
-  if (absl::Status status = FlushVolumes(os_, context, disk_number); !status.ok()) {
+  if (absl::Status status = FlushVolumes(deps_, context, disk_number); !status.ok()) {
     return Prefixed(operation, status);
   }
   const auto result = storage_.Invoke(context, disk.path(), "SetAttributes",
@@ -318,9 +326,13 @@ absl::Status DiskHost::InvokeState(const CallContext& context, uint32_t disk_num
   if (!online) {
     ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk_number, disk));
   }
-  const auto result = storage_.Invoke(context, disk.path(), online ? "Online" : "Offline");
-  if (!result.ok()) return Prefixed(operation, result.status());
-  const absl::Status changed = cim::StorageStatus(operation, *result);
+  const absl::Status changed = deps_.changes->Run(
+      context, DiskName(disk_number),
+      [&storage = storage_, path = disk.path(), online, operation](const CallContext& run) {
+        const auto result = storage.Invoke(run, path, online ? "Online" : "Offline");
+        return result.ok() ? cim::StorageStatus(operation, *result)
+                           : Prefixed(operation, result.status());
+      });
   // Counts the refusal, because the caller may ignore it.
   if (!online && absl::IsFailedPrecondition(changed)) {
     RecordFallback(Fallback::kDiskStaysOnline, changed.message());

@@ -121,7 +121,7 @@ struct StateChange {
 class DiskHost {
  public:
   explicit DiskHost(const Deps& deps)
-      : wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
+      : deps_(deps), wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
 
   absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(const CallContext& context);
 
@@ -163,9 +163,14 @@ class DiskHost {
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);
 
-  // Brings a disk online and clears its read-only flag, or takes it offline. No change if it is in
-  // that state. Volumes may arrive later. FAILED_PRECONDITION if Windows refuses to take the disk
-  // offline (critical or in use), and for the disk that Windows boots from or runs on.
+  // Waits for the end of a SetOnline() whose caller has given up while Windows goes on. Until then
+  // the state of the disk is not to be relied on.
+  absl::Status AwaitChanges(const CallContext& context, uint32_t disk_number);
+
+  // Brings a disk online and clears its read-only flag, or takes it offline. Calls AwaitChanges()
+  // before it brings the disk online. No change if it is in that state. Volumes may arrive later.
+  // FAILED_PRECONDITION if Windows refuses to take the disk offline (critical or in use), and for
+  // the disk that Windows boots from or runs on.
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online);
 
@@ -193,6 +198,7 @@ class DiskHost {
   absl::StatusOr<DiskLayout> LayoutOr(const DiskLayout* layout, const CallContext& context,
                                       uint32_t disk_number);
 
+  const Deps deps_;
   cim::Session& wmi_;
   StorageNamespace& storage_;
   machine::Os& os_;

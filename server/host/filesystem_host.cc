@@ -41,7 +41,7 @@ absl::Status EndMount(const Deps& deps, const CallContext& context, ResolvedPath
   (void)FlushBeforeUnmount(deps, context, *walked->link->volume, path);
   ABSL_RETURN_IF_ERROR(context.Check());
   machine::File& directory = *walked->held[walked->held.size() - 2];
-  return EndMountBeforeDeletion(*deps.os, context, directory, walked->names.back(), path,
+  return EndMountBeforeDeletion(deps, context, directory, walked->names.back(), path,
                                 &walked->held.back());
 }
 
@@ -118,7 +118,7 @@ absl::Status FilesystemHost::Remove(const CallContext& context, const ConfinedPa
     return absl::FailedPreconditionError(absl::StrCat(text, " is the root of a drive"));
   }
   if (recursive && walked.is_directory()) {
-    const absl::Status emptied = RemoveBelow(os_, context, walked.at(), walked.Path());
+    const absl::Status emptied = RemoveBelow(deps_, context, walked.at(), walked.Path());
     if (!emptied.ok()) return Prefixed(absl::StrCat("removing ", text), emptied);
   }
   return RemoveEntry(context, path, &walked);
@@ -162,7 +162,7 @@ absl::Status FilesystemHost::RemoveEntry(const CallContext& context, const Confi
   const absl::Status kept = Prefixed(absl::StrCat("removing ", text), removed);
   if (had_mount) return Appended(kept, kEmptyStays);
   walked->held.pop_back();
-  return LeaveEmpty(os_, context, walked->at(), walked->names.back(), walked->Path(), kept);
+  return LeaveEmpty(deps_, context, walked->at(), walked->names.back(), walked->Path(), kept);
 }
 
 absl::Status FilesystemHost::RemoveHeld(const CallContext& context, const ConfinedPath& path,
@@ -174,7 +174,7 @@ absl::Status FilesystemHost::RemoveHeld(const CallContext& context, const Confin
     ABSL_RETURN_IF_ERROR(context.Check());
   }
   walked->held.pop_back();
-  return LeaveEmpty(os_, context, walked->at(), walked->names.back(), walked->Path(), kept);
+  return LeaveEmpty(deps_, context, walked->at(), walked->names.back(), walked->Path(), kept);
 }
 
 absl::Status FilesystemHost::RemoveContents(const CallContext& context, const ConfinedPath& path) {
@@ -187,7 +187,7 @@ absl::Status FilesystemHost::RemoveContents(const CallContext& context, const Co
                                                    : " is not a directory"));
   }
   return Prefixed(absl::StrCat("emptying ", text),
-                  RemoveBelow(os_, context, walked.at(), walked.Path()));
+                  RemoveBelow(deps_, context, walked.at(), walked.Path()));
 }
 
 absl::Status FilesystemHost::CreateLink(const CallContext& context, const ConfinedPath& source,

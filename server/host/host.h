@@ -28,8 +28,9 @@ class Host {
        std::function<void(absl::string_view)> warn = nullptr)
       : wmi_(std::move(wmi)),
         os_(std::move(os)),
-        deps_{wmi_.get(), &storage_, os_.get(), &flushes_,
-              warn != nullptr ? std::move(warn) : [](absl::string_view) {}} {}
+        deps_{wmi_.get(), &storage_, os_.get(),
+              &changes_,  &used_,    warn != nullptr ? std::move(warn) : [](absl::string_view) {}} {
+  }
 
   DiskHost& disk() { return disk_; }
   VolumeHost& volume() { return volume_; }
@@ -47,7 +48,8 @@ class Host {
   const std::unique_ptr<cim::Session> wmi_;
   const std::unique_ptr<machine::Os> os_;
   StorageNamespace storage_{wmi_.get()};
-  SharedRuns<absl::Status> flushes_{Runs::kApart};
+  UsedVolumes used_;
+  Changes changes_;  // after what the changes refer to
   const Deps deps_;
   DiskHost disk_{deps_};
   VolumeHost volume_{deps_};

@@ -101,6 +101,14 @@ absl::StatusOr<std::vector<cim::Object>> SessionsOf(cim::Session& wmi, const Cal
   return sessions;
 }
 
+// Returns the names of a target's sessions and of a portal for Changes.
+std::string SessionsName(const std::string& iqn) {
+  return absl::StrCat("the sessions with target ", FoldName(iqn));
+}
+std::string PortalName(const IscsiPortal& portal) {
+  return absl::StrCat("portal ", PortalText(portal));
+}
+
 absl::Status End(cim::Session& wmi, const std::function<void(absl::string_view)>& warn,
                  const CallContext& context, const std::string& iqn, const cim::Object& target,
                  const std::vector<cim::Object>& sessions) {
@@ -220,8 +228,9 @@ absl::StatusOr<std::vector<IscsiPortal>> IscsiHost::ListPortals(const CallContex
 
 absl::Status IscsiHost::AddPortal(const CallContext& context, const IscsiPortal& portal,
                                   const ChapCredentials& credentials) {
+  const std::string name = PortalName(portal);
+  ABSL_RETURN_IF_ERROR(changes_.Await(context, name));
   const absl::StatusOr<cim::Object> existing = FindPortal(wmi_, context, portal);
-  const std::string name = absl::StrCat("portal ", PortalText(portal));
   if (existing.ok()) return absl::AlreadyExistsError(absl::StrCat(name, " is registered"));
   if (!absl::IsNotFound(existing.status())) return existing.status();
   const std::string operation = absl::StrCat("registering ", name);
@@ -235,9 +244,14 @@ absl::Status IscsiHost::AddPortal(const CallContext& context, const IscsiPortal&
 
 absl::Status IscsiHost::RemovePortal(const CallContext& context, const IscsiPortal& portal) {
   ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, context, portal));
-  // The port must be an argument, because the object's path does not contain it.
-  return Invoke(wmi_, context, object.path(), "Remove", PortalArguments(portal),
-                absl::StrCat("removing portal ", PortalText(portal)));
+  const std::string name = PortalName(portal);
+  return changes_.Run(context, name,
+                      [&wmi = wmi_, path = object.path(), portal, name](const CallContext& run) {
+                        // The port must be an argument, because the object's path does not contain
+                        // it.
+                        return Invoke(wmi, run, path, "Remove", PortalArguments(portal),
+                                      absl::StrCat("removing ", name));
+                      });
 }
 
 absl::Status IscsiHost::RefreshPortal(const CallContext& context, const IscsiPortal& portal) {
@@ -275,6 +289,7 @@ absl::StatusOr<bool> IscsiHost::IsConnected(const CallContext& context, const Is
 
 absl::Status IscsiHost::Connect(const CallContext& context, const IscsiPortal& portal,
                                 const std::string& iqn, const ChapCredentials& credentials) {
+  ABSL_RETURN_IF_ERROR(AwaitEnds(context, iqn));
   ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(wmi_, context, portal, iqn));
   ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
   if (connected) return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
@@ -333,7 +348,7 @@ absl::Status IscsiHost::EndSessions(const CallContext& context, const std::strin
   ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(wmi_, context, iqn));
   if (!target.has_value()) return absl::OkStatus();
   ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(wmi_, context, *target, iqn, ids));
-  return End(wmi_, warn_, context, iqn, *target, sessions);
+  return EndAll(context, iqn, *target, sessions);
 }
 
 absl::Status IscsiHost::Disconnect(const CallContext& context, const IscsiPortal& portal,
@@ -343,7 +358,20 @@ absl::Status IscsiHost::Disconnect(const CallContext& context, const IscsiPortal
   if (sessions.empty()) {
     return absl::NotFoundError(absl::StrCat("target ", iqn, " is not connected"));
   }
-  return End(wmi_, warn_, context, iqn, target, sessions);
+  return EndAll(context, iqn, target, sessions);
+}
+
+absl::Status IscsiHost::AwaitEnds(const CallContext& context, const std::string& iqn) {
+  return changes_.Await(context, SessionsName(iqn));
+}
+
+absl::Status IscsiHost::EndAll(const CallContext& context, const std::string& iqn,
+                               const cim::Object& target,
+                               const std::vector<cim::Object>& sessions) {
+  return changes_.Run(context, SessionsName(iqn),
+                      [&wmi = wmi_, warn = warn_, iqn, target, sessions](const CallContext& run) {
+                        return End(wmi, warn, run, iqn, target, sessions);
+                      });
 }
 
 absl::StatusOr<std::vector<uint32_t>> IscsiHost::GetTargetDisks(const CallContext& context,

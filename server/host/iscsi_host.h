@@ -71,7 +71,8 @@ struct SessionOptions {
 // Thread-safe. IQNs are compared without case. INTERNAL with Windows' error on a refusal.
 class IscsiHost {
  public:
-  explicit IscsiHost(const Deps& deps) : wmi_(*deps.wmi), warn_(deps.warn) {}
+  explicit IscsiHost(const Deps& deps)
+      : wmi_(*deps.wmi), changes_(*deps.changes), warn_(deps.warn) {}
 
   absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context);
   // Registers a portal, with the credentials only if it asks for them. ALREADY_EXISTS if
@@ -91,7 +92,11 @@ class IscsiHost {
   // Returns true if the target is connected. NOT_FOUND if the portal does not offer it.
   absl::StatusOr<bool> IsConnected(const CallContext& context, const IscsiPortal& portal,
                                    const std::string& iqn);
-  // Connects the target. FAILED_PRECONDITION if authentication fails, ALREADY_EXISTS if connected.
+  // Waits for the end of a Disconnect() or EndSessions() whose caller has given up while Windows
+  // goes on. Until then a session may end at any time.
+  absl::Status AwaitEnds(const CallContext& context, const std::string& iqn);
+  // Connects the target after AwaitEnds(). FAILED_PRECONDITION if authentication fails,
+  // ALREADY_EXISTS if connected.
   absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
                        const std::string& iqn, const ChapCredentials& credentials);
   // Disconnects the target. NOT_FOUND if it is not connected.
@@ -130,7 +135,12 @@ class IscsiHost {
   absl::Status SetMutualChapSecret(const CallContext& context, const Secret& secret);
 
  private:
+  // Ends the sessions of a target, as one change.
+  absl::Status EndAll(const CallContext& context, const std::string& iqn, const cim::Object& target,
+                      const std::vector<cim::Object>& sessions);
+
   cim::Session& wmi_;
+  Changes& changes_;
   SharedRuns<absl::Status> refreshes_;  // by portal
   const std::function<void(absl::string_view)> warn_;
 };

@@ -57,16 +57,17 @@ std::string NameForCall(absl::string_view directory) {
 
 // Ends the mount at `path`, which is `name` in `directory`; with `or_link`, also a directory link.
 // An empty directory stays. Returns false if there is neither.
-absl::StatusOr<bool> EndMountOrLink(machine::Os& os, const CallContext& context, File& directory,
+absl::StatusOr<bool> EndMountOrLink(const Deps& deps, const CallContext& context, File& directory,
                                     const std::string& name, const std::string& path,
                                     bool or_link) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> held,
                         OpenPatiently(context, directory, name, Access::kRead));
   ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> volume, VolumeMountedAt(*held));
   if (volume.has_value()) {
+    deps.used->Add(*volume);
     const std::string mount_point = NameForCall(path);
-    const absl::Status deleted =
-        CallOnHeld(TeardownStep(context), &held, [&] { return os.DeleteMountPoint(mount_point); });
+    const absl::Status deleted = CallOnHeld(TeardownStep(context), &held,
+                                            [&] { return deps.os->DeleteMountPoint(mount_point); });
     if (deleted.ok()) return true;
     RecordFallback(Fallback::kMountForgotten, deleted.message());
   } else {
@@ -169,8 +170,7 @@ absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path) {
   const CallContext step = TeardownStep(context);
   const std::string& name = volume.ToString();
-  const absl::Status flushed = deps.flushes->Get(
-      name, step, [os = deps.os, name](const CallContext&) { return os->Flush(name); });
+  const absl::Status flushed = Flush(deps, step, name);
   if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(context.Check());
   // If the flush has not returned, IsVolumeGone() might hang, too.
@@ -186,11 +186,12 @@ absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
   return failed;
 }
 
-absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
+absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at) {
+  deps.used->Add(volume);
   const std::string name = NameForCall(at->Path());
   const absl::Status deleted = CallOnHeld(TeardownStep(context), &at->held.back(),
-                                          [&] { return os.DeleteMountPoint(name); });
+                                          [&] { return deps.os->DeleteMountPoint(name); });
   if (at->held.back() == nullptr) at->held.pop_back();
   // The directory still leads to the volume if the call failed, for example because the mount
   // manager has forgotten a volume that is gone.
@@ -198,16 +199,16 @@ absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const
   RecordFallback(Fallback::kMountForgotten, deleted.message());
   if (at->held.size() >= at->names.size() + 1) at->held.pop_back();
   const absl::Status made_plain = MakePlain(context, at->at(), at->names.back(), volume);
-  return made_plain.ok() || IsVolumeGone(os, volume) ? made_plain : deleted;
+  return made_plain.ok() || IsVolumeGone(*deps.os, volume) ? made_plain : deleted;
 }
 
-absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context, File& directory,
+absl::Status EndMountBeforeDeletion(const Deps& deps, const CallContext& context, File& directory,
                                     const std::string& name, const std::string& path,
                                     std::unique_ptr<File>* file) {
   // Other opens do not share deletion, so this handle would make the call fail.
   file->reset();
   // If the mount cannot be ended, the deletion of the entry ends it.
-  const bool ended = EndMountOrLink(os, context, directory, name, path, false).value_or(false);
+  const bool ended = EndMountOrLink(deps, context, directory, name, path, false).value_or(false);
   ABSL_RETURN_IF_ERROR(context.Check());
   absl::StatusOr<std::unique_ptr<File>> again =
       OpenPatiently(context, directory, name, Access::kDelete);
@@ -216,10 +217,10 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
   return absl::OkStatus();
 }
 
-absl::Status LeaveEmpty(machine::Os& os, const CallContext& context, File& directory,
+absl::Status LeaveEmpty(const Deps& deps, const CallContext& context, File& directory,
                         const std::string& name, const std::string& path,
                         const absl::Status& kept) {
-  const absl::StatusOr<bool> ended = EndMountOrLink(os, context, directory, name, path, true);
+  const absl::StatusOr<bool> ended = EndMountOrLink(deps, context, directory, name, path, true);
   return ended.value_or(false) ? Appended(kept, kEmptyStays) : kept;
 }
 

@@ -37,9 +37,12 @@ CallContext TeardownStep(const CallContext& context);
 absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path);
 
+// The next three functions remember a volume whose mount they end as used, because the mount
+// manager forgets the folder, which showed it.
+//
 // Removes the mount of `volume`, which may be gone, where `at` ends; the directory stays. If the
 // mount manager refuses, deletes the directory's reparse point without it.
-absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
+absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at);
 
 // Returns true if a volume is gone: its disk was pulled or is offline.
@@ -59,7 +62,7 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);
 // deletion would leave the path in the mount manager's table. The volume may be gone. Reopens
 // `file`, the entry open for deletion, which may be another entry afterwards. If another program
 // prevents that, the error says whether the mount has ended.
-absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
+absl::Status EndMountBeforeDeletion(const Deps& deps, const CallContext& context,
                                     machine::File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<machine::File>* file);
 
@@ -71,7 +74,7 @@ inline constexpr char kEmptyStays[] =
 // Turns the entry `name` of `directory`, which cannot be deleted, into an empty directory if it is
 // a mount point or a directory link. Returns `kept`, the error of the deletion; appends kEmptyStays
 // if a mount or link has ended. REQUIRES: the caller holds no handle that may delete the entry.
-absl::Status LeaveEmpty(machine::Os& os, const CallContext& context, machine::File& directory,
+absl::Status LeaveEmpty(const Deps& deps, const CallContext& context, machine::File& directory,
                         const std::string& name, const std::string& path, const absl::Status& kept);
 
 // Returns true if a folder that the mount manager names for a volume still leads to it or cannot be

@@ -39,7 +39,7 @@ struct Level {
 
 class Remover {
  public:
-  Remover(machine::Os& os, const CallContext& context) : os_(os), context_(context) {}
+  Remover(const Deps& deps, const CallContext& context) : deps_(deps), context_(context) {}
 
   absl::Status RemoveEntries(machine::File& directory, const std::string& path) {
     ABSL_RETURN_IF_ERROR(Push(&directory, nullptr, path));
@@ -94,7 +94,7 @@ class Remover {
     if (!attributes.ok()) return Prefixed(path, attributes.status());
     if (attributes->is_reparse_point && attributes->reparse_tag == machine::kReparseTagMountPoint) {
       const absl::Status ended =
-          EndMountBeforeDeletion(os_, context_, *level.directory, name, path, &*file);
+          EndMountBeforeDeletion(deps_, context_, *level.directory, name, path, &*file);
       if (IsGoing(ended)) return absl::OkStatus();
       if (!ended.ok()) return Prefixed(path, ended);
       attributes = (*file)->GetAttributes();
@@ -114,19 +114,19 @@ class Remover {
   // with the path and what has ended.
   absl::Status Leave(Level& level, const std::string& name, const std::string& path,
                      const absl::Status& kept) {
-    return LeaveEmpty(os_, context_, *level.directory, name, path, Prefixed(path, kept));
+    return LeaveEmpty(deps_, context_, *level.directory, name, path, Prefixed(path, kept));
   }
 
-  machine::Os& os_;
+  const Deps& deps_;
   const CallContext& context_;
   std::vector<Level> levels_;
 };
 
 }  // namespace
 
-absl::Status RemoveBelow(machine::Os& os, const CallContext& context, machine::File& directory,
+absl::Status RemoveBelow(const Deps& deps, const CallContext& context, machine::File& directory,
                          const std::string& path) {
-  return Remover(os, context).RemoveEntries(directory, path);
+  return Remover(deps, context).RemoveEntries(directory, path);
 }
 
 }  // namespace csi_proxy::host

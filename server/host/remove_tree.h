@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "csi_proxy/call_context.h"
-#include "server/machine/os.h"
+#include "server/host/deps.h"
 
 namespace csi_proxy::host {
 
@@ -13,7 +13,7 @@ namespace csi_proxy::host {
 // themselves and leaves their targets alone; enters all other directories, even reparse points.
 // Ignores entries that other programs remove, and removes those that they add; FAILED_PRECONDITION
 // if they keep adding. REQUIRES: `path` names the directory while it is open.
-absl::Status RemoveBelow(machine::Os& os, const CallContext& context, machine::File& directory,
+absl::Status RemoveBelow(const Deps& deps, const CallContext& context, machine::File& directory,
                          const std::string& path);
 
 }  // namespace csi_proxy::host

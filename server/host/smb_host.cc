@@ -73,6 +73,9 @@ absl::Status ClassifyLocal(const absl::Status& status) {
   return HasWin32Code(status, win32_error::kAccessDenied) ? status : ClassifyStatus(status);
 }
 
+// Returns the name of a mapping for Changes.
+std::string MappingName(const std::string& share) { return absl::StrCat("the mapping of ", share); }
+
 absl::StatusOr<std::vector<SmbMapping>> Find(cim::Session& wmi, const CallContext& context,
                                              absl::string_view operation, const cim::Query& query) {
   const auto objects = wmi.Query(context, Namespace::kSmb, query);
@@ -90,6 +93,10 @@ absl::StatusOr<machine::NetworkNames> SmbHost::GetNetworkNames() {
   auto names = os_.GetNetworkNames();
   if (names.ok()) return names;
   return Prefixed("finding the node's own names", names.status());
+}
+
+absl::Status SmbHost::AwaitRemoval(const CallContext& context, const std::string& share) {
+  return changes_.Await(context, MappingName(share));
 }
 
 absl::StatusOr<std::optional<SmbMapping>> SmbHost::GetMapping(const CallContext& context,
@@ -168,10 +175,14 @@ absl::Status SmbHost::CreateMapping(const CallContext& context, const std::strin
 
 absl::Status SmbHost::RemoveMapping(const CallContext& context, const SmbMapping& mapping) {
   const std::string operation = absl::StrCat("removing the mapping of ", mapping.remote_path);
-  const auto result = wmi_.Invoke(context, Namespace::kSmb, mapping.object, "Remove",
-                                  {{"Force", Value::Boolean(true)}});
-  const absl::Status removed = result.ok() ? cim::ReturnValueStatus(operation, *result)
-                                           : Prefixed(operation, result.status());
+  const absl::Status removed =
+      changes_.Run(context, MappingName(mapping.remote_path),
+                   [&wmi = wmi_, object = mapping.object, operation](const CallContext& run) {
+                     const auto result = wmi.Invoke(run, Namespace::kSmb, object, "Remove",
+                                                    {{"Force", Value::Boolean(true)}});
+                     return result.ok() ? cim::ReturnValueStatus(operation, *result)
+                                        : Prefixed(operation, result.status());
+                   });
   if (HasWin32Code(removed, kNotConnected)) return absl::NotFoundError(removed.message());
   return ClassifyLocal(removed);
 }

@@ -56,10 +56,15 @@ struct SmbAccess {
 // Thread-safe. REQUIRES: `share` is a UncPath::Share(). INTERNAL with Windows' error on a refusal.
 class SmbHost {
  public:
-  explicit SmbHost(const Deps& deps) : wmi_(*deps.wmi), os_(*deps.os), warn_(deps.warn) {}
+  explicit SmbHost(const Deps& deps)
+      : wmi_(*deps.wmi), os_(*deps.os), changes_(*deps.changes), warn_(deps.warn) {}
 
   // Returns the node's own names and addresses.
   absl::StatusOr<machine::NetworkNames> GetNetworkNames();
+
+  // Waits for the end of a RemoveMapping() whose caller has given up while Windows goes on. Until
+  // then the mapping may vanish at any time.
+  absl::Status AwaitRemoval(const CallContext& context, const std::string& share);
 
   // Returns the mapping of a share, or nothing. Prefers a mapping without a drive letter, as
   // csi-proxy makes them, to an administrator's.
@@ -92,6 +97,7 @@ class SmbHost {
 
   cim::Session& wmi_;
   machine::Os& os_;
+  Changes& changes_;
   const std::function<void(absl::string_view)> warn_;
 };
 

@@ -99,7 +99,7 @@ absl::StatusOr<std::string> VolumeHost::GetFileSystem(const CallContext& context
   if (!file_system.ok()) return VolumeError(volume, "reading", file_system.status());
   // Windows reports a volume whose content it does not recognise as RAW.
   if (file_system->name != "RAW") {
-    formatted_.Add(volume);
+    deps_.used->Add(volume);
     return file_system->name;
   }
   RecordFallback(Fallback::kFileSystemRaw);
@@ -112,21 +112,6 @@ absl::StatusOr<bool> VolumeHost::IsBlank(const CallContext& context, const Volum
   return host::IsBlank(os_, context, extent.disk_number, extent.offset, extent.length, look);
 }
 
-void VolumeHost::Formatted::Add(const VolumeId& volume) {
-  constexpr size_t kMost = 10'000;
-  const MutexLock lock(mutex_);
-  if (!volumes_.insert(volume).second) return;
-  by_age_.push_back(volume);
-  if (by_age_.size() <= kMost) return;
-  volumes_.erase(by_age_.front());
-  by_age_.pop_front();
-}
-
-bool VolumeHost::Formatted::Has(const VolumeId& volume) const {
-  const MutexLock lock(mutex_);
-  return volumes_.contains(volume);
-}
-
 absl::StatusOr<std::string> VolumeHost::SignOfUse(const CallContext& context,
                                                   const VolumeId& volume) {
   ABSL_RETURN_IF_ERROR(context.Check());
@@ -135,7 +120,7 @@ absl::StatusOr<std::string> VolumeHost::SignOfUse(const CallContext& context,
   for (const std::string& path : *paths) {
     if (!MountPoint{path}.is_drive()) return "a folder mounts it or has mounted it";
   }
-  return formatted_.Has(volume) ? "it had a file system earlier" : "";
+  return deps_.used->Has(volume) ? "it had a file system earlier" : "";
 }
 
 absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volume,
@@ -237,7 +222,7 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
     }
     // A replaced disk left its mount behind. Nothing else would remove the mount, and the driver
     // would take the folder for the new disk's.
-    const absl::Status ended = DeleteMountPoint(os_, context, mounted, &walked);
+    const absl::Status ended = DeleteMountPoint(deps_, context, mounted, &walked);
     if (!ended.ok()) return Prefixed(absl::StrCat("ending the stale mount at ", path), ended);
     ABSL_ASSIGN_OR_RETURN(walked, ResolvePath(os_, context, target));
     if (!walked.found()) return MissingError(target.path);
@@ -273,10 +258,8 @@ absl::Status VolumeHost::Unmount(const CallContext& context, const VolumeId& vol
     return absl::FailedPreconditionError(
         absl::StrCat("volume ", walked.link->volume->ToString(), " is mounted at ", path));
   }
-  // The mount manager is about to forget the folder, which shows that the volume was in use.
-  formatted_.Add(volume);
   return Prefixed(absl::StrCat("unmounting volume ", volume.ToString(), " from ", path),
-                  DeleteMountPoint(os_, context, volume, &walked));
+                  DeleteMountPoint(deps_, context, volume, &walked));
 }
 
 absl::StatusOr<VolumeId> VolumeHost::GetVolumeAtMountPoint(const CallContext& context,
@@ -334,10 +317,7 @@ absl::Status VolumeHost::FlushBeforeUnmount(const CallContext& context, const Vo
 
 absl::Status VolumeHost::Flush(const CallContext& context, const VolumeId& volume) {
   ABSL_RETURN_IF_ERROR(context.Check());
-  const std::string& name = volume.ToString();
-  // A flush of a broken disk may never return.
-  const absl::Status flushed = deps_.flushes->Get(
-      name, context, [os = deps_.os, name](const CallContext&) { return os->Flush(name); });
+  const absl::Status flushed = host::Flush(deps_, context, volume.ToString());
   ABSL_RETURN_IF_ERROR(context.Check());
   // A write-protected volume holds no pending writes.
   if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();

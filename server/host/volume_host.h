@@ -169,24 +169,11 @@ class VolumeHost {
   absl::Status MakeWritable(const CallContext& context, uint32_t disk_number);
 
  private:
-  // Volumes on which Windows has reported a file system; the last 10,000.
-  class Formatted {
-   public:
-    void Add(const VolumeId& volume);
-    bool Has(const VolumeId& volume) const;
-
-   private:
-    mutable Mutex mutex_;
-    std::set<VolumeId> volumes_ ABSL_GUARDED_BY(mutex_);
-    std::deque<VolumeId> by_age_ ABSL_GUARDED_BY(mutex_);
-  };
-
   const Deps deps_;
   cim::Session& wmi_;
   StorageNamespace& storage_;
   machine::Os& os_;
   SharedRun<absl::StatusOr<std::vector<LocatedVolume>>> volumes_;
-  Formatted formatted_;
 };
 
 }  // namespace csi_proxy::host

@@ -184,6 +184,7 @@ absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallCon
                                          host::SmbAccess* access) {
   const std::string share = remote.Share();
   host::SmbHost& host = deps.host->smb();
+  ABSL_RETURN_IF_ERROR(host.AwaitRemoval(context, share));
   ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
   if (!mapping.has_value()) return LookupResult::kNone;
   // With bound credentials, a call with other credentials must not make the mapping look broken.

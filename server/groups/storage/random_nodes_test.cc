@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,9 +35,38 @@ namespace csi_proxy::storage {
 std::atomic<int64_t> clock_ns = 0;
 // The wall clock is this far ahead of the steady clock. Sequences change it.
 std::atomic<int64_t> wall_clock_ns = int64_t{1'800'000'000} * 1'000'000'000;
+
+// A sleep on the main thread passes at once. Sleeps of other threads pass while the main thread
+// waits for them, which shows in its looks at the clock: between two of them it does nothing else
+// for kPause.
+const std::thread::id main_thread = std::this_thread::get_id();
+std::atomic<int> sleepers = 0;
+constexpr auto kPause = std::chrono::milliseconds(6);
+
+void PassTimeIfMainThreadWaits() {
+  if (std::this_thread::get_id() != main_thread) return;
+  static auto last = std::chrono::steady_clock::now();
+  const auto now = std::chrono::steady_clock::now();
+  if (sleepers > 0 && now - last > kPause) clock_ns += int64_t{1'000'000'000};
+  last = now;
+}
+
+// A sleep that outlasts all waits of the main thread, for example in a destructor, ends by itself.
+void SleepBesideMainThread(int64_t wake) {
+  constexpr auto kLook = std::chrono::microseconds(200);
+  ++sleepers;
+  for (auto left = std::chrono::milliseconds(wake - clock_ns > 10'000'000 ? 1000 : 40) / kLook;
+       clock_ns < wake && left > 0; --left) {
+    std::this_thread::sleep_for(kLook);
+  }
+  --sleepers;
+  for (int64_t now = clock_ns; now < wake && !clock_ns.compare_exchange_weak(now, wake);) {
+  }
+}
 }  // namespace csi_proxy::storage
 
 csi_proxy::SteadyTime csi_proxy::SteadyTime::Now() {
+  csi_proxy::storage::PassTimeIfMainThreadWaits();
   return SteadyTime() + absl::Nanoseconds(csi_proxy::storage::clock_ns.load());
 }
 
@@ -47,9 +78,11 @@ int64_t GetCurrentTimeNanos() {
 ABSL_NAMESPACE_END
 }  // namespace absl
 extern "C" void ABSL_INTERNAL_C_SYMBOL(AbslInternalSleepFor)(absl::Duration duration) {
+  using namespace csi_proxy::storage;  // NOLINT: of this file alone
   // A wait of less than a nanosecond must end too.
-  csi_proxy::storage::clock_ns +=
-      absl::ToInt64Nanoseconds(absl::Ceil(duration, absl::Nanoseconds(1)));
+  const int64_t ns = absl::ToInt64Nanoseconds(absl::Ceil(duration, absl::Nanoseconds(1)));
+  if (std::this_thread::get_id() != main_thread) return SleepBesideMainThread(clock_ns + ns);
+  clock_ns += ns;
 }
 
 namespace csi_proxy::storage {

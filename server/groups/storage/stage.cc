@@ -52,6 +52,7 @@ class VolumeStager {
     number_ = disk.disk_number;
     ABSL_ASSIGN_OR_RETURN(const auto disk_lock, groups::LockDisk(locks_, context_, number_));
     ABSL_ASSIGN_OR_RETURN(const auto path_lock, groups::LockPath(locks_, context_, target_));
+    ABSL_RETURN_IF_ERROR(host_.disk().AwaitChanges(context_, number_));
     ABSL_RETURN_IF_ERROR(CheckTarget());
     ABSL_RETURN_IF_ERROR(CheckAllocationUnit(disk, options_.allocation_unit_bytes));
     ABSL_RETURN_IF_ERROR(CheckStillFree(disk));

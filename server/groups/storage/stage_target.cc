@@ -96,6 +96,7 @@ class TargetStager {
                                      [&](const auto& one) { return IsSame(one, portal); });
         });
     ABSL_RETURN_IF_ERROR(stage_->AwaitEnds(context_));
+    ABSL_RETURN_IF_ERROR(host_.iscsi().AwaitEnds(context_, request_.iqn));
     ABSL_RETURN_IF_ERROR(Connect());
     ABSL_RETURN_IF_ERROR(MakeOwnPersistent());
     ABSL_ASSIGN_OR_RETURN(const auto disks, AwaitDisks());

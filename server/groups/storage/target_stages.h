@@ -4,9 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <list>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/host/iscsi_host.h"
@@ -90,24 +91,31 @@ class TargetStages {
     return true;
   }
 
-  // Remembers the volume that an UnstageTarget call has unmounted, unless it is empty, until the
-  // sessions have ended: a repeated call finds no mount that would name their disk. Returns the
-  // volume that was remembered for `key`, or "". Beyond a limit some are forgotten.
-  std::string RememberUnstaged(const std::string& key, const std::string& volume) {
-    constexpr size_t kMost = 1000;
+  // Remembers the volume that an UnstageTarget call of `tenant` has unmounted, unless it is empty,
+  // until the sessions have ended: a repeated call finds no mount that would name their disk.
+  // Returns the volume that was remembered for `key`, or "". Each tenant's oldest volume is
+  // forgotten beyond 100, and each volume after an hour.
+  std::string RememberUnstaged(const std::string& tenant, const std::string& key,
+                               const std::string& volume) {
+    constexpr std::ptrdiff_t kMost = 100;
+    const auto is_of_tenant = [&](const Unstaged& one) { return one.tenant == tenant; };
+    const auto is_meant = [&](const Unstaged& one) { return is_of_tenant(one) && one.key == key; };
+    const SteadyTime now = SteadyTime::Now();
     const MutexLock lock(mutex_);
-    if (!volume.empty()) {
-      if (unstaged_.size() >= kMost && !unstaged_.contains(key)) {
-        unstaged_.erase(unstaged_.begin());
-      }
-      unstaged_[key] = volume;
+    unstaged_.remove_if([&](const Unstaged& one) {
+      return now - one.since > absl::Hours(1) || (!volume.empty() && is_meant(one));
+    });
+    if (!volume.empty()) unstaged_.push_back({tenant, key, volume, now});
+    if (std::ranges::count_if(unstaged_, is_of_tenant) > kMost) {
+      unstaged_.erase(std::ranges::find_if(unstaged_, is_of_tenant));
     }
-    const auto found = unstaged_.find(key);
-    return found == unstaged_.end() ? "" : found->second;
+    const auto found = std::ranges::find_if(unstaged_, is_meant);
+    return found == unstaged_.end() ? "" : found->volume;
   }
-  void ForgetUnstaged(const std::string& key) {
+  void ForgetUnstaged(const std::string& tenant, const std::string& key) {
     const MutexLock lock(mutex_);
-    unstaged_.erase(key);
+    unstaged_.remove_if(
+        [&](const Unstaged& one) { return one.tenant == tenant && one.key == key; });
   }
 
   // Returns true if the request of a StageTarget call names the portal.
@@ -122,6 +130,13 @@ class TargetStages {
     host::IscsiSession session;
   };
 
+  struct Unstaged {
+    std::string tenant;
+    std::string key;
+    std::string volume;
+    SteadyTime since;
+  };
+
   bool IsEnding(const Stage& stage) const {
     const MutexLock lock(mutex_);
     return std::ranges::any_of(
@@ -131,7 +146,7 @@ class TargetStages {
   mutable Mutex mutex_;
   std::set<Stage*> stages_ ABSL_GUARDED_BY(mutex_);
   std::list<Ending> endings_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::string> unstaged_ ABSL_GUARDED_BY(mutex_);
+  std::list<Unstaged> unstaged_ ABSL_GUARDED_BY(mutex_);  // by age
 };
 
 }  // namespace csi_proxy::storage

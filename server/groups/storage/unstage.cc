@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
@@ -91,16 +92,23 @@ class VolumeUnstager {
 
   // Unstages the target under its locks. Returns false if `state` is outdated.
   absl::StatusOr<bool> RunIfStill(const TargetState& state) {
-    std::optional<ResourceLocks::Lock> disk_lock;
-    std::optional<ResourceLocks::Lock> volume_lock;
+    // A call that waits for Windows may keep the lock of the disk or volume for long. The mount
+    // ends without it, but the disk stays online, because that call may need the disk.
+    std::vector<ResourceLocks::Lock> locks;
+    lacks_lock_ = absl::OkStatus();
+    const auto take = [&](groups::LockOrError lock) {
+      lacks_lock_.Update(lock.status());
+      if (lock.ok()) locks.push_back(*std::move(lock));
+      return context_.Check();
+    };
     if (state.disk.has_value()) {
-      ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockDisk(locks_, context_, *state.disk));
-      disk_lock = std::move(lock);
+      ABSL_RETURN_IF_ERROR(
+          take(groups::LockDisk(locks_, host::TeardownStep(context_), *state.disk)));
     }
     ABSL_ASSIGN_OR_RETURN(const auto path_lock, groups::LockPath(locks_, context_, target_));
     if (state.volume.has_value()) {
-      ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(locks_, context_, *state.volume));
-      volume_lock = std::move(lock);
+      ABSL_RETURN_IF_ERROR(
+          take(groups::LockVolume(locks_, host::TeardownStep(context_), *state.volume)));
     }
     ABSL_ASSIGN_OR_RETURN(const auto still, Look());
     if (still != state) return false;
@@ -144,6 +152,9 @@ class VolumeUnstager {
     if (request_.keep_online) return absl::OkStatus();
     if (!disk.has_value()) {
       return Warn("the disk stays online: Windows does not say which disk the volume is on");
+    }
+    if (!lacks_lock_.ok()) {
+      return Warn(absl::StrCat("disk ", *disk, " stays online: ", lacks_lock_.message()));
     }
     // FAILED_PRECONDITION is Windows' final refusal; any other failure may be temporary.
     const CallContext limited = host::TeardownStep(context_);
@@ -195,6 +206,8 @@ class VolumeUnstager {
   const UnstageVolumeRequest& request_;
   const ConfinedPath& target_;
   StepClock clock_;
+  // The reason why a lock was not free in time, or OK.
+  absl::Status lacks_lock_;
   UnstageVolumeResponse response_;
 };
 

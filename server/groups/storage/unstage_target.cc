@@ -48,10 +48,10 @@ class TargetUnstager {
     response_.steps = std::move(unstaged.steps);
     response_.step_milliseconds = std::move(unstaged.step_milliseconds);
     response_.warnings = std::move(unstaged.warnings);
-    const std::string key = absl::StrCat(context_.peer().tenant, "|", request_.iqn, "|",
-                                         FoldName(target_.path.ToString()));
+    const std::string& tenant = context_.peer().tenant;
+    const std::string key = absl::StrCat(request_.iqn, "|", FoldName(target_.path.ToString()));
     const auto unmounted =
-        VolumeId::Parse(deps_.stages->RememberUnstaged(key, response_.volume_id));
+        VolumeId::Parse(deps_.stages->RememberUnstaged(tenant, key, response_.volume_id));
     std::optional<uint32_t> disk;
     if (mounted.has_value() && unmounted.ok() && mounted->volume == *unmounted) {
       disk = mounted->disk;
@@ -65,7 +65,7 @@ class TargetUnstager {
       return Prefixed(absl::StrCat("ending the sessions of target ", request_.iqn), ended.status());
     }
     const UnusedSessions& sessions = *ended;
-    deps_.stages->ForgetUnstaged(key);
+    deps_.stages->ForgetUnstaged(tenant, key);
     if (sessions.ended) clock_.Add(StorageStep::kDisconnectedTarget, &response_);
     response_.disks_in_use.assign(sessions.disks_in_use.begin(), sessions.disks_in_use.end());
     if (sessions.is_being_staged) {

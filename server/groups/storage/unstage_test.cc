@@ -125,6 +125,23 @@ TEST_F(UnstageTest, ADiskThatWindowsKeepsOnlineIsUnmountedAllTheSame) {
   EXPECT_THAT(unstaged->warnings, IsEmpty());
 }
 
+// Another call keeps the lock of the disk or of the volume while it waits for Windows.
+TEST_F(UnstageTest, AVolumeIsUnmountedWithoutALockThatAnotherCallKeeps) {
+  for (const bool is_disks : {true, false}) {
+    const auto staged = StageDisk(1);
+    ASSERT_TRUE(staged.ok()) << staged.status();
+    const auto lock =
+        is_disks ? groups::LockDisk(locks_, context_, 1)
+                 : groups::LockVolume(locks_, context_, *VolumeId::Parse(staged->volume_id));
+    const CallContext brief = context_.WithTimeout(absl::Seconds(1));
+    const auto unstaged = storage_->UnstageVolume(brief, {.target_path = Target()});
+    ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+    EXPECT_THAT(unstaged->steps, testing::Contains(StorageStep::kUnmounted));
+    EXPECT_THAT(unstaged->warnings, testing::Contains(testing::HasSubstr("disk 1 stays online: ")));
+    EXPECT_TRUE(DiskNow(1).online);
+  }
+}
+
 TEST_F(UnstageTest, TheDiskOfWindowsNeverGoesOffline) {
   // A folder of another disk's volume mounts Windows' own volume.
   ASSERT_TRUE(StageDisk(1).ok());

@@ -8,6 +8,7 @@
 #include "server/groups/locks.h"
 #include "server/groups/node_services.h"
 #include "server/groups/volume/grow.h"
+#include "server/host/mount_point.h"
 #include "server/host/windows_use.h"
 
 namespace csi_proxy::volume {
@@ -43,7 +44,9 @@ class VolumeService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto target,
                           ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
                                               Place::kBelowRoots, Spelling::kLenient));
-    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
+    // Another call that waits for Windows may keep the lock; the mount ends without it.
+    const auto lock = Lock(host::TeardownStep(context), volume);
+    ABSL_RETURN_IF_ERROR(context.Check());
     // A failed flush is ignored: a remaining mount would keep the cloud from detaching the disk.
     (void)host().FlushBeforeUnmount(context, volume, target);
     ABSL_RETURN_IF_ERROR(host().Unmount(context, volume, target));

@@ -1,0 +1,102 @@
+#include "server/host/changes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
+#include "server/base/start_thread.h"
+#include "server/base/status_macros.h"
+#include "server/base/win32_error.h"
+
+namespace csi_proxy::host {
+namespace {
+
+// The interval at which a waiting call checks whether it has ended.
+constexpr absl::Duration kLook = absl::Milliseconds(10);
+constexpr absl::Duration kLongest = absl::Minutes(5);
+// Bounds the threads that one tenant can make hang.
+constexpr int kMostLeft = 32;
+
+}  // namespace
+
+Changes::~Changes() {
+  stopping_.Notify();
+  {
+    const MutexLock lock(mutex_);
+    while (!running_.empty()) changed_.Wait(mutex_);
+  }
+  JoinEnded();
+}
+
+absl::Status Changes::Await(const CallContext& context, const std::string& object) {
+  const auto is_running = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::ranges::any_of(running_, [&](const auto& one) { return one->object == object; });
+  };
+  {
+    const MutexLock lock(mutex_);
+    if (!is_running()) return absl::OkStatus();
+  }
+  const YieldSlot yielded(context);
+  const MutexLock lock(mutex_);
+  while (is_running()) {
+    if (const absl::Status over = context.Check(); !over.ok()) {
+      return Prefixed(absl::StrCat("Windows has not finished an earlier change of ", object), over);
+    }
+    changed_.WaitFor(mutex_, kLook);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Changes::Run(const CallContext& context, const std::string& object, Change change) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  JoinEnded();
+  const YieldSlot yielded(context);
+  const auto running = std::make_shared<Running>();
+  running->object = object;
+  running->tenant = context.peer().tenant;
+  {
+    const MutexLock lock(mutex_);
+    const auto left = std::ranges::count_if(
+        running_, [&](const auto& one) { return one->is_left && one->tenant == running->tenant; });
+    if (left >= kMostLeft) {
+      return absl::ResourceExhaustedError(absl::StrCat(object,
+                                                       " is not changed: Windows has not finished ",
+                                                       left, " earlier changes for this tenant"));
+    }
+    ABSL_ASSIGN_OR_RETURN(running->thread, StartThread([this, running, change = std::move(change)] {
+                            Execute(running, change);
+                          }));
+    running_.push_back(running);
+    while (!running->result.has_value()) {
+      if (const absl::Status over = context.Check(); !over.ok()) {
+        running->is_left = true;
+        return Prefixed(absl::StrCat("Windows goes on with the change of ", object), over);
+      }
+      changed_.WaitFor(mutex_, kLook);
+    }
+  }
+  running->thread.join();
+  return *std::move(running->result);
+}
+
+void Changes::Execute(const std::shared_ptr<Running>& running, const Change& change) {
+  absl::Status result = change(CallContext(SteadyTime::Now() + kLongest, &stopping_));
+  const MutexLock lock(mutex_);
+  running->result = std::move(result);
+  if (running->is_left) ended_.push_back(std::move(running->thread));
+  running_.remove(running);
+  changed_.NotifyAll();
+}
+
+void Changes::JoinEnded() {
+  std::list<std::thread> ended;
+  {
+    const MutexLock lock(mutex_);
+    ended.swap(ended_);
+  }
+  for (std::thread& thread : ended) thread.join();
+}
+
+}  // namespace csi_proxy::host

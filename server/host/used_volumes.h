@@ -1,0 +1,37 @@
+// The volumes that have been in use since the process started. Such a volume is never formatted
+// when it reads as blank.
+#pragma once
+
+#include <deque>
+#include <set>
+
+#include "server/base/condition.h"
+#include "server/base/volume_id.h"
+
+namespace csi_proxy::host {
+
+// The last 10,000 volumes on which Windows has reported a file system, or whose mount a call has
+// ended. Thread-safe.
+class UsedVolumes {
+ public:
+  void Add(const VolumeId& volume) {
+    constexpr size_t kMost = 10'000;
+    const MutexLock lock(mutex_);
+    if (!volumes_.insert(volume).second) return;
+    by_age_.push_back(volume);
+    if (by_age_.size() <= kMost) return;
+    volumes_.erase(by_age_.front());
+    by_age_.pop_front();
+  }
+  bool Has(const VolumeId& volume) const {
+    const MutexLock lock(mutex_);
+    return volumes_.contains(volume);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::set<VolumeId> volumes_ ABSL_GUARDED_BY(mutex_);
+  std::deque<VolumeId> by_age_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace csi_proxy::host
