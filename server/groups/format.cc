@@ -166,6 +166,7 @@ absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const V
   host::VolumeHost& volumes = deps.host->volume();
   ABSL_ASSIGN_OR_RETURN(const auto before, volumes.GetFileSystem(context, volume));
   ABSL_ASSIGN_OR_RETURN(const auto lock, LockVolume(*deps.locks, context, volume));
+  ABSL_RETURN_IF_ERROR(volumes.AwaitFormat(context, volume));
   ABSL_RETURN_IF_ERROR(check());
   ABSL_RETURN_IF_ERROR(CheckNotMounted(deps, context, volume, erase));
   ABSL_ASSIGN_OR_RETURN(const auto now, volumes.GetFileSystem(context, volume));

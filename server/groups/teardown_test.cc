@@ -428,6 +428,35 @@ TEST(TeardownTest, LateRemovalTakesNothingFromTheNextCall) {
   }
 }
 
+// A format that Windows finishes after its caller has given up erases nothing of the next call's.
+TEST(TeardownTest, LateFormatIsFinishedBeforeTheNextCallUsesTheVolume) {
+  const auto node = NodeIn(Prepared());
+  FaultRule late = Rule("wmi.Invoke/MSFT_Volume.Format", 0);
+  late.latency = absl::Minutes(1);
+  late.goes_on = true;
+  late.times = 1;
+  node->core()->Change([&](NodeState& state) {
+    state.disks[1].partitions.back().volume->file_system = "";
+    state.faults = {late};
+  });
+  Process process(node.get());
+  ASSERT_TRUE(process.volume->UnmountVolume({}, {kVolume, Below("tree\\vol")}).ok());
+  const auto format = [&](absl::Duration limit) {
+    return process.storage
+        ->FormatVolume(CallContext().WithTimeout(limit), {.volume_id = kVolume, .overwrite = true})
+        .status();
+  };
+  EXPECT_TRUE(absl::IsDeadlineExceeded(format(absl::Seconds(10))));
+  const auto mount = [&](absl::Duration limit) {
+    return process.volume
+        ->MountVolume(CallContext().WithTimeout(limit), {kVolume, Below("tree\\vol")})
+        .status();
+  };
+  EXPECT_TRUE(absl::IsDeadlineExceeded(format(absl::Seconds(1))));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(mount(absl::Seconds(1))));
+  EXPECT_EQ(mount(absl::Minutes(2)), absl::OkStatus());
+}
+
 // A listing waits at most a second for a class of WMI that it can do without, and reports what is
 // unknown.
 TEST(ListingsTest, AnswerAlthoughOneClassOfWmiHangs) {

@@ -15,7 +15,6 @@ namespace {
 
 // The interval at which a waiting call checks whether it has ended.
 constexpr absl::Duration kLook = absl::Milliseconds(10);
-constexpr absl::Duration kLongest = absl::Minutes(5);
 // Bounds the threads that one tenant can make hang.
 constexpr int kMostLeft = 32;
 
@@ -49,7 +48,8 @@ absl::Status Changes::Await(const CallContext& context, const std::string& objec
   return absl::OkStatus();
 }
 
-absl::Status Changes::Run(const CallContext& context, const std::string& object, Change change) {
+absl::Status Changes::Run(const CallContext& context, const std::string& object, Change change,
+                          absl::Duration longest) {
   ABSL_RETURN_IF_ERROR(context.Check());
   JoinEnded();
   const YieldSlot yielded(context);
@@ -65,8 +65,9 @@ absl::Status Changes::Run(const CallContext& context, const std::string& object,
                                                        " is not changed: Windows has not finished ",
                                                        left, " earlier changes for this tenant"));
     }
-    ABSL_ASSIGN_OR_RETURN(running->thread, StartThread([this, running, change = std::move(change)] {
-                            Execute(running, change);
+    ABSL_ASSIGN_OR_RETURN(running->thread,
+                          StartThread([this, running, longest, change = std::move(change)] {
+                            Execute(running, change, longest);
                           }));
     running_.push_back(running);
     while (!running->result.has_value()) {
@@ -81,8 +82,9 @@ absl::Status Changes::Run(const CallContext& context, const std::string& object,
   return *std::move(running->result);
 }
 
-void Changes::Execute(const std::shared_ptr<Running>& running, const Change& change) {
-  absl::Status result = change(CallContext(SteadyTime::Now() + kLongest, &stopping_));
+void Changes::Execute(const std::shared_ptr<Running>& running, const Change& change,
+                      absl::Duration longest) {
+  absl::Status result = change(CallContext(SteadyTime::Now() + longest, &stopping_));
   const MutexLock lock(mutex_);
   running->result = std::move(result);
   if (running->is_left) ended_.push_back(std::move(running->thread));

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
 
@@ -33,12 +34,13 @@ class Changes {
   Changes& operator=(const Changes&) = delete;
 
   // Runs `change` and returns its result. If `context` ends first, returns its error, which says
-  // what goes on; the change then runs to its own end, but is cancelled after five minutes.
+  // what goes on; the change then runs to its own end, but is cancelled after `longest`.
   // RESOURCE_EXHAUSTED, without a change, if the caller's tenant has left 32 changes that still
   // run. Yields the call's slot. Does not wait for earlier changes of the object, so that a
   // repeated removal succeeds although Windows has lost the first.
   // REQUIRES: what `change` refers to outlives the Changes.
-  absl::Status Run(const CallContext& context, const std::string& object, Change change);
+  absl::Status Run(const CallContext& context, const std::string& object, Change change,
+                   absl::Duration longest = absl::Minutes(5));
 
   // Waits until no change of the object is under way. Returns the error of a `context` that ends
   // first.
@@ -53,8 +55,8 @@ class Changes {
     std::optional<absl::Status> result;
   };
 
-  void Execute(const std::shared_ptr<Running>& running, const Change& change)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Execute(const std::shared_ptr<Running>& running, const Change& change,
+               absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
   // Joins the threads of changes that were left and have ended.
   void JoinEnded() ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -51,6 +51,11 @@ void SortDataFirst(machine::Os& os, uint32_t disk_number,
   });
 }
 
+// Returns the name of a file system for Changes.
+std::string FileSystemName(const VolumeId& volume) {
+  return absl::StrCat("the file system of volume ", volume.ToString());
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<VolumeId>> VolumeHost::ListVolumes(const CallContext& context,
@@ -123,6 +128,10 @@ absl::StatusOr<std::string> VolumeHost::SignOfUse(const CallContext& context,
   return deps_.used->Has(volume) ? "it had a file system earlier" : "";
 }
 
+absl::Status VolumeHost::AwaitFormat(const CallContext& context, const VolumeId& volume) {
+  return deps_.changes->Await(context, FileSystemName(volume));
+}
+
 absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volume,
                                 const FormatOptions& options) {
   const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
@@ -135,9 +144,14 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
   if (options.allocation_unit_bytes != 0) {
     arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
   }
-  const auto result = storage_.Invoke(context, object->path(), "Format", arguments);
-  if (!result.ok()) return Prefixed(operation, result.status());
-  return cim::StorageStatus(operation, *result);
+  return deps_.changes->Run(
+      context, FileSystemName(volume),
+      [&storage = storage_, path = object->path(), arguments, operation](const CallContext& run) {
+        const auto result = storage.Invoke(run, path, "Format", arguments);
+        return result.ok() ? cim::StorageStatus(operation, *result)
+                           : Prefixed(operation, result.status());
+      },
+      absl::InfiniteDuration());
 }
 
 absl::StatusOr<VolumeHealth> VolumeHost::GetHealth(const CallContext& context,
@@ -206,6 +220,7 @@ absl::StatusOr<uint32_t> VolumeHost::GetDiskNumber(const CallContext& context,
 absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volume,
                                const ConfinedPath& target) {
   const std::string path = target.path.ToString();
+  ABSL_RETURN_IF_ERROR(AwaitFormat(context, volume));
   ABSL_ASSIGN_OR_RETURN(const std::string file_system, GetFileSystem(context, volume));
   if (file_system.empty()) {
     return absl::FailedPreconditionError(

@@ -97,7 +97,13 @@ class VolumeHost {
   // is made anew is another volume.
   absl::StatusOr<std::string> SignOfUse(const CallContext& context, const VolumeId& volume);
 
-  // Formats without a search for bad sectors. All content is lost.
+  // Waits for the end of a Format() whose caller has given up while Windows goes on. Until then the
+  // volume may lose what is written to it.
+  absl::Status AwaitFormat(const CallContext& context, const VolumeId& volume);
+
+  // Formats without a search for bad sectors. All content is lost. Windows goes on when the caller
+  // gives up, and is never told to stop. REQUIRES: AwaitFormat() has returned under the caller's
+  // lock of the volume.
   absl::Status Format(const CallContext& context, const VolumeId& volume,
                       const FormatOptions& options);
 

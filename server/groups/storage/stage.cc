@@ -65,6 +65,7 @@ class VolumeStager {
     }
     const VolumeId& volume = volumes.front();
     ABSL_ASSIGN_OR_RETURN(const auto volume_lock, groups::LockVolume(locks_, context_, volume));
+    ABSL_RETURN_IF_ERROR(host_.volume().AwaitFormat(context_, volume));
     // Another program may have given the volume a letter while this call waited for the lock.
     ABSL_RETURN_IF_ERROR(LookForUse());
     ABSL_RETURN_IF_ERROR(RestoreIfRefused(FormatOnce(volume)));
