@@ -64,8 +64,6 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
             {.source_path = Below("pods"), .target_path = path})},
       {volume_lock, "MountVolume",
        Call(*volume_, &volume::Service::MountVolume, {.volume_id = id, .target_path = path})},
-      {volume_lock, "UnmountVolume",
-       Call(*volume_, &volume::Service::UnmountVolume, {.volume_id = id, .target_path = path})},
       {volume_lock, "FormatVolume",
        Call(*volume_, &volume::Service::FormatVolume, {.volume_id = id})},
       {volume_lock, "FormatVolume of the storage group",

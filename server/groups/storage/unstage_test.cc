@@ -139,6 +139,12 @@ TEST_F(UnstageTest, AVolumeIsUnmountedWithoutALockThatAnotherCallKeeps) {
     EXPECT_THAT(unstaged->steps, testing::Contains(StorageStep::kUnmounted));
     EXPECT_THAT(unstaged->warnings, testing::Contains(testing::HasSubstr("disk 1 stays online: ")));
     EXPECT_TRUE(DiskNow(1).online);
+    if (is_disks) continue;
+    ASSERT_TRUE(Mkdir(Target()).ok());
+    ASSERT_TRUE(Mount(staged->volume_id, Target()).ok());
+    const volume::UnmountVolumeRequest unmount{.volume_id = staged->volume_id,
+                                               .target_path = Target()};
+    EXPECT_TRUE(volume_->UnmountVolume(context_.WithTimeout(absl::Seconds(1)), unmount).ok());
   }
 }
 
