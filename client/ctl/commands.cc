@@ -18,6 +18,14 @@
 namespace csi_proxy::ctl {
 namespace {
 
+// The order of what to do about a WMI that hangs, the least harm first. Providers run in WmiPrvSE
+// (learn.microsoft.com/windows/win32/wmisdk/provider-hosting-and-security).
+constexpr char kWmiHint[] =
+    "If WMI hangs for minutes, end the process WmiPrvSE on the node, which Windows starts again. "
+    "If "
+    "that does not help, restart the service Winmgmt, then csi-proxy; at last drain the node and "
+    "reboot it.";
+
 // Returns advice on the next step, or "" if the error needs none. `call` is that of Complain().
 std::string Hint(const absl::Status& status, absl::string_view call) {
   switch (status.code()) {
@@ -32,9 +40,13 @@ std::string Hint(const absl::Status& status, absl::string_view call) {
       if (!absl::StrContains(status.message(), "outside")) return "";
       return "Paths must be inside the service's working directories (its --working-dir flags).";
     case absl::StatusCode::kDeadlineExceeded:
-      return "A longer --timeout may help.";
+      for (const char* const word : {"query `", "MSFT_", "WMI"}) {
+        if (absl::StrContains(status.message(), word)) return kWmiHint;
+      }
+      return "`csi-proxyctl diagnose` lists the calls that hang; --timeout gives a slow call more "
+             "time.";
     case absl::StatusCode::kResourceExhausted:
-      return "The service is busy; try again.";
+      return "Calls that repeat at once keep the service busy; `csi-proxyctl top` shows who calls.";
     default:
       return "";
   }

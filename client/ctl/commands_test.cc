@@ -109,6 +109,12 @@ TEST_F(CommandsTest, AFailureHasACodeATextAndAnExitCode) {
   }
 }
 
+TEST_F(CommandsTest, AHintFitsWhatACallWaitedFor) {
+  Complain(absl::DeadlineExceededError("query `SELECT * FROM MSFT_Disk`: late"), err_, "");
+  EXPECT_THAT(err_.str(), HasSubstr("WmiPrvSE"));
+  EXPECT_THAT(err_.str(), testing::Not(HasSubstr("--timeout")));
+}
+
 TEST_F(CommandsTest, TimeRunsOut) {
   EXPECT_EQ(RunLine({"system", "GetService", "--name=wait", "--timeout=300ms"}), kDeadline);
   EXPECT_THAT(err_.str(), StartsWith("error: DEADLINE_EXCEEDED: "));

@@ -263,6 +263,11 @@ class Running final : public Sidecars {
     return {.code = 500, .body = "the registration socket cannot be made yet"};
   }
 
+  std::string WhySilent(const absl::Status& failed) const {
+    const std::string missing = sidecars::DescribeMissing(socket_);
+    return missing.empty() ? std::string(failed.message()) : absl::StrCat(socket_, ": ", missing);
+  }
+
   // Asks the driver for its name. CANCELLED if the sidecars stop.
   absl::StatusOr<std::string> DriverName(std::unique_ptr<SocketChannel>* driver) {
     if (!options_.driver_name.empty()) return options_.driver_name;
@@ -290,11 +295,11 @@ class Running final : public Sidecars {
       if (now >= give_up) {
         return absl::UnavailableError(absl::StrCat("the driver has not answered within ",
                                                    absl::FormatDuration(options_.connect_timeout),
-                                                   ": ", name.status().message()));
+                                                   ": ", WhySilent(name.status())));
       }
       if (now >= say_at) {
         options_.log(Severity::kWarning,
-                     absl::StrCat("the driver does not answer yet: ", name.status().message()));
+                     absl::StrCat("the driver does not answer yet: ", WhySilent(name.status())));
         say_at = now + kStillWaiting;
       }
       const MutexLock lock(mutex_);

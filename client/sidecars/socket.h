@@ -24,6 +24,11 @@ absl::StatusOr<std::string> SocketPath(absl::string_view address);
 // Returns true if a socket exists at the path. FAILED_PRECONDITION if the path is not a socket's.
 absl::StatusOr<bool> SocketExists(const std::string& path);
 
+// Returns "" if a file exists at the path, else words for an error: that there is none, and which
+// sockets (`*.sock`) lie in the folders beside the path's own, such as those of other drivers below
+// the kubelet's `plugins`.
+std::string DescribeMissing(const std::string& path);
+
 // Removes a socket that an earlier process has left. OK if the path does not exist.
 absl::Status RemoveSocket(const std::string& path);
 

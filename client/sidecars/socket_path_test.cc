@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/sidecars/socket.h"
 
 namespace csi_proxy::sidecars {
@@ -29,6 +32,19 @@ TEST(SocketPathTest, TakesSocketsAlone) {
                                     "dns:///driver", "vsock:3:4", "unix-abstract:x"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(SocketPath(address).status())) << address;
   }
+}
+
+TEST(SocketPathTest, AMissingSocketIsDescribedByThoseBesideIt) {
+  const auto plugins = std::filesystem::path(testing::TempDir()) / "socket_path_test";
+  std::filesystem::remove_all(plugins);
+  for (const char* folder : {"disk.csi", "disk.csi-win", "disk.csi-win/deeper"}) {
+    std::filesystem::create_directories(plugins / folder);
+    std::ofstream(plugins / folder / (folder == std::string("disk.csi") ? "log" : "csi.sock"));
+  }
+  EXPECT_EQ(DescribeMissing((plugins / "disk.csi/csi.sock").string()),
+            absl::StrCat("no such file; sockets found below ", plugins.string(), ": ",
+                         (plugins / "disk.csi-win" / "csi.sock").string()));
+  EXPECT_EQ(DescribeMissing((plugins / "disk.csi/log").string()), "");
 }
 
 }  // namespace

@@ -14,12 +14,17 @@
 
 namespace csi_proxy::codegen::runtime {
 
-// The most bytes of a value that an error text shows.
-inline constexpr size_t kQuotedLength = 64;
+// The most bytes of the beginning and of the end of a value that an error or an audit line shows.
+// The end of a path names the volume: the kubelet's last components are 64 digits and
+// `globalmount`.
+inline constexpr size_t kQuotedBegin = 32;
+inline constexpr size_t kQuotedEnd = 96;
 
 inline std::string Quote(absl::string_view text) {
-  return absl::StrCat("\"", absl::CEscape(text.substr(0, kQuotedLength)),
-                      text.size() > kQuotedLength ? "...\"" : "\"");
+  if (text.size() <= kQuotedBegin + kQuotedEnd)
+    return absl::StrCat("\"", absl::CEscape(text), "\"");
+  return absl::StrCat("\"", absl::CEscape(text.substr(0, kQuotedBegin)), "...",
+                      absl::CEscape(text.substr(text.size() - kQuotedEnd)), "\"");
 }
 
 // Parses digits only: returns INVALID_ARGUMENT for a sign, a space or an empty string.

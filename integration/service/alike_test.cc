@@ -224,6 +224,13 @@ TEST_F(AlikeTest, DeadlinesAndCancellation) {
                 absl::DeadlineExceededError("the call's deadline has passed"));
       EXPECT_EQ(call("Rescan", *request, response.get(), {.cancelled = &gone}),
                 absl::CancelledError("the caller cancelled the call or disconnected"));
+      // The service's error, which names what the call waited for, comes before the client's own.
+      ASSERT_TRUE(nodes_[i]->InjectFault("operation: 'wmi.*' latency_ms: 60000").ok());
+      const pb::MethodDescriptor& list = *binding.service->FindMethodByName("ListDiskIDs");
+      const absl::Status late =
+          call("ListDiskIDs", *NewMessage(list.input_type()), NewMessage(list.output_type()).get(),
+               {.timeout = absl::Seconds(1)});
+      EXPECT_TRUE(absl::StrContains(late.message(), "MSFT_Disk")) << late;
     }
   }
 }

@@ -15,10 +15,6 @@
 namespace csi_proxy {
 namespace {
 
-// A wait ends at most this long before the client's deadline, so that the error, which names the
-// holder, reaches the client in time.
-constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
-
 std::string Age(SteadyTime since) {
   return absl::FormatDuration(absl::Trunc(SteadyTime::Now() - since, absl::Milliseconds(100)));
 }
@@ -78,8 +74,7 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireInProcess(const CallCo
   // A reference stays valid when other calls rehash the map during the wait; an iterator does not.
   State::Held& held = entry->second;
   if (!is_free) {
-    const absl::Status status =
-        held.waiters.Wait(context.Leaving(10, kForTheAnswer), state_->mutex);
+    const absl::Status status = held.waiters.Wait(context, state_->mutex);
     if (!status.ok()) {
       const std::string holder =
           *held.rpc == 0 ? "" : absl::StrCat(": ", held.rpc, ", for ", Age(held.since));

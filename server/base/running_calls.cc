@@ -11,7 +11,7 @@
 namespace csi_proxy {
 namespace {
 
-constexpr size_t kMaxSubject = 200;
+constexpr size_t kMaxSubject = 400;
 
 thread_local const char* rpc_of_this_thread = "";
 

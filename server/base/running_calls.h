@@ -23,7 +23,7 @@ struct RunInfo {
   RunKind kind;
   // `volume.UnmountVolume`; of a format, `formatting volume \\?\Volume{...}\ with NTFS`.
   std::string name;
-  // The request as in the audit log, at most 200 bytes; empty for a read-only rpc and a format.
+  // The request as in the audit log, at most 400 bytes; empty for a read-only rpc and a format.
   std::string subject;
   SteadyTime start;
   // CallContext::trace().

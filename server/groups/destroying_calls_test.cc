@@ -243,7 +243,7 @@ TEST_F(DestroyingCallsTest, EachCallOnEachContent) {
   }
 }
 
-TEST_F(DestroyingCallsTest, ARefusalNamesTheWayToTheDataBeforeTheWayToWipeIt) {
+TEST_F(DestroyingCallsTest, ARefusalNamesTheWayToTheDataAndNoneToWipeIt) {
   Prepare(kStates[6]);
   const auto health = storage_->GetVolumeHealth(context_, {.volume_id = volume_id_});
   ASSERT_TRUE(health.ok()) << health.status();
@@ -252,7 +252,7 @@ TEST_F(DestroyingCallsTest, ARefusalNamesTheWayToTheDataBeforeTheWayToWipeIt) {
   for (const absl::Status& refused : {StageDisk(1).status(), Format(false)}) {
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
     EXPECT_THAT(std::string(refused.message()),
-                testing::ContainsRegex("System log.*offline and online.*clean all"));
+                testing::ContainsRegex("take a snapshot first.*System log.*offline and online"));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
+#include "server/base/win32_error.h"
 #include "server/groups/fields.h"
 #include "server/groups/locks.h"
 
@@ -63,17 +64,37 @@ absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const
   return absl::OkStatus();
 }
 
-// The error for unrecognised data, which may be a damaged file system or one not decrypted yet
-// (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` names the
-// volume or disk and says what was found.
-absl::Status HoldsData(absl::string_view found, uint32_t disk_number) {
-  return absl::FailedPreconditionError(absl::StrCat(
-      found,
-      ", and is not formatted. It may hold a file system that Windows cannot read: see the System "
-      "log of the node, then take disk ",
-      disk_number,
-      " offline and online again. Only if nobody needs the data, wipe the disk: `select disk ",
-      disk_number, "`, `clean all` of diskpart"));
+// Returns a disk's number and id, because Windows may give the number to another disk.
+std::string NameDisk(const Deps& deps, const CallContext& context, uint32_t disk_number) {
+  const auto disk = deps.host->disk().Describe(context, disk_number);
+  std::string id;
+  if (disk.ok()) {
+    id = !disk->page83.empty()          ? absl::StrCat(" (page 83 ", disk->page83, ")")
+         : !disk->serial_number.empty() ? absl::StrCat(" (serial number ", disk->serial_number, ")")
+                                        : "";
+  }
+  return absl::StrCat("disk ", disk_number, id);
+}
+
+// The error for data that must not be formatted. `found` names the disk and what was found.
+absl::Status HoldsData(absl::string_view found) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(found,
+                   ", and is not formatted. It may belong to another system, often Linux: do not "
+                   "format or wipe it, ask the owner of the data, and take a snapshot first"));
+}
+
+// Likewise for a volume, whose file system may be damaged or not decrypted yet
+// (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` says what is
+// wrong with the volume.
+absl::Status HoldsData(const Deps& deps, const CallContext& context, const VolumeId& volume,
+                       absl::string_view found) {
+  ABSL_ASSIGN_OR_RETURN(const auto number, deps.host->volume().GetDiskNumber(context, volume));
+  return Appended(
+      HoldsData(absl::StrCat("volume ", volume.ToString(), " of ", NameDisk(deps, context, number),
+                             " ", found)),
+      "if it is a file system of Windows, see the System log of the node, then take the disk "
+      "offline and online again");
 }
 
 }  // namespace
@@ -81,9 +102,7 @@ absl::Status HoldsData(absl::string_view found, uint32_t disk_number) {
 absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context, const VolumeId& volume) {
   ABSL_ASSIGN_OR_RETURN(const auto sign, deps.host->volume().SignOfUse(context, volume));
   if (sign.empty()) return absl::OkStatus();
-  ABSL_ASSIGN_OR_RETURN(const auto number, deps.host->volume().GetDiskNumber(context, volume));
-  return HoldsData(
-      absl::StrCat("volume ", volume.ToString(), " has lost its file system (", sign, ")"), number);
+  return HoldsData(deps, context, volume, absl::StrCat("has lost its file system (", sign, ")"));
 }
 
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume,
@@ -91,19 +110,16 @@ absl::Status CheckBlank(const Deps& deps, const CallContext& context, const Volu
   ABSL_RETURN_IF_ERROR(CheckNeverUsed(deps, context, volume));
   ABSL_ASSIGN_OR_RETURN(const bool blank, deps.host->volume().IsBlank(context, volume, look));
   if (blank) return absl::OkStatus();
-  ABSL_ASSIGN_OR_RETURN(const auto number, deps.host->volume().GetDiskNumber(context, volume));
-  return HoldsData(
-      absl::StrCat("volume ", volume.ToString(), " holds data that Windows does not recognise"),
-      number);
+  return HoldsData(deps, context, volume,
+                   absl::StrCat("holds ", deps.host->volume().DescribeData(context, volume)));
 }
 
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number) {
   ABSL_ASSIGN_OR_RETURN(const auto size, deps.host->disk().GetSize(context, disk_number));
   ABSL_ASSIGN_OR_RETURN(const auto blank, deps.host->disk().IsBlank(context, disk_number, 0, size));
   if (blank) return absl::OkStatus();
-  return HoldsData(
-      absl::StrCat("disk ", disk_number, " holds data that Windows does not recognise"),
-      disk_number);
+  return HoldsData(absl::StrCat(NameDisk(deps, context, disk_number), " holds ",
+                                deps.host->disk().DescribeData(context, disk_number)));
 }
 
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,

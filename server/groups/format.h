@@ -21,7 +21,7 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");
 
-// Returns FAILED_PRECONDITION, with how to save the data and how to wipe it, for a volume that was
+// Returns FAILED_PRECONDITION, with what the data is and how to save it, for a volume that was
 // in use before (SignOfUse() of volume_host.h). REQUIRES: Windows recognises no file system on it.
 absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context, const VolumeId& volume);
 // Returns the error of CheckNeverUsed(), or FAILED_PRECONDITION with the same advice unless the

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
@@ -22,7 +25,7 @@ constexpr uint64_t kPlace = kMiB / 64;
 absl::StatusOr<bool> IsZero(machine::Os& os, const CallContext& context, uint32_t disk_number,
                             uint64_t begin, uint64_t end) {
   for (uint64_t at = begin; at < end;) {
-    ABSL_RETURN_IF_ERROR(context.Check());
+    ABSL_RETURN_IF_ERROR(Prefixed(absl::StrCat("reading disk ", disk_number), context.Check()));
     const auto wanted = static_cast<size_t>(std::min(kPiece, end - at));
     const absl::StatusOr<machine::Bytes> read =
         os.Read(absl::StrCat("\\\\.\\PhysicalDrive", disk_number), at, wanted);
@@ -39,6 +42,36 @@ absl::StatusOr<bool> IsZero(machine::Os& os, const CallContext& context, uint32_
   }
   return true;
 }
+
+constexpr char kLvm[] = "a volume of Linux' LVM2";
+constexpr char kMd[] = "a member of a Linux MD RAID";
+// The bytes by which a kind of data is recognised. The offsets and bytes are those of the named
+// files of github.com/util-linux/util-linux, libblkid/src/superblocks, unless another source is
+// named.
+struct Magic {
+  uint64_t offset;
+  absl::string_view bytes;
+  const char* name;
+};
+constexpr Magic kMagics[] = {
+    {0, "XFSB", "an XFS file system of Linux"},             // xfs.c
+    {0x10040, "_BHRfS_M", "a Btrfs file system of Linux"},  // btrfs.c
+    {0, "LABELONE", kLvm},                                  // lvm.c, as the next
+    {512, "LABELONE", kLvm},
+    {1024, "LABELONE", kLvm},
+    {1536, "LABELONE", kLvm},
+    {0, "LUKS\xBA\xBE", "an encrypted LUKS volume of Linux"},  // luks.c
+    {0, "\xFC\x4E\x2B\xA9", kMd},                 // MD_SB_MAGIC of linux/raid/md_p.h: version 1.1,
+    {0x1000, "\xFC\x4E\x2B\xA9", kMd},            // and version 1.2
+    {4086, "SWAPSPACE2", "swap space of Linux"},  // swap.c
+    {0x21000, "\x0C\xB1\xBA", "a ZFS pool"},      // zfs.c
+    {3, "-FVE-FS-", "a BitLocker volume"},        // bitlocker.c
+    // learn.microsoft.com/windows/win32/fileio/file-system-recognition-structure
+    {3, "ReFS", "a ReFS file system"},
+    {3, "NTFS    ", "an NTFS file system"},  // ntfs.c
+    // The last, because two bytes may be equal by chance.
+    {0x438, "\x53\xEF", "an ext2, ext3 or ext4 file system of Linux"},  // ext.c
+};
 
 }  // namespace
 
@@ -58,6 +91,23 @@ absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32
     blank = is_zero(begin, std::min(begin + kPlace, tail));
   }
   return blank;
+}
+
+std::string DescribeData(machine::Os& os, uint32_t disk_number, uint64_t offset_bytes) {
+  // A multiple of every sector size; the last magic number begins at 132 KiB.
+  constexpr size_t kBegin = 136 << 10;
+  const absl::StatusOr<machine::Bytes> read =
+      os.Read(absl::StrCat("\\\\.\\PhysicalDrive", disk_number), offset_bytes, kBegin);
+  if (read.ok()) {
+    const absl::string_view bytes(reinterpret_cast<const char*>(read->data()), read->size());
+    for (const Magic& magic : kMagics) {
+      if (magic.offset < bytes.size() &&
+          absl::StartsWith(bytes.substr(magic.offset), magic.bytes)) {
+        return magic.name;
+      }
+    }
+  }
+  return "data that Windows does not recognise";
 }
 
 }  // namespace csi_proxy::host

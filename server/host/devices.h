@@ -68,6 +68,11 @@ enum class Look {
 absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32_t disk_number,
                              uint64_t offset_bytes, uint64_t size_bytes, Look look);
 
+// Returns, in words for an error, the kind of data at the beginning of a part of a disk that is not
+// blank: `an XFS file system of Linux`, or `data that Windows does not recognise`. Only for texts:
+// no call formats a disk because its data was not recognised.
+std::string DescribeData(machine::Os& os, uint32_t disk_number, uint64_t offset_bytes);
+
 // Returns the extents of a volume, at least one. NOT_FOUND if there is no such volume.
 absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,
                                                                   const std::string& volume);

@@ -223,6 +223,11 @@ absl::StatusOr<bool> DiskHost::IsBlank(const CallContext& context, uint32_t disk
   return host::IsBlank(os_, context, disk_number, offset_bytes, size_bytes, Look::kThroughout);
 }
 
+std::string DiskHost::DescribeData(const CallContext& context, uint32_t disk_number) {
+  const YieldSlot yielded(context);
+  return host::DescribeData(os_, disk_number, 0);
+}
+
 absl::StatusOr<bool> DiskHost::IsOnline(const CallContext& context, uint32_t disk_number) {
   ABSL_RETURN_IF_ERROR(context.Check());
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes attributes,

@@ -161,6 +161,9 @@ class DiskHost {
   absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
                                uint64_t offset_bytes, uint64_t size_bytes);
 
+  // Names the data at the beginning of the disk, for an error: see DescribeData() in devices.h.
+  std::string DescribeData(const CallContext& context, uint32_t disk_number);
+
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);
 
   // Waits for the end of a SetOnline() whose caller has given up while Windows goes on. Until then

@@ -156,11 +156,14 @@ absl::Status FilesystemHost::RemoveEntry(const CallContext& context, const Confi
   // Not recursive, because another entry may have taken the place of a mounted folder.
   const absl::Status removed = walked->at().Delete();
   if (HasWin32Code(removed, win32_error::kDirNotEmpty)) {
-    return absl::FailedPreconditionError(absl::StrCat("directory ", text, " is not empty"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("directory ", text, " is not empty (", kFilesStay, ")"));
   }
   if (removed.ok()) return removed;
   const absl::Status kept = Prefixed(absl::StrCat("removing ", text), removed);
-  if (had_mount) return Appended(kept, kEmptyStays);
+  if (had_mount) {
+    return Appended(NameUsers(deps_, context, walked->Path(), kept), kEmptyStays);
+  }
   walked->held.pop_back();
   return LeaveEmpty(deps_, context, walked->at(), walked->names.back(), walked->Path(), kept);
 }
@@ -168,7 +171,8 @@ absl::Status FilesystemHost::RemoveEntry(const CallContext& context, const Confi
 absl::Status FilesystemHost::RemoveHeld(const CallContext& context, const ConfinedPath& path,
                                         const absl::Status& kept) {
   absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
-  if (!walked.ok() || !walked->found() || !walked->link.has_value()) return kept;
+  if (!walked.ok() || !walked->found()) return kept;
+  if (!walked->link.has_value()) return NameUsers(deps_, context, walked->Path(), kept);
   if (walked->link->volume.has_value()) {
     (void)FlushBeforeUnmount(deps_, context, *walked->link->volume, walked->Path());
     ABSL_RETURN_IF_ERROR(context.Check());

@@ -195,7 +195,9 @@ absl::StatusOr<cim::Object> FindPortal(cim::Session& wmi, const CallContext& con
                                .Where("TargetPortalPortNumber", Value::Uint16(portal.port)));
   if (!portals.ok()) return Failed("finding the iSCSI portal", portals.status());
   if (!portals->empty()) return std::move(portals->front());
-  return absl::NotFoundError(absl::StrCat("portal ", PortalText(portal), " is not registered"));
+  return absl::NotFoundError(absl::StrCat(
+      "portal ", PortalText(portal),
+      " is not registered, or the service MSiSCSI does not run: see `Get-Service MSiSCSI`"));
 }
 
 absl::StatusOr<cim::Object> FindTarget(cim::Session& wmi, const CallContext& context,

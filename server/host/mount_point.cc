@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/base/fallbacks.h"
+#include "server/base/refusals.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
@@ -78,6 +84,28 @@ absl::StatusOr<bool> EndMountOrLink(const Deps& deps, const CallContext& context
   held.reset();
   ABSL_RETURN_IF_ERROR(MakePlain(context, directory, name, volume));
   return true;
+}
+
+// Returns the programs that have the entry at `path` open: `a.exe (pid 1), b.exe (pid 2)`.
+absl::StatusOr<std::string> UsersOf(machine::Os& os, const std::string& path) {
+  constexpr size_t kNamed = 4;
+  const size_t root = absl::StartsWith(path, "\\\\?\\") ? path.find('\\', 4) + 1 : 3;
+  std::vector<std::string> names = absl::StrSplit(path.substr(root), '\\');
+  const std::string name = std::move(names.back());
+  names.pop_back();
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> directory, os.OpenRoot(path.substr(0, root)));
+  if (!names.empty()) {
+    ABSL_ASSIGN_OR_RETURN(directory, directory->OpenBelow(names, Access::kPeek));
+  }
+  ABSL_ASSIGN_OR_RETURN(std::vector<machine::FileUser> users, directory->ListUsers(name));
+  const size_t others = users.size() - std::min(users.size(), kNamed);
+  users.resize(users.size() - others);
+  const auto add = [](std::string* text, const machine::FileUser& user) {
+    absl::StrAppend(text, user.image_name.empty() ? "a program" : user.image_name, " (pid ",
+                    user.process_id, ")");
+  };
+  return absl::StrCat(absl::StrJoin(users, ", ", add),
+                      others > 0 ? absl::StrCat(" and ", others, " more") : "");
 }
 
 }  // namespace
@@ -212,7 +240,10 @@ absl::Status EndMountBeforeDeletion(const Deps& deps, const CallContext& context
   ABSL_RETURN_IF_ERROR(context.Check());
   absl::StatusOr<std::unique_ptr<File>> again =
       OpenPatiently(context, directory, name, Access::kDelete);
-  if (!again.ok()) return ended ? Appended(again.status(), kEmptyStays) : again.status();
+  if (!again.ok()) {
+    const absl::Status kept = NameUsers(deps, context, path, again.status());
+    return ended ? Appended(kept, kEmptyStays) : kept;
+  }
   *file = *std::move(again);
   return absl::OkStatus();
 }
@@ -221,7 +252,24 @@ absl::Status LeaveEmpty(const Deps& deps, const CallContext& context, File& dire
                         const std::string& name, const std::string& path,
                         const absl::Status& kept) {
   const absl::StatusOr<bool> ended = EndMountOrLink(deps, context, directory, name, path, true);
-  return ended.value_or(false) ? Appended(kept, kEmptyStays) : kept;
+  const absl::Status named = NameUsers(deps, context, path, kept);
+  return ended.value_or(false) ? Appended(named, kEmptyStays) : named;
+}
+
+absl::Status NameUsers(const Deps& deps, const CallContext& context, const std::string& path,
+                       const absl::Status& error) {
+  constexpr absl::Duration kLongest = absl::Seconds(1);
+  if (!IsHeldByOthers(error) && !HasWin32Code(error, win32_error::kAccessDenied)) return error;
+  const auto users = std::make_shared<std::string>();
+  const absl::Status looked = deps.changes->Run(
+      TeardownStep(context).WithTimeout(kLongest), absl::StrCat("the users of ", path),
+      [os = deps.os, path, users](const CallContext&) -> absl::Status {
+        ABSL_ASSIGN_OR_RETURN(*users, UsersOf(*os, path));
+        return absl::OkStatus();
+      });
+  if (!looked.ok() || users->empty()) return error;
+  return Advise(error, absl::StrCat("open in ", *users,
+                                    ": repeat the call, and end that program if the error stays"));
 }
 
 }  // namespace csi_proxy::host

@@ -77,6 +77,17 @@ inline constexpr char kEmptyStays[] =
 absl::Status LeaveEmpty(const Deps& deps, const CallContext& context, machine::File& directory,
                         const std::string& name, const std::string& path, const absl::Status& kept);
 
+// Returns `error`, the failure to open or delete the entry at `path`. If the entry is held, the
+// advice names the programs that have it open, by file name and process id. Takes at most a second.
+// REQUIRES: no component of `path` but the last is a link or mount point.
+absl::Status NameUsers(const Deps& deps, const CallContext& context, const std::string& path,
+                       const absl::Status& error);
+
+// What an error says of a folder that should be empty and has files.
+inline constexpr char kFilesStay[] =
+    "if a volume or share was mounted there, its pod may have written these files since the mount "
+    "ended: move the folder aside, stage again and compare; delete nothing";
+
 // Returns true if a folder that the mount manager names for a volume still leads to it or cannot be
 // checked. A mount that ended while its volume was away stays in the mount manager's table, as
 // letters do

@@ -214,7 +214,8 @@ TEST_F(RefusalsTest, PortalsAndTargets) {
         iscsi.Connect(context_, other, "iqn.x:open", {}),
         iscsi.Disconnect(context_, other, "iqn.x:open"),
         iscsi.GetTargetDisks(context_, other, "iqn.x:open").status()}) {
-    EXPECT_EQ(status, NotFoundError("portal 10.0.0.7:860 is not registered"));
+    EXPECT_EQ(status, NotFoundError("portal 10.0.0.7:860 is not registered, or the service MSiSCSI "
+                                    "does not run: see `Get-Service MSiSCSI`"));
   }
   for (const absl::Status& status :
        {iscsi.IsConnected(context_, kPortal, "iqn.x:none").status(),

@@ -117,6 +117,13 @@ absl::StatusOr<bool> VolumeHost::IsBlank(const CallContext& context, const Volum
   return host::IsBlank(os_, context, extent.disk_number, extent.offset, extent.length, look);
 }
 
+std::string VolumeHost::DescribeData(const CallContext& context, const VolumeId& volume) {
+  const auto extent = ExtentOf(os_, context, volume);
+  const YieldSlot yielded(context);
+  return extent.ok() ? host::DescribeData(os_, extent->disk_number, extent->offset)
+                     : "data that cannot be read";
+}
+
 absl::StatusOr<std::string> VolumeHost::SignOfUse(const CallContext& context,
                                                   const VolumeId& volume) {
   ABSL_RETURN_IF_ERROR(context.Check());
@@ -248,7 +255,7 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
   const absl::StatusOr<std::vector<std::string>> names = walked.at().List();
   if (!names.ok()) return Prefixed(path, names.status());
   if (walked.is_root() || !names->empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not empty"));
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not empty (", kFilesStay, ")"));
   }
   ABSL_ASSIGN_OR_RETURN(const VolumeId holder, VolumeOf(os_, walked));
   if (holder == volume) {
@@ -333,7 +340,8 @@ absl::Status VolumeHost::FlushBeforeUnmount(const CallContext& context, const Vo
 absl::Status VolumeHost::Flush(const CallContext& context, const VolumeId& volume) {
   ABSL_RETURN_IF_ERROR(context.Check());
   const absl::Status flushed = host::Flush(deps_, context, volume.ToString());
-  ABSL_RETURN_IF_ERROR(context.Check());
+  ABSL_RETURN_IF_ERROR(
+      Prefixed(absl::StrCat("flushing volume ", volume.ToString()), context.Check()));
   // A write-protected volume holds no pending writes.
   if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
   return IsVolumeGone(os_, volume) ? NoVolume(volume) : VolumeError(volume, "flushing", flushed);

@@ -87,6 +87,9 @@ class VolumeHost {
   // for a volume of several parts of a dynamic disk.
   absl::StatusOr<bool> IsBlank(const CallContext& context, const VolumeId& volume, Look look);
 
+  // Names the data at the beginning of the volume, likewise.
+  std::string DescribeData(const CallContext& context, const VolumeId& volume);
+
   // Returns the reason, in words, why the volume must have been formatted before, whatever its
   // bytes say: the mount manager names a folder for it, even one that leads there no longer, or
   // GetFileSystem() returned a file system since this object was made. Empty if there is none. A

@@ -45,6 +45,13 @@ struct DirectoryEntry {
   bool is_reparse_point = false;
 };
 
+// A process that has an entry open.
+struct FileUser {
+  int64_t process_id = 0;
+  // The file name of its program, `app.exe`; empty if unknown.
+  std::string image_name;
+};
+
 // An open file or directory, or a reparse point itself, never its target. While a File is open,
 // except with kPeek, no process can rename or delete the entry. The destructor closes it. Not
 // thread-safe.
@@ -90,6 +97,13 @@ class File {
   // Makes a link or mount point a plain directory (FSCTL_DELETE_REPARSE_POINT).
   // ERROR_NOT_A_REPARSE_POINT, ERROR_REPARSE_TAG_MISMATCH. REQUIRES: opened with kWriteAttributes.
   virtual absl::Status DeleteReparsePoint(uint32_t tag) = 0;
+
+  // Returns the other processes that have entry `name` of this directory open, whatever access they
+  // share. Needs only FILE_READ_ATTRIBUTES, which no open of others forbids
+  // (FileProcessIdsUsingFileInformation; doubt 82 of server/host/doubts.md).
+  virtual absl::StatusOr<std::vector<FileUser>> ListUsers(const std::string& /*name*/) {
+    return std::vector<FileUser>();
+  }
 };
 
 struct VolumeSpace {

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
+#include "server/base/win32_error.h"
 #include "server/rpc/request_fields.h"
 
 namespace csi_proxy::rpc {
@@ -30,7 +31,9 @@ ServedCall::ServedCall(const Deps& deps, const MethodInfo& method, const CallCon
 absl::Status ServedCall::Run(TaskSlot* slot,
                              absl::FunctionRef<absl::Status(const CallContext&)> function) const {
   const CallContext context = context_.With(slot);
-  ABSL_RETURN_IF_ERROR(context.Check());
+  if (absl::Status over = context.Check(); !over.ok()) {
+    return absl::IsCancelled(over) ? over : Appended(over, "other calls kept it from beginning");
+  }
   return function(context);
 }
 

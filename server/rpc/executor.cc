@@ -18,14 +18,16 @@ constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
 
 }  // namespace
 
-absl::Status TooManyCalls(size_t queued) {
+absl::Status TooManyCalls(size_t queued, size_t own) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("too many calls are waiting already (", queued, "); try again later"));
+      absl::StrCat(queued, " calls are waiting already, which is the most; ", own,
+                   " of them are this client's: try again later"));
 }
 
-absl::Status TooManyCallsOfClient(size_t queued) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "too many calls of this client are waiting already (", queued, "); try again later"));
+absl::Status TooManyCallsOfClient(size_t own, size_t most) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(own, " calls of this client are waiting already, and it may have ", most,
+                   ": call less often, and try again later"));
 }
 
 void TaskList::Append(Task* task) {
@@ -201,9 +203,12 @@ absl::Status Executor::CheckPlace(const TenantQueue& queue, bool* client_is_at_l
   if (all_.queued_ < capacity &&
       !MayTake(queue, &TenantQueue::queued_, capacity, /*reserves=*/false)) {
     if (client_is_at_limit != nullptr) *client_is_at_limit = true;
-    return TooManyCallsOfClient(queue.queued_);
+    const size_t others = all_.queued_ - queue.queued_;
+    return TooManyCallsOfClient(queue.queued_, ShareOf(capacity - others, limits_.client_share));
   }
-  if (!MayTake(queue, &TenantQueue::queued_, capacity)) return TooManyCalls(all_.queued_);
+  if (!MayTake(queue, &TenantQueue::queued_, capacity)) {
+    return TooManyCalls(all_.queued_, queue.queued_);
+  }
   return absl::OkStatus();
 }
 

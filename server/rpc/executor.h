@@ -94,10 +94,11 @@ class TenantQueue {
   TenantQueue* next_turn = nullptr;
 };
 
-// Returns the status of a call that is refused because `queued` calls wait.
-absl::Status TooManyCalls(size_t queued);
-// Returns the status of a call that is refused because `queued` calls of its tenant wait.
-absl::Status TooManyCallsOfClient(size_t queued);
+// Returns the status of a call that is refused because `queued` calls wait, `own` of its tenant.
+absl::Status TooManyCalls(size_t queued, size_t own);
+// Returns the status of a call that is refused because its tenant, which may have `most` calls that
+// wait, has `own`.
+absl::Status TooManyCallsOfClient(size_t own, size_t most);
 
 // Starts threads when needed, keeps `max_threads` idle ones, and ends others after a second.
 // Thread-safe.

@@ -96,7 +96,7 @@ TEST_F(FairExecutorTest, OneClientLeavesPlacesInTheQueueToTheNext) {
     EXPECT_FALSE(client_is_at_limit);
   }
   const absl::Status refused = Block(executor, one_, &client_is_at_limit);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_EQ(refused, TooManyCallsOfClient(3, 3));
   EXPECT_TRUE(client_is_at_limit);
   EXPECT_TRUE(Block(executor, two_).ok());
   // Now the queue is full for every client.
@@ -163,7 +163,7 @@ TEST_F(FairExecutorTest, RunHereWaitsForItsTurnOrLeavesTheQueue) {
   await_queued(2);
   Countdown ended(2);
   ASSERT_TRUE(Note(executor, one_, "one", &ended).ok());
-  EXPECT_EQ(run(CallContext(), two_), TooManyCalls(3));
+  EXPECT_EQ(run(CallContext(), two_), TooManyCalls(3, 0));
   cancelled.Notify();
   gone.join();
   EXPECT_EQ(executor.queued(), 2u);

@@ -26,6 +26,10 @@ namespace {
 
 using google::protobuf::MessageLite;
 
+// A call ends at most this long before its client's deadline, so that the error, which names what
+// the call waited for, reaches the client in time.
+constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
+
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
@@ -69,6 +73,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
               CallContext(ToTime(context->raw_deadline()), &cancelled_,
                           connection_ != nullptr ? &connection_->client()->peer : nullptr,
                           method.info->pipe)
+                  .Leaving(10, kForTheAnswer)
                   .Traced(TraceparentOf(*context))) {
     if (connection_ != nullptr) connection_->BeginCall();
   }

@@ -68,7 +68,7 @@ void CallLog::WriteCounts(const std::vector<Repeats::Count>& counts) {
 }
 
 void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
-  if (logger_ == nullptr || !std::has_single_bit(times)) return;
+  if (logger_ == nullptr || limit == rpc::Limit::kCalls || !std::has_single_bit(times)) return;
   const char* const name = rpc::kLimitNames[static_cast<size_t>(limit)];
   // The next line has the total, so counts of the last minute are not needed.
   std::vector<Repeats::Count> ended;

@@ -28,7 +28,8 @@ class CallLog final : public rpc::CallObserver {
   void OnStart(const rpc::MethodInfo&) override {}
   void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
               absl::Duration duration) override;
-  // Logs the 1st, 2nd, 4th, 8th ... event, and at most five a minute for each process.
+  // Logs the 1st, 2nd, 4th, 8th ... connection too many, at most one a minute for each tenant.
+  // Calls beyond a limit are logged by OnDone().
   void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
 
  private:

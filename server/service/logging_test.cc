@@ -343,11 +343,27 @@ TEST_F(LoggingTest, AGreedyClientIsNamedNowAndThen) {
   for (uint64_t times = 1; times <= 10'000; ++times) {
     log.OnLimit(peer, rpc::Limit::kConnections, times);
   }
-  ASSERT_THAT(Lines(), SizeIs(testing::AllOf(testing::Ge(1u), testing::Le(5u))));
+  ASSERT_THAT(Lines(), SizeIs(1));
   EXPECT_THAT(Lines()[0],
               HasSubstr("pid=7 image=\"greedy.exe\" has used its share of connections"));
   log.OnLimit({.process_id = 8, .image_path = "", .tenant = "other"}, rpc::Limit::kConnections, 1);
   EXPECT_THAT(Lines().back(), HasSubstr("pid=8 "));
+}
+
+// A client that starts a process for each of its calls is one tenant.
+TEST_F(LoggingTest, CallsBeyondAClientsLimitAreOneLine) {
+  constexpr rpc::MethodInfo kMethod{
+      "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
+  ASSERT_TRUE(InitLogging(options_).ok());
+  CallLog log(spdlog::get(kCallLogger));
+  for (int64_t process = 1; process <= 300; ++process) {
+    const Peer peer{.process_id = process, .image_path = "greedy", .tenant = "a"};
+    log.OnLimit(peer, rpc::Limit::kCalls, 1);
+    log.OnDone(kMethod, CallOf(peer), absl::ResourceExhaustedError("288 calls"), {});
+  }
+  ASSERT_THAT(Lines(), SizeIs(1));
+  EXPECT_THAT(Lines()[0],
+              HasSubstr("disk/v1 Rescan pid=1 image=\"greedy\" code=RESOURCE_EXHAUSTED"));
 }
 
 TEST_F(LoggingTest, AFullFileMakesRoomForANewOne) {

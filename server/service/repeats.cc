@@ -12,21 +12,33 @@ namespace {
 // The percentage of its tenant's kinds that one process may use.
 constexpr size_t kTenantShare = 75;
 
+// The name of the one kind that a tenant's refusals for its limits share.
+constexpr char kAnyMethod[] = "*";
+
+bool IsLimit(absl::StatusCode code) { return code == absl::StatusCode::kResourceExhausted; }
+
+uint64_t WrittenOf(absl::StatusCode code) { return IsLimit(code) ? 1 : Repeats::kWritten; }
+
 }  // namespace
 
 void Repeats::EndPeriod(SteadyTime now, std::vector<Count>* ended) {
   if (now < end_) return;
+  decltype(tenants_) next;
   for (auto& [tenant, codes] : tenants_) {
     for (auto& [code, kinds] : codes) {
       for (auto& [kind, count] : kinds.counts) {
-        if (count.times <= kWritten) continue;
-        count.times -= kWritten;
-        ended->push_back(std::move(count));
+        if (count.times <= WrittenOf(code)) continue;
+        count.times -= WrittenOf(code);
+        ended->push_back(count);
+        if (!IsLimit(code)) continue;
+        // The next minute's refusals are only counted, so that a flood has one line a minute.
+        count.times = WrittenOf(code);
+        next[tenant][code].counts.emplace(kind, std::move(count));
       }
       if (kinds.beyond.times > 0) ended->push_back(std::move(kinds.beyond));
     }
   }
-  tenants_.clear();
+  tenants_ = std::move(next);
   counting_ = false;
   end_ = now + kPeriod;
 }
@@ -37,7 +49,9 @@ bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, S
   EndPeriod(now, ended);
   const bool others = tenants_.size() >= kMaxTenants && !tenants_.contains(peer.tenant);
   Kinds& kinds = tenants_[others ? "" : peer.tenant][code];
-  const Kind kind{.what = what, .process_id = peer.process_id};
+  const bool is_tenants = IsLimit(code) && !peer.tenant.empty();
+  if (IsLimit(code)) what = kAnyMethod;
+  const Kind kind{.what = what, .process_id = is_tenants ? 0 : peer.process_id};
   auto found = kinds.counts.find(kind);
   if (found == kinds.counts.end()) {
     Count count{
@@ -54,7 +68,7 @@ bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, S
     }
     found = kinds.counts.emplace(kind, std::move(count)).first;
   }
-  if (++found->second.times <= kWritten) return true;
+  if (++found->second.times <= WrittenOf(code)) return true;
   counting_ = true;
   return false;
 }

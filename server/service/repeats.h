@@ -22,7 +22,8 @@ namespace csi_proxy::service {
 // it ends. A kind is a method, a process and a code. Each tenant has its own kinds for each code,
 // so that no client can suppress another tenant's lines, or hide refusals behind failures of
 // another code; processes share their tenant's kinds as they share connections. Events beyond a
-// tenant's kinds are counted together. Thread-safe.
+// tenant's kinds are counted together. Refusals for a limit (RESOURCE_EXHAUSTED) are one kind for
+// each tenant, of which the first is logged, and then one count a minute. Thread-safe.
 class Repeats {
  public:
   static constexpr uint64_t kWritten = 5;

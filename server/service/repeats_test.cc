@@ -49,6 +49,23 @@ TEST_F(RepeatsTest, TheFirstFewOfAMinuteAreWrittenTheRestIsCounted) {
   EXPECT_TRUE(Admit(kMkdir, 1)) << "a new minute";
 }
 
+TEST_F(RepeatsTest, AFloodBeyondALimitIsOneLineAMinute) {
+  const auto refuse = [this](const char* what, int64_t process_id) {
+    return Admit(what, process_id, absl::StatusCode::kResourceExhausted, "greedy");
+  };
+  EXPECT_TRUE(refuse(kMkdir, 1));
+  for (int minute = 0; minute < 3; ++minute) {
+    EXPECT_FALSE(refuse(kRmdir, 2));
+    EXPECT_FALSE(refuse(kMkdir, 1));
+    now_ += Repeats::kPeriod;
+    const std::vector<Repeats::Count> counts = repeats_.TakeEnded(now_);
+    ASSERT_THAT(counts, SizeIs(1));
+    EXPECT_EQ(counts[0].times, 2u);
+  }
+  now_ += Repeats::kPeriod;
+  EXPECT_TRUE(refuse(kMkdir, 3)) << "a minute without one ends the flood";
+}
+
 TEST_F(RepeatsTest, OtherClientsMethodsAndCodesAreOfOtherKinds) {
   for (uint64_t i = 0; i <= Repeats::kWritten; ++i) Admit(kMkdir, 1);
   EXPECT_FALSE(Admit(kMkdir, 1));

@@ -119,6 +119,7 @@ constexpr absl::string_view kWin32Calls[] = {
     "win32.ReadReparsePoint",
     "win32.WriteReparsePoint",
     "win32.DeleteReparsePoint",
+    "win32.ListUsers",
     "win32.Reach",
     "win32.ListVolumes",
     "win32.GetVolumeOfDrive",

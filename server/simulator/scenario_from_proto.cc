@@ -111,7 +111,8 @@ class Reader {
       }
       return all;
     };
-    return {in.path(), read(in.access(), kRights, "access"), read(in.share(), kShares, "share")};
+    return {in.path(), read(in.access(), kRights, "access"), read(in.share(), kShares, "share"),
+            in.process_id(), in.image_name()};
   }
 
   Disk ReadDisk(const proto::Disk& in, const std::string& at) {

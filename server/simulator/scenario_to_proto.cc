@@ -183,6 +183,8 @@ void WriteBehaviour(const Behaviour& behaviour, proto::Behaviour* out) {
 
 void WriteOtherOpen(const OtherOpen& open, proto::OtherOpen* out) {
   out->set_path(open.path);
+  out->set_process_id(static_cast<uint32_t>(open.process_id));
+  out->set_image_name(open.image_name);
   const struct {
     proto::Right name;
     uint32_t access;

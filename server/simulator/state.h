@@ -299,6 +299,8 @@ struct OtherOpen {
   std::string path;
   uint32_t access = 0;
   uint32_t share = 0;
+  int64_t process_id = 0;
+  std::string image_name{};
 };
 
 // The last known places of disks and volumes, so that a search need not visit all. Not kept up to

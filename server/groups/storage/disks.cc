@@ -126,7 +126,8 @@ absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
     const auto blank = deps_.host->volume().IsBlank(context, volume, host::Look::kThroughout);
     if (!blank.ok()) wrong.emplace_back(blank.status().message());
     if (blank.ok() && !*blank) {
-      wrong.emplace_back("the volume holds data that Windows does not recognise");
+      wrong.push_back(
+          absl::StrCat("the volume holds ", deps_.host->volume().DescribeData(context, volume)));
     }
   }
   if (health.is_dirty) wrong.push_back("the file system is marked dirty");
@@ -166,7 +167,8 @@ absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout) {
     if (partition.kind != host::PartitionKind::kOther) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("disk: partition ", partition.partition_number, " of disk ", number,
-                     " is not of the basic data type: another system uses the disk"));
+                     " is not of the basic data type: another system uses the disk; ask the owner "
+                     "of the data"));
   }
   if (std::count_if(layout.partitions.begin(), layout.partitions.end(), IsData) > 1) {
     return absl::FailedPreconditionError(

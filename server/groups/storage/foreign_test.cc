@@ -61,26 +61,41 @@ TEST_F(ForeignTest, AnMbrDiskWithOneDataPartitionIsTaken) {
   EXPECT_THAT(StageDisk(1)->steps, IsEmpty());
 }
 
-// The check uses no list of signatures: any byte that is not zero is refused.
+// Any byte that is not zero is refused. Its kind is only named.
 TEST_F(ForeignTest, ADiskThatSomebodyHasWrittenToIsNotInitialized) {
   const uint64_t size = DiskNow(1).size_bytes;
-  const std::string ext4 = "\x53\xEF";
+  const std::string id = "disk 1 (page 83 60022480a1b2c3d4e5f60718293a4b5c) holds ";
+  constexpr char kUnknown[] = "data that Windows does not recognise";
   const struct {
     uint64_t offset;
     std::string bytes;
-  } rows[] = {{0x438, ext4},          {512, "LABELONE"},          {0, "LUKS\xBA\xBE"},
-              {64 << 10, "_BHRfS_M"}, {kMiB, "\x0D\xD0\x01\xC0"}, {2 * kMiB - 1, "x"},
-              {size - kMiB, "x"},     {size - 512, "x"}};
+    const char* name;
+  } rows[] = {{0x438, "\x53\xEF", "an ext2, ext3 or ext4"},
+              {0, "XFSB", "an XFS"},
+              {0x10040, "_BHRfS_M", "a Btrfs"},
+              {1536, "LABELONE", "a volume of Linux' LVM2"},
+              {0, "LUKS\xBA\xBE", "an encrypted LUKS"},
+              {0x1000, "\xFC\x4E\x2B\xA9", "a member of a Linux MD RAID"},
+              {4086, "SWAPSPACE2", "swap space of Linux"},
+              {0x21000, "\x0C\xB1\xBA", "a ZFS pool"},
+              {3, "-FVE-FS-", "a BitLocker"},
+              {3, "ReFS", "a ReFS"},
+              {64 << 10, "_BHRfS_M", kUnknown},
+              {kMiB, "\x0D\xD0\x01\xC0", kUnknown},
+              {2 * kMiB - 1, "x", kUnknown},
+              {size - kMiB, "x", kUnknown},
+              {size - 512, "x", kUnknown}};
   for (const auto& row : rows) {
     for (const bool online : {true, false}) {
       ChangeDisk(1, [&](Disk& disk) {
         disk.online = online;
         disk.foreign = {DiskBytes{row.offset, row.bytes}};
       });
-      (void)RefusedAsForeign(1, "clean all");
+      const absl::Status refused = RefusedAsForeign(1, absl::StrCat(id, row.name));
+      EXPECT_FALSE(absl::StrContains(refused.message(), "clean")) << refused;
     }
   }
-  // diskpart's `clean all`.
+  // As diskpart's `clean all` leaves a disk.
   ChangeDisk(1, [](Disk& disk) { disk.foreign.clear(); });
   EXPECT_TRUE(StageDisk(1).ok());
 }
@@ -92,7 +107,7 @@ TEST_F(ForeignTest, ADiskThatIsRefusedIsReadOnlyAgain) {
       disk.read_only = true;
       disk.foreign = {DiskBytes{512, "LABELONE"}};
     });
-    (void)RefusedAsForeign(1, "clean all");
+    (void)RefusedAsForeign(1, "do not format or wipe it");
     EXPECT_TRUE(DiskNow(1).read_only) << online;
   }
 }
@@ -122,7 +137,7 @@ TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedWhenNobodyHasWrittenToIt
         disk.online = online;
         disk.foreign = {DiskBytes{offset, "-FVE-FS-"}};
       });
-      (void)RefusedAsForeign(1, "clean all");
+      (void)RefusedAsForeign(1, "do not format or wipe it");
     }
   }
   ChangeDisk(1, [](Disk& disk) { disk.foreign.clear(); });

@@ -117,6 +117,13 @@ class VolumeUnstager {
   }
 
   absl::Status Undo(const TargetState& state) {
+    // An earlier call may have ended the mount although the disk stayed online.
+    if (!state.volume.has_value() && !request_.keep_online) {
+      response_.warnings.push_back(absl::StrCat(
+          "nothing is mounted at ", target_.path.ToString(),
+          ", so no disk was looked at: before the cloud detaches the volume's disk, see that "
+          "csi-proxyctl storage list-disks shows it offline, or take it offline"));
+    }
     if (!state.exists) return absl::OkStatus();
     if (state.volume.has_value()) {
       response_.volume_id = state.volume->ToString();
@@ -133,8 +140,11 @@ class VolumeUnstager {
       return removed;
     } else if (!absl::IsNotFound(removed)) {
       // Only a warning, because the kubelet accepts an empty folder but would repeat a failed call.
-      (void)Warn(absl::StrCat("nothing is mounted at ", target_.path.ToString(),
-                              " any more, but the folder stays: ", removed.message()));
+      (void)Warn(absl::StrCat(
+          "nothing is mounted at ", target_.path.ToString(), " any more",
+          is_detachable_ ? ", its volume was flushed and its disk is offline: the detach is safe"
+                         : "",
+          "; but the folder stays: ", removed.message()));
     }
     return absl::OkStatus();
   }
@@ -161,6 +171,7 @@ class VolumeUnstager {
     const absl::Status stays = TryThrice(
         limited, [&] { return TakeOffline(limited, volume, *disk); },
         [](const absl::Status& done) { return done.ok() || absl::IsFailedPrecondition(done); });
+    is_detachable_ = flushed.ok() && stays.ok();
     return stays.ok() ? stays
                       : Warn(absl::StrCat("disk ", *disk, " stays online: ", stays.message()));
   }
@@ -208,6 +219,8 @@ class VolumeUnstager {
   StepClock clock_;
   // The reason why a lock was not free in time, or OK.
   absl::Status lacks_lock_;
+  // True if this call has flushed the volume and taken its disk offline.
+  bool is_detachable_ = false;
   UnstageVolumeResponse response_;
 };
 

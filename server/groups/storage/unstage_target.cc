@@ -47,7 +47,8 @@ class TargetUnstager {
     response_.volume_id = std::move(unstaged.volume_id);
     response_.steps = std::move(unstaged.steps);
     response_.step_milliseconds = std::move(unstaged.step_milliseconds);
-    response_.warnings = std::move(unstaged.warnings);
+    // Without a volume the only warning is that no disk was looked at; its session ends below.
+    if (!response_.volume_id.empty()) response_.warnings = std::move(unstaged.warnings);
     const std::string& tenant = context_.peer().tenant;
     const std::string key = absl::StrCat(request_.iqn, "|", FoldName(target_.path.ToString()));
     const auto unmounted =

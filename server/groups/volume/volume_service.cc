@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
@@ -119,7 +120,7 @@ class VolumeService final : public Service {
                           ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
                                               Place::kWithinRoots, Spelling::kLenient));
     const auto volume = host().GetVolumeAtMountPoint(context, path);
-    if (absl::IsNotFound(volume.status())) return NotMounted(path.path);
+    if (absl::IsNotFound(volume.status())) return NotMounted(path.path, volume.status());
     if (!volume.ok()) return volume.status();
     return GetVolumeIDFromTargetPathResponse{.volume_id = volume->ToString()};
   }
@@ -148,10 +149,14 @@ class VolumeService final : public Service {
     return groups::LockVolume(*deps_.locks, context, volume);
   }
 
-  // Returns an error whose last words drivers read as "not mounted"; they fail on any other text.
-  static absl::Status NotMounted(const WindowsPath& path) {
-    return absl::NotFoundError(absl::StrCat("target_path: cannot find a volume mounted at \"",
-                                            path.ToString(), "\" because it does not exist"));
+  // Returns an error whose words, up to "exist", drivers read as "not mounted"; they fail without
+  // them. Drivers also accept the words if the path does exist; then `why` follows.
+  static absl::Status NotMounted(const WindowsPath& path, const absl::Status& why) {
+    const absl::Status error =
+        absl::NotFoundError(absl::StrCat("target_path: cannot find a volume mounted at \"",
+                                         path.ToString(), "\" because it does not exist"));
+    const bool is_there = !absl::StrContains(why.message(), "does not exist");
+    return is_there ? Appended(error, absl::StrCat("the path exists, but ", why.message())) : error;
   }
 
   const groups::Deps deps_;

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
+#include "server/base/peer_process.h"
 #include "server/base/status_macros.h"
 #include "server/base/volume_id.h"
 #include "server/base/win32_error.h"
@@ -24,6 +25,14 @@ constexpr NTSTATUS kOplockBreakInProgress = 0x108;
 // mingw-w64 lacks this member for Windows 10, and numbers those after it wrongly
 // (learn.microsoft.com/windows/win32/api/minwinbase/ne-minwinbase-file_info_by_handle_class).
 constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
+
+// A class and a structure that winternl.h lacks; they are those of wdm.h and ntifs.h
+// (learn.microsoft.com/windows-hardware/drivers/ddi/wdm/ne-wdm-_file_information_class).
+constexpr auto kProcessIdsUsingFile = static_cast<FILE_INFORMATION_CLASS>(47);
+struct ProcessIdsUsingFile {
+  ULONG count;
+  ULONG_PTR process_ids[256];
+};
 
 // The longest text of a UNICODE_STRING.
 constexpr size_t kMaxPathUnits = 0x7FFE;
@@ -145,6 +154,28 @@ class NtFile final : public File {
     const bool is_bare = error == ERROR_FILE_NOT_FOUND && question == FileFullDirectoryRestartInfo;
     if (error == ERROR_NO_MORE_FILES || is_bare) return entries;
     return win32::ToStatus(error, "FileFullDirectoryInfo");
+  }
+
+  absl::StatusOr<std::vector<FileUser>> ListUsers(const std::string& name) override {
+    ABSL_ASSIGN_OR_RETURN(const std::u16string units, EntryNameToUtf16(name));
+    OpenRequest request = EntryRequest(Access::kPeek);
+    request.access = FILE_READ_ATTRIBUTES | SYNCHRONIZE;
+    ABSL_ASSIGN_OR_RETURN(const win32::UniqueHandle file,
+                          Create(handle_.get(), std::wstring(units.begin(), units.end()), request));
+    const auto found = std::make_unique<ProcessIdsUsingFile>();
+    IO_STATUS_BLOCK io{};
+    const NTSTATUS status =
+        NtQueryInformationFile(file.get(), &io, found.get(), sizeof(*found), kProcessIdsUsingFile);
+    if (!NT_SUCCESS(status)) {
+      return win32::ToStatus(RtlNtStatusToDosError(status), "FileProcessIdsUsingFileInformation");
+    }
+    std::vector<FileUser> users;
+    for (ULONG i = 0; i < found->count; ++i) {
+      const auto process_id = static_cast<int64_t>(found->process_ids[i]);
+      if (process_id == GetCurrentProcessId()) continue;
+      users.push_back({process_id, std::string(ImageName(PeerOfProcess(process_id).image_path))});
+    }
+    return users;
   }
 
   absl::Status Delete() override {

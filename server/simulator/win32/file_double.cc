@@ -189,6 +189,24 @@ class FileDouble final : public File {
         });
   }
 
+  absl::StatusOr<std::vector<machine::FileUser>> ListUsers(const std::string& name) override {
+    using Result = absl::StatusOr<std::vector<machine::FileUser>>;
+    const std::string path = PathOf(name);
+    return OnEntry<Result>(
+        "win32.ListUsers", path, [&] { return absl::StrCat("asking who uses ", path); },
+        [&](NodeState& state, const PathEnd& end, const auto& operation) -> Result {
+          const std::optional<Tree::Id> child = end.tree().Find(end.entry, name);
+          if (!child.has_value()) return Failure(operation(), win32_error::kFileNotFound);
+          std::vector<machine::FileUser> users;
+          for (const OtherOpen& other :
+               OtherOpensOf(state, OpenEntries::KeyOf({end.place, *child}))) {
+            if (other.process_id == 0) continue;
+            users.push_back({other.process_id, other.image_name});
+          }
+          return users;
+        });
+  }
+
   absl::Status Delete() override {
     return OnEntry<absl::Status>(
         "win32.Delete", path_, [&] { return absl::StrCat("deleting ", path_); },

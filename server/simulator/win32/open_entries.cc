@@ -21,19 +21,16 @@ bool Forbids(uint32_t share, uint32_t access) {
          ((access & right::kDelete) != 0 && (share & share::kDelete) == 0);
 }
 
-// Returns the modes in which the node's other processes have an entry open.
-std::vector<OpenMode> OthersOpen(NodeState& state, const OpenEntries::Key& key) {
-  std::vector<OpenMode> modes;
+}  // namespace
+
+std::vector<OtherOpen> OtherOpensOf(NodeState& state, const OpenEntries::Key& key) {
+  std::vector<OtherOpen> opens;
   for (const OtherOpen& other : state.other_opens) {
     const absl::StatusOr<PathEnd> end = FindPath(state, other.path, "looking");
-    if (end.ok() && OpenEntries::KeyOf(*end) == key) {
-      modes.push_back({other.access, other.share});
-    }
+    if (end.ok() && OpenEntries::KeyOf(*end) == key) opens.push_back(other);
   }
-  return modes;
+  return opens;
 }
-
-}  // namespace
 
 bool Conflict(const OpenMode& one, const OpenMode& other) {
   if ((one.access & kCounts) == 0 || (other.access & kCounts) == 0) return false;
@@ -46,8 +43,10 @@ absl::Status OpenEntries::Check(NodeState& state, const PathEnd& end, const Open
   const auto it = RemoveIfDue(state, entries_.find(key));
   if (!end.tree().Has(end.entry)) return Failure(operation(), win32_error::kFileNotFound);
   if (it != entries_.end() && it->second.deleted) return DeletePending(state, operation());
-  const auto conflicts = [&](const OpenMode& other) { return Conflict(mode, other); };
-  const bool conflict = std::ranges::any_of(OthersOpen(state, key), conflicts) ||
+  const auto conflicts = [&](const auto& other) {
+    return Conflict(mode, {other.access, other.share});
+  };
+  const bool conflict = std::ranges::any_of(OtherOpensOf(state, key), conflicts) ||
                         (it != entries_.end() && std::ranges::any_of(it->second.opens, conflicts));
   return conflict ? Failure(operation(), win32_error::kSharingViolation) : absl::OkStatus();
 }
@@ -82,7 +81,7 @@ OpenEntries::Entries::iterator OpenEntries::RemoveIfDue(NodeState& state, Entrie
   const auto& [key, entry] = *it;
   const bool is_open = !entry.opens.empty();
   const bool goes = entry.closed && (!state.behaviour.plain_deletion ||
-                                     (!is_open && OthersOpen(state, key).empty()));
+                                     (!is_open && OtherOpensOf(state, key).empty()));
   if (goes) {
     const absl::StatusOr<VolumePlace> place = FindVolume(state, key.first);
     if (place.ok() && place->volume->tree.Has(key.second)) place->volume->tree.Remove(key.second);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
@@ -74,5 +75,8 @@ class OpenEntries {
 
   Entries entries_;
 };
+
+// Returns the opens of an entry by the node's other processes.
+std::vector<OtherOpen> OtherOpensOf(NodeState& state, const OpenEntries::Key& key);
 
 }  // namespace csi_proxy::machine::simulator

@@ -83,7 +83,7 @@ type StorageClient interface {
 	// the directory is not empty, is a link or a file; ALREADY_EXISTS when another volume is mounted
 	// there. Does not grow a volume that is mounted there already and has got a drive letter since.
 	// Formats a disk only if it reads as zero where file systems, volume managers and encryption
-	// write: a used disk must be wiped first (`clean all` of diskpart).
+	// write. The error for a used disk names what was recognised on it.
 	StageVolume(ctx context.Context, in *StageVolumeRequest, opts ...grpc.CallOption) (*StageVolumeResponse, error)
 	// Undoes StageVolume: flushes the volume, takes its disk offline, and removes the mount and the
 	// directory. The disk stays online if a volume of it is mounted at another folder too, if Windows
@@ -91,7 +91,8 @@ type StorageClient interface {
 	// offline. Succeeds if nothing is there, or if the disk was pulled. Can be repeated after an
 	// error or a crash. FAILED_PRECONDITION when the directory is not empty and nothing is mounted
 	// there, or when it is a link or a file. If another program keeps the directory open, the mount
-	// is removed and the directory stays; `warnings` says so.
+	// is removed and the directory stays; `warnings` names the program. `warnings` also says if no
+	// disk was looked at because nothing is mounted.
 	UnstageVolume(ctx context.Context, in *UnstageVolumeRequest, opts ...grpc.CallOption) (*UnstageVolumeResponse, error)
 	// Makes a share usable at a link: makes the link, with the directories above it, and maps the
 	// share with these credentials like NewSmbGlobalMapping of the smb group. Skips steps that are
@@ -331,7 +332,7 @@ type StorageServer interface {
 	// the directory is not empty, is a link or a file; ALREADY_EXISTS when another volume is mounted
 	// there. Does not grow a volume that is mounted there already and has got a drive letter since.
 	// Formats a disk only if it reads as zero where file systems, volume managers and encryption
-	// write: a used disk must be wiped first (`clean all` of diskpart).
+	// write. The error for a used disk names what was recognised on it.
 	StageVolume(context.Context, *StageVolumeRequest) (*StageVolumeResponse, error)
 	// Undoes StageVolume: flushes the volume, takes its disk offline, and removes the mount and the
 	// directory. The disk stays online if a volume of it is mounted at another folder too, if Windows
@@ -339,7 +340,8 @@ type StorageServer interface {
 	// offline. Succeeds if nothing is there, or if the disk was pulled. Can be repeated after an
 	// error or a crash. FAILED_PRECONDITION when the directory is not empty and nothing is mounted
 	// there, or when it is a link or a file. If another program keeps the directory open, the mount
-	// is removed and the directory stays; `warnings` says so.
+	// is removed and the directory stays; `warnings` names the program. `warnings` also says if no
+	// disk was looked at because nothing is mounted.
 	UnstageVolume(context.Context, *UnstageVolumeRequest) (*UnstageVolumeResponse, error)
 	// Makes a share usable at a link: makes the link, with the directories above it, and maps the
 	// share with these credentials like NewSmbGlobalMapping of the smb group. Skips steps that are
