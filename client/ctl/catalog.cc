@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -60,13 +61,22 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
+// `suggested` are the candidates that the error may suggest.
 absl::Status NoSuch(absl::string_view what, absl::string_view name,
-                    const std::vector<std::string>& candidates) {
-  const std::string nearest = Nearest(name, candidates);
+                    const std::vector<std::string>& candidates,
+                    const std::vector<std::string>& suggested) {
+  const std::string nearest = Nearest(name, suggested);
   return absl::InvalidArgumentError(
       absl::StrCat("there is no ", what, " \"", name, "\"",
                    nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
                    "\nThere are: ", absl::StrJoin(candidates, ", ")));
+}
+
+// Returns true for the name of a call that a person expects to change nothing.
+bool SoundsLikeReading(absl::string_view name) {
+  const std::string plain = Plain(name);
+  return absl::StartsWith(plain, "list") || absl::StartsWith(plain, "get") ||
+         absl::StartsWith(plain, "is") || absl::StartsWith(plain, "show");
 }
 
 }  // namespace
@@ -199,14 +209,14 @@ absl::StatusOr<std::vector<std::string>> Catalog::VersionsFor(absl::string_view 
   if (versions.empty()) {
     std::vector<std::string> groups = Groups();
     groups.push_back(kSimulatedGroup);
-    return NoSuch("group", group, groups);
+    return NoSuch("group", group, groups, groups);
   }
   if (version.empty()) return versions;
   if (std::find(versions.begin(), versions.end(), version) == versions.end()) {
     if (Plain(group) == kSimulatedGroup) {
       return absl::InvalidArgumentError("sim has no versions; leave --api out");
     }
-    return NoSuch(absl::StrCat("version of ", Plain(group)), version, versions);
+    return NoSuch(absl::StrCat("version of ", Plain(group)), version, versions, versions);
   }
   return std::vector<std::string>{std::string(version)};
 }
@@ -214,18 +224,20 @@ absl::StatusOr<std::vector<std::string>> Catalog::VersionsFor(absl::string_view 
 absl::StatusOr<Method> Catalog::Find(absl::string_view group, absl::string_view name,
                                      absl::string_view version) const {
   ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> versions, VersionsFor(group, version));
-  std::vector<std::string> names;
+  std::vector<std::string> names, suggested;
+  const bool reads = SoundsLikeReading(name);
   for (const std::string& candidate : versions) {
     for (const Method& method : Methods(Plain(group), candidate)) {
       if (Plain(method.descriptor->name()) == Plain(name)) return method;
       if (std::find(names.begin(), names.end(), method.descriptor->name()) == names.end()) {
         names.push_back(method.descriptor->name());
+        if (!reads || ChangesNothing(method)) suggested.push_back(names.back());
       }
     }
   }
   return NoSuch(
       absl::StrCat("method of ", Plain(group), version.empty() ? "" : absl::StrCat(" ", version)),
-      name, names);
+      name, names, suggested);
 }
 
 const pb::MethodDescriptor* Catalog::Hub(const Method& method) const {

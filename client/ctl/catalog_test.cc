@@ -90,6 +90,8 @@ TEST(CatalogTest, SaysWhatThereIsInsteadOfWhatThereIsNot) {
   const auto method = TheCatalog().Find("volume", "mount-volum", "").status();
   EXPECT_TRUE(absl::IsInvalidArgument(method));
   EXPECT_TRUE(absl::StrContains(method.message(), "did you mean MountVolume?")) << method;
+  const absl::Status reading = TheCatalog().Find("smb", "list-smb-global-mapping", "").status();
+  EXPECT_FALSE(absl::StrContains(reading.message(), "did you mean")) << reading;
   EXPECT_TRUE(absl::StrContains(method.message(), "FormatVolume")) << method;
 
   const auto version = TheCatalog().Find("volume", "MountVolume", "v3").status();

@@ -24,7 +24,7 @@ constexpr char kHelp[] = R"(Calls the CSI Proxy service of this node.
   csi-proxyctl list                               every group, version and method
   csi-proxyctl help GROUP [METHOD]                list a group's methods, or explain one: fields, example, errors
   csi-proxyctl describe [GROUP [METHOD]]          explain methods and their fields
-  csi-proxyctl doctor                             ask every pipe: which ones answer, and how fast
+  csi-proxyctl doctor                             ask every pipe, and each group one question of the node
   csi-proxyctl diagnose [--metrics=HOST:PORT]     find faults of the node: stale mounts, disks, mappings
   csi-proxyctl repair --what=KIND[,KIND] [--yes]  repair faults that diagnose found; shows the plan and asks first
   csi-proxyctl top --metrics=HOST:PORT            show the service's load, continuously
@@ -40,21 +40,21 @@ Passwords and other secrets need not be on the command line: --password-file=PAT
 --password=- reads standard input.
 
 Flags of diagnose, repair and top:
-  --metrics=HOST:PORT      the service's --metrics-bind-address; top needs it, and so does diagnose
-                           to find long calls and clients of old API versions
-  --what=KIND[,KIND]       offline-disks, read-only-disks, dangling-mounts, dangling-links,
-                           disconnected-mappings (those that no link leads to) or leaked-mappings;
-                           for colliding-disks, unhealthy-volumes, disconnected-links and
-                           old-clients, repair only prints what to do
-  --yes                    repair without asking; without it and without a terminal, repair only shows
-  --interval=TIME          time over which top counts calls, such as 5s; default 2s
-  --once                   show once: the counts of the interval, or without --interval those since
-                           the service began; JSON is always shown once
-repair changes neither the disk that Windows runs on nor any volume's content, and checks each fault
-again just before it acts. It removes a leaked mapping if two checks, at least 5 s apart, found no
-link to it. A link made between the second check and the removal has no mapping afterwards; diagnose
-then shows it in disconnected-links. The times that top shows are estimates from a histogram of
-1 ms to 120 s. The service counts calls by rpc and by client, but not by both.
+  --metrics=HOST:PORT      diagnose and top: the service's --metrics-bind-address; top needs it, and
+                           diagnose for long calls, clients at a limit and of old API versions
+  --what=KIND[,KIND]       repair: read-only-disks, dangling-mounts, dangling-links, and, if nothing
+                           uses them, disconnected-mappings, leaked-mappings, disconnected-links;
+                           of other kinds, repair only prints what to do
+  --yes                    repair: do not ask; without it and without a terminal, repair only shows
+  --interval=TIME          top: the time over which calls are counted, such as 5s; default 2s
+  --once                   top: show once: the counts of the interval, or without --interval those
+                           since the service began; JSON is always shown once
+repair brings no disk online, changes neither the disk that Windows runs on nor any volume's content,
+and checks each fault again just before it acts. It removes a leaked mapping if two checks, at least
+5 s apart, found no link to it. A link made between the second check and the removal has no mapping
+afterwards; diagnose then shows it in disconnected-links. The times that top shows are estimates from
+a histogram of 1 ms to 120 s, without refused calls. The service counts calls by rpc and by client,
+but not by both.
 
 Flags of selftest:
   --disk=N                 the disk to work on, which must be raw; it is partitioned and formatted

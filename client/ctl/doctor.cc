@@ -1,10 +1,12 @@
-// Examines which pipes of the service answer, and sends calls to them.
+// Examines which pipes of the service answer, asks each group a question, and sends calls.
 #include <google/protobuf/empty.pb.h>
 #include <google/protobuf/unknown_field_set.h>
 
 #include <algorithm>
 #include <map>
 #include <ostream>
+#include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/pipe_path.h"
@@ -42,6 +44,17 @@ std::string Milliseconds(absl::Duration duration) {
   return absl::StrCat(absl::ToDoubleMilliseconds(absl::Trunc(duration, absl::Microseconds(1))),
                       " ms");
 }
+
+// For each group, a cheap call that only reads, and a field: group, method, name, value. The group
+// smb has no such call.
+constexpr const char* kQuestions[][5] = {
+    {"disk", "disk", "ListDiskLocations"},
+    {"filesystem", "filesystem", "PathExists", "path", R"(C:\var\lib\kubelet)"},
+    {"iscsi", "iscsi", "ListTargetPortals"},
+    {"smb", "storage", "ListSmbMappings"},
+    {"storage", "storage", "ListDisks"},
+    {"system", "system", "GetService", "name", "MSiSCSI"},
+    {"volume", "volume", "ListVolumesOnDisk", "disk_number", "0"}};
 
 class RemotePipes final : public Pipes {
  public:
@@ -104,10 +117,14 @@ int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptio
   brief.connect_timeout = std::min(options.connect_timeout, kConnectTimeout);
   CallOptions brief_call = call;
   brief_call.timeout = std::min(call.timeout, kTimeout);
-  out << "pipes " << client::PipePath(options, "<group>", "<version>") << "\n";
+  out << "doctor asks each pipe if it serves, and each group one question of the node; "
+         "`csi-proxyctl "
+         "diagnose` looks for faults\npipes "
+      << client::PipePath(options, "<group>", "<version>") << "\n";
   std::vector<std::vector<std::string>> rows = {
       {"GROUP", "VERSION", "STATE", "CONNECTED IN", "ANSWERED IN"}};
   std::string complaints;
+  std::set<std::string> groups;
   int answering = 0, pipes = 0;
   for (const std::string& group : catalog.Groups()) {
     for (const std::string& version : catalog.Versions(group)) {
@@ -115,6 +132,7 @@ int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptio
       ++pipes;
       if (report.status.ok()) {
         ++answering;
+        groups.insert(group);
         rows.push_back({group, version, "answers", Milliseconds(report.connecting),
                         Milliseconds(report.answering)});
       } else {
@@ -124,7 +142,24 @@ int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptio
       }
     }
   }
-  out << Align(rows) << complaints << answering << " of " << pipes << " pipes answer\n";
+  out << Align(rows);
+  rows = {{"GROUP", "QUESTION", "STATE", "ANSWERED IN"}};
+  const std::unique_ptr<Pipes> calls = NewRemotePipes(brief, brief_call);
+  Rpcs rpcs(catalog, *calls);
+  for (const auto& [of, group, method, field, value] : kQuestions) {
+    if (!groups.contains(of) || !groups.contains(group)) continue;
+    const Fields fields = field == nullptr ? Fields() : Fields{{field, value}};
+    const SteadyTime start = SteadyTime::Now();
+    const absl::Status status = rpcs.Call(group, method, fields).status();
+    const std::string call = absl::StrCat(group, " ", KebabCase(method));
+    rows.push_back({of, call, absl::StatusCodeToString(status.code()),
+                    Milliseconds(SteadyTime::Now() - start)});
+    if (status.ok()) continue;
+    absl::StrAppend(&complaints, call, ": ", Printable(std::string(status.message())), "\n");
+  }
+  out << "\n"
+      << (rows.size() > 1 ? Align(rows) : "") << complaints << answering << " of " << pipes
+      << " pipes answer\n";
   return answering > 0 ? kOk : kCallFailed;
 }
 

@@ -180,6 +180,7 @@ TEST_F(CtlTest, TheDoctorFindsEveryPipeUntilTheServiceEnds) {
   EXPECT_EQ(well.exit_code, 0);
   EXPECT_THAT(well.output,
               HasSubstr(absl::StrCat("\n", kVersions, " of ", kVersions, " pipes answer\n")));
+  EXPECT_THAT(well.output, HasSubstr("\nsmb         storage list-smb-mappings   OK "));
   server_->Stop(absl::Seconds(20));
   const Result ill = Ctl("doctor");
   EXPECT_EQ(ill.exit_code, 1);
@@ -197,6 +198,7 @@ TEST_F(CtlTest, TopShowsWhoCallsWhat) {
                                      "\"version\": \"v1beta1\",\n   \"calls\": 1,"));
   const Result table = Ctl("top --once --output=table --metrics=" + metrics_);
   EXPECT_THAT(table.output, HasSubstr("csi-proxy at 127.0.0.1:"));
+  EXPECT_THAT(table.output, HasSubstr("\nlimits and switches: the defaults\n"));
   EXPECT_THAT(table.output, HasSubstr("\nv1alpha1.System/GetService  1 "));
   EXPECT_THAT(table.output, HasSubstr("\ndisk        0        0\n"));
   const Result interval = Ctl("top --once --interval=100ms --output=table --metrics=" + metrics_);
@@ -338,8 +340,23 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
     Do(R"(sim attach-disk --json '{"disk": {"size_bytes": "10737418240", )" + disk + "}}'");
   };
   const Case cases[] = {
-      {"offline-disks", "disk 2",
-       [&] { Do("disk set-disk-state --disk-number=2 --is-online=false"); }},
+      {"offline-disks", "disk 5",
+       [&] { attach(R"("number": 5, "offline": true, "offline_reason": "OFFLINE_SNAPSHOT")"); },
+       "none: check its storage", [&] { Do("sim detach-disk --disk-number=5"); }},
+      {"foreign-disks", "disk 5",
+       [&] { attach(R"("number": 5, "foreign": {"offset_bytes": 1080, "data": "U+8="})"); },
+       "none: often it is a Linux volume", [&] { Do("sim detach-disk --disk-number=5"); }},
+      {"filled-folders", Path(R"(d\globalmount)"),
+       [&] { Do("sim write-file --size-bytes=1 --path='" + Path(R"(d\globalmount\f)") + "'"); },
+       "move the files aside", [&] { Do("filesystem rmdir --force --path='" + Path("d") + "'"); }},
+      {"stopped-initiator", "MSiSCSI",
+       [&] {
+         Do("system stop-service --name=MSiSCSI");
+         ExpectWell();  // No fault while nobody asks for iSCSI.
+         Ctl("storage stage-target --target-path='" + Path("t") +
+             "' --iqn=iqn.2026-01.example.storage:open --portals=10.0.0.5 --lun-id=0");
+       },
+       "so that it runs after a restart", [&] { RunAdvised("system start-service"); }},
       {"read-only-disks", "disk 2",
        [&] { Do("storage set-disk-read-only --disk-number=2 --read-only"); }},
       {"colliding-disks", "disk 7",
@@ -425,8 +442,8 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
          Restart([](auto&) {});
        }},
   };
-  // Other tests cover leaked mappings (the next one) and long calls (diagnose_test.cc).
-  std::set<std::string> kinds = {"leaked-mappings", "long-calls"};
+  // Other tests cover leaked mappings (the next one) and metrics of load (diagnose_test.cc).
+  std::set<std::string> kinds = {"leaked-mappings", "long-calls", "limited-clients", "low-limits"};
   for (const Case& c : cases) {
     SCOPED_TRACE(c.kind + " " + c.where);
     kinds.insert(c.kind);

@@ -59,6 +59,7 @@ constexpr Value kValues[] = {
     {"", "target-portal.target-address", "10.0.0.5"},
     {"", "user", R"(EXAMPLE\storage)"},
     {"", "username", R"(EXAMPLE\storage)"},
+    {"ListVolumeHealth", "volume-ids", R"(\\?\Volume{b20fed54-efe4-eecf-91b0-8bf688463d11}\)"},
     {"", "volume-id", R"(\\?\Volume{b20fed54-efe4-eecf-91b0-8bf688463d11}\)"},
 };
 

@@ -89,6 +89,8 @@ std::vector<Script> StorageScripts() {
            "file_system: 'NTFS' volume_health: 'Healthy' disk_number: 1 disk_health: 'Healthy'"},
           {"GetVolumeHealth", "volume_id: " NO_VOLUME, kNotFound, "there is no volume"},
           {"GetVolumeHealth", "volume_id: 'C:'", kInvalid, "volume_id: \"C:\" is not a volume id"},
+          {"ListVolumeHealth", "volume_ids: '$V'", kOk, "volumes { volume_id: '$V' }"},
+          {"ListVolumeHealth", "volume_ids: 'C:'", kInvalid, "volume_id: \"C:\" is not a volume id"},
           {"FormatVolume", "volume_id: '$V'", kPrecondition, "volume_id: "},
           {"FormatVolume", "volume_id: " SYSTEM_VOLUME " overwrite: true", kPrecondition, "disk 0"},
           {"FormatVolume", "volume_id: '$V' overwrite: true allocation_unit_bytes: 5", kInvalid,

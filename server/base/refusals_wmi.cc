@@ -203,7 +203,7 @@ constexpr Refusal kStorageRefusals[] = {
     {41001, kFailedPrecondition, "The disk is initialised already"},
     {41002, kFailedPrecondition, "The disk is read-only", kReadOnly},
     {41003, kFailedPrecondition, "The disk is offline",
-     "csi-proxyctl repair --what=offline-disks brings it online, unless another disk has its id"},
+     "csi-proxyctl storage list-disks shows why; a driver that stages the volume brings it online"},
     {41004, kFailedPrecondition, "The disk holds as many partitions as it can"},
     {41005, kInternal, "Bad alignment", kAdviceReport},
     {41006, kInternal, "A parameter is not valid for this type of partition", kAdviceReport},

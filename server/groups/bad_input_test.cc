@@ -146,6 +146,10 @@ TEST_F(BadInputTest, VolumesAreNamedByTheirIds) {
        [&](auto& id) { return storage_->FormatVolume(context_, {.volume_id = id}).status(); }},
       {"GetVolumeHealth",
        [&](auto& id) { return storage_->GetVolumeHealth(context_, {.volume_id = id}).status(); }},
+      {"ListVolumeHealth",
+       [&](auto& id) {
+         return storage_->ListVolumeHealth(context_, {.volume_ids = {id}}).status();
+       }},
       {"ResizeVolume",
        [&](auto& id) { return volume_->ResizeVolume(context_, {.volume_id = id}).status(); }},
       {"GetVolumeStats",

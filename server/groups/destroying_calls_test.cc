@@ -248,7 +248,7 @@ TEST_F(DestroyingCallsTest, ARefusalNamesTheWayToTheDataAndNoneToWipeIt) {
   const auto health = storage_->GetVolumeHealth(context_, {.volume_id = volume_id_});
   ASSERT_TRUE(health.ok()) << health.status();
   EXPECT_TRUE(health->abnormal);
-  EXPECT_EQ(health->message, "the volume holds data that Windows does not recognise");
+  EXPECT_EQ(health->message, "the volume holds a BitLocker volume");
   for (const absl::Status& refused : {StageDisk(1).status(), Format(false)}) {
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
     EXPECT_THAT(std::string(refused.message()),

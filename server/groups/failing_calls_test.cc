@@ -152,6 +152,10 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"volume.ListVolumesOnDisk", "win32.Control"},
     {"volume.ResizeVolume", "win32.Control"},
     {"volume.ResizeVolume to the maximum", "win32.Control"},
+    // ListVolumeHealth lists what is not known.
+    {"storage.ListVolumeHealth", "win32.Control"},
+    {"storage.ListVolumeHealth", "win32.GetFileSystem"},
+    {"storage.ListVolumeHealth", "wmi.Query/*"},
     // A volume that does not report whether it takes writes or has a file system is asked again.
     {"disk.SetDiskState of a read-only disk", "win32.GetFileSystem"},
     {"storage.StageTarget", "win32.GetFileSystem"},

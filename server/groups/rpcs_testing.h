@@ -82,6 +82,8 @@ inline const std::vector<Rpc>& Rpcs() {
             {.volume_id = host::kFreeVolume.ToString(), .overwrite = true})},
       {"storage.GetVolumeHealth",
        Call(&N::storage, &storage::Service::GetVolumeHealth, {kVolume.ToString()})},
+      {"storage.ListVolumeHealth",
+       Call(&N::storage, &storage::Service::ListVolumeHealth, {{kVolume.ToString()}})},
       {"disk.GetDiskState", Call(&N::disk, &disk::Service::GetDiskState, {1})},
       {"filesystem.PathExists",
        Call(&N::filesystem, &filesystem::Service::PathExists, {Below("pods")})},

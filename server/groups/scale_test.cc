@@ -51,7 +51,7 @@ std::string Scenario(int size) {
 
 class ScaledNode : public HandlerTest {
  public:
-  explicit ScaledNode(int size) : HandlerTest(Files::kSimulated, Scenario(size)) {}
+  explicit ScaledNode(int size) : HandlerTest(Files::kSimulated, Scenario(size)), size_(size) {}
 
   absl::Status Partition() { return disk_->PartitionDisk(context_, {.disk_number = 2}).status(); }
   absl::Status SetState(bool online) {
@@ -63,6 +63,14 @@ class ScaledNode : public HandlerTest {
   absl::Status ListDisks() { return storage_->ListDisks(context_, {}).status(); }
   absl::Status GetVolumeHealth() {
     return storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(2)}).status();
+  }
+  absl::Status ListVolumeHealth() {
+    storage::ListVolumeHealthRequest all;
+    for (int n = 1; n <= size_; ++n) all.volume_ids.push_back(VolumeOf(n));
+    return storage_->ListVolumeHealth(context_, all).status();
+  }
+  absl::Status ReadContents() {
+    return storage_->ListDisks(context_, {.read_content = true}).status();
   }
   absl::Status ListVolumesOnDisk() {
     return volume_->ListVolumesOnDisk(context_, {.disk_number = 2}).status();
@@ -147,6 +155,8 @@ class ScaledNode : public HandlerTest {
   }
 
   void TestBody() override {}
+
+  const int size_;
 };
 
 TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
@@ -163,7 +173,9 @@ TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
       {"ListDiskLocations", kFlat, kLinear, &ScaledNode::ListDiskLocations},
       {"ListDiskIDs", kLinear, kLinear, &ScaledNode::ListDiskIDs},
       {"ListDisks", kLinear, kLinear, &ScaledNode::ListDisks},
+      {"ListDisks that reads them", kLinear, kLinear, &ScaledNode::ReadContents},
       {"GetVolumeHealth", kFlat, kFlat, &ScaledNode::GetVolumeHealth},
+      {"ListVolumeHealth of all", kLinear, kLinear, &ScaledNode::ListVolumeHealth},
       {"ListVolumesOnDisk", kLinear, kFlat, &ScaledNode::ListVolumesOnDisk},
       {"PartitionDisk of a partitioned disk", kLinear, kFlat, &ScaledNode::Partition},
       {"GetDiskStats", kFlat, kFlat, &ScaledNode::GetDiskStats},

@@ -22,6 +22,8 @@ using cim::Namespace;
 using cim::Value;
 
 constexpr uint16_t kStyleGpt = 2;
+// How long ReadContents() waits for a disk.
+constexpr absl::Duration kReadPatience = absl::Milliseconds(300);
 // Keeps the log from filling on a node whose disks come and go.
 constexpr size_t kMaxWarnings = 100;
 
@@ -125,6 +127,47 @@ absl::StatusOr<DiskDescription> DiskHost::Describe(const CallContext& context,
   DiskDescription description = DescribeDisk(disk_number, disk);
   AddReadOnly(os_, &description);
   return description;
+}
+
+absl::StatusOr<std::map<uint32_t, std::string>> DiskHost::ListHealth(const CallContext& context) {
+  std::map<uint32_t, std::string> health;
+  ABSL_RETURN_IF_ERROR(ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
+    health.emplace(number, DescribeDisk(number, disk).health);
+  }));
+  return health;
+}
+
+void DiskHost::ReadContents(const CallContext& context, std::vector<DiskDescription>* disks) {
+  // The kinds of partitions by disk. A failure leaves only raw disks to be found.
+  std::map<uint32_t, std::set<PartitionKind>> kinds;
+  const auto partitions = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Partition"));
+  for (const cim::Object& partition : partitions.value_or(std::vector<cim::Object>())) {
+    const auto number = partition.GetUint32("DiskNumber");
+    if (number.ok()) kinds[*number].insert(KindOf(partition));
+  }
+  for (DiskDescription& disk : *disks) {
+    if (!disk.is_online || disk.has_windows()) continue;
+    const uint32_t number = disk.disk_number;
+    if (disk.style != PartitionStyle::kRaw) {
+      const std::set<PartitionKind>& found = kinds[number];
+      const bool is_windows =
+          found.contains(PartitionKind::kData) || found.contains(PartitionKind::kDynamic);
+      if (!is_windows && found.contains(PartitionKind::kOther)) {
+        disk.content = "only partitions of another system";
+      }
+      continue;
+    }
+    const auto content = content_reads_.Get(
+        absl::StrCat(number), context.WithTimeout(kReadPatience),
+        [this, number](const CallContext& run) -> absl::StatusOr<std::string> {
+          ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetDiskLength(os_, number));
+          ABSL_ASSIGN_OR_RETURN(const bool blank,
+                                host::IsBlank(os_, run, number, 0, size, Look::kAtEnds));
+          return blank ? "" : host::DescribeData(os_, number, 0);
+        });
+    disk.content =
+        content.ok() ? *content : absl::StrCat("not known: ", content.status().message());
+  }
 }
 
 absl::Status DiskHost::Rescan(const CallContext& context) { return storage_.UpdateCache(context); }

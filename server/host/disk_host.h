@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -70,6 +71,8 @@ struct DiskDescription {
   std::string offline_reason;
   // `Healthy`, `Warning` or `Unhealthy`.
   std::string health;
+  // Set by DiskHost::ReadContents().
+  std::string content;
 };
 
 enum class PartitionKind {
@@ -134,6 +137,15 @@ class DiskHost {
   // Returns WMI's description of one disk, without the identifiers that only the disk itself
   // reports (page 83, EUI, namespace).
   absl::StatusOr<DiskDescription> Describe(const CallContext& context, uint32_t disk_number);
+
+  // Returns DiskDescription::health of every disk by number, by one query.
+  absl::StatusOr<std::map<uint32_t, std::string>> ListHealth(const CallContext& context);
+
+  // Sets `content` of the online disks that hold content which Windows does not recognise: bytes
+  // without a partition table, or only partitions of another system. The text begins with `not
+  // known: ` for a disk that cannot be read, does not answer within a third of a second, or has no
+  // turn in the time of the call. A disk that hangs keeps a thread.
+  void ReadContents(const CallContext& context, std::vector<DiskDescription>* disks);
 
   absl::Status Rescan(const CallContext& context);
 
@@ -213,6 +225,7 @@ class DiskHost {
   SharedRun<absl::StatusOr<std::vector<DiskLocationText>>> locations_;
   SharedRun<absl::StatusOr<std::vector<DiskIdentity>>> identities_;
   SharedRun<absl::StatusOr<std::vector<DiskDescription>>> descriptions_;
+  SharedRuns<absl::StatusOr<std::string>> content_reads_{Runs::kApart};  // by disk number
 };
 
 }  // namespace csi_proxy::host

@@ -34,6 +34,18 @@ bool IsPrintable(const std::string& text) {
                       [](unsigned char c) { return absl::ascii_iscntrl(c); });
 }
 
+// Returns true for the names of a folder at which the kubelet has a volume staged:
+// `plugins`, others, `globalmount`
+// (github.com/kubernetes/kubernetes, makeDeviceMountPath() of pkg/volume/csi/csi_attacher.go).
+bool IsStagingFolder(const std::vector<std::string>& names) {
+  const auto find = [&](absl::string_view wanted) {
+    return std::find_if(names.begin(), names.end(),
+                        [&](const std::string& name) { return EqualNames(name, wanted); });
+  };
+  const auto staging = find("globalmount");
+  return staging != names.end() && staging + 1 == names.end() && find("plugins") < staging;
+}
+
 bool IsRoot(const ConfinedPath& path) {
   if (path.roots == nullptr) return false;
   const std::vector<WindowsPath>& roots = path.roots->roots();
@@ -141,16 +153,25 @@ class LinkWalker {
     if (!in_pods_) list_.incomplete_outside_pods = true;
   }
 
-  bool IsPods(const Pending& pending) const {
+  std::vector<std::string> NamesOf(const Pending& pending) const {
     std::vector<std::string> names = starts_[pending.start].names_below_root;
     for (const absl::string_view name : absl::StrSplit(pending.below, '\\', absl::SkipEmpty())) {
       names.emplace_back(name);
     }
-    return IsPodsDirectory(names);
+    return names;
+  }
+
+  void NoteFilled(const Pending& at) {
+    const WindowsPath& start = starts_[at.start].path.path;
+    const absl::StatusOr<WindowsPath> path =
+        at.below.empty() ? start : start.Join("path", at.below);
+    if (!path.ok()) return;
+    list_.filled_staging_folders.push_back(path->ToString());
+    found_bytes_ += list_.filled_staging_folders.back().size();
   }
 
   void Push(Pending pending) {
-    const bool in_pods = in_pods_ || IsPods(pending);
+    const bool in_pods = in_pods_ || IsPodsDirectory(NamesOf(pending));
     const bool is_too_deep = pending.depth > limits_.depth;
     Part& part = parts_[in_pods];
     if (is_too_deep || part.pending_bytes + BytesOf(pending) > limits_.pending_bytes) {
@@ -216,6 +237,8 @@ class LinkWalker {
     if (directory == nullptr) return absl::OkStatus();
     size_t seen = 0;
     size_t links = 0;
+    // A pod can make folders of any name where it can write.
+    bool is_empty_staging = !in_pods_ && IsStagingFolder(NamesOf(at));
     for (bool restart = true;; restart = false) {
       const absl::StatusOr<std::vector<machine::DirectoryEntry>> entries =
           directory->ListNext(restart);
@@ -233,6 +256,10 @@ class LinkWalker {
         if (at.seen == 0 && (seen > limits_.entries_at_once || links >= limits_.links_at_once)) {
           Push({at.start, at.below, at.depth, seen - 1});
           return absl::OkStatus();
+        }
+        if (is_empty_staging && !entry.is_reparse_point) {
+          NoteFilled(at);
+          is_empty_staging = false;
         }
         if (entry.is_directory && WindowsPath::IsName(entry.name) &&
             LookAtEntry(at, *directory, entry))
@@ -307,6 +334,9 @@ class LinkWalker {
     std::stable_sort(list_.links.begin(), list_.links.end(), by_path);
     // Drop duplicates of a directory that was read twice.
     list_.links.erase(std::unique(list_.links.begin(), list_.links.end(), same), list_.links.end());
+    std::vector<std::string>& filled = list_.filled_staging_folders;
+    std::sort(filled.begin(), filled.end());
+    filled.erase(std::unique(filled.begin(), filled.end()), filled.end());
     return std::move(list_);
   }
 

@@ -47,6 +47,9 @@ struct LinkList {
   // directories that a pod can write (see ListLinks()) or that lie deeper than
   // LinkWalkLimits::depth, where neither of them makes links.
   bool incomplete_outside_pods = false;
+  // The kubelet's staging folders, IsStagingFolder(), that are plain directories with an entry
+  // other than a link. Sorted.
+  std::vector<std::string> filled_staging_folders;
 };
 
 // The limits of one walk. Content of pods may reach them without an effect on other links.

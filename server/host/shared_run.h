@@ -21,6 +21,10 @@
 
 namespace csi_proxy::host {
 
+// Where runs are executed. kApart: always on a thread of the SharedRun, so that a call can leave a
+// run that does not return; the next run then waits for the end of that one.
+enum class Runs { kShared, kApart };
+
 // Runs a function once for all calls that ask for it at the same time. `T` is an absl::Status or
 // StatusOr, of which each call gets a copy. Thread-safe.
 //
@@ -38,7 +42,8 @@ class SharedRun {
   // A run may outlive its callers. REQUIRES: what the function refers to outlives the SharedRun.
   using Function = std::function<T(const CallContext&)>;
 
-  explicit SharedRun(absl::Duration longest = absl::Minutes(2)) : longest_(longest) {}
+  explicit SharedRun(absl::Duration longest = absl::Minutes(2), Runs runs = Runs::kShared)
+      : longest_(longest), is_apart_(runs == Runs::kApart) {}
   // Cancels a run that is under way and waits for its end. REQUIRES: no call is in Get().
   ~SharedRun() {
     {
@@ -67,7 +72,7 @@ class SharedRun {
   // DEADLINE_EXCEEDED if `context` ends first. Yields the call's slot unless the run begins without
   // a wait. REQUIRES: all calls pass functions that do the same.
   T Get(const CallContext& context, Function function) {
-    if (const uint64_t number = BeginAlone(); number != 0) {
+    if (const uint64_t number = is_apart_ ? 0 : BeginAlone(); number != 0) {
       return RunHere(number, context, function);
     }
     const YieldSlot yielded(context);
@@ -82,14 +87,14 @@ class SharedRun {
         return over;
       }
       // Another call has begun the run, or the earlier one is still under way.
-      if (next_ != run || IsBusy()) {
+      if (next_ != run || IsBusy() || (is_apart_ && current_ != nullptr)) {
         changed_.WaitFor(mutex_, kLook);
         continue;
       }
       next_ = nullptr;
       const uint64_t number = Begin();
       // The thread of shared runs may hang in an earlier one.
-      if (run->waiting == 1 || current_ != nullptr) {
+      if (!is_apart_ && (run->waiting == 1 || current_ != nullptr)) {
         mutex_.Unlock();
         T result = RunHere(number, context, run->function);
         mutex_.Lock();
@@ -192,6 +197,7 @@ class SharedRun {
   }
 
   const absl::Duration longest_;
+  const bool is_apart_;
   mutable Mutex mutex_;
   Condition changed_;
   Condition handed_over_;
@@ -210,6 +216,8 @@ class SharedRun {
 template <typename T>
 class SharedRuns {
  public:
+  explicit SharedRuns(Runs runs = Runs::kShared) : how_(runs) {}
+
   // Calls SharedRun::Get() among the calls with this key.
   T Get(const std::string& key, const CallContext& context,
         typename SharedRun<T>::Function function) {
@@ -226,10 +234,11 @@ class SharedRuns {
       return entry.second.use_count() == 1 && entry.second->idle();
     });
     std::shared_ptr<SharedRun<T>>& run = runs_[key];
-    if (run == nullptr) run = std::make_shared<SharedRun<T>>();
+    if (run == nullptr) run = std::make_shared<SharedRun<T>>(absl::Minutes(2), how_);
     return run;
   }
 
+  const Runs how_;
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<SharedRun<T>>> runs_ ABSL_GUARDED_BY(mutex_);
 };

@@ -161,8 +161,8 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
       absl::InfiniteDuration());
 }
 
-absl::StatusOr<VolumeHealth> VolumeHost::GetHealth(const CallContext& context,
-                                                   const VolumeId& volume) {
+absl::StatusOr<VolumeHealth> VolumeHost::ReadHealth(const CallContext& context,
+                                                    const VolumeId& volume) {
   const auto file_system = GetFileSystem(context, volume);
   const bool is_locked = HasWin32Code(file_system.status(), win32_error::kBitLockerLocked);
   if (!file_system.ok() && !is_locked) return file_system.status();
@@ -182,6 +182,13 @@ absl::StatusOr<VolumeHealth> VolumeHost::GetHealth(const CallContext& context,
     return VolumeError(volume, "asking for the dirty bit of", is_dirty.status());
   }
   health.is_dirty = *is_dirty;
+  return health;
+}
+
+absl::StatusOr<VolumeHealth> VolumeHost::GetHealth(const CallContext& context,
+                                                   const VolumeId& volume) {
+  ABSL_ASSIGN_OR_RETURN(VolumeHealth health, ReadHealth(context, volume));
+  if (health.file_system.empty()) return health;
   const CallContext brief = context.WithTimeout(kHealthPatience);
   const auto object = FindVolume(wmi_, os_, brief, volume);
   if (object.ok()) {
@@ -191,6 +198,17 @@ absl::StatusOr<VolumeHealth> VolumeHost::GetHealth(const CallContext& context,
   health.unknown = Prefixed(absl::StrCat("asking for the health of volume ", volume.ToString()),
                             object.status());
   if (brief.Check().ok() || !context.Check().ok()) return health.unknown;
+  return health;
+}
+
+absl::StatusOr<std::map<VolumeId, std::string>> VolumeHost::ListHealth(const CallContext& context) {
+  const auto objects = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Volume"));
+  if (!objects.ok()) return Prefixed("listing the health of volumes", objects.status());
+  std::map<VolumeId, std::string> health;
+  for (const cim::Object& object : *objects) {
+    const auto volume = VolumeId::Parse(object.GetStringOr("UniqueId", "").value_or(""));
+    if (volume.ok()) health.emplace(*volume, VolumeHealthName(object));
+  }
   return health;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -111,6 +112,11 @@ class VolumeHost {
                       const FormatOptions& options);
 
   absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context, const VolumeId& volume);
+  // Returns what GetHealth() returns without a query of WMI: `health` only says if BitLocker has
+  // locked the volume.
+  absl::StatusOr<VolumeHealth> ReadHealth(const CallContext& context, const VolumeId& volume);
+  // Returns VolumeHealth::health of all volumes that WMI shows, by one query.
+  absl::StatusOr<std::map<VolumeId, std::string>> ListHealth(const CallContext& context);
 
   // Returns the size of the partition in bytes.
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume);

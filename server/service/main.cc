@@ -8,6 +8,7 @@
 
 #include "server/base/program.h"
 #include "server/base/status_macros.h"
+#include "server/service/flags_in_force.h"
 #include "server/service/library_log.h"
 #include "server/service/loggers.h"
 #include "server/service/logging.h"
@@ -29,8 +30,10 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Server> server,
                         Server::Start(options, *opened.node, std::move(opened.services)));
   const auto log = spdlog::get(service::kServiceLogger);
-  log->info("csi-proxy {} serves {} pipes for the {} node", kVersion, server->PipeNames().size(),
-            options.host == HostKind::kSimulated ? "simulated" : "Windows");
+  log->info("csi-proxy {} serves {} pipes for the {} node; {}", kVersion,
+            server->PipeNames().size(),
+            options.host == HostKind::kSimulated ? "simulated" : "Windows",
+            ChangedFlagsText(service::FlagsInForce(options)));
   supervisor.ReportRunning();
 
   const std::string stopped_by = supervisor.AwaitStop();

@@ -104,6 +104,16 @@ class Metrics::Impl {
   }
   int port() const { return server_->port(); }
 
+  void AddFlags(const std::vector<FlagInForce>& flags) {
+    auto& family = prometheus::BuildGauge()
+                       .Name("csi_proxy_flag")
+                       .Help("Flags in force: numbers, seconds, or 1 for a switch that is on.")
+                       .Register(registry_);
+    for (const FlagInForce& flag : flags) {
+      family.Add({{"flag", flag.name}, {"default", flag.by_default}}).Set(flag.value);
+    }
+  }
+
   void SetGauges(Gauges gauges) {
     const MutexLock lock(connections_.mutex);
     connections_.gauges = std::move(gauges);
@@ -408,6 +418,7 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option
 int Metrics::port() const { return impl_->port(); }
 void Metrics::SetGauges(Gauges gauges) { impl_->SetGauges(std::move(gauges)); }
 void Metrics::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t) { impl_->OnLimit(peer, limit); }
+void Metrics::AddFlags(const std::vector<FlagInForce>& flags) { impl_->AddFlags(flags); }
 void Metrics::OnStart(const rpc::MethodInfo& method) { impl_->OnStart(method); }
 void Metrics::OnDone(const rpc::MethodInfo& method, const CallContext& call,
                      const absl::Status& status, absl::Duration duration) {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
+#include "server/base/flag_in_force.h"
 #include "server/groups/share_count.h"
 #include "server/groups/smb/known_shares.h"
 #include "server/rpc/deps.h"
@@ -43,6 +44,9 @@ class Metrics final : public rpc::CallObserver {
 
   // Returns the port, which the system chose if 0 was given.
   int port() const;
+
+  // Adds a gauge `csi_proxy_flag` for each flag, labelled with its default.
+  void AddFlags(const std::vector<FlagInForce>& flags);
 
   // Sets the gauges; before, connections and queues are not reported. They must be callable until
   // the metrics are destroyed or other gauges are set.

@@ -248,6 +248,13 @@ TEST_F(MetricsTest, ReportsConnectionsQueuesAndFormats) {
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
 }
 
+TEST_F(MetricsTest, ShowsFlagsWithTheirDefaults) {
+  metrics_->AddFlags({{"max-workers", 1, "16"}, {"keep-foreign-data", 0, "false"}});
+  const std::string text = Scrape(port_);
+  EXPECT_THAT(text, HasSubstr("csi_proxy_flag{default=\"16\",flag=\"max-workers\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("csi_proxy_flag{default=\"false\",flag=\"keep-foreign-data\"} 0\n"));
+}
+
 // Every fallback has a series from the start, because Prometheus sees no increase in a new one.
 TEST_F(MetricsTest, CountsEachFallbackByItsName) {
   const std::string series = "\ncsi_proxy_fallbacks_total{fallback=\"";

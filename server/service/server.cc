@@ -17,6 +17,7 @@
 #include "server/node/node_calls.h"
 #include "server/rpc/pipe_server.h"
 #include "server/rpc/share.h"
+#include "server/service/flags_in_force.h"
 #include "server/service/logging.h"
 #include "server/service/metrics.h"
 
@@ -81,6 +82,7 @@ class Server::Impl {
                      std::vector<ExtraService> extra) {
     ABSL_ASSIGN_OR_RETURN(auto metrics, service::Metrics::Serve("--metrics-bind-address",
                                                                 options.metrics_bind_address));
+    if (metrics != nullptr) metrics->AddFlags(service::FlagsInForce(options));
     calls_ = std::make_unique<NodeCalls>(
         node, spdlog::get(service::kCallLogger), std::move(metrics),
         NodeCalls::Limits{.max_calls = options.max_workers,

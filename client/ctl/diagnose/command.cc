@@ -75,7 +75,10 @@ int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& str
   if (!line.has_timeout) call.timeout = kLookTimeout;
   const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, call);
   Rpcs rpcs(catalog, *pipes);
-  const absl::StatusOr<d::Diagnosis> diagnosis = d::Diagnose(rpcs, fetch);
+  const absl::StatusOr<d::Diagnosis> diagnosis =
+      d::Diagnose(rpcs, fetch, [&](const d::Diagnosis& part) {
+        if (WantsTable(line, streams)) streams.out << d::PartText(part) << std::flush;
+      });
   if (!diagnosis.ok()) return Complain(diagnosis.status(), streams.err);
   return Print(*diagnosis, line, streams);
 }

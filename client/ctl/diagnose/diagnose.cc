@@ -1,6 +1,7 @@
 #include "client/ctl/diagnose/diagnose.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -15,8 +16,14 @@
 namespace csi_proxy::ctl::diagnose {
 namespace {
 
-// Returns an error if the service answered no call, or nothing that can be parsed.
-absl::Status CheckFindings(const Rpcs& rpcs, const Findings& findings) {
+// Sorts findings by kind. Returns an error if the service answered no call, or nothing that can be
+// parsed.
+absl::Status CheckAndSort(const Rpcs& rpcs, Findings& findings) {
+  const auto rank = [](const FindingWithRepair& one) {
+    return std::find(std::begin(kKinds), std::end(kKinds), one.finding.kind());
+  };
+  std::stable_sort(findings.found.begin(), findings.found.end(),
+                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   if (!findings.answered) return findings.error;
   if (rpcs.missing_field().empty()) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("there is no ", rpcs.missing_field()));
@@ -37,6 +44,23 @@ uint32_t DoubtOf(const std::string& fallback) {
       std::find_if(kFallbacks.begin(), kFallbacks.end(),
                    [&](const FallbackFacts& f) { return f.name == fallback; });
   return found == kFallbacks.end() ? 0 : static_cast<uint32_t>(found->doubt);
+}
+
+Diagnosis DiagnosisOf(const Findings& findings) {
+  Diagnosis diagnosis;
+  Begin(findings, &diagnosis);
+  for (const FindingWithRepair& found : findings.found) *diagnosis.add_findings() = found.finding;
+  for (const Finding& note : findings.notes) *diagnosis.add_notes() = note;
+  if (!findings.numbers.has_value()) return diagnosis;
+  diagnosis.set_flags(ChangedFlagsText(findings.numbers->flags));
+  for (const auto& [name, times] : findings.numbers->fallbacks) {
+    if (times < 1) continue;
+    FallbackTaken& taken = *diagnosis.add_fallbacks();
+    taken.set_fallback(name);
+    taken.set_times(static_cast<uint64_t>(times));
+    taken.set_doubt(DoubtOf(name));
+  }
+  return diagnosis;
 }
 
 using Row = std::vector<std::string>;
@@ -118,7 +142,7 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
     act->set_result(is_ill ? CHANGED : WELL_AGAIN);
     return;
   }
-  const absl::StatusOr<Answer> answer = rpcs.Call(found.group, found.method, found.fields);
+  const absl::StatusOr<Answer> answer = rpcs.Call("storage", found.repair, found.fields);
   if (!answer.ok()) {
     act->set_result(FAILED);
     act->set_detail(absl::StrCat(absl::StatusCodeToString(answer.status().code()), ": ",
@@ -126,7 +150,7 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
     return;
   }
   // UnstageShare counts links under the share's lock, so it also finds links made since the look.
-  const bool is_kept = found.method == "UnstageShare" &&
+  const bool is_kept = found.repair == "UnstageShare" &&
                        (answer->Flag("incomplete") || !answer->Texts("other_links").empty());
   act->set_result(is_kept ? CHANGED : DONE);
   if (is_kept) act->set_detail("the mapping stays: a link may use it now");
@@ -134,20 +158,19 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
 
 }  // namespace
 
-absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch) {
-  Findings findings = LookAtNode(rpcs);
-  ABSL_RETURN_IF_ERROR(CheckFindings(rpcs, findings));
-  LookAtMetrics(rpcs.catalog(), fetch, &findings);
-  Diagnosis diagnosis;
-  Begin(findings, &diagnosis);
-  for (const FindingWithRepair& found : findings.found) *diagnosis.add_findings() = found.finding;
-  for (const auto& [name, times] : findings.fallbacks) {
-    FallbackTaken& taken = *diagnosis.add_fallbacks();
-    taken.set_fallback(name);
-    taken.set_times(times);
-    taken.set_doubt(DoubtOf(name));
-  }
-  return diagnosis;
+absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch,
+                                   const std::function<void(const Diagnosis& part)>& show) {
+  Diagnosis shown;
+  Findings findings = LookAtNode(rpcs, &fetch, [&](const Findings& so_far) {
+    Diagnosis all = DiagnosisOf(so_far), part = all;
+    part.mutable_findings()->DeleteSubrange(0, shown.findings_size());
+    part.mutable_notes()->DeleteSubrange(0, shown.notes_size());
+    part.mutable_not_known()->DeleteSubrange(0, shown.not_known_size());
+    shown = std::move(all);
+    show(part);
+  });
+  ABSL_RETURN_IF_ERROR(CheckAndSort(rpcs, findings));
+  return DiagnosisOf(findings);
 }
 
 int ExitCodeOf(const Diagnosis& diagnosis) {
@@ -155,24 +178,33 @@ int ExitCodeOf(const Diagnosis& diagnosis) {
   return diagnosis.complete() ? kOk : kCallFailed;
 }
 
-std::string ToText(const Diagnosis& diagnosis) {
+std::string PartText(const Diagnosis& part) {
   std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "WHY"}};
   // Keyed by kind and repair, because findings of a kind often share a repair.
   std::map<std::pair<std::string, std::string>, bool> repairs;
-  for (const Finding& finding : diagnosis.findings()) {
+  for (const Finding& finding : part.findings()) {
     rows.push_back(
         {finding.kind(), Printable(finding.where()), What(finding), Printable(finding.why())});
     repairs[{finding.kind(), finding.repair()}] = finding.can_be_repaired();
   }
-  std::string text = absl::StrCat(NotKnown(diagnosis.not_known()), FallbacksText(diagnosis));
-  if (rows.size() == 1) return absl::StrCat(text, "nothing found\n");
-  text = absl::StrCat(Align(rows), "\n", text);
+  std::string text = rows.size() == 1 ? "" : absl::StrCat(Align(rows), "\n");
   for (const auto& [repair, can] : repairs) {
     absl::StrAppend(&text, can ? "repair --what=" : "", repair.first, ": ",
                     Printable(repair.second), "\n");
   }
-  return absl::StrCat(text, diagnosis.findings_size(),
-                      diagnosis.findings_size() == 1 ? " finding\n" : " findings\n");
+  for (const Finding& note : part.notes()) {
+    absl::StrAppend(&text, "note: ", Printable(note.where()), " (", What(note),
+                    "): ", Printable(note.why()), ". ", Printable(note.repair()), "\n");
+  }
+  return absl::StrCat(text, NotKnown(part.not_known()));
+}
+
+std::string ToText(const Diagnosis& diagnosis) {
+  const int found = diagnosis.findings_size();
+  return absl::StrCat(
+      FallbacksText(diagnosis), Printable(diagnosis.flags()), diagnosis.flags().empty() ? "" : "\n",
+      found == 0 ? "nothing found" : absl::StrCat(found, found == 1 ? " finding" : " findings"),
+      "\nwhat is safe to do, and what never to do: server/troubleshooting.md\n");
 }
 
 std::string ToText(const Repairs& repairs) {
@@ -193,9 +225,9 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
                                const std::function<void(const Repairs& plan)>& show,
                                const Consent& consent,
                                const std::function<void(absl::Duration)>& wait) {
-  Findings findings = LookAtNode(rpcs);
+  Findings findings = LookAtNode(rpcs, nullptr, [](const Findings&) {});
   const SteadyTime looked = SteadyTime::Now();
-  ABSL_RETURN_IF_ERROR(CheckFindings(rpcs, findings));
+  ABSL_RETURN_IF_ERROR(CheckAndSort(rpcs, findings));
   Repairs repairs;
   Begin(findings, &repairs);
   std::vector<FindingWithRepair> found;

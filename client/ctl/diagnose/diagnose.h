@@ -15,8 +15,11 @@ namespace csi_proxy::ctl::diagnose {
 // Returns true if the user consents to what was shown.
 using Consent = std::function<bool()>;
 
-// Looks for faults. Returns an error if the service answers no call.
-absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch);
+// Looks for faults. Passes to `show` what each look has found. Returns an error if the service
+// answers no call.
+absl::StatusOr<Diagnosis> Diagnose(
+    Rpcs& rpcs, const FetchMetrics& fetch,
+    const std::function<void(const Diagnosis& part)>& show = [](const Diagnosis&) {});
 
 // Returns kOk if everything was looked at and nothing is wrong, kCallFailed if not everything was
 // looked at, otherwise kFindings.
@@ -38,7 +41,8 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
 // was looked at, otherwise kFindings.
 int ExitCodeOf(const Repairs& repairs);
 
-// Return reports as tables.
+// Return reports as tables; the text of a diagnosis follows that of its parts.
+std::string PartText(const Diagnosis& part);
 std::string ToText(const Diagnosis& diagnosis);
 std::string ToText(const Repairs& repairs);
 

@@ -1,8 +1,10 @@
 #include "client/ctl/diagnose/diagnose.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -19,6 +21,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -30,7 +33,9 @@ constexpr char kOneOfEachDisk[] = R"({"disks": [
   {"number": 1, "is_online": true, "size_bytes": "1024", "bus_type": "SAS", "serial_number": "s1"},
   {"number": 2, "offline_reason": "Policy", "size_bytes": "1024", "serial_number": "s2"},
   {"number": 3, "is_online": true, "is_read_only": true, "page83": "p3"},
-  {"number": 4, "offline_reason": "Collision", "unique_id": "u4"}]})";
+  {"number": 4, "offline_reason": "Collision", "unique_id": "u4"},
+  {"number": 5, "offline_reason": "Snapshot", "size_bytes": "1024", "serial_number": "s5"},
+  {"number": 6, "is_online": true, "content": "an ext4 file system"}]})";
 
 constexpr char kOneOfEachMount[] = R"({"mounts": [
   {"path": "C:\\k\\alive", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{1}\\"},
@@ -39,7 +44,8 @@ constexpr char kOneOfEachMount[] = R"({"mounts": [
    "state": "DANGLING"},
   {"path": "C:\\k\\link", "kind": "SYMLINK", "target": "C:\\k\\none", "state": "DANGLING"},
   {"path": "C:\\k\\share", "kind": "SYMLINK", "target": "\\\\h\\s\\", "state": "DISCONNECTED"},
-  {"path": "C:\\k\\well", "kind": "JUNCTION", "target": "C:\\k\\alive"}]})";
+  {"path": "C:\\k\\well", "kind": "JUNCTION", "target": "C:\\k\\alive"}],
+  "filled_staging_folders": ["C:\\k\\plugins\\globalmount"]})";
 
 constexpr char kOneOfEachMapping[] = R"({"mappings": [
   {"remote_path": "\\\\h\\s", "status": "Disconnected", "links": ["C:\\k\\share"]},
@@ -47,13 +53,24 @@ constexpr char kOneOfEachMapping[] = R"({"mappings": [
   {"remote_path": "\\\\h\\u", "status": "OK"},
   {"remote_path": "\\\\h\\v", "status": "OK", "links": ["C:\\k\\v"]}]})";
 
-constexpr char kIllVolume[] = R"({"abnormal": true, "message": "the volume is dirty"})";
+constexpr char kIllVolume[] = R"({"volumes": [
+  {"volume_id": "\\\\?\\Volume{1}\\", "abnormal": true, "message": "the volume is dirty"}]})";
 
+// Counts of a service that a client floods although it may do little.
+constexpr char kFlood[] =
+    R"(csi_proxy_client_limited_total{client_image="a.exe",limit="calls"} 10228
+grpc_server_handled_total{grpc_service="v1.Disk",grpc_method="Rescan",grpc_code="ResourceExhausted"} 10000
+grpc_server_handled_total{grpc_service="v1.Disk",grpc_method="ListDiskIDs",grpc_code="ResourceExhausted"} 228
+csi_proxy_flag{flag="max-workers",default="16"} 4
+csi_proxy_flag{flag="max-queued",default="384"} 97
+csi_proxy_flag{flag="require-privacy",default="true"} 0
+csi_proxy_long_call_seconds{rpc="volume.UnmountVolume"} 75.4
+)";
 void MakeIll(FakePipes* pipes) {
   pipes->answers["storage.ListDisks"].json = kOneOfEachDisk;
   pipes->answers["storage.ListMounts"].json = kOneOfEachMount;
   pipes->answers["storage.ListSmbMappings"].json = kOneOfEachMapping;
-  pipes->answers["storage.GetVolumeHealth"].json = kIllVolume;
+  pipes->answers["storage.ListVolumeHealth"].json = kIllVolume;
 }
 
 class DiagnoseTest : public testing::Test {
@@ -62,6 +79,10 @@ class DiagnoseTest : public testing::Test {
     const auto diagnosis = Diagnose(rpcs_, fetch);
     EXPECT_TRUE(diagnosis.ok()) << diagnosis.status();
     return diagnosis.value_or(Diagnosis());
+  }
+
+  static std::string Shown(const Diagnosis& diagnosis) {
+    return absl::StrCat(PartText(diagnosis), ToText(diagnosis));
   }
 
   // Returns a line `kind where` per finding, with `!` if it can be repaired.
@@ -82,27 +103,44 @@ class DiagnoseTest : public testing::Test {
   Rpcs rpcs_{catalog_, pipes_};
 };
 
-// The commands that refusals advise must exist.
+// The commands that refusals and findings advise must exist.
 TEST_F(DiagnoseTest, AdviceNamesCommandsThatThereAre) {
-  int named = 0;
+  std::vector<std::string> advice;
   for (const Refuser refuser :
        {Refuser::kWin32, Refuser::kMapping, Refuser::kEncryptedMapping, Refuser::kSignIn,
         Refuser::kInitiator, Refuser::kHresult, Refuser::kStorage}) {
-    for (const Refusal& row : AllRefusals(refuser)) {
-      const std::vector<std::string> parts = absl::StrSplit(row.advice, "csi-proxyctl ");
-      for (size_t i = 1; i < parts.size(); ++i) {
-        const std::vector<std::string> words = absl::StrSplit(parts[i], absl::ByAnyChar(" ,"));
-        ASSERT_GE(words.size(), 2u) << row.advice;
-        ++named;
-        if (words[0] == "repair") {
-          EXPECT_THAT(kKinds, Contains(absl::StripPrefix(words[1], "--what="))) << row.advice;
-        } else {
-          EXPECT_TRUE(catalog_.Find(words[0], words[1], "").ok()) << row.advice;
-        }
+    for (const Refusal& row : AllRefusals(refuser)) advice.emplace_back(row.advice);
+  }
+  for (const FindingFacts& row : kFindingTable) advice.emplace_back(row.advice);
+  int named = 0;
+  for (const std::string& text : advice) {
+    const std::vector<std::string> parts = absl::StrSplit(text, "csi-proxyctl ");
+    for (size_t i = 1; i < parts.size(); ++i) {
+      const std::vector<std::string> words = absl::StrSplit(parts[i], absl::ByAnyChar(" ,"));
+      ASSERT_GE(words.size(), 2u) << text;
+      ++named;
+      if (words[0] == "repair") {
+        EXPECT_THAT(kKinds, Contains(absl::StripPrefix(words[1], "--what="))) << text;
+      } else {
+        EXPECT_TRUE(catalog_.Find(words[0], words[1], "").ok()) << text;
       }
     }
   }
-  EXPECT_GT(named, 3);
+  EXPECT_GT(named, 5);
+}
+
+TEST_F(DiagnoseTest, TheTableSaysOfEachFindingWhetherACallRepairsIt) {
+  std::set<std::string> names, kinds;
+  for (const FindingFacts& row : kFindingTable) {
+    SCOPED_TRACE(row.name);
+    EXPECT_TRUE(names.insert(row.name).second);
+    if (*row.kind != '\0') kinds.insert(row.kind);
+    EXPECT_EQ(row.repair == nullptr, absl::StartsWith(row.advice, "none: "));
+    if (row.repair != nullptr) {
+      EXPECT_TRUE(catalog_.Find("storage", row.repair, "").ok());
+    }
+  }
+  EXPECT_THAT(kKinds, testing::UnorderedElementsAreArray(kinds));
 }
 
 TEST_F(DiagnoseTest, OneOfEachIsFoundInTheOrderOfRepair) {
@@ -110,26 +148,39 @@ TEST_F(DiagnoseTest, OneOfEachIsFoundInTheOrderOfRepair) {
   const Diagnosis diagnosis = Look();
   EXPECT_THAT(
       Summary(diagnosis),
-      ElementsAre("offline-disks disk 2 !", "read-only-disks disk 0", "read-only-disks disk 3 !",
-                  "colliding-disks disk 4", R"(unhealthy-volumes \\?\Volume{1}\)",
-                  R"(dangling-mounts C:\k\gone !)", R"(dangling-links C:\k\link !)",
+      ElementsAre("offline-disks disk 5", "read-only-disks disk 0", "read-only-disks disk 3 !",
+                  "colliding-disks disk 4", "foreign-disks disk 6",
+                  R"(unhealthy-volumes \\?\Volume{1}\)", R"(dangling-mounts C:\k\gone !)",
+                  R"(dangling-links C:\k\link !)", R"(filled-folders C:\k\plugins\globalmount)",
                   R"(disconnected-mappings \\h\s)", R"(disconnected-mappings \\h\t !)",
                   R"(leaked-mappings \\h\u !)", R"(disconnected-links C:\k\share)"));
-  EXPECT_EQ(diagnosis.findings(0).what(), "1024 bytes, serial s2");
+  EXPECT_EQ(diagnosis.findings(0).what(), "1024 bytes, serial s5");
   EXPECT_EQ(diagnosis.findings(0).size_bytes(), 1024);
-  EXPECT_THAT(ToText(diagnosis),
-              AllOf(HasSubstr("  1 KiB, serial s2  "), Not(HasSubstr("1024 bytes"))));
-  EXPECT_EQ(diagnosis.findings(0).why(), "Windows says: Policy");
-  EXPECT_EQ(diagnosis.findings(4).what(), "the volume is dirty");
-  EXPECT_EQ(diagnosis.findings(4).why(), R"(mounted at C:\k\alive)");
-  EXPECT_EQ(diagnosis.findings(5).what(), R"(volume \\?\Volume{2}\)");
-  EXPECT_EQ(diagnosis.findings(6).what(), R"(symlink C:\k\none)");
-  EXPECT_THAT(diagnosis.findings(7).why(), HasSubstr(R"(C:\k\share)"));
+  EXPECT_THAT(Shown(diagnosis),
+              AllOf(HasSubstr("  1 KiB, serial s5  "), Not(HasSubstr("1024 bytes"))));
+  EXPECT_EQ(diagnosis.findings(0).why(), "Windows says: Snapshot");
+  EXPECT_EQ(diagnosis.findings(4).why(), "it holds an ext4 file system");
+  EXPECT_EQ(diagnosis.findings(5).what(), "the volume is dirty");
+  EXPECT_EQ(diagnosis.findings(5).why(), R"(mounted at C:\k\alive)");
+  EXPECT_EQ(diagnosis.findings(6).what(), R"(volume \\?\Volume{2}\)");
+  EXPECT_EQ(diagnosis.findings(7).what(), R"(symlink C:\k\none)");
+  EXPECT_THAT(diagnosis.findings(9).why(), HasSubstr(R"(C:\k\share)"));
   EXPECT_TRUE(diagnosis.complete());
   EXPECT_EQ(ExitCodeOf(diagnosis), kFindings);
   for (const std::string& call : pipes_.sent) {
-    EXPECT_THAT(call, testing::AnyOf(HasSubstr(".List"), HasSubstr(".GetVolumeHealth"))) << call;
+    EXPECT_THAT(call, testing::AnyOf(HasSubstr(".List"), HasSubstr(".GetService"))) << call;
   }
+}
+
+// A driver that repeats UnstageVolume would detach a disk that repair has brought online.
+TEST_F(DiagnoseTest, ADiskThatADriverLeftOfflineIsANote) {
+  pipes_.answers["storage.ListDisks"].json =
+      R"({"disks": [{"number": 7, "offline_reason": "policy", "is_read_only": true}]})";
+  const Diagnosis diagnosis = Look();
+  EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
+  ASSERT_EQ(diagnosis.notes_size(), 1);
+  EXPECT_EQ(diagnosis.notes(0).id(), "offline-by-policy");
+  EXPECT_THAT(Shown(diagnosis), AllOf(HasSubstr("note: disk 7 "), HasSubstr("nothing found\n")));
 }
 
 TEST_F(DiagnoseTest, AWellNodeHasNoFindings) {
@@ -142,31 +193,32 @@ TEST_F(DiagnoseTest, AWellNodeHasNoFindings) {
   EXPECT_THAT(Summary(diagnosis), IsEmpty());
   EXPECT_THAT(diagnosis.not_known(), ElementsAre(HasSubstr("--metrics=HOST:PORT")));
   EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
-  EXPECT_THAT(ToText(diagnosis), HasSubstr("nothing found\n"));
+  EXPECT_THAT(Shown(diagnosis),
+              AllOf(HasSubstr("nothing found\n"), EndsWith("server/troubleshooting.md\n")));
 }
 
 TEST_F(DiagnoseTest, TheDiskThatWindowsRunsOnIsNeverRepaired) {
   for (const char* which : {"is_boot", "is_system"}) {
     pipes_.answers["storage.ListDisks"].json =
-        absl::StrCat(R"({"disks": [{"is_read_only": true, "offline_reason": "Policy", ")", which,
-                     R"(": true}]})");
-    EXPECT_THAT(Summary(Look()), ElementsAre("offline-disks disk 0", "read-only-disks disk 0"));
+        absl::Substitute(R"({"disks": [{"offline_reason": "Policy", "$0": true},
+                             {"number": 1, "is_online": true, "is_read_only": true, "$0": true}]})",
+                         which);
+    EXPECT_THAT(Summary(Look()), ElementsAre("offline-disks disk 0", "read-only-disks disk 1"));
   }
 }
 
 TEST_F(DiagnoseTest, WhatCannotBeLookedAtIsTold) {
   MakeIll(&pipes_);
   pipes_.answers["storage.ListDisks"].status = absl::InternalError("WMI\x1b");
-  pipes_.answers["storage.GetVolumeHealth"].status = absl::NotFoundError("no volume");
+  pipes_.answers["storage.ListVolumeHealth"].status = absl::NotFoundError("no volume");
   const Diagnosis diagnosis = Look();
-  EXPECT_EQ(diagnosis.findings_size(), 6);
+  EXPECT_EQ(diagnosis.findings_size(), 7);
   EXPECT_FALSE(diagnosis.complete());
   EXPECT_THAT(diagnosis.not_known(),
-              ElementsAre("disks: INTERNAL: WMI\x1b",
-                          R"(the health of \\?\Volume{1}\: NOT_FOUND: no volume)",
-                          HasSubstr("old API versions")));
+              ElementsAre(HasSubstr("old API versions"), "disks: INTERNAL: WMI\x1b",
+                          "the health of volumes: NOT_FOUND: no volume"));
   EXPECT_EQ(ExitCodeOf(diagnosis), kFindings);
-  EXPECT_THAT(ToText(diagnosis), HasSubstr("not known: disks: INTERNAL: WMI\\x1b\n"));
+  EXPECT_THAT(Shown(diagnosis), HasSubstr("not known: disks: INTERNAL: WMI\\x1b\n"));
 }
 
 TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
@@ -175,14 +227,19 @@ TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
   pipes_.answers["storage.ListDisks"].status = absl::OkStatus();
   pipes_.answers["storage.ListMounts"].json = R"({"incomplete": true})";
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
-  // Windows does not answer for the first volume, so the second one is not queried.
-  pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
-    {"path": "C:\k\a", "target": "v1"}, {"path": "C:\k\b", "target": "v2"}]})";
-  pipes_.answers["storage.GetVolumeHealth"].json = R"({"message": "not known: disk 1"})";
+  pipes_.answers["storage.ListMounts"].json = "{}";
+  pipes_.answers["storage.ListVolumeHealth"].json = R"({"volumes": [
+    {"volume_id": "v1", "message": "not known: WMI"}, {"volume_id": "v2"},
+    {"volume_id": "v3", "message": "not known: WMI"}]})";
+  pipes_.answers["storage.ListMounts"].json = R"({"mounts": [{"path": "C:\k\a", "target": "v1"}]})";
   const Diagnosis silent = Look();
   EXPECT_EQ(ExitCodeOf(silent), kCallFailed);
-  EXPECT_THAT(silent.not_known(), ElementsAre("the health of v1: not known: disk 1",
-                                              HasSubstr("further volumes"), HasSubstr("metrics")));
+  EXPECT_THAT(silent.not_known(),
+              ElementsAre(HasSubstr("metrics"), "the health of v1 and 1 more: not known: WMI"));
+  pipes_.answers["storage.ListVolumeHealth"].json = "{}";
+  pipes_.answers["storage.ListDisks"].json =
+      R"({"disks": [{"is_online": true, "content": "not known: mute"}]})";
+  EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
 }
 
 // A link that leads out of the working directories need not be a fault.
@@ -191,9 +248,9 @@ TEST_F(DiagnoseTest, LinksThatWereNotFollowedAreARemark) {
     {"path": "C:\\k\\a", "kind": "SYMLINK", "target": "D:\\", "state": "UNDETERMINED"},
     {"path": "C:\\k\\b", "kind": "MOUNTED_VOLUME", "state": "UNDETERMINED"}]})";
   const Diagnosis diagnosis = Look();
-  EXPECT_THAT(diagnosis.not_known(0), StartsWith("where 2 links lead: "));
+  EXPECT_THAT(diagnosis.not_known(1), StartsWith("where 2 links lead: "));
   EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
-  for (const std::string& call : pipes_.sent) EXPECT_THAT(call, HasSubstr(".List"));
+  for (const std::string& call : pipes_.sent) EXPECT_THAT(call, Not(HasSubstr("IsSymlink")));
 }
 
 TEST_F(DiagnoseTest, AServiceWithoutTheGroupIsUnreachable) {
@@ -208,7 +265,7 @@ TEST_F(DiagnoseTest, WhetherLinksLeadToAMappingMustBeKnown) {
           {"remote_path": "\\\\h\\u", "status": "OK"}], "incomplete": true})";
   const Diagnosis diagnosis = Look();
   EXPECT_THAT(Summary(diagnosis), ElementsAre(R"(disconnected-mappings \\h\t)"));
-  EXPECT_THAT(diagnosis.not_known(0), HasSubstr("leaked mappings"));
+  EXPECT_THAT(diagnosis.not_known(1), HasSubstr("leaked mappings"));
   EXPECT_FALSE(diagnosis.complete());
 }
 
@@ -255,27 +312,112 @@ TEST_F(DiagnoseTest, FallbacksThatWereTakenAreShownAndAreNoFindings) {
   EXPECT_EQ(diagnosis.fallbacks(1).times(), 3);
   EXPECT_EQ(diagnosis.fallbacks(1).doubt(), 15);
   EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
-  EXPECT_EQ(ToText(diagnosis),
+  EXPECT_EQ(Shown(diagnosis),
             "fallback from-a-later-\\x0arelease: taken 1 time\n"
             "fallback open-repeated: taken 3 times, see doubt 15 of server/host/doubts.md\n"
-            "nothing found\n");
+            "nothing found\n"
+            "what is safe to do, and what never to do: server/troubleshooting.md\n");
 }
 
-TEST_F(DiagnoseTest, ACallThatHangsIsFound) {
-  const Diagnosis diagnosis = Look([] {
-    return std::string("csi_proxy_long_call_seconds{rpc=\"volume.UnmountVolume\"} 75.4\n");
-  });
-  ASSERT_EQ(diagnosis.findings_size(), 1);
-  EXPECT_EQ(diagnosis.findings(0).kind(), "long-calls");
-  EXPECT_EQ(diagnosis.findings(0).where(), "volume.UnmountVolume");
+TEST_F(DiagnoseTest, HungCallsFloodsAndLowLimitsAreInTheMetrics) {
+  const Diagnosis diagnosis = Look([] { return std::string(kFlood); });
+  EXPECT_THAT(Summary(diagnosis), ElementsAre("long-calls volume.UnmountVolume",
+                                              "limited-clients a.exe", "low-limits --max-workers"));
   EXPECT_THAT(diagnosis.findings(0).why(), HasSubstr("75 s"));
+  EXPECT_EQ(diagnosis.findings(1).why(),
+            "10228 times since the service began; refused calls: v1.Disk/Rescan 10000, "
+            "v1.Disk/ListDiskIDs 228");
+  EXPECT_EQ(diagnosis.flags(),
+            "limits and switches: --max-workers=4 (default 16), --max-queued=97 (default 384), "
+            "--require-privacy=false (default true)");
+}
+
+// While WMI hangs, each call takes its whole time.
+TEST_F(DiagnoseTest, HungCallsAreShownBeforeTheFirstCallAndEachLookWhenItEnds) {
+  MakeIll(&pipes_);
+  for (const char* rpc :
+       {"storage.ListDisks", "storage.ListVolumeHealth", "storage.ListSmbMappings"}) {
+    pipes_.answers[rpc].status = absl::DeadlineExceededError("WMI");
+  }
+  std::vector<std::string> parts;
+  const auto diagnosis = Diagnose(
+      rpcs_, [] { return std::string(kFlood); },
+      [&](const Diagnosis& part) {
+        parts.push_back(absl::StrCat(pipes_.sent.size(), " ", PartText(part)));
+      });
+  ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
+  EXPECT_THAT(parts[0], AllOf(StartsWith("0 KIND"), HasSubstr("WmiPrvSE.exe")));
+  EXPECT_THAT(parts[1], AllOf(StartsWith("2 KIND"), HasSubstr("filled-folders")));
+  EXPECT_THAT(parts[2], AllOf(StartsWith("3 not known: disks: DEADLINE_EXCEEDED"),
+                              Not(HasSubstr("filled-folders"))));
+}
+
+TEST_F(DiagnoseTest, AStoppedInitiatorIsAFindingWhereSomethingAsksForIscsi) {
+  const auto asks = [this](const std::string& metrics) {
+    return Summary(Look([&] { return metrics + "csi_proxy_start_time_seconds 1\n"; }));
+  };
+  const auto calls = [](const char* image) {
+    return absl::Substitute(
+        "csi_proxy_api_calls_total{client_image=\"$0\",group=\"iscsi\",version=\"v1alpha2\"} 1\n",
+        image);
+  };
+  const auto is_found = ElementsAre("stopped-initiator MSiSCSI");
+  pipes_.answers["system.GetService"].json = R"({"display_name": "i", "status": "STOPPED"})";
+  EXPECT_THAT(asks(calls("csi-proxyctl.exe")), IsEmpty());
+  EXPECT_THAT(asks(calls("driver.exe")), is_found);
+  EXPECT_THAT(asks("grpc_server_handled_total{grpc_service=\"v1alpha1.Storage\","
+                   "grpc_method=\"StageTarget\",grpc_code=\"OK\"} 1\n"),
+              is_found);
+  pipes_.answers["iscsi.ListTargetPortals"].json = R"({"target_portals": [{}]})";
+  EXPECT_THAT(asks(""), is_found);
+  pipes_.answers["system.GetService"].json = R"({"status": "RUNNING"})";
+  EXPECT_THAT(asks(calls("driver.exe")), IsEmpty());
+}
+
+// Mapping by hand, or removing the link, would not mend these.
+TEST_F(DiagnoseTest, WhatTheServiceWasLastAskedForDecidesTheAdviceOnALink) {
+  constexpr char kStage[] = R"(C:\\k\\plugins\\v\\globalmount)";
+  const std::string link = absl::Substitute(
+      R"({"path": "$0", "kind": "SYMLINK", "target": "\\\\old\\s\\", "state": "DISCONNECTED"})",
+      kStage);
+  const auto look = [&](const std::string& more, const std::string& failure) {
+    pipes_.answers["storage.ListMounts"].json = absl::StrCat(R"({"mounts": [)", link, more, "]}");
+    pipes_.answers["storage.ListSmbMappings"].json =
+        absl::StrCat(R"({"failures": [)", failure, "]}");
+    const Diagnosis diagnosis = Look();
+    return diagnosis.findings_size() == 1 ? diagnosis.findings(0) : Finding();
+  };
+  EXPECT_EQ(look("", "").id(), "staging-link");
+  const std::string pod = absl::Substitute(
+      R"(, {"path": "C:\\k\\p", "kind": "SYMLINK", "target": "$0", "state": "UNDETERMINED"})",
+      kStage);
+  EXPECT_EQ(look(pod, "").id(), "staging-link-in-use");
+  const Finding refused = look(pod, R"({"share": "\\\\old\\s", "message": "1326"})");
+  EXPECT_EQ(refused.id(), "link-of-refused-share");
+  EXPECT_THAT(refused.why(), HasSubstr("1326"));
+  const Finding moved =
+      look("", absl::Substitute(R"({"share": "\\\\new\\s", "target_path": "$0"})", kStage));
+  EXPECT_EQ(moved.id(), "link-to-old-server");
+  EXPECT_THAT(moved.repair(), AllOf(HasSubstr(R"(\\new\s)"), Not(HasSubstr("csi-proxyctl"))));
+}
+
+TEST_F(DiagnoseTest, AServerThatDoesNotAnswerIsAskedOnce) {
+  pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
+    {"path": "C:\\k\\a", "kind": "SYMLINK", "target": "\\\\h\\s\\"},
+    {"path": "C:\\k\\b", "kind": "SYMLINK", "target": "\\\\h\\t\\"},
+    {"path": "C:\\k\\c", "kind": "SYMLINK", "target": "\\\\i\\s\\"}]})";
+  pipes_.answers["filesystem.IsSymlink"].status = absl::DeadlineExceededError("");
+  Look();
+  int asked = 0;
+  for (const std::string& call : pipes_.sent) asked += absl::StrContains(call, "IsSymlink");
+  EXPECT_EQ(asked, 2);
 }
 
 TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
   for (const absl::StatusOr<std::string>& answer : std::vector<absl::StatusOr<std::string>>{
            absl::UnavailableError("nobody there"), std::string("<html>")}) {
     const Diagnosis diagnosis = Look([&] { return answer; });
-    EXPECT_THAT(diagnosis.not_known(), ElementsAre(StartsWith("clients of old API versions: ")));
+    EXPECT_THAT(diagnosis.not_known(), ElementsAre(HasSubstr("clients at a limit")));
     EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
   }
 }
@@ -295,7 +437,7 @@ TEST_F(DiagnoseTest, QuotesOfAnAdvisedCommandHoldEveryName) {
   EXPECT_THAT(diagnosis.findings(1).repair(),
               AllOf(HasSubstr(R"(--remote-path='\\h\t')"), HasSubstr("not safe to paste"),
                     Not(HasSubstr("--path="))));
-  EXPECT_THAT(ToText(diagnosis), HasSubstr(R"(C:\k\a\u202eb)"));
+  EXPECT_THAT(Shown(diagnosis), HasSubstr(R"(C:\k\a\u202eb)"));
 }
 
 class RepairTest : public testing::Test {
@@ -329,8 +471,8 @@ class RepairTest : public testing::Test {
   std::vector<std::string> Changes() const {
     std::vector<std::string> changes;
     for (const std::string& call : pipes_.sent) {
-      const bool looks = call.find(".List") != std::string::npos ||
-                         call.find(".GetVolumeHealth") != std::string::npos;
+      const bool looks =
+          call.find(".List") != std::string::npos || call.find(".GetService") != std::string::npos;
       if (!looks) changes.push_back(call);
     }
     return changes;
@@ -346,20 +488,30 @@ class RepairTest : public testing::Test {
 };
 
 TEST_F(RepairTest, ADiskComesBeforeTheMountsItMayBringBack) {
-  EXPECT_THAT(Summary(Mend({kDanglingMounts, kOfflineDisks})),
-              ElementsAre("disk 2 DONE", R"(C:\k\gone DONE)"));
+  EXPECT_THAT(Summary(Mend({kDanglingMounts, "read-only-disks"})),
+              ElementsAre("disk 0 REFUSED", "disk 3 DONE", R"(C:\k\gone DONE)"));
 }
 
 // Writes to two paths of one LUN destroy its file system.
-TEST_F(RepairTest, ADiskWithTheIdOfAnotherStaysOffline) {
+TEST_F(RepairTest, NoDiskIsBroughtOnlineAndNoTwinMadeWritable) {
   pipes_.answers["storage.ListDisks"].json = R"({"disks": [
     {"number": 1, "is_online": true, "page83": "p1"},
-    {"number": 2, "offline_reason": "Policy", "page83": "p1"},
+    {"number": 2, "offline_reason": "Policy", "page83": "P1"},
     {"number": 3, "is_online": true, "unique_id": "u3"},
-    {"number": 4, "offline_reason": "Policy", "unique_id": "u3"},
-    {"number": 5, "offline_reason": "Redundant Path"}]})";
-  EXPECT_THAT(Summary(Mend({kOfflineDisks})),
-              ElementsAre("disk 2 REFUSED", "disk 4 REFUSED", "disk 5 REFUSED"));
+    {"number": 4, "offline_reason": "Collision", "unique_id": "u3"},
+    {"number": 5, "offline_reason": "Redundant Path"},
+    {"number": 6, "offline_reason": "Critical Write Failures"},
+    {"number": 7, "is_online": true, "eui": "e7"},
+    {"number": 8, "is_online": true, "eui": "e7", "is_read_only": true}]})";
+  const Repairs repairs =
+      Mend({"offline-disks", "colliding-disks", "read-only-disks", "duplicate-ids"});
+  EXPECT_THAT(Summary(repairs),
+              ElementsAre("disk 2 REFUSED", "disk 4 REFUSED", "disk 5 REFUSED", "disk 6 REFUSED",
+                          "disk 8 REFUSED", "disks 1, 2 REFUSED", "disks 3, 4 REFUSED",
+                          "disks 7, 8 REFUSED"));
+  for (const int path : {0, 1, 2}) {
+    EXPECT_THAT(repairs.acts(path).finding().repair(), HasSubstr("Enable-MSDSMAutomaticClaim"));
+  }
   EXPECT_THAT(Changes(), IsEmpty());
 }
 
@@ -407,16 +559,17 @@ TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
   while_asking_ = [this] {
     // Now another disk has the number, another volume is mounted, and a link leads to the share.
     pipes_.answers["storage.ListDisks"].json = R"({"disks": [
-      {"number": 2, "offline_reason": "Policy", "size_bytes": "1024", "serial_number": "other"}]})";
+      {"number": 3, "is_online": true, "is_read_only": true, "page83": "other"}]})";
     pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
       {"path": "C:\\k\\gone", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{3}\\",
        "state": "DANGLING"}]})";
     pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
       {"remote_path": "\\\\h\\t", "status": "Disconnected", "links": ["C:\\k\\new"]}]})";
   };
-  const Repairs repairs = Mend({kOfflineDisks, kDanglingMounts, kDisconnectedMappings});
-  EXPECT_THAT(Summary(repairs), ElementsAre("disk 2 CHANGED", R"(C:\k\gone CHANGED)",
-                                            R"(\\h\s REFUSED)", R"(\\h\t CHANGED)"));
+  const Repairs repairs = Mend({"read-only-disks", kDanglingMounts, kDisconnectedMappings});
+  EXPECT_THAT(Summary(repairs),
+              ElementsAre("disk 0 REFUSED", "disk 3 CHANGED", R"(C:\k\gone CHANGED)",
+                          R"(\\h\s REFUSED)", R"(\\h\t CHANGED)"));
   EXPECT_THAT(ToText(repairs), HasSubstr("changed since, nothing was done"));
   EXPECT_THAT(Changes(), IsEmpty());
   EXPECT_EQ(ExitCodeOf(repairs), kFindings);
@@ -424,7 +577,7 @@ TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
 
 // A driver that maps a share makes the link a moment later.
 TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
-  EXPECT_THAT(Summary(Mend({kOfflineDisks})), ElementsAre("disk 2 DONE"));
+  EXPECT_THAT(Summary(Mend({"read-only-disks"})), ElementsAre("disk 0 REFUSED", "disk 3 DONE"));
   EXPECT_EQ(waited_, absl::ZeroDuration());
   pipes_.sent.clear();
   while_waiting_ = [this] {
@@ -468,18 +621,19 @@ TEST_F(RepairTest, WhatCannotBeLookedAtAgainIsNotTouched) {
 }
 
 TEST_F(RepairTest, AFailureDoesNotKeepTheOthersFromTheirTurn) {
-  pipes_.answers["disk.SetDiskState"].status = absl::InternalError("error 5");
-  const Repairs repairs = Mend({kOfflineDisks, kDanglingMounts});
-  EXPECT_THAT(Summary(repairs), ElementsAre("disk 2 FAILED", R"(C:\k\gone DONE)"));
-  EXPECT_EQ(repairs.acts(0).detail(), "INTERNAL: error 5");
+  pipes_.answers["storage.SetDiskReadOnly"].status = absl::InternalError("error 5");
+  const Repairs repairs = Mend({"read-only-disks", kDanglingMounts});
+  EXPECT_THAT(Summary(repairs),
+              ElementsAre("disk 0 REFUSED", "disk 3 FAILED", R"(C:\k\gone DONE)"));
+  EXPECT_EQ(repairs.acts(1).detail(), "INTERNAL: error 5");
   EXPECT_EQ(ExitCodeOf(repairs), kCallFailed);
 }
 
 TEST_F(RepairTest, NothingToRepairIsSuccessWhenAllWasSeen) {
-  EXPECT_EQ(ExitCodeOf(Mend({kOldClients})), kOk);
+  EXPECT_EQ(ExitCodeOf(Mend({"old-clients"})), kOk);
   EXPECT_EQ(plan_, "");
   pipes_.answers["storage.ListSmbMappings"].status = absl::InternalError("WMI");
-  EXPECT_EQ(ExitCodeOf(Mend({kOldClients})), kCallFailed);
+  EXPECT_EQ(ExitCodeOf(Mend({"old-clients"})), kCallFailed);
 }
 
 }  // namespace

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "client/ctl/output.h"
@@ -21,30 +24,39 @@ namespace {
 
 constexpr char kStorage[] = "storage";
 
-FindingWithRepair Make(const char* kind, std::string where, std::string what, std::string why,
-                       std::string repair) {
+// Returns a finding of the table about `where`. `fields` are those of the repair's call.
+FindingWithRepair Make(FindingId id, std::string where, std::string what,
+                       const std::vector<std::string>& arguments = {}, Fields fields = {}) {
+  const FindingFacts& facts = kFindingTable[id.row];
+  std::vector<std::pair<std::string, std::string>> values;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    values.emplace_back(absl::StrCat("$", i), arguments[i]);
+  }
   FindingWithRepair found;
-  found.finding.set_kind(kind);
+  found.finding.set_id(facts.name);
+  found.finding.set_kind(facts.kind);
   found.finding.set_where(std::move(where));
   found.finding.set_what(std::move(what));
-  found.finding.set_why(std::move(why));
-  found.finding.set_repair(std::move(repair));
+  found.finding.set_why(absl::StrReplaceAll(facts.why, values));
+  found.finding.set_repair(absl::StrReplaceAll(facts.advice, values));
+  found.finding.set_can_be_repaired(facts.repair != nullptr);
+  if (facts.repair != nullptr) found.repair = facts.repair;
+  found.fields = std::move(fields);
   return found;
 }
 
-void RepairBy(FindingWithRepair* found, const char* group, const char* method, Fields fields) {
-  found->finding.set_can_be_repaired(true);
-  found->group = group;
-  found->method = method;
-  found->fields = std::move(fields);
+// Replaces the advice of a finding by that of a row without a kind, so that nothing repairs it.
+void LeaveAlone(FindingId id, FindingWithRepair* found) {
+  found->repair.clear();
+  found->finding.set_id(kFindingTable[id.row].name);
+  found->finding.set_repair(kFindingTable[id.row].advice);
+  found->finding.set_can_be_repaired(false);
 }
 
-// Calls a method. On failure returns an empty answer and adds a remark. Sets `*status`, if not
-// null, to the call's status.
+// Calls a method. On failure returns an empty answer and adds a remark.
 Answer Ask(Rpcs& rpcs, const char* method, const Fields& fields, absl::string_view what,
-           Findings* findings, absl::Status* status = nullptr) {
+           Findings* findings) {
   absl::StatusOr<Answer> answer = rpcs.Call(kStorage, method, fields);
-  if (status != nullptr) *status = answer.status();
   if (answer.ok()) {
     findings->answered = true;
     return *std::move(answer);
@@ -77,34 +89,16 @@ std::string Describe(const Answer& disk) {
   return absl::StrJoin(parts, ", ");
 }
 
-FindingWithRepair MakeOfDisk(const char* kind, const Answer& disk, std::string why,
-                             std::string repair) {
-  FindingWithRepair found = Make(kind, absl::StrCat("disk ", disk.Number("number")), Describe(disk),
-                                 std::move(why), std::move(repair));
+FindingWithRepair MakeOfDisk(FindingId id, const Answer& disk,
+                             const std::vector<std::string>& arguments = {}, Fields fields = {}) {
+  FindingWithRepair found = Make(id, absl::StrCat("disk ", disk.Number("number")), Describe(disk),
+                                 arguments, std::move(fields));
   found.finding.set_size_bytes(static_cast<int64_t>(disk.Number("size_bytes")));
   return found;
 }
 
-// Adds a finding if the volume has a fault, and a remark if its health is not known. Returns false
-// if Windows did not answer in time; then it would not answer for other volumes either.
-bool LookAtVolume(Rpcs& rpcs, const std::string& volume, const std::string& path,
-                  Findings* findings) {
-  const std::string what = absl::StrCat("the health of ", volume);
-  absl::Status status;
-  const Answer health =
-      Ask(rpcs, "GetVolumeHealth", {{"volume_id", volume}}, what, findings, &status);
-  if (absl::IsDeadlineExceeded(status)) return false;
-  if (!health.Flag("abnormal")) {
-    const std::string unknown = health.Text("message");
-    if (unknown.empty()) return true;
-    findings->cut_short = true;
-    findings->not_known.push_back(absl::StrCat(what, ": ", unknown));
-    return false;
-  }
-  findings->found.push_back(
-      Make(kUnhealthyVolumes, volume, health.Text("message"), absl::StrCat("mounted at ", path),
-           "none: check the file system (Repair-Volume) when no pod uses it, or replace the disk"));
-  return true;
+void Add(FindingWithRepair found, Findings* findings) {
+  findings->found.push_back(std::move(found));
 }
 
 // Returns `\\host\share` of a path on a server; empty for any other path.
@@ -128,74 +122,65 @@ bool IsPods(const std::string& link) {
   return !path.ok() || IsPodsDirectory(path->Parent().components());
 }
 
-// Makes the finding advise no repair, because a pod may have made the link: its target may exist in
-// the container, or be a share of the pod's choice, and the pod can put another entry in its place.
-void LeaveToPod(FindingWithRepair* found) {
-  found->group.clear();
-  found->finding.set_can_be_repaired(false);
-  found->finding.set_repair(
-      "none: a pod can write to the directory, so the link may be its own; it goes with the pod");
-}
+// A link to a share, or to another link, that cannot be followed.
+struct BrokenLink {
+  std::string where, target, what;
+  // Links lead to this one.
+  bool is_used = false;
+};
 
-// Returns the finding about a link to a share, or to another link, that cannot be followed.
-// `mappings` is the answer of ListSmbMappings; if that failed, the finding has no repair.
-FindingWithRepair MakeOfShareLink(const std::string& where, const std::string& target,
-                                  std::string what, const absl::StatusOr<Answer>& mappings) {
-  const std::string share = ShareOf(target);
-  if (share.empty()) {
-    return Make(kDisconnectedLinks, where, std::move(what),
-                "it leads to a link whose share has no mapping",
-                absl::StrCat("none: repair the link ", target,
-                             "; if that is gone, a new pod gets a new link"));
-  }
-  if (!mappings.ok()) {
-    return Make(kDisconnectedLinks, where, std::move(what),
-                "the node has no working mapping of the share", "none: " + MapByHand(share));
-  }
+// Returns the finding about a broken link. `mappings` is the answer of ListSmbMappings.
+FindingWithRepair MakeOfShareLink(const BrokenLink& link, const absl::StatusOr<Answer>& mappings) {
+  const auto make = [&](FindingId id, const std::vector<std::string>& arguments,
+                        const Fields& fields = {}) {
+    return Make(id, link.where, link.what, arguments, fields);
+  };
+  const std::string share = ShareOf(link.target);
+  if (share.empty()) return make("link-to-link", {link.target});
+  const std::string map = MapByHand(share);
+  if (!mappings.ok()) return make("link-without-mapping", {map});
   for (const Answer& mapping : mappings->Each("mappings")) {
     if (!absl::EqualsIgnoreCase(mapping.Text("remote_path"), share)) continue;
-    return Make(
-        kDisconnectedLinks, where, std::move(what),
-        absl::StrCat("Windows shows the share's mapping as ", mapping.Text("status")),
-        absl::StrCat("none: it works again when the server answers; if the password has changed, ",
-                     MapByHand(share)));
+    return make("link-of-broken-mapping", {mapping.Text("status"), map});
   }
+  for (const Answer& failure : mappings->Each("failures")) {
+    const std::string wanted = failure.Text("share");
+    if (absl::EqualsIgnoreCase(wanted, share)) {
+      return make("link-of-refused-share",
+                  {absl::StrCat(failure.Number("seconds_ago")), failure.Text("message")});
+    }
+    if (absl::EqualsIgnoreCase(failure.Text("target_path"), link.where)) {
+      return make("link-to-old-server", {wanted});
+    }
+  }
+  const Fields fields = {{"path", link.where}, {"target", link.target}};
   // While a staging link exists, the kubelet takes the volume for staged and calls no driver.
-  const bool is_staging = absl::StrContains(absl::AsciiStrToLower(where), "\\plugins\\");
-  const Fields fields = {{"path", where}, {"target", target}};
-  FindingWithRepair found = Make(
-      kDisconnectedLinks, where, std::move(what), "the node has no mapping of the share",
-      is_staging
-          ? absl::StrCat("removes only the link, so that the driver stages the volume again when a "
-                         "pod needs it; or ",
-                         MapByHand(share))
-          : absl::StrCat("none: ", MapByHand(share), ", or remove the link: ",
-                         PowerShellCommand("csi-proxyctl storage remove-mount", fields)));
-  if (is_staging) RepairBy(&found, kStorage, "RemoveMount", fields);
-  return found;
+  if (!absl::StrContains(absl::AsciiStrToLower(link.where), "\\plugins\\")) {
+    return make("published-link",
+                {map, PowerShellCommand("csi-proxyctl storage remove-mount", fields)});
+  }
+  if (link.is_used) return make("staging-link-in-use", {map});
+  return make("staging-link", {map}, fields);
 }
 
-// Adds a finding if a link cannot be followed although the mapping of its share shows as OK.
-void LookAtShareLink(Rpcs& rpcs, const std::string& where, const std::string& target,
-                     std::string what, Findings* findings) {
-  const absl::StatusOr<Answer> answer = rpcs.Call("filesystem", "IsSymlink", {{"path", where}});
+// Adds a finding if a link cannot be followed although the mapping of its share shows as OK. Asks
+// no server in `mute`, and adds one that does not answer.
+void LookAtShareLink(Rpcs& rpcs, const BrokenLink& link, std::set<std::string>* mute,
+                     Findings* findings) {
+  const std::string share = ShareOf(link.target);
+  const std::string server = share.substr(0, share.find('\\', 2));
+  if (mute->contains(server)) return;
+  const absl::StatusOr<Answer> answer =
+      rpcs.Call("filesystem", "IsSymlink", {{"path", link.where}});
+  if (absl::IsDeadlineExceeded(answer.status())) mute->insert(server);
   if (!answer.ok()) {
     findings->not_known.push_back(absl::StrCat(
-        "whether ", where, " can be followed: ", std::string(answer.status().message())));
-    return;
+        "whether ", link.where, mute->contains(server) ? ", and other links to its server," : "",
+        " can be followed: ", std::string(answer.status().message())));
+  } else if (!answer->Flag("is_symlink")) {
+    Add(Make("link-denied", link.where, link.what, {MapByHand(share)}), findings);
   }
-  if (answer->Flag("is_symlink")) return;
-  findings->found.push_back(Make(
-      kDisconnectedLinks, where, std::move(what),
-      "Windows shows the share's mapping as OK, but the server denies access, lacks the folder, or "
-      "does not answer",
-      absl::StrCat("none: check the folder and its permissions on the server; if they are right, ",
-                   MapByHand(ShareOf(target)))));
 }
-
-constexpr char kOfFolder[] =
-    "none: csi-proxy can remove only mappings of shares, not of folders; remove it on the node "
-    "with Remove-SmbGlobalMapping";
 
 // Returns true for a mapping of a folder in a share, `\\host\share\folder`. Removing it by this
 // path would remove the mapping of the share instead.
@@ -203,129 +188,124 @@ bool IsOfFolder(const std::string& remote_path) {
   return std::count(remote_path.begin(), remote_path.end(), '\\') > 3;
 }
 
-}  // namespace
-
+// Adds findings about disks. Two disks with one id may be two paths to one LUN.
 void LookAtDisks(Rpcs& rpcs, Findings* findings) {
   const Answer answer = Ask(rpcs, "ListDisks", {}, "disks", findings);
+  findings->lists_disks = answer.Size("disks") > 0;
   std::map<std::string, std::vector<std::string>> by_id;
-  std::map<std::string, int> with_unique_id;
   for (const Answer& disk : answer.Each("disks")) {
-    if (const std::string id = disk.Text("page83"); !id.empty()) {
-      by_id[id].push_back(absl::StrCat(disk.Number("number")));
+    const std::string number = absl::StrCat(disk.Number("number"));
+    for (const auto& [field, name] :
+         {std::pair("page83", "page 83 "), {"unique_id", "unique id "}, {"eui", "EUI "}}) {
+      const std::string id = absl::AsciiStrToLower(disk.Text(field));
+      if (!id.empty()) by_id[absl::StrCat(name, id)].push_back(number);
     }
-    ++with_unique_id[disk.Text("unique_id")];
   }
-  // Two disks with one id may be two paths to one LUN. Writes to both would destroy its file
-  // system.
-  const auto has_twin = [&](const Answer& disk) {
-    const std::string unique_id = disk.Text("unique_id");
-    return by_id[disk.Text("page83")].size() > 1 ||
-           (!unique_id.empty() && with_unique_id[unique_id] > 1);
-  };
+  std::set<std::string> twins, shown;
   for (const auto& [id, numbers] : by_id) {
     if (numbers.size() < 2) continue;
-    findings->found.push_back(Make(
-        kDuplicateIds, absl::StrCat("disks ", absl::StrJoin(numbers, ", ")),
-        absl::StrCat("page 83 ", id), "drivers find disks by this identifier",
-        "none: give each LUN an identifier of its own where it is exported; if they are paths to "
-        "one LUN, let MPIO claim it"));
+    twins.insert(numbers.begin(), numbers.end());
+    const std::string where = absl::StrCat("disks ", absl::StrJoin(numbers, ", "));
+    if (shown.insert(where).second) Add(Make("duplicate-id", where, id), findings);
   }
   for (const Answer& disk : answer.Each("disks")) {
     const std::string number = absl::StrCat(disk.Number("number"));
     const std::string reason = disk.Text("offline_reason");
+    const bool is_online = disk.Flag("is_online");
     const bool is_windows = disk.Flag("is_boot") || disk.Flag("is_system");
-    const char* const never = "none: Windows runs on it or starts from it";
-    if (!disk.Flag("is_online") && absl::EqualsIgnoreCase(reason, "Collision")) {
-      findings->found.push_back(MakeOfDisk(
-          kCollidingDisks, disk,
-          "offline because another disk has the same signature or id: a clone or a snapshot",
-          absl::StrCat("none: decide which of the two disks to keep; detach the other, or give it "
-                       "a new id (diskpart: uniqueid disk); then csi-proxyctl disk "
-                       "set-disk-state --disk-number=",
-                       number, " --is-online")));
-      continue;
+    const bool is_collision = absl::EqualsIgnoreCase(reason, "Collision");
+    if (is_online && !disk.Flag("is_read_only")) continue;
+    FindingId id = "offline-disk";
+    if (is_online) {
+      id = "read-only-disk";
+    } else if (twins.contains(number) || absl::EqualsIgnoreCase(reason, "Redundant Path")) {
+      id = "second-path";
+    } else if (is_collision) {
+      id = "colliding-disk";
+    } else if (absl::EqualsIgnoreCase(reason, "Policy") && !is_windows) {
+      id = "offline-by-policy";
     }
-    if (!disk.Flag("is_online") &&
-        (absl::EqualsIgnoreCase(reason, "Redundant Path") || has_twin(disk))) {
-      findings->found.push_back(MakeOfDisk(
-          kOfflineDisks, disk,
-          absl::StrCat("offline as a second path to a LUN, or a copy of another disk",
-                       reason.empty() ? "" : "; Windows says: ", reason),
-          "none: with both disks online, writes to them would destroy the file system. If it is a "
-          "second path, let MPIO claim the disks (`Enable-MSDSMAutomaticClaim`), and restart the "
-          "node"));
-      continue;
+    const std::string why =
+        reason.empty() ? "Windows does not say why" : absl::StrCat("Windows says: ", reason);
+    FindingWithRepair found = MakeOfDisk(id, disk, {is_collision ? number : why},
+                                         {{"disk_number", number}, {"read_only", "false"}});
+    if (is_windows) {
+      LeaveAlone("windows-disk", &found);
+    } else if (is_online && twins.contains(number)) {
+      LeaveAlone("twin-disk", &found);
     }
-    if (!disk.Flag("is_online")) {
-      FindingWithRepair found = MakeOfDisk(
-          kOfflineDisks, disk,
-          reason.empty() ? "Windows does not say why" : absl::StrCat("Windows says: ", reason),
-          is_windows ? never
-                     : "brings it online; no fault if a driver left it offline after it unstaged "
-                       "the volume");
-      if (!is_windows) {
-        RepairBy(&found, "disk", "SetDiskState", {{"disk_number", number}, {"is_online", "true"}});
-      }
-      findings->found.push_back(std::move(found));
-    }
-    if (disk.Flag("is_read_only")) {
-      FindingWithRepair found = MakeOfDisk(
-          kReadOnlyDisks, disk, "its read-only flag in Windows is set",
-          is_windows
-              ? never
-              : "clears the flag; a disk that its storage exports as read-only stays read-only");
-      if (!is_windows) {
-        RepairBy(&found, kStorage, "SetDiskReadOnly",
-                 {{"disk_number", number}, {"read_only", "false"}});
-      }
-      findings->found.push_back(std::move(found));
+    if (id.row == FindingId("offline-by-policy").row) {
+      findings->notes.push_back(std::move(found.finding));
+    } else {
+      Add(std::move(found), findings);
     }
   }
 }
 
-void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
+// Adds findings about disks whose content Windows does not recognise.
+void LookAtContents(Rpcs& rpcs, Findings* findings) {
+  if (!findings->lists_disks) return;
   const Answer answer =
-      Ask(rpcs, "ListMounts", {{"path", path}}, "mounted folders and links", findings);
+      Ask(rpcs, "ListDisks", {{"read_content", "true"}}, "the content of disks", findings);
+  for (const Answer& disk : answer.Each("disks")) {
+    const std::string content = disk.Text("content");
+    if (absl::StartsWith(content, "not known: ")) {
+      findings->cut_short = true;
+      findings->not_known.push_back(
+          absl::StrCat("the content of disk ", disk.Number("number"), ": ", content));
+    } else if (!content.empty()) {
+      Add(MakeOfDisk("foreign-disk", disk, {content}), findings);
+    }
+  }
+}
+
+// Adds findings about mounts; only about that at `only` if it is not empty.
+void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings) {
+  const Answer answer = Ask(rpcs, "ListMounts", {}, "mounted folders and links", findings);
   RecordIfIncomplete(answer, "mounted folders and links", findings);
-  std::map<std::string, std::string> volumes;  // Volume id to one mount path.
   std::optional<absl::StatusOr<Answer>> mappings;
+  std::set<std::string> mute, targets;
+  for (const Answer& mount : answer.Each("mounts")) {
+    targets.insert(absl::AsciiStrToLower(mount.Text("target")));
+  }
   int not_followed = 0;
   for (const Answer& mount : answer.Each("mounts")) {
     const size_t known = findings->found.size();
     const std::string where = mount.Text("path");
+    if (!only.empty() && where != only) continue;
     const std::string target = mount.Text("target");
     const std::string state = mount.Text("state");
     const bool is_volume = mount.Text("kind") == "MOUNTED_VOLUME";
     const std::string what =
         absl::StrCat(is_volume ? "volume" : absl::AsciiStrToLower(mount.Text("kind")), " ", target);
+    const BrokenLink link{where, target, what, targets.contains(absl::AsciiStrToLower(where))};
     if (state == "DANGLING") {
       FindingWithRepair found =
-          is_volume ? Make(kDanglingMounts, where, what,
-                           "the volume is gone: its disk was detached or is offline",
-                           "removes only the mounted folder; if the disk is offline or can be "
-                           "attached again, do that instead")
-                    : Make(kDanglingLinks, where, what, "its target does not exist",
-                           "removes only the link");
-      if (target.empty()) {
-        found.finding.set_repair("none: its target cannot be shown; look at it on the node");
-      } else {
-        RepairBy(&found, kStorage, "RemoveMount", {{"path", where}, {"target", target}});
-      }
-      findings->found.push_back(std::move(found));
+          Make(is_volume ? FindingId("dangling-mount") : FindingId("dangling-link"), where, what,
+               {}, {{"path", where}, {"target", target}});
+      if (target.empty()) LeaveAlone("hidden-target", &found);
+      Add(std::move(found), findings);
     } else if (state == "DISCONNECTED") {
       if (!mappings.has_value()) {
         // LookAtMappings() reports an error of this call.
         mappings = rpcs.Call(kStorage, "ListSmbMappings", {});
       }
-      findings->found.push_back(MakeOfShareLink(where, target, what, *mappings));
+      Add(MakeOfShareLink(link, *mappings), findings);
     } else if (state == "ALIVE" && !is_volume && !ShareOf(target).empty()) {
-      LookAtShareLink(rpcs, where, target, what, findings);
+      LookAtShareLink(rpcs, link, &mute, findings);
     } else if (state == "UNDETERMINED") {
       ++not_followed;
     } else if (is_volume) {
-      volumes.emplace(target, where);
+      findings->volumes.emplace(target, where);
     }
-    if (findings->found.size() > known && IsPods(where)) LeaveToPod(&findings->found.back());
+    // A pod may have made the link: its target may exist in the container, or be a share of the
+    // pod's choice, and the pod can put another entry in its place.
+    if (findings->found.size() > known && IsPods(where)) {
+      LeaveAlone("pods-link", &findings->found.back());
+    }
+  }
+  for (const std::string& folder : answer.Texts("filled_staging_folders")) {
+    Add(Make("filled-folder", folder, "a plain folder with files"), findings);
   }
   if (not_followed > 0) {
     findings->not_known.push_back(
@@ -333,14 +313,33 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
                      ": out of the working directories, or Windows refused access or did not say "
                      "in time which shares are mapped"));
   }
-  for (const auto& [volume, mounted_at] : volumes) {
-    if (LookAtVolume(rpcs, volume, mounted_at, findings)) continue;
-    findings->not_known.emplace_back(
-        "the health of further volumes: not queried, because Windows did not answer");
-    break;
+}
+
+// Adds findings about the health of the mounted volumes.
+void LookAtHealth(Rpcs& rpcs, Findings* findings) {
+  if (findings->volumes.empty()) return;
+  Fields ids;
+  for (const auto& [id, path] : findings->volumes) ids.emplace_back("volume_ids", id);
+  const Answer answer = Ask(rpcs, "ListVolumeHealth", ids, "the health of volumes", findings);
+  std::map<std::string, std::vector<std::string>> unknown;  // The volumes by the reason.
+  for (const Answer& volume : answer.Each("volumes")) {
+    const std::string id = volume.Text("volume_id"), message = volume.Text("message");
+    if (volume.Flag("abnormal")) {
+      Add(Make("unhealthy-volume", id, message, {findings->volumes[id]}), findings);
+    } else if (!message.empty()) {
+      unknown[message].push_back(id);
+    }
+  }
+  for (const auto& [reason, volumes] : unknown) {
+    findings->cut_short = true;
+    const size_t more = volumes.size() - 1;
+    findings->not_known.push_back(absl::StrCat("the health of ", volumes[0],
+                                               more > 0 ? absl::StrCat(" and ", more, " more") : "",
+                                               ": ", reason));
   }
 }
 
+// Adds findings about global SMB mappings.
 void LookAtMappings(Rpcs& rpcs, Findings* findings) {
   const Answer answer = Ask(rpcs, "ListSmbMappings", {}, "SMB mappings", findings);
   RecordIfIncomplete(answer, "links to shares, and therefore leaked mappings", findings);
@@ -350,82 +349,106 @@ void LookAtMappings(Rpcs& rpcs, Findings* findings) {
     const std::string share = mapping.Text("remote_path");
     const std::vector<std::string> links = mapping.Texts("links");
     const bool unused = links.empty() && knows_links;
-    const bool removable = unused && !IsOfFolder(share);
-    if (absl::EqualsIgnoreCase(status, "OK")) {
-      if (!unused) continue;
-      FindingWithRepair found =
-          Make(kLeakedMappings, share, "status OK",
-               "no link uses it: the driver that made it did not remove it",
-               removable ? "removes the mapping if still no link uses it; a program that opens the "
-                           "share by its name loses access"
-                         : kOfFolder);
-      if (removable) RepairBy(&found, kStorage, "UnstageShare", {{"remote_path", share}});
-      findings->found.push_back(std::move(found));
-      continue;
-    }
+    const bool is_ok = absl::EqualsIgnoreCase(status, "OK");
+    if (is_ok && !unused) continue;
+    FindingId id = "broken-mapping-in-use";
+    if (unused) id = is_ok ? FindingId("leaked-mapping") : FindingId("broken-mapping");
+    const std::string why = !links.empty()
+                                ? absl::StrCat("links lead to it: ", absl::StrJoin(links, ", "))
+                            : knows_links ? "no link leads to it"
+                                          : "whether links lead to it is not known";
     FindingWithRepair found =
-        Make(kDisconnectedMappings, share, absl::StrCat("status ", status),
-             !links.empty() ? absl::StrCat("links lead to it: ", absl::StrJoin(links, ", "))
-             : knows_links  ? "no link leads to it"
-                            : "whether links lead to it is not known",
-             removable ? "removes the mapping; a driver makes it again when it needs it"
-             : unused  ? kOfFolder
-                       : "none: it may work again when the server does; a driver that stages the "
-                         "volume again makes it again");
-    if (removable) RepairBy(&found, kStorage, "UnstageShare", {{"remote_path", share}});
-    findings->found.push_back(std::move(found));
+        Make(id, share, absl::StrCat("status ", status), {why}, {{"remote_path", share}});
+    if (unused && IsOfFolder(share)) LeaveAlone("folder-mapping", &found);
+    Add(std::move(found), findings);
   }
 }
 
+// Adds a finding if the initiator's service does not run although the node is to do iSCSI.
+void LookAtInitiator(Rpcs& rpcs, Findings* findings) {
+  const absl::StatusOr<Answer> service = rpcs.Call("system", "GetService", {{"name", "MSiSCSI"}});
+  if (!service.ok() || service->Text("status") == "RUNNING") return;
+  std::string why;
+  if (service->Text("start_type") == "AUTOMATIC") why = "it is to start automatically";
+  // Windows may show no portal while the service is stopped.
+  const absl::StatusOr<Answer> portals = rpcs.Call("iscsi", "ListTargetPortals", {});
+  if (portals.ok() && portals->Size("target_portals") > 0) why = "portals are registered";
+  const std::optional<top::Numbers>& numbers = findings->numbers;
+  if (numbers.has_value() && numbers->AsksForIscsi()) why = "clients have asked for iSCSI";
+  if (why.empty()) return;
+  Add(Make("stopped-initiator", "MSiSCSI", service->Text("display_name"),
+           {absl::AsciiStrToLower(service->Text("status")), why}),
+      findings);
+}
+
+// Adds findings of the service's metrics.
 void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings) {
   const auto not_known = [findings](absl::string_view why) {
-    findings->not_known.push_back(absl::StrCat("clients of old API versions: ", why));
+    findings->not_known.push_back(
+        absl::StrCat("long calls, clients at a limit or of old API versions: ", why));
   };
   if (fetch == nullptr) {
-    not_known("give --metrics=HOST:PORT, the address at which the service serves its metrics");
-    return;
+    return not_known(
+        "give --metrics=HOST:PORT, the address at which the service serves its metrics");
   }
   const absl::StatusOr<std::string> text = fetch();
   if (!text.ok()) return not_known(text.status().message());
-  const absl::StatusOr<top::Numbers> numbers = top::ReadNumbers(*text);
+  absl::StatusOr<top::Numbers> numbers = top::ReadNumbers(*text);
   if (!numbers.ok()) return not_known(numbers.status().message());
+  findings->answered = true;
   const std::string since = numbers->started == absl::InfinitePast()
                                 ? ""
                                 : absl::StrCat(" at ", UtcText(numbers->started));
-  for (const auto& [name, times] : numbers->fallbacks) {
-    if (times >= 1) findings->fallbacks[name] = static_cast<uint64_t>(times);
-  }
   for (const auto& [rpc, seconds] : numbers->long_calls) {
-    findings->found.push_back(Make(
-        kLongCalls, rpc, "its object is in the service's log",
-        absl::StrCat("has run for ", std::llround(seconds), " s; calls for the same object wait"),
-        "none: repair what the call waits for (a disk, a server, WMI); a restart of the service "
-        "ends the call"));
+    Add(Make("long-call", rpc, "its object is in the service's log",
+             {absl::StrCat(std::llround(seconds))}),
+        findings);
+  }
+  std::vector<std::pair<int64_t, std::string>> by_refused;  // The most first.
+  for (const auto& [name, rpc] : numbers->rpcs) {
+    if (rpc.refused > 0) by_refused.emplace_back(-std::llround(rpc.refused), name);
+  }
+  std::sort(by_refused.begin(), by_refused.end());
+  std::string refused;
+  for (size_t i = 0; i < std::min<size_t>(by_refused.size(), 3); ++i) {
+    absl::StrAppend(&refused, i > 0 ? ", " : "", by_refused[i].second, " ", -by_refused[i].first);
+  }
+  for (const auto& [client, times] : numbers->limited) {
+    if (!(times > 0)) continue;
+    Add(Make("limited-client", client.first, absl::StrCat("has met its limit of ", client.second),
+             {absl::StrCat(std::llround(times)), since, refused.empty() ? "none" : refused}),
+        findings);
+  }
+  for (const FlagInForce& flag : numbers->flags) {
+    if (!flag.IsFarBelowDefault()) continue;
+    Add(Make("low-limit", absl::StrCat("--", flag.name), absl::StrCat(flag.value),
+             {flag.by_default}),
+        findings);
   }
   for (const auto& [caller, calls] : numbers->callers) {
     const auto& [image, group, version] = caller;
     const std::string newer = catalog.Successor(group, version);
     if (newer.empty() || !(calls > 0)) continue;
-    findings->found.push_back(Make(
-        kOldClients, image, absl::StrCat(group, " ", version),
-        absl::StrCat(calls, calls == 1 ? " call" : " calls", " since the service began", since),
-        absl::StrCat("none: update the driver to one that calls ", newer,
-                     "; the count starts again when the service restarts")));
+    const std::string count = absl::StrCat(std::llround(calls), calls == 1 ? " call" : " calls");
+    Add(Make("old-client", image, absl::StrCat(group, " ", version), {count, since, newer}),
+        findings);
   }
+  findings->numbers = *std::move(numbers);
 }
 
-Findings LookAtNode(Rpcs& rpcs) {
+}  // namespace
+
+Findings LookAtNode(Rpcs& rpcs, const FetchMetrics* fetch, const LookEnded& ended) {
   Findings findings;
-  LookAtDisks(rpcs, &findings);
+  if (fetch != nullptr) LookAtMetrics(rpcs.catalog(), *fetch, &findings);
+  ended(findings);
   LookAtMounts(rpcs, "", &findings);
-  LookAtMappings(rpcs, &findings);
-  const auto rank = [](const FindingWithRepair& found) {
-    return std::find(std::begin(kKinds), std::end(kKinds), found.finding.kind()) -
-           std::begin(kKinds);
-  };
-  std::stable_sort(
-      findings.found.begin(), findings.found.end(),
-      [&](const FindingWithRepair& a, const FindingWithRepair& b) { return rank(a) < rank(b); });
+  ended(findings);
+  for (const auto look :
+       {LookAtDisks, LookAtHealth, LookAtContents, LookAtMappings, LookAtInitiator}) {
+    look(rpcs, &findings);
+    ended(findings);
+  }
   return findings;
 }
 

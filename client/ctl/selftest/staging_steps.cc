@@ -76,6 +76,9 @@ std::string SeeStaged(Attempt& attempt) {
   const Answer health =
       attempt.Call("storage", "GetVolumeHealth", {{"volume-id", attempt.state().volume}});
   attempt.Expect(!health.Flag("abnormal"), health.Text("message"));
+  const Answer all =
+      attempt.Call("storage", "ListVolumeHealth", {{"volume-ids", attempt.state().volume}});
+  attempt.Expect(all.Size("volumes") == 1, "its health is not listed");
   return absl::StrCat("volume ", health.Text("volume_health"), ", disk ",
                       health.Text("disk_health"));
 }

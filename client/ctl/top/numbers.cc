@@ -39,6 +39,7 @@ void Add(const Sample& sample, Numbers* numbers) {
   if (sample.name == "grpc_server_handled_total") {
     rpc().finished += sample.value;
     if (sample.Label("grpc_code") != "OK") rpc().failed += sample.value;
+    if (sample.Label("grpc_code") == "ResourceExhausted") rpc().refused += sample.value;
   } else if (sample.name == "grpc_server_handling_seconds_bucket") {
     double bound;
     if (absl::SimpleAtod(sample.Label("le"), &bound) && bound >= 0) {
@@ -51,6 +52,8 @@ void Add(const Sample& sample, Numbers* numbers) {
         sample.value;
   } else if (sample.name == "csi_proxy_client_limited_total") {
     numbers->limited[{sample.Label("client_image"), sample.Label("limit")}] += sample.value;
+  } else if (sample.name == "csi_proxy_flag") {
+    numbers->flags.push_back({sample.Label("flag"), sample.value, sample.Label("default")});
   } else if (sample.name == "csi_proxy_fallbacks_total") {
     numbers->fallbacks[sample.Label("fallback")] += sample.value;
   } else if (sample.name == "csi_proxy_long_call_seconds") {
@@ -162,6 +165,21 @@ absl::StatusOr<Numbers> ReadNumbers(absl::string_view exposition) {
   return numbers;
 }
 
+std::map<double, double> RpcNumbers::RanWithin() const {
+  std::map<double, double> ran = within;
+  for (auto& [bound, count] : ran) count = std::max(0.0, count - refused);
+  return ran;
+}
+
+bool Numbers::AsksForIscsi() const {
+  const auto staged = rpcs.find("v1alpha1.Storage/StageTarget");
+  if (staged != rpcs.end() && staged->second.finished > 0) return true;
+  return std::any_of(callers.begin(), callers.end(), [](const auto& caller) {
+    const auto& [image, group, version] = caller.first;
+    return group == "iscsi" && caller.second > 0 && !absl::StartsWith(image, "csi-proxyctl");
+  });
+}
+
 Numbers Since(const Numbers& before, const Numbers& now) {
   if (before.started != now.started) return now;
   Numbers grown = now;
@@ -173,6 +191,7 @@ Numbers Since(const Numbers& before, const Numbers& now) {
     if (found == before.rpcs.end()) continue;
     rpc.finished = Grown(found->second.finished, rpc.finished);
     rpc.failed = Grown(found->second.failed, rpc.failed);
+    rpc.refused = Grown(found->second.refused, rpc.refused);
     rpc.within = Grown(found->second.within, std::move(rpc.within));
   }
   return grown;

@@ -6,12 +6,14 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/base/flag_in_force.h"
 #include "server/http/host_port.h"
 
 namespace csi_proxy::ctl::top {
@@ -19,10 +21,15 @@ namespace csi_proxy::ctl::top {
 // The calls of one rpc.
 struct RpcNumbers {
   double finished = 0;
-  // The finished calls that did not end with OK.
+  // The finished calls that did not end with OK, and those of them that the service refused at once
+  // because of its limits (RESOURCE_EXHAUSTED).
   double failed = 0;
+  double refused = 0;
   // Keyed by seconds: the number of calls that took at most this long. The last key is infinite.
   std::map<double, double> within;
+
+  // Returns `within` for the calls that ran. A refused call counts as one of the shortest.
+  std::map<double, double> RanWithin() const;
 };
 
 // A caller and the pipe that it calls: the program's image, group, version.
@@ -42,8 +49,13 @@ struct Numbers {
   std::map<std::string, double> long_calls;
   // How often Windows did not do what the service expects, by the name of the fallback.
   std::map<std::string, double> fallbacks;
+  // By name; empty for a service that does not report them.
+  std::vector<FlagInForce> flags;
   // The start time of the service; InfinitePast if the metrics do not contain it.
   absl::Time started = absl::InfinitePast();
+
+  // Returns true if a program other than csi-proxyctl calls the group iscsi, or any StageTarget.
+  bool AsksForIscsi() const;
 };
 
 // Parses the service's metrics. INVALID_ARGUMENT if the text is malformed or another program's.

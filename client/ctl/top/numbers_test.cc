@@ -115,6 +115,23 @@ TEST(QuantileTest, IsThatOfPrometheus) {
   EXPECT_EQ(Quantile({{kInfinite, 3}}, 0.5), 0) << "nothing is known of the time";
 }
 
+// A flood of refused calls hides how long the others take.
+TEST(QuantileTest, RefusedCallsAreLeftOut) {
+  const Numbers numbers = *ReadNumbers(
+      "csi_proxy_calls_queued{group=\"a\"} 0\n"
+      "grpc_server_handled_total{grpc_service=\"s\",grpc_method=\"m\",grpc_code=\"OK\"} 4\n"
+      "grpc_server_handled_total{grpc_service=\"s\",grpc_method=\"m\","
+      "grpc_code=\"ResourceExhausted\"} 96\n"
+      "grpc_server_handling_seconds_bucket{grpc_service=\"s\",grpc_method=\"m\",le=\"0.001\"} 90\n"
+      "grpc_server_handling_seconds_bucket{grpc_service=\"s\",grpc_method=\"m\",le=\"3\"} 96\n"
+      "grpc_server_handling_seconds_bucket{grpc_service=\"s\",grpc_method=\"m\",le=\"6\"} 100\n"
+      "grpc_server_handling_seconds_bucket{grpc_service=\"s\",grpc_method=\"m\",le=\"+Inf\"} "
+      "100\n");
+  const RpcNumbers& rpc = numbers.rpcs.at("s/m");
+  EXPECT_EQ(rpc.refused, 96);
+  EXPECT_DOUBLE_EQ(Quantile(rpc.RanWithin(), 0.5), 4.5);
+}
+
 struct Read {
   absl::Status status;
   std::vector<Sample> samples;

@@ -53,6 +53,7 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
     report.set_service_started(UtcText(counted.started));
   }
   report.set_seconds(absl::ToDoubleSeconds(duration));
+  report.set_flags(ChangedFlagsText(counted.flags));
   report.set_live_connections(Find(counted.connections, "live"));
   report.set_silent_connections(Find(counted.connections, "silent"));
   for (const auto& [name, rpc] : counted.rpcs) {
@@ -62,8 +63,10 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
     row->set_calls(rpc.finished);
     row->set_calls_per_second(PerSecond(rpc.finished, duration));
     row->set_failed(rpc.failed);
-    row->set_p50_ms(Quantile(rpc.within, 0.5) * 1000);
-    row->set_p99_ms(Quantile(rpc.within, 0.99) * 1000);
+    row->set_refused(rpc.refused);
+    const std::map<double, double> within = rpc.RanWithin();
+    row->set_p50_ms(Quantile(within, 0.5) * 1000);
+    row->set_p99_ms(Quantile(within, 0.99) * 1000);
   }
   for (const auto& [caller, calls] : counted.callers) {
     if (!(calls > 0)) continue;
@@ -110,18 +113,20 @@ std::string ToText(const Report& report, int rows) {
     absl::StrAppend(&text, ", since the service began");
   }
   absl::StrAppend(&text, "\nconnections: ", report.live_connections(), " live, ",
-                  report.silent_connections(), " silent\n");
+                  report.silent_connections(), " silent\n", Printable(report.flags()),
+                  report.flags().empty() ? "" : "\n");
   std::vector<Row> table = {{"GROUP", "RUNNING", "QUEUED"}};
   for (const Group& group : report.groups()) {
     table.push_back(
         {Printable(group.group()), absl::StrCat(group.running()), absl::StrCat(group.queued())});
   }
   text += Table(table, rows);
-  table = {{"RPC", "CALLS", "PER SECOND", "FAILED", "P50", "P99"}};
+  table = {{"RPC", "CALLS", "PER SECOND", "FAILED", "REFUSED", "P50", "P99"}};
   for (const Rpc& rpc : report.rpcs()) {
     table.push_back({Printable(rpc.rpc()), absl::StrCat(rpc.calls()),
                      Rate(report, rpc.calls_per_second()), absl::StrCat(rpc.failed()),
-                     Milliseconds(rpc.p50_ms()), Milliseconds(rpc.p99_ms())});
+                     absl::StrCat(rpc.refused()), Milliseconds(rpc.p50_ms()),
+                     Milliseconds(rpc.p99_ms())});
   }
   text += table.size() > 1 ? Table(table, rows) : "\nno calls have ended\n";
   table = {{"CLIENT", "GROUP", "VERSION", "CALLS", "PER SECOND"}};

@@ -1,5 +1,7 @@
 #include "server/groups/smb/known_shares.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
 
@@ -46,6 +48,27 @@ bool KnownShares::WasDenied(const UncPath& path, const std::string* user) const 
   if (found == denials_.end()) return false;
   return user == nullptr || (found->second.path == CanonicalUnc(path.ToString()) &&
                              EqualNames(found->second.user, *user));
+}
+
+void KnownShares::RecordAttempt(const std::string& share, absl::string_view target_path,
+                                const absl::Status& result) {
+  const MutexLock lock(mutex_);
+  failures_.erase(share);
+  if (result.ok()) return;
+  if (failures_.size() >= kMostFailures) {
+    failures_.erase(std::min_element(
+        failures_.begin(), failures_.end(),
+        [](const auto& a, const auto& b) { return a.second.time < b.second.time; }));
+  }
+  failures_.emplace(share, ShareFailure{share, std::string(target_path),
+                                        std::string(result.message()), SteadyTime::Now()});
+}
+
+std::vector<ShareFailure> KnownShares::failures() const {
+  const MutexLock lock(mutex_);
+  std::vector<ShareFailure> failures;
+  for (const auto& [share, failure] : failures_) failures.push_back(failure);
+  return failures;
 }
 
 void KnownShares::RecordRemoval(const std::string& share, RemovalOutcome outcome,

@@ -4,13 +4,16 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/windows_path.h"
 #include "server/host/smb_host.h"
@@ -32,6 +35,15 @@ enum class LinkCount { kNone, kOne, kSeveral, kUnknown };
 
 inline constexpr std::array kRemovalOutcomes = {"removed", "kept"};
 inline constexpr std::array kLinkCounts = {"none", "one", "several", "unknown"};
+
+// A call that failed to map a share or to make a link to it.
+struct ShareFailure {
+  std::string share;
+  // The path of the link; empty if the call named none.
+  std::string target_path;
+  std::string message;
+  SteadyTime time;
+};
 
 // Thread-safe. REQUIRES: every `share` is a UncPath::Share().
 class KnownShares {
@@ -57,6 +69,12 @@ class KnownShares {
   // of the share.
   bool WasDenied(const UncPath& path, const std::string* user) const;
 
+  // Records the result of a call that was to map a share. A success ends the record of a failure.
+  void RecordAttempt(const std::string& share, absl::string_view target_path,
+                     const absl::Status& result);
+  // Returns the last failed attempt on each share, by share.
+  std::vector<ShareFailure> failures() const;
+
   // Counts the removal of a mapping. Logs it if links to the share exist or may exist.
   void RecordRemoval(const std::string& share, RemovalOutcome outcome, const ShareLinks& links);
   using Counts = std::array<std::array<uint64_t, kLinkCounts.size()>, kRemovalOutcomes.size()>;
@@ -69,11 +87,14 @@ class KnownShares {
   };
   // The most shares with a denial. Reached only if other programs remove mappings.
   static constexpr size_t kMostDenials = 1024;
+  // The most shares with a failed attempt; beyond, the oldest goes.
+  static constexpr size_t kMostFailures = 128;
 
   const std::function<void(absl::string_view)> log_;
   mutable Mutex mutex_;
   std::unordered_map<std::string, host::SmbCredentials> kept_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Denial> denials_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, ShareFailure> failures_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_) = {};
 };
 

@@ -29,30 +29,11 @@ class SmbService final : public Service {
                                                            request.local_path, Place::kBelowRoots));
       local = std::move(path);
     }
-    const std::string share = remote.Share();
     const host::SmbCredentials credentials{request.username, Secret(request.password)};
-    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context, share));
-    // The call succeeds even if the path's folder is missing, as in the Go release; this is logged.
-    host::SmbAccess access;
-    ABSL_ASSIGN_OR_RETURN(const auto found,
-                          FindMapping(deps_, context, remote, credentials, &access));
-    const bool makes = found != LookupResult::kUsable;
-    if (makes) {
-      ABSL_RETURN_IF_ERROR(Map(deps_, context, remote, credentials, &access));
-    }
-    if (!local.has_value()) return NewSmbGlobalMappingResponse{};
-    const absl::Status linked = Link(context, remote, *local);
-    if (linked.ok()) return NewSmbGlobalMappingResponse{};
-    // Removes the mapping that this call made, even if its caller has gone.
-    if (makes) {
-      const CallContext afterwards = context.Afterwards(kToUndo);
-      if (absl::Status undone = Unmap(deps_, afterwards, share).status(); !undone.ok()) {
-        return absl::Status(linked.code(),
-                            absl::StrCat(linked.message(), " (and the new mapping of ", share,
-                                         " could not be removed: ", undone.message(), ")"));
-      }
-    }
-    return linked;
+    auto mapped = Map(context, remote, credentials, local);
+    deps_.shares->RecordAttempt(remote.Share(), local.has_value() ? local->path.ToString() : "",
+                                mapped.status());
+    return mapped;
   }
 
   absl::StatusOr<RemoveSmbGlobalMappingResponse> RemoveSmbGlobalMapping(
@@ -73,6 +54,35 @@ class SmbService final : public Service {
   }
 
  private:
+  // Maps the share of `remote`, and makes the link if `local` is given.
+  absl::StatusOr<NewSmbGlobalMappingResponse> Map(const CallContext& context, const UncPath& remote,
+                                                  const host::SmbCredentials& credentials,
+                                                  const std::optional<ConfinedPath>& local) {
+    const std::string share = remote.Share();
+    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context, share));
+    // The call succeeds even if the path's folder is missing, as in the Go release; this is logged.
+    host::SmbAccess access;
+    ABSL_ASSIGN_OR_RETURN(const auto found,
+                          FindMapping(deps_, context, remote, credentials, &access));
+    const bool makes = found != LookupResult::kUsable;
+    if (makes) {
+      ABSL_RETURN_IF_ERROR(smb::Map(deps_, context, remote, credentials, &access));
+    }
+    if (!local.has_value()) return NewSmbGlobalMappingResponse{};
+    const absl::Status linked = Link(context, remote, *local);
+    if (linked.ok()) return NewSmbGlobalMappingResponse{};
+    // Removes the mapping that this call made, even if its caller has gone.
+    if (makes) {
+      const CallContext afterwards = context.Afterwards(kToUndo);
+      if (absl::Status undone = Unmap(deps_, afterwards, share).status(); !undone.ok()) {
+        return absl::Status(linked.code(),
+                            absl::StrCat(linked.message(), " (and the new mapping of ", share,
+                                         " could not be removed: ", undone.message(), ")"));
+      }
+    }
+    return linked;
+  }
+
   // Logs the links to a removed mapping. Ignores failure: the answer does not need them.
   void LogLinks(const CallContext& context, const std::string& share) {
     ShareLinks unknown;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,11 +15,15 @@
 #include "csi_proxy/storage/hub.h"
 #include "server/groups/deps.h"
 #include "server/host/disk_host.h"
+#include "server/host/shared_run.h"
+#include "server/host/volume_host.h"
 
 namespace csi_proxy::storage {
 
 // How often a call starts over because another program has changed its target.
 inline constexpr int kAttempts = 8;
+// A listing that waits for each disk or volume leaves this part of its time for the answer.
+inline constexpr int kTimeToAnswer = 4;
 // The pauses between two looks for a disk that has not appeared yet.
 inline constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 inline constexpr absl::Duration kLastPoll = absl::Seconds(1);
@@ -63,8 +69,12 @@ class StorageService final : public Service {
       const CallContext& context, const SetDiskReadOnlyRequest& request) override;
   absl::StatusOr<FormatVolumeResponse> FormatVolume(const CallContext& context,
                                                     const FormatVolumeRequest& request) override;
+
+  // Report the health of volumes: health.cc.
   absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(
       const CallContext& context, const GetVolumeHealthRequest& request) override;
+  absl::StatusOr<ListVolumeHealthResponse> ListVolumeHealth(
+      const CallContext& context, const ListVolumeHealthRequest& request) override;
 
   // Lists mounts and links, and measures the space at a path: mounts.cc. Takes no lock but
   // LockListing().
@@ -100,7 +110,17 @@ class StorageService final : public Service {
                                                       const UnstageTargetRequest& request) override;
 
  private:
+  // What the machine shows of a volume without WMI.
+  struct VolumeLook {
+    host::VolumeHealth health;
+    // Its faults, in words.
+    std::vector<std::string> wrong;
+  };
+  absl::StatusOr<VolumeLook> LookAt(const CallContext& context, const VolumeId& volume);
+
   const groups::Deps deps_;
+  // By volume. Last, because their runs use the other members.
+  host::SharedRuns<absl::StatusOr<VolumeLook>> looks_{host::Runs::kApart};
 };
 
 // Checks all fields of a request except its disk.

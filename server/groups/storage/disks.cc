@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/base/status_macros.h"
 #include "server/base/volume_id.h"
 #include "server/groups/fields.h"
@@ -18,10 +17,6 @@
 
 namespace csi_proxy::storage {
 namespace {
-
-constexpr char kHealthy[] = "Healthy";
-// How long GetVolumeHealth waits for the disk's part of its answer.
-constexpr absl::Duration kDiskPatience = absl::Seconds(1);
 
 bool IsData(const host::Partition& partition) {
   return partition.kind == host::PartitionKind::kData;
@@ -58,14 +53,18 @@ DiskInfo ToHub(host::DiskDescription disk) {
   info.is_online = disk.is_online;
   info.offline_reason = std::move(disk.offline_reason);
   info.is_read_only = disk.is_read_only;
+  info.content = std::move(disk.content);
   return info;
 }
 
 }  // namespace
 
 absl::StatusOr<ListDisksResponse> StorageService::ListDisks(const CallContext& context,
-                                                            const ListDisksRequest&) {
+                                                            const ListDisksRequest& request) {
   ABSL_ASSIGN_OR_RETURN(auto disks, deps_.host->disk().ListDisks(context));
+  if (request.read_content) {
+    deps_.host->disk().ReadContents(context.Leaving(kTimeToAnswer, absl::Seconds(1)), &disks);
+  }
   ListDisksResponse response;
   for (host::DiskDescription& disk : disks) response.disks.push_back(ToHub(std::move(disk)));
   return response;
@@ -107,49 +106,6 @@ absl::StatusOr<FormatVolumeResponse> StorageService::FormatVolume(
       deps_, context, volume, options,
       request.overwrite ? groups::Erase::kUnmounted : groups::Erase::kNothing, check));
   return FormatVolumeResponse{};
-}
-
-absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
-    const CallContext& context, const GetVolumeHealthRequest& request) {
-  ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
-  ABSL_ASSIGN_OR_RETURN(auto health, deps_.host->volume().GetHealth(context, volume));
-  const CallContext brief = context.WithTimeout(kDiskPatience);
-  const auto described = deps_.host->disk().Describe(brief, health.disk_number);
-  if (!described.ok() && (brief.Check().ok() || !context.Check().ok())) return described.status();
-  host::DiskDescription disk = described.value_or(host::DiskDescription());
-  std::vector<std::string> wrong;
-  if (health.file_system.empty() && health.health.empty()) {
-    const auto sign = deps_.host->volume().SignOfUse(context, volume);
-    if (sign.ok() && !sign->empty()) {
-      wrong.push_back(absl::StrCat("the volume has lost its file system (", *sign, ")"));
-    }
-    const auto blank = deps_.host->volume().IsBlank(context, volume, host::Look::kThroughout);
-    if (!blank.ok()) wrong.emplace_back(blank.status().message());
-    if (blank.ok() && !*blank) {
-      wrong.push_back(
-          absl::StrCat("the volume holds ", deps_.host->volume().DescribeData(context, volume)));
-    }
-  }
-  if (health.is_dirty) wrong.push_back("the file system is marked dirty");
-  if (!health.health.empty() && health.health != kHealthy) {
-    wrong.push_back(absl::StrCat("health of the volume: ", health.health));
-  }
-  if (!disk.health.empty() && disk.health != kHealthy) {
-    wrong.push_back(absl::StrCat("health of disk ", health.disk_number, ": ", disk.health));
-  }
-  GetVolumeHealthResponse response;
-  response.abnormal = !wrong.empty();
-  for (const absl::Status& unknown : {health.unknown, described.status()}) {
-    if (!unknown.ok()) wrong.push_back(absl::StrCat("not known: ", unknown.message()));
-  }
-  response.message = absl::StrJoin(wrong, "; ");
-  response.is_dirty = health.is_dirty;
-  response.file_system = std::move(health.file_system);
-  response.volume_health = std::move(health.health);
-  response.disk_number = health.disk_number;
-  response.disk_health = std::move(disk.health);
-  response.is_disk_read_only = disk.is_read_only;
-  return response;
 }
 
 const host::Partition* DataPartition(const host::DiskLayout& layout) {

@@ -1,5 +1,6 @@
 // ListDisks, SetDiskReadOnly, FormatVolume and GetVolumeHealth on the strict machine.
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@ using absl::InvalidArgumentError;
 using absl::NotFoundError;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 constexpr char kMore[] = R"(
   disk {
@@ -133,6 +135,68 @@ TEST_F(StorageDisksTest, AskWmiAsLittleAsTheyCan) {
   ASSERT_TRUE(SetReadOnly(21, true).ok());
   ASSERT_TRUE(SetReadOnly(21, false).ok());
   EXPECT_EQ(asked(), 0);
+}
+
+// A listing of health asks WMI as often for many volumes as for one (scale_test.cc).
+TEST_F(StorageDisksTest, AVolumeWhoseDiskIsMuteFailsAlone) {
+  const auto list = [this] {
+    const auto listed =
+        storage_->ListVolumeHealth(context_.WithTimeout(absl::Seconds(2)),
+                                   {.volume_ids = {VolumeOf(20), VolumeOf(99), VolumeOf(21)}});
+    EXPECT_TRUE(listed.ok()) << listed.status();
+    return listed.ok() ? listed->volumes : std::vector<storage::VolumeHealth>();
+  };
+  const std::string ill =
+      "the file system is marked dirty; health of the volume: Spot fix needed; health of disk 21: "
+      "Warning";
+  EXPECT_THAT(list(),
+              ElementsAre(storage::VolumeHealth{VolumeOf(20), false, ""},
+                          storage::VolumeHealth{VolumeOf(99), false,
+                                                "not known: there is no volume " + VolumeOf(99)},
+                          storage::VolumeHealth{VolumeOf(21), true, ill}));
+  Delay("win32.GetFileSystem", absl::Seconds(1), 0, VolumeOf(20));
+  const auto some = list();
+  ASSERT_EQ(some.size(), 3u);
+  EXPECT_THAT(some[0].message, HasSubstr("not known: "));
+  EXPECT_EQ(some[2].message, ill);
+  // Without WMI, the bit of the file system shows nevertheless.
+  node_->ClearFaults();
+  Delay("wmi.*", absl::Minutes(1));
+  const auto without = list();
+  ASSERT_EQ(without.size(), 3u);
+  EXPECT_THAT(without[2].message,
+              testing::StartsWith("the file system is marked dirty; not known"));
+}
+
+class ContentTest : public HandlerTest {
+ protected:
+  ContentTest()
+      : HandlerTest(Files::kSimulated, absl::StrCat(machine::simulator::DefaultScenarioText(), R"(
+          disk { number: 30 size_bytes: 1073741824 foreign { offset_bytes: 1080 data: "\123\357" } }
+          disk { number: 31 size_bytes: 1073741824 style: GPT
+                 partition { type: LINUX size_bytes: 536870912 } }
+          disk { number: 32 size_bytes: 1073741824 offline: true
+                 foreign { offset_bytes: 0 data: "XFSB" } })")) {}
+
+  std::map<uint32_t, std::string> Contents(bool read) {
+    std::map<uint32_t, std::string> found;
+    const auto all = storage_->ListDisks(context_, {.read_content = read});
+    EXPECT_TRUE(all.ok()) << all.status();
+    for (const storage::DiskInfo& disk : all->disks) {
+      if (!disk.content.empty()) found[disk.number] = disk.content;
+    }
+    return found;
+  }
+};
+
+TEST_F(ContentTest, IsReadOnRequestAndAMuteDiskFailsAlone) {
+  EXPECT_THAT(Contents(false), testing::IsEmpty());
+  EXPECT_THAT(Contents(true), ElementsAre(Pair(30, testing::Not(HasSubstr("not known"))),
+                                          Pair(31, HasSubstr("another system"))));
+  Delay("win32.Read", absl::Seconds(1), 1);
+  std::map<uint32_t, std::string> found = Contents(true);
+  EXPECT_THAT(found[1], HasSubstr("not known: "));
+  EXPECT_THAT(found[30], testing::Not(HasSubstr("not known")));
 }
 
 TEST_F(StorageDisksTest, ListDisksFailsOnlyWhenNoneIsListed) {

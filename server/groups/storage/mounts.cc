@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
@@ -109,6 +110,7 @@ absl::StatusOr<ListMountsResponse> StorageService::ListMounts(const CallContext&
   }
   ListMountsResponse response;
   response.incomplete = found.incomplete;
+  response.filled_staging_folders = std::move(found.filled_staging_folders);
   for (host::FoundLink& link : found.links) {
     response.mounts.push_back({.path = std::move(link.path),
                                .kind = KindOf(link),
@@ -165,6 +167,13 @@ absl::StatusOr<ListSmbMappingsResponse> StorageService::ListSmbMappings(
     const CallContext& context, const ListSmbMappingsRequest&) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps_.host->smb().ListMappings(context));
   ListSmbMappingsResponse response;
+  for (smb::ShareFailure& failure : deps_.shares->failures()) {
+    response.failures.push_back(
+        {.share = std::move(failure.share),
+         .target_path = std::move(failure.target_path),
+         .message = std::move(failure.message),
+         .seconds_ago = absl::ToInt64Seconds(SteadyTime::Now() - failure.time)});
+  }
   if (mappings.empty()) return response;
   ABSL_ASSIGN_OR_RETURN(auto found, ListLinks(deps_, context, groups::AllRoots(deps_.roots)));
   std::map<std::string, SmbMapping*> by_path;

@@ -92,6 +92,24 @@ TEST_F(MountsTest, EachIsListedWithItsKindAndItsTarget) {
                 MountState::kAlive}));
 }
 
+// A pod whose mount has gone writes to the node's own disk.
+TEST_F(MountsTest, AStagingFolderWithFilesAndWithoutMountIsListed) {
+  const std::string other = R"(plugins\kubernetes.io\csi\e\)";
+  const auto write = [this](const std::string& file) {
+    EXPECT_TRUE(node_->WriteFile(Below(file), 4096, false).ok()) << file;
+  };
+  write(absl::StrCat(kStage, R"(\data\f)"));
+  ASSERT_TRUE(Mkdir(Below(other + R"(empty\globalmount)")).ok());
+  Plant(other + R"(linked\globalmount\link)", Below("pods"));
+  write(other + R"(empty\vol_data.json)");
+  write(R"(pods\p\volumes\kubernetes.io~empty-dir\d\plugins\x\globalmount\f)");
+  EXPECT_THAT(ListMounts().filled_staging_folders, IsEmpty());
+  write(other + R"(2\GlobalMount\globalmount\f)");
+  ASSERT_TRUE(Mkdir(Below(other + R"(1\globalmount\folder)")).ok());
+  EXPECT_THAT(ListMounts().filled_staging_folders,
+              ElementsAre(Below(other + R"(1\globalmount)"), Below(other + R"(2\GlobalMount)")));
+}
+
 // A pod may swap a directory above the entry after ListMounts.
 TEST_F(MountsTest, RemoveMountRemovesOnlyTheListedEntry) {
   const auto remove = [this](const std::string& name, const std::string& target) {

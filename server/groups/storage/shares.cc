@@ -354,8 +354,11 @@ absl::StatusOr<StageShareResponse> StorageService::StageShare(const CallContext&
   ABSL_ASSIGN_OR_RETURN(const auto target,
                         ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
                                             Place::kBelowRoots, Spelling::kLenient));
-  return ShareStager(deps_, context, remote, {request.username, Secret(request.password)}, target)
-      .Run();
+  auto staged =
+      ShareStager(deps_, context, remote, {request.username, Secret(request.password)}, target)
+          .Run();
+  deps_.shares->RecordAttempt(remote.Share(), target.path.ToString(), staged.status());
+  return staged;
 }
 
 absl::StatusOr<UnstageShareResponse> StorageService::UnstageShare(

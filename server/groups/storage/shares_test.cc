@@ -144,6 +144,29 @@ TEST_F(ShareStagingTest, ARefusedCallLeavesNothing) {
 }
 
 // Windows may continue and map the share after the call has ended.
+TEST_F(ShareStagingTest, TheListingOfMappingsHasTheLastFailureOfEachShare) {
+  const auto failures = [this] {
+    std::vector<std::string> lines;
+    const auto listed = storage_->ListSmbMappings(context_, {});
+    EXPECT_TRUE(listed.ok()) << listed.status();
+    for (const ShareFailure& failure : listed->failures) {
+      EXPECT_LT(failure.seconds_ago, 60);
+      lines.push_back(absl::StrCat(failure.share, " ", failure.target_path, " ", failure.message));
+    }
+    return lines;
+  };
+  EXPECT_FALSE(Stage("a", kShare, "wrong").ok());
+  EXPECT_FALSE(smb_->NewSmbGlobalMapping(context_, {.remote_path = R"(\\fileserver.example\none)",
+                                                    .username = kUser,
+                                                    .password = kPassword})
+                   .ok());
+  EXPECT_THAT(failures(), ElementsAre(AllOf(HasSubstr(absl::StrCat(kShare, " ", Below("a"), " ")),
+                                            HasSubstr("1326"), Not(HasSubstr("wrong"))),
+                                      testing::StartsWith(R"(\\fileserver.example\none  )")));
+  Staged("a");
+  EXPECT_EQ(failures().size(), 1u);
+}
+
 TEST_F(ShareStagingTest, TheLinkStaysWhileNobodyKnowsWhetherTheShareIsMapped) {
   Delay("wmi.Invoke/MSFT_SmbGlobalMapping.Create", absl::Hours(1));
   const StageShareRequest request{

@@ -23,20 +23,21 @@ import (
 const _ = grpc.SupportPackageIsVersion7
 
 const (
-	Storage_ListDisks_FullMethodName       = "/v1alpha1.Storage/ListDisks"
-	Storage_SetDiskReadOnly_FullMethodName = "/v1alpha1.Storage/SetDiskReadOnly"
-	Storage_FormatVolume_FullMethodName    = "/v1alpha1.Storage/FormatVolume"
-	Storage_GetPathStats_FullMethodName    = "/v1alpha1.Storage/GetPathStats"
-	Storage_ListMounts_FullMethodName      = "/v1alpha1.Storage/ListMounts"
-	Storage_RemoveMount_FullMethodName     = "/v1alpha1.Storage/RemoveMount"
-	Storage_ListSmbMappings_FullMethodName = "/v1alpha1.Storage/ListSmbMappings"
-	Storage_GetVolumeHealth_FullMethodName = "/v1alpha1.Storage/GetVolumeHealth"
-	Storage_StageVolume_FullMethodName     = "/v1alpha1.Storage/StageVolume"
-	Storage_UnstageVolume_FullMethodName   = "/v1alpha1.Storage/UnstageVolume"
-	Storage_StageShare_FullMethodName      = "/v1alpha1.Storage/StageShare"
-	Storage_UnstageShare_FullMethodName    = "/v1alpha1.Storage/UnstageShare"
-	Storage_StageTarget_FullMethodName     = "/v1alpha1.Storage/StageTarget"
-	Storage_UnstageTarget_FullMethodName   = "/v1alpha1.Storage/UnstageTarget"
+	Storage_ListDisks_FullMethodName        = "/v1alpha1.Storage/ListDisks"
+	Storage_SetDiskReadOnly_FullMethodName  = "/v1alpha1.Storage/SetDiskReadOnly"
+	Storage_FormatVolume_FullMethodName     = "/v1alpha1.Storage/FormatVolume"
+	Storage_GetPathStats_FullMethodName     = "/v1alpha1.Storage/GetPathStats"
+	Storage_ListMounts_FullMethodName       = "/v1alpha1.Storage/ListMounts"
+	Storage_RemoveMount_FullMethodName      = "/v1alpha1.Storage/RemoveMount"
+	Storage_ListSmbMappings_FullMethodName  = "/v1alpha1.Storage/ListSmbMappings"
+	Storage_GetVolumeHealth_FullMethodName  = "/v1alpha1.Storage/GetVolumeHealth"
+	Storage_ListVolumeHealth_FullMethodName = "/v1alpha1.Storage/ListVolumeHealth"
+	Storage_StageVolume_FullMethodName      = "/v1alpha1.Storage/StageVolume"
+	Storage_UnstageVolume_FullMethodName    = "/v1alpha1.Storage/UnstageVolume"
+	Storage_StageShare_FullMethodName       = "/v1alpha1.Storage/StageShare"
+	Storage_UnstageShare_FullMethodName     = "/v1alpha1.Storage/UnstageShare"
+	Storage_StageTarget_FullMethodName      = "/v1alpha1.Storage/StageTarget"
+	Storage_UnstageTarget_FullMethodName    = "/v1alpha1.Storage/UnstageTarget"
 )
 
 // StorageClient is the client API for Storage service.
@@ -70,6 +71,10 @@ type StorageClient interface {
 	ListSmbMappings(ctx context.Context, in *ListSmbMappingsRequest, opts ...grpc.CallOption) (*ListSmbMappingsResponse, error)
 	// Returns the health of a volume and its disk, as Windows reports it.
 	GetVolumeHealth(ctx context.Context, in *GetVolumeHealthRequest, opts ...grpc.CallOption) (*GetVolumeHealthResponse, error)
+	// Returns the health of volumes and their disks, with two queries of WMI for all of them. A
+	// volume that does not answer within a third of a second is listed as not known; so are the
+	// remaining volumes when most of the caller's time is over.
+	ListVolumeHealth(ctx context.Context, in *ListVolumeHealthRequest, opts ...grpc.CallOption) (*ListVolumeHealthResponse, error)
 	// Makes a disk's volume usable at a directory, from any state: finds the disk (after a rescan if
 	// necessary), brings it online, makes it writable, initialises it as GPT, partitions it, formats
 	// its volume if it has no file system, mounts the volume, and grows it to the size of the disk.
@@ -234,6 +239,15 @@ func (c *storageClient) GetVolumeHealth(ctx context.Context, in *GetVolumeHealth
 	return out, nil
 }
 
+func (c *storageClient) ListVolumeHealth(ctx context.Context, in *ListVolumeHealthRequest, opts ...grpc.CallOption) (*ListVolumeHealthResponse, error) {
+	out := new(ListVolumeHealthResponse)
+	err := c.cc.Invoke(ctx, Storage_ListVolumeHealth_FullMethodName, in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *storageClient) StageVolume(ctx context.Context, in *StageVolumeRequest, opts ...grpc.CallOption) (*StageVolumeResponse, error) {
 	out := new(StageVolumeResponse)
 	err := c.cc.Invoke(ctx, Storage_StageVolume_FullMethodName, in, out, opts...)
@@ -319,6 +333,10 @@ type StorageServer interface {
 	ListSmbMappings(context.Context, *ListSmbMappingsRequest) (*ListSmbMappingsResponse, error)
 	// Returns the health of a volume and its disk, as Windows reports it.
 	GetVolumeHealth(context.Context, *GetVolumeHealthRequest) (*GetVolumeHealthResponse, error)
+	// Returns the health of volumes and their disks, with two queries of WMI for all of them. A
+	// volume that does not answer within a third of a second is listed as not known; so are the
+	// remaining volumes when most of the caller's time is over.
+	ListVolumeHealth(context.Context, *ListVolumeHealthRequest) (*ListVolumeHealthResponse, error)
 	// Makes a disk's volume usable at a directory, from any state: finds the disk (after a rescan if
 	// necessary), brings it online, makes it writable, initialises it as GPT, partitions it, formats
 	// its volume if it has no file system, mounts the volume, and grows it to the size of the disk.
@@ -431,6 +449,9 @@ func (UnimplementedStorageServer) ListSmbMappings(context.Context, *ListSmbMappi
 }
 func (UnimplementedStorageServer) GetVolumeHealth(context.Context, *GetVolumeHealthRequest) (*GetVolumeHealthResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method GetVolumeHealth not implemented")
+}
+func (UnimplementedStorageServer) ListVolumeHealth(context.Context, *ListVolumeHealthRequest) (*ListVolumeHealthResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ListVolumeHealth not implemented")
 }
 func (UnimplementedStorageServer) StageVolume(context.Context, *StageVolumeRequest) (*StageVolumeResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method StageVolume not implemented")
@@ -607,6 +628,24 @@ func _Storage_GetVolumeHealth_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Storage_ListVolumeHealth_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListVolumeHealthRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StorageServer).ListVolumeHealth(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Storage_ListVolumeHealth_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StorageServer).ListVolumeHealth(ctx, req.(*ListVolumeHealthRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Storage_StageVolume_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StageVolumeRequest)
 	if err := dec(in); err != nil {
@@ -753,6 +792,10 @@ var Storage_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetVolumeHealth",
 			Handler:    _Storage_GetVolumeHealth_Handler,
+		},
+		{
+			MethodName: "ListVolumeHealth",
+			Handler:    _Storage_ListVolumeHealth_Handler,
 		},
 		{
 			MethodName: "StageVolume",

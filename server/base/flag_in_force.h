@@ -1,0 +1,24 @@
+// A limit or switch of the service's command line, as the log, the metrics and csi-proxyctl show
+// it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace csi_proxy {
+
+struct FlagInForce {
+  std::string name;
+  // A number, a duration in seconds, or 0 or 1 for a switch.
+  double value = 0;
+  // The default in the same form; `false` or `true` for a switch.
+  std::string by_default;
+
+  // Returns true for a limit of at most a quarter of its default.
+  bool IsFarBelowDefault() const;
+};
+
+// Returns one line with the flags that differ from their defaults; empty for no flags.
+std::string ChangedFlagsText(const std::vector<FlagInForce>& flags);
+
+}  // namespace csi_proxy

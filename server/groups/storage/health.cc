@@ -1,0 +1,131 @@
+// GetVolumeHealth, and ListVolumeHealth, which asks WMI once for all volumes.
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/base/status_macros.h"
+#include "server/base/volume_id.h"
+#include "server/groups/storage/calls.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+constexpr char kHealthy[] = "Healthy";
+// How long the calls wait for the disk's part of the answer, ListVolumeHealth for WMI in all.
+constexpr absl::Duration kDiskPatience = absl::Seconds(1);
+// How long ListVolumeHealth waits for each volume.
+constexpr absl::Duration kVolumePatience = absl::Milliseconds(300);
+
+// Adds the faults that Windows names of a volume and of its disk.
+void AddWords(const std::string& volume_health, uint32_t disk_number,
+              const std::string& disk_health, std::vector<std::string>* wrong) {
+  if (!volume_health.empty() && volume_health != kHealthy) {
+    wrong->push_back(absl::StrCat("health of the volume: ", volume_health));
+  }
+  if (!disk_health.empty() && disk_health != kHealthy) {
+    wrong->push_back(absl::StrCat("health of disk ", disk_number, ": ", disk_health));
+  }
+}
+
+// Returns the message about faults, and about the parts of the answer that are not known.
+std::string Message(std::vector<std::string> wrong, const std::vector<absl::Status>& parts) {
+  for (const absl::Status& part : parts) {
+    if (!part.ok()) wrong.push_back(absl::StrCat("not known: ", part.message()));
+  }
+  return absl::StrJoin(wrong, "; ");
+}
+
+// Adds the faults of a volume that show without WMI.
+void AddSeen(const groups::Deps& deps, const CallContext& context, const VolumeId& volume,
+             const host::VolumeHealth& health, std::vector<std::string>* wrong) {
+  if (health.file_system.empty() && health.health.empty()) {
+    const auto sign = deps.host->volume().SignOfUse(context, volume);
+    if (sign.ok() && !sign->empty()) {
+      wrong->push_back(absl::StrCat("the volume has lost its file system (", *sign, ")"));
+    }
+    const auto blank = deps.host->volume().IsBlank(context, volume, host::Look::kThroughout);
+    if (!blank.ok()) wrong->emplace_back(blank.status().message());
+    if (blank.ok() && !*blank) {
+      wrong->push_back(
+          absl::StrCat("the volume holds ", deps.host->volume().DescribeData(context, volume)));
+    }
+  }
+  if (health.is_dirty) wrong->push_back("the file system is marked dirty");
+}
+
+}  // namespace
+
+absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
+    const CallContext& context, const GetVolumeHealthRequest& request) {
+  ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
+  ABSL_ASSIGN_OR_RETURN(auto health, deps_.host->volume().GetHealth(context, volume));
+  const CallContext brief = context.WithTimeout(kDiskPatience);
+  const auto described = deps_.host->disk().Describe(brief, health.disk_number);
+  if (!described.ok() && (brief.Check().ok() || !context.Check().ok())) return described.status();
+  host::DiskDescription disk = described.value_or(host::DiskDescription());
+  std::vector<std::string> wrong;
+  AddSeen(deps_, context, volume, health, &wrong);
+  AddWords(health.health, health.disk_number, disk.health, &wrong);
+  GetVolumeHealthResponse response;
+  response.abnormal = !wrong.empty();
+  response.message = Message(std::move(wrong), {health.unknown, described.status()});
+  response.is_dirty = health.is_dirty;
+  response.file_system = std::move(health.file_system);
+  response.volume_health = std::move(health.health);
+  response.disk_number = health.disk_number;
+  response.disk_health = std::move(disk.health);
+  response.is_disk_read_only = disk.is_read_only;
+  return response;
+}
+
+absl::StatusOr<StorageService::VolumeLook> StorageService::LookAt(const CallContext& context,
+                                                                  const VolumeId& volume) {
+  VolumeLook look;
+  ABSL_ASSIGN_OR_RETURN(look.health, deps_.host->volume().ReadHealth(context, volume));
+  AddSeen(deps_, context, volume, look.health, &look.wrong);
+  return look;
+}
+
+absl::StatusOr<ListVolumeHealthResponse> StorageService::ListVolumeHealth(
+    const CallContext& context, const ListVolumeHealthRequest& request) {
+  std::vector<VolumeId> volumes;
+  for (const std::string& id : request.volume_ids) {
+    ABSL_ASSIGN_OR_RETURN(VolumeId volume, VolumeId::Parse(id));
+    volumes.push_back(std::move(volume));
+  }
+  const CallContext brief = context.WithTimeout(kDiskPatience);
+  const auto by_volume = deps_.host->volume().ListHealth(brief);
+  const auto by_disk = deps_.host->disk().ListHealth(brief);
+  ABSL_RETURN_IF_ERROR(context.Check());
+  const CallContext looking = context.Leaving(kTimeToAnswer, absl::Seconds(1));
+  ListVolumeHealthResponse response;
+  for (const VolumeId& volume : volumes) {
+    VolumeHealth& listed = response.volumes.emplace_back();
+    listed.volume_id = volume.ToString();
+    // On a thread of its own, because Windows may never answer for a volume whose disk is mute.
+    auto look = looks_.Get(std::string(volume.guid()), looking.WithTimeout(kVolumePatience),
+                           [this, volume](const CallContext& run) { return LookAt(run, volume); });
+    if (!look.ok()) {
+      listed.message = Message({}, std::vector<absl::Status>{look.status()});
+      continue;
+    }
+    std::string health = look->health.health;
+    absl::Status unknown = by_volume.status();
+    if (by_volume.ok() && !look->health.file_system.empty()) {
+      const auto found = by_volume->find(volume);
+      if (found == by_volume->end()) unknown = absl::NotFoundError("WMI does not show the volume");
+      if (found != by_volume->end()) health = found->second;
+    }
+    const uint32_t disk = look->health.disk_number;
+    const bool is_disk_shown = by_disk.ok() && by_disk->contains(disk);
+    AddWords(health, disk, is_disk_shown ? by_disk->at(disk) : "", &look->wrong);
+    listed.abnormal = !look->wrong.empty();
+    listed.message = Message(std::move(look->wrong), {unknown, by_disk.status()});
+  }
+  return response;
+}
+
+}  // namespace csi_proxy::storage
