@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/connection.h"
+#include "csi_proxy/log_function.h"
 
 namespace csi_proxy::client {
 
@@ -63,6 +64,6 @@ const RemoteBackend* RegisterBackend(const RemoteBackend* backend);
 const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* backend);
 
 // Passes a line to the log of `options`, or to standard error if that is null.
-void Log(const ClientOptions& options, Severity severity, absl::string_view line);
+void Log(const ClientOptions& options, Severity severity, const LogText& line);
 
 }  // namespace csi_proxy::client

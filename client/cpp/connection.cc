@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <iostream>
 #include <string>
 #include <utility>
 
@@ -81,12 +80,8 @@ const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* backend) {
   return embedded_backend.exchange(backend);
 }
 
-void Log(const ClientOptions& options, Severity severity, absl::string_view line) {
-  if (options.log) {
-    options.log(severity, line);
-  } else {
-    std::cerr << absl::StrCat(line, "\n");
-  }
+void Log(const ClientOptions& options, Severity severity, const LogText& line) {
+  options.log ? options.log(severity, line) : LogToStderr(severity, line);
 }
 
 }  // namespace client

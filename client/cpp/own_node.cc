@@ -17,14 +17,9 @@ Severity SeverityOf(spdlog::level::level_enum level) {
   return level == spdlog::level::warn ? Severity::kWarning : Severity::kInfo;
 }
 
-std::function<void(absl::string_view)> LogTo(const std::shared_ptr<spdlog::logger>& logger,
-                                             spdlog::level::level_enum level) {
-  return [logger, level](absl::string_view line) { logger->log(level, "{}", std::string(line)); };
-}
-
-std::shared_ptr<spdlog::logger> NewLogger(const LogFunction& log) {
-  if (log == nullptr) return service::NewStderrLogger();
-  return service::NewFunctionLogger([log](spdlog::level::level_enum level, absl::string_view line) {
+std::shared_ptr<spdlog::logger> NewLogger(LogFunction log) {
+  if (log == nullptr) log = LogToStderr;
+  return service::NewFunctionLogger([log](spdlog::level::level_enum level, const LogText& line) {
     log(SeverityOf(level), line);
   });
 }
@@ -45,7 +40,8 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
                  std::shared_ptr<spdlog::logger> logger, std::unique_ptr<service::Metrics> metrics)
     : node_(std::move(machine), std::move(rules),
             std::make_unique<service::SpdlogAuditSink>(logger, service::LogFormat::kText),
-            LogTo(logger, spdlog::level::info), LogTo(logger, spdlog::level::warn)),
+            service::LinesTo(logger, spdlog::level::info),
+            service::LinesTo(logger, spdlog::level::warn)),
       calls_(node_, logger, std::move(metrics),
              {.max_calls = options.max_calls,
               .max_queued = options.max_queued,
@@ -64,8 +60,9 @@ absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
   std::shared_ptr<spdlog::logger> logger = NewLogger(options.log);
   ABSL_ASSIGN_OR_RETURN(
       auto metrics,
-      service::Metrics::Serve("metrics_bind_address", options.metrics_bind_address, "embedded"));
-  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine, open(LogTo(logger, spdlog::level::warn)));
+      service::Metrics::Serve("metrics_bind_address", options.metrics_bind_address,
+                              service::LinesTo(logger, spdlog::level::warn), "embedded"));
+  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine, open(service::LinesTo(logger, spdlog::level::warn)));
   return std::shared_ptr<Node>(new OwnNode(std::move(machine), options, std::move(rules),
                                            std::move(logger), std::move(metrics)));
 }

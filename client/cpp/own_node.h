@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "csi_proxy/log_function.h"
 #include "csi_proxy/node.h"
 #include "server/node/managed_node.h"
 #include "server/node/node_calls.h"
@@ -16,8 +17,7 @@ class OwnNode final : public Node {
  public:
   // Makes a node. `open(warn)` opens the machine; its warnings go to the log of `options`.
   // INVALID_ARGUMENT naming the option; otherwise the error of `open`.
-  using OpenFunction = std::function<absl::StatusOr<OpenedMachine>(
-      std::function<void(absl::string_view line)> warn)>;
+  using OpenFunction = std::function<absl::StatusOr<OpenedMachine>(LineFunction warn)>;
   static absl::StatusOr<std::shared_ptr<Node>> Create(NodeOptions options,
                                                       const OpenFunction& open);
 

@@ -138,7 +138,7 @@ using testing::StartsWith;
 
 std::string Exposition(int calls, int started = 1000) {
   return absl::StrCat(
-      "csi_proxy_start_time_seconds ", started,
+      "process_start_time_seconds ", started,
       "\ngrpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"Rescan\",grpc_service=\"v1."
       "Disk\"} ",
       calls,

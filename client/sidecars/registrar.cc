@@ -242,8 +242,8 @@ void Registrar::Watch() {
   Remade why = Remade::kGone;
   std::string said;
   // Logs a line unless it equals the line before.
-  const auto say = [&](Severity severity, const std::string& line) {
-    if (std::exchange(said, line) != line) log_(severity, line);
+  const auto say = [&](Severity severity, const LogText& line) {
+    if (std::exchange(said, std::string(line.text)) != line.text) log_(severity, line);
   };
   while (WaitFor(patience.Next())) {
     const absl::StatusOr<bool> in_place = server_ != nullptr ? server_->in_place() : false;

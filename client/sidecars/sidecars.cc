@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <iostream>
 #include <map>
 #include <thread>
 #include <utility>
@@ -111,12 +110,6 @@ absl::Status Check(const SidecarsOptions& options) {
   return absl::OkStatus();
 }
 
-void LogToStderr(Severity severity, absl::string_view line) {
-  constexpr char kLetters[] = {'I', 'W', 'E'};
-  std::cerr << absl::StrCat(std::string(1, kLetters[static_cast<size_t>(severity)]), " ", line,
-                            "\n");
-}
-
 // Returns a log that cuts lines at kLongestLine and writes at most kMostLines a minute to `log`,
 // then the number of dropped lines. Drivers choose the length of their errors, and clients of
 // /healthz how often they occur.
@@ -130,7 +123,7 @@ LogFunction LimitedLog(LogFunction log) {
     uint64_t lines ABSL_GUARDED_BY(mutex) = 0;
   };
   return [log = std::move(log), minute = std::make_shared<Minute>()](Severity severity,
-                                                                     absl::string_view line) {
+                                                                     const LogText& line) {
     uint64_t left_out = 0;
     {
       const MutexLock lock(minute->mutex);
@@ -144,8 +137,9 @@ LogFunction LimitedLog(LogFunction log) {
     if (left_out > 0) {
       log(Severity::kWarning, absl::StrCat(left_out, " more lines were left out within a minute"));
     }
-    const bool whole = line.size() <= kLongestLine;
-    log(severity, whole ? line : absl::StrCat(line.substr(0, kLongestLine), "..."));
+    if (line.text.size() <= kLongestLine) return log(severity, line);
+    log(severity,
+        LogText(absl::StrCat(line.text.substr(0, kLongestLine), "..."), line.file, line.line));
   };
 }
 

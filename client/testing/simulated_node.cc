@@ -16,8 +16,7 @@ namespace client {
 namespace {
 
 absl::StatusOr<OpenedMachine> Open(std::shared_ptr<machine::simulator::Machine> machine,
-                                   const std::string& lock_directory,
-                                   std::function<void(absl::string_view)> warn) {
+                                   const std::string& lock_directory, LineFunction warn) {
   OpenedMachine opened = OpenSimulatedMachine(std::move(machine), std::move(warn));
   if (lock_directory.empty()) return opened;
   absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks(lock_directory);

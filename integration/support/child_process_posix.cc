@@ -5,6 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
 #include "integration/support/child_process.h"
@@ -14,7 +18,8 @@ extern char** environ;
 namespace csi_proxy::integration {
 
 struct ChildProcess::State {
-  pid_t pid;
+  std::string command, log;
+  pid_t pid = 0;
   bool ended = false;
   int status = 0;
 
@@ -40,14 +45,22 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(std::vector<st
   // Replaces stdout and stderr: a child that outlives a crashed test must not keep open the pipe
   // that ctest reads to its end.
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-  auto state = std::make_unique<State>();
+  auto state = std::make_unique<State>(State{absl::StrJoin(command, " "), log});
   const int error = posix_spawn(&state->pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return absl::ErrnoToStatus(error, "posix_spawn");
   return std::unique_ptr<ChildProcess>(new ChildProcess(std::move(state)));
 }
 
-ChildProcess::~ChildProcess() { Stop(absl::ZeroDuration()); }
+ChildProcess::~ChildProcess() {
+  const int code = Stop(absl::ZeroDuration());
+  // For check_log.py.
+  if (const char* const directory = getenv("CSI_PROXY_KEEP_LOGS")) {
+    std::ofstream(absl::StrCat(directory, "/", absl::GetCurrentTimeNanos(), "-", state_->pid))
+        << code << " " << state_->command << "\n"
+        << std::ifstream(state_->log).rdbuf();
+  }
+}
 
 int64_t ChildProcess::pid() const { return state_->pid; }
 

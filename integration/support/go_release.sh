@@ -3,10 +3,11 @@
 #
 #   integration/support/go_release.sh OUT.exe [FLAG OF go build...]
 #   integration/support/go_release.sh --tests OUT.exe [FILE...]    builds its integration tests, with these files added
+#   integration/support/go_release.sh --program OUT FILE...        builds a program of these files, for this machine
 set -euo pipefail
-tests=no
-if [[ $1 == --tests ]]; then
-  tests=yes
+what=service
+if [[ $1 == --* ]]; then
+  what=${1#--}
   shift
   for file in "${@:2}"; do files+=("$(realpath "$file")"); done
 fi
@@ -29,7 +30,11 @@ $client v1.3.0 h1:c8JAHmspuI5w+/IBuspdartuFIZ0LcKOvz6lbHyi7WQ=
 $client v1.3.0/go.mod h1:SfK4HVKQdMH5KrffivddAWgX5hl3P5KmnuOTBbDNboU=
 END
 export CGO_ENABLED=0 GOOS=windows GOARCH=amd64
-if [[ $tests == yes ]]; then
+if [[ $what == program ]]; then
+  env -u GOOS -u GOARCH go build -mod=readonly "-modfile=$work/release.mod" -o "$out" "${files[@]}"
+  exit
+fi
+if [[ $what == tests ]]; then
   # Copies the source, because no files may be added to Go's module cache.
   cp -r . "$work/source"
   chmod -R u+w "$work/source"

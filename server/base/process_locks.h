@@ -1,13 +1,13 @@
 // Locks between the processes of a node: the service, and drivers with embedded nodes.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/log_function.h"
 
 namespace csi_proxy {
 
@@ -34,8 +34,8 @@ class ProcessLocks {
 // administrators may open, in a private namespace; `warn` is called if there is no such namespace.
 // Elsewhere they are locks on files in `directory`, which is created with mode 0700 if missing; the
 // files stay. Returns PERMISSION_DENIED if another user owns `directory` or may write to it.
-absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
-    const std::string& directory, const std::function<void(absl::string_view)>& warn = nullptr);
+absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string& directory,
+                                                              const LineFunction& warn = nullptr);
 
 // Returns locks that are two mutexes each: one in the private namespace `private_prefix`, which
 // other accounts cannot open, and one in `Global\`, which is the only one if the prefix is empty. A

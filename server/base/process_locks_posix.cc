@@ -56,8 +56,8 @@ class FileLocks final : public ProcessLocks {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
-    const std::string& directory, const std::function<void(absl::string_view)>&) {
+absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string& directory,
+                                                              const LineFunction&) {
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("creating the lock directory ", directory));
   }

@@ -143,8 +143,8 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewNamedMutexes(std::string privat
   return std::make_unique<NamedMutexes>(win32::UniqueLocal(descriptor), std::move(private_prefix));
 }
 
-absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
-    const std::string&, const std::function<void(absl::string_view)>& warn) {
+absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string&,
+                                                              const LineFunction& warn) {
   const absl::Status entered = EnterAdministratorsNamespace();
   if (entered.ok()) return NewNamedMutexes(kAdministratorsNamespace);
   RecordFallback(Fallback::kNoPrivateNamespace, entered.message());

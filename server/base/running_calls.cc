@@ -74,7 +74,7 @@ RunningCall::~RunningCall() { rpc_of_this_thread = outer_; }
 
 const char* RunningCall::OfThisThread() { return rpc_of_this_thread; }
 
-LongRunLog::LongRunLog(Log calls, Log formats, absl::Duration age)
+LongRunLog::LongRunLog(LineFunction calls, LineFunction formats, absl::Duration age)
     : calls_(std::move(calls)), formats_(std::move(formats)), age_(age) {
   absl::StatusOr<std::thread> thread = StartThread([this] { Watch(); });
   if (thread.ok()) thread_ = *std::move(thread);

@@ -2,13 +2,13 @@
 // waits for, and what takes long is reported.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "csi_proxy/log_function.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
@@ -67,13 +67,12 @@ class RunningCall {
 // Logs calls and formats of this process that take long, on a thread of its own.
 class LongRunLog {
  public:
-  using Log = std::function<void(absl::string_view line)>;
   // `calls` gets a line once a call has run for `age`, and again whenever its age has doubled.
   // `formats` gets a line for each half of `age` that a format has run, because Windows does not
   // report progress: MSFT_Volume.Format has no documented way to run as a job
   // (learn.microsoft.com/windows-hardware/drivers/storage/format-msft-volume). If the system
   // starts no more threads, nothing is logged.
-  LongRunLog(Log calls, Log formats, absl::Duration age = kLongCall);
+  LongRunLog(LineFunction calls, LineFunction formats, absl::Duration age = kLongCall);
   ~LongRunLog();
   LongRunLog(const LongRunLog&) = delete;
   LongRunLog& operator=(const LongRunLog&) = delete;
@@ -82,8 +81,8 @@ class LongRunLog {
   void Watch();
   absl::Duration NextLine(RunKind kind, absl::Duration age) const;
 
-  const Log calls_;
-  const Log formats_;
+  const LineFunction calls_;
+  const LineFunction formats_;
   const absl::Duration age_;
   Mutex mutex_;
   Condition stopped_;

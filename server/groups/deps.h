@@ -1,12 +1,11 @@
 // The dependencies of every handler.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
+#include "csi_proxy/log_function.h"
 #include "server/base/resource_locks.h"
 #include "server/base/windows_path.h"
 #include "server/groups/smb/known_shares.h"
@@ -40,7 +39,7 @@ struct Deps : NodeRules {
   host::Host* host = nullptr;
   ResourceLocks* locks = nullptr;
   // Receives the lines about formats; may be null.
-  std::function<void(absl::string_view line)> log = nullptr;
+  LineFunction log = nullptr;
   // Shared by all handlers of a node: each handler has a copy of Deps.
   std::shared_ptr<smb::KnownShares> shares = std::make_shared<smb::KnownShares>();
   std::shared_ptr<storage::FailedPortals> failed_portals =

@@ -1,9 +1,7 @@
 // The machine under the six hosts.
 #pragma once
 
-#include <functional>
-
-#include "absl/strings/string_view.h"
+#include "csi_proxy/log_function.h"
 #include "server/host/changes.h"
 #include "server/host/storage_namespace.h"
 #include "server/host/used_volumes.h"
@@ -20,7 +18,7 @@ struct Deps {
   Changes* changes = nullptr;
   UsedVolumes* used = nullptr;
   // Receives messages for the operator that fail no call. Must not be null.
-  std::function<void(absl::string_view)> warn;
+  LineFunction warn;
 };
 
 }  // namespace csi_proxy::host

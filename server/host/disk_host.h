@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/log_function.h"
 #include "server/base/condition.h"
 #include "server/host/deps.h"
 
@@ -217,7 +218,7 @@ class DiskHost {
   cim::Session& wmi_;
   StorageNamespace& storage_;
   machine::Os& os_;
-  const std::function<void(absl::string_view)> warn_;
+  const LineFunction warn_;
   Mutex mutex_;
   // The paths of the disks that were logged.
   std::set<std::string> warned_ ABSL_GUARDED_BY(mutex_);

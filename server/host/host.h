@@ -1,12 +1,12 @@
 // A Windows node: the hosts through which the product touches the machine.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "csi_proxy/log_function.h"
 #include "server/host/devices.h"
 #include "server/host/disk_host.h"
 #include "server/host/filesystem_host.h"
@@ -25,7 +25,7 @@ class Host {
  public:
   // `warn`, if set, receives messages for the operator that fail no call.
   Host(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
-       std::function<void(absl::string_view)> warn = nullptr)
+       LineFunction warn = nullptr)
       : wmi_(std::move(wmi)),
         os_(std::move(os)),
         deps_{wmi_.get(), &storage_, os_.get(),
@@ -39,7 +39,7 @@ class Host {
   IscsiHost& iscsi() { return iscsi_; }
   SystemHost& system() { return system_; }
   // Logs a message for the operator that fails no call.
-  void Warn(absl::string_view message) { deps_.warn(message); }
+  void Warn(const LogText& message) { deps_.warn(message); }
   DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) {
     return DeviceWatch(os_.get(), first, longest);
   }

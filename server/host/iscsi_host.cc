@@ -109,8 +109,8 @@ std::string PortalName(const IscsiPortal& portal) {
   return absl::StrCat("portal ", PortalText(portal));
 }
 
-absl::Status End(cim::Session& wmi, const std::function<void(absl::string_view)>& warn,
-                 const CallContext& context, const std::string& iqn, const cim::Object& target,
+absl::Status End(cim::Session& wmi, const LineFunction& warn, const CallContext& context,
+                 const std::string& iqn, const cim::Object& target,
                  const std::vector<cim::Object>& sessions) {
   const std::string operation = absl::StrCat("disconnecting target ", iqn);
   for (const cim::Object& session : sessions) {

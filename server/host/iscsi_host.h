@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/log_function.h"
 #include "server/base/secret.h"
 #include "server/host/deps.h"
 
@@ -142,7 +143,7 @@ class IscsiHost {
   cim::Session& wmi_;
   Changes& changes_;
   SharedRuns<absl::Status> refreshes_;  // by portal
-  const std::function<void(absl::string_view)> warn_;
+  const LineFunction warn_;
 };
 
 }  // namespace csi_proxy::host

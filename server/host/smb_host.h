@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/log_function.h"
 #include "server/base/secret.h"
 #include "server/base/windows_path.h"
 #include "server/host/deps.h"
@@ -98,7 +99,7 @@ class SmbHost {
   cim::Session& wmi_;
   machine::Os& os_;
   Changes& changes_;
-  const std::function<void(absl::string_view)> warn_;
+  const LineFunction warn_;
 };
 
 }  // namespace csi_proxy::host

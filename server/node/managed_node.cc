@@ -5,8 +5,7 @@
 namespace csi_proxy {
 
 ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
-                         std::function<void(absl::string_view)> log,
-                         std::function<void(absl::string_view)> warn)
+                         LineFunction log, LineFunction warn)
     : machine_(std::move(machine)),
       audit_(std::move(audit)),
       locks_(std::move(machine_.processes)),

@@ -2,10 +2,10 @@
 // service serves it on pipes; embedded mode calls it through the versioned clients.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 
+#include "csi_proxy/log_function.h"
 #include "server/base/audit.h"
 #include "server/base/resource_locks.h"
 #include "server/base/running_calls.h"
@@ -22,8 +22,7 @@ class ManagedNode {
   // `log` gets the start, progress and end of formats, and the links whose mapping was removed;
   // `warn` gets the calls that hang.
   ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
-              std::function<void(absl::string_view)> log,
-              std::function<void(absl::string_view)> warn);
+              LineFunction log, LineFunction warn);
 
   const groups::NodeServices& services() const { return services_; }
 

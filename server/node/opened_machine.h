@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "csi_proxy/log_function.h"
 #include "server/base/process_locks.h"
 #include "server/groups/node_services.h"
 #include "server/host/host.h"
@@ -24,6 +24,6 @@ struct OpenedMachine {
 // Opens this machine, whose locks are shared with all processes that open it. Returns UNIMPLEMENTED
 // unless this is a Windows node. `warn`, which must be thread-safe, gets all that operators should
 // know although no call fails, such as that WMI does not answer yet.
-absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>& warn);
+absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction& warn);
 
 }  // namespace csi_proxy

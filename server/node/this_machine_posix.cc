@@ -2,7 +2,7 @@
 
 namespace csi_proxy {
 
-absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>&) {
+absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction&) {
   return absl::UnimplementedError("this machine is not a Windows node: choose --host=simulated");
 }
 

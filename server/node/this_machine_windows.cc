@@ -17,7 +17,7 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 
 }  // namespace
 
-absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>& warn) {
+absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction& warn) {
   std::unique_ptr<cim::Session> wmi = cim::NewComSession(warn);
   // A cheap query, which the Go release sends too, so that the log shows early that WMI does not
   // answer. Calls that need WMI fail until it does; others work.

@@ -66,9 +66,10 @@ class Guarded final : public pipe::Watcher {
     const uint64_t count = table_->Count(violation);
     // Logs powers of two only, so that a repeated attack does not fill the log.
     if (std::has_single_bit(count)) {
-      spdlog::warn("{}: ended a connection of process {} for its HTTP/2 frames: {} ({} so far)",
-                   path_, client_->peer.process_id,
-                   kHttp2ViolationNames[static_cast<size_t>(violation)], count);
+      spdlog::log({__builtin_FILE(), __builtin_LINE(), ""}, spdlog::level::warn,
+                  "{}: ended a connection of process {} for its HTTP/2 frames: {} ({} so far)",
+                  path_, client_->peer.process_id,
+                  kHttp2ViolationNames[static_cast<size_t>(violation)], count);
     }
     return false;
   }
@@ -200,8 +201,9 @@ WaitingInstances::Functions PipeListener::Making() {
     changed_.NotifyAll();
   };
   functions.warn = [this](size_t pipe, const absl::Status& why, uint64_t failures) {
-    spdlog::warn("{}: cannot create another instance: {} ({} times so far)", pipes_[pipe].path,
-                 std::string(why.message()), failures);
+    spdlog::log({__builtin_FILE(), __builtin_LINE(), ""}, spdlog::level::warn,
+                "{}: cannot create another instance: {} ({} times so far)", pipes_[pipe].path,
+                std::string(why.message()), failures);
   };
   return functions;
 }

@@ -12,6 +12,7 @@
 #include "server/base/peer_process.h"
 #include "server/base/unicode.h"
 #include "server/rpc/request_fields.h"
+#include "server/service/loggers.h"
 #include "server/service/logging.h"
 
 namespace csi_proxy::service {
@@ -53,7 +54,7 @@ void CallLog::OnDone(const rpc::MethodInfo& method, const CallContext& call,
   }
   const std::string trace = call.trace().empty() ? "" : absl::StrCat(" trace=", call.trace());
   // ShortenForLog() escapes the text, which may quote a caller's input and must not forge a line.
-  logger_->log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f}{} {}", method.group,
+  logger_->log(Here(), level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f}{} {}", method.group,
                method.version, method.method, peer.process_id, ShortenForLog(peer.image_path),
                absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration), trace,
                ShortenForLog(status.message()));
@@ -61,9 +62,10 @@ void CallLog::OnDone(const rpc::MethodInfo& method, const CallContext& call,
 
 void CallLog::WriteCounts(const std::vector<Repeats::Count>& counts) {
   for (const Repeats::Count& count : counts) {
-    logger_->warn("{} pid={} image=\"{}\" code={}: {} more such calls failed within a minute",
-                  count.what, count.process_id, ShortenForLog(count.image_path),
-                  absl::StatusCodeToString(count.code), count.times);
+    logger_->log(Here(), spdlog::level::warn,
+                 "{} pid={} image=\"{}\" code={}: {} more such calls failed within a minute",
+                 count.what, count.process_id, ShortenForLog(count.image_path),
+                 absl::StatusCodeToString(count.code), count.times);
   }
 }
 
@@ -74,8 +76,9 @@ void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
   std::vector<Repeats::Count> ended;
   if (!limits_.Admit(name, peer, absl::StatusCode::kResourceExhausted, SteadyTime::Now(), &ended))
     return;
-  logger_->warn("pid={} image=\"{}\" has used its share of {} and wants more ({} times so far)",
-                peer.process_id, ShortenForLog(ImageName(peer.image_path)), name, times);
+  logger_->log(Here(), spdlog::level::warn,
+               "pid={} image=\"{}\" has used its share of {} and wants more ({} times so far)",
+               peer.process_id, ShortenForLog(ImageName(peer.image_path)), name, times);
 }
 
 void UnknownFieldAudit::OnDone(const rpc::MethodInfo& method, const CallContext& call,
@@ -101,7 +104,8 @@ void SpdlogAuditSink::WriteCounts(const std::vector<Repeats::Count>& counts) {
         "audit method=", count.what, " pid=", count.process_id, " image=\"",
         ShortenForLog(count.image_path), "\" code=", absl::StatusCodeToString(count.code), ": ",
         count.times, " more such calls were refused within a minute");
-    logger_->info(format_ == LogFormat::kJson ? JsonLine(absl::Now(), "info", text) : text);
+    Log(*logger_, spdlog::level::info,
+        format_ == LogFormat::kJson ? JsonLine(absl::Now(), "info", text) : text);
   }
 }
 
@@ -117,19 +121,19 @@ void SpdlogAuditSink::Record(const AuditRecord& record) {
     if (!written) return;
   }
   if (format_ == LogFormat::kJson) {
-    logger_->info(JsonLine(absl::Now(), record));
+    Log(*logger_, spdlog::level::info, JsonLine(absl::Now(), record));
     return;
   }
   const Peer& peer = record.context.peer();
   const int64_t microseconds = absl::ToInt64Microseconds(record.duration);
   const absl::string_view trace = record.context.trace();
   // StrCat(), because spdlog would parse a format string for each line.
-  logger_->info(absl::StrCat("audit pipe=", record.context.pipe(), " method=", record.method,
-                             " pid=", peer.process_id, " image=\"", ShortenForLog(peer.image_path),
-                             "\" code=", absl::StatusCodeToString(record.status.code()),
-                             " ms=", microseconds / 1000, ".",
-                             absl::Dec(microseconds % 1000, absl::kZeroPad3),
-                             trace.empty() ? "" : " trace=", trace, " ", record.subject));
+  Log(*logger_, spdlog::level::info,
+      absl::StrCat("audit pipe=", record.context.pipe(), " method=", record.method,
+                   " pid=", peer.process_id, " image=\"", ShortenForLog(peer.image_path),
+                   "\" code=", absl::StatusCodeToString(record.status.code()), " ms=",
+                   microseconds / 1000, ".", absl::Dec(microseconds % 1000, absl::kZeroPad3),
+                   trace.empty() ? "" : " trace=", trace, " ", record.subject));
 }
 
 }  // namespace csi_proxy::service

@@ -38,8 +38,9 @@ void Write(const char* library, const char* file, int line, Severity severity,
                                   count.what, ":", count.process_id, " within a minute"));
   }
   if (!written) return;
-  library_log->log(severity,
-                   absl::StrCat(library, ": ", ShortenForLog(message), " (", file, ":", line, ")"));
+  library_log->log(severity, LogText(absl::StrCat(library, ": ", ShortenForLog(message), " (", file,
+                                                  ":", line, ")"),
+                                     file, line));
 }
 
 void WriteOfGrpc(gpr_log_func_args* message) {

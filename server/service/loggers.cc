@@ -2,7 +2,6 @@
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
 #include <algorithm>
 #include <string>
@@ -14,64 +13,86 @@
 namespace csi_proxy::service {
 namespace {
 
-// Calls `write` with the message as one line, escaped, because callers, servers and libraries
-// contribute to its text.
+// Calls `write` with a copy of the message that has a place and is one line, escaped, because
+// callers, servers and libraries contribute to its text.
 void WriteOneLine(const spdlog::details::log_msg& message,
-                  absl::FunctionRef<void(const spdlog::details::log_msg&)> write) {
-  const auto& text = message.payload;
-  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; })) {
-    write(message);
-    return;
-  }
-  const std::string escaped =
-      EscapeForLog(absl::string_view(text.data(), text.size()), /*quotes=*/"");
+                  absl::FunctionRef<void(spdlog::details::log_msg&)> write) {
   spdlog::details::log_msg one_line = message;
-  one_line.payload = escaped;
+  if (message.source.empty()) one_line.source = {"???", 1, ""};
+  std::string escaped;
+  const auto& text = message.payload;
+  if (!std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; })) {
+    escaped = EscapeForLog(absl::string_view(text.data(), text.size()), /*quotes=*/"");
+    one_line.payload = escaped;
+  }
   write(one_line);
+}
+
+// Returns the last part of a path, or with `directory` the last two.
+const char* LastOf(absl::string_view path, bool directory) {
+  size_t slash = path.rfind('/');
+  if (directory && slash != path.npos && slash > 0) slash = path.rfind('/', slash - 1);
+  return path.data() + (slash == path.npos ? 0 : slash + 1);
 }
 
 class TextFormatter final : public spdlog::formatter {
  public:
+  explicit TextFormatter(LineHeader header)
+      : header_(header),
+        klog_(header == LineHeader::kNone ? "%v" : "%L%m%d %H:%M:%S.%f %7t %g:%#] %v",
+              spdlog::pattern_time_type::local, "\n") {}
+
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
-    WriteOneLine(message, [&](const auto& line) { klog_.format(line, out); });
+    WriteOneLine(message, [&](spdlog::details::log_msg& line) {
+      line.level = std::max(line.level, spdlog::level::info);
+      line.source.filename = LastOf(line.source.filename, header_ == LineHeader::kDirectoryAndFile);
+      klog_.format(line, out);
+    });
   }
-  std::unique_ptr<spdlog::formatter> clone() const override { return NewTextFormatter(); }
+  std::unique_ptr<spdlog::formatter> clone() const override { return NewTextFormatter(header_); }
 
  private:
-  spdlog::pattern_formatter klog_{"%L%m%d %H:%M:%S.%f %7t] %v"};
+  const LineHeader header_;
+  spdlog::pattern_formatter klog_;
 };
 
 // Locks nothing, so `function` must be thread-safe if the logger is shared.
 class FunctionSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-  explicit FunctionSink(std::function<void(spdlog::level::level_enum, absl::string_view)> function)
+  explicit FunctionSink(std::function<void(spdlog::level::level_enum, const LogText&)> function)
       : function_(std::move(function)) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     WriteOneLine(message, [this](const auto& line) {
-      function_(line.level, absl::string_view(line.payload.data(), line.payload.size()));
+      function_(line.level, LogText(absl::string_view(line.payload.data(), line.payload.size()),
+                                    line.source.filename, line.source.line));
     });
   }
   void flush_() override {}
 
-  const std::function<void(spdlog::level::level_enum, absl::string_view)> function_;
+  const std::function<void(spdlog::level::level_enum, const LogText&)> function_;
 };
 
 }  // namespace
 
+void Log(spdlog::logger& logger, spdlog::level::level_enum level, const LogText& line) {
+  logger.log({line.file, line.line, ""}, level,
+             spdlog::string_view_t(line.text.data(), line.text.size()));
+}
+
+LineFunction LinesTo(std::shared_ptr<spdlog::logger> logger, spdlog::level::level_enum level) {
+  return [logger = std::move(logger), level](const LogText& line) { Log(*logger, level, line); };
+}
+
 std::shared_ptr<spdlog::logger> NewFunctionLogger(
-    std::function<void(spdlog::level::level_enum, absl::string_view)> function) {
+    std::function<void(spdlog::level::level_enum, const LogText&)> function) {
   return std::make_shared<spdlog::logger>("csi_proxy",
                                           std::make_shared<FunctionSink>(std::move(function)));
 }
 
-std::unique_ptr<spdlog::formatter> NewTextFormatter() { return std::make_unique<TextFormatter>(); }
-
-std::shared_ptr<spdlog::logger> NewStderrLogger() {
-  auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  sink->set_formatter(NewTextFormatter());
-  return std::make_shared<spdlog::logger>("csi_proxy", std::move(sink));
+std::unique_ptr<spdlog::formatter> NewTextFormatter(LineHeader header) {
+  return std::make_unique<TextFormatter>(header);
 }
 
 #ifndef _WIN32

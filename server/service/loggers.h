@@ -8,19 +8,31 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "csi_proxy/log_function.h"
 
 namespace csi_proxy::service {
 
-// Returns a logger that passes lines without time to `function`, which must be thread-safe.
+// Returns the caller's place in the source code, for lines that a logger formats.
+inline spdlog::source_loc Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return {file, line, ""};
+}
+
+// Logs a line with its place.
+void Log(spdlog::logger& logger, spdlog::level::level_enum level, const LogText& line);
+
+// Returns a function that logs its lines so.
+LineFunction LinesTo(std::shared_ptr<spdlog::logger> logger, spdlog::level::level_enum level);
+
+// Returns a logger that passes lines without a header to `function`, which must be thread-safe.
 std::shared_ptr<spdlog::logger> NewFunctionLogger(
-    std::function<void(spdlog::level::level_enum, absl::string_view)> function);
+    std::function<void(spdlog::level::level_enum, const LogText&)> function);
 
-// Returns a formatter for klog's lines: severity, date, time, thread, then the text as one line.
-std::unique_ptr<spdlog::formatter> NewTextFormatter();
+// The header of a line: klog's with -skip_headers, without a flag, and with -add_dir_header.
+enum class LineHeader { kNone, kFile, kDirectoryAndFile };
 
-// Returns a logger to standard error with klog's lines.
-std::shared_ptr<spdlog::logger> NewStderrLogger();
+// Returns a formatter for klog's lines: severity (I for verbose lines), date, time, thread, place
+// (`???:1` if unknown), then the text as one line.
+std::unique_ptr<spdlog::formatter> NewTextFormatter(LineHeader header = LineHeader::kFile);
 
 // Returns a sink to the Windows event log, source `csi-proxy`. Null on other systems.
 spdlog::sink_ptr NewEventLogSink();

@@ -5,17 +5,21 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <boost/asio/ip/host_name.hpp>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/service/log_line.pb.h"
 #include "server/service/loggers.h"
+#include "server/service/product_version.h"
 
 namespace csi_proxy::service {
 namespace {
@@ -48,6 +52,19 @@ class JsonFormatter final : public spdlog::formatter {
   }
 };
 
+// Writes what klog writes whenever it opens a file, for tests that look for it.
+void WriteFileHeader(const spdlog::filename_t&, std::FILE* file) {
+  boost::system::error_code error;
+  const std::string host = boost::asio::ip::host_name(error);
+  const std::string text =
+      absl::StrCat("Log file created at: ",
+                   absl::FormatTime("%Y/%m/%d %H:%M:%S", absl::Now(), absl::LocalTimeZone()),
+                   "\nRunning on machine: ", error ? "unknownhost" : host.substr(0, host.find('.')),
+                   "\nBinary: Built with ", kBuiltWith,
+                   "\nLog line format: [IWEF]mmdd hh:mm:ss.uuuuuu threadid file:line] msg\n");
+  (void)std::fwrite(text.data(), 1, text.size(), file);
+}
+
 }  // namespace
 
 absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) {
@@ -59,8 +76,12 @@ absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) 
   if (!options.to_stderr && !file.empty()) {
     ABSL_ASSIGN_OR_RETURN(const std::string name, LogFileName(file));
     try {
+      spdlog::file_event_handlers events;
+      if (options.format == LogFormat::kText && !options.skip_file_headers) {
+        events.after_open = WriteFileHeader;
+      }
       sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
-          name, options.file_max_megabytes << 20, kOldFiles));
+          name, options.file_max_megabytes << 20, kOldFiles, /*rotate_on_open=*/false, events));
     } catch (const spdlog::spdlog_ex& error) {
       return absl::InvalidArgumentError(
           absl::StrCat("cannot open the log file ", file, ": ", error.what()));
@@ -69,11 +90,14 @@ absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) 
   if (sinks.empty() || options.also_to_stderr) {
     sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
   }
+  const LineHeader header = options.skip_headers     ? LineHeader::kNone
+                            : options.add_dir_header ? LineHeader::kDirectoryAndFile
+                                                     : LineHeader::kFile;
   for (const spdlog::sink_ptr& sink : sinks) {
     if (options.format == LogFormat::kJson) {
       sink->set_formatter(std::make_unique<JsonFormatter>());
     } else {
-      sink->set_formatter(NewTextFormatter());
+      sink->set_formatter(NewTextFormatter(header));
     }
   }
   const spdlog::level::level_enum level = options.verbosity >= 4   ? spdlog::level::trace
@@ -98,8 +122,8 @@ absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) 
   ObserveFallbacks(
       [calls = spdlog::get(kCallLogger)](const FallbackFacts& facts, absl::string_view why) {
         if (!calls->should_log(spdlog::level::debug)) return;
-        calls->debug("fallback={} doubt={} why=\"{}\"", facts.name, facts.doubt,
-                     EscapeForLog(why.substr(0, kMostOfAReason)));
+        calls->log(Here(), spdlog::level::debug, "fallback={} doubt={} why=\"{}\"", facts.name,
+                   facts.doubt, EscapeForLog(why.substr(0, kMostOfAReason)));
       });
   spdlog::set_default_logger(spdlog::get(kCallLogger));
   return absl::OkStatus();

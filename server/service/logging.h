@@ -39,6 +39,11 @@ struct LogOptions {
   std::string directory;
   // The size at which a new file begins. Five full ones are kept.
   size_t file_max_megabytes = 20;
+  // Klog's -skip_headers, -add_dir_header and -skip_log_headers. The last one omits the lines that
+  // a text file begins with.
+  bool skip_headers = false;
+  bool add_dir_header = false;
+  bool skip_file_headers = false;
 };
 
 // Sets up the process's loggers. kServiceLogger also writes to `event_log`, unless that is null.

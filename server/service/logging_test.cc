@@ -4,20 +4,22 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
-#include <spdlog/details/os.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/log_function.h"
 #include "server/base/fallbacks.h"
 #include "server/rpc/request_fields.h"
 #include "server/service/call_log.h"
+#include "server/service/log_testing.h"
 #include "server/service/loggers.h"
 
 namespace csi_proxy::service {
@@ -31,6 +33,7 @@ class LoggingTest : public testing::Test {
  protected:
   LoggingTest() {
     options_.to_stderr = false;
+    options_.skip_file_headers = true;
     options_.file = (std::filesystem::path(testing::TempDir()) /
                      testing::UnitTest::GetInstance()->current_test_info()->name())
                         .string();
@@ -71,11 +74,46 @@ google::protobuf::Struct Json(const std::string& line) {
   return parsed;
 }
 
-TEST_F(LoggingTest, TextLinesLookLikeKlogs) {
+TEST_F(LoggingTest, AParserOfGlogReadsTheLinesOfEveryWriter) {
+  options_.verbosity = 4;
   ASSERT_TRUE(InitLogging(options_).ok());
-  spdlog::info("hello");
-  ASSERT_THAT(Lines(), SizeIs(1));
-  EXPECT_THAT(Lines()[0], testing::MatchesRegex("I.+ .+:.+:.+ +.+. hello"));
+  Log(*spdlog::get(kServiceLogger), spdlog::level::warn, "hello");
+  spdlog::error("a writer without a place");
+  Audit(absl::OkStatus());
+  CallLog(spdlog::get(kCallLogger))
+      .OnDone({"disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"}, {},
+              absl::OkStatus(), absl::Milliseconds(1));
+  RecordFallback(Fallback::kMountDirectoryLetGo, "error 32");
+  Log(*spdlog::get(kCallLogger), spdlog::level::trace, "details");
+  testing::internal::CaptureStderr();
+  LogToStderr(Severity::kWarning, "a\nlibrary");
+  std::vector<std::string> lines = Lines();
+  for (absl::string_view line :
+       absl::StrSplit(testing::internal::GetCapturedStderr(), '\n', absl::SkipEmpty())) {
+    lines.emplace_back(line);
+  }
+  const char* const kExpected[][2] = {{"W", " logging_test.cc:"}, {"E", " ???:1] a writer"},
+                                      {"I", " call_log.cc:"},     {"I", " call_log.cc:"},
+                                      {"I", " logging.cc:"},      {"I", " logging_test.cc:"},
+                                      {"W", " logging_test.cc:"}};
+  ASSERT_THAT(lines, SizeIs(std::size(kExpected)));
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_TRUE(GlogReads(lines[i])) << lines[i];
+    EXPECT_THAT(lines[i],
+                testing::AllOf(testing::StartsWith(kExpected[i][0]), HasSubstr(kExpected[i][1])));
+  }
+}
+
+TEST_F(LoggingTest, HeadersFollowKlogsFlags) {
+  const std::string folder = " service/logging_test.cc:";
+  for (const bool skip : {true, false}) {
+    options_.skip_headers = skip;
+    options_.add_dir_header = true;
+    ASSERT_TRUE(InitLogging(options_).ok());
+    Log(*spdlog::get(kServiceLogger), spdlog::level::info, "hello");
+    EXPECT_THAT(Lines().back(), skip ? testing::Matcher<std::string>("hello")
+                                     : testing::AllOf(HasSubstr(folder), EndsWith("] hello")));
+  }
 }
 
 TEST_F(LoggingTest, ALineIsOneLineWhateverItsText) {
@@ -116,8 +154,7 @@ TEST_F(LoggingTest, OnlyTheServicesOwnLinesReachTheEventLogAndAreEscaped) {
     EXPECT_THAT(Lines(), SizeIs(4));
     EXPECT_EQ(event_log.str(), "");
     spdlog::get(kServiceLogger)->error("cannot start: a\nb\u202e");
-    EXPECT_THAT(event_log.str(), EndsWith(absl::StrCat("] cannot start: a\\nb\\u202e",
-                                                       spdlog::details::os::default_eol)));
+    EXPECT_THAT(event_log.str(), EndsWith("] cannot start: a\\nb\\u202e\n"));
     EXPECT_THAT(Lines(), SizeIs(5));
     spdlog::shutdown();
     ASSERT_TRUE(InitLogging({}).ok());
@@ -366,15 +403,25 @@ TEST_F(LoggingTest, CallsBeyondAClientsLimitAreOneLine) {
               HasSubstr("disk/v1 Rescan pid=1 image=\"greedy\" code=RESOURCE_EXHAUSTED"));
 }
 
-TEST_F(LoggingTest, AFullFileMakesRoomForANewOne) {
+TEST_F(LoggingTest, AFullFileMakesRoomForANewOneWithKlogsFirstLines) {
   options_.file_max_megabytes = 1;
+  options_.skip_file_headers = false;
   ASSERT_TRUE(InitLogging(options_).ok());
   const std::string long_line(4096, 'x');
   for (int i = 0; i < 300; ++i) spdlog::info("{}", long_line);
   spdlog::default_logger()->flush();
   const std::string rotated = options_.file + ".1";
   EXPECT_LE(std::filesystem::file_size(options_.file), 1u << 20);
-  EXPECT_TRUE(std::filesystem::exists(rotated));
+  for (const std::string& file : {rotated, options_.file}) {
+    std::string text(1000, '\0');
+    std::ifstream(file).read(text.data(), 1000);
+    EXPECT_TRUE(std::regex_search(
+        text, std::regex(
+                  R"(^Log file created at: \d{4}/\d\d/\d\d \d\d:\d\d:\d\d\n)"
+                  R"(Running on machine: [^.\n]+\nBinary: Built with \w+ [\d.]+ for \w+/\w+\n)"
+                  R"(Log line format: \[IWEF\]mmdd hh:mm:ss\.uuuuuu threadid file:line\] msg\nI)")))
+        << text;
+  }
   std::filesystem::remove(rotated);
 }
 

@@ -30,27 +30,28 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Server> server,
                         Server::Start(options, *opened.node, std::move(opened.services)));
   const auto log = spdlog::get(service::kServiceLogger);
-  log->info("csi-proxy {} serves {} pipes for the {} node; {}", kVersion,
-            server->PipeNames().size(),
-            options.host == HostKind::kSimulated ? "simulated" : "Windows",
-            ChangedFlagsText(service::FlagsInForce(options)));
+  log->log(service::Here(), spdlog::level::info, "csi-proxy {} serves {} pipes for the {} node; {}",
+           kVersion, server->PipeNames().size(),
+           options.host == HostKind::kSimulated ? "simulated" : "Windows",
+           ChangedFlagsText(service::FlagsInForce(options)));
   supervisor.ReportRunning();
 
   const std::string stopped_by = supervisor.AwaitStop();
-  log->info("stopping on {}: calls under way have {} to finish", stopped_by,
-            absl::FormatDuration(options.stop_grace_period));
+  log->log(service::Here(), spdlog::level::info,
+           "stopping on {}: calls under way have {} to finish", stopped_by,
+           absl::FormatDuration(options.stop_grace_period));
   supervisor.ReportStopping(options.stop_grace_period + kStopMargin);
   server->Stop(options.stop_grace_period);
-  log->info("stopped");
+  service::Log(*log, spdlog::level::info, "stopped");
   return absl::OkStatus();
 }
 
 // Logs a message of gRPC or protobuf at full verbosity only, because clients cause them; a message
 // after which the process ends is always logged and flushed.
-void WriteOfLibrary(Severity severity, absl::string_view line) {
+void WriteOfLibrary(Severity severity, const LogText& line) {
   const auto log = spdlog::get(service::kCallLogger);
   const bool fatal = severity == Severity::kError;
-  log->log(fatal ? spdlog::level::err : spdlog::level::trace, "{}", std::string(line));
+  service::Log(*log, fatal ? spdlog::level::err : spdlog::level::trace, line);
   if (fatal) log->flush();
 }
 
@@ -64,7 +65,8 @@ int Run(const absl::StatusOr<Options>& options, bool as_service, Supervisor& sup
   service::RouteLibraryLogs(WriteOfLibrary);
   if (status.ok()) status = Serve(*options, supervisor);
   if (status.ok()) return kExitOk;
-  spdlog::get(service::kServiceLogger)->error("cannot start: {}", std::string(status.message()));
+  service::Log(*spdlog::get(service::kServiceLogger), spdlog::level::err,
+               absl::StrCat("cannot start: ", status.message()));
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
 }
 

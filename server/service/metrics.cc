@@ -31,6 +31,7 @@
 #include "server/http/http_server.h"
 #include "server/rpc/request_fields.h"
 #include "server/rpc/share.h"
+#include "server/service/process_stats.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::service {
@@ -47,6 +48,11 @@ constexpr size_t kMaxImages = 64;
 constexpr size_t kShare = 75;
 constexpr absl::Duration kIdle = absl::Hours(1);
 
+// The time at which the program was loaded, in seconds since 1970.
+const double kStart = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+// client_golang's constant for Windows.
+constexpr double kMostDescriptors = 1 << 24;
+
 }  // namespace
 
 class Metrics::Impl {
@@ -61,6 +67,14 @@ class Metrics::Impl {
                      .Name("grpc_server_handled_total")
                      .Help("Total number of RPCs completed on the server, by code.")
                      .Register(registry_)),
+        received_(prometheus::BuildCounter()
+                      .Name("grpc_server_msg_received_total")
+                      .Help("Total number of RPC messages received on the server.")
+                      .Register(registry_)),
+        sent_(prometheus::BuildCounter()
+                  .Name("grpc_server_msg_sent_total")
+                  .Help("Total number of RPC messages sent by the server, failures included.")
+                  .Register(registry_)),
         seconds_(prometheus::BuildHistogram()
                      .Name("grpc_server_handling_seconds")
                      .Help("Time from the arrival of an RPC to its answer.")
@@ -81,19 +95,13 @@ class Metrics::Impl {
                             .Name("csi_proxy_unknown_fields_total")
                             .Help("Calls refused for a field that their version does not have.")
                             .Register(registry_)) {
-    // Dashboards join these with the other series, by instance, for versions and restarts.
+    // Dashboards join this with the other series, by instance, for versions.
     prometheus::BuildGauge()
         .Name("csi_proxy_build_info")
         .Help("Always 1; the program's version and mode are labels: service or embedded.")
         .Register(registry_)
         .Add({{"mode", mode}, {"version", kVersion}})
         .Set(1);
-    prometheus::BuildGauge()
-        .Name("csi_proxy_start_time_seconds")
-        .Help("Time at which serving began, in seconds since 1970.")
-        .Register(registry_)
-        .Add({})
-        .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
   }
 
   absl::Status Listen(const HostPort& address) {
@@ -122,6 +130,7 @@ class Metrics::Impl {
   void OnStart(const rpc::MethodInfo& method) {
     Method& counters = For(method);
     counters.started->Increment();
+    counters.received->Increment();
     counters.in_flight->Increment();
   }
 
@@ -129,6 +138,7 @@ class Metrics::Impl {
               absl::Duration duration) {
     Method& counters = For(method);
     counters.in_flight->Decrement();
+    counters.sent->Increment();
     counters.seconds->Observe(absl::ToDoubleSeconds(duration));
     Handled(counters, method, status.code()).Increment();
     const bool unknown_field = rpc::UnknownFieldOf(status).has_value();
@@ -172,7 +182,20 @@ class Metrics::Impl {
           metrics.push_back(std::move(metric));
         };
       };
-      families.reserve(16);
+      families.reserve(32);
+      const auto one = [&add](const char* name, const char* help, double value,
+                              prometheus::MetricType type = prometheus::MetricType::Gauge) {
+        add(name, help, type, nullptr)("", value);
+      };
+      const ProcessStats process = ReadProcessStats();
+      one("process_cpu_seconds_total", "User and system CPU time.", process.cpu_seconds,
+          prometheus::MetricType::Counter);
+      one("process_resident_memory_bytes", "Resident memory.", process.resident_bytes);
+      one("process_virtual_memory_bytes", "Virtual memory; on Windows private bytes.",
+          process.virtual_bytes);
+      one("process_open_fds", "Open descriptors; on Windows handles.", process.open_descriptors);
+      one("process_max_fds", "The most open descriptors or handles.", kMostDescriptors);
+      one("process_start_time_seconds", "Start, in seconds since 1970.", kStart);
       const auto fallbacks =
           add("csi_proxy_fallbacks_total",
               "Times that a fallback was taken because Windows did not behave as expected.",
@@ -209,12 +232,11 @@ class Metrics::Impl {
         }
       }
       const auto formats = Running::OlderThan(RunKind::kFormat, absl::ZeroDuration(), now);
-      add("csi_proxy_formats_running", "Volumes that are being formatted.",
-          prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(formats.size()));
-      add("csi_proxy_format_oldest_seconds",
+      one("csi_proxy_formats_running", "Volumes that are being formatted.",
+          static_cast<double>(formats.size()));
+      one("csi_proxy_format_oldest_seconds",
           "Time for which the oldest running format has run; 0 if none runs.",
-          prometheus::MetricType::Gauge,
-          nullptr)("", formats.empty() ? 0 : absl::ToDoubleSeconds(now - formats.front().start));
+          formats.empty() ? 0 : absl::ToDoubleSeconds(now - formats.front().start));
       // Only the log names a call's object, because metrics have no authentication and a client
       // could create any number of series.
       const auto long_calls = add("csi_proxy_long_call_seconds",
@@ -234,8 +256,8 @@ class Metrics::Impl {
         mappings("linked", static_cast<double>(shares->linked));
         mappings("unlinked", static_cast<double>(shares->unlinked));
         mappings("unknown", static_cast<double>(shares->unknown));
-        add("csi_proxy_smb_links", "Links below the working directories to mapped shares.",
-            prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(shares->links));
+        one("csi_proxy_smb_links", "Links below the working directories to mapped shares.",
+            static_cast<double>(shares->links));
       }
       if (gauges.unmaps) {
         prometheus::MetricFamily family{"csi_proxy_smb_unmaps_total",
@@ -273,12 +295,14 @@ class Metrics::Impl {
     std::ranges::move(connections_.Collect(clock_()), std::back_inserter(families));
     return {.code = 200,
             .body = prometheus::TextSerializer().Serialize(families),
-            .content_type = "text/plain; charset=utf-8"};
+            .content_type = "text/plain; version=0.0.4; charset=utf-8"};
   }
 
   // The series of a method, looked up by label once instead of at each call.
   struct Method {
     prometheus::Counter* started;
+    prometheus::Counter* received;
+    prometheus::Counter* sent;
     prometheus::Histogram* seconds;
     prometheus::Gauge* in_flight;
     // By code. Null before the first call.
@@ -297,6 +321,8 @@ class Metrics::Impl {
     const auto [found, is_new] = methods_.try_emplace(&method);
     if (is_new) {
       found->second.started = &started_.Add(Labels(method));
+      found->second.received = &received_.Add(Labels(method));
+      found->second.sent = &sent_.Add(Labels(method));
       found->second.seconds = &seconds_.Add(Labels(method), kBuckets);
       found->second.in_flight = &in_flight_.Add({{"group", method.group}});
     }
@@ -379,6 +405,8 @@ class Metrics::Impl {
   Connections connections_;
   prometheus::Family<prometheus::Counter>& started_;
   prometheus::Family<prometheus::Counter>& handled_;
+  prometheus::Family<prometheus::Counter>& received_;
+  prometheus::Family<prometheus::Counter>& sent_;
   prometheus::Family<prometheus::Histogram>& seconds_;
   prometheus::Family<prometheus::Gauge>& in_flight_;
   prometheus::Family<prometheus::Counter>& api_calls_;
@@ -402,15 +430,19 @@ Metrics::~Metrics() = default;
 
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option,
                                                         const std::string& address,
+                                                        const LineFunction& warn,
                                                         const std::string& mode,
                                                         std::function<SteadyTime()> clock) {
   if (address.empty()) return nullptr;
-  ABSL_ASSIGN_OR_RETURN(HostPort parsed, HostPort::Parse(option, address));
-  // A port alone means this machine only, because there is no authentication.
-  if (parsed.host.empty()) parsed.host = "127.0.0.1";
+  ABSL_ASSIGN_OR_RETURN(const HostPort parsed, HostPort::Parse(option, address));
   auto impl = std::make_unique<Impl>(mode, std::move(clock));
   if (const absl::Status status = impl->Listen(parsed); !status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(option, ": ", status.message()));
+  }
+  if (parsed.host.empty()) {
+    warn(absl::StrCat(option, ": anybody who reaches port ", impl->port(),
+                      " of this machine can read the metrics; give 127.0.0.1:", impl->port(),
+                      " if only this machine should"));
   }
   return std::unique_ptr<Metrics>(new Metrics(std::move(impl)));
 }

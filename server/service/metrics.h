@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "csi_proxy/log_function.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/flag_in_force.h"
 #include "server/groups/share_count.h"
@@ -34,12 +35,12 @@ class Metrics final : public rpc::CallObserver {
     std::function<smb::KnownShares::Counts()> unmaps = nullptr;
   };
 
-  // Serves `/metrics` at `address`: `10.0.0.1:9090`, or `:9090` for 127.0.0.1. Returns null for "",
-  // and INVALID_ARGUMENT, naming `option`, for other text or if listening fails. `mode` is a label
-  // of csi_proxy_build_info; `clock` is for tests.
+  // Serves `/metrics` at `address`: `10.0.0.1:9090`, or `:9090` for all addresses, of which it
+  // warns. Returns null for "", and INVALID_ARGUMENT, naming `option`, for other text or if
+  // listening fails. `mode` is a label of csi_proxy_build_info; `clock` is for tests.
   static absl::StatusOr<std::unique_ptr<Metrics>> Serve(
-      absl::string_view option, const std::string& address, const std::string& mode = "service",
-      std::function<SteadyTime()> clock = SteadyTime::Now);
+      absl::string_view option, const std::string& address, const LineFunction& warn,
+      const std::string& mode = "service", std::function<SteadyTime()> clock = SteadyTime::Now);
   ~Metrics() override;
 
   // Returns the port, which the system chose if 0 was given.

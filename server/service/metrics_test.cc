@@ -38,7 +38,8 @@ CallContext CallOf(const Peer& peer) { return CallContext().From(&peer, ""); }
 class MetricsTest : public testing::Test {
  protected:
   MetricsTest() {
-    auto metrics = Metrics::Serve("address", "127.0.0.1:0", "embedded", [this] { return now_; });
+    auto metrics = Metrics::Serve(
+        "address", "127.0.0.1:0", [](absl::string_view) {}, "embedded", [this] { return now_; });
     EXPECT_TRUE(metrics.ok()) << metrics.status();
     metrics_ = *std::move(metrics);
     port_ = metrics_->port();
@@ -61,6 +62,8 @@ TEST_F(MetricsTest, CountsCallsUnderTheNamesOfGoGrpcPrometheus) {
   const std::string labels =
       R"({grpc_method="Rescan",grpc_service="v1beta1.Disk",grpc_type="unary"})";
   EXPECT_THAT(text, HasSubstr("grpc_server_started_total" + labels + " 1"));
+  EXPECT_THAT(text, HasSubstr("grpc_server_msg_received_total" + labels + " 1"));
+  EXPECT_THAT(text, HasSubstr("grpc_server_msg_sent_total" + labels + " 1"));
   EXPECT_THAT(text, HasSubstr(R"(grpc_server_handled_total{grpc_code="NotFound",)"));
   EXPECT_THAT(text, HasSubstr(R"(grpc_type="unary",le="0.01"} 0)"));
   EXPECT_THAT(text, HasSubstr(R"(grpc_type="unary",le="0.1"} 1)"));
@@ -92,17 +95,31 @@ TEST_F(MetricsTest, NamesClientsOfOldVersions) {
           R"(csi_proxy_api_calls_total{client_image="old-driver.exe",group="disk",version="v1beta1"} 1)"));
 }
 
-TEST_F(MetricsTest, TellsTheProgramsVersionAndItsStart) {
+TEST_F(MetricsTest, ReportsTheProgramsVersionAndItsProcess) {
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr(absl::StrCat("csi_proxy_build_info{mode=\"embedded\",version=\"",
                                            kVersion, "\"} 1")));
-  // Skips help and type, which begin with `#`.
-  const size_t found = text.find("\ncsi_proxy_start_time_seconds ");
-  ASSERT_NE(found, std::string::npos) << text;
-  const double start = std::strtod(text.c_str() + text.find(' ', found), nullptr);
   const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
-  EXPECT_LE(start, now);
-  EXPECT_GE(start, now - 600);
+  constexpr double kMb = 1 << 20;
+  const struct {
+    const char* name;
+    double least;
+    double most;
+  } kProcess[] = {
+      {"cpu_seconds_total", 0.001, 600},
+      {"resident_memory_bytes", kMb, 1000 * kMb},
+      {"virtual_memory_bytes", kMb, 1e14},
+      {"open_fds", 3, 10'000},
+      {"max_fds", 16, 1e8},
+      {"start_time_seconds", now - 600, now + 1},
+  };
+  for (const auto& stat : kProcess) {
+    // Skips help and type, which begin with `#`.
+    const size_t found = text.find(absl::StrCat("\nprocess_", stat.name, " "));
+    ASSERT_NE(found, std::string::npos) << text;
+    const double value = std::strtod(text.c_str() + text.find(' ', found), nullptr);
+    EXPECT_TRUE(stat.least <= value && value <= stat.most) << stat.name << " " << value;
+  }
 }
 
 TEST_F(MetricsTest, ImagesOfAnAttackersMakingDoNotPileUp) {
@@ -288,13 +305,13 @@ TEST_F(MetricsTest, PrometheusReadsTheAnswerAsText) {
   asks.Send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
   const std::string answer = asks.ReadAll();
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
-  EXPECT_THAT(answer, HasSubstr("\r\nContent-Type: text/plain; charset=utf-8\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
   EXPECT_EQ(http_testing::Get(port_, "/").code, 404);
 }
 
 TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {
   for (const char* address : {"nonsense", "9807", "127.0.0.1:99999", "203.0.113.1:1"}) {
-    const auto metrics = Metrics::Serve("--flag", address);
+    const auto metrics = Metrics::Serve("--flag", address, nullptr);
     ASSERT_FALSE(metrics.ok()) << address;
     EXPECT_TRUE(absl::IsInvalidArgument(metrics.status()));
     EXPECT_THAT(std::string(metrics.status().message()), StartsWith("--flag: "));
@@ -304,15 +321,19 @@ TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {
 
 #ifndef _WIN32
 // 127.0.0.2 is a second address of this machine, except under Wine.
-TEST(MetricsServeTest, APortAloneIsThisMachinesOnly) {
-  const auto metrics = Metrics::Serve("address", ":0");
-  ASSERT_TRUE(metrics.ok()) << metrics.status();
-  const int port = (*metrics)->port();
-  EXPECT_EQ(http_testing::Get(port, "/metrics").code, 200);
-  EXPECT_FALSE(http_testing::HttpConnection(port, "127.0.0.1", "127.0.0.2").ok());
-  const auto all = Metrics::Serve("address", "0.0.0.0:0");
+TEST(MetricsServeTest, APortAloneIsEveryAddressAsForGoWithAWarning) {
+  std::vector<std::string> warnings;
+  const auto warn = [&](absl::string_view line) { warnings.emplace_back(line); };
+  const auto own = Metrics::Serve("--flag", "127.0.0.1:0", warn);
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_FALSE(http_testing::HttpConnection((*own)->port(), "127.0.0.1", "127.0.0.2").ok());
+  EXPECT_THAT(warnings, testing::IsEmpty());
+  const auto all = Metrics::Serve("--flag", ":0", warn);
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_TRUE(http_testing::HttpConnection((*all)->port(), "127.0.0.1", "127.0.0.2").ok());
+  EXPECT_THAT(warnings, testing::ElementsAre(testing::AllOf(
+                            StartsWith("--flag: anybody who reaches port "),
+                            HasSubstr(absl::StrCat("give 127.0.0.1:", (*all)->port(), " ")))));
 }
 #endif
 

@@ -11,8 +11,7 @@ absl::Status HoldsNone(absl::string_view flag) {
 
 }  // namespace
 
-absl::StatusOr<OpenedMachine> OpenSimulation(const std::string&,
-                                             std::function<void(absl::string_view)>,
+absl::StatusOr<OpenedMachine> OpenSimulation(const std::string&, LineFunction,
                                              std::vector<ExtraService>*) {
   return HoldsNone("--host=simulated");
 }

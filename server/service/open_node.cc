@@ -8,12 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/service/call_log.h"
+#include "server/service/loggers.h"
 #include "server/service/logging.h"
 
 namespace csi_proxy {
 namespace {
 
-void Warn(absl::string_view line) { spdlog::warn("{}", std::string(line)); }
+void Warn(const LogText& line) {
+  service::Log(*spdlog::default_logger(), spdlog::level::warn, line);
+}
 
 absl::StatusOr<OpenedMachine> ThisMachine() {
   absl::StatusOr<OpenedMachine> machine = OpenThisMachine(Warn);
@@ -53,7 +56,7 @@ absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
                 .keep_foreign_data = options.keep_foreign_data},
       std::make_unique<service::SpdlogAuditSink>(spdlog::get(service::kAuditLogger),
                                                  options.log.format),
-      [](absl::string_view line) { spdlog::info("{}", std::string(line)); }, Warn);
+      service::LinesTo(spdlog::default_logger(), spdlog::level::info), Warn);
 }
 
 absl::StatusOr<OpenedNode> OpenNode(const Options& options) {

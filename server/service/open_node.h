@@ -1,13 +1,12 @@
 // Opens the node that the command line selects.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "csi_proxy/log_function.h"
 #include "server/node/managed_node.h"
 #include "server/node/opened_machine.h"
 #include "server/service/options.h"
@@ -34,8 +33,7 @@ absl::StatusOr<OpenedNode> OpenNode(const Options& options);
 // Opens the machine of --host=simulated for the value of --scenario, a name or a file; "" for the
 // default. Appends the administrator's services to `*services`. `warn` receives the warnings that
 // the host otherwise only logs. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
-absl::StatusOr<OpenedMachine> OpenSimulation(const std::string& scenario,
-                                             std::function<void(absl::string_view)> warn,
+absl::StatusOr<OpenedMachine> OpenSimulation(const std::string& scenario, LineFunction warn,
                                              std::vector<ExtraService>* services);
 
 // Returns the text of --list-scenarios, or INVALID_ARGUMENT, naming the flag.

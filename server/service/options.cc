@@ -23,8 +23,7 @@ constexpr char kDefaultWorkingDir[] = R"(C:\var\lib\kubelet)";
 
 // Flags of klog and of older releases that have no effect.
 constexpr const char* kIgnoredWithValue[] = {"log_backtrace_at", "stderrthreshold", "vmodule"};
-constexpr const char* kIgnoredBooleans[] = {"add_dir_header", "one_output", "skip_headers",
-                                            "skip_log_headers"};
+constexpr const char* kIgnoredBooleans[] = {"one_output"};
 
 // Flags that are parsed as text and checked afterwards.
 struct Raw {
@@ -54,7 +53,7 @@ po::options_description Describe(Options* options, Raw* raw) {
       "run under Windows' service control manager")(
       "metrics-bind-address", po::value(&options->metrics_bind_address)->value_name("HOST:PORT"),
       "serve Prometheus metrics at /metrics of this address, without authentication; :PORT is "
-      "127.0.0.1:PORT")(
+      "all addresses")(
       "socket-dir",
       po::value(&options->place.socket_dir)->value_name("DIR")->default_value("/run/csi-proxy"),
       "directory of the Unix sockets (not on Windows)")(
@@ -119,6 +118,12 @@ po::options_description Describe(Options* options, Raw* raw) {
       "log_file_max_size",
       po::value(&options->log.file_max_megabytes)->value_name("MB")->default_value(20),
       "start a new log file beyond this size; five old ones are kept")(
+      "skip_headers", Boolean(&options->log.skip_headers, false),
+      "lines without severity, time and source file")("add_dir_header",
+                                                      Boolean(&options->log.add_dir_header, false),
+                                                      "lines with the folder of the source file")(
+      "skip_log_headers", Boolean(&options->log.skip_file_headers, false),
+      "log files without klog's first lines")(
       "log_dir", po::value(&options->log.directory)->value_name("DIR"),
       "directory of the log file when -log_file is not given");
   for (const char* name : kIgnoredWithValue) {

@@ -73,9 +73,12 @@ TEST(OptionsTest, TakesTheFlagsOfNodeBootstraps) {
   EXPECT_EQ(gke.log.file, "C:\\etc\\kubernetes\\logs\\csi-proxy.log");
   EXPECT_FALSE(gke.log.to_stderr);
   MustParse({"-v", "4", "-windows-service=false"});
-  MustParse({"-stderrthreshold=2", "-vmodule=a=1", "-one_output", "-skip_headers=true",
-             "-skip_log_headers", "-add_dir_header=false", "-log_backtrace_at=:0",
-             "-alsologtostderr", "-log_file_max_size=10", "-log_dir=C:\\logs"});
+  const service::LogOptions klogs =
+      MustParse({"-stderrthreshold=2", "-vmodule=a=1", "-one_output", "-skip_headers=true",
+                 "-skip_log_headers", "-add_dir_header", "-log_backtrace_at=:0", "-alsologtostderr",
+                 "-log_file_max_size=10", "-log_dir=C:\\logs"})
+          .log;
+  EXPECT_TRUE(klogs.skip_headers && klogs.skip_file_headers && klogs.add_dir_header);
 }
 
 // Upgraded nodes keep klog's flags, tested above, and those of cmd/csi-proxy/main.go of v1.3.0.

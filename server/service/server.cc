@@ -18,6 +18,7 @@
 #include "server/rpc/pipe_server.h"
 #include "server/rpc/share.h"
 #include "server/service/flags_in_force.h"
+#include "server/service/loggers.h"
 #include "server/service/logging.h"
 #include "server/service/metrics.h"
 
@@ -80,8 +81,10 @@ class Server::Impl {
  public:
   absl::Status Start(const Options& options, const ManagedNode& node,
                      std::vector<ExtraService> extra) {
-    ABSL_ASSIGN_OR_RETURN(auto metrics, service::Metrics::Serve("--metrics-bind-address",
-                                                                options.metrics_bind_address));
+    const auto log = spdlog::get(service::kServiceLogger);
+    ABSL_ASSIGN_OR_RETURN(auto metrics, service::Metrics::Serve(
+                                            "--metrics-bind-address", options.metrics_bind_address,
+                                            service::LinesTo(log, spdlog::level::warn)));
     if (metrics != nullptr) metrics->AddFlags(service::FlagsInForce(options));
     calls_ = std::make_unique<NodeCalls>(
         node, spdlog::get(service::kCallLogger), std::move(metrics),
@@ -134,7 +137,8 @@ class Server::Impl {
     gate_.Shut();
     if (!gate_.AwaitEmpty(SteadyTime::Now() + grace)) {
       // Logs before the waits below, because a stuck call may block these for good.
-      spdlog::get(service::kServiceLogger)->warn("the calls still under way are abandoned");
+      service::Log(*spdlog::get(service::kServiceLogger), spdlog::level::warn,
+                   "the calls still under way are abandoned");
     }
     if (listener_ != nullptr) {
       // The last answers, and refusals of late calls, are still being sent.

@@ -17,7 +17,7 @@ void Add(FaultGate* faults, groups::Audited<Service>& group) {
 }  // namespace
 
 std::unique_ptr<host::Host> NewSimulatedHost(machine::simulator::Machine& machine,
-                                             WarnFunction warn) {
+                                             LineFunction warn) {
   return std::make_unique<host::Host>(machine::simulator::wmi::NewSimulatedSession(machine.core()),
                                       machine::simulator::NewSimulatedOs(machine.core()),
                                       std::move(warn));
@@ -30,7 +30,7 @@ void AddFaults(FaultGate* faults, groups::NodeServices& services) {
 }
 
 OpenedMachine OpenSimulatedMachine(std::shared_ptr<machine::simulator::Machine> machine,
-                                   WarnFunction warn) {
+                                   LineFunction warn) {
   OpenedMachine opened;
   opened.host = NewSimulatedHost(*machine, std::move(warn));
   opened.add_faults = [machine = std::move(machine)](groups::NodeServices& services) {

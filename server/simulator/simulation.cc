@@ -33,8 +33,7 @@ absl::StatusOr<std::unique_ptr<Machine>> Load(const std::string& scenario) {
 
 }  // namespace
 
-absl::StatusOr<OpenedMachine> OpenSimulation(const std::string& scenario,
-                                             std::function<void(absl::string_view)> warn,
+absl::StatusOr<OpenedMachine> OpenSimulation(const std::string& scenario, LineFunction warn,
                                              std::vector<ExtraService>* services) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Machine> loaded, Load(scenario));
   const std::shared_ptr<Machine> machine = std::move(loaded);

@@ -281,7 +281,7 @@ TEST_F(DiagnoseTest, AMappingOfAFolderIsForAPersonToRemove) {
 TEST_F(DiagnoseTest, ClientsOfOldVersionsAreInTheMetrics) {
   const auto fetch = [] {
     return std::string(
-        "csi_proxy_start_time_seconds 1000\n"
+        "process_start_time_seconds 1000\n"
         "csi_proxy_api_calls_total{client_image=\"old.exe\",group=\"disk\",version=\"v1beta1\"} 3\n"
         "csi_proxy_api_calls_total{client_image=\"none.exe\",group=\"disk\",version=\"v1beta2\"} "
         "0\n"

@@ -64,7 +64,7 @@ void Add(const Sample& sample, Numbers* numbers) {
     numbers->queued[sample.Label("group")] += sample.value;
   } else if (sample.name == "csi_proxy_connections") {
     numbers->connections[sample.Label("state")] += sample.value;
-  } else if (sample.name == "csi_proxy_start_time_seconds") {
+  } else if (sample.name == "process_start_time_seconds") {
     numbers->started = absl::UnixEpoch() + absl::Seconds(sample.value);
   }
 }

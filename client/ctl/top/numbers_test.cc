@@ -29,7 +29,7 @@ grpc_server_handling_seconds_bucket{grpc_method="Rescan",grpc_service="v1.Disk",
 csi_proxy_calls_in_flight{group="disk"} 1
 csi_proxy_calls_queued{group="disk"} 0
 csi_proxy_connections{state="live"} 3
-csi_proxy_start_time_seconds 1000
+process_start_time_seconds 1000
 csi_proxy_api_calls_total{client_image="a.exe",group="disk",version="v1"} 12
 csi_proxy_client_limited_total{client_image="a.exe",limit="queue"} 5
 csi_proxy_fallbacks_total{fallback="open-repeated"} 4

@@ -67,7 +67,8 @@ struct NodeOptions {
   LogFunction log = nullptr;
 
   // `HOST:PORT` at which Prometheus can scrape metrics of the versioned clients' calls, for example
-  // `127.0.0.1:9090`. The names of the metrics are the service's. Empty: metrics are not served.
+  // `127.0.0.1:9090`; `:9090` for all addresses. The names of the metrics are the service's. Empty:
+  // metrics are not served.
   std::string metrics_bind_address = {};
 };
 

@@ -6,8 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/sidecars/program/options.h"
 #include "server/base/unicode.h"
+#include "server/service/loggers.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -16,11 +18,8 @@ namespace {
 constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::info, spdlog::level::warn,
                                                  spdlog::level::err};
 
-std::unique_ptr<spdlog::formatter> FormatterOf(LogFormat format) {
-  if (format == LogFormat::kText) {
-    return std::make_unique<spdlog::pattern_formatter>(
-        R"(%L%m%d %H:%M:%S.%f %7P] %v component="%n")");
-  }
+std::unique_ptr<spdlog::formatter> FormatterOf(const LogStyle& style) {
+  if (style.format == LogFormat::kText) return service::NewTextFormatter(style.header);
   return std::make_unique<spdlog::pattern_formatter>(
       R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","severity":"%l","component":"%n","message":"%v"})",
       spdlog::pattern_time_type::utc);
@@ -28,22 +27,22 @@ std::unique_ptr<spdlog::formatter> FormatterOf(LogFormat format) {
 
 }  // namespace
 
-LogFunction LogTo(spdlog::sink_ptr sink, LogFormat format, absl::string_view component) {
-  sink->set_formatter(FormatterOf(format));
+LogFunction LogTo(spdlog::sink_ptr sink, const LogStyle& style, absl::string_view component) {
+  sink->set_formatter(FormatterOf(style));
   auto logger = std::make_shared<spdlog::logger>(std::string(component), std::move(sink));
   // On Windows, standard error is buffered unless it is a console.
   logger->flush_on(spdlog::level::trace);
-  // In JSON, the message is a string, in which quotes and backslashes are escaped too.
-  return [logger, quotes = format == LogFormat::kJson ? "\"\\" : ""](Severity severity,
-                                                                     absl::string_view message) {
-    // Passed as a string view, because spdlog would read a string as a format.
-    logger->log(kLevels[static_cast<size_t>(severity)],
-                spdlog::string_view_t(EscapeForLog(message, quotes)));
+  return [logger, json = style.format == LogFormat::kJson](Severity severity, const LogText& line) {
+    // In JSON, the message is a string, in which quotes and backslashes are escaped too.
+    const std::string text =
+        json ? EscapeForLog(line) : absl::StrCat(line.text, " component=\"", logger->name(), "\"");
+    service::Log(*logger, kLevels[static_cast<size_t>(severity)],
+                 LogText(text, line.file, line.line));
   };
 }
 
-LogFunction LogToStandardError(LogFormat format, absl::string_view component) {
-  return LogTo(std::make_shared<spdlog::sinks::stderr_sink_mt>(), format, component);
+LogFunction LogToStandardError(const LogStyle& style, absl::string_view component) {
+  return LogTo(std::make_shared<spdlog::sinks::stderr_sink_mt>(), style, component);
 }
 
 }  // namespace csi_proxy::sidecars

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/sidecars/program/options.h"
+#include "server/service/log_testing.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -19,20 +20,21 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string Line(LogFormat format, Severity severity, absl::string_view message) {
+std::string Line(const LogStyle& style, Severity severity, absl::string_view message) {
   std::ostringstream text;
-  LogTo(std::make_shared<spdlog::sinks::ostream_sink_mt>(text), format, "livenessprobe")(severity,
-                                                                                         message);
+  LogTo(std::make_shared<spdlog::sinks::ostream_sink_mt>(text), style, "livenessprobe")(severity,
+                                                                                        message);
   return text.str();
 }
 
 TEST(LogTest, TextIsKlogs) {
-  const std::string line = Line(LogFormat::kText, Severity::kWarning, R"(it's "C:\csi" {})");
-  EXPECT_TRUE(std::regex_match(
-      line, std::regex(R"(W\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+\] it's "C:\\csi" \{\} )"
-                       R"(component="livenessprobe"\r?\n)")))
+  const std::string line = Line({}, Severity::kWarning, R"(it's "C:\csi" {})");
+  EXPECT_TRUE(service::GlogReads(line.substr(0, line.size() - 1))) << line;
+  EXPECT_TRUE(
+      std::regex_match(line, std::regex(R"(W\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ log_test\.cc:\d+\] )"
+                                        R"(it's "C:\\csi" \{\} component="livenessprobe"\n)")))
       << line;
-  EXPECT_THAT(Line(LogFormat::kText, Severity::kError, "a\nI forged\xff"),
+  EXPECT_THAT(Line({}, Severity::kError, "a\nI forged\xff"),
               AllOf(StartsWith("E"), HasSubstr("] a\\nI forged\xef\xbf\xbd")));
 }
 
@@ -40,7 +42,7 @@ TEST(LogTest, JsonIsReadBack) {
   for (const std::string message : {"plain", "\"quoted\" \\ back", "Gerät", "C:\\csi\\csi.sock",
                                     "a\nb\x01\x7f\u009b\u2028\u202e", "%v {}"}) {
     google::protobuf::Struct line;
-    const std::string text = Line(LogFormat::kJson, Severity::kInfo, message);
+    const std::string text = Line({LogFormat::kJson}, Severity::kInfo, message);
     ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(text, &line).ok()) << text;
     EXPECT_EQ(text.find("\u202e"), std::string::npos) << "it turns the order of what follows";
     EXPECT_EQ(line.fields().at("message").string_value(), message);
@@ -53,7 +55,7 @@ TEST(LogTest, JsonIsReadBack) {
         << text << error;
     EXPECT_LT(absl::AbsDuration(absl::Now() - time), absl::Minutes(1));
   }
-  EXPECT_THAT(Line(LogFormat::kJson, Severity::kError, "\xff"),
+  EXPECT_THAT(Line({LogFormat::kJson}, Severity::kError, "\xff"),
               HasSubstr("\"message\":\"\xef\xbf\xbd\"}"));
 }
 

@@ -90,9 +90,7 @@ int Serve(SidecarsOptions options, Supervisor& supervisor) {
 
 // Each component logs under its own name, and the process under the program's.
 void SetLogs(const ProgramOptions& program, SidecarsOptions* options) {
-  const auto log_of = [&](absl::string_view name) {
-    return LogToStandardError(program.log_format, name);
-  };
+  const auto log_of = [&](absl::string_view name) { return LogToStandardError(program.log, name); };
   options->log = log_of(program.name);
   if (options->registrar) options->registrar->log = log_of(ComponentName(Component::kRegistrar));
   if (options->livenessprobe) {
@@ -130,7 +128,7 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   if (!options.ok()) {
-    LogToStandardError(LogFormat::kText, kBothName)(Severity::kError, options.status().message());
+    LogToStandardError({}, kBothName)(Severity::kError, options.status().message());
     return kExitFailed;
   }
   if (options->show_help) {

@@ -68,9 +68,11 @@ absl::Status CheckFeatureGates(const Flags& flags, std::vector<std::string>* war
   return absl::OkStatus();
 }
 
-absl::Status SetLogFormat(const Flags& flags, LogFormat* format) {
+absl::Status SetLogStyle(const Flags& flags, LogStyle* style) {
   const absl::string_view name = flags.Text("logging-format");
-  if (name == "json") *format = LogFormat::kJson;
+  if (name == "json") style->format = LogFormat::kJson;
+  if (flags.Bool("add_dir_header")) style->header = service::LineHeader::kDirectoryAndFile;
+  if (flags.Bool("skip_headers")) style->header = service::LineHeader::kNone;
   if (name == "json" || name == "text") return absl::OkStatus();
   return Refuse("--logging-format: \"", name, "\" is neither text nor json");
 }
@@ -257,7 +259,7 @@ absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* 
   if (options.show_help) return options;
   options.warnings = Warnings(flags);
   for (const absl::Status& status :
-       {CheckFeatureGates(flags, &options.warnings), SetLogFormat(flags, &options.log_format)}) {
+       {CheckFeatureGates(flags, &options.warnings), SetLogStyle(flags, &options.log)}) {
     if (!status.ok()) return status;
   }
   options.name = std::string(

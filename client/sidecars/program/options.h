@@ -10,10 +10,16 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/log_function.h"
 #include "csi_proxy/sidecars.h"
+#include "server/service/loggers.h"
 
 namespace csi_proxy::sidecars {
 
 enum class LogFormat { kText, kJson };
+
+struct LogStyle {
+  LogFormat format = LogFormat::kText;
+  service::LineHeader header = service::LineHeader::kFile;  // of text
+};
 
 struct ProgramOptions {
   bool show_help = false;
@@ -23,7 +29,7 @@ struct ProgramOptions {
   bool probe_registration = false;
   // Complete, except for the callbacks.
   SidecarsOptions sidecars;
-  LogFormat log_format = LogFormat::kText;
+  LogStyle log;
   // The only component that runs, or the name of the program that contains both.
   std::string name;
   // Flags that are accepted but do not have their usual effect.
@@ -50,13 +56,13 @@ enum class Marker {
 };
 Marker LookForMarker(const std::string& marker_file);
 
-// The program's log on standard error, through spdlog. The service's log (server/service) would use
-// more memory than the rest of this program, which runs once per driver on every node.
+// The program's log on standard error. InitLogging() of the service would use more memory than the
+// rest of this program, which runs once per driver on every node.
 
 // Returns a log of lines in klog's format, or in that of the service's --log-format=json. Each line
 // names the component. Thread-safe.
-LogFunction LogTo(spdlog::sink_ptr sink, LogFormat format, absl::string_view component);
+LogFunction LogTo(spdlog::sink_ptr sink, const LogStyle& style, absl::string_view component);
 
-LogFunction LogToStandardError(LogFormat format, absl::string_view component);
+LogFunction LogToStandardError(const LogStyle& style, absl::string_view component);
 
 }  // namespace csi_proxy::sidecars

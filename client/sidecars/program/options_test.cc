@@ -245,9 +245,12 @@ TEST(ProgramOptionsTest, Kep4958ControllersAreRefused) {
 }
 
 TEST(ProgramOptionsTest, Log) {
-  EXPECT_EQ(Parsed(kProbeName, {"-v=5"}).log_format, LogFormat::kText);
-  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=text"}).log_format, LogFormat::kText);
-  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=json"}).log_format, LogFormat::kJson);
+  EXPECT_EQ(Parsed(kProbeName, {"-v=5"}).log.format, LogFormat::kText);
+  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=text"}).log.format, LogFormat::kText);
+  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=json"}).log.format, LogFormat::kJson);
+  EXPECT_EQ(Parsed(kProbeName, {"-add_dir_header"}).log.header,
+            service::LineHeader::kDirectoryAndFile);
+  EXPECT_EQ(Parsed(kProbeName, {"-skip_headers"}).log.header, service::LineHeader::kNone);
   EXPECT_THAT(Parsed(kProbeName, {"--logtostderr", "--log_dir=/logs"}).warnings, IsEmpty());
   EXPECT_THAT(Parsed(kProbeName, {"--logtostderr=false", "--log_dir=/logs"}).warnings,
               ElementsAre(HasSubstr("--logtostderr")));

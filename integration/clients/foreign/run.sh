@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the service on its simulated node with programs that know nothing of this project: grpcurl lists,
-# describes and calls; Prometheus' promtool reads the metrics.
+# describes and calls; Prometheus' promtool reads the metrics, which contain those of the Go release.
 #
 #   integration/clients/foreign/run.sh
 set -euo pipefail
@@ -12,12 +12,13 @@ rm -rf "$out"
 mkdir -p "$out/clients"
 . integration/support/go.sh
 (cd integration/clients/foreign && CGO_ENABLED=0 "$go" build -o "$out/" .)
+integration/support/go_release.sh --program "$out/release_metrics" integration/clients/foreign/release_metrics.go
 GOBIN=$out CGO_ENABLED=0 "$go" install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3
 
 sockets=$(mktemp -d /tmp/csi-proxy-foreign-XXXXXX)
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 build/release/server/csi-proxy --host=simulated --socket-dir="$sockets" \
-  --metrics-bind-address=":$port" 2>"$out/service.log" &
+  --metrics-bind-address="127.0.0.1:$port" 2>"$out/service.log" &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server; rm -rf "$sockets"' EXIT
 pipe=$sockets/csi-proxy-filesystem-v1.sock
@@ -81,5 +82,6 @@ done
 # promtool's warnings count as failures.
 check_metrics() { promtool check metrics <"$out/metrics" && echo accepted; }
 expect "promtool" accepted check_metrics
+expect "metrics of the Go release" ' 0 missing' "$out/release_metrics" "$pipe" "127.0.0.1:$port"
 echo "foreign tools: $passed passed, $failed failed"
 [[ $failed -eq 0 ]]

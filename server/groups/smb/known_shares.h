@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "csi_proxy/log_function.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/windows_path.h"
@@ -48,8 +48,7 @@ struct ShareFailure {
 // Thread-safe. REQUIRES: every `share` is a UncPath::Share().
 class KnownShares {
  public:
-  explicit KnownShares(std::function<void(absl::string_view)> log = [](absl::string_view) {})
-      : log_(std::move(log)) {}
+  explicit KnownShares(LineFunction log = [](absl::string_view) {}) : log_(std::move(log)) {}
 
   // Remembers the credentials with which this process made a mapping. They are not hashed, because
   // Windows also holds them in memory as long as the mapping exists, and an attacker who can read
@@ -90,7 +89,7 @@ class KnownShares {
   // The most shares with a failed attempt; beyond, the oldest goes.
   static constexpr size_t kMostFailures = 128;
 
-  const std::function<void(absl::string_view)> log_;
+  const LineFunction log_;
   mutable Mutex mutex_;
   std::unordered_map<std::string, host::SmbCredentials> kept_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Denial> denials_ ABSL_GUARDED_BY(mutex_);

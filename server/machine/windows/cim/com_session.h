@@ -1,10 +1,9 @@
 // The Session that calls WMI through its COM API.
 #pragma once
 
-#include <functional>
 #include <memory>
 
-#include "absl/strings/string_view.h"
+#include "csi_proxy/log_function.h"
 #include "server/machine/cim/session.h"
 
 namespace csi_proxy::cim {
@@ -13,6 +12,6 @@ namespace csi_proxy::cim {
 // is not in a single-threaded apartment; a thread need not have joined one. The first call gives
 // the process a multithreaded apartment and, unless the process has set COM's security itself,
 // encrypted calls by default. `warn` gets failures that do not fail a call; it must be thread-safe.
-std::unique_ptr<Session> NewComSession(std::function<void(absl::string_view)> warn = nullptr);
+std::unique_ptr<Session> NewComSession(LineFunction warn = nullptr);
 
 }  // namespace csi_proxy::cim

@@ -127,8 +127,7 @@ absl::Status CheckApartment() {
 
 class ComSession : public Session {
  public:
-  explicit ComSession(std::function<void(absl::string_view)> warn)
-      : connections_(std::move(warn)) {}
+  explicit ComSession(LineFunction warn) : connections_(std::move(warn)) {}
 
  protected:
   absl::StatusOr<std::vector<Object>> DoQuery(const CallContext& context, Namespace space,
@@ -210,7 +209,7 @@ class ComSession : public Session {
 
 }  // namespace
 
-std::unique_ptr<Session> NewComSession(std::function<void(absl::string_view)> warn) {
+std::unique_ptr<Session> NewComSession(LineFunction warn) {
   return std::make_unique<ComSession>(std::move(warn));
 }
 

@@ -17,14 +17,13 @@ namespace {
 // The longest time until a wait notices a cancellation.
 constexpr absl::Duration kLongestWait = absl::Milliseconds(100);
 
-absl::Status StartComOnce(const std::function<void(absl::string_view)>& warn) {
+absl::Status StartComOnce(const LineFunction& warn) {
   // Never destroyed, because threads that connect may outlive main().
   static const auto* const kStarted = new absl::Status(StartCom(&CoInitializeSecurity, warn));
   return *kStarted;
 }
 
-absl::StatusOr<std::shared_ptr<Connection>> Connect(
-    Namespace space, const std::function<void(absl::string_view)>& warn) {
+absl::StatusOr<std::shared_ptr<Connection>> Connect(Namespace space, const LineFunction& warn) {
   const absl::Status started = StartComOnce(warn);
   if (!started.ok()) return started;
   ComPtr<IWbemLocator> locator;
@@ -47,7 +46,7 @@ absl::StatusOr<std::shared_ptr<Connection>> Connect(
 }  // namespace
 
 absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
-                      const std::function<void(absl::string_view)>& warn) {
+                      const LineFunction& warn) {
   // Creates a multithreaded apartment that lasts as long as the process
   // (learn.microsoft.com/windows/win32/api/combaseapi/nf-combaseapi-coincrementmtausage). Every
   // thread that has joined no apartment, including gRPC's and the caller's, then belongs to it

@@ -2,7 +2,6 @@
 // when lost.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/log_function.h"
 #include "server/base/condition.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/windows/cim/com_windows.h"
@@ -23,7 +23,7 @@ namespace csi_proxy::cim {
 // `initialize_security`, which is CoInitializeSecurity. If the latter fails, calls `warn`, and WMI
 // still works, because SecureProxy() secures each proxy.
 absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
-                      const std::function<void(absl::string_view)>& warn);
+                      const LineFunction& warn);
 
 // Encrypts calls through a proxy, and lets WMI act for this process. Must be called on every
 // interface that comes from WMI, before its first call.
@@ -74,7 +74,7 @@ class Connection {
 class Connections {
  public:
   // `warn` may be empty, and must be thread-safe.
-  explicit Connections(std::function<void(absl::string_view)> warn) : warn_(std::move(warn)) {}
+  explicit Connections(LineFunction warn) : warn_(std::move(warn)) {}
 
   // Waits for the connection until `context` ends. Waiters do not delay other calls.
   absl::StatusOr<std::shared_ptr<Connection>> Get(const CallContext& context, Namespace space);
@@ -85,7 +85,7 @@ class Connections {
  private:
   struct Attempt {
     Namespace space;
-    std::function<void(absl::string_view)> warn;
+    LineFunction warn;
     absl::Notification done;
     // Must be set before `done`.
     absl::StatusOr<std::shared_ptr<Connection>> connection;
@@ -95,7 +95,7 @@ class Connections {
   // std::thread may never run with MinGW.
   std::shared_ptr<Attempt> Begin(Namespace space) const;
 
-  const std::function<void(absl::string_view)> warn_;
+  const LineFunction warn_;
   Mutex mutex_;
   std::map<Namespace, std::shared_ptr<Attempt>> attempts_ ABSL_GUARDED_BY(mutex_);
 };
