@@ -180,7 +180,7 @@ TEST_F(CtlTest, TheDoctorFindsEveryPipeUntilTheServiceEnds) {
   EXPECT_EQ(well.exit_code, 0);
   EXPECT_THAT(well.output,
               HasSubstr(absl::StrCat("\n", kVersions, " of ", kVersions, " pipes answer\n")));
-  EXPECT_THAT(well.output, HasSubstr("\nsmb         storage list-smb-mappings   OK "));
+  EXPECT_THAT(well.output, HasSubstr("\nsmb         storage list-smb-mappings    OK "));
   server_->Stop(absl::Seconds(20));
   const Result ill = Ctl("doctor");
   EXPECT_EQ(ill.exit_code, 1);
@@ -344,7 +344,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
        [&] { attach(R"("number": 5, "offline": true, "offline_reason": "OFFLINE_SNAPSHOT")"); },
        "none: check its storage", [&] { Do("sim detach-disk --disk-number=5"); }},
       {"foreign-disks", "disk 5",
-       [&] { attach(R"("number": 5, "foreign": {"offset_bytes": 1080, "data": "U+8="})"); },
+       [&] { attach(R"("number": 5, "foreign": [{"offset_bytes": 1080, "data": "U+8="}])"); },
        "none: often it is a Linux volume", [&] { Do("sim detach-disk --disk-number=5"); }},
       {"filled-folders", Path(R"(d\globalmount)"),
        [&] { Do("sim write-file --size-bytes=1 --path='" + Path(R"(d\globalmount\f)") + "'"); },

@@ -18,7 +18,8 @@ std::vector<const Script*> ScriptsOf(const Binding& binding);
 // Returns the first volume id in a response, or an empty string.
 std::string FirstVolumeId(const pb::Message& response);
 
-// Removes the times of the steps from a response. Fails the test unless each step has one.
+// Removes the times of the steps from a response, and the failures that the service remembers from
+// earlier scripts. Fails the test unless each step has a time.
 void RemoveTimes(pb::Message* response);
 
 // Builds the messages of one script for one version. Invalid textproto fails the test.

@@ -507,8 +507,8 @@ TEST_F(RepairTest, NoDiskIsBroughtOnlineAndNoTwinMadeWritable) {
       Mend({"offline-disks", "colliding-disks", "read-only-disks", "duplicate-ids"});
   EXPECT_THAT(Summary(repairs),
               ElementsAre("disk 2 REFUSED", "disk 4 REFUSED", "disk 5 REFUSED", "disk 6 REFUSED",
-                          "disk 8 REFUSED", "disks 1, 2 REFUSED", "disks 3, 4 REFUSED",
-                          "disks 7, 8 REFUSED"));
+                          "disk 8 REFUSED", "disks 7, 8 REFUSED", "disks 1, 2 REFUSED",
+                          "disks 3, 4 REFUSED"));
   for (const int path : {0, 1, 2}) {
     EXPECT_THAT(repairs.acts(path).finding().repair(), HasSubstr("Enable-MSDSMAutomaticClaim"));
   }

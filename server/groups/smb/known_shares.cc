@@ -25,6 +25,7 @@ void KnownShares::Forget(const std::string& share) {
   const MutexLock lock(mutex_);
   kept_.erase(share);
   denials_.erase(share);
+  failures_.erase(share);
 }
 
 std::optional<bool> KnownShares::Match(const std::string& share,

@@ -54,7 +54,8 @@ class KnownShares {
   // Windows also holds them in memory as long as the mapping exists, and an attacker who can read
   // this process's memory can also read a hash's key and guess.
   void Keep(const std::string& share, const host::SmbCredentials& credentials);
-  // Forgets the credentials and the denial of the share. REQUIRES: it has no mapping any more.
+  // Forgets the credentials, the denial and the failure of the share. REQUIRES: it has no mapping
+  // any more.
   void Forget(const std::string& share);
   // Returns whether the mapping was made with these credentials; nothing if unknown.
   std::optional<bool> Match(const std::string& share, const host::SmbCredentials& given) const;
