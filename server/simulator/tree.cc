@@ -171,6 +171,14 @@ void Tree::SetFile(Id file, uint64_t size_bytes, bool read_only) {
   entry.read_only = read_only;
 }
 
+void Tree::ExchangeNames(Id one, Id other) {
+  Entry& a = entries_.at(one);
+  Entry& b = entries_.at(other);
+  auto& children = entries_.at(a.parent).children;
+  std::swap(children.at(FoldName(a.name)), children.at(FoldName(b.name)));
+  std::swap(a.name, b.name);
+}
+
 uint64_t Tree::RoundedSize(uint64_t size_bytes) {
   return (size_bytes + kCluster - 1) / kCluster * kCluster;
 }

@@ -88,6 +88,8 @@ class Tree {
   // Makes an empty directory a link, or changes a link's target.
   void SetLink(Id id, std::string target, bool junction = false);
   void SetFile(Id file, uint64_t size_bytes, bool read_only);
+  // Exchanges the names of two entries of one directory. REQUIRES: the names are of equal length.
+  void ExchangeNames(Id one, Id other);
 
   // Return the number of entries, without the root, and the sum of the files' sizes, each rounded
   // up to 4 KiB.

@@ -88,6 +88,8 @@ extern "C" void ABSL_INTERNAL_C_SYMBOL(AbslInternalSleepFor)(absl::Duration dura
 namespace csi_proxy::storage {
 namespace {
 
+using machine::simulator::AnsweredObjects;
+using machine::simulator::FaultRule;
 using machine::simulator::Machine;
 
 const std::vector<std::string>& Targets() {
@@ -112,8 +114,8 @@ const std::vector<std::string>& WrongTargets() {
 
 class Sequence {
  public:
-  // The time limit of a call whose caller goes away.
-  static constexpr absl::Duration kShort = absl::Seconds(5);
+  // The time limits of a call whose caller goes away, and of a teardown.
+  static constexpr absl::Duration kShort = absl::Seconds(5), kTeardown = absl::Seconds(15);
 
   explicit Sequence(uint64_t seed)
       : seed_(seed), random_(seed), nodes_(&random_), tenants_(&random_) {
@@ -122,11 +124,18 @@ class Sequence {
     if (!made.ok()) Complain(made.status().ToString());
     if (failed_) return;
     node_ = *std::move(made);
+    faults_ = node_->Snapshot().faults;
     groups::Deps deps;
     deps.bind_smb_credentials = tenants_.is_bound();
     for (auto* const process : {&process_, &other_}) {
       *process = std::make_unique<NodeProcess>(node_.get(), &meanwhile_, &held_, deps);
     }
+    // A flush has a thread of its own.
+    process_->life.before_call = [this, own = std::this_thread::get_id()](int) {
+      if (std::this_thread::get_id() == own && calls_to_swap_ > 0 && --calls_to_swap_ == 0) {
+        HappenMeanwhile([this] { Plant(); });
+      }
+    };
   }
 
   // Returns true if all rules held.
@@ -139,28 +148,54 @@ class Sequence {
       Call call = Draw();
       const bool leaves = random_.OneIn(10);
       if (leaves) call.limit = kShort;
-      if (leaves || random_.OneIn(4)) AwaitLock(random_.Below(3), leaves);
+      if (Tenants::IsSwapped(call) && random_.OneIn(2)) {
+        calls_to_swap_ = 1 + random_.Below(60);
+      } else if (leaves || random_.OneIn(4)) {
+        AwaitLock(random_.Below(3), leaves);
+      }
       is_calm_ = true;
       begun_.reset();
       Make(*process_, call);
       meanwhile_ = nullptr;
+      calls_to_swap_ = 0;
     }
+    is_calm_ = true;
     begun_.reset();
-    node_->ClearFaults();
-    std::set<std::string> targets = staged_;
-    targets.insert(Targets().begin(), Targets().end());
-    for (const std::string& target : targets) {
-      if (!failed_) Make(*process_, {.api = Api::kUnstage, .target = target});
+    Lift();
+    NodeState state = node_->Snapshot();
+    // UnstageTarget comes last, because UnstageVolume ends no session.
+    for (const auto& [target, volume] : Mounts(state, true)) {
+      if (!tenants_.HasTried(target)) TearDown({.api = Api::kUnstage, .target = target});
     }
-    if (!failed_ && !staged_.empty()) Complain("not all that was staged could be unstaged");
-    for (const Call& call : tenants_.Teardown()) {
-      if (!failed_) Make(*process_, call);
+    for (const Call& call : tenants_.Teardown(state)) TearDown(call);
+    state = node_->Snapshot();
+    if (const auto left = Mounts(state, true); !left.empty()) {
+      Complain("teardown: a mount at " + left.begin()->first);
     }
-    if (!failed_ && tenants_.has_staged()) Complain("teardown: something is staged still");
+    if (const std::string left = tenants_.Left(state); !left.empty()) Complain(left);
     return !failed_;
   }
 
  private:
+  // Makes a call until it succeeds, three times at most.
+  void TearDown(Call call) {
+    call.limit = kTeardown;
+    for (int repeat = 0; repeat < 3 && !failed_ && !Make(*process_, call);) ++repeat;
+  }
+
+  // Ends all faults but those of the whole sequence, and the handles of other programs.
+  void Lift() {
+    node_->core()->Change([this](NodeState& state) {
+      state.faults = faults_;
+      state.other_opens.clear();
+    });
+  }
+
+  // Returns true if the machine works and no other program holds an entry open.
+  bool IsUndisturbed(const NodeState& state) const {
+    return state.faults.size() == faults_.size() && state.other_opens.empty();
+  }
+
   void Complain(const std::string& what) {
     if (std::exchange(failed_, true)) return;
     ADD_FAILURE() << what << "\nseed: " << seed_ << "\nnode:\n"
@@ -186,8 +221,13 @@ class Sequence {
   }
 
   Call Draw() {
-    if (random_.OneIn(2)) return tenants_.Draw();
     NodeState state = node_->Snapshot();
+    Call call = random_.OneIn(2) ? tenants_.Draw() : DrawOfNode(state);
+    if (!state.faults.empty() && random_.OneIn(2)) call.limit = absl::Seconds(30);
+    return call;
+  }
+
+  Call DrawOfNode(NodeState& state) {
     const Disk disk = AnyDisk(state);
     drawn_ = disk.number;
     Call call;
@@ -199,7 +239,6 @@ class Sequence {
     call.target = random_.Of(random_.OneIn(10) ? WrongTargets() : Targets());
     call.file_system = random_.Of<std::string>({"", "", "", "NTFS", "ReFS", "exFAT"});
     call.flag = random_.OneIn(2);
-    if (!state.faults.empty() && random_.OneIn(2)) call.limit = absl::Seconds(30);
     call.size = random_.OneIn(2) ? 0 : static_cast<int64_t>(random_.Below(64) << 26);
     const auto mounts = Mounts(state, true);
     if (random_.OneIn(2) && mounts.contains(call.target)) call.volume = mounts.at(call.target);
@@ -225,11 +264,20 @@ class Sequence {
     return call;
   }
 
-  void Make(NodeProcess& process, const Call& call) {
-    // The tenants' rules hold on a working machine only.
-    if (call.caller >= 0) node_->ClearFaults();
+  // Returns true if the call succeeded.
+  bool Make(NodeProcess& process, const Call& call) {
+    // The tenants' rules hold while calls hang, but not while their results are wrong.
+    const auto is_wrong = [](const FaultRule& rule) {
+      return rule.code != absl::StatusCode::kOk || rule.goes_on ||
+             rule.objects != AnsweredObjects::kAll;
+    };
+    if (call.caller >= 0) {
+      node_->core()->Change([&](NodeState& state) { std::erase_if(state.faults, is_wrong); });
+    }
     before_ = node_->Snapshot();
-    const bool was_working = before_.faults.empty();
+    const auto goes_on = [&] { return std::ranges::any_of(before_.faults, &FaultRule::goes_on); };
+    const bool went_on = goes_on();
+    bool is_undisturbed = IsUndisturbed(before_);
     const std::set<std::string> held = held_.names;
     held_.longest = absl::ZeroDuration();
     std::string answer;
@@ -239,23 +287,25 @@ class Sequence {
     log_.push_back(absl::StrCat(log_.size() + 1, " ", call.Text(), " -> ", status.ToString()));
     // Windows refuses a size beyond its limit.
     const bool unsupported = absl::StrContains(status.message(), "Size not supported (4097)");
-    if (absl::IsInternal(status) && !unsupported && before_.faults.empty()) {
+    // A call that ran in the meantime may have used up a fault.
+    is_undisturbed = is_undisturbed && IsUndisturbed(before_);
+    if (absl::IsInternal(status) && !unsupported && is_undisturbed) {
       Complain("INTERNAL, and no fault was injected");
     }
     // Windows may still be executing the call.
-    if (absl::IsDeadlineExceeded(status)) late_.push_back(call);
+    if (absl::IsDeadlineExceeded(status) && (went_on || goes_on())) late_.push_back(call);
     if (process.locks.size() != 0 || held_.names != held) Complain("a lock is still held");
-    // A call that ran in the meantime may have used up a fault.
-    if (held_.longest > Tenants::kLongestHold && was_working && before_.faults.empty()) {
+    if (held_.longest > Tenants::kLongestHold && is_undisturbed) {
       Complain(absl::StrCat("waiting: a lock for ", absl::FormatDuration(held_.longest)));
     }
     NodeState after = node_->Snapshot();
     JudgeDisks(call, absl::StrContains(status.message(), "stays online"), after);
     JudgeMounts(call, status, after);
     const std::string broken =
-        tenants_.Judge(call, status, answer, SteadyTime::Now() - begin, is_calm_,
+        tenants_.Judge(call, status, answer, SteadyTime::Now() - begin, is_calm_ && is_undisturbed,
                        begun_.has_value() ? *begun_ : before_, before_, after);
     if (!broken.empty()) Complain(broken);
+    return status.ok();
   }
 
   // `stays_online` is true if the answer says that the disk could not be taken offline again.
@@ -296,7 +346,8 @@ class Sequence {
     const bool is_mounting =
         call.api == Api::kStage || call.api == Api::kMount || call.api == Api::kStageTarget;
     const bool is_ending = call.api == Api::kUnstage || call.api == Api::kUnmount ||
-                           call.api == Api::kRmdir || call.api == Api::kUnstageTarget;
+                           call.api == Api::kRmdir || call.api == Api::kUnstageTarget ||
+                           call.api == Api::kRemoveMount;
     for (const auto& [folder, volume] : is) {
       if (was.contains(folder) && was.at(folder) == volume) continue;
       if (!is_mounting || folder != call.target) return Complain("nobody asked for a mount");
@@ -309,7 +360,8 @@ class Sequence {
         return Complain(absl::StrCat("the mount at ", folder, " is gone"));
       }
     }
-    if (!status.ok()) return;
+    // A swap may have renamed what the call has just mounted.
+    if (!status.ok() || (Tenants::IsSwapped(call) && begun_.has_value())) return;
     if (call.api == Api::kStage) {
       const Disk* const disk =
           is.contains(call.target) ? DiskOf(after, is.at(call.target)) : nullptr;
@@ -317,9 +369,7 @@ class Sequence {
       if (IsBesideWindows(call.selector, after, *disk)) {
         return Complain("a LUN alone meant a disk beside the one of Windows");
       }
-      staged_.insert(call.target);
     }
-    if (is_ending) std::erase_if(staged_, [&](const auto& target) { return !is.contains(target); });
     if (call.api == Api::kUnstage && is.contains(call.target)) Complain("it is mounted still");
   }
 
@@ -329,20 +379,16 @@ class Sequence {
   void AwaitLock(uint64_t locks, bool leaves) {
     meanwhile_ = [this, locks, leaves] {
       if (locks > 0) return AwaitLock(locks - 1, leaves);
-      HappenMeanwhile();
+      HappenMeanwhile([this] { random_.OneIn(2) ? (void)Make(*other_, Draw()) : Happen(); });
       if (leaves) absl::SleepFor(kShort);
     };
   }
 
-  // Lets another process, the cloud or an administrator act.
-  void HappenMeanwhile() {
-    log_.push_back("while the next one waits:");
+  // Lets another process, the cloud, a pod or an administrator act during a call.
+  void HappenMeanwhile(const std::function<void()>& act) {
+    log_.push_back("during the next one:");
     const NodeState begun = before_;
-    if (random_.OneIn(2)) {
-      Make(*other_, Draw());
-    } else {
-      Happen();
-    }
+    act();
     before_ = node_->Snapshot();
     begun_ = begun;
   }
@@ -355,7 +401,14 @@ class Sequence {
     const Disk disk = drawn != nullptr ? *drawn : AnyDisk(state);
     absl::Status status;
     std::string what;
-    switch (random_.Below(12)) {
+    switch (random_.Below(14)) {
+      case 13:
+        what = "all faults end";
+        Lift();
+        break;
+      case 12:
+        what = absl::StrCat("open ", Hold(state));
+        break;
       case 11:
         what = "step the wall clock";
         wall_clock_ns += (random_.OneIn(2) ? 1 : -1) * absl::ToInt64Nanoseconds(absl::Hours(1));
@@ -415,9 +468,7 @@ class Sequence {
         break;
       }
       case 8:
-        what = "entries of a tenant";
-        status = tenants_.Plant(node_.get());
-        break;
+        return Plant();
       case 7:
         // No call outlives a reboot.
         if (!held_.names.empty()) return;
@@ -429,6 +480,23 @@ class Sequence {
         absl::SleepFor(absl::Seconds(static_cast<int64_t>(random_.Below(10))));
     }
     log_.push_back(absl::StrCat(log_.size() + 1, " (", what, ") -> ", status.ToString()));
+  }
+
+  void Plant() {
+    const absl::Status status = tenants_.Plant(node_.get(), *process_->os);
+    log_.push_back(absl::StrCat(log_.size() + 1, " (entries of a tenant) -> ", status.ToString()));
+  }
+
+  // Lets another program open a target or the folder above it, as a virus scanner does.
+  std::string Hold(const NodeState& state) {
+    std::string path = random_.Of(Targets());
+    if (random_.OneIn(2)) path = tenants_.Draw().target;
+    if (random_.OneIn(2)) path.resize(path.rfind('\\'));
+    auto opens = state.other_opens;
+    opens.push_back({path, machine::right::kReadData,
+                     random_.Of<uint32_t>({0, machine::share::kRead | machine::share::kWrite})});
+    node_->SetOtherOpens(opens).IgnoreError();
+    return path;
   }
 
   // Attaches a disk, sometimes a copy of `original`, which must be online to keep the copy offline.
@@ -453,8 +521,12 @@ class Sequence {
   // True if only calls have changed the node since the current call began.
   bool is_calm_ = true;
   std::vector<std::string> log_;
+  // The faults of the whole sequence.
+  std::vector<FaultRule> faults_;
   std::unique_ptr<Machine> node_;
   std::function<void()> meanwhile_;
+  // The call of the machine, counted from 1, before which Plant() happens; 0 for none.
+  uint64_t calls_to_swap_ = 0;
   HeldLocks held_;
   std::unique_ptr<NodeProcess> process_;
   std::unique_ptr<NodeProcess> other_;
@@ -466,8 +538,6 @@ class Sequence {
   char next_letter_ = 'N';
   // The disk of the last call.
   uint32_t drawn_ = 0;
-  // The targets at which a volume is staged.
-  std::set<std::string> staged_;
 };
 
 uint64_t FromEnvironment(const char* name, uint64_t otherwise) {

@@ -43,8 +43,8 @@ class Life {
 
   template <typename Call>
   auto Run(Call call) -> decltype(call()) {
-    const absl::Status error = Win32Status(1117, "the I/O device error of a test");
-    if (end_.HasBeenNotified()) return error;
+    const auto error = [] { return Win32Status(1117, "the I/O device error of a test"); };
+    if (end_.HasBeenNotified()) return error();
     const int number = ++calls_;
     before_call(number);
     if (number != at_) {
@@ -54,7 +54,7 @@ class Life {
     }
     if (death_ == Death::kBehind) (void)call();
     if (death_ != Death::kNone) end_.Notify();
-    return error;
+    return error();
   }
 
  private:

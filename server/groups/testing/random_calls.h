@@ -15,10 +15,9 @@
 #include "server/base/process_locks.h"
 #include "server/base/resource_locks.h"
 #include "server/groups/node_services.h"
+#include "server/groups/testing/dying_machine.h"
 #include "server/host/host.h"
 #include "server/simulator/machine.h"
-#include "server/simulator/win32/os_double.h"
-#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::storage {
 
@@ -30,7 +29,8 @@ enum class Api {
   kStage, kUnstage, kFormat, kSetReadOnly, kPartition, kSetState, kOldFormat, kResize,
   kMount, kUnmount, kFlush, kRescan, kRmdir, kMkdir, kLink, kReads, kEnd,
   // Of tenants alone.
-  kStageShare = kEnd, kUnstageShare, kMapShare, kUnmapShare, kStageTarget, kUnstageTarget, kConnect
+  kStageShare = kEnd, kUnstageShare, kMapShare, kUnmapShare, kStageTarget, kUnstageTarget, kConnect,
+  kRemoveMount
 };
 // clang-format on
 
@@ -61,7 +61,7 @@ struct Call {
         "MountVolume",   "UnmountVolume", "WriteVolumeCache",     "Rescan",
         "Rmdir",         "Mkdir",         "CreateSymlink",        "ListMounts and others",
         "StageShare",    "UnstageShare",  "NewSmbGlobalMapping",  "RemoveSmbGlobalMapping",
-        "StageTarget",   "UnstageTarget", "ConnectTarget"};
+        "StageTarget",   "UnstageTarget", "ConnectTarget",        "RemoveMount"};
     return absl::StrCat(kNames[static_cast<int>(api)], " disk=", selector.number,
                         " serial=", selector.serial_number, " page83=", selector.page83,
                         " lun=", selector.lun_id, "@", selector.adapter, " number=", number,
@@ -109,15 +109,17 @@ class Meanwhile final : public ProcessLocks {
   HeldLocks& held_;
 };
 
-// A process of the node: the service, or a driver with an embedded node.
+// A process of the node: the service, or a driver with an embedded node. `life` is told of its
+// calls of the machine.
 struct NodeProcess {
   // Sets the host, the locks and the roots of `deps`; a test may set the other fields.
   NodeProcess(machine::simulator::Machine* node, std::function<void()>* meanwhile,
               HeldLocks* held = nullptr, groups::Deps deps = {})
       : locks(std::make_unique<Meanwhile>(meanwhile, held != nullptr ? held : &own_held)),
         host(std::make_unique<host::Host>(
-            machine::simulator::wmi::NewSimulatedSession(node->core()),
-            machine::simulator::NewSimulatedOs(node->core()), [](absl::string_view) {})) {
+            std::make_unique<DyingSession>(&life, node->core()),
+            std::unique_ptr<machine::Os>(os = new DyingOs(&life, node->core())),
+            [](absl::string_view) {})) {
     deps.host = host.get();
     deps.locks = &locks;
     deps.roots = std::make_shared<const PathRoots>(
@@ -208,10 +210,15 @@ struct NodeProcess {
                                       .chap_username = c.username,
                                       .chap_secret = c.password})
             .status();
+      case Api::kRemoveMount:
+        return storage->RemoveMount(context, {c.target, c.remote}).status();
     }
     return absl::OkStatus();
   }
 
+  Life life{Death::kNone, 0};
+  // The host's.
+  machine::Os* os;
   HeldLocks own_held;
   ResourceLocks locks;
   std::unique_ptr<host::Host> host;

@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/simulator/core.h"
 #include "server/simulator/node.pb.h"
 
 namespace csi_proxy::storage {
@@ -84,13 +86,25 @@ class RandomNode {
     return disk;
   }
 
-  // Draws a fault: a call of the machine fails, returns too little or too much, or goes on after
-  // its caller has gone.
+  // Draws a fault: a call of the machine fails, returns too little or too much, goes on after its
+  // caller has gone, or is late or hangs.
   proto::Fault Fault(std::string* what) {
     using Names = std::vector<std::string>;
     proto::Fault fault;
     fault.set_times(static_cast<uint32_t>(1 + random_.Below(3)));
-    switch (random_.Below(4)) {
+    switch (random_.Below(6)) {
+      case 4:
+      case 5: {
+        const Names& all = machine::simulator::Operations();
+        fault.set_operation(random_.Of(Names(std::ranges::find(all, "win32.Open"), all.end())));
+        // As in TeardownTest, calls of WMI hang, once or until the fault is lifted, and calls of
+        // Win32, which no deadline ends, are late.
+        const bool is_wmi = absl::StartsWith(fault.operation(), "wmi.");
+        if (is_wmi && random_.OneIn(4)) fault.set_operation("wmi.*");
+        if (is_wmi && random_.OneIn(2)) fault.set_times(0);
+        fault.set_latency_ms(is_wmi ? 3'600'000 : random_.Of<uint32_t>({3000, 6000, 20'000}));
+        break;
+      }
       case 0:
         fault.set_operation(random_.Of(Names{"win32.Flush", "win32.ListMountPoints",
                                              "win32.DeleteMountPoint", "win32.Control"}));

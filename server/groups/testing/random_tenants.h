@@ -12,7 +12,9 @@
 // | texts | No answer has a secret, or a name of another tenant that the caller did not use. |
 // | waiting | No lock is held for long while the caller's own portals are slow. |
 // | servers | No server is asked to which no mapping of the node leads. |
-// | teardown | Each tenant can unstage all that it staged; no link and no mapping is left. |
+// | teardown | Each tenant can unstage all that it staged; no link, mapping or session is left. |
+//
+// Calls may hang or be late, and other programs may hold entries open. A mapping may then be left.
 //
 // SECURITY.md grants some acts to every driver with a pipe, so they are no attack: to remove or
 // unstage a path below the working directories, to remove the mapping of a share by its name, to
@@ -28,11 +30,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
+#include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/groups/testing/random_calls.h"
 #include "server/groups/testing/random_nodes.h"
 #include "server/groups/testing/random_rules.h"
+#include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::storage {
 
@@ -73,9 +78,10 @@ class Tenants {
   }
 
   // Creates a link to a server that must not be asked or to a share of any tenant, or seventy
-  // nested directories.
-  absl::Status Plant(machine::simulator::Machine* node) {
+  // nested directories; or swaps a directory, unless a file of `os` prevents that.
+  absl::Status Plant(machine::simulator::Machine* node, machine::Os& os) {
     std::string path = Directory(random_.Below(count_));
+    if (random_.OneIn(3)) return Swap(node, os);
     if (random_.OneIn(2)) {
       return node->MakeLink(absl::StrCat(path, "\\decoy", random_.Below(9)),
                             Share(random_.Below(count_)) + "\\");
@@ -84,6 +90,32 @@ class Tenants {
     for (int i = 0; i < 70; ++i) path += "\\d";
     return node->MakeDirectory(path);
   }
+
+  // Exchanges the names of a tenant's directory and its junction, `work` and `away`. The junction
+  // leads out of the roots, or to another tenant; the directory then has a link as that tenant may
+  // have. Fails if `os` has `work` open, because Windows would not rename it.
+  absl::Status Swap(machine::simulator::Machine* node, machine::Os& os) {
+    const size_t i = random_.Below(count_);
+    const std::string work = Directory(i) + "\\work", away = Directory(i) + "\\away";
+    const std::string leads_to = LeadsOut(i) ? R"(C:\data)" : Directory(Next(i));
+    if (node->MakeLink(away, leads_to, true).ok()) {
+      ABSL_RETURN_IF_ERROR(node->MakeDirectory(work));
+      if (!LeadsOut(i)) (void)node->MakeLink(work + "\\pv0", Share(Next(i)));
+    }
+    ABSL_ASSIGN_OR_RETURN(const auto root, os.OpenRoot("C:\\"));
+    const std::string below = work.substr(3);
+    ABSL_RETURN_IF_ERROR(
+        root->OpenBelow(absl::StrSplit(below, '\\'), machine::Access::kDelete).status());
+    return node->core()->Change([&](NodeState& state) -> absl::Status {
+      ABSL_ASSIGN_OR_RETURN(const auto one, machine::simulator::FindPath(state, work, "swapping"));
+      ABSL_ASSIGN_OR_RETURN(const auto other,
+                            machine::simulator::FindPath(state, away, "swapping"));
+      one.tree().ExchangeNames(one.entry, other.entry);
+      return absl::OkStatus();
+    });
+  }
+  // Returns true if the call goes through a directory that Swap() swaps.
+  static bool IsSwapped(const Call& call) { return absl::StrContains(call.target, "\\work\\"); }
 
   // Draws a call of one tenant, on its own objects or on another's.
   Call Draw() {
@@ -116,30 +148,59 @@ class Tenants {
       call.remote = absl::StrCat(Directory(owner), "\\pv", random_.Below(2));
       call.target = Directory(caller) + "\\link";
     }
+    // Through the junction, no call may reach what is outside the roots, and RemoveMount nothing.
+    if (call.api != Api::kStageTarget && random_.OneIn(5)) {
+      call.target = absl::StrCat(Directory(owner), "\\work\\", random_.OneIn(2) ? "pv0" : "1");
+      if (!LeadsOut(owner)) call.api = Api::kRemoveMount, call.remote = Share(Next(owner));
+    }
+    if (is_slow_ && random_.OneIn(4)) call.portals = {"10.6.6.1", "10.6.6.2", "10.6.6.3"};
     return call;
   }
 
-  // Returns the calls by which the tenants unstage everything.
-  std::vector<Call> Teardown() const {
+  // Returns the calls by which the tenants unstage everything, even what calls staged that failed.
+  std::vector<Call> Teardown(NodeState& state) const {
     std::vector<Call> calls;
-    for (const auto& [path, staged] : staged_) {
-      calls.push_back({.api = staged.iqn.empty() ? Api::kUnstageShare : Api::kUnstageTarget,
-                       .target = staged.path,
-                       .caller = staged.caller,
-                       .iqn = staged.iqn});
+    for (const auto& [path, share] : LinksToShares(state)) {
+      for (int i = 0; i < static_cast<int>(count_); ++i) {
+        if (!absl::StartsWith(path, FoldName(Directory(i)) + "\\")) continue;
+        calls.push_back({.api = Api::kUnstageShare, .target = path, .caller = i});
+      }
     }
+    calls.insert(calls.end(), tried_.begin(), tried_.end());
     return calls;
   }
-  bool has_staged() const { return !staged_.empty(); }
 
-  // Records the names that a call uses. Later answers to its caller may contain them.
+  // Returns true if Teardown() unstages what is mounted at the path.
+  bool HasTried(const std::string& path) const {
+    return std::ranges::any_of(tried_, [&](const Call& call) { return call.target == path; });
+  }
+
+  // Returns what is left after Teardown(), although it need not be; empty if nothing is.
+  std::string Left(NodeState& state) const {
+    const Links links = LinksToShares(state);
+    if (!links.empty()) return "teardown: a link at " + links.begin()->first;
+    for (const Call& call : tried_) {
+      const auto* const session = SessionOf(state, OwnerOf(call));
+      if (session == nullptr || (session->disks[0].online && HasVolume(session->disks[0])))
+        continue;
+      return "teardown: a session with " + call.iqn;
+    }
+    return "";
+  }
+
+  // Records the names that a call uses, which later answers to its caller may contain, and the
+  // teardown of what it may stage.
   void Note(const Call& call) {
     absl::StrAppend(&used_[call.caller], absl::AsciiStrToLower(call.Text()));
+    if (call.api != Api::kStageTarget) return;
+    tried_.push_back(call);
+    tried_.back().api = Api::kUnstageTarget;
   }
 
   // Returns the rule that a call has broken, and how; empty if none. `is_calm` is true if only
-  // calls of tenants have happened during the call. `begun` is the state before the call; `before`
-  // is the state after the last event during the call, or else equal to `begun`.
+  // calls of tenants have happened during the call, none hung and no other program held an entry
+  // open. `begun` is the state before the call; `before` is the state after the last event during
+  // the call, or else equal to `begun`.
   std::string Judge(const Call& call, const absl::Status& status, const std::string& answer,
                     absl::Duration took, bool is_calm, NodeState& begun, NodeState& before,
                     NodeState& after) {
@@ -166,13 +227,16 @@ class Tenants {
       if (was == nullptr || !was->disks[0].online || SessionOf(after, i) != nullptr) continue;
       if (HasVolume(was->disks[0])) broken = "sessions: that with " + Iqn(i) + " has ended";
     }
-    if (call.api == Api::kReads && took > absl::Minutes(1)) broken = "servers: one was asked";
-    return broken.empty() && status.ok() ? JudgeSuccess(call, links, before, after) : broken;
+    if (is_calm && call.api == Api::kReads && took > absl::Minutes(1)) {
+      broken = "servers: one was asked";
+    }
+    if (!broken.empty() || !status.ok() || IsSwapped(call)) return broken;
+    return JudgeSuccess(call, is_calm, links, before, after);
   }
 
  private:
   static constexpr const char* kNames[] = {"otter", "heron", "lynx", "quail"};
-  static constexpr const char* kServers[] = {"fs-dätä", "fs2"};
+  static constexpr const char* kServers[] = {"fs1", "fs2"};
   static constexpr char kUser[] = R"(user { name: "u-$0" password: "x-$0-secret" })";
   static constexpr char kShare[] = R"(share { name: "$0" })";
   static constexpr char kMapping[] =
@@ -188,13 +252,11 @@ class Tenants {
     fault { operation: "win32.Reach" resource: "\\\\evil\\x" latency_ms: 999999 }
     fault { operation: "wmi.*" resource: "10.6.6.1:3260" latency_ms: 15000 }
     fault { operation: "wmi.*" resource: "10.6.6.2:3260" latency_ms: 15000 }
-    fault { operation: "wmi.*" resource: "10.6.6.3:3260" latency_ms: 15000 }
-    fault { operation: "wmi.*" resource: "10.6.6.4:3260" latency_ms: 15000 })";
+    fault { operation: "wmi.*" resource: "10.6.6.3:3260" latency_ms: 15000 })";
 
   // An object that a tenant has staged: a target, or a share with its name after FoldName().
   struct Staged {
     int caller = 0;
-    std::string path = {};
     std::string share = {};
     std::string iqn = {};
   };
@@ -203,6 +265,8 @@ class Tenants {
   // Roughly gRPC's limit for headers, in bytes.
   static constexpr size_t kLongestText = 4096;
 
+  size_t Next(size_t i) const { return (i + 1) % count_; }
+  static bool LeadsOut(size_t i) { return i % 2 == 0; }
   std::string Directory(size_t i) const { return absl::StrCat(kRoot, R"(\plugins\p-)", kNames[i]); }
   std::string Share(size_t i) const {
     return absl::StrCat("\\\\", kServers[i % 2], "\\s-", kNames[i], "-dätä");
@@ -298,7 +362,7 @@ class Tenants {
     return stays ? "" : "mappings: that of " + share + " is gone";
   }
 
-  std::string JudgeSuccess(const Call& call, const Links& links, NodeState& before,
+  std::string JudgeSuccess(const Call& call, bool is_calm, const Links& links, NodeState& before,
                            NodeState& after) {
     const std::string path = FoldName(call.target);
     const auto staged = staged_.find(path);
@@ -311,7 +375,7 @@ class Tenants {
         if (!links.contains(path) || mapping == nullptr) return "links: none was made";
         if (is_bound_ && call.username != mapping->username) return "binding: to another user";
         if (is_bound_ && call.password == "wrong-secret") return "binding: without the password";
-        staged_[path] = {.caller = call.caller, .path = call.target, .share = share};
+        staged_[path] = {.caller = call.caller, .share = share};
         return "";
       case Api::kUnstageShare:
         if (links.contains(path)) return "links: it is there still";
@@ -319,17 +383,19 @@ class Tenants {
         for (const auto& link : links) {
           if (link.second == share) return "";
         }
-        return mapping == nullptr ? "" : "teardown: the mapping of " + share + " is left";
+        if (mapping == nullptr || !is_calm) return "";
+        return "teardown: the mapping of " + share + " is left";
       case Api::kStageTarget: {
         const size_t owner = OwnerOf(call);
         const bool has_secret = call.password == Secret(owner) && call.username == User(owner);
         const bool is_there = SessionOf(before, owner) != nullptr && !call.username.empty();
         if (!has_secret && !is_there) return "logins: without the secret";
-        staged_[path] = {.caller = call.caller, .path = call.target, .iqn = Iqn(owner)};
+        staged_[path] = {.caller = call.caller, .iqn = Iqn(owner)};
         return "";
       }
       case Api::kUnstageTarget:
-        staged_.erase(path);
+        // Another process may have staged a target there after this call had looked.
+        if (!Mounts(after, true).contains(call.target)) staged_.erase(path);
         return "";
       default:
         return "";
@@ -344,6 +410,8 @@ class Tenants {
   std::map<std::string, Staged> staged_;
   // The texts of each tenant's calls.
   std::map<int, std::string> used_;
+  // The UnstageTarget calls for all StageTarget calls.
+  std::vector<Call> tried_;
 };
 
 }  // namespace csi_proxy::storage
