@@ -80,6 +80,7 @@ quick   | 2 | -   | quick start                             | scripts/quickstart
 quick   | 2 | -   | the README's program                    | integration/guides/check.sh --readme
 quick   | 2 | -   | links                                   | scripts/check-links.py
 all     | 0 | go  | node sidecars                           | integration/sidecars/run.sh
+all     | 2 | go  | command lines beside Go's               | integration/flags/run.sh
 all     | 0 | go  | attacks                                 | integration/service/hostile/run.sh --linux --short
 all     | 2 | go  | Go module                               | integration/clients/go/run.sh
 all     | 2 | go  | a new driver's first test               | integration/guides/new_driver/run.sh

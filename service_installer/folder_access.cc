@@ -153,30 +153,4 @@ absl::Status CheckLogs(Folders& folders, const fs::path& log) {
   return absl::OkStatus();
 }
 
-std::optional<fs::path> LogFile(const std::vector<std::string>& flags) {
-  std::optional<fs::path> file;
-  bool file_given = false;
-  for (size_t i = 0; i < flags.size(); ++i) {
-    absl::string_view flag = flags[i];
-    if (!absl::ConsumePrefix(&flag, "--") && !absl::ConsumePrefix(&flag, "-")) continue;
-    const size_t equals = flag.find('=');
-    const absl::string_view name = flag.substr(0, equals);
-    if (name != "log_file" && name != "log_dir") continue;
-    std::string value;
-    if (equals != flag.npos) {
-      value = std::string(flag.substr(equals + 1));
-    } else if (i + 1 < flags.size()) {
-      value = flags[++i];
-    }
-    if (value.empty()) continue;
-    if (name == "log_file") {
-      file_given = true;
-      file = Utf8Path(value);
-    } else if (!file_given) {
-      file = Utf8Path(value) / "csi-proxy.log";
-    }
-  }
-  return file;
-}
-
 }  // namespace csi_proxy::service_installer

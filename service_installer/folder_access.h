@@ -99,9 +99,6 @@ absl::Status CheckFile(Folders& folders, const std::filesystem::path& file);
 // the files to which it is rotated.
 absl::Status CheckLogs(Folders& folders, const std::filesystem::path& log);
 
-// Returns the log file that these flags of csi-proxy name, if any.
-std::optional<std::filesystem::path> LogFile(const std::vector<std::string>& flags);
-
 std::unique_ptr<Folders> ThisMachinesFolders();
 
 }  // namespace csi_proxy::service_installer

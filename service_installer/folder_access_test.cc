@@ -113,16 +113,6 @@ TEST(FolderAccessTest, TheListsThatAreGivenAreProtectedAndOwnedByAdministrators)
   EXPECT_EQ(programs.substr(programs.rfind('(')), "(A;OICI;0x1200a9;;;BU)");
 }
 
-TEST(LogFileTest, IsWhereTheFlagsOfGoAndOursPutIt) {
-  EXPECT_EQ(LogFile({"-windows-service", "-log_file=/var/log/x.log"}), "/var/log/x.log");
-  EXPECT_EQ(LogFile({"--log_file", "/var/log/x.log", "-v=4"}), "/var/log/x.log");
-  EXPECT_EQ(LogFile({"-log_dir=/var/log"}), "/var/log/csi-proxy.log");
-  EXPECT_EQ(LogFile({"-log_file=/var/log/x.log", "-log_dir=/elsewhere"}), "/var/log/x.log");
-  EXPECT_EQ(LogFile({"-log_dir=/elsewhere", "-log_file=/var/log/x.log"}), "/var/log/x.log");
-  EXPECT_EQ(LogFile({"-v=4", "log_file=/x/y"}), std::nullopt);
-  EXPECT_EQ(LogFile({"-log_file"}), std::nullopt);
-}
-
 class CheckFolderTest : public testing::Test {
  protected:
   FakeFolders folders_;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
+#include "server/base/go_flags.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::service_installer {
@@ -22,11 +23,6 @@ constexpr uint32_t kNeverStarted = 1077;          // ERROR_SERVICE_NEVER_STARTED
 constexpr char kServiceFlag[] = "-windows-service";
 // A stop that keeps reporting progress gets at most this many times `patience`.
 constexpr int kMostPatience = 10;
-
-bool IsServiceFlag(const std::string& flag) {
-  return flag == kServiceFlag || flag == "--windows-service" || flag == "-windows-service=true" ||
-         flag == "--windows-service=true";
-}
 
 const char* Name(ServiceState state) {
   switch (state) {
@@ -73,8 +69,7 @@ absl::Status Installer::Install(const InstallRequest& request) {
   const fs::path program =
       request.source.has_value() ? *request.source / kProgramName : request.program;
   if (!fs::is_regular_file(program, error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--binary: ", program.string(), " is not a file"));
+    return absl::InvalidArgumentError(absl::StrCat(program.string(), " is not a file"));
   }
   if (request.source.has_value() &&
       fs::equivalent(*request.source, request.program.parent_path(), error)) {
@@ -85,26 +80,36 @@ absl::Status Installer::Install(const InstallRequest& request) {
   const auto present = environment_.services->Config(name_, wanted);
   if (!present.ok() && !absl::IsNotFound(present.status())) return present.status();
 
-  std::vector<std::string> flags;
-  if (request.flags.has_value()) {
-    flags = *request.flags;
-  } else if (present.ok() && IsOurs(*present)) {
-    flags.assign(present->command.begin() + 1, present->command.end());
-  }
-  if (std::none_of(flags.begin(), flags.end(), IsServiceFlag)) {
-    flags.insert(flags.begin(), kServiceFlag);
-  }
+  const bool is_ours = present.ok() && IsOurs(*present);
   wanted.command = {request.program.string()};
-  wanted.command.insert(wanted.command.end(), flags.begin(), flags.end());
-  if (present.ok() && !IsOurs(*present) && !request.replace_wrapper) {
+  if (request.flags.has_value()) {
+    wanted.command.insert(wanted.command.end(), request.flags->begin(), request.flags->end());
+  } else if (is_ours) {
+    wanted.command.insert(wanted.command.end(), present->command.begin() + 1,
+                          present->command.end());
+  }
+  ABSL_ASSIGN_OR_RETURN(const Options options, ReadFlags(wanted));
+  if (request.flags.has_value() && !options.ignored_words.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("FLAGS: ", IgnoredWords(options.ignored_words),
+                     ". PowerShell splits -flag=value at a dot: quote it, \"-flag=value\""));
+  }
+  if (!options.windows_service) wanted.command.insert(wanted.command.begin() + 1, kServiceFlag);
+  const bool is_upgrade = request.source.has_value() && is_ours &&
+                          fs::equivalent(Utf8Path(present->command[0]), request.program, error);
+  // An upgrade starts the new program with the present flags first.
+  if (is_upgrade) {
+    ABSL_RETURN_IF_ERROR(ReadFlags(*present).status());
+  }
+  if (present.ok() && !is_ours && !request.replace_wrapper) {
     return absl::FailedPreconditionError(
         absl::StrCat("service ", name_, " runs ", present->command[0],
                      ", not csi-proxy.exe; with --replace-wrapper it runs csi-proxy directly, with "
                      "the flags given after --"));
   }
-  ABSL_RETURN_IF_ERROR(MakeFoldersSafe(request, flags));
+  ABSL_RETURN_IF_ERROR(MakeFoldersSafe(request, options));
   if (request.source.has_value()) {
-    ABSL_RETURN_IF_ERROR(PutPrograms(*request.source, request.program));
+    ABSL_RETURN_IF_ERROR(PutPrograms(*request.source, request.program, is_upgrade));
   }
   ABSL_RETURN_IF_ERROR(RegisterEventSource());
 
@@ -289,6 +294,14 @@ bool IsOurs(const ServiceConfig& config) {
   absl::string_view name = config.command[0];
   name.remove_prefix(name.find_last_of("\\/") + 1);
   return absl::StartsWithIgnoreCase(name, "csi-proxy");
+}
+
+absl::StatusOr<Options> ReadFlags(const ServiceConfig& config) {
+  absl::StatusOr<Options> options =
+      ParseOptions({config.command.begin() + 1, config.command.end()});
+  if (options.ok()) return options;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the service would not start with its flags: ", options.status().message()));
 }
 
 std::string ExplainExit(const ServiceStatus& status) {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/service/options.h"
 #include "service_installer/folder_access.h"
 #include "service_installer/scm.h"
 
@@ -62,15 +63,17 @@ class Installer {
   const std::string& name() const { return name_; }
 
   // Creates the service or changes the existing one. A running service gets the new settings at its
-  // next start; a message says so. FAILED_PRECONDITION if the service runs another program, unless
+  // next start; a message says so. INVALID_ARGUMENT, before any change, if the service would not
+  // start with its flags. FAILED_PRECONDITION if the service runs another program, unless
   // `replace_wrapper` is true; or if accounts other than administrators may change the program or
   // the log, unless `repair_folders` is true.
   absl::Status Install(const InstallRequest& request);
 
   // Replaces the program of the service: stops it, swaps the files, starts it, and waits until all
   // pipes that answered before (at least one) answer again. If that fails, restores and starts the
-  // old program, and returns the reason. FAILED_PRECONDITION if accounts other than administrators
-  // may change the program's folder, unless `repair_folders` is true.
+  // old program, and returns the reason. INVALID_ARGUMENT, before any change, if the new program
+  // would not start with the service's flags. FAILED_PRECONDITION if accounts other than
+  // administrators may change the program's folder, unless `repair_folders` is true.
   absl::Status Upgrade(const std::filesystem::path& program, bool repair_folders = false);
 
   // Stops and removes the service. Keeps its program and files. OK if there is no service.
@@ -93,11 +96,10 @@ class Installer {
 
   // Prints a step and returns true if it must be taken.
   bool Step(const std::string& what);
-  absl::Status MakeFoldersSafe(const InstallRequest& request,
-                               const std::vector<std::string>& flags);
+  absl::Status MakeFoldersSafe(const InstallRequest& request, const Options& options);
   absl::Status MakeFolderSafe(const std::filesystem::path& folder, FolderUse use, bool repair);
   absl::Status PutPrograms(const std::filesystem::path& source,
-                           const std::filesystem::path& program);
+                           const std::filesystem::path& program, bool is_upgrade);
   absl::Status RegisterEventSource();
   absl::Status Await(ServiceState state);
   absl::Status AwaitStopped();
@@ -111,6 +113,9 @@ class Installer {
 
 // Returns true if a service runs csi-proxy itself rather than a wrapper.
 bool IsOurs(const ServiceConfig& config);
+
+// Parses the flags of the service as its program will. Returns INVALID_ARGUMENT, naming the flag.
+absl::StatusOr<Options> ReadFlags(const ServiceConfig& config);
 
 // Explains why the service ended, and what can be done.
 std::string ExplainExit(const ServiceStatus& status);

@@ -38,8 +38,7 @@ absl::Status Installer::MakeFolderSafe(const fs::path& folder, FolderUse use, bo
   return WithAdvice(safe.ok() ? CheckFolder(folders, folder) : safe);
 }
 
-absl::Status Installer::MakeFoldersSafe(const InstallRequest& request,
-                                        const std::vector<std::string>& flags) {
+absl::Status Installer::MakeFoldersSafe(const InstallRequest& request, const Options& options) {
   Folders& folders = *environment_.folders;
   const fs::path folder = request.program.parent_path();
   if (!request.source.has_value()) {
@@ -55,15 +54,17 @@ absl::Status Installer::MakeFoldersSafe(const InstallRequest& request,
   absl::Status safe = MakeFolderSafe(folder, FolderUse::kPrograms, request.repair_folders);
   if (!safe.ok()) return safe;
 
-  const std::optional<fs::path> log = LogFile(flags);
+  const fs::path log = options.log.file.empty() && !options.log.directory.empty()
+                           ? Utf8Path(options.log.directory) / "csi-proxy.log"
+                           : Utf8Path(options.log.file);
   // A relative path is below System32, where the service manager starts services, and is safe.
-  if (!log.has_value() || !log->has_root_path()) return absl::OkStatus();
+  if (!log.has_root_path()) return absl::OkStatus();
   // The program's folder is safe already, and its users must keep their right to run the program.
-  if (log->parent_path() != folder) {
-    safe = MakeFolderSafe(log->parent_path(), FolderUse::kLogs, request.repair_folders);
+  if (log.parent_path() != folder) {
+    safe = MakeFolderSafe(log.parent_path(), FolderUse::kLogs, request.repair_folders);
     if (!safe.ok()) return safe;
   }
-  const absl::Status logs = CheckLogs(folders, *log);
+  const absl::Status logs = CheckLogs(folders, log);
   // A folder that a dry run would create contains no logs.
   return environment_.dry_run && absl::IsNotFound(logs) ? absl::OkStatus() : logs;
 }

@@ -53,7 +53,8 @@ absl::Status Put(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& program) {
+absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& program,
+                                    bool is_upgrade) {
   const fs::path folder = program.parent_path();
   const fs::path service = folder / kInstallerName;
   if (!Step(
@@ -61,32 +62,27 @@ absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& prog
     return absl::OkStatus();
   }
   ABSL_RETURN_IF_ERROR(Put(source / kInstallerName, service));
-  const auto present = environment_.services->Config(name_, {});
-  std::error_code error;
-  if (present.ok() && IsOurs(*present) &&
-      fs::equivalent(Utf8Path(present->command[0]), program, error)) {
-    return Upgrade(source / kProgramName);
-  }
+  if (is_upgrade) return Upgrade(source / kProgramName);
   return Put(source / kProgramName, program);
 }
 
 absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
   std::error_code error;
   if (!fs::is_regular_file(program, error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--binary: ", program.string(), " is not a file"));
+    return absl::InvalidArgumentError(absl::StrCat(program.string(), " is not a file"));
   }
   ABSL_ASSIGN_OR_RETURN(const auto config, environment_.services->Config(name_, {}));
   if (!IsOurs(config)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "service ", name_, " runs ", config.command[0], ", not csi-proxy: run install first"));
   }
+  ABSL_RETURN_IF_ERROR(ReadFlags(config).status());
   ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
   const bool ran = status.state != ServiceState::kStopped;
   const fs::path target = Utf8Path(config.command[0]);
   if (fs::equivalent(program, target, error)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--binary: ", program.string(), " is the service's own program"));
+        absl::StrCat(program.string(), " is the service's own program: name another"));
   }
   // Otherwise the new program could be replaced before SYSTEM runs it.
   ABSL_RETURN_IF_ERROR(MakeFolderSafe(target.parent_path(), FolderUse::kPrograms, repair_folders));

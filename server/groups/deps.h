@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ namespace csi_proxy {
 struct NodeRules {
   // The working directories: the only ones that calls may touch. Must not be null.
   std::shared_ptr<const PathRoots> roots;
+  // The directories for the contexts of filesystem v1alpha1 and v1beta1. nullopt: any of `roots`.
+  std::optional<WindowsPath> plugins_dir = {}, pods_dir = {};
   // The services that calls may start and stop; empty for all.
   std::vector<std::string> allowed_services = {};
   // True if SMB mappings must be encrypted.

@@ -20,11 +20,11 @@ std::vector<FlagInForce> FlagsInForce(const Options& options) {
   number("max-workers", [](const Options& o) { return o.max_workers; });
   number("max-queued", [](const Options& o) { return o.max_queued; });
   number("max-connections", [](const Options& o) { return o.listener.max_connections; });
-  number("client-share", [](const Options& o) { return o.client_share; });
+  number("client-share", [](const Options& o) { return o.listener.client_share; });
   time("max-call-duration", [](const Options& o) { return o.max_call_duration; });
   time("stop-grace-period", [](const Options& o) { return o.stop_grace_period; });
   time("preface-timeout", [](const Options& o) { return o.listener.preface_timeout; });
-  time("idle-timeout", [](const Options& o) { return o.server.idle_timeout; });
+  time("idle-timeout", [](const Options& o) { return o.idle_timeout; });
   is_set("require-privacy", &Options::require_privacy);
   is_set("smb-bind-credentials", &Options::bind_smb_credentials);
   is_set("allow-local-shares", &Options::allow_local_shares);

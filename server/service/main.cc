@@ -1,11 +1,13 @@
 // csi-proxy: starts the service, waits for a stop, drains.
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <utility>
 
+#include "server/base/go_flags.h"
 #include "server/base/program.h"
 #include "server/base/status_macros.h"
 #include "server/service/flags_in_force.h"
@@ -56,17 +58,21 @@ void WriteOfLibrary(Severity severity, const LogText& line) {
 }
 
 // Runs the service from start to stop. Returns an ExitCode.
-int Run(const absl::StatusOr<Options>& options, bool as_service, Supervisor& supervisor) {
-  const spdlog::sink_ptr event_log = as_service ? service::NewEventLogSink() : nullptr;
+int Run(const absl::StatusOr<Options>& options, Supervisor& supervisor) {
+  const spdlog::sink_ptr event_log =
+      supervisor.IsServiceManager() ? service::NewEventLogSink() : nullptr;
   absl::Status status = options.status();
   if (status.ok()) status = service::InitLogging(options->log, event_log);
   // Report bad flags or a bad log file where a service's failures are looked for.
   if (!status.ok()) (void)service::InitLogging({}, event_log);
   service::RouteLibraryLogs(WriteOfLibrary);
+  const auto log = spdlog::get(service::kServiceLogger);
+  if (options.ok() && !options->ignored_words.empty()) {
+    service::Log(*log, spdlog::level::warn, IgnoredWords(options->ignored_words));
+  }
   if (status.ok()) status = Serve(*options, supervisor);
   if (status.ok()) return kExitOk;
-  service::Log(*spdlog::get(service::kServiceLogger), spdlog::level::err,
-               absl::StrCat("cannot start: ", status.message()));
+  service::Log(*log, spdlog::level::err, absl::StrCat("cannot start: ", status.message()));
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
 }
 
@@ -76,11 +82,7 @@ int Refuse(const absl::Status& status) {
 }
 
 int Main(int argc, char** argv) {
-  const absl::StatusOr<Options> options = ParseOptions(argc, argv);
-  const bool as_service = options.ok() ? options->windows_service : AsksForService(argc, argv);
-  if (!options.ok() && !as_service) {
-    return Refuse(options.status());
-  }
+  const absl::StatusOr<Options> options = ParseOptions({argv + std::min(argc, 1), argv + argc});
   if (options.ok() && options->show_help) {
     std::cout << OptionsHelp();
     return kExitOk;
@@ -96,10 +98,13 @@ int Main(int argc, char** argv) {
     return kExitOk;
   }
   int exit_code = kExitOk;
+  // Only a service reports bad flags to its log.
+  const bool must_be_service = !options.ok() || options->windows_service;
   const absl::Status supervised = RunSupervised(
-      as_service, [&](Supervisor& supervisor) { return Run(options, as_service, supervisor); },
+      must_be_service, [&](Supervisor& supervisor) { return Run(options, supervisor); },
       &exit_code);
   if (supervised.ok()) return exit_code;
+  if (!options.ok()) return Refuse(options.status());
   std::cerr << "csi-proxy: " << supervised.message() << "\n";
   return kExitUsage;
 }

@@ -27,28 +27,31 @@ absl::StatusOr<OpenedMachine> ThisMachine() {
 
 // Warns of working directories on drives that the node lacks, because calls for them are refused.
 // Does not warn of a missing directory, because the kubelet may make it later.
-void WarnOfMissingDrives(host::Host& host, const PathRoots& roots) {
-  for (const WindowsPath& root : roots.roots()) {
-    const std::string drive = root.ToString().substr(0, 3);
-    const auto path = WindowsPath::Parse("", drive);
-    if (!path.ok()) continue;
-    const auto exists = host.filesystem().Exists(CallContext(), {*path, nullptr});
+void WarnOfMissingDrives(host::Host& host, const Options& options) {
+  for (const auto& [flag, directory] : options.working_dirs) {
+    const auto exists = host.filesystem().Exists(CallContext(), {directory.Root(), nullptr});
     if (!exists.ok() || *exists) continue;
-    Warn(absl::StrCat("--kubelet-path or --working-dir: the node has no drive ", drive.substr(0, 2),
-                      ", so calls for ", root.ToString(), " are refused"));
+    Warn(absl::StrCat(flag, ": the node has no drive ", directory.ToString().substr(0, 2),
+                      ", so calls for ", directory.ToString(), " are refused"));
   }
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
-                                                     OpenedMachine machine) {
-  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const PathRoots> roots,
-                        PathRoots::Parse("--working-dir", options.working_dirs));
-  WarnOfMissingDrives(*machine.host, *roots);
-  return std::make_unique<ManagedNode>(
+absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
+  OpenedNode opened;
+  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine,
+                        options.host == HostKind::kSimulated
+                            ? OpenSimulation(options.scenario, Warn, &opened.services)
+                            : ThisMachine());
+  WarnOfMissingDrives(*machine.host, options);
+  std::vector<WindowsPath> roots;
+  for (const Options::Directory& directory : options.working_dirs) roots.push_back(directory.path);
+  opened.node = std::make_unique<ManagedNode>(
       std::move(machine),
-      NodeRules{.roots = std::move(roots),
+      NodeRules{.roots = std::make_shared<const PathRoots>(std::move(roots)),
+                .plugins_dir = options.plugins_dir,
+                .pods_dir = options.pods_dir,
                 .allowed_services = options.allowed_services,
                 .require_privacy = options.require_privacy,
                 .bind_smb_credentials = options.bind_smb_credentials,
@@ -57,16 +60,6 @@ absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
       std::make_unique<service::SpdlogAuditSink>(spdlog::get(service::kAuditLogger),
                                                  options.log.format),
       service::LinesTo(spdlog::default_logger(), spdlog::level::info), Warn);
-}
-
-absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
-  OpenedNode opened;
-  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine,
-                        options.host == HostKind::kSimulated
-                            ? OpenSimulation(options.scenario, Warn, &opened.services)
-                            : ThisMachine());
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<ManagedNode> node, NewNode(options, std::move(machine)));
-  opened.node = std::move(node);
   return opened;
 }
 

@@ -14,9 +14,6 @@
 
 namespace csi_proxy {
 
-// Makes a node over `machine`. Returns INVALID_ARGUMENT, naming the flag, for bad options.
-absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options, OpenedMachine machine);
-
 struct OpenedNode {
   std::unique_ptr<ManagedNode> node;
   // Services to serve beside the released ones.

@@ -2,14 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/base/windows_path.h"
 #include "server/rpc/listener.h"
-#include "server/rpc/pipe_server.h"
 #include "server/service/logging.h"
 
 namespace csi_proxy {
@@ -20,12 +21,18 @@ struct Options {
   HostKind host = HostKind::kWindows;
   // The simulated node: a built-in name or a textproto file; empty for the default.
   std::string scenario;
-  rpc::PipePlace place;
+  rpc::PipePlace place{.socket_dir = "/run/csi-proxy"};
   // The pipes to open; all if empty. A version is `v1` or, for one group, `volume/v1`.
   std::vector<std::string> api_groups;
   std::vector<std::string> api_versions;
-  // The directories that calls may touch. At least one.
-  std::vector<std::string> working_dirs;
+  // The directories that calls may touch, each with the flag that names it. At least one.
+  struct Directory {
+    std::string flag;
+    WindowsPath path;
+  };
+  std::vector<Directory> working_dirs;
+  // The directories of drivers and of pods, if a flag of releases before v1.0.0 names one of them.
+  std::optional<WindowsPath> plugins_dir, pods_dir;
   // The services that calls may start and stop; all if empty.
   std::vector<std::string> allowed_services;
   // Makes SMB mappings ask for encryption.
@@ -37,11 +44,9 @@ struct Options {
   // If true, no call initialises or formats what holds data that Windows does not recognise.
   bool keep_foreign_data = false;
 
-  // In percent, the part that a tenant may take of a pipe's connections, and of a group's workers
-  // and queue places, that other tenants leave free.
-  size_t client_share = 75;
+  // Its client_share is for a group's workers and queue places, too.
   rpc::ListenerLimits listener;
-  rpc::ServerLimits server;
+  absl::Duration idle_timeout = absl::Hours(1);
   // For each API group. Eight times as many calls may have left their workers to wait.
   size_t max_workers = 16;
   size_t max_queued = 384;
@@ -52,22 +57,24 @@ struct Options {
   // The address of the Prometheus metrics; empty for none.
   std::string metrics_bind_address;
 
-  // True if the service control manager starts the process.
+  // True if only the service control manager may start the process.
   bool windows_service = false;
+
+  // The words after the flags, which have no effect.
+  std::vector<std::string> ignored_words;
 
   bool show_help = false;
   bool show_version = false;
   bool list_scenarios = false;
 };
 
-// Parses Go-style flags: one or two dashes, `-flag=value` or `-flag value`; a boolean is `-flag` or
-// `-flag=false`. Accepts and ignores flags of klog without effect here, because node bootstraps
-// pass them. Returns INVALID_ARGUMENT, naming the flag and the reason.
-absl::StatusOr<Options> ParseOptions(int argc, const char* const* argv);
+// Parses the arguments of the program as Go's flag package does (server/base/go_flags.h). Accepts
+// every flag of the Go releases and of klog, because node bootstraps pass them. Returns
+// INVALID_ARGUMENT, naming the flag and the reason.
+absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments);
 
-// Returns true if the flags contain -windows-service. For arguments that ParseOptions() refuses,
-// which a service must report to the service control manager.
-bool AsksForService(int argc, const char* const* argv);
+// Returns true if --api-groups and --api-versions select the pipe of this version.
+bool Selects(const Options& options, const std::string& group, const std::string& version);
 
 // Returns the text of --help.
 std::string OptionsHelp();

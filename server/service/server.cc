@@ -3,13 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <set>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/released_names.h"
@@ -29,45 +25,6 @@ using rpc::PipeServer;
 
 // The time for answers to reach their clients when the service stops.
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
-
-// Keeps the versions that the options select. An option that matches none is an error, because the
-// pipe that a driver waits for would be missing.
-absl::Status Select(const Options& options, std::vector<rpc::VersionedService>* services) {
-  std::set<std::string> groups, versions;
-  for (const rpc::VersionedService& service : *services) {
-    groups.insert(service.group);
-    versions.insert(service.version);
-    versions.insert(absl::StrCat(service.group, "/", service.version));
-  }
-  for (const std::string& group : options.api_groups) {
-    if (!groups.contains(group)) {
-      return absl::InvalidArgumentError(absl::StrCat("--api-groups: there is no group \"", group,
-                                                     "\"; there are ",
-                                                     absl::StrJoin(groups, ", ")));
-    }
-  }
-  for (const std::string& version : options.api_versions) {
-    if (!versions.contains(version)) {
-      return absl::InvalidArgumentError(absl::StrCat("--api-versions: there is no version \"",
-                                                     version, "\"; there are ",
-                                                     absl::StrJoin(versions, ", ")));
-    }
-  }
-  const auto asked = [](const std::vector<std::string>& list, const std::string& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  };
-  std::erase_if(*services, [&](const rpc::VersionedService& service) {
-    if (!options.api_groups.empty() && !asked(options.api_groups, service.group)) return true;
-    return !options.api_versions.empty() && !asked(options.api_versions, service.version) &&
-           !asked(options.api_versions, absl::StrCat(service.group, "/", service.version));
-  });
-  if (services->empty()) {
-    return absl::InvalidArgumentError(
-        "--api-groups and --api-versions: no group has one of these versions, so there is no pipe "
-        "to open");
-  }
-  return absl::OkStatus();
-}
 
 // Returns the part of `all` calls that a connection is granted, which is its tenant's share.
 int Grant(size_t all, size_t client_share) {
@@ -91,18 +48,19 @@ class Server::Impl {
         NodeCalls::Limits{.max_calls = options.max_workers,
                           .max_queued = options.max_queued,
                           .max_call_duration = options.max_call_duration,
-                          .client_share = options.client_share});
+                          .client_share = options.listener.client_share});
     listener_ = rpc::NewListener(options.place, options.listener, calls_->observers());
     calls_->ServeRemotely(&inline_calls_, &listener_->connections(), &gate_);
     std::vector<rpc::VersionedService> services = NewVersionedServices(node.services(), *calls_);
-    ABSL_RETURN_IF_ERROR(Select(options, &services));
     for (rpc::VersionedService& service : services) {
+      if (!Selects(options, service.group, service.version)) continue;
       extra.push_back({.pipe_name = PipeName(service.group, service.version),
                        .full_name = service.full_name,
                        .service = std::move(service.service)});
     }
     const rpc::Executor::Limits& limits = calls_->executor_limits();
-    rpc::ServerLimits server = options.server;
+    rpc::ServerLimits server;
+    server.idle_timeout = options.idle_timeout;
     server.calls_of_main_connection =
         Grant(limits.max_threads + limits.max_blocked, limits.client_share);
     server.calls_of_further_connection = Grant(limits.max_threads, limits.client_share);

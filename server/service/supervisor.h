@@ -15,6 +15,9 @@ class Supervisor {
  public:
   virtual ~Supervisor() = default;
 
+  // Returns true if Windows' service control manager has started the process.
+  virtual bool IsServiceManager() const { return false; }
+
   // Reports that all pipes answer.
   virtual void ReportRunning() = 0;
 
@@ -40,10 +43,10 @@ enum ExitCode {
 };
 
 // Runs `body`, which starts the service, waits for the stop, stops and returns an ExitCode. Under
-// the service control manager (`as_service`) `body` runs on a separate thread, and its result is
-// reported as the service-specific exit code. Returns FAILED_PRECONDITION, without running `body`,
-// if there is no service manager.
-absl::Status RunSupervised(bool as_service, const std::function<int(Supervisor&)>& body,
+// the service control manager `body` runs on a separate thread, and its result is reported as the
+// service-specific exit code. If `must_be_service` is true, returns FAILED_PRECONDITION, without
+// running `body`, if the manager has not started the process, or does not exist.
+absl::Status RunSupervised(bool must_be_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code);
 
 }  // namespace csi_proxy

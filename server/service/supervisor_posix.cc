@@ -75,9 +75,9 @@ class Signals final : public Supervisor {
 
 }  // namespace
 
-absl::Status RunSupervised(bool as_service, const std::function<int(Supervisor&)>& body,
+absl::Status RunSupervised(bool must_be_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code) {
-  if (as_service) {
+  if (must_be_service) {
     return absl::FailedPreconditionError(
         "-windows-service: this system has no service control manager; leave the flag out");
   }

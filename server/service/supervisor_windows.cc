@@ -6,7 +6,6 @@
 
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
-#include "server/base/status_macros.h"
 #include "server/base/win32.h"
 #include "server/service/service_status.h"
 #include "server/service/supervisor.h"
@@ -114,6 +113,9 @@ class Service final : public Supervisor {
     instance_ = this;
   }
 
+  // Returns FAILED_PRECONDITION, at once, if the service control manager has not started the
+  // process
+  // (https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-startservicectrldispatcherw).
   absl::Status Run() {
     // Windows ignores the name for a process with one service, so any installed name works
     // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_table_entryw).
@@ -131,6 +133,7 @@ class Service final : public Supervisor {
 
   int exit_code() const { return exit_code_; }
 
+  bool IsServiceManager() const override { return true; }
   void ReportRunning() override {
     const MutexLock lock(mutex_);
     Report(status_.Running());
@@ -220,13 +223,15 @@ class Service final : public Supervisor {
 
 }  // namespace
 
-absl::Status RunSupervised(bool as_service, const std::function<int(Supervisor&)>& body,
+absl::Status RunSupervised(bool must_be_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code) {
-  if (as_service) {
+  // A service has no standard handles (https://learn.microsoft.com/windows/console/getstdhandle).
+  // Others do not ask, because Wine waits ten seconds with the answer while another service runs.
+  if (must_be_service || GetStdHandle(STD_ERROR_HANDLE) == nullptr) {
     static Service* const service = new Service(body);
-    ABSL_RETURN_IF_ERROR(service->Run());
+    absl::Status status = service->Run();
     *exit_code = service->exit_code();
-    return absl::OkStatus();
+    if (must_be_service || !absl::IsFailedPrecondition(status)) return status;
   }
   static Console* const console = new Console();
   *exit_code = body(*console);

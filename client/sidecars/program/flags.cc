@@ -1,7 +1,7 @@
 #include "client/sidecars/program/flags.h"
 
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -18,7 +18,7 @@ constexpr auto kBool = GoFlagKind::kBool;
 constexpr auto kInt = GoFlagKind::kInt;
 constexpr auto kFloat = GoFlagKind::kFloat;
 constexpr auto kDuration = GoFlagKind::kDuration;
-constexpr auto kString = GoFlagKind::kString;
+constexpr auto kText = GoFlagKind::kText;
 
 // --controllers is the flag of KEP-4958.
 constexpr absl::string_view kSelections[] = {"sidecars", "controllers"};
@@ -39,27 +39,27 @@ constexpr absl::string_view kControllers[] = {"attacher",
 // --sidecars, --registration-timeout and --health-requires-registration. livenessprobe itself has
 // no --timeout.
 constexpr FlagRow kTable[] = {
-    {kSelections[0], Owner::kProcess, kString, "node-driver-registrar,livenessprobe",
+    {kSelections[0], Owner::kProcess, kText, "node-driver-registrar,livenessprobe",
      "the sidecars to run, unless the program's name selects one"},
-    {kSelections[1], Owner::kProcess, kString, "", "KEP-4958's name of --sidecars"},
+    {kSelections[1], Owner::kProcess, kText, "", "KEP-4958's name of --sidecars"},
     {"version", Owner::kProcess, kBool, "false", "print the version and exit"},
-    {"feature-gates", Owner::kProcess, kString, "",
+    {"feature-gates", Owner::kProcess, kText, "",
      "NAME=true,...: gates of the log and of controllers; they change nothing here"},
-    {"logging-format", Owner::kProcess, kString, "text", "text, as klog writes it, or json"},
+    {"logging-format", Owner::kProcess, kText, "text", "text, as klog writes it, or json"},
 
-    {"csi-address", Owner::kEach, kString, "/run/csi/socket",
+    {"csi-address", Owner::kEach, kText, "/run/csi/socket",
      "the driver's socket, as this process sees it: a path, or unix:// and a path"},
     {"timeout", Owner::kEach, kDuration, "1s", "longest time of a call to the driver"},
-    {"http-endpoint", Owner::kEach, kString, "",
+    {"http-endpoint", Owner::kEach, kText, "",
      "HOST:PORT, or :PORT, that serves /healthz and livenessprobe's metrics"},
 
-    {"kubelet-registration-path", Owner::kRegistrar, kString, "",
+    {"kubelet-registration-path", Owner::kRegistrar, kText, "",
      "the driver's socket, as the kubelet sees it; required"},
-    {"plugin-registration-path", Owner::kRegistrar, kString, "/registration",
+    {"plugin-registration-path", Owner::kRegistrar, kText, "/registration",
      "the kubelet's directory of plugins' sockets, as this process sees it"},
     {"health-port", Owner::kRegistrar, kInt, "0",
      "a port of all addresses, instead of --http-endpoint; 0 for none"},
-    {"mode", Owner::kRegistrar, kString, "registration",
+    {"mode", Owner::kRegistrar, kText, "registration",
      "kubelet-registration-probe: only check whether the kubelet has registered the driver"},
     {"registration-timeout", Owner::kRegistrar, kDuration, "30s",
      "time without a call by the kubelet after which the registration socket is made again; 0 for "
@@ -67,49 +67,49 @@ constexpr FlagRow kTable[] = {
     {"health-requires-registration", Owner::kRegistrar, kBool, "false",
      "the registrar's /healthz fails until the kubelet has registered the driver"},
 
-    {"health-port", Owner::kLivenessProbe, kString, "9808",
+    {"health-port", Owner::kLivenessProbe, kText, "9808",
      "a port of all addresses, instead of --http-endpoint"},
     {"probe-timeout", Owner::kLivenessProbe, kDuration, "3s",
      "longest time of a probe of the driver; --timeout if only that is given"},
-    {"metrics-address", Owner::kLivenessProbe, kString, "",
+    {"metrics-address", Owner::kLivenessProbe, kText, "",
      "HOST:PORT, or :PORT, of metrics when --http-endpoint is not given"},
-    {"metrics-path", Owner::kLivenessProbe, kString, "/metrics", "the path of the metrics"},
+    {"metrics-path", Owner::kLivenessProbe, kText, "/metrics", "the path of the metrics"},
 
     {"connection-timeout", Owner::kEach, kDuration, "0", ""},
     {"enable-pprof", Owner::kRegistrar, kBool, "false", ""},
     {"automaxprocs", Owner::kProcess, kBool, "false", ""},
     // Accepted and ignored: the log goes to standard error with a fixed verbosity.
-    {"v", Owner::kProcess, kInt, "0", ""},
+    {"v", Owner::kProcess, GoFlagKind::kLevel, "0", ""},
     {"add_dir_header", Owner::kProcess, kBool, "false",
      "the log's lines give the folder of the source file as well"},
     {"alsologtostderr", Owner::kProcess, kBool, "false", ""},
-    {"log_backtrace_at", Owner::kProcess, kString, "", ""},
-    {"log_dir", Owner::kProcess, kString, "", ""},
-    {"log_file", Owner::kProcess, kString, "", ""},
-    {"log_file_max_size", Owner::kProcess, kInt, "1800", ""},
+    {"log_backtrace_at", Owner::kProcess, GoFlagKind::kBacktrace, "", ""},
+    {"log_dir", Owner::kProcess, kText, "", ""},
+    {"log_file", Owner::kProcess, kText, "", ""},
+    {"log_file_max_size", Owner::kProcess, GoFlagKind::kUint, "1800", ""},
     {"log-flush-frequency", Owner::kProcess, kDuration, "5s", ""},
-    {"log-json-info-buffer-size", Owner::kProcess, kString, "0", ""},
+    {"log-json-info-buffer-size", Owner::kProcess, kText, "0", ""},
     {"log-json-split-stream", Owner::kProcess, kBool, "false", ""},
-    {"log-text-info-buffer-size", Owner::kProcess, kString, "0", ""},
+    {"log-text-info-buffer-size", Owner::kProcess, kText, "0", ""},
     {"log-text-split-stream", Owner::kProcess, kBool, "false", ""},
     {"logtostderr", Owner::kProcess, kBool, "true", ""},
     {"one_output", Owner::kProcess, kBool, "false", ""},
     {"skip_headers", Owner::kProcess, kBool, "false",
      "the log's lines have neither severity, time nor source file"},
     {"skip_log_headers", Owner::kProcess, kBool, "false", ""},
-    {"stderrthreshold", Owner::kProcess, kString, "2", ""},
-    {"vmodule", Owner::kProcess, kString, "", ""},
+    {"stderrthreshold", Owner::kProcess, GoFlagKind::kSeverity, "2", ""},
+    {"vmodule", Owner::kProcess, GoFlagKind::kVmodule, "", ""},
 
     {"kube-api-burst", Owner::kController, kInt, "10", ""},
     {"kube-api-qps", Owner::kController, kFloat, "5", ""},
-    {"kubeconfig", Owner::kController, kString, "", ""},
+    {"kubeconfig", Owner::kController, kText, "", ""},
     {"leader-election", Owner::kController, kBool, "false", ""},
-    {"leader-election-labels", Owner::kController, kString, "", ""},
+    {"leader-election-labels", Owner::kController, kText, "", ""},
     {"leader-election-lease-duration", Owner::kController, kDuration, "15s", ""},
-    {"leader-election-namespace", Owner::kController, kString, "", ""},
+    {"leader-election-namespace", Owner::kController, kText, "", ""},
     {"leader-election-renew-deadline", Owner::kController, kDuration, "10s", ""},
     {"leader-election-retry-period", Owner::kController, kDuration, "5s", ""},
-    {"master", Owner::kController, kString, "", ""},
+    {"master", Owner::kController, kText, "", ""},
     {"resync", Owner::kController, kDuration, "10m", ""},
     {"retry-interval-max", Owner::kController, kDuration, "5m", ""},
     {"retry-interval-start", Owner::kController, kDuration, "1s", ""},
@@ -299,8 +299,8 @@ absl::Status Flags::Take(const GoFlag& flag) {
     if (named_.has_value()) return unknown();
     controllers_flags_.push_back(absl::StrCat("--", flag.name));
   }
-  ABSL_RETURN_IF_ERROR(CheckGoValue(flag.name, row->kind, flag.value));
-  values_[{std::string(row->name), component}] = flag;
+  ABSL_ASSIGN_OR_RETURN(std::string value, GoValue(flag, row->kind));
+  values_[{std::string(row->name), component}] = {.name = flag.name, .value = std::move(value)};
   return absl::OkStatus();
 }
 
@@ -355,7 +355,7 @@ std::string FlagsHelp() {
     absl::StrAppend(&text, "\n", title, ":\n");
     for (const FlagRow& row : kTable) {
       if (row.owner != owner || row.meaning.empty()) continue;
-      constexpr absl::string_view kKinds[] = {"", " N", " X", " TIME", " TEXT"};
+      constexpr absl::string_view kKinds[] = {"", " N", " N", " X", " TIME", " TEXT"};
       absl::StrAppend(&text, "  --", row.name, kKinds[static_cast<size_t>(row.kind)]);
       absl::StrAppend(&text, DefaultText(row), "\n        ", row.meaning, "\n");
     }

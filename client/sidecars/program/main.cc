@@ -110,7 +110,7 @@ int Run(ProgramOptions options) {
   }
   int exit_code = kExitFailed;
   const absl::Status supervised = RunSupervised(
-      /*as_service=*/false,
+      /*must_be_service=*/false,
       [&](Supervisor& supervisor) { return Serve(std::move(options.sidecars), supervisor); },
       &exit_code);
   if (!supervised.ok()) log(Severity::kError, supervised.message());

@@ -226,11 +226,7 @@ std::vector<std::string> Warnings(const Flags& flags) {
   for (const std::string& flag : flags.controllers_flags()) {
     warnings.push_back(absl::StrCat(flag, kForControllers));
   }
-  if (!flags.rest().empty()) {
-    warnings.push_back(absl::StrCat(
-        "\"", flags.rest()[0], "\" is not a flag: this argument and all after it are ignored (",
-        flags.rest().size(), " arguments)"));
-  }
+  if (!flags.rest().empty()) warnings.push_back(IgnoredWords(flags.rest()));
   return warnings;
 }
 

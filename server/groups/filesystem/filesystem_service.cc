@@ -14,24 +14,24 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<PathExistsResponse> PathExists(const CallContext& context,
                                                 const PathExistsRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto path, ConfinedPath::Parse(deps_.roots, "path", request.path,
-                                                               Place::kWithinRoots));
+    ABSL_ASSIGN_OR_RETURN(const auto path,
+                          Confine("path", request.path, Place::kWithinRoots, request.context));
     ABSL_ASSIGN_OR_RETURN(const auto exists, host().Exists(context, path));
     return PathExistsResponse{.exists = exists};
   }
 
   absl::StatusOr<MkdirResponse> Mkdir(const CallContext& context,
                                       const MkdirRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto path, ConfinedPath::Parse(deps_.roots, "path", request.path,
-                                                               Place::kWithinRoots));
+    ABSL_ASSIGN_OR_RETURN(const auto path,
+                          Confine("path", request.path, Place::kWithinRoots, request.context));
     ABSL_RETURN_IF_ERROR(host().MakeDirectories(context, path));
     return MkdirResponse{};
   }
 
   absl::StatusOr<RmdirResponse> Rmdir(const CallContext& context,
                                       const RmdirRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto path, ConfinedPath::Parse(deps_.roots, "path", request.path,
-                                                               Place::kBelowRoots));
+    ABSL_ASSIGN_OR_RETURN(const auto path,
+                          Confine("path", request.path, Place::kBelowRoots, request.context));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, path));
     ABSL_RETURN_IF_ERROR(host().Remove(context, path, request.force));
     return RmdirResponse{};
@@ -48,12 +48,10 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<CreateSymlinkResponse> CreateSymlink(
       const CallContext& context, const CreateSymlinkRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(
-        const auto source,
-        ConfinedPath::Parse(deps_.roots, "source_path", request.source_path, Place::kWithinRoots));
-    ABSL_ASSIGN_OR_RETURN(
-        const auto target,
-        ConfinedPath::Parse(deps_.roots, "target_path", request.target_path, Place::kBelowRoots));
+    ABSL_ASSIGN_OR_RETURN(const auto source, Confine("source_path", request.source_path,
+                                                     Place::kWithinRoots, request.source_context));
+    ABSL_ASSIGN_OR_RETURN(const auto target, Confine("target_path", request.target_path,
+                                                     Place::kBelowRoots, request.target_context));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, target));
     ABSL_RETURN_IF_ERROR(host().CreateLink(context, source, target));
     return CreateSymlinkResponse{};
@@ -70,6 +68,19 @@ class FilesystemService final : public Service {
 
  private:
   host::FilesystemHost& host() { return deps_.host->filesystem(); }
+
+  // As ConfinedPath::Parse(), and PERMISSION_DENIED for a path outside of its context's directory.
+  // Links may lead from one context's directory to the other's, as LinkPath makes them.
+  absl::StatusOr<ConfinedPath> Confine(absl::string_view field, absl::string_view text, Place place,
+                                       PathContext whose) {
+    ABSL_ASSIGN_OR_RETURN(ConfinedPath path, ConfinedPath::Parse(deps_.roots, field, text, place));
+    const std::optional<WindowsPath>& directory =
+        whose == PathContext::kPod ? deps_.pods_dir : deps_.plugins_dir;
+    if (whose != PathContext::kAny && directory.has_value()) {
+      ABSL_RETURN_IF_ERROR(PathRoots({*directory}).Check(field, path.path));
+    }
+    return path;
+  }
 
   absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, const ConfinedPath& path) {
     return groups::LockPath(*deps_.locks, context, path);

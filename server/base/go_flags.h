@@ -1,0 +1,68 @@
+// Command lines as Go's flag package reads them
+// (https://pkg.go.dev/flag#hdr-Command_line_flag_syntax), because our programs replace Go programs:
+// reading stops at the first word that is not a flag, a value may begin with a dash, and a flag may
+// be given twice.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace csi_proxy {
+
+// The kinds of a flag's value. The last four are klog's: -v, -stderrthreshold, -vmodule and
+// -log_backtrace_at.
+enum class GoFlagKind {
+  kBool,
+  kInt,
+  kUint,
+  kFloat,
+  kDuration,
+  kText,
+  kLevel,
+  kSeverity,
+  kVmodule,
+  kBacktrace
+};
+
+struct GoFlag {
+  std::string name;   // Without dashes.
+  std::string value;  // `true` for a boolean flag without a value.
+};
+
+struct GoCommandLine {
+  std::vector<GoFlag> flags;  // In the order of the command line.
+  // True if -h or -help was given. Reading stops there.
+  bool help = false;
+  // The first word that is not a flag, and all words after it, without a `--` that ends the flags.
+  std::vector<std::string> rest;
+};
+
+// Reads a command line, without parsing the values. `find` returns the kind of a flag, or nullopt
+// if it does not exist; -h and -help must not exist. Returns INVALID_ARGUMENT, naming the flag and
+// the reason, if a flag does not exist, lacks its value or is malformed.
+absl::StatusOr<GoCommandLine> ReadGoFlags(
+    const std::vector<std::string>& arguments,
+    const std::function<std::optional<GoFlagKind>(absl::string_view name)>& find);
+
+// Returns the warning about words after the flags. REQUIRES: `rest` is not empty.
+std::string IgnoredWords(const std::vector<std::string>& rest);
+
+// Return nullopt if Go would refuse the text.
+std::optional<bool> ParseGoBool(absl::string_view text);
+std::optional<int64_t> ParseGoInt(absl::string_view text);
+std::optional<double> ParseGoFloat(absl::string_view text);
+std::optional<absl::Duration> ParseGoDuration(absl::string_view text);
+
+// Returns the flag's value: booleans as `true` or `false`, whole numbers in decimal, and other
+// kinds as they were given. Returns INVALID_ARGUMENT, naming the flag, if Go would refuse the
+// value.
+absl::StatusOr<std::string> GoValue(const GoFlag& flag, GoFlagKind kind);
+
+}  // namespace csi_proxy
