@@ -151,8 +151,8 @@ TEST(LifeTest, WarnsAtTheStartOfADirectoryOnAMissingDrive) {
   const auto server =
       ServerProcess::Start({R"(--kubelet-path=Z:\k)", R"(--working-dir=C:\absent)"});
   ASSERT_TRUE(server.ok()) << server.status();
-  EXPECT_TRUE(absl::StrContains((*server)->Log(),
-                                "--kubelet-path: the node has no drive Z:, so calls for"))
+  EXPECT_TRUE(
+      absl::StrContains((*server)->Log(), "--kubelet-path: the node has no drive Z:, so calls for"))
       << (*server)->Log();
   EXPECT_FALSE(absl::StrContains((*server)->Log(), "no drive C:"));
 }

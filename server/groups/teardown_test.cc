@@ -2,9 +2,11 @@
 // in turn fails, hangs, is late, or is the last before the process dies, and while another process
 // keeps the folder open. The rpc must end what it is for. Waits take no time, because the program
 // has the clock of random_nodes_test.cc.
+#include <chrono>
 #include <functional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -431,6 +433,8 @@ TEST(TeardownTest, LateRemovalTakesNothingFromTheNextCall) {
     const absl::Status staged = each.stage(process, CallContext().WithTimeout(absl::Minutes(2)));
     EXPECT_TRUE(staged.ok()) << staged;
     absl::SleepFor(absl::Minutes(5));
+    // The thread of a removal that is late gets real time to end.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
     EXPECT_TRUE(each.is_staged(node->Snapshot()));
   }
 }

@@ -10,7 +10,7 @@ TEST(FlagsInForceTest, OnlyFlagsOtherThanTheDefaultsAreNamed) {
   EXPECT_EQ(ChangedFlagsText(FlagsInForce(options)), "limits and switches: the defaults");
   options.max_workers = 4;
   options.max_queued = 97;
-  options.server.idle_timeout = absl::Minutes(90);
+  options.idle_timeout = absl::Minutes(90);
   options.require_privacy = false;
   EXPECT_EQ(ChangedFlagsText(FlagsInForce(options)),
             "limits and switches: --max-workers=4 (default 16), --max-queued=97 (default 384), "
