@@ -206,14 +206,15 @@ TEST_F(WatchTest, PeopleSeeATableAgainAndAgain) {
   const std::string text = out_.str();
   const size_t second = text.rfind("\x1b[H\x1b[J");
   ASSERT_NE(second, 0);
-  EXPECT_THAT(text.substr(0, second),
-              AllOf(StartsWith("\x1b[H\x1b[J"
-                               "csi-proxy at :9090, 1970-01-01T00:18:30+00:00, the "
-                               "last 10.0 s\nconnections: 3 live, 0 silent\n"),
-                    HasSubstr("\ndisk   3        2\n"),
-                    HasSubstr("\nv1.Disk/Rescan  20     2.0         0       5.0 ms  9.9 ms\n"),
-                    HasSubstr("\na\\x1b.exe  disk   v1       20     2.0\n"),
-                    HasSubstr("\na.exe   queue  20\n")));
+  EXPECT_THAT(
+      text.substr(0, second),
+      AllOf(StartsWith("\x1b[H\x1b[J"
+                       "csi-proxy at :9090, 1970-01-01T00:18:30+00:00, the "
+                       "last 10.0 s\nconnections: 3 live, 0 silent\n"),
+            HasSubstr("\ndisk   3        2\n"),
+            HasSubstr("\nv1.Disk/Rescan  20     2.0         0       0        5.0 ms  9.9 ms\n"),
+            HasSubstr("\na\\x1b.exe  disk   v1       20     2.0\n"),
+            HasSubstr("\na.exe   queue  20\n")));
   EXPECT_THAT(text.substr(second),
               AllOf(HasSubstr("\nno calls have ended\n"), Not(HasSubstr("CLIENT"))));
 }
