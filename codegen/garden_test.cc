@@ -1,5 +1,6 @@
 // Compiles and runs the invented group's generated conversions.
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "csi_proxy/garden/v1/convert.h"
 #include "csi_proxy/garden/v1alpha1/convert.h"
 #include "csi_proxy/garden/v1alpha1/shim.h"
@@ -124,6 +125,9 @@ TEST(GardenTest, DescriptionsEscapeTextAndLeaveSecretsOut) {
   EXPECT_TRUE(absl::StrContains(text, "name=\"sage\\n\"")) << text;
   EXPECT_TRUE(absl::StrContains(text, "shed_key=<secret>")) << text;
   EXPECT_FALSE(absl::StrContains(text, "mat")) << text;
+  // The end of a path names the volume.
+  hub.name = absl::StrCat(R"(C:\plugins\)", std::string(200, '0'), R"(\globalmount)");
+  EXPECT_TRUE(absl::StrContains(Describe(hub), R"(000\\globalmount" kind=)")) << Describe(hub);
 }
 
 // Short strings lie in the structure itself.

@@ -112,7 +112,10 @@ std::vector<Script> StorageScripts() {
           {"UnstageVolume", "target_path: " TARGET, kOk,
            "volume_id: '$V' steps: FLUSHED steps: TAKEN_OFFLINE steps: UNMOUNTED "
            "steps: REMOVED_DIRECTORY"},
-          {"UnstageVolume", "target_path: " TARGET},
+          {"UnstageVolume", "target_path: " TARGET, kOk,
+           R"(warnings: "nothing is mounted at C:\\var\\lib\\kubelet\\plugins\\stage, so no disk was )"
+           "looked at: before the cloud detaches the volume's disk, see that csi-proxyctl storage "
+           "list-disks shows it offline, or take it offline\""},
       }};
 #define SHARE R"("\\\\fileserver.example\\data")"
 #define STAGE_SHARE "remote_path: " SHARE " target_path: " TARGET " username: 'EXAMPLE\\\\storage' "

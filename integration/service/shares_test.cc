@@ -184,9 +184,7 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
     const absl::Duration elsewhere = HonestRun({"disk", "list-disk-ids"});
     EXPECT_LT(elsewhere, 5 * before + absl::Seconds(1)) << before << " before";
   }
-  EXPECT_THAT(server_->Log(),
-              testing::HasSubstr(absl::StrCat("pid=", getpid(),
-                                              " image=\"service_test\" code=RESOURCE_EXHAUSTED")));
+  EXPECT_THAT(server_->Log(), testing::HasSubstr("service_test\" code=RESOURCE_EXHAUSTED"));
   server_->Stop(absl::ZeroDuration());
   for (std::thread& caller : callers) caller.join();
 }

@@ -120,9 +120,10 @@ TEST_F(VolumeContract, NotMountedHasTheWordsDriversMatch) {
         found.status().message(),
         absl::StrCat("target_path: cannot find a volume mounted at \"", path,
                      "\" because it does not exist",
-                     path == Below("plain")
-                         ? absl::StrCat(" (the path exists: no volume is mounted at ", path, ")")
-                         : ""));
+                     path != Below("plain") ? ""
+                                            : absl::StrCat(" (the path exists, but no volume is "
+                                                           "mounted at ",
+                                                           path, ")")));
   }
 }
 

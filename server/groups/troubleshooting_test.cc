@@ -33,17 +33,17 @@ class Night : public StageTest {
       return answer.ok() ? absl::UnknownError(absl::StrJoin(answer->warnings, "\n"))
                          : answer.status();
     };
+    // As a virus scanner does.
     const auto hold = [this](const std::string& path) {
       Change([&](groups::NodeState& state) {
-        state.other_opens = {
-            {path, machine::right::kReadData, machine::share::kRead, 4242, "scanner.exe"}};
+        state.other_opens = {{path, machine::right::kReadData,
+                              machine::share::kRead | machine::share::kWrite, 4242, "scanner.exe"}};
       });
     };
-    const auto map = [this](const char* remote, const char* password) {
+    const auto map = [this](const char* remote, const char* username, const char* password) {
       return smb_
-          ->NewSmbGlobalMapping(
-              context_,
-              {.remote_path = remote, .username = R"(EXAMPLE\storage)", .password = password})
+          ->NewSmbGlobalMapping(context_,
+                                {.remote_path = remote, .username = username, .password = password})
           .status();
     };
     const auto stage_target = [this](const char* iqn, StageTargetRequest request) {
@@ -118,15 +118,16 @@ class Night : public StageTest {
          }},
         {"it is outside the working directories", [=, this] { return Mkdir(R"(C:\elsewhere)"); }},
         {"The user name or password is incorrect",
-         [=, this] { return map(R"(\\fileserver.example\data)", "wrong"); }},
+         [=, this] { return map(R"(\\fileserver.example\data)", R"(EXAMPLE\storage)", "wrong"); }},
         {"Other connections to the server with other credentials exist",
          [=, this] {
            Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Create", 0, 1219);
-           return map(R"(\\fileserver.example\data)", "correct horse");
+           return map(R"(\\fileserver.example\data)", R"(EXAMPLE\storage)", "correct horse");
          }},
-        {"reaches its TCP port 445", [=, this] { return map(R"(\\nowhere.example\data)", "x"); }},
+        {"reaches its TCP port 445",
+         [=, this] { return map(R"(\\nowhere.example\data)", "user", "x"); }},
         {"csi-proxy requires encryption",
-         [=, this] { return map(R"(\\oldnas.example\public)", "x"); }},
+         [=, this] { return map(R"(\\oldnas.example\public)", "guest", "guest-password"); }},
         {"set it to start automatically with",
          [=, this] {
            EXPECT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok());

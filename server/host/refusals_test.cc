@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/host/mount_point.h"
 #include "server/host/operations_testing.h"
 
 namespace csi_proxy::host {
@@ -26,6 +27,7 @@ class RefusalsTest : public testing::Test {
   static absl::Status Missing(absl::string_view name) {
     return NotFoundError(absl::StrCat("cannot find '", Below(name), "' because it does not exist"));
   }
+  static std::string NotEmpty() { return absl::StrCat(" is not empty (", kFilesStay, ")"); }
   void MakeLink(absl::string_view name, absl::string_view target) {
     ASSERT_THAT(node_->MakeLink(Below(name), target), IsOk());
   }
@@ -84,7 +86,7 @@ TEST_F(RefusalsTest, Mounts) {
                                             kVolume.ToString())));
   EXPECT_EQ(mount("file.txt"), FailedPreconditionError(Below("file.txt") + " is not a directory"));
   EXPECT_EQ(mount("link"), FailedPreconditionError(Below("link") + " is not a directory"));
-  EXPECT_EQ(mount("pods"), FailedPreconditionError(Below("pods") + " is not empty"));
+  EXPECT_EQ(mount("pods"), FailedPreconditionError(Below("pods") + NotEmpty()));
   EXPECT_EQ(mount("absent"), Missing("absent"));
   EXPECT_EQ(volume.Mount(context_, TestVolume(6), Anywhere("C:\\")),
             FailedPreconditionError("C:\\ is not empty"));
@@ -118,7 +120,7 @@ TEST_F(RefusalsTest, TheVolumesOfPaths) {
 TEST_F(RefusalsTest, Removals) {
   FilesystemHost& files = host_->filesystem();
   EXPECT_EQ(files.Remove(context_, Kubelet("pods"), false),
-            FailedPreconditionError(absl::StrCat("directory ", kPods, " is not empty")));
+            FailedPreconditionError(absl::StrCat("directory ", kPods, NotEmpty())));
   EXPECT_EQ(files.Remove(context_, Anywhere("C:\\"), true),
             FailedPreconditionError("C:\\ is the root of a drive"));
   EXPECT_EQ(files.Remove(context_, Kubelet("absent"), false),

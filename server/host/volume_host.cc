@@ -272,7 +272,8 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
   }
   const absl::StatusOr<std::vector<std::string>> names = walked.at().List();
   if (!names.ok()) return Prefixed(path, names.status());
-  if (walked.is_root() || !names->empty()) {
+  if (walked.is_root()) return absl::FailedPreconditionError(absl::StrCat(path, " is not empty"));
+  if (!names->empty()) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not empty (", kFilesStay, ")"));
   }
   ABSL_ASSIGN_OR_RETURN(const VolumeId holder, VolumeOf(os_, walked));

@@ -134,6 +134,7 @@ TEST_F(OsDoubleTest, EveryCallCanFail) {
       {"ReadReparsePoint", "C:\\k", [&] { return status((*file)->ReadReparsePoint()); }},
       {"WriteReparsePoint", "C:\\k", [&] { return (*file)->WriteReparsePoint({}); }},
       {"DeleteReparsePoint", "C:\\k", [&] { return (*file)->DeleteReparsePoint(0); }},
+      {"ListUsers", "C:\\k", [&] { return status((*root)->ListUsers("k")); }},
       {"Reach", "\\\\a\\b", [&] { return os_->Reach("\\\\a\\b"); }},
       {"ListVolumes", "", [&] { return status(os_->ListVolumes()); }},
       {"GetVolumeOfDrive", "C:\\", [&] { return status(os_->GetVolumeOfDrive('C')); }},

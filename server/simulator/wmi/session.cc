@@ -97,7 +97,7 @@ void CorruptOutParameters(OutParameters how, const Method& method, cim::MethodRe
 absl::Status AsHresult(absl::string_view operation, const absl::Status& status) {
   if (status.ok() || cim::HresultOf(status).has_value() || absl::IsCancelled(status)) return status;
   const std::optional<uint32_t> error = Win32CodeOf(status);
-  if (!error.has_value() && absl::IsDeadlineExceeded(status)) return status;
+  if (!error.has_value() && absl::IsDeadlineExceeded(status)) return Prefixed(operation, status);
   const uint32_t code = error.value_or(0);
   if (code == 0) return cim::HresultStatus(cim::hresult::kFailed, operation, status.message());
   if (code < kFirstHresult) return Win32Failure(code, operation, status.message());
