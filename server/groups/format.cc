@@ -66,12 +66,13 @@ absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const
 
 // Returns a disk's number and id, because Windows may give the number to another disk.
 std::string NameDisk(const Deps& deps, const CallContext& context, uint32_t disk_number) {
-  const auto disk = deps.host->disk().Describe(context, disk_number);
+  const auto disks = deps.host->disk().ListDiskIdentities(context);
   std::string id;
-  if (disk.ok()) {
-    id = !disk->page83.empty()          ? absl::StrCat(" (page 83 ", disk->page83, ")")
-         : !disk->serial_number.empty() ? absl::StrCat(" (serial number ", disk->serial_number, ")")
-                                        : "";
+  for (const host::DiskIdentity& disk : disks.value_or(std::vector<host::DiskIdentity>())) {
+    if (disk.disk_number != disk_number) continue;
+    id = !disk.page83.empty()          ? absl::StrCat(" (page 83 ", disk.page83, ")")
+         : !disk.serial_number.empty() ? absl::StrCat(" (serial number ", disk.serial_number, ")")
+                                       : "";
   }
   return absl::StrCat("disk ", disk_number, id);
 }
