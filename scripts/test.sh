@@ -89,6 +89,7 @@ all     | 2 | go  | manifests, alerts                       | integration/manife
 all     | 2 | go  | images                                  | integration/packages/oci/run.sh
 all     | 2 | go  | foreign tools                           | integration/clients/foreign/run.sh
 all     | 2 | npm | Node.js                                 | integration/clients/nodejs/run.sh
+all     | 2 | -   | the drill for the person on call        | integration/guides/drill/run.sh
 all     | 2 | -   | installed libraries                     | integration/guides/consumer/run.sh
 all     | 2 | go  | drivers' pages                          | integration/guides/check.sh
 windows | 1 | -   | tests for Windows                       | ctest --test-dir build/windows --output-on-failure

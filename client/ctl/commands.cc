@@ -38,7 +38,9 @@ std::string Hint(const absl::Status& status, absl::string_view call) {
     case absl::StatusCode::kPermissionDenied:
       // Other refusals concern credentials, services and pipes; their texts say what is needed.
       if (!absl::StrContains(status.message(), "outside")) return "";
-      return "Paths must be inside the service's working directories (its --working-dir flags).";
+      return "Paths must be inside the service's working directories, also behind links. If the "
+             "path is right, add --working-dir=FOLDER to the service's flags, and keep the "
+             "kubelet's folder by --kubelet-path, which a --working-dir alone replaces.";
     case absl::StatusCode::kDeadlineExceeded:
       for (const char* const word : {"query `", "MSFT_", "WMI"}) {
         if (absl::StrContains(status.message(), word)) return kWmiHint;

@@ -336,6 +336,9 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
                     reachable));
   };
   const auto map = [this] { RunAdvised("smb new-smb-global-mapping"); };
+  const auto write = [this](const char* bytes) {
+    Do(absl::StrCat("sim write-file --path='", Path(R"(dirty\f)"), "' --size-bytes=", bytes));
+  };
   const auto attach = [this](const std::string& disk) {
     Do(R"(sim attach-disk --json '{"disk": {"size_bytes": "10737418240", )" + disk + "}}'");
   };
@@ -385,6 +388,8 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
            }
          });
        }},
+      {"full-volumes", Path("dirty"), [&] { write("5332000000"); }, "none: enlarge the claim",
+       [&] { write("1"); }},
       {"dangling-mounts", Path("pulled"),
        [&] {
          PartitionAndMount(1, "pulled");

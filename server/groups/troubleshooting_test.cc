@@ -117,6 +117,11 @@ class Night : public StageTest {
            return volume_->GetVolumeIDFromTargetPath(context_, {Target()}).status();
          }},
         {"it is outside the working directories", [=, this] { return Mkdir(R"(C:\elsewhere)"); }},
+        {R"(, outside C:\var\lib\kubelet)",
+         [=, this] {
+           EXPECT_TRUE(node_->MakeLink(R"(C:\var\lib\kubelet\moved)", R"(C:\k)", true).ok());
+           return Mkdir(R"(C:\var\lib\kubelet\moved\new)");
+         }},
         {"The user name or password is incorrect",
          [=, this] { return map(R"(\\fileserver.example\data)", R"(EXAMPLE\storage)", "wrong"); }},
         {"Other connections to the server with other credentials exist",

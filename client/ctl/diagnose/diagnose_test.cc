@@ -53,6 +53,8 @@ constexpr char kOneOfEachMapping[] = R"({"mappings": [
   {"remote_path": "\\\\h\\u", "status": "OK"},
   {"remote_path": "\\\\h\\v", "status": "OK", "links": ["C:\\k\\v"]}]})";
 
+constexpr char kFullVolume[] = R"({"total_bytes": "10240", "available_bytes": "9"})";
+
 constexpr char kIllVolume[] = R"({"volumes": [
   {"volume_id": "\\\\?\\Volume{1}\\", "abnormal": true, "message": "the volume is dirty"}]})";
 
@@ -71,6 +73,7 @@ void MakeIll(FakePipes* pipes) {
   pipes->answers["storage.ListMounts"].json = kOneOfEachMount;
   pipes->answers["storage.ListSmbMappings"].json = kOneOfEachMapping;
   pipes->answers["storage.ListVolumeHealth"].json = kIllVolume;
+  pipes->answers["storage.GetPathStats"].json = kFullVolume;
 }
 
 class DiagnoseTest : public testing::Test {
@@ -150,10 +153,11 @@ TEST_F(DiagnoseTest, OneOfEachIsFoundInTheOrderOfRepair) {
       Summary(diagnosis),
       ElementsAre("offline-disks disk 5", "read-only-disks disk 0", "read-only-disks disk 3 !",
                   "colliding-disks disk 4", "foreign-disks disk 6",
-                  R"(unhealthy-volumes \\?\Volume{1}\)", R"(dangling-mounts C:\k\gone !)",
-                  R"(dangling-links C:\k\link !)", R"(filled-folders C:\k\plugins\globalmount)",
-                  R"(disconnected-mappings \\h\s)", R"(disconnected-mappings \\h\t !)",
-                  R"(leaked-mappings \\h\u !)", R"(disconnected-links C:\k\share)"));
+                  R"(unhealthy-volumes \\?\Volume{1}\)", R"(full-volumes C:\k\alive)",
+                  R"(dangling-mounts C:\k\gone !)", R"(dangling-links C:\k\link !)",
+                  R"(filled-folders C:\k\plugins\globalmount)", R"(disconnected-mappings \\h\s)",
+                  R"(disconnected-mappings \\h\t !)", R"(leaked-mappings \\h\u !)",
+                  R"(disconnected-links C:\k\share)"));
   EXPECT_EQ(diagnosis.findings(0).what(), "1024 bytes, serial s5");
   EXPECT_EQ(diagnosis.findings(0).size_bytes(), 1024);
   EXPECT_THAT(Shown(diagnosis),
@@ -162,13 +166,15 @@ TEST_F(DiagnoseTest, OneOfEachIsFoundInTheOrderOfRepair) {
   EXPECT_EQ(diagnosis.findings(4).why(), "it holds an ext4 file system");
   EXPECT_EQ(diagnosis.findings(5).what(), "the volume is dirty");
   EXPECT_EQ(diagnosis.findings(5).why(), R"(mounted at C:\k\alive)");
-  EXPECT_EQ(diagnosis.findings(6).what(), R"(volume \\?\Volume{2}\)");
-  EXPECT_EQ(diagnosis.findings(7).what(), R"(symlink C:\k\none)");
-  EXPECT_THAT(diagnosis.findings(9).why(), HasSubstr(R"(C:\k\share)"));
+  EXPECT_EQ(diagnosis.findings(6).why(),
+            "only 9 bytes of 10 KiB are left: writes fail or soon will");
+  EXPECT_EQ(diagnosis.findings(7).what(), R"(volume \\?\Volume{2}\)");
+  EXPECT_EQ(diagnosis.findings(8).what(), R"(symlink C:\k\none)");
+  EXPECT_THAT(diagnosis.findings(10).why(), HasSubstr(R"(C:\k\share)"));
   EXPECT_TRUE(diagnosis.complete());
   EXPECT_EQ(ExitCodeOf(diagnosis), kFindings);
   for (const std::string& call : pipes_.sent) {
-    EXPECT_THAT(call, testing::AnyOf(HasSubstr(".List"), HasSubstr(".GetService"))) << call;
+    EXPECT_THAT(call, testing::AnyOf(HasSubstr(".List"), HasSubstr(".Get"))) << call;
   }
 }
 
@@ -212,7 +218,7 @@ TEST_F(DiagnoseTest, WhatCannotBeLookedAtIsTold) {
   pipes_.answers["storage.ListDisks"].status = absl::InternalError("WMI\x1b");
   pipes_.answers["storage.ListVolumeHealth"].status = absl::NotFoundError("no volume");
   const Diagnosis diagnosis = Look();
-  EXPECT_EQ(diagnosis.findings_size(), 7);
+  EXPECT_EQ(diagnosis.findings_size(), 8);
   EXPECT_FALSE(diagnosis.complete());
   EXPECT_THAT(diagnosis.not_known(),
               ElementsAre(HasSubstr("old API versions"), "disks: INTERNAL: WMI\x1b",
@@ -240,6 +246,19 @@ TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
   pipes_.answers["storage.ListDisks"].json =
       R"({"disks": [{"is_online": true, "content": "not known: mute"}]})";
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
+}
+
+TEST_F(DiagnoseTest, ADiskThatHangsIsAskedForItsSpaceOnce) {
+  pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
+    {"path": "C:\\k\\a", "target": "v1"}, {"path": "C:\\k\\b", "target": "v2"}]})";
+  pipes_.answers["storage.GetPathStats"].status = absl::DeadlineExceededError("slow");
+  const Diagnosis diagnosis = Look();
+  EXPECT_THAT(diagnosis.not_known(),
+              Contains(R"(the free space of 2 volumes, as at C:\k\a: slow)"));
+  EXPECT_EQ(ExitCodeOf(diagnosis), kCallFailed);
+  int asked = 0;
+  for (const std::string& call : pipes_.sent) asked += absl::StrContains(call, "GetPathStats");
+  EXPECT_EQ(asked, 1);
 }
 
 // A link that leads out of the working directories need not be a fault.
@@ -472,7 +491,7 @@ class RepairTest : public testing::Test {
     std::vector<std::string> changes;
     for (const std::string& call : pipes_.sent) {
       const bool looks =
-          call.find(".List") != std::string::npos || call.find(".GetService") != std::string::npos;
+          call.find(".List") != std::string::npos || call.find(".Get") != std::string::npos;
       if (!looks) changes.push_back(call);
     }
     return changes;

@@ -14,11 +14,11 @@ inline constexpr char kLeakedMappings[] = "leaked-mappings";
 inline constexpr char kDisconnectedLinks[] = "disconnected-links";
 // The kinds of findings, in the order of repair: a disk that becomes writable may mend a mount.
 inline constexpr const char* kKinds[] = {
-    "long-calls",          "limited-clients", "low-limits",       "offline-disks",
-    "read-only-disks",     "colliding-disks", "duplicate-ids",    "foreign-disks",
-    "unhealthy-volumes",   kDanglingMounts,   kDanglingLinks,     "filled-folders",
-    kDisconnectedMappings, kLeakedMappings,   kDisconnectedLinks, "stopped-initiator",
-    "old-clients"};
+    "long-calls",        "limited-clients",     "low-limits",    "offline-disks",
+    "read-only-disks",   "colliding-disks",     "duplicate-ids", "foreign-disks",
+    "unhealthy-volumes", "full-volumes",        kDanglingMounts, kDanglingLinks,
+    "filled-folders",    kDisconnectedMappings, kLeakedMappings, kDisconnectedLinks,
+    "stopped-initiator", "old-clients"};
 
 struct FindingFacts {
   // Unique; in reports.
@@ -81,6 +81,9 @@ inline constexpr FindingFacts kFindingTable[] = {
     {"unhealthy-volume", "unhealthy-volumes", "mounted at $0",
      "none: check the file system (Repair-Volume) when no pod uses it, after a snapshot, or "
      "replace the disk; do not format it"},
+    {"full-volume", "full-volumes", "only $0 of $1 are left: writes fail or soon will",
+     "none: enlarge the claim, and the driver grows the volume; or let the owner of the data "
+     "remove what is not needed. Do not format it or stage another in its place"},
     {"dangling-mount", kDanglingMounts, "the volume is gone: its disk was detached or is offline",
      "removes only the mounted folder, which holds nothing; where a pod needs the volume, attach "
      "its disk again instead",

@@ -339,6 +339,31 @@ void LookAtHealth(Rpcs& rpcs, Findings* findings) {
   }
 }
 
+// Adds findings about mounted volumes of which less than a thousandth is left. A call that runs out
+// of time is the last one, because other disks may hang too.
+void LookAtSpace(Rpcs& rpcs, Findings* findings) {
+  std::vector<std::string> unknown;
+  absl::StatusOr<Answer> stats = Answer();
+  for (const auto& [id, path] : findings->volumes) {
+    if (!absl::IsDeadlineExceeded(stats.status())) {
+      stats = rpcs.Call(kStorage, "GetPathStats", {{"path", path}});
+    }
+    if (!stats.ok()) {
+      unknown.push_back(absl::StrCat(path, ": ", std::string(stats.status().message())));
+      continue;
+    }
+    const uint64_t left = stats->Number("available_bytes"), size = stats->Number("total_bytes");
+    if (left >= size / 1000) continue;
+    Add(Make("full-volume", path, absl::StrCat("volume ", id), {SizeText(left), SizeText(size)}),
+        findings);
+  }
+  if (unknown.empty()) return;
+  findings->cut_short = true;
+  findings->not_known.push_back(
+      absl::StrCat("the free space of ", unknown.size(),
+                   unknown.size() == 1 ? " volume, at " : " volumes, as at ", unknown[0]));
+}
+
 // Adds findings about global SMB mappings.
 void LookAtMappings(Rpcs& rpcs, Findings* findings) {
   const Answer answer = Ask(rpcs, "ListSmbMappings", {}, "SMB mappings", findings);
@@ -445,7 +470,7 @@ Findings LookAtNode(Rpcs& rpcs, const FetchMetrics* fetch, const LookEnded& ende
   LookAtMounts(rpcs, "", &findings);
   ended(findings);
   for (const auto look :
-       {LookAtDisks, LookAtHealth, LookAtContents, LookAtMappings, LookAtInitiator}) {
+       {LookAtDisks, LookAtHealth, LookAtSpace, LookAtContents, LookAtMappings, LookAtInitiator}) {
     look(rpcs, &findings);
     ended(findings);
   }
