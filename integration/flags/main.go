@@ -78,13 +78,20 @@ type outcome struct {
 	help, fail bool
 }
 
+// defaults has the defaults of each klog's flags, before the first line.
+var defaults = map[string]string{}
+
 func (p program) parse(words []string, klog func(*flag.FlagSet)) outcome {
 	o := outcome{set: flag.NewFlagSet(p.name, flag.ContinueOnError), given: map[string]bool{}}
 	o.set.SetOutput(io.Discard)
 	klog(o.set)
-	// klog's values are the process's, and the last line may have set them.
+	// klog's values are the process's, and the last line may have set them, and so the defaults.
 	o.set.VisitAll(func(f *flag.Flag) {
-		if f.Value.Set(f.DefValue) != nil {
+		key := fmt.Sprint(reflect.ValueOf(klog).Pointer(), f.Name)
+		if _, known := defaults[key]; !known {
+			defaults[key] = f.DefValue
+		}
+		if f.Value.Set(defaults[key]) != nil {
 			f.Value.Set("")
 		}
 	})
@@ -163,6 +170,8 @@ func differs(p program, o outcome, ours []string) string {
 			if value != fmt.Sprint(megabytes) {
 				return fmt.Sprintf("%s is %s, not %d", name, value, megabytes)
 			}
+		case !service && (name == "add_dir_header" || name == "skip_headers"):
+			// klog v1.0.0 stores both in one variable.
 		case f != nil && (service || o.given[name]):
 			// Go must read our value as it read the line's. Sidecars have defaults of their own here.
 			before := f.Value.String()

@@ -5,7 +5,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <boost/asio/ip/host_name.hpp>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "server/base/unicode.h"
 #include "server/service/log_line.pb.h"
 #include "server/service/loggers.h"
+#include "server/service/machine_name.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::service {
@@ -54,13 +54,10 @@ class JsonFormatter final : public spdlog::formatter {
 
 // Writes what klog writes whenever it opens a file, for tests that look for it.
 void WriteFileHeader(const spdlog::filename_t&, std::FILE* file) {
-  boost::system::error_code error;
-  const std::string host = boost::asio::ip::host_name(error);
   const std::string text =
       absl::StrCat("Log file created at: ",
                    absl::FormatTime("%Y/%m/%d %H:%M:%S", absl::Now(), absl::LocalTimeZone()),
-                   "\nRunning on machine: ", error ? "unknownhost" : host.substr(0, host.find('.')),
-                   "\nBinary: Built with ", kBuiltWith,
+                   "\nRunning on machine: ", MachineName(), "\nBinary: Built with ", kBuiltWith,
                    "\nLog line format: [IWEF]mmdd hh:mm:ss.uuuuuu threadid file:line] msg\n");
   (void)std::fwrite(text.data(), 1, text.size(), file);
 }
