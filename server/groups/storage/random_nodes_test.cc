@@ -51,17 +51,21 @@ void PassTimeIfMainThreadWaits() {
   last = now;
 }
 
-// A sleep that outlasts all waits of the main thread, for example in a destructor, ends by itself.
+// If the main thread does not look at the clock, because its call has no deadline or it is in a
+// destructor, the time passes in steps of kUnseen.
 void SleepBesideMainThread(int64_t wake) {
   constexpr auto kLook = std::chrono::microseconds(200);
+  constexpr int64_t kUnseen = int64_t{10'000'000'000};
   ++sleepers;
-  for (auto left = std::chrono::milliseconds(wake - clock_ns > 10'000'000 ? 1000 : 40) / kLook;
-       clock_ns < wake && left > 0; --left) {
-    std::this_thread::sleep_for(kLook);
+  while (clock_ns < wake) {
+    int64_t before = clock_ns;
+    for (auto left = std::chrono::milliseconds(40) / kLook; clock_ns == before && left > 0;
+         --left) {
+      std::this_thread::sleep_for(kLook);
+    }
+    if (clock_ns == before) clock_ns.compare_exchange_strong(before, before + kUnseen);
   }
   --sleepers;
-  for (int64_t now = clock_ns; now < wake && !clock_ns.compare_exchange_weak(now, wake);) {
-  }
 }
 }  // namespace csi_proxy::storage
 
