@@ -349,9 +349,15 @@ TEST_F(ServiceLifeTest, AProgramThatDoesNotStopIsEnded) {
 }
 
 TEST_F(ServiceLifeTest, AServiceThatCannotStartSaysWhy) {
-  ASSERT_EQ(Run({"install", "--binary", Program().string(), "--", "--no-such-flag"}), 0) << said_;
+  EXPECT_EQ(Run({"install", "--binary", Program().string(), "--", "--no-such-flag"}), 2);
+  EXPECT_THAT(said_, HasSubstr("--no-such-flag"));
+  ASSERT_EQ(Execute({"sc.exe", "create", "csiproxy",
+                     absl::StrCat("binPath=", Program().string(), " --no-such-flag")}),
+            0)
+      << said_;
   EXPECT_EQ(Run({"start"}), 1);
   EXPECT_THAT(said_, HasSubstr("exit code 2: a flag is wrong"));
+  EXPECT_EQ(Run({"uninstall"}), 0) << said_;
 }
 
 // Installs the service as the README of the Go service says, under the other name that bootstraps
