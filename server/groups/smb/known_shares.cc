@@ -1,6 +1,7 @@
 #include "server/groups/smb/known_shares.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
@@ -25,7 +26,7 @@ void KnownShares::Forget(const std::string& share) {
   const MutexLock lock(mutex_);
   kept_.erase(share);
   denials_.erase(share);
-  failures_.erase(share);
+  failures_.remove_if([&](const ShareFailure& one) { return one.share == share; });
 }
 
 std::optional<bool> KnownShares::Match(const std::string& share,
@@ -51,24 +52,31 @@ bool KnownShares::WasDenied(const UncPath& path, const std::string* user) const 
                              EqualNames(found->second.user, *user));
 }
 
-void KnownShares::RecordAttempt(const std::string& share, absl::string_view target_path,
-                                const absl::Status& result) {
+void KnownShares::RecordAttempt(const CallContext& context, const std::string& share,
+                                absl::string_view target_path, const absl::Status& result) {
+  const std::string& tenant = context.peer().tenant;
   const MutexLock lock(mutex_);
-  failures_.erase(share);
+  failures_.remove_if([&](const ShareFailure& one) {
+    return one.share == share && (result.ok() || one.tenant == tenant);
+  });
   if (result.ok()) return;
   if (failures_.size() >= kMostFailures) {
-    failures_.erase(std::min_element(
-        failures_.begin(), failures_.end(),
-        [](const auto& a, const auto& b) { return a.second.time < b.second.time; }));
+    std::map<std::string, size_t> by_tenant;
+    for (const ShareFailure& one : failures_) ++by_tenant[one.tenant];
+    const auto most = std::ranges::max_element(
+        by_tenant, [](const auto& a, const auto& b) { return a.second < b.second; });
+    failures_.erase(std::ranges::find(failures_, most->first, &ShareFailure::tenant));
   }
-  failures_.emplace(share, ShareFailure{share, std::string(target_path),
-                                        std::string(result.message()), SteadyTime::Now()});
+  failures_.push_back(
+      {tenant, share, std::string(target_path), std::string(result.message()), SteadyTime::Now()});
 }
 
 std::vector<ShareFailure> KnownShares::failures() const {
   const MutexLock lock(mutex_);
+  std::map<std::string, ShareFailure> last;
+  for (const ShareFailure& one : failures_) last.insert_or_assign(one.share, one);
   std::vector<ShareFailure> failures;
-  for (const auto& [share, failure] : failures_) failures.push_back(failure);
+  for (auto& [share, failure] : last) failures.push_back(std::move(failure));
   return failures;
 }
 

@@ -3,7 +3,7 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <list>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "csi_proxy/call_context.h"
 #include "csi_proxy/log_function.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
@@ -38,6 +39,8 @@ inline constexpr std::array kLinkCounts = {"none", "one", "several", "unknown"};
 
 // A call that failed to map a share or to make a link to it.
 struct ShareFailure {
+  // The tenant of the call.
+  std::string tenant;
   std::string share;
   // The path of the link; empty if the call named none.
   std::string target_path;
@@ -69,9 +72,10 @@ class KnownShares {
   // of the share.
   bool WasDenied(const UncPath& path, const std::string* user) const;
 
-  // Records the result of a call that was to map a share. A success ends the record of a failure.
-  void RecordAttempt(const std::string& share, absl::string_view target_path,
-                     const absl::Status& result);
+  // Records the result of a call that was to map a share. A failure replaces the tenant's earlier
+  // one on the share. A success ends all failures on the share.
+  void RecordAttempt(const CallContext& context, const std::string& share,
+                     absl::string_view target_path, const absl::Status& result);
   // Returns the last failed attempt on each share, by share.
   std::vector<ShareFailure> failures() const;
 
@@ -87,14 +91,14 @@ class KnownShares {
   };
   // The most shares with a denial. Reached only if other programs remove mappings.
   static constexpr size_t kMostDenials = 1024;
-  // The most shares with a failed attempt; beyond, the oldest goes.
+  // The most failed attempts. Beyond it, the tenant with the most loses its oldest.
   static constexpr size_t kMostFailures = 128;
 
   const LineFunction log_;
   mutable Mutex mutex_;
   std::unordered_map<std::string, host::SmbCredentials> kept_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Denial> denials_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, ShareFailure> failures_ ABSL_GUARDED_BY(mutex_);
+  std::list<ShareFailure> failures_ ABSL_GUARDED_BY(mutex_);  // by age
   Counts counts_ ABSL_GUARDED_BY(mutex_) = {};
 };
 

@@ -31,8 +31,8 @@ class SmbService final : public Service {
     }
     const host::SmbCredentials credentials{request.username, Secret(request.password)};
     auto mapped = Map(context, remote, credentials, local);
-    deps_.shares->RecordAttempt(remote.Share(), local.has_value() ? local->path.ToString() : "",
-                                mapped.status());
+    deps_.shares->RecordAttempt(context, remote.Share(),
+                                local.has_value() ? local->path.ToString() : "", mapped.status());
     return mapped;
   }
 

@@ -357,7 +357,7 @@ absl::StatusOr<StageShareResponse> StorageService::StageShare(const CallContext&
   auto staged =
       ShareStager(deps_, context, remote, {request.username, Secret(request.password)}, target)
           .Run();
-  deps_.shares->RecordAttempt(remote.Share(), target.path.ToString(), staged.status());
+  deps_.shares->RecordAttempt(context, remote.Share(), target.path.ToString(), staged.status());
   return staged;
 }
 

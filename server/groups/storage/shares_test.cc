@@ -1,4 +1,5 @@
 // Tests StageShare, UnstageShare, and the log of RemoveSmbGlobalMapping.
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -143,7 +144,6 @@ TEST_F(ShareStagingTest, ARefusedCallLeavesNothing) {
   EXPECT_TRUE(Exists(Below("s")));
 }
 
-// Windows may continue and map the share after the call has ended.
 TEST_F(ShareStagingTest, TheListingOfMappingsHasTheLastFailureOfEachShare) {
   const auto failures = [this] {
     std::vector<std::string> lines;
@@ -167,6 +167,7 @@ TEST_F(ShareStagingTest, TheListingOfMappingsHasTheLastFailureOfEachShare) {
   EXPECT_EQ(failures().size(), 1u);
 }
 
+// Windows may continue and map the share after the call has ended.
 TEST_F(ShareStagingTest, TheLinkStaysWhileNobodyKnowsWhetherTheShareIsMapped) {
   Delay("wmi.Invoke/MSFT_SmbGlobalMapping.Create", absl::Hours(1));
   const StageShareRequest request{
@@ -497,6 +498,22 @@ TEST_F(ShareStagingTest, RemovingAMappingTellsOfTheLinksThatNeedIt) {
   remove();
   EXPECT_EQ(Count(RemovalOutcome::kRemoved, LinkCount::kUnknown), 1u);
   EXPECT_EQ(share_lines_.size(), 3u);
+}
+
+TEST(KnownSharesTest, FailuresOfOneTenantPushOutNoneOfAnothers) {
+  smb::KnownShares shares;
+  const Peer greedy{1, "", "greedy"};
+  const Peer honest{2, "", "honest"};
+  const auto fail = [&](const Peer& peer, const std::string& share) {
+    shares.RecordAttempt(CallContext().From(&peer, ""), share, "",
+                         absl::InternalError(peer.tenant));
+  };
+  fail(honest, R"(\\srv\honest)");
+  for (int i = 0; i < 200; ++i) fail(greedy, absl::StrCat(R"(\\srv\)", i));
+  const std::vector<smb::ShareFailure> left = shares.failures();
+  EXPECT_EQ(left.size(), 128u);
+  EXPECT_TRUE(std::ranges::any_of(
+      left, [](const smb::ShareFailure& one) { return one.message == "honest"; }));
 }
 
 }  // namespace
