@@ -41,7 +41,7 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
 // was looked at, otherwise kFindings.
 int ExitCodeOf(const Repairs& repairs);
 
-// Return reports as tables; the text of a diagnosis follows that of its parts.
+// Return reports as tables. ToText() of a diagnosis follows the PartText() of all its parts.
 std::string PartText(const Diagnosis& part);
 std::string ToText(const Diagnosis& diagnosis);
 std::string ToText(const Repairs& repairs);

@@ -394,7 +394,7 @@ TEST_F(DiagnoseTest, AStoppedInitiatorIsAFindingWhereSomethingAsksForIscsi) {
 }
 
 // Mapping by hand, or removing the link, would not mend these.
-TEST_F(DiagnoseTest, WhatTheServiceWasLastAskedForDecidesTheAdviceOnALink) {
+TEST_F(DiagnoseTest, AdviceOnALinkFitsTheLastAttemptOnItsShare) {
   constexpr char kStage[] = R"(C:\\k\\plugins\\v\\globalmount)";
   const std::string link = absl::Substitute(
       R"({"path": "$0", "kind": "SYMLINK", "target": "\\\\old\\s\\", "state": "DISCONNECTED"})",
@@ -512,7 +512,7 @@ TEST_F(RepairTest, ADiskComesBeforeTheMountsItMayBringBack) {
 }
 
 // Writes to two paths of one LUN destroy its file system.
-TEST_F(RepairTest, NoDiskIsBroughtOnlineAndNoTwinMadeWritable) {
+TEST_F(RepairTest, RepairBringsNoDiskOnlineAndMakesNoTwinWritable) {
   pipes_.answers["storage.ListDisks"].json = R"({"disks": [
     {"number": 1, "is_online": true, "page83": "p1"},
     {"number": 2, "offline_reason": "Policy", "page83": "P1"},

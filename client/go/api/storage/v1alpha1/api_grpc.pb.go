@@ -71,9 +71,9 @@ type StorageClient interface {
 	ListSmbMappings(ctx context.Context, in *ListSmbMappingsRequest, opts ...grpc.CallOption) (*ListSmbMappingsResponse, error)
 	// Returns the health of a volume and its disk, as Windows reports it.
 	GetVolumeHealth(ctx context.Context, in *GetVolumeHealthRequest, opts ...grpc.CallOption) (*GetVolumeHealthResponse, error)
-	// Returns the health of volumes and their disks, with two queries of WMI for all of them. A
-	// volume that does not answer within a third of a second is listed as not known; so are the
-	// remaining volumes when most of the caller's time is over.
+	// Returns the health of volumes and their disks, with two queries of WMI for all of them. Lists a
+	// volume as not known if it does not answer within a third of a second. When most of the caller's
+	// time is over, lists the remaining volumes as not known, too.
 	ListVolumeHealth(ctx context.Context, in *ListVolumeHealthRequest, opts ...grpc.CallOption) (*ListVolumeHealthResponse, error)
 	// Makes a disk's volume usable at a directory, from any state: finds the disk (after a rescan if
 	// necessary), brings it online, makes it writable, initialises it as GPT, partitions it, formats
@@ -333,9 +333,9 @@ type StorageServer interface {
 	ListSmbMappings(context.Context, *ListSmbMappingsRequest) (*ListSmbMappingsResponse, error)
 	// Returns the health of a volume and its disk, as Windows reports it.
 	GetVolumeHealth(context.Context, *GetVolumeHealthRequest) (*GetVolumeHealthResponse, error)
-	// Returns the health of volumes and their disks, with two queries of WMI for all of them. A
-	// volume that does not answer within a third of a second is listed as not known; so are the
-	// remaining volumes when most of the caller's time is over.
+	// Returns the health of volumes and their disks, with two queries of WMI for all of them. Lists a
+	// volume as not known if it does not answer within a third of a second. When most of the caller's
+	// time is over, lists the remaining volumes as not known, too.
 	ListVolumeHealth(context.Context, *ListVolumeHealthRequest) (*ListVolumeHealthResponse, error)
 	// Makes a disk's volume usable at a directory, from any state: finds the disk (after a rescan if
 	// necessary), brings it online, makes it writable, initialises it as GPT, partitions it, formats
