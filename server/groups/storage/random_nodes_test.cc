@@ -285,7 +285,7 @@ class Sequence {
     const std::set<std::string> held = held_.names;
     held_.longest = absl::ZeroDuration();
     std::string answer;
-    const SteadyTime begin = SteadyTime::Now();
+    const SteadyTime begin = held_.OwnTime();
     if (call.caller >= 0) tenants_.Note(call);
     const absl::Status status = process.Answer(call, &answer);
     log_.push_back(absl::StrCat(log_.size() + 1, " ", call.Text(), " -> ", status.ToString()));
@@ -306,7 +306,7 @@ class Sequence {
     JudgeDisks(call, absl::StrContains(status.message(), "stays online"), after);
     JudgeMounts(call, status, after);
     const std::string broken =
-        tenants_.Judge(call, status, answer, SteadyTime::Now() - begin, is_calm_ && is_undisturbed,
+        tenants_.Judge(call, status, answer, held_.OwnTime() - begin, is_calm_ && is_undisturbed,
                        begun_.has_value() ? *begun_ : before_, before_, after);
     if (!broken.empty()) Complain(broken);
     return status.ok();

@@ -75,8 +75,13 @@ struct Call {
 // The locks that calls hold. One thread makes all calls, so that none can wait for another.
 struct HeldLocks {
   std::set<std::string> names;
-  // The longest time that a lock was held.
+  // The longest time that a call held a lock, in its own time.
   absl::Duration longest;
+  // The time of all that happened during a call.
+  absl::Duration meanwhile;
+
+  // A clock that stands still for a call while other things happen.
+  SteadyTime OwnTime() const { return SteadyTime::Now() - meanwhile; }
 };
 
 // Calls `next` once, before a call takes a lock. `next` may set itself again.
@@ -86,7 +91,11 @@ class Meanwhile final : public ProcessLocks {
 
   absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext&,
                                                 absl::string_view name) override {
-    if (const auto happens = std::exchange(next_, nullptr)) happens();
+    if (const auto happens = std::exchange(next_, nullptr)) {
+      const SteadyTime own = held_.OwnTime();
+      happens();
+      held_.meanwhile = SteadyTime::Now() - own;
+    }
     if (!held_.names.insert(std::string(name)).second) {
       return absl::DeadlineExceededError("another call has the lock");
     }
@@ -98,11 +107,11 @@ class Meanwhile final : public ProcessLocks {
     Holder(HeldLocks* locks, std::string name) : held(*locks), name(std::move(name)) {}
     ~Holder() override {
       held.names.erase(name);
-      if (SteadyTime::Now() - begin > held.longest) held.longest = SteadyTime::Now() - begin;
+      held.longest = std::max(held.longest, held.OwnTime() - begin);
     }
     HeldLocks& held;
     const std::string name;
-    const SteadyTime begin = SteadyTime::Now();
+    const SteadyTime begin = held.OwnTime();
   };
 
   std::function<void()>& next_;
