@@ -1,7 +1,6 @@
 #include "server/groups/smb/known_shares.h"
 
 #include <algorithm>
-#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
@@ -26,7 +25,7 @@ void KnownShares::Forget(const std::string& share) {
   const MutexLock lock(mutex_);
   kept_.erase(share);
   denials_.erase(share);
-  failures_.remove_if([&](const ShareFailure& one) { return one.share == share; });
+  failures_.Forget([&](const ShareFailures::Entry& one) { return one.key == share; });
 }
 
 std::optional<bool> KnownShares::Match(const std::string& share,
@@ -54,29 +53,20 @@ bool KnownShares::WasDenied(const UncPath& path, const std::string* user) const 
 
 void KnownShares::RecordAttempt(const CallContext& context, const std::string& share,
                                 absl::string_view target_path, const absl::Status& result) {
-  const std::string& tenant = context.peer().tenant;
-  const MutexLock lock(mutex_);
-  failures_.remove_if([&](const ShareFailure& one) {
-    return one.share == share && (result.ok() || one.tenant == tenant);
-  });
-  if (result.ok()) return;
-  if (failures_.size() >= kMostFailures) {
-    std::map<std::string, size_t> by_tenant;
-    for (const ShareFailure& one : failures_) ++by_tenant[one.tenant];
-    const auto most = std::ranges::max_element(
-        by_tenant, [](const auto& a, const auto& b) { return a.second < b.second; });
-    failures_.erase(std::ranges::find(failures_, most->first, &ShareFailure::tenant));
+  if (result.ok()) {
+    failures_.Forget([&](const ShareFailures::Entry& one) { return one.key == share; });
+  } else {
+    failures_.Set(context.peer().tenant, share,
+                  {std::string(target_path), std::string(result.message())});
   }
-  failures_.push_back(
-      {tenant, share, std::string(target_path), std::string(result.message()), SteadyTime::Now()});
 }
 
-std::vector<ShareFailure> KnownShares::failures() const {
-  const MutexLock lock(mutex_);
-  std::map<std::string, ShareFailure> last;
-  for (const ShareFailure& one : failures_) last.insert_or_assign(one.share, one);
-  std::vector<ShareFailure> failures;
-  for (auto& [share, failure] : last) failures.push_back(std::move(failure));
+std::vector<ShareFailures::Entry> KnownShares::failures() const {
+  auto failures = failures_.Select([](const ShareFailures::Entry&) { return true; });
+  std::ranges::reverse(failures);
+  std::ranges::stable_sort(failures, {}, &ShareFailures::Entry::key);
+  const auto earlier = std::ranges::unique(failures, {}, &ShareFailures::Entry::key);
+  failures.erase(earlier.begin(), earlier.end());
   return failures;
 }
 

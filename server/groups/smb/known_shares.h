@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <list>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -14,8 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/log_function.h"
-#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
+#include "server/base/tenant_memory.h"
 #include "server/base/windows_path.h"
 #include "server/host/smb_host.h"
 
@@ -39,14 +38,11 @@ inline constexpr std::array kLinkCounts = {"none", "one", "several", "unknown"};
 
 // A call that failed to map a share or to make a link to it.
 struct ShareFailure {
-  // The tenant of the call.
-  std::string tenant;
-  std::string share;
   // The path of the link; empty if the call named none.
   std::string target_path;
   std::string message;
-  SteadyTime time;
 };
+using ShareFailures = TenantMemory<std::string, ShareFailure>;  // by share
 
 // Thread-safe. REQUIRES: every `share` is a UncPath::Share().
 class KnownShares {
@@ -77,7 +73,7 @@ class KnownShares {
   void RecordAttempt(const CallContext& context, const std::string& share,
                      absl::string_view target_path, const absl::Status& result);
   // Returns the last failed attempt on each share, by share.
-  std::vector<ShareFailure> failures() const;
+  std::vector<ShareFailures::Entry> failures() const;
 
   // Counts the removal of a mapping. Logs it if links to the share exist or may exist.
   void RecordRemoval(const std::string& share, RemovalOutcome outcome, const ShareLinks& links);
@@ -91,14 +87,12 @@ class KnownShares {
   };
   // The most shares with a denial. Reached only if other programs remove mappings.
   static constexpr size_t kMostDenials = 1024;
-  // The most failed attempts. Beyond it, the tenant with the most loses its oldest.
-  static constexpr size_t kMostFailures = 128;
 
   const LineFunction log_;
   mutable Mutex mutex_;
   std::unordered_map<std::string, host::SmbCredentials> kept_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Denial> denials_ ABSL_GUARDED_BY(mutex_);
-  std::list<ShareFailure> failures_ ABSL_GUARDED_BY(mutex_);  // by age
+  ShareFailures failures_{128};
   Counts counts_ ABSL_GUARDED_BY(mutex_) = {};
 };
 

@@ -167,12 +167,12 @@ absl::StatusOr<ListSmbMappingsResponse> StorageService::ListSmbMappings(
     const CallContext& context, const ListSmbMappingsRequest&) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps_.host->smb().ListMappings(context));
   ListSmbMappingsResponse response;
-  for (smb::ShareFailure& failure : deps_.shares->failures()) {
+  for (smb::ShareFailures::Entry& failure : deps_.shares->failures()) {
     response.failures.push_back(
-        {.share = std::move(failure.share),
-         .target_path = std::move(failure.target_path),
-         .message = std::move(failure.message),
-         .seconds_ago = absl::ToInt64Seconds(SteadyTime::Now() - failure.time)});
+        {.share = std::move(failure.key),
+         .target_path = std::move(failure.value.target_path),
+         .message = std::move(failure.value.message),
+         .seconds_ago = absl::ToInt64Seconds(SteadyTime::Now() - failure.since)});
   }
   if (mappings.empty()) return response;
   ABSL_ASSIGN_OR_RETURN(auto found, ListLinks(deps_, context, groups::AllRoots(deps_.roots)));

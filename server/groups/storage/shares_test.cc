@@ -500,21 +500,5 @@ TEST_F(ShareStagingTest, RemovingAMappingTellsOfTheLinksThatNeedIt) {
   EXPECT_EQ(share_lines_.size(), 3u);
 }
 
-TEST(KnownSharesTest, FailuresOfOneTenantPushOutNoneOfAnothers) {
-  smb::KnownShares shares;
-  const Peer greedy{1, "", "greedy"};
-  const Peer honest{2, "", "honest"};
-  const auto fail = [&](const Peer& peer, const std::string& share) {
-    shares.RecordAttempt(CallContext().From(&peer, ""), share, "",
-                         absl::InternalError(peer.tenant));
-  };
-  fail(honest, R"(\\srv\honest)");
-  for (int i = 0; i < 200; ++i) fail(greedy, absl::StrCat(R"(\\srv\)", i));
-  const std::vector<smb::ShareFailure> left = shares.failures();
-  EXPECT_EQ(left.size(), 128u);
-  EXPECT_TRUE(std::ranges::any_of(
-      left, [](const smb::ShareFailure& one) { return one.message == "honest"; }));
-}
-
 }  // namespace
 }  // namespace csi_proxy::storage

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <functional>
 #include <list>
 #include <set>
@@ -14,9 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
+#include "server/base/tenant_memory.h"
 #include "server/host/iscsi_host.h"
 
 namespace csi_proxy::storage {
@@ -93,29 +92,15 @@ class TargetStages {
 
   // Remembers the volume that an UnstageTarget call of `tenant` has unmounted, unless it is empty,
   // until the sessions have ended: a repeated call finds no mount that would name their disk.
-  // Returns the volume that was remembered for `key`, or "". Each tenant's oldest volume is
-  // forgotten beyond 100, and each volume after an hour.
+  // Returns the volume that was remembered for `key`, or "".
   std::string RememberUnstaged(const std::string& tenant, const std::string& key,
                                const std::string& volume) {
-    constexpr std::ptrdiff_t kMost = 100;
-    const auto is_of_tenant = [&](const Unstaged& one) { return one.tenant == tenant; };
-    const auto is_meant = [&](const Unstaged& one) { return is_of_tenant(one) && one.key == key; };
-    const SteadyTime now = SteadyTime::Now();
-    const MutexLock lock(mutex_);
-    unstaged_.remove_if([&](const Unstaged& one) {
-      return now - one.since > absl::Hours(1) || (!volume.empty() && is_meant(one));
-    });
-    if (!volume.empty()) unstaged_.push_back({tenant, key, volume, now});
-    if (std::ranges::count_if(unstaged_, is_of_tenant) > kMost) {
-      unstaged_.erase(std::ranges::find_if(unstaged_, is_of_tenant));
-    }
-    const auto found = std::ranges::find_if(unstaged_, is_meant);
-    return found == unstaged_.end() ? "" : found->volume;
+    if (!volume.empty()) unstaged_.Set(tenant, key, volume);
+    const auto found = unstaged_.Select(IsOf(tenant, key));
+    return found.empty() ? "" : found.front().value;
   }
   void ForgetUnstaged(const std::string& tenant, const std::string& key) {
-    const MutexLock lock(mutex_);
-    unstaged_.remove_if(
-        [&](const Unstaged& one) { return one.tenant == tenant && one.key == key; });
+    unstaged_.Forget(IsOf(tenant, key));
   }
 
   // Returns true if the request of a StageTarget call names the portal.
@@ -130,12 +115,11 @@ class TargetStages {
     host::IscsiSession session;
   };
 
-  struct Unstaged {
-    std::string tenant;
-    std::string key;
-    std::string volume;
-    SteadyTime since;
-  };
+  using Unstaged = TenantMemory<std::string, std::string>;
+  static std::function<bool(const Unstaged::Entry&)> IsOf(const std::string& tenant,
+                                                          const std::string& key) {
+    return [&](const Unstaged::Entry& one) { return one.tenant == tenant && one.key == key; };
+  }
 
   bool IsEnding(const Stage& stage) const {
     const MutexLock lock(mutex_);
@@ -146,7 +130,7 @@ class TargetStages {
   mutable Mutex mutex_;
   std::set<Stage*> stages_ ABSL_GUARDED_BY(mutex_);
   std::list<Ending> endings_ ABSL_GUARDED_BY(mutex_);
-  std::list<Unstaged> unstaged_ ABSL_GUARDED_BY(mutex_);  // by age
+  Unstaged unstaged_{1024, absl::Hours(1)};  // volumes
 };
 
 }  // namespace csi_proxy::storage

@@ -1,0 +1,76 @@
+// A bounded memory of what tenants did, of which none can push out what another did.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <list>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "csi_proxy/steady_time.h"
+#include "server/base/condition.h"
+
+namespace csi_proxy {
+
+// Holds one value for each tenant and key, and at most `most` values in all: beyond it, the tenant
+// with the most values loses its oldest. Each call takes time in proportion to the values held.
+// Thread-safe.
+template <typename Key, typename Value>
+class TenantMemory {
+ public:
+  struct Entry {
+    std::string tenant;
+    Key key;
+    Value value;
+    SteadyTime since;
+  };
+
+  // Values older than `longest` are forgotten. REQUIRES: `most` > 0.
+  explicit TenantMemory(size_t most, absl::Duration longest = absl::InfiniteDuration())
+      : most_(most), longest_(longest) {}
+
+  // Replaces an earlier value of the tenant and key. The new value is the youngest.
+  void Set(const std::string& tenant, const Key& key, Value value) {
+    const MutexLock lock(mutex_);
+    entries_.remove_if(
+        [&](const Entry& one) { return IsOld(one) || (one.tenant == tenant && one.key == key); });
+    entries_.push_back({tenant, key, std::move(value), SteadyTime::Now()});
+    if (entries_.size() <= most_) return;
+    std::map<std::string, size_t> counts;
+    for (const Entry& one : entries_) ++counts[one.tenant];
+    const auto most =
+        std::ranges::max_element(counts, {}, &std::map<std::string, size_t>::value_type::second);
+    entries_.erase(std::ranges::find(entries_, most->first, &Entry::tenant));
+  }
+
+  // Forgets the entries for which `is_meant` returns true.
+  template <typename Predicate>
+  void Forget(Predicate is_meant) {
+    const MutexLock lock(mutex_);
+    entries_.remove_if(is_meant);
+  }
+
+  // Returns the entries for which `is_meant` returns true, the oldest first.
+  template <typename Predicate>
+  std::vector<Entry> Select(Predicate is_meant) const {
+    const MutexLock lock(mutex_);
+    std::vector<Entry> selected;
+    std::ranges::copy_if(entries_, std::back_inserter(selected),
+                         [&](const Entry& one) { return !IsOld(one) && is_meant(one); });
+    return selected;
+  }
+
+ private:
+  bool IsOld(const Entry& entry) const { return SteadyTime::Now() - entry.since > longest_; }
+
+  const size_t most_;
+  const absl::Duration longest_;
+  mutable Mutex mutex_;
+  std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by age
+};
+
+}  // namespace csi_proxy
