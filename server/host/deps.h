@@ -2,7 +2,7 @@
 #pragma once
 
 #include "csi_proxy/log_function.h"
-#include "server/host/changes.h"
+#include "server/host/detached_runs.h"
 #include "server/host/storage_namespace.h"
 #include "server/host/used_volumes.h"
 #include "server/machine/cim/session.h"
@@ -15,7 +15,8 @@ struct Deps {
   cim::Session* wmi = nullptr;
   StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
-  Changes* changes = nullptr;
+  DetachedRuns* changes = nullptr;
+  DetachedRuns* reads = nullptr;
   UsedVolumes* used = nullptr;
   // Receives messages for the operator that fail no call. Must not be null.
   LineFunction warn;

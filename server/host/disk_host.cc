@@ -27,7 +27,7 @@ constexpr absl::Duration kReadPatience = absl::Milliseconds(300);
 // Keeps the log from filling on a node whose disks come and go.
 constexpr size_t kMaxWarnings = 100;
 
-// Returns the name of a disk for Changes.
+// Returns the name of a disk for DetachedRuns.
 std::string DiskName(uint32_t disk_number) { return absl::StrCat("disk ", disk_number); }
 
 absl::Status NotShown(absl::string_view what) {
@@ -157,13 +157,13 @@ void DiskHost::ReadContents(const CallContext& context, std::vector<DiskDescript
       }
       continue;
     }
-    const auto content = content_reads_.Get(
-        absl::StrCat(number), context.WithTimeout(kReadPatience),
-        [this, number](const CallContext& run) -> absl::StatusOr<std::string> {
-          ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetDiskLength(os_, number));
+    const auto content = deps_.reads->Read<std::string>(
+        context.WithTimeout(kReadPatience), DiskName(number),
+        [&os = os_, number](const CallContext& run) -> absl::StatusOr<std::string> {
+          ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetDiskLength(os, number));
           ABSL_ASSIGN_OR_RETURN(const bool blank,
-                                host::IsBlank(os_, run, number, 0, size, Look::kAtEnds));
-          return blank ? "" : host::DescribeData(os_, number, 0);
+                                host::IsBlank(os, run, number, 0, size, Look::kAtEnds));
+          return blank ? "" : host::DescribeData(os, number, 0);
         });
     disk.content =
         content.ok() ? *content : absl::StrCat("not known: ", content.status().message());
@@ -206,11 +206,8 @@ absl::StatusOr<DiskLayout> DiskHost::GetLayout(const CallContext& context, uint3
 absl::Status DiskHost::InitializeGpt(const CallContext& context, uint32_t disk_number,
                                      const DiskLayout* layout) {
   ABSL_ASSIGN_OR_RETURN(const DiskLayout known, LayoutOr(layout, context, disk_number));
-  const std::string operation = absl::StrCat("initialising disk ", disk_number);
-  const auto result = storage_.Invoke(context, known.object, "Initialize",
-                                      {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
-  if (!result.ok()) return Prefixed(operation, result.status());
-  return cim::StorageStatus(operation, *result);
+  return storage_.Call(context, absl::StrCat("initialising disk ", disk_number), known.object,
+                       "Initialize", {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
 }
 
 absl::Status DiskHost::CreateBasicPartition(const CallContext& context, uint32_t disk_number,
@@ -249,9 +246,7 @@ absl::Status DiskHost::BringPartitionsOnline(const CallContext& context, uint32_
   for (const cim::Object& partition : partitions) {
     ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
     if (!basic) continue;
-    const auto result = storage_.Invoke(context, partition.path(), "Online");
-    if (!result.ok()) return Prefixed(operation, result.status());
-    ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
+    ABSL_RETURN_IF_ERROR(storage_.Call(context, operation, partition.path(), "Online"));
   }
   return absl::OkStatus();
 }
@@ -321,10 +316,8 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
   if (absl::Status status = FlushVolumes(deps_, context, disk_number); !status.ok()) {
     return Prefixed(operation, status);
   }
-  const auto result = storage_.Invoke(context, disk.path(), "SetAttributes",
-                                      {{"IsReadOnly", Value::Boolean(true)}});
-  if (!result.ok()) return Prefixed(operation, result.status());
-  ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
+  ABSL_RETURN_IF_ERROR(storage_.Call(context, operation, disk.path(), "SetAttributes",
+                                     {{"IsReadOnly", Value::Boolean(true)}}));
   // A mounted file system would continue to write. Windows mounts it again, read-only
   // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
   return Prefixed(operation, DismountVolumes(os_, context, disk_number));
@@ -377,9 +370,7 @@ absl::Status DiskHost::InvokeState(const CallContext& context, uint32_t disk_num
   const absl::Status changed = deps_.changes->Run(
       context, DiskName(disk_number),
       [&storage = storage_, path = disk.path(), online, operation](const CallContext& run) {
-        const auto result = storage.Invoke(run, path, online ? "Online" : "Offline");
-        return result.ok() ? cim::StorageStatus(operation, *result)
-                           : Prefixed(operation, result.status());
+        return storage.Call(run, operation, path, online ? "Online" : "Offline");
       });
   // Counts the refusal, because the caller may ignore it.
   if (!online && absl::IsFailedPrecondition(changed)) {

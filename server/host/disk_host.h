@@ -226,7 +226,6 @@ class DiskHost {
   SharedRun<absl::StatusOr<std::vector<DiskLocationText>>> locations_;
   SharedRun<absl::StatusOr<std::vector<DiskIdentity>>> identities_;
   SharedRun<absl::StatusOr<std::vector<DiskDescription>>> descriptions_;
-  SharedRuns<absl::StatusOr<std::string>> content_reads_{Runs::kApart};  // by disk number
 };
 
 }  // namespace csi_proxy::host

@@ -28,9 +28,13 @@ class Host {
        LineFunction warn = nullptr)
       : wmi_(std::move(wmi)),
         os_(std::move(os)),
-        deps_{wmi_.get(), &storage_, os_.get(),
-              &changes_,  &used_,    warn != nullptr ? std::move(warn) : [](absl::string_view) {}} {
-  }
+        deps_{wmi_.get(),
+              &storage_,
+              os_.get(),
+              &changes_,
+              &reads_,
+              &used_,
+              warn != nullptr ? std::move(warn) : [](absl::string_view) {}} {}
 
   DiskHost& disk() { return disk_; }
   VolumeHost& volume() { return volume_; }
@@ -49,7 +53,9 @@ class Host {
   const std::unique_ptr<machine::Os> os_;
   StorageNamespace storage_{wmi_.get()};
   UsedVolumes used_;
-  Changes changes_;  // after what the changes refer to
+  // After what the runs refer to.
+  DetachedRuns changes_{32};
+  DetachedRuns reads_{128};
   const Deps deps_;
   DiskHost disk_{deps_};
   VolumeHost volume_{deps_};

@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<cim::Object>> SessionsOf(cim::Session& wmi, const Cal
   return sessions;
 }
 
-// Returns the names of a target's sessions and of a portal for Changes.
+// Returns the names of a target's sessions and of a portal for DetachedRuns.
 std::string SessionsName(const std::string& iqn) {
   return absl::StrCat("the sessions with target ", FoldName(iqn));
 }

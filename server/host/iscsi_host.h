@@ -141,7 +141,7 @@ class IscsiHost {
                       const std::vector<cim::Object>& sessions);
 
   cim::Session& wmi_;
-  Changes& changes_;
+  DetachedRuns& changes_;
   SharedRuns<absl::Status> refreshes_;  // by portal
   const LineFunction warn_;
 };

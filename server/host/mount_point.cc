@@ -61,6 +61,18 @@ std::string NameForCall(absl::string_view directory) {
   return name;
 }
 
+// Asks Windows to end the mount of `volume` at `path`, which `*held` keeps open. See CallOnHeld().
+absl::Status DeleteHeldMountPoint(const Deps& deps, const CallContext& context,
+                                  const VolumeId& volume, absl::string_view path,
+                                  std::unique_ptr<File>* held) {
+  deps.used->Add(volume);
+  const std::string name = NameForCall(path);
+  absl::Status deleted =
+      CallOnHeld(TeardownStep(context), held, [&] { return deps.os->DeleteMountPoint(name); });
+  if (!deleted.ok()) RecordFallback(Fallback::kMountForgotten, deleted.message());
+  return deleted;
+}
+
 // Ends the mount at `path`, which is `name` in `directory`; with `or_link`, also a directory link.
 // An empty directory stays. Returns false if there is neither.
 absl::StatusOr<bool> EndMountOrLink(const Deps& deps, const CallContext& context, File& directory,
@@ -70,12 +82,7 @@ absl::StatusOr<bool> EndMountOrLink(const Deps& deps, const CallContext& context
                         OpenPatiently(context, directory, name, Access::kRead));
   ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> volume, VolumeMountedAt(*held));
   if (volume.has_value()) {
-    deps.used->Add(*volume);
-    const std::string mount_point = NameForCall(path);
-    const absl::Status deleted = CallOnHeld(TeardownStep(context), &held,
-                                            [&] { return deps.os->DeleteMountPoint(mount_point); });
-    if (deleted.ok()) return true;
-    RecordFallback(Fallback::kMountForgotten, deleted.message());
+    if (DeleteHeldMountPoint(deps, context, *volume, path, &held).ok()) return true;
   } else {
     if (!or_link) return false;
     ABSL_ASSIGN_OR_RETURN(const machine::FileAttributes attributes, held->GetAttributes());
@@ -216,15 +223,12 @@ absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
 
 absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at) {
-  deps.used->Add(volume);
-  const std::string name = NameForCall(at->Path());
-  const absl::Status deleted = CallOnHeld(TeardownStep(context), &at->held.back(),
-                                          [&] { return deps.os->DeleteMountPoint(name); });
+  const absl::Status deleted =
+      DeleteHeldMountPoint(deps, context, volume, at->Path(), &at->held.back());
   if (at->held.back() == nullptr) at->held.pop_back();
   // The directory still leads to the volume if the call failed, for example because the mount
   // manager has forgotten a volume that is gone.
   if (deleted.ok()) return deleted;
-  RecordFallback(Fallback::kMountForgotten, deleted.message());
   if (at->held.size() >= at->names.size() + 1) at->held.pop_back();
   const absl::Status made_plain = MakePlain(context, at->at(), at->names.back(), volume);
   return made_plain.ok() || IsVolumeGone(*deps.os, volume) ? made_plain : deleted;
@@ -260,14 +264,10 @@ absl::Status NameUsers(const Deps& deps, const CallContext& context, const std::
                        const absl::Status& error) {
   constexpr absl::Duration kLongest = absl::Seconds(1);
   if (!IsHeldByOthers(error) && !HasWin32Code(error, win32_error::kAccessDenied)) return error;
-  const auto users = std::make_shared<std::string>();
-  const absl::Status looked = deps.changes->Run(
+  const absl::StatusOr<std::string> users = deps.reads->Read<std::string>(
       TeardownStep(context).WithTimeout(kLongest), absl::StrCat("the users of ", path),
-      [os = deps.os, path, users](const CallContext&) -> absl::Status {
-        ABSL_ASSIGN_OR_RETURN(*users, UsersOf(*os, path));
-        return absl::OkStatus();
-      });
-  if (!looked.ok() || users->empty()) return error;
+      [os = deps.os, path](const CallContext&) { return UsersOf(*os, path); });
+  if (!users.ok() || users->empty()) return error;
   return Advise(error, absl::StrCat("open in ", *users,
                                     ": repeat the call, and end that program if the error stays"));
 }

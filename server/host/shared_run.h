@@ -21,10 +21,6 @@
 
 namespace csi_proxy::host {
 
-// Where runs are executed. kApart: always on a thread of the SharedRun, so that a call can leave a
-// run that does not return; the next run then waits for the end of that one.
-enum class Runs { kShared, kApart };
-
 // Runs a function once for all calls that ask for it at the same time. `T` is an absl::Status or
 // StatusOr, of which each call gets a copy. Thread-safe.
 //
@@ -42,16 +38,13 @@ class SharedRun {
   // A run may outlive its callers. REQUIRES: what the function refers to outlives the SharedRun.
   using Function = std::function<T(const CallContext&)>;
 
-  explicit SharedRun(absl::Duration longest = absl::Minutes(2), Runs runs = Runs::kShared)
-      : longest_(longest), is_apart_(runs == Runs::kApart) {}
+  explicit SharedRun(absl::Duration longest = absl::Minutes(2)) : longest_(longest) {}
   // Cancels a run that is under way and waits for its end. REQUIRES: no call is in Get().
   ~SharedRun() {
     {
       const MutexLock lock(mutex_);
       if (current_ != nullptr) Cancel(*current_);
-      stopping_ = true;
     }
-    handed_over_.NotifyAll();
     if (thread_.joinable()) thread_.join();
   }
   SharedRun(const SharedRun&) = delete;
@@ -72,7 +65,7 @@ class SharedRun {
   // DEADLINE_EXCEEDED if `context` ends first. Yields the call's slot unless the run begins without
   // a wait. REQUIRES: all calls pass functions that do the same.
   T Get(const CallContext& context, Function function) {
-    if (const uint64_t number = is_apart_ ? 0 : BeginAlone(); number != 0) {
+    if (const uint64_t number = BeginAlone(); number != 0) {
       return RunHere(number, context, function);
     }
     const YieldSlot yielded(context);
@@ -87,14 +80,14 @@ class SharedRun {
         return over;
       }
       // Another call has begun the run, or the earlier one is still under way.
-      if (next_ != run || IsBusy() || (is_apart_ && current_ != nullptr)) {
+      if (next_ != run || IsBusy()) {
         changed_.WaitFor(mutex_, kLook);
         continue;
       }
       next_ = nullptr;
       const uint64_t number = Begin();
       // The thread of shared runs may hang in an earlier one.
-      if (!is_apart_ && (run->waiting == 1 || current_ != nullptr)) {
+      if (run->waiting == 1 || current_ != nullptr) {
         mutex_.Unlock();
         T result = RunHere(number, context, run->function);
         mutex_.Lock();
@@ -119,7 +112,6 @@ class SharedRun {
     SteadyTime deadline = SteadyTime::InfinitePast();
     absl::Notification cancelled;
     std::optional<T> result;
-    uint64_t number = 0;  // of Begin()
   };
 
   bool IsBusy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -161,52 +153,36 @@ class SharedRun {
     if (!run.cancelled.HasBeenNotified()) run.cancelled.Notify();
   }
 
-  void HandOver(uint64_t number, std::shared_ptr<Run> run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!thread_.joinable()) {
-      absl::StatusOr<std::thread> started = StartThread([this] { RunHandedOver(); });
-      if (!started.ok()) {
-        run->result = started.status();
-        EndRun(number);
-        return;
-      }
-      thread_ = *std::move(started);
-    }
-    run->number = number;
-    current_ = std::move(run);
-    handed_over_.NotifyAll();
-  }
-
-  // Executes the runs that HandOver() passes on, until the SharedRun is destroyed.
-  void RunHandedOver() {
-    const MutexLock lock(mutex_);
-    while (!stopping_) {
-      if (current_ == nullptr) {
-        handed_over_.Wait(mutex_);
-        continue;
-      }
-      const std::shared_ptr<Run> run = current_;
-      const CallContext context(std::min(run->deadline, SteadyTime::Now() + longest_),
-                                &run->cancelled);
-      mutex_.Unlock();
+  // Executes a run on a thread of its own. REQUIRES: `current_` is null.
+  void HandOver(uint64_t number, const std::shared_ptr<Run>& run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const CallContext context(std::min(run->deadline, SteadyTime::Now() + longest_),
+                              &run->cancelled);
+    absl::StatusOr<std::thread> started = StartThread([this, number, run, context] {
       T result = run->function(context);
-      mutex_.Lock();
+      const MutexLock lock(mutex_);
       run->result = std::move(result);
       current_ = nullptr;
-      EndRun(run->number);
+      EndRun(number);
+    });
+    if (!started.ok()) {
+      run->result = started.status();
+      return EndRun(number);
     }
+    // The thread of an earlier run has released the lock for the last time.
+    if (thread_.joinable()) thread_.join();
+    thread_ = *std::move(started);
+    current_ = run;
   }
 
   const absl::Duration longest_;
-  const bool is_apart_;
   mutable Mutex mutex_;
   Condition changed_;
-  Condition handed_over_;
   // The run under way, or 0; when it began; and the last run that began.
   uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   SteadyTime began_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // The run whose callers wait for it to begin, and the run of `thread_`.
+  // The run whose callers wait for it to begin, and the run of `thread_`, which has ended if null.
   std::shared_ptr<Run> next_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Run> current_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
@@ -216,13 +192,10 @@ class SharedRun {
 template <typename T>
 class SharedRuns {
  public:
-  explicit SharedRuns(Runs runs = Runs::kShared) : how_(runs) {}
-
   // Calls SharedRun::Get() among the calls with this key.
   T Get(const std::string& key, const CallContext& context,
         typename SharedRun<T>::Function function) {
-    const std::shared_ptr<SharedRun<T>> run = RunOf(key);
-    return run->Get(context, std::move(function));
+    return RunOf(key)->Get(context, std::move(function));
   }
 
  private:
@@ -234,11 +207,10 @@ class SharedRuns {
       return entry.second.use_count() == 1 && entry.second->idle();
     });
     std::shared_ptr<SharedRun<T>>& run = runs_[key];
-    if (run == nullptr) run = std::make_shared<SharedRun<T>>(absl::Minutes(2), how_);
+    if (run == nullptr) run = std::make_shared<SharedRun<T>>();
     return run;
   }
 
-  const Runs how_;
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<SharedRun<T>>> runs_ ABSL_GUARDED_BY(mutex_);
 };

@@ -73,7 +73,7 @@ absl::Status ClassifyLocal(const absl::Status& status) {
   return HasWin32Code(status, win32_error::kAccessDenied) ? status : ClassifyStatus(status);
 }
 
-// Returns the name of a mapping for Changes.
+// Returns the name of a mapping for DetachedRuns.
 std::string MappingName(const std::string& share) { return absl::StrCat("the mapping of ", share); }
 
 absl::StatusOr<std::vector<SmbMapping>> Find(cim::Session& wmi, const CallContext& context,

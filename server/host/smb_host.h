@@ -98,7 +98,7 @@ class SmbHost {
 
   cim::Session& wmi_;
   machine::Os& os_;
-  Changes& changes_;
+  DetachedRuns& changes_;
   const LineFunction warn_;
 };
 

@@ -39,6 +39,14 @@ absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(const CallContext& co
   return wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
 }
 
+absl::Status StorageNamespace::Call(const CallContext& context, const std::string& operation,
+                                    const std::string& path, const std::string& method,
+                                    const cim::Arguments& arguments) {
+  const auto result = Invoke(context, path, method, arguments);
+  return result.ok() ? cim::StorageStatus(operation, *result)
+                     : Prefixed(operation, result.status());
+}
+
 absl::StatusOr<std::optional<cim::Object>> FindMsftDisk(cim::Session& wmi,
                                                         const CallContext& context,
                                                         uint32_t disk_number) {

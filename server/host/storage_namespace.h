@@ -33,6 +33,10 @@ class StorageNamespace {
   absl::StatusOr<cim::MethodResult> Invoke(const CallContext& context, const std::string& path,
                                            const std::string& method,
                                            const cim::Arguments& arguments = {});
+  // Likewise. Returns an error of `operation` for every return value but success.
+  absl::Status Call(const CallContext& context, const std::string& operation,
+                    const std::string& path, const std::string& method,
+                    const cim::Arguments& arguments = {});
 
  private:
   cim::Session& wmi_;

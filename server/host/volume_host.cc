@@ -51,7 +51,7 @@ void SortDataFirst(machine::Os& os, uint32_t disk_number,
   });
 }
 
-// Returns the name of a file system for Changes.
+// Returns the name of a file system for DetachedRuns.
 std::string FileSystemName(const VolumeId& volume) {
   return absl::StrCat("the file system of volume ", volume.ToString());
 }
@@ -154,9 +154,7 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
   return deps_.changes->Run(
       context, FileSystemName(volume),
       [&storage = storage_, path = object->path(), arguments, operation](const CallContext& run) {
-        const auto result = storage.Invoke(run, path, "Format", arguments);
-        return result.ok() ? cim::StorageStatus(operation, *result)
-                           : Prefixed(operation, result.status());
+        return storage.Call(run, operation, path, "Format", arguments);
       },
       absl::InfiniteDuration());
 }

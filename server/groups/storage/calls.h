@@ -14,8 +14,8 @@
 #include "csi_proxy/steady_time.h"
 #include "csi_proxy/storage/hub.h"
 #include "server/groups/deps.h"
+#include "server/host/detached_runs.h"
 #include "server/host/disk_host.h"
-#include "server/host/shared_run.h"
 #include "server/host/volume_host.h"
 
 namespace csi_proxy::storage {
@@ -119,8 +119,8 @@ class StorageService final : public Service {
   absl::StatusOr<VolumeLook> LookAt(const CallContext& context, const VolumeId& volume);
 
   const groups::Deps deps_;
-  // By volume. Last, because their runs use the other members.
-  host::SharedRuns<absl::StatusOr<VolumeLook>> looks_{host::Runs::kApart};
+  // Last, because its runs use the other members.
+  host::DetachedRuns looks_{1024};
 };
 
 // Checks all fields of a request except its disk.

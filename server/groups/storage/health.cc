@@ -106,8 +106,9 @@ absl::StatusOr<ListVolumeHealthResponse> StorageService::ListVolumeHealth(
     VolumeHealth& listed = response.volumes.emplace_back();
     listed.volume_id = volume.ToString();
     // On a thread of its own, because Windows may never answer for a volume whose disk is mute.
-    auto look = looks_.Get(std::string(volume.guid()), looking.WithTimeout(kVolumePatience),
-                           [this, volume](const CallContext& run) { return LookAt(run, volume); });
+    auto look = looks_.Read<VolumeLook>(
+        looking.WithTimeout(kVolumePatience), std::string(volume.guid()),
+        [this, volume](const CallContext& run) { return LookAt(run, volume); });
     if (!look.ok()) {
       listed.message = Message({}, std::vector<absl::Status>{look.status()});
       continue;

@@ -1,6 +1,7 @@
-#include "server/host/changes.h"
+#include "server/host/detached_runs.h"
 
 #include <atomic>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -15,10 +16,10 @@ using testing::HasSubstr;
 
 CallContext Brief() { return CallContext().WithTimeout(absl::Milliseconds(30)); }
 
-TEST(ChangesTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
+TEST(DetachedRunsTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
   absl::Notification end;
   std::atomic<bool> is_done = false;
-  Changes changes;
+  DetachedRuns changes(2);
   const auto change = [&](const CallContext& run) {
     end.WaitForNotification();
     is_done = true;
@@ -36,8 +37,8 @@ TEST(ChangesTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
 }
 
 // The destructor ends the changes that are left.
-TEST(ChangesTest, OneTenantLeavesAtMost32Changes) {
-  Changes changes;
+TEST(DetachedRunsTest, ATenantLeavesRunsUpToTheLimit) {
+  DetachedRuns changes(2);
   const auto hang = [](const CallContext& run) { return run.SleepFor(absl::InfiniteDuration()); };
   const Peer one{1, "", "one"};
   const Peer two{2, "", "two"};
@@ -45,9 +46,35 @@ TEST(ChangesTest, OneTenantLeavesAtMost32Changes) {
     const CallContext context = CallContext().WithTimeout(absl::Milliseconds(1)).From(&peer, "");
     return changes.Run(context, absl::StrCat(object), hang).code();
   };
-  for (int i = 0; i < 32; ++i) EXPECT_EQ(run(one, i), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(run(one, 32), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(run(two, 33), absl::StatusCode::kDeadlineExceeded);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(run(one, i), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(run(one, 2), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(run(two, 3), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(DetachedRunsTest, AReadWaitsOnlyForReadsThatTheirCallersHaveLeft) {
+  absl::Notification end;
+  std::atomic<int> begun = 0;
+  DetachedRuns reads(2);
+  const auto hang = [&](const CallContext&) -> absl::StatusOr<int> {
+    ++begun;
+    end.WaitForNotification();
+    return 1;
+  };
+  const auto answer = [](const CallContext&) -> absl::StatusOr<int> { return 2; };
+  absl::Notification gone;
+  std::thread first([&] {
+    EXPECT_TRUE(absl::IsCancelled(
+        reads.Read<int>(CallContext(absl::InfiniteFuture(), &gone), "disk 1", hang).status()));
+  });
+  while (begun == 0) std::this_thread::yield();
+  EXPECT_EQ(*reads.Read<int>(CallContext(), "disk 1", answer), 2);
+  gone.Notify();
+  first.join();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(reads.Read<int>(Brief(), "disk 1", hang).status()));
+  EXPECT_EQ(begun, 1) << "a second thread hangs";
+  EXPECT_EQ(*reads.Read<int>(CallContext(), "disk 2", answer), 2);
+  end.Notify();
+  EXPECT_EQ(*reads.Read<int>(CallContext(), "disk 1", answer), 2);
 }
 
 }  // namespace

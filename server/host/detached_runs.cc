@@ -1,4 +1,4 @@
-#include "server/host/changes.h"
+#include "server/host/detached_runs.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,12 +15,10 @@ namespace {
 
 // The interval at which a waiting call checks whether it has ended.
 constexpr absl::Duration kLook = absl::Milliseconds(10);
-// Bounds the threads that one tenant can make hang.
-constexpr int kMostLeft = 32;
 
 }  // namespace
 
-Changes::~Changes() {
+DetachedRuns::~DetachedRuns() {
   stopping_.Notify();
   {
     const MutexLock lock(mutex_);
@@ -29,9 +27,12 @@ Changes::~Changes() {
   JoinEnded();
 }
 
-absl::Status Changes::Await(const CallContext& context, const std::string& object) {
+absl::Status DetachedRuns::Await(const CallContext& context, const std::string& object,
+                                 bool only_left) {
   const auto is_running = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return std::ranges::any_of(running_, [&](const auto& one) { return one->object == object; });
+    return std::ranges::any_of(running_, [&](const auto& one) {
+      return one->object == object && (one->is_left || !only_left);
+    });
   };
   {
     const MutexLock lock(mutex_);
@@ -48,8 +49,8 @@ absl::Status Changes::Await(const CallContext& context, const std::string& objec
   return absl::OkStatus();
 }
 
-absl::Status Changes::Run(const CallContext& context, const std::string& object, Change change,
-                          absl::Duration longest) {
+absl::Status DetachedRuns::Run(const CallContext& context, const std::string& object, Change change,
+                               absl::Duration longest) {
   ABSL_RETURN_IF_ERROR(context.Check());
   JoinEnded();
   const YieldSlot yielded(context);
@@ -60,10 +61,9 @@ absl::Status Changes::Run(const CallContext& context, const std::string& object,
     const MutexLock lock(mutex_);
     const auto left = std::ranges::count_if(
         running_, [&](const auto& one) { return one->is_left && one->tenant == running->tenant; });
-    if (left >= kMostLeft) {
-      return absl::ResourceExhaustedError(absl::StrCat(object,
-                                                       " is not changed: Windows has not finished ",
-                                                       left, " earlier changes for this tenant"));
+    if (left >= most_left_) {
+      return absl::ResourceExhaustedError(absl::StrCat(object, ": Windows has not finished ", left,
+                                                       " earlier calls of this tenant"));
     }
     ABSL_ASSIGN_OR_RETURN(running->thread,
                           StartThread([this, running, longest, change = std::move(change)] {
@@ -82,8 +82,8 @@ absl::Status Changes::Run(const CallContext& context, const std::string& object,
   return *std::move(running->result);
 }
 
-void Changes::Execute(const std::shared_ptr<Running>& running, const Change& change,
-                      absl::Duration longest) {
+void DetachedRuns::Execute(const std::shared_ptr<Running>& running, const Change& change,
+                           absl::Duration longest) {
   absl::Status result = change(CallContext(SteadyTime::Now() + longest, &stopping_));
   const MutexLock lock(mutex_);
   running->result = std::move(result);
@@ -92,7 +92,7 @@ void Changes::Execute(const std::shared_ptr<Running>& running, const Change& cha
   changed_.NotifyAll();
 }
 
-void Changes::JoinEnded() {
+void DetachedRuns::JoinEnded() {
   std::list<std::thread> ended;
   {
     const MutexLock lock(mutex_);
