@@ -37,6 +37,8 @@
 namespace csi_proxy::service {
 namespace {
 
+using prometheus::MetricType;
+
 // The buckets of the Go service, in seconds.
 const prometheus::Histogram::BucketBoundaries kBuckets = {0.001, 0.01, 0.1, 0.3, 0.6, 1,  3,
                                                           6,     9,    20,  30,  60,  90, 120};
@@ -53,53 +55,20 @@ const double kStart = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
 // client_golang's constant for Windows.
 constexpr double kMostDescriptors = 1 << 24;
 
+// Adds a family of series to the registry.
+template <typename Builder>
+auto& Add(prometheus::Registry& registry, Builder builder, const char* name, const char* help) {
+  return builder.Name(name).Help(help).Register(registry);
+}
+
 }  // namespace
 
 class Metrics::Impl {
  public:
-  Impl(const std::string& mode, std::function<SteadyTime()> clock)
-      : clock_(std::move(clock)),
-        started_(prometheus::BuildCounter()
-                     .Name("grpc_server_started_total")
-                     .Help("Total number of RPCs started on the server.")
-                     .Register(registry_)),
-        handled_(prometheus::BuildCounter()
-                     .Name("grpc_server_handled_total")
-                     .Help("Total number of RPCs completed on the server, by code.")
-                     .Register(registry_)),
-        received_(prometheus::BuildCounter()
-                      .Name("grpc_server_msg_received_total")
-                      .Help("Total number of RPC messages received on the server.")
-                      .Register(registry_)),
-        sent_(prometheus::BuildCounter()
-                  .Name("grpc_server_msg_sent_total")
-                  .Help("Total number of RPC messages sent by the server, failures included.")
-                  .Register(registry_)),
-        seconds_(prometheus::BuildHistogram()
-                     .Name("grpc_server_handling_seconds")
-                     .Help("Time from the arrival of an RPC to its answer.")
-                     .Register(registry_)),
-        in_flight_(prometheus::BuildGauge()
-                       .Name("csi_proxy_calls_in_flight")
-                       .Help("Calls received but not answered yet.")
-                       .Register(registry_)),
-        api_calls_(prometheus::BuildCounter()
-                       .Name("csi_proxy_api_calls_total")
-                       .Help("Calls, by API version and client program.")
-                       .Register(registry_)),
-        limited_(prometheus::BuildCounter()
-                     .Name("csi_proxy_client_limited_total")
-                     .Help("Times that a client had used its share and wanted more, by limit.")
-                     .Register(registry_)),
-        unknown_fields_(prometheus::BuildCounter()
-                            .Name("csi_proxy_unknown_fields_total")
-                            .Help("Calls refused for a field that their version does not have.")
-                            .Register(registry_)) {
+  Impl(const std::string& mode, std::function<SteadyTime()> clock) : clock_(std::move(clock)) {
     // Dashboards join this with the other series, by instance, for versions.
-    prometheus::BuildGauge()
-        .Name("csi_proxy_build_info")
-        .Help("Always 1; the program's version and mode are labels: service or embedded.")
-        .Register(registry_)
+    Add(registry_, prometheus::BuildGauge(), "csi_proxy_build_info",
+        "Always 1; the program's version and mode are labels: service or embedded.")
         .Add({{"mode", mode}, {"version", kVersion}})
         .Set(1);
   }
@@ -113,18 +82,16 @@ class Metrics::Impl {
   int port() const { return server_->port(); }
 
   void AddFlags(const std::vector<FlagInForce>& flags) {
-    auto& family = prometheus::BuildGauge()
-                       .Name("csi_proxy_flag")
-                       .Help("Flags in force: numbers, seconds, or 1 for a switch that is on.")
-                       .Register(registry_);
+    auto& family = Add(registry_, prometheus::BuildGauge(), "csi_proxy_flag",
+                       "Flags in force: numbers, seconds, or 1 for a switch that is on.");
     for (const FlagInForce& flag : flags) {
       family.Add({{"flag", flag.name}, {"default", flag.by_default}}).Set(flag.value);
     }
   }
 
   void SetGauges(Gauges gauges) {
-    const MutexLock lock(connections_.mutex);
-    connections_.gauges = std::move(gauges);
+    const MutexLock lock(gauges_mutex_);
+    gauges_ = std::move(gauges);
   }
 
   void OnStart(const rpc::MethodInfo& method) {
@@ -165,125 +132,117 @@ class Metrics::Impl {
   }
 
  private:
-  // The gauges, read at each scrape.
-  struct Connections {
-    std::vector<prometheus::MetricFamily> Collect(SteadyTime now) const {
-      const MutexLock lock(mutex);
-      std::vector<prometheus::MetricFamily> families;
-      const auto add = [&families](const char* name, const char* help, prometheus::MetricType type,
-                                   const char* label) {
-        families.push_back({name, help, type, {}});
-        return [&metrics = families.back().metric, type, label](const std::string& value,
-                                                                double number) {
-          prometheus::ClientMetric metric;
-          if (label != nullptr) metric.label = {{label, value}};
-          (type == prometheus::MetricType::Gauge ? metric.gauge.value : metric.counter.value) =
-              number;
-          metrics.push_back(std::move(metric));
-        };
-      };
-      families.reserve(32);
-      const auto one = [&add](const char* name, const char* help, double value,
-                              prometheus::MetricType type = prometheus::MetricType::Gauge) {
-        add(name, help, type, nullptr)("", value);
-      };
-      const ProcessStats process = ReadProcessStats();
-      one("process_cpu_seconds_total", "User and system CPU time.", process.cpu_seconds,
-          prometheus::MetricType::Counter);
-      one("process_resident_memory_bytes", "Resident memory.", process.resident_bytes);
-      one("process_virtual_memory_bytes", "Virtual memory; on Windows private bytes.",
-          process.virtual_bytes);
-      one("process_open_fds", "Open descriptors; on Windows handles.", process.open_descriptors);
-      one("process_max_fds", "The most open descriptors or handles.", kMostDescriptors);
-      one("process_start_time_seconds", "Start, in seconds since 1970.", kStart);
-      const auto fallbacks =
-          add("csi_proxy_fallbacks_total",
-              "Times that a fallback was taken because Windows did not behave as expected.",
-              prometheus::MetricType::Counter, "fallback");
-      for (const FallbackFacts& facts : kFallbacks) {
-        fallbacks(facts.name, static_cast<double>(FallbackCount(facts.fallback)));
-      }
-      if (gauges.connections) {
-        const rpc::ListenerCounters c = gauges.connections();
-        const auto open = add("csi_proxy_connections", "Open connections.",
-                              prometheus::MetricType::Gauge, "state");
-        open("silent", static_cast<double>(c.silent));
-        open("live", static_cast<double>(c.live));
-        const auto total = add("csi_proxy_connections_total", "Connections, by outcome.",
-                               prometheus::MetricType::Counter, "outcome");
-        total("accepted", static_cast<double>(c.accepted));
-        total("served", static_cast<double>(c.adopted));
-        total("dropped_silent", static_cast<double>(c.dropped_silent));
-        total("dropped_garbage", static_cast<double>(c.dropped_garbage));
-        total("dropped_for_room", static_cast<double>(c.dropped_for_room));
-        total("dropped_barred", static_cast<double>(c.dropped_barred));
-        total("ended_for_room", static_cast<double>(c.ended_for_room));
-        for (size_t i = 1; i < rpc::kHttp2Violations; ++i) {
-          total(absl::StrCat("ended_", rpc::kHttp2ViolationNames[i]),
-                static_cast<double>(c.violations[i]));
-        }
-      }
-      if (gauges.queued) {
-        const auto queued =
-            add("csi_proxy_calls_queued", "Calls that wait for a worker thread, by API group.",
-                prometheus::MetricType::Gauge, "group");
-        for (const auto& [group, depth] : gauges.queued()) {
-          queued(group, static_cast<double>(depth));
-        }
-      }
-      const auto formats = Running::OlderThan(RunKind::kFormat, absl::ZeroDuration(), now);
-      one("csi_proxy_formats_running", "Volumes that are being formatted.",
-          static_cast<double>(formats.size()));
-      one("csi_proxy_format_oldest_seconds",
-          "Time for which the oldest running format has run; 0 if none runs.",
-          formats.empty() ? 0 : absl::ToDoubleSeconds(now - formats.front().start));
-      // Only the log names a call's object, because metrics have no authentication and a client
-      // could create any number of series.
-      const auto long_calls = add("csi_proxy_long_call_seconds",
-                                  "Age of the oldest call that has run for over a minute, by rpc.",
-                                  prometheus::MetricType::Gauge, "rpc");
-      std::set<std::string> seen;
-      for (const RunInfo& call : Running::OlderThan(RunKind::kCall, kLongCall, now)) {
-        if (!seen.insert(call.name).second) continue;
-        long_calls(call.name, absl::ToDoubleSeconds(now - call.start));
-      }
-      const auto shares = gauges.shares ? gauges.shares() : std::nullopt;
-      if (shares.has_value()) {
-        const auto mappings =
-            add("csi_proxy_smb_mappings",
-                "Global SMB mappings, by whether a link below the working directories uses them.",
-                prometheus::MetricType::Gauge, "state");
-        mappings("linked", static_cast<double>(shares->linked));
-        mappings("unlinked", static_cast<double>(shares->unlinked));
-        mappings("unknown", static_cast<double>(shares->unknown));
-        one("csi_proxy_smb_links", "Links below the working directories to mapped shares.",
-            static_cast<double>(shares->links));
-      }
-      if (gauges.unmaps) {
-        prometheus::MetricFamily family{"csi_proxy_smb_unmaps_total",
-                                        "Calls that were to remove a share's mapping, by outcome "
-                                        "and by the number of links to the share.",
-                                        prometheus::MetricType::Counter,
-                                        {}};
-        const smb::KnownShares::Counts counts = gauges.unmaps();
-        // Every pair is a series from the start, because Prometheus sees no increase in a new one.
-        for (size_t outcome = 0; outcome < counts.size(); ++outcome) {
-          for (size_t links = 0; links < counts[outcome].size(); ++links) {
+  // Reads the gauges, at each scrape.
+  std::vector<prometheus::MetricFamily> CollectGauges(SteadyTime now) const {
+    const MutexLock lock(gauges_mutex_);
+    std::vector<prometheus::MetricFamily> families;
+    const auto add = [&families](const char* name, const char* help, MetricType type,
+                                 const char* label) {
+      families.push_back({name, help, type, {}});
+      return
+          [&metrics = families.back().metric, type, label](const std::string& value, auto number) {
             prometheus::ClientMetric metric;
-            metric.label = {{"mapping", smb::kRemovalOutcomes[outcome]},
-                            {"links", smb::kLinkCounts[links]}};
-            metric.counter.value = static_cast<double>(counts[outcome][links]);
-            family.metric.push_back(std::move(metric));
-          }
-        }
-        families.push_back(std::move(family));
-      }
-      return families;
+            if (label != nullptr) metric.label = {{label, value}};
+            (type == MetricType::Gauge ? metric.gauge.value : metric.counter.value) =
+                static_cast<double>(number);
+            metrics.push_back(std::move(metric));
+          };
+    };
+    families.reserve(32);
+    const auto one = [&add](const char* name, const char* help, double value,
+                            MetricType type = MetricType::Gauge) {
+      add(name, help, type, nullptr)("", value);
+    };
+    const ProcessStats process = ReadProcessStats();
+    one("process_cpu_seconds_total", "User and system CPU time.", process.cpu_seconds,
+        MetricType::Counter);
+    one("process_resident_memory_bytes", "Resident memory.", process.resident_bytes);
+    one("process_virtual_memory_bytes", "Virtual memory; on Windows private bytes.",
+        process.virtual_bytes);
+    one("process_open_fds", "Open descriptors; on Windows handles.", process.open_descriptors);
+    one("process_max_fds", "The most open descriptors or handles.", kMostDescriptors);
+    one("process_start_time_seconds", "Start, in seconds since 1970.", kStart);
+    const auto fallbacks =
+        add("csi_proxy_fallbacks_total",
+            "Times that a fallback was taken because Windows did not behave as expected.",
+            MetricType::Counter, "fallback");
+    for (const FallbackFacts& facts : kFallbacks) {
+      fallbacks(facts.name, FallbackCount(facts.fallback));
     }
-
-    mutable Mutex mutex;
-    Gauges gauges ABSL_GUARDED_BY(mutex);
-  };
+    if (gauges_.connections) {
+      const rpc::ListenerCounters c = gauges_.connections();
+      const auto open =
+          add("csi_proxy_connections", "Open connections.", MetricType::Gauge, "state");
+      open("silent", c.silent);
+      open("live", c.live);
+      const auto total = add("csi_proxy_connections_total", "Connections, by outcome.",
+                             MetricType::Counter, "outcome");
+      total("accepted", c.accepted);
+      total("served", c.adopted);
+      total("dropped_silent", c.dropped_silent);
+      total("dropped_garbage", c.dropped_garbage);
+      total("dropped_for_room", c.dropped_for_room);
+      total("dropped_barred", c.dropped_barred);
+      total("ended_for_room", c.ended_for_room);
+      for (size_t i = 1; i < rpc::kHttp2Violations; ++i) {
+        total(absl::StrCat("ended_", rpc::kHttp2ViolationNames[i]), c.violations[i]);
+      }
+    }
+    if (gauges_.queued) {
+      const auto queued =
+          add("csi_proxy_calls_queued", "Calls that wait for a worker thread, by API group.",
+              MetricType::Gauge, "group");
+      for (const auto& [group, depth] : gauges_.queued()) queued(group, depth);
+    }
+    const auto formats = Running::OlderThan(RunKind::kFormat, absl::ZeroDuration(), now);
+    one("csi_proxy_formats_running", "Volumes that are being formatted.",
+        static_cast<double>(formats.size()));
+    one("csi_proxy_format_oldest_seconds",
+        "Time for which the oldest running format has run; 0 if none runs.",
+        formats.empty() ? 0 : absl::ToDoubleSeconds(now - formats.front().start));
+    // Only the log names a call's object, because metrics have no authentication and a client
+    // could create any number of series.
+    const auto long_calls = add("csi_proxy_long_call_seconds",
+                                "Age of the oldest call that has run for over a minute, by rpc.",
+                                MetricType::Gauge, "rpc");
+    std::set<std::string> seen;
+    for (const RunInfo& call : Running::OlderThan(RunKind::kCall, kLongCall, now)) {
+      if (!seen.insert(call.name).second) continue;
+      long_calls(call.name, absl::ToDoubleSeconds(now - call.start));
+    }
+    const auto shares = gauges_.shares ? gauges_.shares() : std::nullopt;
+    if (shares.has_value()) {
+      const auto mappings =
+          add("csi_proxy_smb_mappings",
+              "Global SMB mappings, by whether a link below the working directories uses them.",
+              MetricType::Gauge, "state");
+      mappings("linked", shares->linked);
+      mappings("unlinked", shares->unlinked);
+      mappings("unknown", shares->unknown);
+      one("csi_proxy_smb_links", "Links below the working directories to mapped shares.",
+          static_cast<double>(shares->links));
+    }
+    if (gauges_.unmaps) {
+      prometheus::MetricFamily family{"csi_proxy_smb_unmaps_total",
+                                      "Calls that were to remove a share's mapping, by outcome "
+                                      "and by the number of links to the share.",
+                                      MetricType::Counter,
+                                      {}};
+      const smb::KnownShares::Counts counts = gauges_.unmaps();
+      // Every pair is a series from the start, because Prometheus sees no increase in a new one.
+      for (size_t outcome = 0; outcome < counts.size(); ++outcome) {
+        for (size_t links = 0; links < counts[outcome].size(); ++links) {
+          prometheus::ClientMetric metric;
+          metric.label = {{"mapping", smb::kRemovalOutcomes[outcome]},
+                          {"links", smb::kLinkCounts[links]}};
+          metric.counter.value = static_cast<double>(counts[outcome][links]);
+          family.metric.push_back(std::move(metric));
+        }
+      }
+      families.push_back(std::move(family));
+    }
+    return families;
+  }
 
   // Returns all metrics in Prometheus' text format.
   HttpAnswer Text() {
@@ -292,7 +251,7 @@ class Metrics::Impl {
       ForgetIdle();
     }
     std::vector<prometheus::MetricFamily> families = registry_.Collect();
-    std::ranges::move(connections_.Collect(clock_()), std::back_inserter(families));
+    std::ranges::move(CollectGauges(clock_()), std::back_inserter(families));
     return {.code = 200,
             .body = prometheus::TextSerializer().Serialize(families),
             .content_type = "text/plain; version=0.0.4; charset=utf-8"};
@@ -402,16 +361,29 @@ class Metrics::Impl {
 
   const std::function<SteadyTime()> clock_;
   prometheus::Registry registry_;
-  Connections connections_;
-  prometheus::Family<prometheus::Counter>& started_;
-  prometheus::Family<prometheus::Counter>& handled_;
-  prometheus::Family<prometheus::Counter>& received_;
-  prometheus::Family<prometheus::Counter>& sent_;
-  prometheus::Family<prometheus::Histogram>& seconds_;
-  prometheus::Family<prometheus::Gauge>& in_flight_;
-  prometheus::Family<prometheus::Counter>& api_calls_;
-  prometheus::Family<prometheus::Counter>& limited_;
-  prometheus::Family<prometheus::Counter>& unknown_fields_;
+  mutable Mutex gauges_mutex_;
+  Gauges gauges_ ABSL_GUARDED_BY(gauges_mutex_);
+  Counters& started_ = Add(registry_, prometheus::BuildCounter(), "grpc_server_started_total",
+                           "Total number of RPCs started on the server.");
+  Counters& handled_ = Add(registry_, prometheus::BuildCounter(), "grpc_server_handled_total",
+                           "Total number of RPCs completed on the server, by code.");
+  Counters& received_ = Add(registry_, prometheus::BuildCounter(), "grpc_server_msg_received_total",
+                            "Total number of RPC messages received on the server.");
+  Counters& sent_ = Add(registry_, prometheus::BuildCounter(), "grpc_server_msg_sent_total",
+                        "Total number of RPC messages sent by the server, failures included.");
+  prometheus::Family<prometheus::Histogram>& seconds_ =
+      Add(registry_, prometheus::BuildHistogram(), "grpc_server_handling_seconds",
+          "Time from the arrival of an RPC to its answer.");
+  prometheus::Family<prometheus::Gauge>& in_flight_ =
+      Add(registry_, prometheus::BuildGauge(), "csi_proxy_calls_in_flight",
+          "Calls received but not answered yet.");
+  Counters& api_calls_ = Add(registry_, prometheus::BuildCounter(), "csi_proxy_api_calls_total",
+                             "Calls, by API version and client program.");
+  Counters& limited_ = Add(registry_, prometheus::BuildCounter(), "csi_proxy_client_limited_total",
+                           "Times that a client had used its share and wanted more, by limit.");
+  Counters& unknown_fields_ =
+      Add(registry_, prometheus::BuildCounter(), "csi_proxy_unknown_fields_total",
+          "Calls refused for a field that their version does not have.");
 
   Mutex mutex_;
   // Elements must not move, because For() returns references.
