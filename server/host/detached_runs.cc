@@ -31,7 +31,7 @@ absl::Status DetachedRuns::Await(const CallContext& context, const std::string& 
                                  bool only_left) {
   const auto is_running = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::ranges::any_of(running_, [&](const auto& one) {
-      return one->object == object && (one->is_left || !only_left);
+      return std::ranges::count(one->objects, object) > 0 && (one->is_left || !only_left);
     });
   };
   {
@@ -49,13 +49,14 @@ absl::Status DetachedRuns::Await(const CallContext& context, const std::string& 
   return absl::OkStatus();
 }
 
-absl::Status DetachedRuns::Run(const CallContext& context, const std::string& object, Change change,
-                               absl::Duration longest) {
+absl::Status DetachedRuns::Run(const CallContext& context, std::vector<std::string> objects,
+                               Change change, absl::Duration longest) {
   ABSL_RETURN_IF_ERROR(context.Check());
   JoinEnded();
   const YieldSlot yielded(context);
   const auto running = std::make_shared<Running>();
-  running->object = object;
+  running->objects = std::move(objects);
+  const std::string& object = running->objects.front();
   running->tenant = context.peer().tenant;
   {
     const MutexLock lock(mutex_);

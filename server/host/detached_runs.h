@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -40,12 +41,13 @@ class DetachedRuns {
   DetachedRuns(const DetachedRuns&) = delete;
   DetachedRuns& operator=(const DetachedRuns&) = delete;
 
-  // Runs `change` and returns its result. If `context` ends first, returns its error, which says
-  // what goes on; the change then runs to its own end, but is cancelled after `longest`.
-  // RESOURCE_EXHAUSTED, without a change, if runs that the caller's tenant has left are at the
-  // limit and still run. Yields the call's slot. Does not wait for earlier changes of the object,
-  // so that a repeated removal succeeds although Windows has lost the first.
-  absl::Status Run(const CallContext& context, const std::string& object, Change change,
+  // Runs `change` of the objects, of which errors name the first, and returns its result. If
+  // `context` ends first, returns its error, which says what goes on; the change then runs to its
+  // own end, but is cancelled after `longest`. RESOURCE_EXHAUSTED, without a change, if runs that
+  // the caller's tenant has left are at the limit and still run. Yields the call's slot. Does not
+  // wait for earlier changes of the object, so that a repeated removal succeeds although Windows
+  // has lost the first.
+  absl::Status Run(const CallContext& context, std::vector<std::string> objects, Change change,
                    absl::Duration longest = absl::Minutes(5));
 
   // Waits until no run of the object is under way; if `only_left`, none that its caller has left.
@@ -62,7 +64,7 @@ class DetachedRuns {
     absl::Status ended = Await(context, object, true);
     if (ended.ok()) {
       ended = Run(
-          context, object,
+          context, {object},
           [result, read = std::move(read)](const CallContext& run) {
             *result = read(run);
             return absl::OkStatus();
@@ -76,7 +78,7 @@ class DetachedRuns {
 
  private:
   struct Running {
-    std::string object;
+    std::vector<std::string> objects;
     std::string tenant;
     std::thread thread;
     bool is_left = false;

@@ -211,12 +211,29 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
   return machine::ParseIsDirty(*answer);
 }
 
+namespace {
+
+// Remembers a volume as used if the mount manager knows a folder that mounts it. A junction that a
+// pod makes to the volume is unknown to the mount manager.
+void RememberUse(machine::Os& os, UsedVolumes& used, const std::string& volume) {
+  const absl::StatusOr<VolumeId> id = VolumeId::Parse(volume);
+  const absl::StatusOr<std::vector<std::string>> paths = os.ListMountPoints(volume);
+  if (!id.ok() || !paths.ok()) return;
+  const auto is_folder = [](const std::string& path) { return path.size() > sizeof("C:\\") - 1; };
+  if (std::ranges::any_of(*paths, is_folder)) used.Add(*id);
+}
+
+}  // namespace
+
 absl::Status Flush(const Deps& deps, const CallContext& context, const std::string& volume) {
-  const std::string name = absl::StrCat("volume ", volume);
-  // One flush at a time, because a hung one keeps its thread.
-  ABSL_RETURN_IF_ERROR(deps.changes->Await(context, name));
-  return deps.changes->Run(
-      context, name, [os = deps.os, volume](const CallContext&) { return os->Flush(volume); });
+  const std::string name = absl::StrCat("the cache of volume ", volume);
+  // Waits for a flush that its caller has left, because a hung one keeps its thread.
+  ABSL_RETURN_IF_ERROR(deps.reads->Await(context, name, true));
+  return deps.reads->Run(context, {name},
+                         [os = deps.os, used = deps.used, volume](const CallContext&) {
+                           RememberUse(*os, *used, volume);
+                           return os->Flush(volume);
+                         });
 }
 
 absl::Status FlushVolumes(const Deps& deps, const CallContext& context, uint32_t disk_number) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
@@ -16,6 +17,8 @@
 
 namespace csi_proxy::host {
 
+// Returns the name of a disk for DetachedRuns.
+inline std::string DiskName(uint32_t disk_number) { return absl::StrCat("disk ", disk_number); }
 // Returns the NOT_FOUND error for a disk number that no disk has.
 absl::Status NoDisk(uint32_t disk_number);
 
@@ -90,7 +93,8 @@ absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& 
 // Returns true if a volume's file system is marked dirty; false if it has no such mark.
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
 // Writes the cached data of a volume to its disk. A flush of a broken disk may never return, and
-// Windows cannot be told to give it up: the call leaves it when `context` ends.
+// Windows cannot be told to give it up: the call leaves it when `context` ends. First remembers a
+// volume that a folder mounts as used.
 absl::Status Flush(const Deps& deps, const CallContext& context, const std::string& volume);
 // Flushes the pending writes of all volumes of a disk.
 absl::Status FlushVolumes(const Deps& deps, const CallContext& context, uint32_t disk_number);

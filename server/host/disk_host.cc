@@ -28,7 +28,10 @@ constexpr absl::Duration kReadPatience = absl::Milliseconds(300);
 constexpr size_t kMaxWarnings = 100;
 
 // Returns the name of a disk for DetachedRuns.
-std::string DiskName(uint32_t disk_number) { return absl::StrCat("disk ", disk_number); }
+// Returns the name of the change that brings a disk online for DetachedRuns.
+std::string ComingOnlineName(uint32_t disk_number) {
+  return absl::StrCat(DiskName(disk_number), " coming online");
+}
 
 absl::Status NotShown(absl::string_view what) {
   return absl::UnavailableError(
@@ -280,7 +283,10 @@ absl::Status DiskHost::AwaitChanges(const CallContext& context, uint32_t disk_nu
 
 absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online) {
-  ABSL_RETURN_IF_ERROR(online ? AwaitChanges(context, disk_number) : context.Check());
+  // A left Online would undo this Offline; a left Offline does no harm to it.
+  ABSL_RETURN_IF_ERROR(online ? AwaitChanges(context, disk_number)
+                              : deps_.changes->Await(context, ComingOnlineName(disk_number)));
+  ABSL_RETURN_IF_ERROR(context.Check());
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes before, GetDiskAttributes(os_, disk_number));
   StateChange change{.changed = before.is_offline == online};
   // A disk that was attached elsewhere comes read-only. The flag is cleared here, before its
@@ -367,8 +373,10 @@ absl::Status DiskHost::InvokeState(const CallContext& context, uint32_t disk_num
   if (!online) {
     ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk_number, disk));
   }
+  std::vector<std::string> objects = {DiskName(disk_number)};
+  if (online) objects.push_back(ComingOnlineName(disk_number));
   const absl::Status changed = deps_.changes->Run(
-      context, DiskName(disk_number),
+      context, std::move(objects),
       [&storage = storage_, path = disk.path(), online, operation](const CallContext& run) {
         return storage.Call(run, operation, path, online ? "Online" : "Offline");
       });

@@ -37,11 +37,8 @@ LinkInfo InfoOf(const ResolvedPath& walked) {
 
 // Removes the mount where `walked` ends. Leaves the content of the volume alone.
 absl::Status EndMount(const Deps& deps, const CallContext& context, ResolvedPath* walked) {
-  const std::string path = walked->Path();
-  (void)FlushBeforeUnmount(deps, context, *walked->link->volume, path);
-  ABSL_RETURN_IF_ERROR(context.Check());
   machine::File& directory = *walked->held[walked->held.size() - 2];
-  return EndMountBeforeDeletion(deps, context, directory, walked->names.back(), path,
+  return EndMountBeforeDeletion(deps, context, directory, walked->names.back(), walked->Path(),
                                 &walked->held.back());
 }
 
@@ -173,10 +170,6 @@ absl::Status FilesystemHost::RemoveHeld(const CallContext& context, const Confin
   absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
   if (!walked.ok() || !walked->found()) return kept;
   if (!walked->link.has_value()) return NameUsers(deps_, context, walked->Path(), kept);
-  if (walked->link->volume.has_value()) {
-    (void)FlushBeforeUnmount(deps_, context, *walked->link->volume, walked->Path());
-    ABSL_RETURN_IF_ERROR(context.Check());
-  }
   walked->held.pop_back();
   return LeaveEmpty(deps_, context, walked->at(), walked->names.back(), walked->Path(), kept);
 }

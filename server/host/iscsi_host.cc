@@ -10,6 +10,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
+#include "server/host/devices.h"
 #include "server/host/iscsi_authentication.h"
 #include "server/machine/cim/errors.h"
 
@@ -231,7 +232,7 @@ absl::StatusOr<std::vector<IscsiPortal>> IscsiHost::ListPortals(const CallContex
 absl::Status IscsiHost::AddPortal(const CallContext& context, const IscsiPortal& portal,
                                   const ChapCredentials& credentials) {
   const std::string name = PortalName(portal);
-  ABSL_RETURN_IF_ERROR(changes_.Await(context, name));
+  ABSL_RETURN_IF_ERROR(changes_.Await(context, FoldName(name)));
   const absl::StatusOr<cim::Object> existing = FindPortal(wmi_, context, portal);
   if (existing.ok()) return absl::AlreadyExistsError(absl::StrCat(name, " is registered"));
   if (!absl::IsNotFound(existing.status())) return existing.status();
@@ -247,7 +248,7 @@ absl::Status IscsiHost::AddPortal(const CallContext& context, const IscsiPortal&
 absl::Status IscsiHost::RemovePortal(const CallContext& context, const IscsiPortal& portal) {
   ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, context, portal));
   const std::string name = PortalName(portal);
-  return changes_.Run(context, name,
+  return changes_.Run(context, {FoldName(name)},
                       [&wmi = wmi_, path = object.path(), portal, name](const CallContext& run) {
                         // The port must be an argument, because the object's path does not contain
                         // it.
@@ -257,6 +258,7 @@ absl::Status IscsiHost::RemovePortal(const CallContext& context, const IscsiPort
 }
 
 absl::Status IscsiHost::RefreshPortal(const CallContext& context, const IscsiPortal& portal) {
+  ABSL_RETURN_IF_ERROR(changes_.Await(context, FoldName(PortalName(portal))));
   return refreshes_.Get(
       PortalText(portal), context, [this, portal](const CallContext& run) -> absl::Status {
         ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, run, portal));
@@ -346,11 +348,12 @@ absl::Status IscsiHost::MakePersistent(const CallContext& context, const std::st
 }
 
 absl::Status IscsiHost::EndSessions(const CallContext& context, const std::string& iqn,
-                                    const std::set<std::string>& ids) {
+                                    const std::set<std::string>& ids,
+                                    const std::set<uint32_t>& disks) {
   ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(wmi_, context, iqn));
   if (!target.has_value()) return absl::OkStatus();
   ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(wmi_, context, *target, iqn, ids));
-  return EndAll(context, iqn, *target, sessions);
+  return EndAll(context, iqn, *target, sessions, disks);
 }
 
 absl::Status IscsiHost::Disconnect(const CallContext& context, const IscsiPortal& portal,
@@ -360,7 +363,7 @@ absl::Status IscsiHost::Disconnect(const CallContext& context, const IscsiPortal
   if (sessions.empty()) {
     return absl::NotFoundError(absl::StrCat("target ", iqn, " is not connected"));
   }
-  return EndAll(context, iqn, target, sessions);
+  return EndAll(context, iqn, target, sessions, {});
 }
 
 absl::Status IscsiHost::AwaitEnds(const CallContext& context, const std::string& iqn) {
@@ -368,9 +371,11 @@ absl::Status IscsiHost::AwaitEnds(const CallContext& context, const std::string&
 }
 
 absl::Status IscsiHost::EndAll(const CallContext& context, const std::string& iqn,
-                               const cim::Object& target,
-                               const std::vector<cim::Object>& sessions) {
-  return changes_.Run(context, SessionsName(iqn),
+                               const cim::Object& target, const std::vector<cim::Object>& sessions,
+                               const std::set<uint32_t>& disks) {
+  std::vector<std::string> objects = {SessionsName(iqn)};
+  for (const uint32_t disk : disks) objects.push_back(DiskName(disk));
+  return changes_.Run(context, std::move(objects),
                       [&wmi = wmi_, warn = warn_, iqn, target, sessions](const CallContext& run) {
                         return End(wmi, warn, run, iqn, target, sessions);
                       });

@@ -125,9 +125,10 @@ class IscsiHost {
                               const std::set<std::string>& ids, const ChapCredentials& credentials,
                               bool allow_multipath);
   // Ends the target's sessions with these ids and makes them non-persistent. Skips sessions that
-  // have ended. FAILED_PRECONDITION if a disk of such a session is in use.
+  // have ended. FAILED_PRECONDITION if a disk of such a session is in use. AwaitChanges() of
+  // `disks`, the sessions' disks, waits for an end that the caller has left.
   absl::Status EndSessions(const CallContext& context, const std::string& iqn,
-                           const std::set<std::string>& ids);
+                           const std::set<std::string>& ids, const std::set<uint32_t>& disks = {});
   // Lists the connected targets that a portal offers. NOT_FOUND if it is not registered.
   absl::StatusOr<std::vector<std::string>> ListConnected(const CallContext& context,
                                                          const IscsiPortal& portal);
@@ -138,7 +139,7 @@ class IscsiHost {
  private:
   // Ends the sessions of a target, as one change.
   absl::Status EndAll(const CallContext& context, const std::string& iqn, const cim::Object& target,
-                      const std::vector<cim::Object>& sessions);
+                      const std::vector<cim::Object>& sessions, const std::set<uint32_t>& disks);
 
   cim::Session& wmi_;
   DetachedRuns& changes_;

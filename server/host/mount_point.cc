@@ -65,7 +65,6 @@ std::string NameForCall(absl::string_view directory) {
 absl::Status DeleteHeldMountPoint(const Deps& deps, const CallContext& context,
                                   const VolumeId& volume, absl::string_view path,
                                   std::unique_ptr<File>* held) {
-  deps.used->Add(volume);
   const std::string name = NameForCall(path);
   absl::Status deleted =
       CallOnHeld(TeardownStep(context), held, [&] { return deps.os->DeleteMountPoint(name); });
@@ -82,6 +81,8 @@ absl::StatusOr<bool> EndMountOrLink(const Deps& deps, const CallContext& context
                         OpenPatiently(context, directory, name, Access::kRead));
   ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> volume, VolumeMountedAt(*held));
   if (volume.has_value()) {
+    (void)FlushBeforeUnmount(deps, context, *volume, path);
+    ABSL_RETURN_IF_ERROR(context.Check());
     if (DeleteHeldMountPoint(deps, context, *volume, path, &held).ok()) return true;
   } else {
     if (!or_link) return false;

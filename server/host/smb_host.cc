@@ -176,7 +176,7 @@ absl::Status SmbHost::CreateMapping(const CallContext& context, const std::strin
 absl::Status SmbHost::RemoveMapping(const CallContext& context, const SmbMapping& mapping) {
   const std::string operation = absl::StrCat("removing the mapping of ", mapping.remote_path);
   const absl::Status removed =
-      changes_.Run(context, MappingName(mapping.remote_path),
+      changes_.Run(context, {MappingName(mapping.remote_path)},
                    [&wmi = wmi_, object = mapping.object, operation](const CallContext& run) {
                      const auto result = wmi.Invoke(run, Namespace::kSmb, object, "Remove",
                                                     {{"Force", Value::Boolean(true)}});

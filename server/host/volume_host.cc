@@ -152,7 +152,7 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
     arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
   }
   return deps_.changes->Run(
-      context, FileSystemName(volume),
+      context, {FileSystemName(volume)},
       [&storage = storage_, path = object->path(), arguments, operation](const CallContext& run) {
         return storage.Call(run, operation, path, "Format", arguments);
       },

@@ -83,7 +83,7 @@ std::vector<Tree::Id> Tree::MountsOf(const VolumeId& volume) const {
   }
   if (mounts.size() < 2) return mounts;
   std::vector<Id> order = Walk();
-  std::erase_if(order, [&](Id id) { return at(id).mounted != volume; });
+  std::erase_if(order, [&](Id id) { return !mounts_.contains({volume, id}); });
   return order;
 }
 
@@ -92,7 +92,9 @@ void Tree::ForgetMount(Id id) {
 }
 
 void Tree::NoteMount(Id id) {
-  if (at(id).mounted.has_value()) mounts_.emplace(*at(id).mounted, id);
+  if (at(id).mounted.has_value() && !at(id).mounted_by_hand) {
+    mounts_.emplace(*at(id).mounted, id);
+  }
 }
 
 absl::StatusOr<Tree::Id> Tree::Add(Id directory, Entry entry) {
@@ -144,7 +146,7 @@ void Tree::RemoveChildren(Id id) {
   }
 }
 
-void Tree::SetMounted(Id directory, std::optional<VolumeId> volume) {
+void Tree::SetMounted(Id directory, std::optional<VolumeId> volume, bool by_hand) {
   ForgetMount(directory);
   Entry& entry = entries_.at(directory);
   entry.kind = Kind::kDirectory;
@@ -152,6 +154,7 @@ void Tree::SetMounted(Id directory, std::optional<VolumeId> volume) {
   entry.junction = false;
   entry.reparse_tag = 0;
   entry.mounted = volume;
+  entry.mounted_by_hand = by_hand;
   NoteMount(directory);
 }
 

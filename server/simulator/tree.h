@@ -46,6 +46,8 @@ class Tree {
     bool junction = false;
     // The volume that is mounted at a directory.
     std::optional<VolumeId> mounted;
+    // True if a program made the junction to the volume itself: the mount manager does not know it.
+    bool mounted_by_hand = false;
     // The reparse tag of a directory or file that is no link; 0 for none.
     uint32_t reparse_tag = 0;
 
@@ -73,7 +75,7 @@ class Tree {
   // Returns all entries but the root, by name, each directory before its content.
   std::vector<Id> Walk() const;
 
-  // Returns the directories at which a volume is mounted, in Walk()'s order.
+  // Returns the directories at which the mount manager knows a volume, in Walk()'s order.
   std::vector<Id> MountsOf(const VolumeId& volume) const;
 
   // Adds an entry to a directory. Returns ALREADY_EXISTS if the name is taken, FAILED_PRECONDITION
@@ -84,7 +86,7 @@ class Tree {
   // Removes all entries below a directory.
   void RemoveChildren(Id id);
   // Sets or ends the mount at a directory; a junction becomes the mount point.
-  void SetMounted(Id directory, std::optional<VolumeId> volume);
+  void SetMounted(Id directory, std::optional<VolumeId> volume, bool by_hand = false);
   // Makes an empty directory a link, or changes a link's target.
   void SetLink(Id id, std::string target, bool junction = false);
   void SetFile(Id file, uint64_t size_bytes, bool read_only);

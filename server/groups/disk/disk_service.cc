@@ -39,6 +39,7 @@ class DiskService final : public Service {
       const CallContext& context, const PartitionDiskRequest& request) override {
     const uint32_t number = request.disk_number;
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, number));
+    ABSL_RETURN_IF_ERROR(host().AwaitChanges(context, number));
     auto layout = host().GetLayout(context, number);
     if (!layout.ok()) return layout.status();
     // Counts any partition but Microsoft's reserved one, as the Go release does, including

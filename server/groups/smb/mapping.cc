@@ -72,12 +72,15 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   return false;
 }
 
-// Removes the mapping of a share and forgets its credentials. If the mapping stays, its credentials
-// stay too, because another call may use the mapping.
+// Removes the mapping of a share and forgets its credentials. If Windows refuses, the credentials
+// stay, because another call may use the mapping. If the call ends first, Windows may still remove
+// the mapping, and another program may make one with a new password.
 absl::Status Remove(const groups::Deps& deps, const CallContext& context, const std::string& share,
                     const host::SmbMapping& mapping) {
   absl::Status removed = deps.host->smb().RemoveMapping(context, mapping);
-  if (removed.ok() || absl::IsNotFound(removed)) deps.shares->Forget(share);
+  if (removed.ok() || absl::IsNotFound(removed) || !context.Check().ok()) {
+    deps.shares->Forget(share);
+  }
   return removed;
 }
 

@@ -243,7 +243,13 @@ class ShareUnstager {
   // Unstages the target under its locks. Returns false if `entry` is outdated.
   absl::StatusOr<bool> RunIfStill(const TargetEntry& entry, const std::string& share) {
     if (share.empty()) return RemoveIfStill(entry);
-    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share));
+    // Another call may keep the lock while it waits for the server. The link goes without it.
+    const auto lock = groups::LockShare(*deps_.locks, host::TeardownStep(context_), share);
+    ABSL_RETURN_IF_ERROR(context_.Check());
+    if (!lock.ok()) {
+      WarnOfMapping(share, lock.status());
+      return RemoveIfStill(entry);
+    }
     ABSL_ASSIGN_OR_RETURN(const auto still, LookAt(host_, context_, target_));
     if (still != entry) return false;
     ABSL_ASSIGN_OR_RETURN(const bool was_seen, UnmapOrWarn(entry, share));
@@ -263,9 +269,13 @@ class ShareUnstager {
         [](const auto& unmapped) { return unmapped.ok(); });
     if (done.ok()) return done;
     ABSL_RETURN_IF_ERROR(context_.Check());
-    Warn(absl::StrCat("the mapping was not removed: ", done.status().message()));
-    deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {});
+    WarnOfMapping(share, done.status());
     return true;
+  }
+
+  void WarnOfMapping(const std::string& share, const absl::Status& why) {
+    Warn(absl::StrCat("the mapping was not removed: ", why.message()));
+    deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {});
   }
 
   // Removes the mapping unless other links need it. Returns false if the link at the target was not

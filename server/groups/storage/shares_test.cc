@@ -471,6 +471,18 @@ TEST_F(ShareStagingTest, ALinkIsFoundUnderAnotherNameOfItsDirectory) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
+// Another tenant's call keeps the lock while it waits for the server.
+TEST_F(ShareStagingTest, ALinkIsRemovedWithoutTheLockOfItsShare) {
+  Staged("s");
+  const auto lock = groups::LockShare(locks_, context_, kShare);
+  const auto unstaged =
+      storage_->UnstageShare(context_.WithTimeout(absl::Seconds(1)), {.target_path = Below("s")});
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kUnlinked));
+  EXPECT_THAT(unstaged->warnings, ElementsAre(HasSubstr("another call holds")));
+  EXPECT_THAT(Mapped(), ElementsAre(kShare));
+}
+
 TEST_F(ShareStagingTest, RemovingAMappingTellsOfTheLinksThatNeedIt) {
   const auto remove = [&] {
     const auto removed = smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare});

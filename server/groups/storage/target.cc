@@ -173,7 +173,7 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
     const bool is_others = unstaged.has_value() && !is_unstaged(session);
     absl::Status ended;
     if (!deps.stages->EndUnlessUsed(iqn, session, [&] {
-          ended = iscsi.EndSessions(is_others ? others_end : context, iqn, {session.id});
+          ended = iscsi.EndSessions(is_others ? others_end : context, iqn, {session.id}, shown);
         })) {
       result.is_being_staged = true;
       result.disks_in_use.insert(shown.begin(), shown.end());

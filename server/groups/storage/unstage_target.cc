@@ -50,7 +50,8 @@ class TargetUnstager {
     // Without a volume the only warning is that no disk was looked at; its session ends below.
     if (!response_.volume_id.empty()) response_.warnings = std::move(unstaged.warnings);
     const std::string& tenant = context_.peer().tenant;
-    const std::string key = absl::StrCat(request_.iqn, "|", FoldName(target_.path.ToString()));
+    const std::string key =
+        absl::StrCat(FoldName(request_.iqn), "|", FoldName(target_.path.ToString()));
     const auto unmounted =
         VolumeId::Parse(deps_.stages->RememberUnstaged(tenant, key, response_.volume_id));
     std::optional<uint32_t> disk;

@@ -35,6 +35,9 @@ class VolumeService final : public Service {
                           ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
                                               Place::kBelowRoots, Spelling::kLenient));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
+    // A left Offline would take the disk from the mount.
+    const auto disk = host().GetDiskNumber(context, volume);
+    if (disk.ok()) ABSL_RETURN_IF_ERROR(deps_.host->disk().AwaitChanges(context, *disk));
     ABSL_RETURN_IF_ERROR(host().Mount(context, volume, target));
     return MountVolumeResponse{};
   }

@@ -1,0 +1,251 @@
+// Late changes of Windows, and junctions of a pod, must not harm what another tenant does.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gtest/gtest.h"
+#include "server/groups/storage/crash_testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using machine::simulator::FaultRule;
+using machine::simulator::Tree;
+
+constexpr char kScenario[] = R"(
+  behaviour { volume_cache_ms: 0 }
+  disk { number: 0 size_bytes: 68719476736 style: GPT partition { size_bytes: 60000000000 volume {
+    id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000000}\\" file_system: "NTFS" drive_letter: "C"
+    file { path: "var\\lib\\kubelet\\pods\\a" }
+    file { path: "var\\lib\\kubelet\\lun"
+           mounted_volume_id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000002}\\" }
+    file { path: "var\\lib\\kubelet\\new" } } } }
+  disk { number: 1 size_bytes: 1073741824 style: GPT partition { size_bytes: 536870912 volume {
+    id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000001}\\" file_system: "NTFS" } } }
+  smb_server { name: "srv" user { name: "u" password: "old" } share { name: "data" } }
+  iscsi_portal { address: "array.example" registered: true }
+  iscsi_portal { address: "10.0.0.5" registered: true
+    target { iqn: "iqn.2026-01.example:data" connected: true
+      disk { number: 10 size_bytes: 1073741824 style: GPT bus_type: BUS_ISCSI
+        location: "iSCSI : Adapter 1 : Port 0 : Target 0 : LUN 0"
+        partition { size_bytes: 536870912 volume {
+          id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000002}\\" file_system: "NTFS" } } } } }
+)";
+constexpr char kShare[] = R"(\\srv\data)";
+constexpr char kVolume[] = R"(\\?\Volume{00000000-0000-0000-0000-000000000001}\)";
+
+std::string Below(const std::string& rest) { return R"(C:\var\lib\kubelet\)" + rest; }
+
+std::unique_ptr<Machine> Node() {
+  auto node = machine::simulator::LoadScenario(kScenario, "test");
+  EXPECT_TRUE(node.ok()) << node.status();
+  return *std::move(node);
+}
+
+machine::simulator::Volume& VictimsVolume(NodeState& state) {
+  return *state.disks[1].partitions.back().volume;
+}
+
+// A program in the attacker's pod makes a junction to a volume in its own folder.
+void PlantJunction(Machine& node, const std::string& name, const std::string& volume,
+                   bool by_hand = true) {
+  node.core()->Change([&](NodeState& state) {
+    Tree& tree = state.disks[0].partitions.back().volume->tree;
+    Tree::Id at = Tree::kRoot;
+    for (const char* part : {"var", "lib", "kubelet", "pods", "a"}) at = *tree.Find(at, part);
+    const auto made = tree.Add(at, Tree::Directory(name));
+    ASSERT_TRUE(made.ok()) << made.status();
+    tree.SetMounted(*made, *VolumeId::Parse(volume), by_hand);
+  });
+}
+
+absl::Status Format(Process& process) {
+  return process.volume->FormatVolume({}, {.volume_id = kVolume}).status();
+}
+
+// The attacker has the filesystem pipe alone. The victim has partitioned a disk and formats it
+// next.
+TEST(BetweenTenantsTest, AJunctionOfAPodMakesNoNewVolumeLookUsed) {
+  const auto node = Node();
+  node->core()->Change([](NodeState& state) { VictimsVolume(state).file_system = ""; });
+  Process process(node.get());
+  PlantJunction(*node, "j", kVolume);
+  const auto files = filesystem::NewFilesystemService(process.deps);
+  ASSERT_TRUE(files->Rmdir({}, {.path = Below("pods\\a\\j")}).ok());
+  EXPECT_EQ(Format(process), absl::OkStatus());
+  EXPECT_EQ(process.Stage({.number = "1"}).status(), absl::OkStatus());
+}
+
+// The attacker empties its folder of junctions to volumes that do not exist.
+TEST(BetweenTenantsTest, JunctionsOfAPodMakeNoUsedVolumeForgotten) {
+  for (const bool attacks : {false, true}) {
+    const auto node = Node();
+    Process process(node.get());
+    const auto formatted = process.volume->IsVolumeFormatted({}, {.volume_id = kVolume});
+    ASSERT_TRUE(formatted.ok() && formatted->formatted);
+    if (attacks) {
+      for (int i = 0; i < 10'000; ++i) {
+        PlantJunction(*node, absl::StrCat(i),
+                      absl::StrFormat(R"(\\?\Volume{abababab-0000-0000-0000-%012d}\)", i));
+      }
+      const auto files = filesystem::NewFilesystemService(process.deps);
+      EXPECT_EQ(files->RmdirContents({}, {.path = Below("pods\\a")}).status(), absl::OkStatus());
+    }
+    // The file system is lost, and all places that are looked at read as zero.
+    node->core()->Change([](NodeState& state) { VictimsVolume(state).file_system = ""; });
+    EXPECT_TRUE(absl::IsFailedPrecondition(Format(process))) << attacks;
+    EXPECT_TRUE(absl::IsFailedPrecondition(process.Stage({.number = "1"}).status())) << attacks;
+    EXPECT_EQ(node->Snapshot().disks[1].partitions.back().volume->file_system, "") << attacks;
+  }
+}
+
+FaultRule Late(const char* operation) {
+  FaultRule late;
+  late.operation = operation;
+  late.latency = absl::Seconds(40);
+  late.goes_on = true;
+  late.times = 1;
+  return late;
+}
+
+absl::Status SetOnline(Process& process, bool online, absl::Duration limit) {
+  return disk::NewDiskService(process.deps)
+      ->SetDiskState(CallContext().WithTimeout(limit), {.disk_number = 1, .is_online = online})
+      .status();
+}
+
+void LetLateChangesEnd() {
+  absl::SleepFor(absl::Minutes(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+}
+
+// A disk that was taken offline, for the cloud to detach it, stays offline.
+TEST(BetweenTenantsTest, ALateOnlineDoesNotUndoTheOfflineThatWasAnsweredOk) {
+  const auto node = Node();
+  node->core()->Change([](NodeState& state) {
+    state.disks[1].online = false;
+    state.faults = {Late("wmi.Invoke/MSFT_Disk.Online")};
+  });
+  Process process(node.get());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(SetOnline(process, true, absl::Seconds(10))));
+  EXPECT_EQ(SetOnline(process, false, absl::Minutes(2)), absl::OkStatus());
+  LetLateChangesEnd();
+  EXPECT_FALSE(node->Snapshot().disks[1].online);
+}
+
+// The older calls find the disk online, so the driver does not call SetDiskState.
+TEST(BetweenTenantsTest, ALateOfflineTakesNothingFromAMountOfTheOlderCalls) {
+  const auto node = Node();
+  node->core()->Change(
+      [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_Disk.Offline")}; });
+  Process process(node.get());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(SetOnline(process, false, absl::Seconds(10))));
+  const CallContext next = CallContext().WithTimeout(absl::Minutes(2));
+  const auto partitioned =
+      disk::NewDiskService(process.deps)->PartitionDisk(next, {.disk_number = 1});
+  EXPECT_EQ(partitioned.status(), absl::OkStatus());
+  const auto mounted =
+      process.volume->MountVolume(next, {.volume_id = kVolume, .target_path = Below("new")});
+  EXPECT_EQ(mounted.status(), absl::OkStatus());
+  LetLateChangesEnd();
+  EXPECT_TRUE(node->Snapshot().disks[1].online);
+}
+
+// A call can make any removal late by a short deadline. Another process then maps the share with
+// the new password, which the caller does not know.
+TEST(BetweenTenantsTest, TheCredentialsOfAMappingThatWasRemovedLateAreForgotten) {
+  const auto node = Node();
+  Process process(node.get());
+  process.deps.bind_smb_credentials = true;
+  const auto shares = smb::NewSmbService(process.deps);
+  const auto map = [&] {
+    return shares
+        ->NewSmbGlobalMapping({}, {.remote_path = kShare, .username = "u", .password = "old"})
+        .status();
+  };
+  ASSERT_EQ(map(), absl::OkStatus());
+  node->core()->Change(
+      [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_SmbGlobalMapping.Remove")}; });
+  const auto removed = shares->RemoveSmbGlobalMapping(CallContext().WithTimeout(absl::Seconds(10)),
+                                                      {.remote_path = kShare});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(removed.status())) << removed.status();
+  LetLateChangesEnd();
+  ASSERT_TRUE(node->Snapshot().smb_mappings.empty());
+  ASSERT_TRUE(node->SetSmbPassword("srv", "u", Secret("new")).ok());
+  ASSERT_TRUE(process.host->smb().CreateMapping({}, kShare, {"u", Secret("new")}, true).ok());
+  EXPECT_NE(map(), absl::OkStatus());
+}
+
+// The lock of a portal and WMI's comparison know no case.
+TEST(BetweenTenantsTest, ALateRemovalTakesNoPortalOfAnotherSpelling) {
+  for (const char* const spelling : {"array.example", "ARRAY.example"}) {
+    SCOPED_TRACE(spelling);
+    const auto node = Node();
+    node->core()->Change([](NodeState& state) {
+      state.faults = {Late("wmi.Invoke/MSFT_iSCSITargetPortal.Remove")};
+    });
+    Process process(node.get());
+    const auto iscsi = iscsi::NewIscsiService(process.deps);
+    const auto removed =
+        iscsi->RemoveTargetPortal(CallContext().WithTimeout(absl::Seconds(10)),
+                                  {.target_portal = {.target_address = "array.example"}});
+    EXPECT_TRUE(absl::IsDeadlineExceeded(removed.status())) << removed.status();
+    const auto added = iscsi->AddTargetPortal(CallContext().WithTimeout(absl::Minutes(2)),
+                                              {.target_portal = {.target_address = spelling}});
+    EXPECT_EQ(added.status(), absl::OkStatus());
+    LetLateChangesEnd();
+    EXPECT_TRUE(node->Snapshot().iscsi_portals[0].registered);
+  }
+}
+
+// A session ends under the locks of its disks; the late end of one has no locks any more.
+TEST(BetweenTenantsTest, ALateLogoutTakesNoDiskThatStageVolumeHasMounted) {
+  const auto node = Node();
+  node->core()->Change(
+      [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_iSCSITarget.Disconnect")}; });
+  Process process(node.get());
+  const auto ended = process.storage->UnstageTarget(
+      CallContext().WithTimeout(absl::Seconds(10)),
+      {.target_path = Below("lun"), .iqn = "iqn.2026-01.example:data"});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(ended.status())) << ended.status();
+  const SteadyTime begin = SteadyTime::Now();
+  const auto staged =
+      process.storage->StageVolume(CallContext().WithTimeout(absl::Minutes(2)),
+                                   {.disk = {.number = "10"}, .target_path = Below("new")});
+  // An error is as good as a wait.
+  EXPECT_TRUE(!staged.ok() || SteadyTime::Now() - begin > absl::Seconds(20))
+      << "staged while the session of the disk is being ended";
+  LetLateChangesEnd();
+  EXPECT_EQ(staged.ok(), node->Snapshot().iscsi_portals[1].targets[0].connected);
+}
+
+// The end of a mount is preceded by a flush, whichever call ends it.
+TEST(BetweenTenantsTest, AMountBelowARemovedTreeIsFlushedFirst) {
+  for (const char* const name : {"Rmdir", "Rmdir with force", "RmdirContents"}) {
+    SCOPED_TRACE(name);
+    const auto node = Node();
+    PlantJunction(*node, "j", kVolume, false);
+    FaultRule fault;
+    fault.operation = "win32.Flush";
+    fault.times = 1;
+    fault.code = absl::StatusCode::kInternal;
+    fault.error = machine::simulator::KnownError(5);
+    node->core()->Change([&](NodeState& state) { state.faults = {fault}; });
+    Process process(node.get());
+    const auto files = filesystem::NewFilesystemService(process.deps);
+    const absl::string_view call = name;
+    const absl::Status removed =
+        call == "Rmdir" ? files->Rmdir({}, {.path = Below("pods\\a\\j")}).status()
+        : call == "RmdirContents"
+            ? files->RmdirContents({}, {.path = Below("pods\\a")}).status()
+            : files->Rmdir({}, {.path = Below("pods\\a"), .force = true}).status();
+    EXPECT_EQ(removed, absl::OkStatus());
+    EXPECT_TRUE(node->Snapshot().faults.empty()) << "nothing was flushed";
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage
