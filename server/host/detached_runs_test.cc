@@ -25,7 +25,7 @@ TEST(DetachedRunsTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
     is_done = true;
     return run.Check();
   };
-  EXPECT_THAT(std::string(changes.Run(Brief(), "disk 1", change).message()),
+  EXPECT_THAT(std::string(changes.Run(Brief(), {"disk 1"}, change).message()),
               HasSubstr("Windows goes on with the change of disk 1"));
   EXPECT_THAT(std::string(changes.Await(Brief(), "disk 1").message()),
               HasSubstr("Windows has not finished an earlier change of disk 1"));
@@ -44,7 +44,7 @@ TEST(DetachedRunsTest, ATenantLeavesRunsUpToTheLimit) {
   const Peer two{2, "", "two"};
   const auto run = [&](const Peer& peer, int object) {
     const CallContext context = CallContext().WithTimeout(absl::Milliseconds(1)).From(&peer, "");
-    return changes.Run(context, absl::StrCat(object), hang).code();
+    return changes.Run(context, {absl::StrCat(object)}, hang).code();
   };
   for (int i = 0; i < 2; ++i) EXPECT_EQ(run(one, i), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(run(one, 2), absl::StatusCode::kResourceExhausted);

@@ -61,10 +61,9 @@ std::string NameForCall(absl::string_view directory) {
   return name;
 }
 
-// Asks Windows to end the mount of `volume` at `path`, which `*held` keeps open. See CallOnHeld().
+// Asks Windows to end the mount at `path`, which `*held` keeps open. See CallOnHeld().
 absl::Status DeleteHeldMountPoint(const Deps& deps, const CallContext& context,
-                                  const VolumeId& volume, absl::string_view path,
-                                  std::unique_ptr<File>* held) {
+                                  absl::string_view path, std::unique_ptr<File>* held) {
   const std::string name = NameForCall(path);
   absl::Status deleted =
       CallOnHeld(TeardownStep(context), held, [&] { return deps.os->DeleteMountPoint(name); });
@@ -83,7 +82,7 @@ absl::StatusOr<bool> EndMountOrLink(const Deps& deps, const CallContext& context
   if (volume.has_value()) {
     (void)FlushBeforeUnmount(deps, context, *volume, path);
     ABSL_RETURN_IF_ERROR(context.Check());
-    if (DeleteHeldMountPoint(deps, context, *volume, path, &held).ok()) return true;
+    if (DeleteHeldMountPoint(deps, context, path, &held).ok()) return true;
   } else {
     if (!or_link) return false;
     ABSL_ASSIGN_OR_RETURN(const machine::FileAttributes attributes, held->GetAttributes());
@@ -224,8 +223,7 @@ absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
 
 absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at) {
-  const absl::Status deleted =
-      DeleteHeldMountPoint(deps, context, volume, at->Path(), &at->held.back());
+  const absl::Status deleted = DeleteHeldMountPoint(deps, context, at->Path(), &at->held.back());
   if (at->held.back() == nullptr) at->held.pop_back();
   // The directory still leads to the volume if the call failed, for example because the mount
   // manager has forgotten a volume that is gone.

@@ -37,7 +37,9 @@ class VolumeService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
     // A left Offline would take the disk from the mount.
     const auto disk = host().GetDiskNumber(context, volume);
-    if (disk.ok()) ABSL_RETURN_IF_ERROR(deps_.host->disk().AwaitChanges(context, *disk));
+    if (disk.ok()) {
+      ABSL_RETURN_IF_ERROR(deps_.host->disk().AwaitChanges(context, *disk));
+    }
     ABSL_RETURN_IF_ERROR(host().Mount(context, volume, target));
     return MountVolumeResponse{};
   }
