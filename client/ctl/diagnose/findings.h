@@ -66,7 +66,8 @@ inline constexpr FindingFacts kFindingTable[] = {
      "SetDiskReadOnly"},
     {"twin-disk", "", "",
      "none: another disk has its id, and two writers destroy the file system: see duplicate-ids"},
-    {"windows-disk", "", "", "none: Windows runs on it or starts from it"},
+    {"windows-disk", "", "",
+     "none: Windows runs on it or starts from it: only an administrator of the node may change it"},
     {"colliding-disk", "colliding-disks",
      "offline because another disk has the same signature or id: a clone or a snapshot",
      "none: decide which of the two disks to keep; detach the other, or give it a new id "
@@ -88,8 +89,15 @@ inline constexpr FindingFacts kFindingTable[] = {
      "removes only the mounted folder, which holds nothing; where a pod needs the volume, attach "
      "its disk again instead",
      "RemoveMount"},
+    {"dangling-mount-in-use", kDanglingMounts,
+     "the volume is gone: its disk was detached or is offline; a pod may use the mount",
+     "none: attach its disk again (if the disk is offline, see offline-disks), or delete the pods "
+     "that use it; the kubelet stages the volume again only after the last is gone"},
     {"dangling-link", kDanglingLinks, "its target does not exist", "removes only the link",
      "RemoveMount"},
+    {"link-to-mount", kDanglingLinks, "it leads to a mount whose volume is gone",
+     "none: attach the disk of the mount again, or delete the pod, and the kubelet removes the "
+     "link"},
     {"hidden-target", "", "", "none: its target cannot be shown; look at it on the node"},
     {"pods-link", "", "",
      "none: a pod can write to the directory, so the link may be its own; it goes with the pod"},
@@ -104,8 +112,9 @@ inline constexpr FindingFacts kFindingTable[] = {
      "it again"},
     {"leaked-mapping", kLeakedMappings,
      "no link uses it: the driver that made it did not remove it",
-     "removes the mapping if still no link uses it; a program that opens the share by its name "
-     "loses access",
+     "removes the mapping if still no link uses it. Links outside of the working directories are "
+     "not seen: look there first, and ask who opens the share by its name, because both lose "
+     "access",
      "UnstageShare"},
     {"folder-mapping", "", "",
      "none: csi-proxy can remove only mappings of shares, not of folders; remove it on the node "
@@ -138,8 +147,8 @@ inline constexpr FindingFacts kFindingTable[] = {
      "or does not answer",
      "none: check the folder and its permissions on the server; if they are right, $0"},
     {"stopped-initiator", "stopped-initiator", "the service MSiSCSI is $0, and $1",
-     "none: csi-proxyctl system start-service --name=MSiSCSI; and so that it runs after a "
-     "restart of the node: `Set-Service -Name MSiSCSI -StartupType Automatic`"},
+     "none: first `Set-Service -Name MSiSCSI -StartupType Automatic`, so that it is not disabled "
+     "and runs after a restart of the node; then csi-proxyctl system start-service --name=MSiSCSI"},
     {"old-client", "old-clients", "$0 since the service began$1",
      "none: update the driver to one that calls $2; the count starts again when the service "
      "restarts"},

@@ -122,11 +122,20 @@ bool IsPods(const std::string& link) {
   return !path.ok() || IsPodsDirectory(path->Parent().components());
 }
 
+bool IsStaged(const std::string& where) {
+  return absl::StrContains(absl::AsciiStrToLower(where), "\\plugins\\");
+}
+
+// Returns true for a path at which a driver publishes a volume to a pod.
+bool IsPublished(const std::string& where) {
+  return absl::StrContains(absl::AsciiStrToLower(where), "\\pods\\") && !IsStaged(where);
+}
+
 // A link to a share, or to another link, that cannot be followed.
 struct BrokenLink {
   std::string where, target, what;
-  // Links lead to this one.
-  bool is_used = false;
+  // Other links may lead to it.
+  bool may_be_used = false;
 };
 
 // Returns the finding about a broken link. `mappings` is the answer of ListSmbMappings.
@@ -140,26 +149,26 @@ FindingWithRepair MakeOfShareLink(const BrokenLink& link, const absl::StatusOr<A
   const std::string map = MapByHand(share);
   if (!mappings.ok()) return make("link-without-mapping", {map});
   for (const Answer& mapping : mappings->Each("mappings")) {
-    if (!absl::EqualsIgnoreCase(mapping.Text("remote_path"), share)) continue;
+    if (!EqualNames(mapping.Text("remote_path"), share)) continue;
     return make("link-of-broken-mapping", {mapping.Text("status"), map});
   }
   for (const Answer& failure : mappings->Each("failures")) {
     const std::string wanted = failure.Text("share");
-    if (absl::EqualsIgnoreCase(wanted, share)) {
+    if (EqualNames(wanted, share)) {
       return make("link-of-refused-share",
                   {absl::StrCat(failure.Number("seconds_ago")), failure.Text("message")});
     }
-    if (absl::EqualsIgnoreCase(failure.Text("target_path"), link.where)) {
+    if (EqualNames(failure.Text("target_path"), link.where)) {
       return make("link-to-old-server", {wanted});
     }
   }
   const Fields fields = {{"path", link.where}, {"target", link.target}};
   // While a staging link exists, the kubelet takes the volume for staged and calls no driver.
-  if (!absl::StrContains(absl::AsciiStrToLower(link.where), "\\plugins\\")) {
+  if (!IsStaged(link.where)) {
     return make("published-link",
                 {map, PowerShellCommand("csi-proxyctl storage remove-mount", fields)});
   }
-  if (link.is_used) return make("staging-link-in-use", {map});
+  if (link.may_be_used) return make("staging-link-in-use", {map});
   return make("staging-link", {map}, fields);
 }
 
@@ -259,17 +268,50 @@ void LookAtContents(Rpcs& rpcs, Findings* findings) {
   }
 }
 
+// Names of mounted folders and links, by FoldName().
+struct LinkEnds {
+  // The entries to which links lead, directly or over other links, or below which they lead.
+  std::set<std::string> used;
+  // The links that lead to a mounted folder or below one.
+  std::set<std::string> to_mounts;
+};
+
+LinkEnds FollowLinks(const std::vector<Answer>& mounts) {
+  std::map<std::string, const Answer*> by_path;
+  for (const Answer& mount : mounts) by_path.emplace(FoldName(mount.Text("path")), &mount);
+  LinkEnds ends;
+  for (const Answer& link : mounts) {
+    const Answer* at = &link;
+    // Links may lead in a circle.
+    for (int left = 16; left > 0 && at->Text("kind") != "MOUNTED_VOLUME"; --left) {
+      absl::StatusOr<WindowsPath> target = WindowsPath::Parse("target", at->Text("target"));
+      if (!target.ok()) break;
+      auto next = by_path.find(FoldName(target->ToString()));
+      while (next == by_path.end() && !target->components().empty()) {
+        *target = target->Parent();
+        next = by_path.find(FoldName(target->ToString()));
+      }
+      if (next == by_path.end()) break;
+      ends.used.insert(next->first);
+      at = next->second;
+    }
+    if (at != &link && at->Text("kind") == "MOUNTED_VOLUME") {
+      ends.to_mounts.insert(FoldName(link.Text("path")));
+    }
+  }
+  return ends;
+}
+
 // Adds findings about mounts; only about that at `only` if it is not empty.
 void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings) {
   const Answer answer = Ask(rpcs, "ListMounts", {}, "mounted folders and links", findings);
   RecordIfIncomplete(answer, "mounted folders and links", findings);
   std::optional<absl::StatusOr<Answer>> mappings;
-  std::set<std::string> mute, targets;
-  for (const Answer& mount : answer.Each("mounts")) {
-    targets.insert(absl::AsciiStrToLower(mount.Text("target")));
-  }
+  std::set<std::string> mute;
+  const std::vector<Answer> mounts = answer.Each("mounts");
+  const LinkEnds ends = FollowLinks(mounts);
   int not_followed = 0;
-  for (const Answer& mount : answer.Each("mounts")) {
+  for (const Answer& mount : mounts) {
     const size_t known = findings->found.size();
     const std::string where = mount.Text("path");
     if (!only.empty() && where != only) continue;
@@ -278,11 +320,14 @@ void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings) {
     const bool is_volume = mount.Text("kind") == "MOUNTED_VOLUME";
     const std::string what =
         absl::StrCat(is_volume ? "volume" : absl::AsciiStrToLower(mount.Text("kind")), " ", target);
-    const BrokenLink link{where, target, what, targets.contains(absl::AsciiStrToLower(where))};
+    const std::string name = FoldName(where);
+    const BrokenLink link{where, target, what,
+                          answer.Flag("incomplete") || ends.used.contains(name)};
     if (state == "DANGLING") {
-      FindingWithRepair found =
-          Make(is_volume ? FindingId("dangling-mount") : FindingId("dangling-link"), where, what,
-               {}, {{"path", where}, {"target", target}});
+      FindingId id = is_volume ? FindingId("dangling-mount") : FindingId("dangling-link");
+      if (ends.to_mounts.contains(name)) id = "link-to-mount";
+      if (is_volume && (link.may_be_used || IsPublished(where))) id = "dangling-mount-in-use";
+      FindingWithRepair found = Make(id, where, what, {}, {{"path", where}, {"target", target}});
       if (target.empty()) LeaveAlone("hidden-target", &found);
       Add(std::move(found), findings);
     } else if (state == "DISCONNECTED") {

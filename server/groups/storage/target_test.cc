@@ -112,7 +112,7 @@ TEST_F(TargetTest, ReportsAStoppedInitiatorOnceWithTheCommandThatStartsIt) {
   for (int i = 6; i <= 10; ++i) request.portals.push_back(absl::StrCat("10.0.0.", i));
   const auto refused = Stage(request);
   ExpectFailed(refused, absl::StatusCode::kFailedPrecondition,
-               "(start the service with `csi-proxyctl system start-service --name=MSiSCSI`");
+               "start it with `csi-proxyctl system start-service --name=MSiSCSI`");
   const std::vector<std::string> told =
       absl::StrSplit(std::string(refused.status().message()), "does not run");
   EXPECT_EQ(told.size(), 2u) << refused.status();

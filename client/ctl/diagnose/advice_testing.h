@@ -1,0 +1,308 @@
+// Random ills of a simulated node, and who must act by the advice that no repair follows.
+#pragma once
+
+#include <google/protobuf/text_format.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/ctl/rpcs.h"
+#include "server/groups/testing/random_nodes.h"
+#include "server/simulator/scenario.h"
+#include "server/simulator/storage.h"
+
+namespace csi_proxy::ctl::diagnose {
+
+namespace proto = ::csi_proxy::simulated;
+
+// The part of each advice without a repair that names the person or program that must act.
+inline const std::map<std::string, std::string> kActors = {
+    {"long-call", "names the WmiPrvSE.exe of Storage or SMB: end it"},
+    {"limited-client", "stop or mend its processes"},
+    {"low-limit", "remove the flag from the service's command line"},
+    {"offline-by-policy", "a driver that stages it brings it online"},
+    {"offline-disk", "check its storage"},
+    {"second-path", "let MPIO claim the disks"},
+    {"twin-disk", "see duplicate-ids"},
+    {"windows-disk", "an administrator of the node"},
+    {"colliding-disk", "decide which of the two disks to keep"},
+    {"duplicate-id", "give each LUN an identifier of its own"},
+    {"foreign-disk", "ask the owner of the data"},
+    {"unhealthy-volume", "check the file system (Repair-Volume) when no pod uses it"},
+    {"full-volume", "let the owner of the data"},
+    {"dangling-mount-in-use", "delete the pods that use it; the kubelet stages"},
+    {"link-to-mount", "attach the disk of the mount again"},
+    {"hidden-target", "look at it on the node"},
+    {"pods-link", "it goes with the pod"},
+    {"filled-folder", "stop the pods that use it, move the files aside"},
+    {"broken-mapping-in-use", "a driver that stages the volume again makes it again"},
+    {"folder-mapping", "remove it on the node with Remove-SmbGlobalMapping"},
+    {"link-to-link", "repair the link $0"},
+    {"link-without-mapping", "$0"},
+    {"link-of-broken-mapping", "it works again when the server answers"},
+    {"link-of-refused-share", "mend the cause of that first"},
+    {"link-to-old-server", "Delete the pods that use the volume"},
+    {"staging-link-in-use", "Delete these pods"},
+    {"published-link", "or remove the link"},
+    {"link-denied", "check the folder and its permissions on the server"},
+    {"stopped-initiator", "`Set-Service -Name MSiSCSI -StartupType Automatic`"},
+    {"old-client", "update the driver"},
+};
+
+// Lets nothing of the node wait.
+inline std::string Quick(proto::Node node) {
+  node.set_volume_arrival_ms(0);
+  node.mutable_behaviour()->set_volume_cache_ms(0);
+  if (node.has_attach()) node.mutable_attach()->set_arrival_ms(0);
+  for (proto::Service& service : *node.mutable_service()) service.clear_start_latency_ms();
+  return node.DebugString();
+}
+
+inline std::string RandomScenario(uint64_t seed) {
+  storage::Random random(seed);
+  return Quick(storage::RandomNode(&random).Make());
+}
+
+inline std::string QuickScenario(absl::string_view textproto) {
+  proto::Node node;
+  google::protobuf::TextFormat::ParseFromString(std::string(textproto), &node);
+  return Quick(std::move(node));
+}
+
+using machine::simulator::Disk;
+using machine::simulator::Machine;
+using machine::simulator::NodeState;
+
+inline void StopInitiator(Machine* machine, machine::ServiceStartType start_type) {
+  machine->core()->Change([&](NodeState& state) {
+    std::erase_if(state.services, [](const auto& service) { return service.name == "MSiSCSI"; });
+    auto& service = state.services.emplace_back();
+    service.name = service.display_name = "MSiSCSI";
+    service.start_type = start_type;
+  });
+}
+
+class Ills {
+ public:
+  // Neither is owned. Both must outlive the object.
+  Ills(uint64_t seed, Machine* machine, Rpcs* rpcs)
+      : random_(seed), machine_(*machine), rpcs_(*rpcs) {}
+
+  void Make() {
+    NodeState state = machine_.Snapshot();
+    for (const Disk* disk : machine::simulator::AllDisks(state)) {
+      if (!random_.OneIn(4)) StageAndSpoil(disk->number);
+    }
+    AttachDisks();
+    MakeFolders();
+    MakeShares();
+    if (random_.OneIn(2)) {
+      StopInitiator(&machine_, random_.OneIn(2) ? machine::ServiceStartType::kAutomatic
+                                                : machine::ServiceStartType::kDisabled);
+    }
+    if (random_.OneIn(8)) {
+      is_frozen_ = true;
+      ChangeDisks([](Disk& d) { d.read_only |= machine::simulator::IsBoot(d); });
+    }
+    if (random_.OneIn(8)) {
+      machine::simulator::FaultRule rule;
+      rule.operation = "storage.ListSmbMappings";
+      rule.times = 1;
+      rule.code = absl::StatusCode::kInternal;
+      machine_.InjectFault(rule).IgnoreError();
+    }
+  }
+
+  // Returns metrics of a service that clients of iSCSI flood, and of one without clients.
+  std::string metrics() const {
+    if (!is_frozen_) return "csi_proxy_start_time_seconds 1\n";
+    return R"(csi_proxy_client_limited_total{client_image="a.exe",limit="calls"} 10228
+csi_proxy_flag{flag="max-workers",default="16"} 4
+csi_proxy_long_call_seconds{rpc="volume.UnmountVolume"} 75.4
+csi_proxy_api_calls_total{client_image="old.exe",group="disk",version="v1beta1"} 3
+csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"} 1
+)";
+  }
+
+  // Returns true if nothing can be written on C:.
+  bool is_frozen() const { return is_frozen_; }
+
+  // Attaches the disks that were detached, and brings online those that went offline.
+  void GiveBackDisks() {
+    for (const Disk& disk : detached_) machine_.AttachDisk(disk, disk.number).IgnoreError();
+    ChangeDisks([this](Disk& disk) { disk.online |= offline_.contains(disk.number); });
+  }
+
+ private:
+  static std::string Staged(const std::string& name) {
+    return absl::StrCat(R"(C:\var\lib\kubelet\plugins\kubernetes.io\csi\)", name,
+                        R"(\globalmount)");
+  }
+  static std::string Published(const std::string& name) {
+    return absl::StrCat(R"(C:\var\lib\kubelet\pods\)", name,
+                        R"(\volumes\kubernetes.io~csi\v\mount)");
+  }
+
+  template <typename Action>
+  void ChangeDisks(Action action) {
+    machine_.core()->Change([&](NodeState& state) {
+      for (Disk* disk : machine::simulator::AllDisks(state)) action(*disk);
+    });
+  }
+
+  // Makes a pod's link to a staged volume, in one of the spellings that Windows takes for one.
+  void Use(const std::string& name) {
+    std::string target = Staged(name);
+    if (random_.OneIn(3)) target = absl::AsciiStrToUpper(target);
+    target += random_.Of<std::string>({"", "\\", R"(\data)"});
+    machine_.MakeLink(Published(name), target).IgnoreError();
+  }
+
+  void StageAndSpoil(uint32_t number) {
+    const std::string name = absl::StrCat("d", number), n = absl::StrCat(number);
+    const auto staged =
+        rpcs_.Call("storage", "StageVolume", {{"disk.number", n}, {"target_path", Staged(name)}});
+    if (!staged.ok()) return;
+    machine_.WriteFile(Staged(name) + R"(\data\kept)", 4096, false).IgnoreError();
+    if (random_.OneIn(3)) {
+      Use(name);
+    } else if (random_.OneIn(3)) {
+      machine_.MakeDirectory(Published(name)).IgnoreError();
+      rpcs_
+          .Call("volume", "MountVolume",
+                {{"volume_id", staged->Text("volume_id")}, {"target_path", Published(name)}})
+          .status()
+          .IgnoreError();
+    }
+    switch (random_.Below(6)) {
+      case 0:
+        ChangeDisks([&](Disk& disk) {
+          if (disk.number == number) detached_.push_back(disk);
+        });
+        machine_.DetachDisk(number).IgnoreError();
+        break;
+      case 1:
+        offline_.insert(number);
+        ChangeDisks([&](Disk& disk) {
+          if (disk.number != number) return;
+          disk.online = false;
+          disk.facts.offline_reason = static_cast<uint16_t>(random_.Below(8));
+        });
+        break;
+      case 2: {
+        const auto stats = rpcs_.Call("storage", "GetPathStats", {{"path", Staged(name)}});
+        if (!stats.ok()) break;
+        machine_
+            .WriteFile(Staged(name) + R"(\full)", stats->Number("available_bytes") - 4096, false)
+            .IgnoreError();
+        break;
+      }
+      case 3:
+        ChangeDisks([&](Disk& disk) { disk.read_only |= disk.number == number; });
+        break;
+      case 4:
+        ChangeDisks([&](Disk& disk) {
+          for (auto& p : disk.partitions) {
+            if (disk.number == number && p.volume.has_value()) p.volume->dirty = true;
+          }
+        });
+        break;
+      default:
+        break;
+    }
+  }
+
+  void AttachDisks() {
+    for (uint64_t left = random_.Below(5); left > 0; --left) {
+      Disk disk;
+      disk.size_bytes = uint64_t{1} << 30;
+      disk.page83 = absl::StrCat("more-", random_.Below(3));
+      disk.online = random_.OneIn(2);
+      disk.read_only = random_.OneIn(2);
+      if (!disk.online) disk.facts.offline_reason = static_cast<uint16_t>(random_.Below(8));
+      if (random_.OneIn(2)) disk.foreign = {{0x438, "\x53\xEF"}};
+      machine_.AttachDisk(disk).status().IgnoreError();
+    }
+  }
+
+  void MakeFolders() {
+    const std::string kubelet = R"(C:\var\lib\kubelet\)", hidden = R"(plugins\hidden)";
+    if (random_.OneIn(2))
+      machine_.MakeLink(kubelet + R"(plugins\lost)", kubelet + "no").IgnoreError();
+    if (random_.OneIn(2)) {
+      machine_.MakeLink(kubelet + R"(pods\e\volumes\kubernetes.io~empty-dir\e\l)", kubelet + "no")
+          .IgnoreError();
+    }
+    if (random_.OneIn(2)) machine_.WriteFile(Staged("f") + R"(\data)", 5, false).IgnoreError();
+    if (!random_.OneIn(2)) return;
+    machine_.MakeLink(kubelet + hidden, kubelet + "no").IgnoreError();
+    ChangeDisks([&](Disk& disk) {
+      for (auto& p : disk.partitions) {
+        if (!p.volume.has_value() || p.volume->drive_letter != 'C') continue;
+        for (const auto id : p.volume->tree.Walk()) {
+          if (!absl::EndsWith(p.volume->tree.PathOf(id), hidden)) continue;
+          p.volume->tree.SetLink(id, "C:\\a\x01");
+        }
+      }
+    });
+  }
+
+  void MakeShares() {
+    constexpr char kServer[] = R"(\\nas.example\)";
+    std::vector<machine::simulator::SmbMappingState> mappings;
+    std::vector<std::string> refused, moved;
+    machine_.core()->Change([](NodeState& state) {
+      auto& server = state.smb_servers.emplace_back();
+      server.name = "nas.example";
+      server.users.push_back({"u", Secret("p")});
+      for (int i = 0; i < 6; ++i) server.shares.emplace_back().name = absl::StrCat("s", i);
+    });
+    for (int i = 0; i < 6; ++i) {
+      const std::string name = absl::StrCat("s", i), share = kServer + name;
+      if (random_.OneIn(2)) {
+        machine_.MakeLink(Staged(name), share + random_.Of<std::string>({"", "\\"})).IgnoreError();
+        if (random_.OneIn(2)) Use(name);
+        if (random_.OneIn(4)) refused.push_back(name);
+        if (random_.OneIn(4)) moved.push_back(name);
+      } else if (random_.OneIn(3)) {
+        machine_.MakeLink(Published(name), share).IgnoreError();
+      }
+      if (random_.OneIn(3)) continue;
+      auto& mapping = mappings.emplace_back();
+      mapping.remote_path = share + (random_.OneIn(5) ? R"(\folder)" : "");
+      mapping.username = "u";
+      mapping.idle = random_.OneIn(3);
+      mapping.denied = random_.OneIn(3);
+      if (random_.OneIn(5)) mapping.local_path = absl::StrCat(std::string(1, 'P' + i), ":");
+    }
+    const auto fail = [&](const std::string& share, const std::string& target) {
+      rpcs_
+          .Call("storage", "StageShare",
+                {{"remote_path", share},
+                 {"target_path", target},
+                 {"username", "u"},
+                 {"password", "wrong"}})
+          .status()
+          .IgnoreError();
+    };
+    for (const std::string& name : refused) fail(kServer + name, Staged("refused"));
+    for (const std::string& name : moved) fail(R"(\\new.example\)" + name, Staged(name));
+    machine_.core()->Change([&](NodeState& state) {
+      state.smb_mappings.insert(state.smb_mappings.end(), mappings.begin(), mappings.end());
+    });
+  }
+
+  storage::Random random_;
+  Machine& machine_;
+  Rpcs& rpcs_;
+  std::vector<Disk> detached_;
+  std::set<uint32_t> offline_;
+  bool is_frozen_ = false;
+};
+
+}  // namespace csi_proxy::ctl::diagnose
