@@ -58,6 +58,8 @@ inline const std::map<std::string, std::string> kActors = {
 inline std::string Quick(proto::Node node) {
   node.set_volume_arrival_ms(0);
   node.mutable_behaviour()->set_volume_cache_ms(0);
+  // A volume that is attached again would stay away.
+  node.mutable_behaviour()->clear_automount_disabled();
   if (node.has_attach()) node.mutable_attach()->set_arrival_ms(0);
   for (proto::Service& service : *node.mutable_service()) service.clear_start_latency_ms();
   return node.DebugString();
@@ -120,7 +122,7 @@ class Ills {
 
   // Returns metrics of a service that clients of iSCSI flood, and of one without clients.
   std::string metrics() const {
-    if (!is_frozen_) return "csi_proxy_start_time_seconds 1\n";
+    if (!is_flooded_) return "csi_proxy_start_time_seconds 1\n";
     return R"(csi_proxy_client_limited_total{client_image="a.exe",limit="calls"} 10228
 csi_proxy_flag{flag="max-workers",default="16"} 4
 csi_proxy_long_call_seconds{rpc="volume.UnmountVolume"} 75.4
@@ -134,7 +136,10 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
 
   // Attaches the disks that were detached, and brings online those that went offline.
   void GiveBackDisks() {
-    for (const Disk& disk : detached_) machine_.AttachDisk(disk, disk.number).IgnoreError();
+    // Not AttachDisk(), which first checks the node, with its unprintable links.
+    machine_.core()->Change([this](NodeState& state) {
+      state.disks.insert(state.disks.end(), detached_.begin(), detached_.end());
+    });
     ChangeDisks([this](Disk& disk) { disk.online |= offline_.contains(disk.number); });
   }
 
@@ -155,12 +160,25 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
     });
   }
 
+  // Makes a link whose target is spelt as given.
+  void Link(const std::string& path, const std::string& target) {
+    machine_.MakeLink(path, R"(C:\none)").IgnoreError();
+    ChangeDisks([&](Disk& disk) {
+      for (auto& p : disk.partitions) {
+        if (!p.volume.has_value() || p.volume->drive_letter != 'C') continue;
+        machine::simulator::Tree& tree = p.volume->tree;
+        for (const auto id : tree.Walk()) {
+          if (absl::StrCat("C:\\", tree.PathOf(id)) == path) tree.SetLink(id, target);
+        }
+      }
+    });
+  }
+
   // Makes a pod's link to a staged volume, in one of the spellings that Windows takes for one.
   void Use(const std::string& name) {
     std::string target = Staged(name);
     if (random_.OneIn(3)) target = absl::AsciiStrToUpper(target);
-    target += random_.Of<std::string>({"", "\\", R"(\data)"});
-    machine_.MakeLink(Published(name), target).IgnoreError();
+    Link(Published(name), target + random_.Of<std::string>({"", "\\", R"(\data)"}));
   }
 
   void StageAndSpoil(uint32_t number) {
@@ -181,8 +199,10 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
     }
     switch (random_.Below(6)) {
       case 0:
-        ChangeDisks([&](Disk& disk) {
-          if (disk.number == number) detached_.push_back(disk);
+        machine_.core()->Change([&](NodeState& now) {
+          for (const Disk& disk : now.disks) {
+            if (disk.number == number) detached_.push_back(disk);
+          }
         });
         machine_.DetachDisk(number).IgnoreError();
         break;
@@ -231,25 +251,11 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
   }
 
   void MakeFolders() {
-    const std::string kubelet = R"(C:\var\lib\kubelet\)", hidden = R"(plugins\hidden)";
-    if (random_.OneIn(2))
-      machine_.MakeLink(kubelet + R"(plugins\lost)", kubelet + "no").IgnoreError();
-    if (random_.OneIn(2)) {
-      machine_.MakeLink(kubelet + R"(pods\e\volumes\kubernetes.io~empty-dir\e\l)", kubelet + "no")
-          .IgnoreError();
-    }
+    const std::string kubelet = R"(C:\var\lib\kubelet\)", none = kubelet + "none";
+    if (random_.OneIn(2)) Link(kubelet + R"(plugins\lost)", none);
+    if (random_.OneIn(2)) Link(kubelet + R"(pods\e\volumes\kubernetes.io~empty-dir\e\l)", none);
+    if (random_.OneIn(2)) Link(kubelet + R"(plugins\hidden)", "C:\\a\x01");
     if (random_.OneIn(2)) machine_.WriteFile(Staged("f") + R"(\data)", 5, false).IgnoreError();
-    if (!random_.OneIn(2)) return;
-    machine_.MakeLink(kubelet + hidden, kubelet + "no").IgnoreError();
-    ChangeDisks([&](Disk& disk) {
-      for (auto& p : disk.partitions) {
-        if (!p.volume.has_value() || p.volume->drive_letter != 'C') continue;
-        for (const auto id : p.volume->tree.Walk()) {
-          if (!absl::EndsWith(p.volume->tree.PathOf(id), hidden)) continue;
-          p.volume->tree.SetLink(id, "C:\\a\x01");
-        }
-      }
-    });
   }
 
   void MakeShares() {
@@ -259,18 +265,18 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
     machine_.core()->Change([](NodeState& state) {
       auto& server = state.smb_servers.emplace_back();
       server.name = "nas.example";
-      server.users.push_back({"u", Secret("p")});
+      server.users.push_back({"u", Secret(std::string("p"))});
       for (int i = 0; i < 6; ++i) server.shares.emplace_back().name = absl::StrCat("s", i);
     });
     for (int i = 0; i < 6; ++i) {
       const std::string name = absl::StrCat("s", i), share = kServer + name;
       if (random_.OneIn(2)) {
-        machine_.MakeLink(Staged(name), share + random_.Of<std::string>({"", "\\"})).IgnoreError();
+        Link(Staged(name), share + random_.Of<std::string>({"", "\\"}));
         if (random_.OneIn(2)) Use(name);
         if (random_.OneIn(4)) refused.push_back(name);
         if (random_.OneIn(4)) moved.push_back(name);
       } else if (random_.OneIn(3)) {
-        machine_.MakeLink(Published(name), share).IgnoreError();
+        Link(Published(name), share);
       }
       if (random_.OneIn(3)) continue;
       auto& mapping = mappings.emplace_back();
@@ -278,7 +284,8 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
       mapping.username = "u";
       mapping.idle = random_.OneIn(3);
       mapping.denied = random_.OneIn(3);
-      if (random_.OneIn(5)) mapping.local_path = absl::StrCat(std::string(1, 'P' + i), ":");
+      if (random_.OneIn(5))
+        mapping.local_path = absl::StrCat(std::string(1, static_cast<char>('P' + i)), ":");
     }
     const auto fail = [&](const std::string& share, const std::string& target) {
       rpcs_
@@ -302,7 +309,7 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
   Rpcs& rpcs_;
   std::vector<Disk> detached_;
   std::set<uint32_t> offline_;
-  bool is_frozen_ = false;
+  bool is_flooded_ = random_.OneIn(3), is_frozen_ = false;
 };
 
 }  // namespace csi_proxy::ctl::diagnose
