@@ -246,7 +246,8 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
       disk.read_only = random_.OneIn(2);
       if (!disk.online) disk.facts.offline_reason = static_cast<uint16_t>(random_.Below(8));
       if (random_.OneIn(2)) disk.foreign = {{0x438, "\x53\xEF"}};
-      machine_.AttachDisk(disk).status().IgnoreError();
+      // Not the number of a disk that was detached and comes back.
+      machine_.AttachDisk(disk, static_cast<uint32_t>(90 + left)).status().IgnoreError();
     }
   }
 
