@@ -10,6 +10,12 @@
 #include "absl/functional/function_ref.h"
 #include "server/base/unicode.h"
 
+#ifndef _WIN32
+#include <unistd.h>
+
+#include <cstring>
+#endif
+
 namespace csi_proxy::service {
 namespace {
 
@@ -99,6 +105,12 @@ std::unique_ptr<spdlog::formatter> NewTextFormatter(LineHeader header) {
 spdlog::sink_ptr NewEventLogSink() { return nullptr; }
 
 absl::StatusOr<std::string> LogFileName(const std::string& name) { return name; }
+
+std::string MachineName() {
+  char name[256] = "unknownhost";
+  (void)gethostname(name, sizeof(name) - 1);
+  return std::string(name, strcspn(name, "."));
+}
 #endif
 
 }  // namespace csi_proxy::service

@@ -41,4 +41,7 @@ spdlog::sink_ptr NewEventLogSink();
 // a name that Windows' code page cannot express.
 absl::StatusOr<std::string> LogFileName(const std::string& name);
 
+// Returns the machine's name up to its first dot, or `unknownhost`. Thread-safe.
+std::string MachineName();
+
 }  // namespace csi_proxy::service

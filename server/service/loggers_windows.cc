@@ -34,4 +34,10 @@ absl::StatusOr<std::string> LogFileName(const std::string& name) {
   return narrow;
 }
 
+std::string MachineName() {
+  char name[MAX_COMPUTERNAME_LENGTH + 1] = {};
+  DWORD size = sizeof(name);
+  return GetComputerNameA(name, &size) != 0 ? name : "unknownhost";
+}
+
 }  // namespace csi_proxy::service

@@ -18,7 +18,6 @@
 #include "server/base/unicode.h"
 #include "server/service/log_line.pb.h"
 #include "server/service/loggers.h"
-#include "server/service/machine_name.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::service {
