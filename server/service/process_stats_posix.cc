@@ -3,6 +3,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "server/service/process_stats.h"
 
@@ -15,10 +16,8 @@ ProcessStats ReadProcessStats() {
   stats.virtual_bytes *= page;
   stats.resident_bytes *= page;
   std::error_code error;
-  for (auto at = std::filesystem::directory_iterator("/proc/self/fd", error); at != end(at);
-       at.increment(error)) {
-    ++stats.open_descriptors;
-  }
+  const std::filesystem::directory_iterator descriptors("/proc/self/fd", error);
+  stats.open_descriptors = static_cast<double>(std::distance(descriptors, end(descriptors)));
   return stats;
 }
 
