@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstddef>
-#include <type_traits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -54,13 +53,9 @@ std::optional<int64_t> ParseSigned(absl::string_view text, int base, int64_t mos
   return static_cast<int64_t>(negative ? 0 - *magnitude : *magnitude);
 }
 
-std::optional<uint64_t> ParseUint(absl::string_view text) { return ParseMagnitude(text, 0); }
-
 std::optional<int64_t> ParseLevel(absl::string_view text) {
   return ParseSigned(text, 10, INT32_MAX);
 }
-
-bool IsText(absl::string_view) { return true; }
 
 // The three functions below follow klog's Set() of these flags
 // (https://github.com/kubernetes/klog/blob/v2.140.0/klog.go).
@@ -82,20 +77,17 @@ bool IsBacktrace(absl::string_view text) {
                           ParseSigned(parts[1], 10, INT64_MAX).value_or(0) > 0);
 }
 
-// Return the canonical text of a value, or the text as it is; nullopt if `parse` refuses it.
-template <auto parse>
-std::optional<std::string> Print(absl::string_view text) {
-  const auto value = parse(text);
-  if (!value.has_value()) return std::nullopt;
-  if constexpr (std::is_same_v<decltype(value), const std::optional<bool>>) {
-    return *value ? "true" : "false";
-  } else {
-    return absl::StrCat(*value);
-  }
+// Parses a number as https://pkg.go.dev/strconv#ParseFloat does, but refuses underscores.
+bool IsFloat(absl::string_view text) {
+  double value = 0;
+  // abseil ignores spaces around a number, but Go refuses them.
+  return absl::StripAsciiWhitespace(text) == text && absl::SimpleAtod(text, &value);
 }
+
+// Returns true if `parse` returns a value.
 template <auto parse>
-std::optional<std::string> Keep(absl::string_view text) {
-  return parse(text) ? std::optional<std::string>(text) : std::nullopt;
+bool Parses(absl::string_view text) {
+  return parse(text).has_value();
 }
 
 }  // namespace
@@ -160,15 +152,7 @@ std::optional<int64_t> ParseGoInt(absl::string_view text) {
   return ParseSigned(text, 0, INT64_MAX);
 }
 
-// Parses a number as https://pkg.go.dev/strconv#ParseFloat does, but refuses underscores.
-std::optional<double> ParseGoFloat(absl::string_view text) {
-  double value = 0;
-  // abseil ignores spaces around a number, but Go refuses them.
-  if (absl::StripAsciiWhitespace(text) != text || !absl::SimpleAtod(text, &value)) {
-    return std::nullopt;
-  }
-  return value;
-}
+std::optional<uint64_t> ParseGoUint(absl::string_view text) { return ParseMagnitude(text, 0); }
 
 // Parses a duration as https://pkg.go.dev/time#ParseDuration does.
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text) {
@@ -182,25 +166,24 @@ std::optional<absl::Duration> ParseGoDuration(absl::string_view text) {
   return duration;
 }
 
-absl::StatusOr<std::string> GoValue(const GoFlag& flag, GoFlagKind kind) {
+absl::Status CheckGoValue(const GoFlag& flag, GoFlagKind kind) {
   const struct {
     absl::string_view needs;
-    std::optional<std::string> (*read)(absl::string_view text);
+    bool (*accepts)(absl::string_view text);
   } kKinds[] = {
-      {"true or false", &Print<ParseGoBool>},
-      {"a whole number", &Print<ParseGoInt>},
-      {"a whole number from 0", &Print<ParseUint>},
-      {"a number", &Keep<ParseGoFloat>},
-      {"a duration such as 500ms, 10s or 1m30s", &Keep<ParseGoDuration>},
-      {"a text", &Keep<IsText>},
-      {"a whole number of 32 bits", &Print<ParseLevel>},
-      {"INFO, WARNING, ERROR, FATAL or a whole number", &Keep<IsSeverity>},
-      {"a list of FILE=N with N from 0", &Keep<IsVmodule>},
-      {"FILE.go:LINE with LINE from 1", &Keep<IsBacktrace>},
+      {"true or false", &Parses<ParseGoBool>},
+      {"a whole number", &Parses<ParseGoInt>},
+      {"a whole number from 0", &Parses<ParseGoUint>},
+      {"a number", &IsFloat},
+      {"a duration such as 500ms, 10s or 1m30s", &Parses<ParseGoDuration>},
+      {"a text", [](absl::string_view) { return true; }},
+      {"a whole number of 32 bits", &Parses<ParseLevel>},
+      {"INFO, WARNING, ERROR, FATAL or a whole number", &IsSeverity},
+      {"a list of FILE=N with N from 0", &IsVmodule},
+      {"FILE.go:LINE with LINE from 1", &IsBacktrace},
   };
-  const auto& [needs, read] = kKinds[static_cast<size_t>(kind)];
-  std::optional<std::string> value = read(flag.value);
-  if (value.has_value()) return *std::move(value);
+  const auto& [needs, accepts] = kKinds[static_cast<size_t>(kind)];
+  if (accepts(flag.value)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--", flag.name, ": \"", flag.value, "\" is not ", needs));
 }

@@ -57,12 +57,10 @@ std::string IgnoredWords(const std::vector<std::string>& rest);
 // Return nullopt if Go would refuse the text.
 std::optional<bool> ParseGoBool(absl::string_view text);
 std::optional<int64_t> ParseGoInt(absl::string_view text);
-std::optional<double> ParseGoFloat(absl::string_view text);
+std::optional<uint64_t> ParseGoUint(absl::string_view text);
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text);
 
-// Returns the flag's value: booleans as `true` or `false`, whole numbers in decimal, and other
-// kinds as they were given. Returns INVALID_ARGUMENT, naming the flag, if Go would refuse the
-// value.
-absl::StatusOr<std::string> GoValue(const GoFlag& flag, GoFlagKind kind);
+// Returns INVALID_ARGUMENT, naming the flag, if Go would refuse its value.
+absl::Status CheckGoValue(const GoFlag& flag, GoFlagKind kind);
 
 }  // namespace csi_proxy

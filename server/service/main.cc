@@ -10,7 +10,6 @@
 #include "server/base/go_flags.h"
 #include "server/base/program.h"
 #include "server/base/status_macros.h"
-#include "server/service/flags_in_force.h"
 #include "server/service/library_log.h"
 #include "server/service/loggers.h"
 #include "server/service/logging.h"
@@ -35,7 +34,7 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
   log->log(service::Here(), spdlog::level::info, "csi-proxy {} serves {} pipes for the {} node; {}",
            kVersion, server->PipeNames().size(),
            options.host == HostKind::kSimulated ? "simulated" : "Windows",
-           ChangedFlagsText(service::FlagsInForce(options)));
+           ChangedFlagsText(FlagsInForce(options)));
   supervisor.ReportRunning();
 
   const std::string stopped_by = supervisor.AwaitStop();

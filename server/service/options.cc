@@ -29,11 +29,13 @@ struct Value {
   GoFlagKind kind;
   const char* name = "X";
   std::string default_value = "";
-  // Stores what GoValue() returns. Null for a flag without effect.
+  // Stores a value that CheckGoValue() accepts. Null for a flag without effect.
   std::function<void(const std::string& value)> store = nullptr;
   // Returns true if the stored value is what `needs` says. Null if every value is.
   std::function<bool()> is_good = nullptr;
   std::string needs = "";
+  // Returns the stored value of a limit or switch: a number, seconds, 0 or 1. Null for other flags.
+  std::function<double()> in_force = nullptr;
 };
 
 // The flags of the service. Boost prints the help.
@@ -60,13 +62,27 @@ class Flags {
     ABSL_ASSIGN_OR_RETURN(GoCommandLine line, ReadGoFlags(arguments, find));
     for (const GoFlag& flag : line.flags) {
       const Value& known = values_.at(flag.name);
-      ABSL_ASSIGN_OR_RETURN(const std::string value, GoValue(flag, known.kind));
-      if (known.store != nullptr) known.store(value);
+      ABSL_RETURN_IF_ERROR(CheckGoValue(flag, known.kind));
+      if (known.store != nullptr) known.store(flag.value);
       if (known.is_good == nullptr || known.is_good()) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("--", flag.name, ": \"", value, "\" is not ", known.needs));
+          absl::StrCat("--", flag.name, ": \"", flag.value, "\" is not ", known.needs));
     }
     return line;
+  }
+
+  // Returns the limits and switches, with the values that `defaults` stores as defaults.
+  std::vector<FlagInForce> InForce(const Flags& defaults) const {
+    std::vector<FlagInForce> flags;
+    for (const auto& [name, value] : values_) {
+      if (value.in_force == nullptr) continue;
+      const double by_default = defaults.values_.at(name).in_force();
+      flags.push_back({name, value.in_force(),
+                       value.kind != kBool ? absl::StrCat(by_default)
+                       : by_default != 0   ? "true"
+                                           : "false"});
+    }
+    return flags;
   }
 
   std::string Help() const {
@@ -85,7 +101,12 @@ class Flags {
 // Values, whose default is that of the variable. Lists have one item for each time that the flag is
 // given; Items() may also be separated by commas.
 Value Bool(bool* out) {
-  return {kBool, "", "", [=](const std::string& value) { *out = value == "true"; }};
+  return {kBool, "", "", [=](const std::string& value) { *out = *ParseGoBool(value); }};
+}
+Value Switch(bool* out) {
+  Value value = Bool(out);
+  value.in_force = [=] { return *out ? 1.0 : 0.0; };
+  return value;
 }
 Value Text(std::string* out, const char* name) {
   return {kText, name, *out, [=](const std::string& value) { *out = value; }};
@@ -104,9 +125,10 @@ Value Count(size_t* out, size_t most) {
   return {kUint,
           "N",
           absl::StrCat(*out),
-          [=](const std::string& value) { (void)absl::SimpleAtoi(value, out); },
+          [=](const std::string& value) { *out = *ParseGoUint(value); },
           [=] { return *out >= 1 && *out <= most; },
-          absl::StrCat("from 1 to ", most)};
+          absl::StrCat("from 1 to ", most),
+          [=] { return static_cast<double>(*out); }};
 }
 Value Time(absl::Duration* out, absl::Duration least) {
   return {kDuration,
@@ -114,7 +136,8 @@ Value Time(absl::Duration* out, absl::Duration least) {
           absl::FormatDuration(*out),
           [=](const std::string& value) { *out = *ParseGoDuration(value); },
           [=] { return *out >= least && *out <= absl::Hours(24 * 365); },
-          absl::StrCat("from ", absl::FormatDuration(least), " to a year")};
+          absl::StrCat("from ", absl::FormatDuration(least), " to a year"),
+          [=] { return absl::ToDoubleSeconds(*out); }};
 }
 
 // Flags that ParseOptions() turns into options.
@@ -143,7 +166,8 @@ Value Path(std::optional<std::string>* out) {
 Value LogSize(size_t* out) {
   return {kUint, "MB", absl::StrCat(*out), [=](const std::string& value) {
             constexpr size_t kMost = std::numeric_limits<size_t>::max() >> 20;
-            if (!absl::SimpleAtoi(value, out) || *out == 0 || *out > kMost) *out = kMost;
+            *out = *ParseGoUint(value);
+            if (*out == 0 || *out > kMost) *out = kMost;
           }};
 }
 
@@ -183,13 +207,13 @@ Flags Describe(Options* options, Raw* raw) {
       "kubelet-pod-path", Path(&raw->pods_dir), "the same for a pod's path")(
       "allowed-services", List(&options->allowed_services, "NAME"),
       "service that calls may start and stop; may be repeated; default every service")(
-      "require-privacy", Bool(&options->require_privacy),
+      "require-privacy", Switch(&options->require_privacy),
       "ask for encryption on SMB mappings; default true")(
-      "smb-bind-credentials", Bool(&options->bind_smb_credentials),
+      "smb-bind-credentials", Switch(&options->bind_smb_credentials),
       "refuse a mapped share to calls that do not give the credentials it was mapped with")(
-      "allow-local-shares", Bool(&options->allow_local_shares),
+      "allow-local-shares", Switch(&options->allow_local_shares),
       "let calls map shares that this node serves itself")(
-      "keep-foreign-data", Bool(&options->keep_foreign_data),
+      "keep-foreign-data", Switch(&options->keep_foreign_data),
       "refuse to initialise or format a disk or volume with data that Windows does not recognise");
   flags.Section("Limits");
   flags("preface-timeout", Time(&options->listener.preface_timeout, absl::Milliseconds(10)),
@@ -307,6 +331,12 @@ bool Selects(const Options& options, const std::string& group, const std::string
   return asked(options.api_groups, group) &&
          (asked(options.api_versions, version) ||
           asked(options.api_versions, absl::StrCat(group, "/", version)));
+}
+
+std::vector<FlagInForce> FlagsInForce(const Options& options) {
+  Options current = options, defaults;
+  Raw raw;
+  return Describe(&current, &raw).InForce(Describe(&defaults, &raw));
 }
 
 std::string OptionsHelp() {

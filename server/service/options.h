@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/base/flag_in_force.h"
 #include "server/base/windows_path.h"
 #include "server/rpc/listener.h"
 #include "server/service/logging.h"
@@ -75,6 +76,9 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments);
 
 // Returns true if --api-groups and --api-versions select the pipe of this version.
 bool Selects(const Options& options, const std::string& group, const std::string& version);
+
+// Returns the limits and switches of the options, with their defaults, by name.
+std::vector<FlagInForce> FlagsInForce(const Options& options);
 
 // Returns the text of --help.
 std::string OptionsHelp();

@@ -13,7 +13,6 @@
 #include "server/node/node_calls.h"
 #include "server/rpc/pipe_server.h"
 #include "server/rpc/share.h"
-#include "server/service/flags_in_force.h"
 #include "server/service/loggers.h"
 #include "server/service/logging.h"
 #include "server/service/metrics.h"
@@ -42,7 +41,7 @@ class Server::Impl {
     ABSL_ASSIGN_OR_RETURN(auto metrics, service::Metrics::Serve(
                                             "--metrics-bind-address", options.metrics_bind_address,
                                             service::LinesTo(log, spdlog::level::warn)));
-    if (metrics != nullptr) metrics->AddFlags(service::FlagsInForce(options));
+    if (metrics != nullptr) metrics->AddFlags(FlagsInForce(options));
     calls_ = std::make_unique<NodeCalls>(
         node, spdlog::get(service::kCallLogger), std::move(metrics),
         NodeCalls::Limits{.max_calls = options.max_workers,

@@ -14,11 +14,7 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-constexpr auto kBool = GoFlagKind::kBool;
-constexpr auto kInt = GoFlagKind::kInt;
-constexpr auto kFloat = GoFlagKind::kFloat;
-constexpr auto kDuration = GoFlagKind::kDuration;
-constexpr auto kText = GoFlagKind::kText;
+using enum GoFlagKind;
 
 // --controllers is the flag of KEP-4958.
 constexpr absl::string_view kSelections[] = {"sidecars", "controllers"};
@@ -79,14 +75,14 @@ constexpr FlagRow kTable[] = {
     {"enable-pprof", Owner::kRegistrar, kBool, "false", ""},
     {"automaxprocs", Owner::kProcess, kBool, "false", ""},
     // Accepted and ignored: the log goes to standard error with a fixed verbosity.
-    {"v", Owner::kProcess, GoFlagKind::kLevel, "0", ""},
+    {"v", Owner::kProcess, kLevel, "0", ""},
     {"add_dir_header", Owner::kProcess, kBool, "false",
      "the log's lines give the folder of the source file as well"},
     {"alsologtostderr", Owner::kProcess, kBool, "false", ""},
-    {"log_backtrace_at", Owner::kProcess, GoFlagKind::kBacktrace, "", ""},
+    {"log_backtrace_at", Owner::kProcess, kBacktrace, "", ""},
     {"log_dir", Owner::kProcess, kText, "", ""},
     {"log_file", Owner::kProcess, kText, "", ""},
-    {"log_file_max_size", Owner::kProcess, GoFlagKind::kUint, "1800", ""},
+    {"log_file_max_size", Owner::kProcess, kUint, "1800", ""},
     {"log-flush-frequency", Owner::kProcess, kDuration, "5s", ""},
     {"log-json-info-buffer-size", Owner::kProcess, kText, "0", ""},
     {"log-json-split-stream", Owner::kProcess, kBool, "false", ""},
@@ -97,8 +93,8 @@ constexpr FlagRow kTable[] = {
     {"skip_headers", Owner::kProcess, kBool, "false",
      "the log's lines have neither severity, time nor source file"},
     {"skip_log_headers", Owner::kProcess, kBool, "false", ""},
-    {"stderrthreshold", Owner::kProcess, GoFlagKind::kSeverity, "2", ""},
-    {"vmodule", Owner::kProcess, GoFlagKind::kVmodule, "", ""},
+    {"stderrthreshold", Owner::kProcess, kSeverity, "2", ""},
+    {"vmodule", Owner::kProcess, kVmodule, "", ""},
 
     {"kube-api-burst", Owner::kController, kInt, "10", ""},
     {"kube-api-qps", Owner::kController, kFloat, "5", ""},
@@ -299,8 +295,8 @@ absl::Status Flags::Take(const GoFlag& flag) {
     if (named_.has_value()) return unknown();
     controllers_flags_.push_back(absl::StrCat("--", flag.name));
   }
-  ABSL_ASSIGN_OR_RETURN(std::string value, GoValue(flag, row->kind));
-  values_[{std::string(row->name), component}] = {.name = flag.name, .value = std::move(value)};
+  ABSL_RETURN_IF_ERROR(CheckGoValue(flag, row->kind));
+  values_[{std::string(row->name), component}] = flag;
   return absl::OkStatus();
 }
 

@@ -76,7 +76,6 @@ class Flags {
     return FindFor(name, component) != nullptr;
   }
   bool Bool(absl::string_view name) const { return *ParseGoBool(Text(name)); }
-  int64_t Int(absl::string_view name) const { return *ParseGoInt(Text(name)); }
   absl::Duration Duration(absl::string_view name, Component component) const {
     return *ParseGoDuration(Text(name, component));
   }

@@ -68,7 +68,7 @@ TEST(FlagsTest, EveryFlagOfEveryReleaseIsTaken) {
 TEST(FlagsTest, DefaultsAreOfTheirKind) {
   for (const FlagRow& row : FlagTable()) {
     const GoFlag flag{std::string(row.name), std::string(row.default_value)};
-    EXPECT_TRUE(GoValue(flag, row.kind).ok()) << row.name;
+    EXPECT_TRUE(CheckGoValue(flag, row.kind).ok()) << row.name;
   }
 }
 
@@ -86,6 +86,14 @@ TEST(FlagsTest, AValueOfOneComponentIsNotTheOthers) {
             "--livenessprobe-http-endpoint");
   EXPECT_EQ(flags->Spelling("health-port", Component::kLivenessProbe),
             "--livenessprobe-health-port");
+}
+
+TEST(FlagsTest, TheLastValueHoldsAndMayBeEmpty) {
+  const char* const argv[] = {"x", "-mode=a", "--mode", "b", "-csi-address=/s", "-csi-address="};
+  const absl::StatusOr<Flags> flags = Flags::Read(6, argv);
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->Text("mode", Component::kRegistrar), "b");
+  EXPECT_EQ(flags->Text("csi-address", Component::kRegistrar), "");
 }
 
 TEST(FlagsTest, HelpNamesEveryFlag) {
