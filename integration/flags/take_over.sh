@@ -28,6 +28,8 @@ build() {
 }
 state() { "$wine" sc.exe query csiproxy </dev/null 2>/dev/null | tr -d '\r' | sed -n 's/ *STATE *: [0-9]* *//p'; }
 await() { for _ in $(seq 100); do [[ $(state) != "$1"* ]] || return 0; sleep 0.2; done; return 1; }
+# The names of the metrics but those that describe a Go program, if the line has an address for them.
+metrics() { { curl -s http://127.0.0.1:18888/metrics || true; } | sed -nE 's/^(grpc|process)(\w+).*/\1\2/p' | sort -u; }
 ours() { timeout 180 "$wine" "$out/ours/csi-proxy-service.exe" "$@" </dev/null 2>&1 | tr -d '\r'; }
 
 # take_over RELEASE LINE: fails, with what the installer said in $out/log, at the first step that fails.
@@ -38,10 +40,12 @@ take_over() {
   "$wine" sc.exe create csiproxy "binPath=C:\\take-over\\csi-proxy.exe $2" </dev/null
   "$wine" sc.exe start csiproxy </dev/null
   await RUNNING || { echo "the Go release does not run"; return 1; }
+  metrics >"$out/metrics"
   ours install --timeout=15s --directory 'C:\take-over' || return 1
   cmp "$out/ours/csi-proxy.exe" "$node/csi-proxy.exe" || return 1
   await RUNNING || return 1
   ours status || return 1
+  [[ $2 != *:18888* || -s $out/metrics ]] && metrics | comm -23 "$out/metrics" - | sed 's/$/: is no longer served/;$q1'
 }
 trap '"$wine" --session-stop' EXIT
 "$wine" --session-start >/dev/null
