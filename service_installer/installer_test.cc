@@ -526,9 +526,11 @@ TEST_F(PutProgramsTest, AServiceThatRunsTheProgramIsUpgradedWithRollback) {
   EXPECT_EQ(Content(program), "serves new");
   // The new program starts with the present flags before it gets others.
   OldService("csi-proxy", program, {"-bogus"});
+  Program("unpacked/csi-proxy-service.exe", "newer");
   services_.calls.clear();
   EXPECT_TRUE(absl::IsInvalidArgument(New().Install(request_)));
   EXPECT_THAT(services_.calls, IsEmpty());
+  EXPECT_NE(Content(directory_ / "programs/csi-proxy-service.exe"), "newer");
 }
 
 TEST_F(PutProgramsTest, DryRunPutsNothing) {

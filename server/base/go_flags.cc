@@ -156,10 +156,10 @@ std::optional<uint64_t> ParseGoUint(absl::string_view text) { return ParseMagnit
 
 // Parses a duration as https://pkg.go.dev/time#ParseDuration does.
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text) {
-  // Go accepts the micro sign and the Greek letter, and refuses infinite durations.
+  // Go accepts the micro sign and the Greek letter, and refuses what exceeds its nanoseconds.
   const std::string plain = absl::StrReplaceAll(text, {{"µs", "us"}, {"μs", "us"}});
   absl::Duration duration;
-  if (absl::StrContains(plain, "inf") || !absl::ParseDuration(plain, &duration) ||
+  if (!absl::ParseDuration(plain, &duration) ||
       absl::AbsDuration(duration) > absl::Nanoseconds(INT64_MAX)) {
     return std::nullopt;
   }

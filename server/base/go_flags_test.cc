@@ -9,6 +9,7 @@ namespace csi_proxy {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -46,6 +47,7 @@ TEST(ReadGoFlagsTest, StopsAtWhatIsNotAFlag) {
   }
   EXPECT_THAT(Read({"-b", "--", "-x"})->rest, ElementsAre("-x"));
   EXPECT_THAT(Read({"-b", "--"})->rest, IsEmpty());
+  EXPECT_THAT(IgnoredWords({"word", "-b"}), EndsWith("; ignored: \"word\" \"-b\""));
 }
 
 TEST(ReadGoFlagsTest, Errors) {

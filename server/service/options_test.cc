@@ -100,7 +100,7 @@ TEST(OptionsTest, TakesTheFlagsOfNodeBootstraps) {
 TEST(OptionsTest, LogsTakeLittleOfADiskUnlessFlagsSayOtherwise) {
   EXPECT_EQ(MustParse({}).log.file_max_megabytes, 20u);
   EXPECT_EQ(MustParse({"-log_file_max_size=1800"}).log.file_max_megabytes, 1800u);
-  for (const char* unlimited : {"0", "18446744073709551615"}) {
+  for (const char* unlimited : {"0", "17592186044416", "18446744073709551615"}) {
     const size_t megabytes = MustParse({"-log_file_max_size", unlimited}).log.file_max_megabytes;
     EXPECT_GT((megabytes << 20) >> 20, size_t{1} << 40) << unlimited;
   }
@@ -150,6 +150,7 @@ TEST(OptionsTest, ABadFlagIsNamedWithTheReason) {
       {"-vmodule=a=-1", "--vmodule: \"a=-1\" is not a list of FILE=N"},
       {"-log_backtrace_at=a:3", "--log_backtrace_at: \"a:3\" is not FILE.go:LINE"},
       {"-one_output=yes", "--one_output: \"yes\" is not true or false"},
+      {"-legacy_stderr_threshold_behavior=yes", "--legacy_stderr_threshold_behavior: \"yes\""},
       {"-working-dir=a", "--working-dir: \"a\": it is not absolute"},
       {"-kubelet-path=a", "--kubelet-path: \"a\": it is not absolute"},
       {"-kubelet-csi-plugins-path=a", "--kubelet-csi-plugins-path: \"a\": it is not absolute"},
