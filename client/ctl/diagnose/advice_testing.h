@@ -37,7 +37,6 @@ inline const std::map<std::string, std::string> kActors = {
     {"full-volume", "let the owner of the data"},
     {"dangling-mount-in-use", "delete the pods that use it; the kubelet stages"},
     {"link-to-mount", "attach the disk of the mount again"},
-    {"hidden-target", "look at it on the node"},
     {"pods-link", "it goes with the pod"},
     {"filled-folder", "stop the pods that use it, move the files aside"},
     {"broken-mapping-in-use", "a driver that stages the volume again makes it again"},
@@ -255,7 +254,6 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
     const std::string kubelet = R"(C:\var\lib\kubelet\)", none = kubelet + "none";
     if (random_.OneIn(2)) Link(kubelet + R"(plugins\lost)", none);
     if (random_.OneIn(2)) Link(kubelet + R"(pods\e\volumes\kubernetes.io~empty-dir\e\l)", none);
-    if (random_.OneIn(2)) Link(kubelet + R"(plugins\hidden)", "C:\\a\x01");
     if (random_.OneIn(2)) machine_.WriteFile(Staged("f") + R"(\data)", 5, false).IgnoreError();
   }
 

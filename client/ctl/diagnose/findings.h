@@ -98,7 +98,6 @@ inline constexpr FindingFacts kFindingTable[] = {
     {"link-to-mount", kDanglingLinks, "it leads to a mount whose volume is gone",
      "none: attach the disk of the mount again, or delete the pod, and the kubelet removes the "
      "link"},
-    {"hidden-target", "", "", "none: its target cannot be shown; look at it on the node"},
     {"pods-link", "", "",
      "none: a pod can write to the directory, so the link may be its own; it goes with the pod"},
     {"filled-folder", "filled-folders",

@@ -327,9 +327,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings) {
       FindingId id = is_volume ? FindingId("dangling-mount") : FindingId("dangling-link");
       if (ends.to_mounts.contains(name)) id = "link-to-mount";
       if (is_volume && (link.may_be_used || IsPublished(where))) id = "dangling-mount-in-use";
-      FindingWithRepair found = Make(id, where, what, {}, {{"path", where}, {"target", target}});
-      if (target.empty()) LeaveAlone("hidden-target", &found);
-      Add(std::move(found), findings);
+      Add(Make(id, where, what, {}, {{"path", where}, {"target", target}}), findings);
     } else if (state == "DISCONNECTED") {
       if (!mappings.has_value()) {
         // LookAtMappings() reports an error of this call.
