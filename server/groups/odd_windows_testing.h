@@ -15,7 +15,7 @@ namespace csi_proxy::groups {
 // The simulated Win32, with a callback of the test before some calls.
 class InterruptedOs final : public host::OddOs {
  public:
-  explicit InterruptedOs(machine::simulator::Machine& node) : OddOs(node, -1, {}) {}
+  explicit InterruptedOs(machine::simulator::Machine& node) : OddOs(node) {}
 
   // Returns the error for a control code; 0 for none.
   std::function<uint32_t(uint32_t code, machine::DeviceAccess access)> before_control;

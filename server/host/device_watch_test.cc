@@ -17,7 +17,7 @@ using testing::SizeIs;
 // A machine whose devices arrive when the test says, and whose clock the test moves.
 class ScriptedOs final : public OddOs {
  public:
-  explicit ScriptedOs(Machine& node) : OddOs(node, machine::Bytes()) {}
+  explicit ScriptedOs(Machine& node) : OddOs(node) {}
 
   uint64_t DeviceChanges() override { return changes; }
   void AwaitDeviceChange(uint64_t seen, absl::Duration limit) override {

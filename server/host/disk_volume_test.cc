@@ -126,7 +126,7 @@ using testing::UnorderedElementsAre;
 class RememberingOs final : public OddOs {
  public:
   RememberingOs(Machine& node, std::vector<std::string> also)
-      : OddOs(node, -1, {}), also_(std::move(also)) {}
+      : OddOs(node), also_(std::move(also)) {}
   absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) override {
     auto points = OddOs::ListMountPoints(volume);
     if (points.ok()) points->insert(points->end(), also_.begin(), also_.end());

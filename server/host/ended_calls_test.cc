@@ -75,7 +75,7 @@ TEST_F(EndedCallsTest, NoVolumeIsDismounted) {
 // A flush that does not return is abandoned. The next flush of the volume waits for its end.
 TEST_F(EndedCallsTest, AHungFlushDoesNotKeepTheMount) {
   struct HangingOs final : OddOs {
-    HangingOs(Machine& node, absl::Notification* end) : OddOs(node, -1, {}), end(*end) {}
+    HangingOs(Machine& node, absl::Notification* end) : OddOs(node), end(*end) {}
     absl::Status Flush(const std::string& volume) override {
       ++flushes;
       end.WaitForNotification();

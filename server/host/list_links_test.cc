@@ -25,51 +25,36 @@ constexpr char kRoot[] = R"(C:\var\lib\kubelet)";
 std::string Below(absl::string_view rest) { return absl::StrCat(kRoot, "\\", rest); }
 
 // A directory of the simulated machine, with a callback after each listing.
-class WatchedFile final : public File {
+class WatchedFile final : public machine::FileWrapper<> {
  public:
   using Listed = std::function<void(const std::string& name)>;
 
   WatchedFile(std::unique_ptr<File> file, std::string name, const Listed& listed)
-      : file_(std::move(file)), name_(std::move(name)), listed_(listed) {}
+      : FileWrapper(std::move(file)), name_(std::move(name)), listed_(listed) {}
 
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
     return OpenBelow({name}, access);
   }
   absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
                                                   Access access) override {
-    auto file = file_->OpenBelow(names, access);
+    auto file = FileWrapper::OpenBelow(names, access);
     if (file.ok()) file = std::make_unique<WatchedFile>(*std::move(file), names.back(), listed_);
     return file;
   }
   absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
-    auto entries = file_->ListNext(restart);
+    auto entries = FileWrapper::ListNext(restart);
     if (entries.ok() && !entries->empty()) listed_(name_);
     return entries;
   }
-  absl::StatusOr<machine::FileAttributes> GetAttributes() override {
-    return file_->GetAttributes();
-  }
-  absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
-    return file_->CreateDirectory(name);
-  }
-  absl::StatusOr<std::vector<std::string>> List() override { return file_->List(); }
-  absl::Status Delete() override { return file_->Delete(); }
-  absl::StatusOr<machine::Bytes> ReadReparsePoint() override { return file_->ReadReparsePoint(); }
-  absl::Status WriteReparsePoint(const machine::Bytes& data) override {
-    return file_->WriteReparsePoint(data);
-  }
-  absl::Status DeleteReparsePoint(uint32_t tag) override { return file_->DeleteReparsePoint(tag); }
 
  private:
-  const std::unique_ptr<File> file_;
   const std::string name_;
   const Listed& listed_;
 };
 
 class WatchedOs final : public OddOs {
  public:
-  WatchedOs(Machine& node, WatchedFile::Listed listed)
-      : OddOs(node, 0, {}), listed_(std::move(listed)) {}
+  WatchedOs(Machine& node, WatchedFile::Listed listed) : OddOs(node), listed_(std::move(listed)) {}
 
   absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) override {
     auto file = OddOs::OpenRoot(root);

@@ -171,7 +171,7 @@ TEST(OddAnswersTest, RelativeLinksLeadFromWhereTheyAre) {
 // The simulated Win32 with some answers set by the test.
 class ScriptedOs final : public OddOs {
  public:
-  explicit ScriptedOs(Machine& node) : OddOs(node, -1, {}) {}
+  explicit ScriptedOs(Machine& node) : OddOs(node) {}
 
   absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
                                          uint32_t code, const machine::Bytes& input,

@@ -11,6 +11,7 @@
 #include "server/base/unicode.h"
 #include "server/host/testing.h"
 #include "server/machine/little_endian.h"
+#include "server/machine/os_wrapper_testing.h"
 #include "server/machine/reparse_point.h"
 #include "server/simulator/win32/os_double.h"
 #include "server/simulator/wmi/session.h"
@@ -66,121 +67,56 @@ class OddSession final : public machine::simulator::wmi::SimulatedSession {
 };
 
 // A file of the simulated Win32 with other bytes in every reparse point below it.
-class OddFile final : public machine::File {
+class OddFile final : public machine::FileWrapper<> {
  public:
   OddFile(std::unique_ptr<machine::File> file, machine::Bytes link)
-      : file_(std::move(file)), link_(std::move(link)) {}
+      : FileWrapper(std::move(file)), link_(std::move(link)) {}
 
-  absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string& name,
-                                                      machine::Access access) override {
-    return OpenBelow({name}, access);
-  }
-  absl::StatusOr<std::unique_ptr<machine::File>> OpenBelow(const std::vector<std::string>& names,
-                                                           machine::Access access) override {
-    auto file = file_->OpenBelow(names, access);
-    if (file.ok()) file = std::make_unique<OddFile>(*std::move(file), link_);
-    return file;
-  }
   absl::StatusOr<machine::Bytes> ReadReparsePoint() override {
-    const absl::Status read = file_->ReadReparsePoint().status();
+    const absl::Status read = FileWrapper::ReadReparsePoint().status();
     if (!read.ok()) return read;
     return link_;
   }
 
-  absl::StatusOr<machine::FileAttributes> GetAttributes() override {
-    return file_->GetAttributes();
-  }
-  absl::StatusOr<std::unique_ptr<machine::File>> CreateDirectory(const std::string& name) override {
-    return file_->CreateDirectory(name);
-  }
-  absl::StatusOr<std::vector<std::string>> List() override { return file_->List(); }
-  absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
-    return file_->ListNext(restart);
-  }
-  absl::Status Delete() override { return file_->Delete(); }
-  absl::Status WriteReparsePoint(const machine::Bytes& data) override {
-    return file_->WriteReparsePoint(data);
-  }
-  absl::Status DeleteReparsePoint(uint32_t tag) override { return file_->DeleteReparsePoint(tag); }
-
  private:
-  const std::unique_ptr<machine::File> file_;
+  std::unique_ptr<machine::File> Wrap(std::unique_ptr<machine::File> file) override {
+    return std::make_unique<OddFile>(std::move(file), link_);
+  }
+
   const machine::Bytes link_;
 };
 
 // The simulated Win32 with other bytes in one answer of a device or in the firmware's table.
-class OddOs : public machine::Os {
+class OddOs : public machine::OsWrapper<> {
  public:
+  explicit OddOs(Machine& node) : OddOs(node, -1, {}) {}
   // Changes only one answer, which follows `others` unchanged ones.
   OddOs(Machine& node, int others, machine::Bytes odd)
-      : os_(machine::simulator::NewSimulatedOs(node.core())),
+      : OsWrapper(machine::simulator::NewSimulatedOs(node.core())),
         others_(others),
         odd_(std::move(odd)) {}
   // Gives all reparse points these bytes.
-  OddOs(Machine& node, machine::Bytes link) : OddOs(node, -1, {}) { link_ = std::move(link); }
+  OddOs(Machine& node, machine::Bytes link) : OddOs(node) { link_ = std::move(link); }
   bool answered() const { return others_ < 0; }
 
   absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
                                          uint32_t code, const machine::Bytes& input,
                                          size_t max_output) override {
-    return Changed(os_->Control(device, access, code, input, max_output));
-  }
-  absl::StatusOr<machine::NetworkNames> GetNetworkNames() override {
-    return os_->GetNetworkNames();
+    return Changed(OsWrapper::Control(device, access, code, input, max_output));
   }
   absl::StatusOr<machine::Bytes> GetSmbiosTable() override {
-    return Changed(os_->GetSmbiosTable());
+    return Changed(OsWrapper::GetSmbiosTable());
   }
-
-  absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string& root) override {
-    auto file = os_->OpenRoot(root);
-    if (file.ok() && !link_.empty()) file = std::make_unique<OddFile>(*std::move(file), link_);
-    return file;
-  }
-  absl::Status Reach(const std::string& path) override { return os_->Reach(path); }
-  absl::StatusOr<std::vector<std::string>> ListVolumes() override { return os_->ListVolumes(); }
-  absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
-    return os_->GetVolumeOfDrive(drive);
-  }
-  absl::StatusOr<machine::FileSystem> GetFileSystem(const std::string& volume) override {
-    return os_->GetFileSystem(volume);
-  }
-  absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string& volume) override {
-    return os_->GetSpace(volume);
-  }
-  absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) override {
-    return os_->ListMountPoints(volume);
-  }
-  absl::StatusOr<machine::Bytes> Read(const std::string& device, uint64_t offset,
-                                      size_t size) override {
-    return os_->Read(device, offset, size);
-  }
-  absl::Status Flush(const std::string& volume) override { return os_->Flush(volume); }
-  absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
-    return os_->SetMountPoint(directory, volume);
-  }
-  absl::Status DeleteMountPoint(const std::string& directory) override {
-    return os_->DeleteMountPoint(directory);
-  }
-  uint64_t DeviceChanges() override { return os_->DeviceChanges(); }
-  void AwaitDeviceChange(uint64_t seen, absl::Duration limit) override {
-    os_->AwaitDeviceChange(seen, limit);
-  }
-  absl::StatusOr<machine::ServiceInfo> GetService(const std::string& name) override {
-    return os_->GetService(name);
-  }
-  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) override {
-    return os_->ListActiveDependents(name);
-  }
-  absl::Status StartService(const std::string& name) override { return os_->StartService(name); }
-  absl::Status StopService(const std::string& name) override { return os_->StopService(name); }
 
  private:
+  std::unique_ptr<machine::File> Wrap(std::unique_ptr<machine::File> file) override {
+    if (link_.empty()) return file;
+    return std::make_unique<OddFile>(std::move(file), link_);
+  }
   absl::StatusOr<machine::Bytes> Changed(absl::StatusOr<machine::Bytes> bytes) {
     return bytes.ok() && others_-- == 0 ? odd_ : bytes;
   }
 
-  const std::unique_ptr<machine::Os> os_;
   int others_;
   const machine::Bytes odd_;
   machine::Bytes link_;

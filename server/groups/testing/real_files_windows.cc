@@ -13,6 +13,7 @@
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 #include "server/groups/testing/real_files.h"
+#include "server/machine/os_wrapper_testing.h"
 #include "server/machine/reparse_point.h"
 
 namespace csi_proxy::groups {
@@ -21,12 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 using machine::Access;
 using machine::Bytes;
-using machine::DeviceAccess;
 using machine::File;
 using machine::FileAttributes;
 using machine::Os;
-using machine::ServiceInfo;
-using machine::VolumeSpace;
 
 constexpr char kKubelet[] = R"(C:\var\lib\kubelet)";
 
@@ -53,13 +51,13 @@ class Links {
   std::map<std::string, Bytes> links_;  // guarded by mutex_
 };
 
-class LinkedFile final : public File {
+class LinkedFile final : public machine::FileWrapper<> {
  public:
   LinkedFile(std::unique_ptr<File> file, std::string path, Links* links)
-      : file_(std::move(file)), path_(std::move(path)), links_(*links) {}
+      : FileWrapper(std::move(file)), path_(std::move(path)), links_(*links) {}
 
   absl::StatusOr<FileAttributes> GetAttributes() override {
-    absl::StatusOr<FileAttributes> attributes = file_->GetAttributes();
+    absl::StatusOr<FileAttributes> attributes = FileWrapper::GetAttributes();
     if (attributes.ok() && links_.Find(path_).has_value()) {
       attributes->is_reparse_point = true;
       attributes->reparse_tag = machine::kReparseTagSymlink;
@@ -67,7 +65,7 @@ class LinkedFile final : public File {
     return attributes;
   }
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
-    return Wrap(file_->Open(name, access), name);
+    return Linked(FileWrapper::Open(name, access), name);
   }
   absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
                                                   Access access) override {
@@ -78,14 +76,13 @@ class LinkedFile final : public File {
       }
       absl::StrAppend(&path, "\\", names[i]);
     }
-    return Wrap(file_->OpenBelow(names, access), path);
+    return Linked(FileWrapper::OpenBelow(names, access), path);
   }
   absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
-    return Wrap(file_->CreateDirectory(name), name);
+    return Linked(FileWrapper::CreateDirectory(name), name);
   }
-  absl::StatusOr<std::vector<std::string>> List() override { return file_->List(); }
   absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
-    auto entries = file_->ListNext(restart);
+    auto entries = FileWrapper::ListNext(restart);
     if (!entries.ok()) return entries;
     for (machine::DirectoryEntry& entry : *entries) {
       if (links_.Find(PathOf(entry.name)).has_value()) entry.is_reparse_point = true;
@@ -93,7 +90,7 @@ class LinkedFile final : public File {
     return entries;
   }
   absl::Status Delete() override {
-    const absl::Status deleted = file_->Delete();
+    const absl::Status deleted = FileWrapper::Delete();
     if (deleted.ok()) links_.Forget(path_);
     return deleted;
   }
@@ -115,8 +112,8 @@ class LinkedFile final : public File {
   }
 
  private:
-  absl::StatusOr<std::unique_ptr<File>> Wrap(absl::StatusOr<std::unique_ptr<File>> file,
-                                             const std::string& name) {
+  absl::StatusOr<std::unique_ptr<File>> Linked(absl::StatusOr<std::unique_ptr<File>> file,
+                                               const std::string& name) {
     if (!file.ok()) return file;
     return std::make_unique<LinkedFile>(*std::move(file), PathOf(name), &links_);
   }
@@ -124,14 +121,13 @@ class LinkedFile final : public File {
     return absl::StrCat(path_, absl::EndsWith(path_, "\\") ? "" : "\\", name);
   }
 
-  const std::unique_ptr<File> file_;
   const std::string path_;
   Links& links_;
 };
 
-class LinkedOs final : public Os {
+class LinkedOs final : public machine::OsWrapper<> {
  public:
-  LinkedOs(std::unique_ptr<Os> rest, Links* links) : rest_(std::move(rest)), links_(*links) {}
+  LinkedOs(std::unique_ptr<Os> rest, Links* links) : OsWrapper(std::move(rest)), links_(*links) {}
 
   absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) override {
     absl::StatusOr<std::unique_ptr<File>> file = real_->OpenRoot(root);
@@ -139,54 +135,8 @@ class LinkedOs final : public Os {
     return std::make_unique<LinkedFile>(*std::move(file), root, &links_);
   }
 
-  absl::Status Reach(const std::string& path) override { return rest_->Reach(path); }
-  absl::StatusOr<std::vector<std::string>> ListVolumes() override { return rest_->ListVolumes(); }
-  absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
-    return rest_->GetVolumeOfDrive(drive);
-  }
-  absl::StatusOr<machine::FileSystem> GetFileSystem(const std::string& volume) override {
-    return rest_->GetFileSystem(volume);
-  }
-  absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {
-    return rest_->GetSpace(volume);
-  }
-  absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) override {
-    return rest_->ListMountPoints(volume);
-  }
-  absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) override {
-    return rest_->Read(device, offset, size);
-  }
-  absl::Status Flush(const std::string& volume) override { return rest_->Flush(volume); }
-  absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
-    return rest_->SetMountPoint(directory, volume);
-  }
-  absl::Status DeleteMountPoint(const std::string& directory) override {
-    return rest_->DeleteMountPoint(directory);
-  }
-  absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access, uint32_t code,
-                                const Bytes& input, size_t max_output) override {
-    return rest_->Control(device, access, code, input, max_output);
-  }
-  uint64_t DeviceChanges() override { return rest_->DeviceChanges(); }
-  void AwaitDeviceChange(uint64_t seen, absl::Duration limit) override {
-    rest_->AwaitDeviceChange(seen, limit);
-  }
-  absl::StatusOr<ServiceInfo> GetService(const std::string& name) override {
-    return rest_->GetService(name);
-  }
-  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) override {
-    return rest_->ListActiveDependents(name);
-  }
-  absl::Status StartService(const std::string& name) override { return rest_->StartService(name); }
-  absl::Status StopService(const std::string& name) override { return rest_->StopService(name); }
-  absl::StatusOr<machine::NetworkNames> GetNetworkNames() override {
-    return rest_->GetNetworkNames();
-  }
-  absl::StatusOr<Bytes> GetSmbiosTable() override { return rest_->GetSmbiosTable(); }
-
  private:
   const std::unique_ptr<Os> real_ = machine::NewOs();
-  const std::unique_ptr<Os> rest_;
   Links& links_;
 };
 
