@@ -36,6 +36,13 @@ TEST(DetachedRunsTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
   EXPECT_TRUE(is_done);
 }
 
+TEST(DetachedRunsTest, AChangeThatNeverEndsIsCancelled) {
+  DetachedRuns changes(2);
+  const auto hang = [](const CallContext& run) { return run.SleepFor(absl::InfiniteDuration()); };
+  EXPECT_FALSE(changes.Run(Brief(), {"disk 1"}, hang, absl::Milliseconds(60)).ok());
+  EXPECT_TRUE(changes.Await(CallContext().WithTimeout(absl::Seconds(20)), "disk 1").ok());
+}
+
 // The destructor ends the changes that are left.
 TEST(DetachedRunsTest, ATenantLeavesRunsUpToTheLimit) {
   DetachedRuns changes(2);
