@@ -76,19 +76,6 @@ TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
   }
 }
 
-// Removes the folder with its reparse point even if the mount manager refuses to end the mount.
-TEST_F(MountedFolderContract, RmdirEndsTheMountThoughTheMountManagerRefuses) {
-  for (const uint32_t error : {2u, 3u, 5u, 1117u}) {
-    node_->Reset();
-    const std::string volume = MountedAt(Below("m"));
-    Fail("win32.DeleteMountPoint", 1, error);
-    EXPECT_TRUE(Rmdir(Below("m"), true).ok()) << error;
-    EXPECT_TRUE(node_->Snapshot().faults.empty());
-    EXPECT_FALSE(Exists(Below("m")));
-    EXPECT_TRUE(HoldsWhatItHeld(volume));
-  }
-}
-
 TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskIsOfflineEndsClean) {
   const std::string volume = MountedAt(Below("m"));
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());

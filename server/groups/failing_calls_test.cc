@@ -84,17 +84,6 @@ TEST(FailingCallsTest, ADelayedRpcEndsWithItsCallAndChangesNothing) {
   EXPECT_EQ(StateToProto(node.machine->Snapshot()).DebugString(), before);
 }
 
-TEST(FailingCallsTest, TextsHaveALongestLength) {
-  Node node(host::PreparedNode());
-  const CallContext context;
-  const auto status_of_name = [&](size_t size) {
-    return node.services->disk.service->GetDiskNumberByName(context, {std::string(size, 'a')})
-        .status();
-  };
-  EXPECT_TRUE(absl::IsNotFound(status_of_name(1024))) << status_of_name(1024);
-  EXPECT_TRUE(absl::IsInvalidArgument(status_of_name(1025))) << status_of_name(1025);
-}
-
 TEST(FailingCallsTest, AResourceIsAnyFieldOfTheRequest) {
   Node node(host::PreparedNode());
   const struct {

@@ -126,19 +126,6 @@ TEST_F(StrictMachineTest, AJunctionIsALinkAndNotAMountedFolder) {
   EXPECT_TRUE(Exists(Below("t\\kept")));
 }
 
-TEST_F(StrictMachineTest, AJunctionLetsNobodyOut) {
-  ASSERT_TRUE(node_->MakeDirectory(R"(C:\secret\inner)").ok());
-  ASSERT_TRUE(node_->MakeLink(Below("a\\j"), R"(C:\secret)", true).ok());
-  EXPECT_TRUE(absl::IsPermissionDenied(Mkdir(Below("a\\j\\made"))));
-  EXPECT_TRUE(absl::IsPermissionDenied(Rmdir(Below("a\\j\\inner"), true)));
-  ASSERT_TRUE(Rmdir(Below("a"), true).ok());
-  const auto there = node_->core()->Change([](NodeState& state) {
-    const auto& tree = state.disks[0].partitions.back().volume->tree;
-    return tree.Find(*tree.Find(0, "secret"), "inner").has_value();
-  });
-  EXPECT_TRUE(there);
-}
-
 TEST_F(StrictMachineTest, AnEntryThatAPodHoldsIsNotRemoved) {
   ASSERT_TRUE(Mkdir(Below("pod\\logs")).ok());
   ASSERT_TRUE(node_
@@ -149,6 +136,19 @@ TEST_F(StrictMachineTest, AnEntryThatAPodHoldsIsNotRemoved) {
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
   ASSERT_TRUE(node_->SetOtherOpens({}).ok());
   EXPECT_TRUE(Rmdir(Below("pod"), true).ok());
+}
+
+TEST_F(StrictMachineTest, AnEntryThatIsHeldForAMomentIsWaitedFor) {
+  ASSERT_TRUE(Mkdir(Below("held\\inner")).ok());
+  Fail("win32.Open", 3, 32, Below("held"));
+  EXPECT_TRUE(Rmdir(Below("held"), true).ok());
+  // The retries end when the call's deadline passes.
+  ASSERT_TRUE(Mkdir(Below("held")).ok());
+  Fail("win32.Open", 0, 32, Below("held"));
+  const SteadyTime start = SteadyTime::Now();
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
+  EXPECT_TRUE(absl::IsUnavailable(filesystem_->Mkdir(hurried, {.path = Below("held")}).status()));
+  EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(1));
 }
 
 // The entry is deleted but still open elsewhere: for drivers it is absent.

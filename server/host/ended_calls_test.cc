@@ -1,5 +1,4 @@
 // A call that has ended, because its caller is gone or its time is over, changes nothing more.
-#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -53,23 +52,6 @@ TEST_F(EndedCallsTest, NoMoreDisksAreAsked) {
   EXPECT_THAT(host_->disk().ListDiskIdentities(Hurried()), HasCode(kLate));
   SlowDown("win32.ListVolumes");
   EXPECT_THAT(host_->volume().ListVolumes(Hurried(), 2, 0), HasCode(kLate));
-}
-
-TEST_F(EndedCallsTest, NoVolumeIsDismounted) {
-  // Disk 6 and its volume are the last.
-  const size_t volumes = 3;
-  FaultRule rule;
-  rule.operation = "win32.Control";
-  rule.times = volumes;
-  rule.latency = absl::Nanoseconds(1);
-  ASSERT_THAT(node_->InjectFault(rule), IsOk());
-  SlowDown("win32.Control");
-  EXPECT_THAT(host_->volume().MakeWritable(Hurried(), 6), HasCode(kLate));
-  const NodeState state = node_->Snapshot();
-  const auto disk = std::find_if(state.disks.begin(), state.disks.end(),
-                                 [](const Disk& each) { return each.number == 6; });
-  ASSERT_NE(disk, state.disks.end());
-  EXPECT_TRUE(disk->partitions.back().mounted_read_only);
 }
 
 // A flush that does not return is abandoned. The next flush of the volume waits for its end.

@@ -28,14 +28,6 @@ class FilesystemTest : public testing::Test {
   std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-TEST_F(FilesystemTest, MakesDirectoriesWithThoseAbove) {
-  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("a\\b\\c")), IsOk());
-  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("A\\B\\C")), IsOk());
-  EXPECT_THAT(files().Exists(context_, Kubelet("a\\b\\c")), Yields(true));
-  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("file.txt")), HasCode(kExists));
-  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("file.txt\\x")), HasCode(kExists));
-}
-
 TEST_F(FilesystemTest, MakesDirectoriesThroughLinksThatLeadSomewhere) {
   ASSERT_THAT(Link("in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
   ASSERT_THAT(Link("gone", "C:\\var\\lib\\kubelet\\nothing\\there"), IsOk());
@@ -62,18 +54,6 @@ TEST_F(FilesystemTest, DoesNotWriteToAFullOrProtectedVolume) {
   EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods")), FailsWith(kInternal, "0x13"));
 }
 
-TEST_F(FilesystemTest, RemovesOneThingOrAllOfIt) {
-  EXPECT_THAT(files().Remove(context_, Kubelet("pods"), false),
-              FailsWith(kPrecondition, R"(directory C:\var\lib\kubelet\pods is not empty)"));
-  EXPECT_THAT(files().Remove(context_, Kubelet("absent"), false), HasCode(kNotFound));
-  EXPECT_THAT(files().Remove(context_, Kubelet("absent"), true), IsOk());
-  EXPECT_THAT(files().Remove(context_, Kubelet("pods\\p1"), false), IsOk());
-  EXPECT_THAT(files().Remove(context_, Kubelet("file.txt"), false), IsOk());
-  EXPECT_THAT(files().Remove(context_, Kubelet("pods"), true), IsOk());
-  EXPECT_THAT(files().Exists(context_, Kubelet("pods")), Yields(false));
-  EXPECT_THAT(files().Remove(context_, Anywhere("C:\\"), true), HasCode(kPrecondition));
-}
-
 // A container's layer, a cloud directory and a deduplicated file.
 TEST_F(FilesystemTest, RemovalDescendsIntoReparsePointsThatAreNotLinks) {
   node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
@@ -85,67 +65,6 @@ TEST_F(FilesystemTest, RemovalDescendsIntoReparsePointsThatAreNotLinks) {
   EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod\\layer\\cloud\\f")), Yields(true));
   EXPECT_THAT(files().Remove(context_, Anywhere("D:\\pod"), true), IsOk());
   EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod")), Yields(false));
-}
-
-TEST_F(FilesystemTest, RemovalFollowsNeitherLinksNorMounts) {
-  ASSERT_THAT(files().MakeDirectories(context_, Kubelet("pods\\p1\\mnt")), IsOk());
-  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1\\mnt")), IsOk());
-  ASSERT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\pods\\p1\\mnt\\data", 7, false), IsOk());
-  ASSERT_THAT(Link("pods\\p1\\out", "C:\\Windows"), IsOk());
-
-  EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods\\p1\\mnt")), HasCode(kPrecondition));
-  EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods")), IsOk());
-  EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1")), Yields(false));
-  EXPECT_THAT(files().Exists(context_, Kubelet("pods")), Yields(true));
-  EXPECT_THAT(files().Exists(context_, Anywhere("C:\\Windows\\secret.txt")), Yields(true));
-  // The content of the volume is still there when it is mounted again.
-  ASSERT_THAT(files().MakeDirectories(context_, Kubelet("again")), IsOk());
-  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("again")), IsOk());
-  EXPECT_THAT(files().Exists(context_, Kubelet("again\\data")), Yields(true));
-}
-
-TEST_F(FilesystemTest, AMountedFolderGoesAndItsVolumeStays) {
-  for (const bool recursive : {false, true}) {
-    ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
-    ASSERT_THAT(files().MakeDirectories(context_, Kubelet("pods\\p1\\kept")), IsOk());
-    EXPECT_THAT(files().Remove(context_, Kubelet("pods\\p1"), recursive), IsOk());
-    EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1")), Yields(false));
-    ASSERT_THAT(files().MakeDirectories(context_, Kubelet("pods\\p1")), IsOk());
-    ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
-    EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1\\kept")), Yields(true));
-  }
-}
-
-TEST_F(FilesystemTest, EmptiesDirectoriesOnly) {
-  EXPECT_THAT(files().RemoveContents(context_, Kubelet("absent")), HasCode(kNotFound));
-  EXPECT_THAT(files().RemoveContents(context_, Kubelet("file.txt")), HasCode(kPrecondition));
-  ASSERT_THAT(Link("in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
-  EXPECT_THAT(files().RemoveContents(context_, Kubelet("in")), HasCode(kPrecondition));
-  EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1")), Yields(true));
-}
-
-TEST_F(FilesystemTest, LinksReadBackAsTheyWereMade) {
-  ASSERT_THAT(files().CreateLink(context_, Kubelet("Pods"), Kubelet("l")), IsOk());
-  EXPECT_TRUE(Read("l").is_link);
-  EXPECT_TRUE(Read("l").target_exists);
-  EXPECT_EQ(Read("l").target, "C:\\var\\lib\\kubelet\\Pods");
-  ASSERT_THAT(files().Remove(context_, Kubelet("pods"), true), IsOk());
-  EXPECT_TRUE(Read("l").is_link);
-  EXPECT_FALSE(Read("l").target_exists);
-
-  EXPECT_FALSE(Read("file.txt").is_link);
-  EXPECT_THAT(files().ReadLink(context_, Kubelet("absent")),
-              FailsWith(kNotFound, "because it does not exist"));
-}
-
-TEST_F(FilesystemTest, CreatingALinkNeedsASourceAndRoom) {
-  EXPECT_THAT(files().CreateLink(context_, Kubelet("absent"), Kubelet("l")), HasCode(kNotFound));
-  EXPECT_THAT(files().CreateLink(context_, Kubelet("file.txt"), Kubelet("l")),
-              HasCode(kPrecondition));
-  EXPECT_THAT(files().CreateLink(context_, Kubelet("pods"), Kubelet("file.txt")), HasCode(kExists));
-  EXPECT_THAT(files().CreateLink(context_, Kubelet("pods"), Kubelet("no\\l")), HasCode(kNotFound));
-  EXPECT_THAT(files().CreateLink(context_, Kubelet("pods"), Kubelet("file.txt\\l")),
-              HasCode(kNotFound));
 }
 
 TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
@@ -236,16 +155,6 @@ TEST_F(FilesystemTest, ACallThatWaitsForAServerYieldsItsSlot) {
   EXPECT_TRUE(slot.TakeYielded());
   EXPECT_THAT(files().GetStats(with_slot, Kubelet("share")), IsOk());
   EXPECT_TRUE(slot.TakeYielded());
-}
-
-TEST_F(FilesystemTest, AMountPointIsALinkToItsVolume) {
-  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
-  EXPECT_TRUE(Read("pods\\p1").is_link);
-  EXPECT_EQ(Read("pods\\p1").target, TestVolume(2).ToString());
-  EXPECT_TRUE(Read("pods\\p1").target_exists);
-  ASSERT_THAT(host_->disk().SetOnline(context_, 2, false), IsOk());
-  EXPECT_FALSE(Read("pods\\p1").target_exists);
-  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("pods\\p1\\x")), HasCode(kNotFound));
 }
 
 }  // namespace

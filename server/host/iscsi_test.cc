@@ -1,4 +1,3 @@
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/host/testing.h"
 
@@ -13,10 +12,6 @@ constexpr char kPortals[] = R"(
     address: "10.0.0.5"
     target { iqn: "iqn.x:open" disk { number: 21 size_bytes: 1073741824 }
              disk { number: 20 size_bytes: 1073741824 } }
-    target { iqn: "iqn.x:chap" chap: ONE_WAY username: "node" secret: "twelve-bytes"
-             disk { number: 22 size_bytes: 1073741824 } }
-    target { iqn: "iqn.x:mutual" chap: MUTUAL username: "node" secret: "twelve-bytes"
-             mutual_secret: "other-secret" }
   }
   iscsi_portal { address: "10.0.0.6" unreachable: true }
 )";
@@ -25,10 +20,8 @@ constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 class IscsiTest : public testing::Test {
  protected:
   IscsiHost& iscsi() { return host_->iscsi(); }
-  absl::Status Connect(const std::string& iqn, ChapMode mode = ChapMode::kNone,
-                       absl::string_view username = "", absl::string_view secret = "") {
-    return iscsi().Connect(context_, kPortal, iqn,
-                           {mode, std::string(username), Secret(std::string(secret))});
+  absl::Status Connect(const std::string& iqn) {
+    return iscsi().Connect(context_, kPortal, iqn, {});
   }
 
   const IscsiPortal kPortal = {"10.0.0.5", 3260};
@@ -36,87 +29,6 @@ class IscsiTest : public testing::Test {
   std::unique_ptr<Machine> node_ = TestNode(kPortals);
   std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
-
-TEST_F(IscsiTest, RegistersPortalsThatAnswer) {
-  EXPECT_THAT(iscsi().DiscoverTargets(context_, kPortal), HasCode(kNotFound));
-  EXPECT_THAT(iscsi().RemovePortal(context_, kPortal), HasCode(kNotFound));
-  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
-  EXPECT_THAT(iscsi().AddPortal(context_, kPortal), HasCode(kExists));
-  EXPECT_THAT(iscsi().AddPortal(context_, {"10.0.0.5", 3261}), HasCode(kUnavailable));
-  EXPECT_THAT(iscsi().AddPortal(context_, {"10.0.0.6", 3260}), HasCode(kUnavailable));
-  EXPECT_THAT(iscsi().ListPortals(context_), Yields(std::vector<IscsiPortal>{kPortal}));
-  EXPECT_THAT(iscsi().DiscoverTargets(context_, kPortal),
-              Yields(std::vector<std::string>{"iqn.x:open", "iqn.x:chap", "iqn.x:mutual"}));
-  // The portal does not answer: the targets known from before are returned.
-  ASSERT_THAT(node_->SetServerReachable("10.0.0.5", false), IsOk());
-  EXPECT_THAT(iscsi().DiscoverTargets(context_, kPortal),
-              Yields(std::vector<std::string>{"iqn.x:open", "iqn.x:chap", "iqn.x:mutual"}));
-  EXPECT_THAT(iscsi().RemovePortal(context_, kPortal), IsOk());
-  EXPECT_THAT(iscsi().ListPortals(context_), Yields(std::vector<IscsiPortal>{}));
-}
-
-TEST_F(IscsiTest, AConnectedTargetBringsItsDisks) {
-  EXPECT_THAT(Connect("iqn.x:open"), HasCode(kNotFound));
-  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
-  EXPECT_THAT(iscsi().IsConnected(context_, kPortal, "iqn.x:open"), Yields(false));
-  EXPECT_THAT(iscsi().IsConnected(context_, kPortal, "iqn.x:none"), HasCode(kNotFound));
-  EXPECT_THAT(iscsi().GetTargetDisks(context_, kPortal, "iqn.x:open"),
-              Yields(std::vector<uint32_t>{}));
-  EXPECT_THAT(iscsi().GetTargetDisks(context_, kPortal, "iqn.x:none"), HasCode(kNotFound));
-  EXPECT_THAT(iscsi().Disconnect(context_, kPortal, "iqn.x:open"), HasCode(kNotFound));
-  EXPECT_THAT(host_->disk().GetSize(context_, 20), HasCode(kNotFound));
-
-  ASSERT_THAT(Connect("IQN.X:OPEN"), IsOk());
-  EXPECT_THAT(Connect("iqn.x:open"), HasCode(kExists));
-  EXPECT_THAT(iscsi().IsConnected(context_, kPortal, "iqn.x:open"), Yields(true));
-  EXPECT_THAT(iscsi().GetTargetDisks(context_, kPortal, "iqn.x:open"),
-              Yields(std::vector<uint32_t>{20, 21}));
-  ASSERT_THAT(host_->disk().InitializeGpt(context_, 20), IsOk());
-  ASSERT_THAT(host_->disk().CreateBasicPartition(context_, 20), IsOk());
-  const std::vector<VolumeId> volumes = *host_->volume().ListVolumes(context_, 20, 0);
-  ASSERT_EQ(volumes.size(), 1u);
-
-  // The session outlives its portal. The disk disappears with it and comes back unchanged.
-  ASSERT_THAT(iscsi().RemovePortal(context_, kPortal), IsOk());
-  EXPECT_THAT(iscsi().Disconnect(context_, kPortal, "iqn.x:open"), HasCode(kNotFound));
-  EXPECT_THAT(host_->volume().GetDiskNumber(context_, volumes[0]), Yields(20u));
-  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
-  ASSERT_THAT(iscsi().Disconnect(context_, kPortal, "iqn.x:open"), IsOk());
-  EXPECT_THAT(host_->volume().GetDiskNumber(context_, volumes[0]), HasCode(kNotFound));
-  ASSERT_THAT(Connect("iqn.x:open"), IsOk());
-  EXPECT_THAT(host_->volume().GetDiskNumber(context_, volumes[0]), Yields(20u));
-}
-
-TEST_F(IscsiTest, OneWayChap) {
-  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
-  EXPECT_THAT(Connect("iqn.x:chap"), HasCode(kPrecondition));
-  EXPECT_THAT(Connect("iqn.x:chap", ChapMode::kOneWay, "other", "twelve-bytes"),
-              HasCode(kPrecondition));
-  const absl::Status wrong = Connect("iqn.x:chap", ChapMode::kOneWay, "node", "wrong-secret");
-  EXPECT_THAT(wrong, FailsWith(kPrecondition, "Authentication failed"));
-  EXPECT_EQ(wrong.message().find("wrong-secret"), absl::string_view::npos);
-  EXPECT_THAT(Connect("iqn.x:chap", ChapMode::kOneWay, "node", "twelve-bytes"), IsOk());
-}
-
-TEST_F(IscsiTest, MutualChapNeedsBothSecrets) {
-  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
-  const auto connect = [&](ChapMode mode) {
-    return Connect("iqn.x:mutual", mode, "node", "twelve-bytes");
-  };
-  EXPECT_THAT(connect(ChapMode::kOneWay), HasCode(kPrecondition));
-  EXPECT_THAT(connect(ChapMode::kMutual), HasCode(kPrecondition));
-  EXPECT_THAT(iscsi().SetMutualChapSecret(context_, Secret("short")),
-              FailsWith(kPrecondition, "12 to 16 bytes"));
-  EXPECT_THAT(iscsi().SetMutualChapSecret(context_, Secret("seventeen-bytes-!")),
-              HasCode(kPrecondition));
-  ASSERT_THAT(iscsi().SetMutualChapSecret(context_, Secret("not-the-same")), IsOk());
-  EXPECT_THAT(connect(ChapMode::kMutual), HasCode(kPrecondition));
-  ASSERT_THAT(iscsi().SetMutualChapSecret(context_, Secret("other-secret")), IsOk());
-  EXPECT_THAT(connect(ChapMode::kMutual), IsOk());
-  // A target that cannot prove itself is not trusted.
-  EXPECT_THAT(Connect("iqn.x:chap", ChapMode::kMutual, "node", "twelve-bytes"),
-              HasCode(kPrecondition));
-}
 
 // The values are from learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers.
 TEST_F(IscsiTest, GivesTheMeaningOfTheInitiatorsAnswers) {

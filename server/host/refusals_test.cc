@@ -162,14 +162,20 @@ TEST_F(RefusalsTest, DirectoriesAndLinks) {
 }
 
 // The directory made for a link is removed again; if that fails too, both errors are reported.
-TEST_F(RefusalsTest, AHalfMadeLinkThatStays) {
-  for (const char* second : {"win32.Open", "win32.Delete"}) {
+TEST_F(RefusalsTest, AHalfMadeLink) {
+  for (const char* second : {"", "win32.Open", "win32.Delete"}) {
     FaultRule rule;
     rule.code = kInternal;
     rule.times = 1;
     rule.operation = "win32.WriteReparsePoint";
     rule.error.code = 1314;
     ASSERT_THAT(node_->InjectFault(rule), IsOk());
+    if (*second == 0) {
+      EXPECT_THAT(host_->filesystem().CreateLink(context_, Kubelet("pods"), Kubelet("new")),
+                  HasCode(kPrecondition));
+      EXPECT_THAT(host_->filesystem().Exists(context_, Kubelet("new")), Yields(false));
+      continue;
+    }
     rule.operation = second;
     rule.resource = Below("new");
     if (rule.operation == "win32.Open") {

@@ -119,24 +119,6 @@ TEST_F(StorageDisksTest, ListsEachDiskWhole) {
   }
 }
 
-TEST_F(StorageDisksTest, AskWmiAsLittleAsTheyCan) {
-  int64_t before = node_->CountCalls().wmi_calls;
-  const auto asked = [&] {
-    return node_->CountCalls().wmi_calls - std::exchange(before, node_->CountCalls().wmi_calls);
-  };
-  ASSERT_TRUE(storage_->ListDisks(context_, {}).ok());
-  EXPECT_EQ(asked(), 1);
-  ASSERT_TRUE(storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)}).ok());
-  EXPECT_EQ(asked(), 2);
-  ASSERT_TRUE(Format({.volume_id = VolumeOf(21), .overwrite = true}).ok());
-  EXPECT_EQ(asked(), 3);
-  ASSERT_TRUE(SetReadOnly(21, true).ok());
-  EXPECT_EQ(asked(), 2);
-  ASSERT_TRUE(SetReadOnly(21, true).ok());
-  ASSERT_TRUE(SetReadOnly(21, false).ok());
-  EXPECT_EQ(asked(), 0);
-}
-
 // A listing of health asks WMI as often for many volumes as for one (scale_test.cc).
 TEST_F(StorageDisksTest, AVolumeWhoseDiskIsMuteFailsAlone) {
   const auto list = [this] {
@@ -197,17 +179,6 @@ TEST_F(ContentTest, IsReadOnRequestAndAMuteDiskFailsAlone) {
   std::map<uint32_t, std::string> found = Contents(true);
   EXPECT_THAT(found[1], HasSubstr("not known: "));
   EXPECT_THAT(found[30], testing::Not(HasSubstr("not known")));
-}
-
-TEST_F(StorageDisksTest, ListDisksFailsOnlyWhenNoneIsListed) {
-  Fail("win32.Control", 0);
-  const auto all = storage_->ListDisks(context_, {});
-  ASSERT_TRUE(all.ok()) << all.status();
-  EXPECT_EQ(all->disks.size(), 8u);
-  Fail("wmi.Query/MSFT_Disk", 1, 0x80041001);
-  const absl::Status failed = storage_->ListDisks(context_, {}).status();
-  EXPECT_EQ(failed.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(std::string(failed.message()), HasSubstr("listing disks: "));
 }
 
 TEST_F(StorageDisksTest, ADiskIsMadeReadOnlyAndWritableAgain) {
@@ -292,34 +263,6 @@ TEST_F(StorageDisksTest, RefusesBadLabels) {
   EXPECT_EQ(everything(), before);
 }
 
-// At most one format of a volume and one change of a disk run at a time, over all groups.
-TEST_F(StorageDisksTest, TakeTheLocksOfTheOtherGroups) {
-  const CallContext brief = context_.WithTimeout(absl::Milliseconds(10));
-  const auto waits = [](const absl::Status& status, const std::string& lock) {
-    EXPECT_EQ(status, absl::DeadlineExceededError(absl::StrCat(
-                          "the call's deadline has passed while another call holds ", lock)));
-  };
-  {
-    const std::string lock = "volume/00000000-0000-0000-0000-000000000021";
-    const auto held = locks_.Acquire(context_, lock);
-    ASSERT_TRUE(held.ok());
-    waits(storage_->FormatVolume(brief, {.volume_id = VolumeOf(21), .overwrite = true}).status(),
-          lock);
-    EXPECT_TRUE(storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)}).ok());
-  }
-  {
-    const auto held = locks_.Acquire(context_, "disk/21");
-    ASSERT_TRUE(held.ok());
-    waits(storage_
-              ->SetDiskReadOnly(context_.WithTimeout(absl::Milliseconds(10)),
-                                {.disk_number = 21, .read_only = true})
-              .status(),
-          "disk/21");
-    EXPECT_TRUE(storage_->ListDisks(context_, {}).ok());
-  }
-  EXPECT_EQ(locks_.size(), 0u);
-}
-
 TEST_F(StorageDisksTest, ReportsTheHealthOfAVolume) {
   const auto ill = storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)});
   ASSERT_TRUE(ill.ok()) << ill.status();
@@ -372,39 +315,6 @@ TEST_F(StorageDisksTest, TheDirtyBitMayNotBeThere) {
   EXPECT_FALSE(answers(50)->is_dirty);
   const auto failed = answers(1117);
   EXPECT_THAT(std::string(failed.status().message()), HasSubstr("asking for the dirty bit of"));
-}
-
-TEST_F(StorageDisksTest, FailuresOfTheMachineAreTold) {
-  const struct {
-    const char* fault;
-    std::function<absl::Status()> call;
-  } rows[] = {
-      {"wmi.Query/MSFT_Disk",
-       [&] { return Format({.volume_id = VolumeOf(21), .overwrite = true}); }},
-      {"wmi.Query/MSFT_Volume",
-       [&] { return Format({.volume_id = VolumeOf(21), .overwrite = true}); }},
-      {"win32.GetFileSystem",
-       [&] { return Format({.volume_id = VolumeOf(21), .overwrite = true}); }},
-      {"wmi.Invoke/MSFT_Volume.Format",
-       [&] { return Format({.volume_id = VolumeOf(21), .overwrite = true}); }},
-      {"wmi.Invoke/MSFT_Disk.SetAttributes", [&] { return SetReadOnly(21, true); }},
-      {"win32.ListVolumes", [&] { return SetReadOnly(21, true); }},
-      {"win32.Control", [&] { return SetReadOnly(21, true); }},
-      {"win32.ListVolumes", [&] { return SetReadOnly(21, false); }},
-      {"wmi.Query/MSFT_Volume",
-       [&] { return storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)}).status(); }},
-      {"wmi.Query/MSFT_Disk",
-       [&] { return storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)}).status(); }},
-  };
-  for (const auto& [fault, call] : rows) {
-    SCOPED_TRACE(fault);
-    Fail(fault, 1, absl::StartsWith(fault, "wmi.") ? 0x80041001 : 1117);
-    EXPECT_FALSE(call().ok());
-    EXPECT_TRUE(node_->Snapshot().faults.empty()) << "it struck";
-    EXPECT_EQ(locks_.size(), 0u);
-    EXPECT_FALSE(Info(21).is_read_only);
-    EXPECT_EQ(Machine(21).label, "old");
-  }
 }
 
 // The log shows the start, the progress and the end of a format by either group.

@@ -18,12 +18,6 @@ using testing::IsEmpty;
 
 using ForeignTest = StageTest;
 
-TEST_F(ForeignTest, TheDiskOfWindowsIsRefused) {
-  const absl::Status refused = Refused(0, {.number = "0"});
-  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("disk 0"));
-}
-
 TEST_F(ForeignTest, SeveralDataPartitionsAreRefused) {
   TwoVolumes();
   const absl::Status refused = Stage({.number = "9"}).status();

@@ -224,11 +224,6 @@ TEST_F(StageTest, TheMountOfAVolumeThatIsGoneIsReplaced) {
               testing::IsSupersetOf({StorageStep::kUnmounted, StorageStep::kMounted}));
 }
 
-TEST_F(StageTest, WithoutAutomountTheVolumeComesAllTheSame) {
-  Behave([](auto& behaviour) { behaviour.automount_disabled = true; });
-  EXPECT_TRUE(StageDisk(1).ok());
-}
-
 TEST_F(StageTest, ACallThatHasEndedDoesNothingMore) {
   const CallContext over = context_.WithTimeout(absl::ZeroDuration());
   const auto calls = node_->CountCalls().wmi_calls;

@@ -174,15 +174,6 @@ TEST_F(UnstageTest, APulledDiskIsUnstaged) {
   EXPECT_FALSE(Exists(Target()));
 }
 
-// The disk is pulled after the call has found it. Windows reports that there is no such device.
-TEST_F(UnstageTest, ADiskThatIsPulledBeforeTheFlushIsUnstaged) {
-  ASSERT_TRUE(StageDisk(1).ok());
-  Fail("win32.Flush", 1, 2);
-  const auto unstaged = Unstage();
-  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
-  EXPECT_FALSE(Exists(Target()));
-}
-
 // aws-ebs, vsphere and gcp-pd unstage volumes like this, whether or not StageVolume staged them.
 TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   const auto staged = StageDisk(1);
