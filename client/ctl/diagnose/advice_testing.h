@@ -174,10 +174,10 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
   }
 
   // Makes a pod's link to a staged volume, in one of the spellings that Windows takes for one.
-  void Use(const std::string& name) {
+  void Use(const std::string& name, const std::string& folder = R"(\data)") {
     std::string target = Staged(name);
     if (random_.OneIn(3)) target = absl::AsciiStrToUpper(target);
-    Link(Published(name), target + random_.Of<std::string>({"", "\\", R"(\data)"}));
+    Link(Published(name), target + random_.Of<std::string>({"", "\\", folder}));
   }
 
   void StageAndSpoil(uint32_t number) {
@@ -185,9 +185,9 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
     const auto staged =
         rpcs_.Call("storage", "StageVolume", {{"disk.number", n}, {"target_path", Staged(name)}});
     if (!staged.ok()) return;
-    machine_.WriteFile(Staged(name) + R"(\data\kept)", 4096, false).IgnoreError();
+    const bool has_data = machine_.WriteFile(Staged(name) + R"(\data\kept)", 4096, false).ok();
     if (random_.OneIn(3)) {
-      Use(name);
+      Use(name, has_data ? R"(\data)" : "");
     } else if (random_.OneIn(3)) {
       machine_.MakeDirectory(Published(name)).IgnoreError();
       rpcs_
@@ -198,10 +198,8 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
     }
     switch (random_.Below(6)) {
       case 0:
-        machine_.core()->Change([&](NodeState& now) {
-          for (const Disk& disk : now.disks) {
-            if (disk.number == number) detached_.push_back(disk);
-          }
+        ChangeDisks([&](const Disk& disk) {
+          if (disk.number == number) detached_.push_back(disk);
         });
         machine_.DetachDisk(number).IgnoreError();
         break;

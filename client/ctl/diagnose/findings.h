@@ -95,7 +95,8 @@ inline constexpr FindingFacts kFindingTable[] = {
      "that use it; the kubelet stages the volume again only after the last is gone"},
     {"dangling-link", kDanglingLinks, "its target does not exist", "removes only the link",
      "RemoveMount"},
-    {"link-to-mount", kDanglingLinks, "it leads to a mount whose volume is gone",
+    {"link-to-mount", kDanglingLinks,
+     "it leads to a mount whose volume is gone, or lacks the folder",
      "none: attach the disk of the mount again, or delete the pod, and the kubelet removes the "
      "link"},
     {"pods-link", "", "",
