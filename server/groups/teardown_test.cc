@@ -174,10 +174,7 @@ bool IsThere(NodeState state, const Row& row) {
 std::set<std::string> Left(NodeState state, const Row& row) {
   std::set<std::string> left;
   if (!row.removed.empty() && Find(SystemTree(state), row.target).has_value()) {
-    // The error about a whole tree only names the folder.
-    const bool is_tree =
-        absl::StrContains(row.name, "tree") || absl::StrContains(row.name, "Contents");
-    left.insert(is_tree ? row.target : "folder stays");
+    left.insert("folder stays");
   }
   if (row.keeps_online) return left;
   if (Unstages(row, "UnstageShare") && IsMapped(state)) left.insert("mapping");

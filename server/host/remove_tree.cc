@@ -33,7 +33,8 @@ struct Level {
   machine::File* directory;
   std::unique_ptr<machine::File> owned;
   std::string path;
-  std::vector<std::string> names;
+  bool was_mount = false;
+  std::vector<std::string> names = {};
   int rounds = 0;
 };
 
@@ -42,7 +43,7 @@ class Remover {
   Remover(const Deps& deps, const CallContext& context) : deps_(deps), context_(context) {}
 
   absl::Status RemoveEntries(machine::File& directory, const std::string& path) {
-    ABSL_RETURN_IF_ERROR(Push(&directory, nullptr, path));
+    ABSL_RETURN_IF_ERROR(Push({&directory, nullptr, path}));
     while (!levels_.empty()) {
       ABSL_RETURN_IF_ERROR(context_.Check());
       const absl::Status status =
@@ -53,9 +54,7 @@ class Remover {
   }
 
  private:
-  absl::Status Push(machine::File* directory, std::unique_ptr<machine::File> owned,
-                    std::string path) {
-    Level level{directory, std::move(owned), std::move(path), {}, 0};
+  absl::Status Push(Level level) {
     absl::StatusOr<std::vector<std::string>> names = level.directory->List();
     if (!names.ok()) return Prefixed(level.path, names.status());
     level.names = *std::move(names);
@@ -77,7 +76,10 @@ class Remover {
       level.names = *std::move(names);
       return absl::OkStatus();
     }
-    if (!deleted.ok() && !IsFileNotFound(deleted)) return Prefixed(level.path, deleted);
+    if (!deleted.ok() && !IsFileNotFound(deleted)) {
+      const absl::Status kept = Prefixed(level.path, deleted);
+      return level.was_mount ? Appended(kept, kEmptyStays) : kept;
+    }
     levels_.pop_back();
     return absl::OkStatus();
   }
@@ -92,7 +94,9 @@ class Remover {
     if (!file.ok()) return Leave(level, name, path, file.status());
     absl::StatusOr<machine::FileAttributes> attributes = (*file)->GetAttributes();
     if (!attributes.ok()) return Prefixed(path, attributes.status());
-    if (attributes->is_reparse_point && attributes->reparse_tag == machine::kReparseTagMountPoint) {
+    const bool was_mount =
+        attributes->is_reparse_point && attributes->reparse_tag == machine::kReparseTagMountPoint;
+    if (was_mount) {
       const absl::Status ended =
           EndMountBeforeDeletion(deps_, context_, *level.directory, name, path, &*file);
       if (IsGoing(ended)) return absl::OkStatus();
@@ -102,7 +106,7 @@ class Remover {
     }
     if (attributes->is_directory && !machine::IsNameSurrogate(*attributes)) {
       machine::File* const directory = file->get();
-      return Push(directory, *std::move(file), path);
+      return Push({directory, *std::move(file), path, was_mount});
     }
     const absl::Status deleted = (*file)->Delete();
     if (deleted.ok() || IsFileNotFound(deleted)) return absl::OkStatus();
