@@ -42,8 +42,8 @@ Passwords and other secrets need not be on the command line: --password-file=PAT
 Flags of diagnose, repair and top:
   --metrics=HOST:PORT      diagnose and top: the service's --metrics-bind-address; top needs it, and
                            diagnose for long calls, clients at a limit and of old API versions
-  --what=KIND[,KIND]       repair: read-only-disks, and, if nothing uses them, dangling-mounts,
-                           dangling-links, disconnected-mappings, leaked-mappings, disconnected-links;
+  --what=KIND[,KIND]       repair: read-only-disks, dangling-links, and, if nothing uses them,
+                           dangling-mounts, disconnected-mappings, leaked-mappings, disconnected-links;
                            of other kinds, repair only prints what to do
   --yes                    repair: do not ask; without it and without a terminal, repair only shows
   --interval=TIME          top: the time over which calls are counted, such as 5s; default 2s

@@ -54,7 +54,7 @@ passed=0
 while IFS=$'\t' read -r releases line; do
   for release in $releases; do
     build "$release"
-    if take_over "$release" "$line" >"$out/log" && grep -qF "$line" "$out/log" && grep -q 'pipes: *[1-9]' "$out/log"; then
+    if take_over "$release" "$line" >"$out/log" && grep -qF -e "$line" "$out/log" && grep -q 'pipes: *[1-9]' "$out/log"; then
       passed=$((passed + 1))
     else
       failed=$((failed + 1))

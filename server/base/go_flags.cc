@@ -156,7 +156,8 @@ std::optional<uint64_t> ParseGoUint(absl::string_view text) { return ParseMagnit
 
 // Parses a duration as https://pkg.go.dev/time#ParseDuration does.
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text) {
-  // Go accepts the micro sign and the Greek letter, and refuses what exceeds its nanoseconds.
+  // Go accepts the micro sign and the Greek letter, and refuses durations beyond 64 bits of
+  // nanoseconds.
   const std::string plain = absl::StrReplaceAll(text, {{"µs", "us"}, {"μs", "us"}});
   absl::Duration duration;
   if (!absl::ParseDuration(plain, &duration) ||

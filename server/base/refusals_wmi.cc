@@ -29,8 +29,9 @@ constexpr char kInitiator[] =
     "look for the initiator's errors, of source iScsiPrt or MSiSCSI, in the node's System log";
 constexpr char kArray[] = "the array refuses: check its log and its limits";
 constexpr char kService[] =
-    "set it to start automatically with `Set-Service -Name MSiSCSI -StartupType Automatic`, start "
-    "it with `csi-proxyctl system start-service --name=MSiSCSI`, then repeat the call";
+    "set the service MSiSCSI to start automatically with `Set-Service -Name MSiSCSI -StartupType "
+    "Automatic`, start it with `csi-proxyctl system start-service --name=MSiSCSI`, then repeat the "
+    "call";
 constexpr char kNewer[] =
     "the node has seen the disk change: `Update-HostStorageCache` on the node, then repeat the "
     "call";

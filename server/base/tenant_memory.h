@@ -1,4 +1,4 @@
-// A bounded memory of what tenants did, of which none can push out what another did.
+// A bounded memory of what tenants did. A tenant that fills it pushes out its own oldest values.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <iterator>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +45,9 @@ class TenantMemory {
     for (const Entry& one : entries_) ++counts[one.tenant];
     const auto most =
         std::ranges::max_element(counts, {}, &std::map<std::string, size_t>::value_type::second);
-    entries_.erase(std::ranges::find(entries_, most->first, &Entry::tenant));
+    // In a tie the caller's tenant loses, so that it takes nothing from one that has no more.
+    const std::string& loser = counts[tenant] == most->second ? tenant : most->first;
+    entries_.erase(std::ranges::find(entries_, loser, &Entry::tenant));
   }
 
   // Forgets the entries for which `is_meant` returns true.
@@ -52,6 +55,18 @@ class TenantMemory {
   void Forget(Predicate is_meant) {
     const MutexLock lock(mutex_);
     entries_.remove_if(is_meant);
+  }
+
+  // Forgets the value of a tenant and key.
+  void Forget(const std::string& tenant, const Key& key) {
+    Forget([&](const Entry& one) { return one.tenant == tenant && one.key == key; });
+  }
+
+  // Returns the value of a tenant and key, or nothing.
+  std::optional<Value> Find(const std::string& tenant, const Key& key) const {
+    const auto found =
+        Select([&](const Entry& one) { return one.tenant == tenant && one.key == key; });
+    return found.empty() ? std::nullopt : std::optional<Value>(found.front().value);
   }
 
   // Returns the entries for which `is_meant` returns true, the oldest first.

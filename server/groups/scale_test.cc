@@ -107,7 +107,7 @@ class ScaledNode : public HandlerTest {
   uint64_t grown_ = uint64_t{1} << 30;
 };
 
-TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
+TEST(ScaleTest, LookUpsCostTheSameOnAnyNodeAndListingsAFixedNumberPerDisk) {
   using N = ScaledNode;
   constexpr int kSmall = 10, kLarge = 100;
   static constexpr char kNew[] = R"(\\files\new)";

@@ -344,7 +344,7 @@ TEST(TeardownTest, EndsAlthoughOneCallHangsOrIsLate) {
 }
 
 // Another process reads the folder and shares no deletion, as a virus scanner does. Windows may be
-// slow to say which process that is; then the text does without.
+// slow to name that process; then the error names none.
 TEST(TeardownTest, EndsAlthoughTheFolderIsHeldOpen) {
   for (const Row& row : Rows()) {
     for (const int seconds : {0, 2}) {

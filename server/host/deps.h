@@ -16,7 +16,7 @@ struct Deps {
   StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
   DetachedRuns* changes = nullptr;
-  DetachedRuns* reads = nullptr;
+  DetachedRuns* reads = nullptr;  // and flushes
   UsedVolumes* used = nullptr;
   // Receives messages for the operator that fail no call. Must not be null.
   LineFunction warn;

@@ -42,7 +42,7 @@ absl::Status DetachedRuns::Await(const CallContext& context, const std::string& 
   const MutexLock lock(mutex_);
   while (is_running()) {
     if (const absl::Status over = context.Check(); !over.ok()) {
-      return Prefixed(absl::StrCat("Windows has not finished an earlier change of ", object), over);
+      return Prefixed(absl::StrCat("Windows has not finished an earlier call for ", object), over);
     }
     changed_.WaitFor(mutex_, kLook);
   }
@@ -74,7 +74,7 @@ absl::Status DetachedRuns::Run(const CallContext& context, std::vector<std::stri
     while (!running->result.has_value()) {
       if (const absl::Status over = context.Check(); !over.ok()) {
         running->is_left = true;
-        return Prefixed(absl::StrCat("Windows goes on with the change of ", object), over);
+        return Prefixed(absl::StrCat("Windows goes on with the call for ", object), over);
       }
       changed_.WaitFor(mutex_, kLook);
     }

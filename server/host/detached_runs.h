@@ -1,9 +1,9 @@
-// Runs of the machine that outlive the calls that asked for them, each on a thread of its own.
+// Runs functions on threads of their own, which a call can leave when its time is over.
 //
-// Windows can go on after a caller has given up: it cannot be told to stop a flush, a method of WMI
-// may go on when nobody waits for it, and a disk that is mute may never answer a read. A removal
-// that takes effect late would take the share, disk or session from the call that has set it up
-// since. So a call that sets up an object waits for the end of its changes.
+// Windows may go on after the caller has given up: a flush cannot be stopped, a method of WMI may
+// continue, and a mute disk may never answer a read. A removal that takes effect late would take
+// the share, disk or session from the call that has set it up since. So a call that sets up an
+// object first waits for the end of its changes.
 #pragma once
 
 #include <algorithm>
@@ -27,26 +27,26 @@
 
 namespace csi_proxy::host {
 
-// Thread-safe. An object is named by any text that all its runs use, such as `disk 3`. Changes and
-// reads have an instance each, so that mute disks use up no tenant's changes.
+// Thread-safe. An object is named by any text that all its runs use, such as `disk 3`. Changes have
+// one instance; reads and flushes have others, so that mute disks use up no tenant's changes.
 // REQUIRES: what a run refers to outlives the DetachedRuns.
 class DetachedRuns {
  public:
   using Change = std::function<absl::Status(const CallContext&)>;
 
-  // A tenant may leave `most_left` runs, which bounds the threads that it can make hang.
+  // One tenant can leave at most `most_left` runs, and so make that many threads hang.
+  // REQUIRES: `most_left` > 0.
   explicit DetachedRuns(int most_left) : most_left_(most_left) {}
   // Cancels the runs under way and waits for their end. REQUIRES: no call is in Run() or Read().
   ~DetachedRuns();
   DetachedRuns(const DetachedRuns&) = delete;
   DetachedRuns& operator=(const DetachedRuns&) = delete;
 
-  // Runs `change` of the objects, of which errors name the first, and returns its result. If
-  // `context` ends first, returns its error, which says what goes on; the change then runs to its
-  // own end, but is cancelled after `longest`. RESOURCE_EXHAUSTED, without a change, if runs that
-  // the caller's tenant has left are at the limit and still run. Yields the call's slot. Does not
-  // wait for earlier changes of the object, so that a repeated removal succeeds although Windows
-  // has lost the first.
+  // Runs `change` and returns its result. If `context` ends first, returns that error, which names
+  // the first object; the change goes on, and is cancelled after `longest`. Returns
+  // RESOURCE_EXHAUSTED without a change if the caller's tenant has left `most_left` runs that have
+  // not ended. Yields the call's slot. Does not wait for earlier changes, so that a repeated
+  // removal succeeds although Windows has lost the first. REQUIRES: `objects` is not empty.
   absl::Status Run(const CallContext& context, std::vector<std::string> objects, Change change,
                    absl::Duration longest = absl::Minutes(5));
 
@@ -54,9 +54,9 @@ class DetachedRuns {
   // Returns the error of a `context` that ends first.
   absl::Status Await(const CallContext& context, const std::string& object, bool only_left = false);
 
-  // Runs `read` likewise and returns its result. Waits for reads of the object that their callers
-  // have left, so that repeated calls on one that never answers hold one thread. The read is
-  // cancelled at the deadline of `context`, at the latest after two minutes.
+  // Runs `read` as Run() does and returns its result, or the error of `context`. First waits for
+  // reads of the object that were left, so that calls which repeat a read that hangs start no more
+  // threads. Cancels the read at the deadline of `context`, at the latest after two minutes.
   template <typename T>
   absl::StatusOr<T> Read(const CallContext& context, const std::string& object,
                          std::function<absl::StatusOr<T>(const CallContext&)> read) {
@@ -71,7 +71,7 @@ class DetachedRuns {
           },
           std::min(absl::Minutes(2), context.deadline() - SteadyTime::Now()));
     }
-    if (ended.ok()) return *std::move(result);
+    if (ended.ok()) return std::move(*result);
     ABSL_RETURN_IF_ERROR(context.Check());
     return ended;
   }

@@ -26,9 +26,9 @@ TEST(DetachedRunsTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
     return run.Check();
   };
   EXPECT_THAT(std::string(changes.Run(Brief(), {"disk 1"}, change).message()),
-              HasSubstr("Windows goes on with the change of disk 1"));
+              HasSubstr("Windows goes on with the call for disk 1"));
   EXPECT_THAT(std::string(changes.Await(Brief(), "disk 1").message()),
-              HasSubstr("Windows has not finished an earlier change of disk 1"));
+              HasSubstr("Windows has not finished an earlier call for disk 1"));
   EXPECT_TRUE(changes.Await(Brief(), "disk 2").ok());
   EXPECT_FALSE(is_done);
   end.Notify();

@@ -27,7 +27,6 @@ constexpr absl::Duration kReadPatience = absl::Milliseconds(300);
 // Keeps the log from filling on a node whose disks come and go.
 constexpr size_t kMaxWarnings = 100;
 
-// Returns the name of a disk for DetachedRuns.
 // Returns the name of the change that brings a disk online for DetachedRuns.
 std::string ComingOnlineName(uint32_t disk_number) {
   return absl::StrCat(DiskName(disk_number), " coming online");
@@ -283,7 +282,7 @@ absl::Status DiskHost::AwaitChanges(const CallContext& context, uint32_t disk_nu
 
 absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online) {
-  // A left Online would undo this Offline; a left Offline does no harm to it.
+  // An Online that was left would undo this Offline. An Offline that was left does no harm.
   ABSL_RETURN_IF_ERROR(online ? AwaitChanges(context, disk_number)
                               : deps_.changes->Await(context, ComingOnlineName(disk_number)));
   ABSL_RETURN_IF_ERROR(context.Check());

@@ -179,14 +179,14 @@ class DiskHost {
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);
 
-  // Waits for the end of a SetOnline() whose caller has given up while Windows goes on. Until then
-  // the state of the disk is not to be relied on.
+  // Waits for the end of a SetOnline() of the disk, or of an EndSessions() that names it, that
+  // Windows has not finished. Until then the state of the disk is not to be relied on.
   absl::Status AwaitChanges(const CallContext& context, uint32_t disk_number);
 
-  // Brings a disk online and clears its read-only flag, or takes it offline. Calls AwaitChanges()
-  // before it brings the disk online. No change if it is in that state. Volumes may arrive later.
-  // FAILED_PRECONDITION if Windows refuses to take the disk offline (critical or in use), and for
-  // the disk that Windows boots from or runs on.
+  // Brings a disk online and clears its read-only flag, or takes it offline. First waits: to bring
+  // it online as AwaitChanges() does, to take it offline only for an earlier Online. No change if
+  // it is in that state. Volumes may arrive later. FAILED_PRECONDITION if Windows refuses to take
+  // the disk offline (critical or in use), and for the disk that Windows boots from or runs on.
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online);
 

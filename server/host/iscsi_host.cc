@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/refusals.h"
@@ -102,12 +103,16 @@ absl::StatusOr<std::vector<cim::Object>> SessionsOf(cim::Session& wmi, const Cal
   return sessions;
 }
 
-// Returns the names of a target's sessions and of a portal for DetachedRuns.
+// Returns the name of a target's sessions for DetachedRuns.
 std::string SessionsName(const std::string& iqn) {
   return absl::StrCat("the sessions with target ", FoldName(iqn));
 }
 std::string PortalName(const IscsiPortal& portal) {
   return absl::StrCat("portal ", PortalText(portal));
+}
+// Returns the name of a portal for DetachedRuns, the same for each spelling.
+std::string PortalObject(const IscsiPortal& portal) {
+  return absl::AsciiStrToLower(FoldName(PortalName(portal)));
 }
 
 absl::Status End(cim::Session& wmi, const LineFunction& warn, const CallContext& context,
@@ -232,7 +237,7 @@ absl::StatusOr<std::vector<IscsiPortal>> IscsiHost::ListPortals(const CallContex
 absl::Status IscsiHost::AddPortal(const CallContext& context, const IscsiPortal& portal,
                                   const ChapCredentials& credentials) {
   const std::string name = PortalName(portal);
-  ABSL_RETURN_IF_ERROR(changes_.Await(context, FoldName(name)));
+  ABSL_RETURN_IF_ERROR(changes_.Await(context, PortalObject(portal)));
   const absl::StatusOr<cim::Object> existing = FindPortal(wmi_, context, portal);
   if (existing.ok()) return absl::AlreadyExistsError(absl::StrCat(name, " is registered"));
   if (!absl::IsNotFound(existing.status())) return existing.status();
@@ -248,7 +253,7 @@ absl::Status IscsiHost::AddPortal(const CallContext& context, const IscsiPortal&
 absl::Status IscsiHost::RemovePortal(const CallContext& context, const IscsiPortal& portal) {
   ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, context, portal));
   const std::string name = PortalName(portal);
-  return changes_.Run(context, {FoldName(name)},
+  return changes_.Run(context, {PortalObject(portal)},
                       [&wmi = wmi_, path = object.path(), portal, name](const CallContext& run) {
                         // The port must be an argument, because the object's path does not contain
                         // it.
@@ -258,7 +263,7 @@ absl::Status IscsiHost::RemovePortal(const CallContext& context, const IscsiPort
 }
 
 absl::Status IscsiHost::RefreshPortal(const CallContext& context, const IscsiPortal& portal) {
-  ABSL_RETURN_IF_ERROR(changes_.Await(context, FoldName(PortalName(portal))));
+  ABSL_RETURN_IF_ERROR(changes_.Await(context, PortalObject(portal)));
   return refreshes_.Get(
       PortalText(portal), context, [this, portal](const CallContext& run) -> absl::Status {
         ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, run, portal));

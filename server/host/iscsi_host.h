@@ -125,8 +125,9 @@ class IscsiHost {
                               const std::set<std::string>& ids, const ChapCredentials& credentials,
                               bool allow_multipath);
   // Ends the target's sessions with these ids and makes them non-persistent. Skips sessions that
-  // have ended. FAILED_PRECONDITION if a disk of such a session is in use. AwaitChanges() of
-  // `disks`, the sessions' disks, waits for an end that the caller has left.
+  // have ended. FAILED_PRECONDITION if a disk of such a session is in use. `disks`
+  // are the disks of these sessions: AwaitChanges() of each then waits for an end that its caller
+  // has left.
   absl::Status EndSessions(const CallContext& context, const std::string& iqn,
                            const std::set<std::string>& ids, const std::set<uint32_t>& disks = {});
   // Lists the connected targets that a portal offers. NOT_FOUND if it is not registered.

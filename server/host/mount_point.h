@@ -30,18 +30,17 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
 // and is at most 30 s away. A step that has not ended by then has failed.
 CallContext TeardownStep(const CallContext& context);
 
-// Flushes a volume before its mount at `path` ends, as a TeardownStep(). OK for a write-protected
+// Flushes a volume before its mount at `path` ends, as a TeardownStep(), and remembers it as used,
+// because the mount manager then forgets the folder. OK for a write-protected
 // volume, which has nothing to flush. NOT_FOUND if the volume is gone. Logs, counts and returns any
 // other failure; callers must unmount nevertheless, because a remaining mount keeps a cloud from
 // detaching a broken disk.
 absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path);
 
-// The next three functions remember a volume whose mount they end as used, because the mount
-// manager forgets the folder, which showed it.
-//
 // Removes the mount of `volume`, which may be gone, where `at` ends; the directory stays. If the
 // mount manager refuses, deletes the directory's reparse point without it.
+// REQUIRES: FlushBeforeUnmount() was called, unless the volume is gone.
 absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at);
 
@@ -58,10 +57,10 @@ std::string MountPointName(absl::string_view directory);
 // Returns the volume mounted at an open entry, or nothing if the entry is not its mount point.
 absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);
 
-// Ends the mount at `path`, which is `name` in `directory`, before the entry is deleted; a plain
-// deletion would leave the path in the mount manager's table. The volume may be gone. Reopens
-// `file`, the entry open for deletion, which may be another entry afterwards. If another program
-// prevents that, the error says whether the mount has ended.
+// Flushes and ends the mount at `path`, which is `name` in `directory`, before the entry is
+// deleted; a plain deletion would leave the path in the mount manager's table. The volume may be
+// gone. Reopens `file`, the entry open for deletion, which may be another entry afterwards. If
+// another program prevents that, the error says whether the mount has ended.
 absl::Status EndMountBeforeDeletion(const Deps& deps, const CallContext& context,
                                     machine::File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<machine::File>* file);
@@ -72,8 +71,9 @@ inline constexpr char kEmptyStays[] =
     "nothing is mounted or linked there any more; an empty folder stays";
 
 // Turns the entry `name` of `directory`, which cannot be deleted, into an empty directory if it is
-// a mount point or a directory link. Returns `kept`, the error of the deletion; appends kEmptyStays
-// if a mount or link has ended. REQUIRES: the caller holds no handle that may delete the entry.
+// a mount point, whose volume is flushed first, or a directory link. Returns `kept`, the error of
+// the deletion; appends kEmptyStays if a mount or link has ended. REQUIRES: the caller holds no
+// handle that may delete the entry.
 absl::Status LeaveEmpty(const Deps& deps, const CallContext& context, machine::File& directory,
                         const std::string& name, const std::string& path, const absl::Status& kept);
 

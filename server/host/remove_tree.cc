@@ -78,7 +78,8 @@ class Remover {
     }
     if (!deleted.ok() && !IsFileNotFound(deleted)) {
       const absl::Status kept = Prefixed(level.path, deleted);
-      return level.was_mount ? Appended(kept, kEmptyStays) : kept;
+      const bool is_empty = !HasWin32Code(deleted, win32_error::kDirNotEmpty);
+      return level.was_mount && is_empty ? Appended(kept, kEmptyStays) : kept;
     }
     levels_.pop_back();
     return absl::OkStatus();

@@ -182,7 +182,8 @@ class SharedRun {
   uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   SteadyTime began_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The run whose callers wait for it to begin, and the run of `thread_`, which has ended if null.
+  // The run whose callers wait for it to begin; and the run that `thread_` executes, null when it
+  // has ended.
   std::shared_ptr<Run> next_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Run> current_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;

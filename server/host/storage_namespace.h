@@ -33,7 +33,8 @@ class StorageNamespace {
   absl::StatusOr<cim::MethodResult> Invoke(const CallContext& context, const std::string& path,
                                            const std::string& method,
                                            const cim::Arguments& arguments = {});
-  // Likewise. Returns an error of `operation` for every return value but success.
+  // Calls a method as Invoke() does. Returns an error that names `operation` unless the method
+  // reports success.
   absl::Status Call(const CallContext& context, const std::string& operation,
                     const std::string& path, const std::string& method,
                     const cim::Arguments& arguments = {});

@@ -10,8 +10,8 @@
 
 namespace csi_proxy::host {
 
-// The last 10,000 volumes on which Windows has reported a file system, or whose mount a call has
-// ended. Thread-safe.
+// The last 10,000 volumes on which Windows has reported a file system, or which a call has flushed
+// while the mount manager knew a folder that mounts them. Thread-safe.
 class UsedVolumes {
  public:
   void Add(const VolumeId& volume) {

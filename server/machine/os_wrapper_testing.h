@@ -18,7 +18,7 @@ struct CallDirectly {
   }
 };
 
-// A File over `file`. `Through`, which takes a function that makes one call, makes each call.
+// Forwards each call to `file`, by calling `through` with a function that makes the call.
 template <typename Through = CallDirectly>
 class FileWrapper : public File {
  public:
@@ -76,7 +76,8 @@ class FileWrapper : public File {
   const Through through_;
 };
 
-// An Os over `os`. `Through` makes each call but those about changes of devices.
+// Forwards each call to `os`, as FileWrapper does; the calls about changes of devices go without
+// `through`.
 template <typename Through = CallDirectly>
 class OsWrapper : public Os {
  public:

@@ -34,7 +34,8 @@ struct Value {
   // Returns true if the stored value is what `needs` says. Null if every value is.
   std::function<bool()> is_good = nullptr;
   std::string needs = "";
-  // Returns the stored value of a limit or switch: a number, seconds, 0 or 1. Null for other flags.
+  // Returns the stored value of a limit or switch: a number, seconds, 0 or 1. Null for other flags:
+  // the metrics have no authentication, so no text of a flag may be among them.
   std::function<double()> in_force = nullptr;
 };
 

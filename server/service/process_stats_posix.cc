@@ -3,7 +3,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "server/service/process_stats.h"
 
@@ -16,8 +15,10 @@ ProcessStats ReadProcessStats() {
   stats.virtual_bytes *= page;
   stats.resident_bytes *= page;
   std::error_code error;
-  const std::filesystem::directory_iterator descriptors("/proc/self/fd", error);
-  stats.open_descriptors = static_cast<double>(std::distance(descriptors, end(descriptors)));
+  for (std::filesystem::directory_iterator at("/proc/self/fd", error); at != end(at);
+       at.increment(error)) {
+    ++stats.open_descriptors;
+  }
   return stats;
 }
 

@@ -1,4 +1,5 @@
-// Random ills of a simulated node, and who must act by the advice that no repair follows.
+// Random faults of a simulated node, and the words of advice without a repair that name who must
+// act.
 #pragma once
 
 #include <google/protobuf/text_format.h>

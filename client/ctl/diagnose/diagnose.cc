@@ -122,7 +122,8 @@ bool Same(const Finding& a, const Finding& b) {
 void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
   const Findings again = LookAgain(rpcs, found.finding);
   // If the second look was cut short, a missing finding proves nothing.
-  const bool cannot_tell = found.finding.kind() == kLeakedMappings && again.cut_short;
+  const std::string& kind = found.finding.kind();
+  const bool cannot_tell = again.cut_short && (kind == kLeakedMappings || kind == kDanglingLinks);
   if (!again.error.ok() || cannot_tell) {
     act->set_result(FAILED);
     act->set_detail(absl::StrCat(

@@ -112,9 +112,9 @@ inline constexpr FindingFacts kFindingTable[] = {
      "it again"},
     {"leaked-mapping", kLeakedMappings,
      "no link uses it: the driver that made it did not remove it",
-     "removes the mapping if still no link uses it. Links outside of the working directories are "
-     "not seen: look there first, and ask who opens the share by its name, because both lose "
-     "access",
+     "removes the mapping if still no link uses it. Before that, look for links outside of the "
+     "working directories and for programs that open the share by its name: repair sees neither, "
+     "and they lose access",
      "UnstageShare"},
     {"folder-mapping", "", "",
      "none: csi-proxy can remove only mappings of shares, not of folders; remove it on the node "

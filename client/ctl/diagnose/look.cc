@@ -122,16 +122,17 @@ bool IsPods(const std::string& link) {
   return !path.ok() || IsPodsDirectory(path->Parent().components());
 }
 
+// Return true for a path at which a driver stages a volume, or publishes one to a pod.
 bool IsStaged(const std::string& where) {
-  return absl::StrContains(absl::AsciiStrToLower(where), "\\plugins\\");
+  const std::string path = absl::AsciiStrToLower(where);
+  return path.find("\\plugins\\") < path.find("\\pods\\");
 }
-
-// Returns true for a path at which a driver publishes a volume to a pod.
 bool IsPublished(const std::string& where) {
-  return absl::StrContains(absl::AsciiStrToLower(where), "\\pods\\") && !IsStaged(where);
+  const std::string path = absl::AsciiStrToLower(where);
+  return path.find("\\pods\\") < path.find("\\plugins\\");
 }
 
-// A link to a share, or to another link, that cannot be followed.
+// A mounted folder, or a link that may be broken.
 struct BrokenLink {
   std::string where, target, what;
   // Other links may lead to it.
@@ -270,7 +271,7 @@ void LookAtContents(Rpcs& rpcs, Findings* findings) {
 
 // Names of mounted folders and links, by FoldName().
 struct LinkEnds {
-  // The entries to which links lead, directly or over other links, or below which they lead.
+  // The entries that a link leads to or below, directly or through other links.
   std::set<std::string> used;
   // The links that lead to a mounted folder or below one.
   std::set<std::string> to_mounts;

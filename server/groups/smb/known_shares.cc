@@ -61,13 +61,12 @@ void KnownShares::RecordAttempt(const CallContext& context, const std::string& s
   }
 }
 
-std::vector<ShareFailures::Entry> KnownShares::failures() const {
-  auto failures = failures_.Select([](const ShareFailures::Entry&) { return true; });
-  std::ranges::reverse(failures);
-  std::ranges::stable_sort(failures, {}, &ShareFailures::Entry::key);
-  const auto earlier = std::ranges::unique(failures, {}, &ShareFailures::Entry::key);
-  failures.erase(earlier.begin(), earlier.end());
-  return failures;
+std::map<std::string, ShareFailures::Entry> KnownShares::failures() const {
+  std::map<std::string, ShareFailures::Entry> last;
+  for (auto& one : failures_.Select([](const auto&) { return true; })) {
+    last.insert_or_assign(one.key, std::move(one));
+  }
+  return last;
 }
 
 void KnownShares::RecordRemoval(const std::string& share, RemovalOutcome outcome,

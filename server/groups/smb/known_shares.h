@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -73,7 +74,7 @@ class KnownShares {
   void RecordAttempt(const CallContext& context, const std::string& share,
                      absl::string_view target_path, const absl::Status& result);
   // Returns the last failed attempt on each share, by share.
-  std::vector<ShareFailures::Entry> failures() const;
+  std::map<std::string, ShareFailures::Entry> failures() const;
 
   // Counts the removal of a mapping. Logs it if links to the share exist or may exist.
   void RecordRemoval(const std::string& share, RemovalOutcome outcome, const ShareLinks& links);

@@ -72,9 +72,9 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   return false;
 }
 
-// Removes the mapping of a share and forgets its credentials. If Windows refuses, the credentials
-// stay, because another call may use the mapping. If the call ends first, Windows may still remove
-// the mapping, and another program may make one with a new password.
+// Removes the mapping of a share and forgets its credentials. Keeps them if Windows refuses,
+// because other calls may use the mapping. Forgets them if the call ends first, because Windows may
+// still remove the mapping, and another program may then map the share with a new password.
 absl::Status Remove(const groups::Deps& deps, const CallContext& context, const std::string& share,
                     const host::SmbMapping& mapping) {
   absl::Status removed = deps.host->smb().RemoveMapping(context, mapping);

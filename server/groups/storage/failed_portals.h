@@ -16,8 +16,8 @@ namespace csi_proxy::storage {
 
 // Lets a repeated StageTarget begin with the portals that have not failed before. Records failures
 // for each tenant apart, because a wrong secret or a short deadline of the call may be the cause.
-// Keeps only names, of 1,024 portals in all. A cancelled call counts like one whose deadline has
-// passed. Thread-safe.
+// Keeps only names, at most 1,024 portals for all tenants. A cancelled call counts like one whose
+// deadline has passed. Thread-safe.
 class FailedPortals {
  public:
   // Returns the indexes of `portals` in the order in which to try them: first those that have not

@@ -167,11 +167,11 @@ absl::StatusOr<ListSmbMappingsResponse> StorageService::ListSmbMappings(
     const CallContext& context, const ListSmbMappingsRequest&) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps_.host->smb().ListMappings(context));
   ListSmbMappingsResponse response;
-  for (smb::ShareFailures::Entry& failure : deps_.shares->failures()) {
+  for (const auto& [share, failure] : deps_.shares->failures()) {
     response.failures.push_back(
-        {.share = std::move(failure.key),
-         .target_path = std::move(failure.value.target_path),
-         .message = std::move(failure.value.message),
+        {.share = share,
+         .target_path = failure.value.target_path,
+         .message = failure.value.message,
          .seconds_ago = absl::ToInt64Seconds(SteadyTime::Now() - failure.since)});
   }
   if (mappings.empty()) return response;

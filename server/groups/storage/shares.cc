@@ -240,15 +240,17 @@ class ShareUnstager {
     return leads_to->Share();
   }
 
-  // Unstages the target under its locks. Returns false if `entry` is outdated.
+  // Unstages the target. Without the lock of its share removes only the link. Returns false if
+  // `entry` is outdated.
   absl::StatusOr<bool> RunIfStill(const TargetEntry& entry, const std::string& share) {
     if (share.empty()) return RemoveIfStill(entry);
-    // Another call may keep the lock while it waits for the server. The link goes without it.
+    // Another call may hold this lock while it waits for the server. The link must go nevertheless.
     const auto lock = groups::LockShare(*deps_.locks, host::TeardownStep(context_), share);
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (!lock.ok()) {
-      WarnOfMapping(share, lock.status());
-      return RemoveIfStill(entry);
+      ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(entry));
+      if (removed) WarnOfMapping(share, lock.status());
+      return removed;
     }
     ABSL_ASSIGN_OR_RETURN(const auto still, LookAt(host_, context_, target_));
     if (still != entry) return false;

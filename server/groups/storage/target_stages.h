@@ -96,11 +96,10 @@ class TargetStages {
   std::string RememberUnstaged(const std::string& tenant, const std::string& key,
                                const std::string& volume) {
     if (!volume.empty()) unstaged_.Set(tenant, key, volume);
-    const auto found = unstaged_.Select(IsOf(tenant, key));
-    return found.empty() ? "" : found.front().value;
+    return unstaged_.Find(tenant, key).value_or("");
   }
   void ForgetUnstaged(const std::string& tenant, const std::string& key) {
-    unstaged_.Forget(IsOf(tenant, key));
+    unstaged_.Forget(tenant, key);
   }
 
   // Returns true if the request of a StageTarget call names the portal.
@@ -115,12 +114,6 @@ class TargetStages {
     host::IscsiSession session;
   };
 
-  using Unstaged = TenantMemory<std::string, std::string>;
-  static std::function<bool(const Unstaged::Entry&)> IsOf(const std::string& tenant,
-                                                          const std::string& key) {
-    return [&](const Unstaged::Entry& one) { return one.tenant == tenant && one.key == key; };
-  }
-
   bool IsEnding(const Stage& stage) const {
     const MutexLock lock(mutex_);
     return std::ranges::any_of(
@@ -130,7 +123,8 @@ class TargetStages {
   mutable Mutex mutex_;
   std::set<Stage*> stages_ ABSL_GUARDED_BY(mutex_);
   std::list<Ending> endings_ ABSL_GUARDED_BY(mutex_);
-  Unstaged unstaged_{1024, absl::Hours(1)};  // volumes
+  // Volumes, each for an hour.
+  TenantMemory<std::string, std::string> unstaged_{1024, absl::Hours(1)};
 };
 
 }  // namespace csi_proxy::storage

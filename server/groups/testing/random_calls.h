@@ -75,13 +75,13 @@ struct Call {
 // The locks that calls hold. One thread makes all calls, so that none can wait for another.
 struct HeldLocks {
   std::set<std::string> names;
-  // The longest time that a call held a lock, in its own time.
+  // The longest time that a call held a lock, without the time of others.
   absl::Duration longest;
-  // The time of all that happened during a call.
-  absl::Duration meanwhile;
+  // The time that other calls and events took while a call ran.
+  absl::Duration others_time;
 
-  // A clock that stands still for a call while other things happen.
-  SteadyTime OwnTime() const { return SteadyTime::Now() - meanwhile; }
+  // Returns the time by a clock that stops while others act.
+  SteadyTime OwnTime() const { return SteadyTime::Now() - others_time; }
 };
 
 // Calls `next` once, before a call takes a lock. `next` may set itself again.
@@ -94,7 +94,7 @@ class Meanwhile final : public ProcessLocks {
     if (const auto happens = std::exchange(next_, nullptr)) {
       const SteadyTime own = held_.OwnTime();
       happens();
-      held_.meanwhile = SteadyTime::Now() - own;
+      held_.others_time = SteadyTime::Now() - own;
     }
     if (!held_.names.insert(std::string(name)).second) {
       return absl::DeadlineExceededError("another call has the lock");

@@ -35,7 +35,7 @@ class VolumeService final : public Service {
                           ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
                                               Place::kBelowRoots, Spelling::kLenient));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
-    // A left Offline would take the disk from the mount.
+    // An Offline that its caller has left would take the disk from the mount.
     const auto disk = host().GetDiskNumber(context, volume);
     if (disk.ok()) {
       ABSL_RETURN_IF_ERROR(deps_.host->disk().AwaitChanges(context, *disk));
