@@ -5,11 +5,12 @@
 #   scripts/build-windows-deps.sh --prefixes   prints where each library is installed, and builds nothing
 #   scripts/build-windows-deps.sh --sources    prints name, version, archive and SHA-256 of each, and builds nothing
 #
-# The sources are those of Debian 12's packages, so that both platforms have the same versions. apt fetches them
-# from this machine's package sources; an archive that is already in ~/.cache/csi-proxy/sources is not fetched.
-# Each library is installed in ~/.cache/csi-proxy/windows/<name>-<version>-<key>. The key is a hash of its recipe,
-# source hash, compiler and the keys of the libraries below it: an interrupted run continues where it stopped, and
-# a changed recipe rebuilds its library.
+# The sources are those of Debian 12's packages, so that both platforms have the same versions. nghttp2 is built
+# with Debian's patches, which fix its weaknesses. apt fetches the archives from this machine's package sources,
+# unless they are in ~/.cache/csi-proxy/sources. Each library is installed in
+# ~/.cache/csi-proxy/windows/<name>-<version>-<key>. The key is a hash of its recipe, source hashes, compiler and
+# the keys of the libraries below it: an interrupted run continues where it stopped, and a changed recipe rebuilds
+# its library.
 set -euo pipefail
 
 cache=${CSI_PROXY_CACHE:-$HOME/.cache/csi-proxy}
@@ -23,13 +24,15 @@ common=(
   "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
 )
 
-# name | version | archive of Debian's source package | SHA-256 | libraries below it | options for CMake
+# name | version | archive of Debian's source package | SHA-256 | libraries below it | options for CMake |
+# archive of Debian's patches | SHA-256
 # The hashes are those of Debian's signed source indices (apt-cache showsrc NAME).
 libraries() {
   cat <<'TABLE'
 abseil|20220623.1|abseil_20220623.1.orig.tar.gz|abfe2897f3a30edaa74bc34365afe3c2a3cd012091a97dc7e008f7016adcd5fe||-DABSL_PROPAGATE_CXX_STD=ON -DBUILD_TESTING=OFF
 protobuf|3.21.12|protobuf_3.21.12.orig.tar.gz|930c2c3b5ecc6c9c12615cf5ad93f1cd6e12d0aba862b572e076259970ac3a53||-Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_BUILD_PROTOC_BINARIES=OFF -Dprotobuf_WITH_ZLIB=OFF
 grpc|1.51.1|grpc_1.51.1.orig.tar.gz|b55696fb249669744de3e71acc54a9382bea0dce7cd5ba379b356b12b82d4229|abseil protobuf|-DgRPC_INSTALL=OFF -DgRPC_BUILD_CODEGEN=OFF -DgRPC_BUILD_CSHARP_EXT=OFF -DgRPC_BUILD_GRPC_CPP_PLUGIN=OFF -DgRPC_ABSL_PROVIDER=package -DgRPC_PROTOBUF_PROVIDER=package -DgRPC_PROTOBUF_PACKAGE_TYPE=CONFIG -DgRPC_CARES_PROVIDER=none -DgRPC_ZLIB_PROVIDER=package -DgRPC_SSL_PROVIDER=none -DgRPC_RE2_PROVIDER=none -DZLIB_LIBRARY=/usr/x86_64-w64-mingw32/lib/libz.a
+nghttp2|1.52.0|nghttp2_1.52.0.orig.tar.gz|6b71561a9950b4a90fa36aa3160763f1437f3730d7a12434e416aa3f4ab145e0||-DENABLE_LIB_ONLY=ON -DENABLE_STATIC_LIB=ON -DENABLE_SHARED_LIB=OFF -DHAVE_CLOCK_GETTIME=OFF|nghttp2_1.52.0-1+deb12u3.debian.tar.xz|57aee32be437d31753cb36e6a518a48693f129cb884c17b0dcf323426331001d
 fmt|9.1.0|fmtlib_9.1.0+ds1.orig.tar.gz|84ce1c2d0be3a9863935137969dcec6970125caac032f82474640bfc81463583||-DFMT_TEST=OFF -DFMT_DOC=OFF
 spdlog|1.10.0|spdlog_1.10.0+ds.orig.tar.xz|620ca6842b5c21014470bd42eb4716024674214fb973b5ffa3aaea33310ad327|fmt|-DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF
 googletest|1.12.1|googletest_1.12.1.orig.tar.gz|81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2||
@@ -145,13 +148,14 @@ CMAKE
 # Prints the targets to build of a configured source; prints nothing for all targets.
 targets() { if [[ $1 == grpc ]]; then echo grpc++_unsecure; fi; }
 
-declare -A version_of archive_of hash_of upon_of options_of prefix_of
+declare -A version_of archive_of hash_of upon_of options_of patches_of patches_hash_of prefix_of
 prefix() {  # NAME
   local key other
   key=$(
     {
       printf '%s|' "$1" "${version_of[$1]}" "${hash_of[$1]}" "${options_of[$1]}" "$compiler" "$flags" "${common[@]}" "$(cat "$toolchain")"
       prepare_text "$1"
+      [[ -z ${patches_of[$1]} ]] || echo "${patches_hash_of[$1]}"
       for other in ${upon_of[$1]}; do echo "${prefix_of[$other]##*/}"; done
     } | sha256sum
   )
@@ -183,9 +187,13 @@ apt_in() {  # DIRECTORY TOOL ARGUMENT...
   "$2" -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$1/etc" -o Dir::State::Lists="$1/lists" \
     -o Dir::Cache="$1/cache" -o APT::Sandbox::User="$(id -un)" "${@:3}"
 }
-# Fetches the archive of a library into the cache.
+# Fetches the archives of a library into the cache.
 fetch() {  # NAME
-  local archive=${archive_of[$1]} hash=${hash_of[$1]} package=${archive_of[$1]%%_*} version
+  fetch_archive "$1" "${archive_of[$1]}" "${hash_of[$1]}" --tar-only
+  [[ -z ${patches_of[$1]} ]] || fetch_archive "$1" "${patches_of[$1]}" "${patches_hash_of[$1]}" --diff-only
+}
+fetch_archive() {  # NAME ARCHIVE SHA-256 OPTION
+  local archive=$2 hash=$3 package=${2%%_*} version
   if echo "$hash  $cache/sources/$archive" | sha256sum --check --status 2>/dev/null; then return; fi
   mkdir -p "$cache/sources"
   version=$(apt_private apt-cache showsrc --only-source "$package" |
@@ -197,7 +205,7 @@ fetch() {  # NAME
     return 1
   fi
   (cd "$cache/sources" && rm -f "$archive" &&
-    apt_private apt-get source --download-only --tar-only "$package=$version")
+    apt_private apt-get source --download-only "$4" "$package=$version")
   echo "$hash  $cache/sources/$archive" | sha256sum --check --status ||
     { echo "$1: $archive is not what it should be (SHA-256 differs)" >&2; return 1; }
 }
@@ -214,6 +222,12 @@ build() {  # NAME
     [[ $name != boost ]] || only=(--wildcards 'boost/libs/*/include/*' 'boost/libs/program_options/src/*'
       --transform 's|^boost/libs/.*/include/boost/|boost/include/boost/|')
     tar -xf "$archive" -C "$work/source" --strip-components=1 "${only[@]}"
+    if [[ -n ${patches_of[$name]} ]]; then
+      tar -xf "$cache/sources/${patches_of[$name]}" -C "$work/source"
+      while read -r other; do
+        patch -s -p1 -d "$work/source" -i "debian/patches/$other"
+      done <"$work/source/debian/patches/series"
+    fi
     (cd "$work/source" && prepare "$name")
     touch "$work/extracted"
   fi
@@ -248,13 +262,15 @@ build_each() {  # NAME...
 }
 
 names=()
-while IFS='|' read -r name version archive hash upon options; do
+while IFS='|' read -r name version archive hash upon options patches patches_hash; do
   names+=("$name")
   version_of[$name]=$version
   archive_of[$name]=$archive
   hash_of[$name]=$hash
   upon_of[$name]=$upon
   options_of[$name]=$options
+  patches_of[$name]=$patches
+  patches_hash_of[$name]=$patches_hash
   prefix_of[$name]=$(prefix "$name")
 done < <(libraries)
 if [[ ${1:-} == --prefixes ]]; then

@@ -18,7 +18,7 @@ HEADING = "## Advisories of what is linked"
 def looked_at(text):
     """Returns {library: (version, [Debian packages])} from SECURITY.md's table."""
     section = text.partition(f"\n{HEADING}\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| ([a-z+-]+) \| ([\d.]+) \| ([^|]*) \|$", section, re.MULTILINE)
+    rows = re.findall(r"^\| ([a-z0-9+-]+) \| ([\d.]+) \| ([^|]*) \|$", section, re.MULTILINE)
     return {library: (version, packages.split(", ")) for library, version, packages in rows}
 
 

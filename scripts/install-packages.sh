@@ -15,7 +15,7 @@ packages=(
   build-essential ca-certificates ccache cmake file git jq lld ninja-build pkg-config python3-venv
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libprotoc-dev
   libabsl-dev libboost-program-options-dev libspdlog-dev libgtest-dev libgmock-dev libbenchmark-dev
-  prometheus-cpp-dev
+  libnghttp2-dev prometheus-cpp-dev
 )
 # Any Go works, Debian's too.
 command -v go >/dev/null || packages+=(golang-go)

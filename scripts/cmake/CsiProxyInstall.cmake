@@ -283,7 +283,7 @@ if(WIN32)
   install(FILES ${PROJECT_SOURCE_DIR}/server/host/doubts.md DESTINATION ${SHARE_DIR}/node-check COMPONENT programs)
   # Licences of libraries that the programs contain must be installed. Debian's texts are those of the same
   # versions for Linux.
-  foreach(package libabsl-dev libfmt-dev libgrpc-dev libprotobuf-dev libspdlog-dev
+  foreach(package libabsl-dev libfmt-dev libgrpc-dev libnghttp2-dev libprotobuf-dev libspdlog-dev
           prometheus-cpp-dev gcc-mingw-w64-base mingw-w64-common libz-mingw-w64-dev)
     install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}.txt
             COMPONENT programs)
