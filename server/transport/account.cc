@@ -1,0 +1,164 @@
+#include "server/transport/account.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace csi_proxy::transport {
+
+Http2Account::Http2Account(const Http2Limits& limits)
+    : limits_(limits),
+      resets_(limits.resets),
+      control_frames_(limits.control_frames),
+      violations_(limits.violations),
+      refused_calls_(limits.refused_calls),
+      discarded_(limits.discarded),
+      connections_(limits.connections) {}
+
+bool Http2Account::TokenBucket::Pay(double price, Http2Time now) {
+  if (now > since_) {
+    if (since_ != Http2Time::min()) {
+      Add(std::chrono::duration<double>(now - since_).count() * allowance_.per_second);
+    }
+    since_ = now;
+  }
+  if (left_ < price) return false;
+  left_ -= price;
+  return true;
+}
+
+void Http2Account::TokenBucket::Add(double more) {
+  left_ = std::min(left_ + more, allowance_.burst);
+}
+
+bool Http2Account::Pay(TokenBucket Http2Account::*bucket, double price, Http2Time now) {
+  const MutexLock lock(mutex_);
+  return (this->*bucket).Pay(price, now);
+}
+
+bool Http2Account::PayReset(Http2Time now) { return Pay(&Http2Account::resets_, 1, now); }
+
+bool Http2Account::PayControlFrames(double price, Http2Time now) {
+  return Pay(&Http2Account::control_frames_, price, now);
+}
+
+bool Http2Account::PayConnection(Http2Time now) { return Pay(&Http2Account::connections_, 1, now); }
+
+Http2Violation Http2Account::BeginCall(bool whole) {
+  const MutexLock lock(mutex_);
+  if (calls_ >= limits_.calls_of_client) return Http2Violation::kStreams;
+  if (!whole && unfinished_ >= limits_.unfinished) return Http2Violation::kUnfinished;
+  ++calls_;
+  if (!whole) ++unfinished_;
+  control_frames_.Add(limits_.control_frames_per_call);
+  return Http2Violation::kNone;
+}
+
+bool Http2Account::Keep(size_t bytes) {
+  const MutexLock lock(mutex_);
+  if (unfinished_bytes_ + bytes > limits_.unfinished_bytes) return false;
+  unfinished_bytes_ += bytes;
+  return true;
+}
+
+void Http2Account::LetGo(size_t bytes) {
+  const MutexLock lock(mutex_);
+  unfinished_bytes_ -= bytes;
+}
+
+void Http2Account::EndRequest(size_t bytes) {
+  const MutexLock lock(mutex_);
+  --unfinished_;
+  unfinished_bytes_ -= bytes;
+}
+
+void Http2Account::EndCalls(size_t count) {
+  const MutexLock lock(mutex_);
+  calls_ -= count;
+}
+
+void Http2Account::PayOrBar(TokenBucket Http2Account::*bucket, Http2Time now) {
+  if (!Pay(bucket, 1, now)) barred_until_ = now + absl::ToChronoNanoseconds(limits_.bar);
+}
+
+void Http2Account::CountViolation(Http2Time now) { PayOrBar(&Http2Account::violations_, now); }
+
+void Http2Account::CountRefusedCall(Http2Time now) { PayOrBar(&Http2Account::refused_calls_, now); }
+
+void Http2Account::CountDiscarded(Http2Time now) { PayOrBar(&Http2Account::discarded_, now); }
+
+bool Http2Account::barred(Http2Time now) const { return now < barred_until_.load(); }
+
+size_t Http2Account::Read(size_t Http2Account::*count) const {
+  const MutexLock lock(mutex_);
+  return this->*count;
+}
+
+size_t Http2Account::unfinished() const { return Read(&Http2Account::unfinished_); }
+
+size_t Http2Account::unfinished_bytes() const { return Read(&Http2Account::unfinished_bytes_); }
+
+size_t Http2Account::calls() const { return Read(&Http2Account::calls_); }
+
+size_t Http2Account::held_bytes() const { return Read(&Http2Account::held_bytes_); }
+
+size_t Http2Account::room_bytes() const { return Read(&Http2Account::room_bytes_); }
+
+bool Http2Account::Hold(size_t bytes) {
+  const MutexLock lock(mutex_);
+  if (held_bytes_ + bytes > limits_.held_bytes) return false;
+  held_bytes_ += bytes;
+  return true;
+}
+
+void Http2Account::Drop(size_t bytes) {
+  if (bytes == 0) return;
+  const MutexLock lock(mutex_);
+  held_bytes_ -= bytes;
+}
+
+void Http2Account::DropSent(size_t bytes) {
+  const MutexLock lock(mutex_);
+  held_bytes_ -= bytes;
+  control_frames_.Add(static_cast<double>(bytes) / limits_.answer_bytes_per_control_frame);
+}
+
+void Http2Account::GrantRooms() {
+  while (!waiting_.empty() && room_bytes_ + waiting_.front()->bytes_ <= limits_.room_bytes) {
+    MessageRoom* const room = waiting_.front();
+    waiting_.pop_front();
+    room_bytes_ += room->bytes_;
+    room->granted_ = true;
+    room->waiter_->OnRoom();
+  }
+}
+
+MessageRoom::MessageRoom(std::shared_ptr<Http2Account> account, size_t bytes, Waiter* waiter)
+    : account_(std::move(account)),
+      bytes_(std::min(bytes, account_->limits_.room_bytes)),
+      waiter_(waiter) {
+  const MutexLock lock(account_->mutex_);
+  granted_ =
+      account_->waiting_.empty() && account_->room_bytes_ + bytes_ <= account_->limits_.room_bytes;
+  if (granted_) {
+    account_->room_bytes_ += bytes_;
+  } else {
+    account_->waiting_.push_back(this);
+  }
+}
+
+MessageRoom::~MessageRoom() {
+  const MutexLock lock(account_->mutex_);
+  if (granted_) {
+    account_->room_bytes_ -= bytes_;
+  } else {
+    account_->waiting_.erase(std::find(account_->waiting_.begin(), account_->waiting_.end(), this));
+  }
+  account_->GrantRooms();
+}
+
+bool MessageRoom::granted() const {
+  const MutexLock lock(account_->mutex_);
+  return granted_;
+}
+
+}  // namespace csi_proxy::transport

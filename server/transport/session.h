@@ -1,0 +1,147 @@
+// A gRPC server's side of one HTTP/2 connection: bytes in, requests out, answers in, bytes out. A
+// session has no socket, no thread and no clock, so the owner decides when bytes move:
+//
+//   session->Receive(bytes_from_the_client, now);   // calls handler->OnRequest()
+//   session->Answer(call, status, message);         // now or later
+//   while (session->wants_to_send()) { session->Send(kMost, &bytes); ... write `bytes` ... }
+//   if (session->ended()) ... close the connection ...
+//
+// A session charges its client's Http2Account for all that the client has under way, and ends the
+// connection of a client that exceeds its limits. A call may send kUnaskedBytes at once. A longer
+// message gets a window only when the account has room for all of it (MessageRoom), so that a long
+// message waits, and no honest client is ended for one.
+//
+// nghttp2 bounds CONTINUATIONs, the acknowledgements of PING and SETTINGS that wait to be read, and
+// the settings of a frame. The session bounds everything else: lists of headers, resets of both
+// sides, frames that ask for work without making a call, and frames that wait to be read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/transport/account.h"
+
+namespace csi_proxy::transport {
+
+// Names a call within its session. Never used for another call of the session.
+using CallId = int32_t;
+
+// The most bytes that a call may send before its window is opened for its message. The requests of
+// most calls have a few hundred bytes.
+inline constexpr size_t kUnaskedBytes = 16 << 10;
+
+struct SessionOptions {
+  // The most calls under way (SETTINGS_MAX_CONCURRENT_STREAMS), at most 256. A client that exceeds
+  // it before it knows it has its calls refused, and later its connection ended.
+  uint32_t max_calls = 256;
+  // The largest message of a request, in bytes. A call with a larger one fails with
+  // RESOURCE_EXHAUSTED.
+  size_t max_message_bytes = 256 << 10;
+  // The largest list of headers, in bytes and 32 for each header (RFC 9113, section 6.5.2).
+  size_t max_header_list_bytes = 16 << 10;
+};
+
+// A message of a client, with its call.
+struct Request {
+  CallId call = 0;
+  std::string path;  // `/v1.Volume/MountVolume`
+  // The time that the client gives the call from now on; infinite without a `grpc-timeout`.
+  absl::Duration timeout = absl::InfiniteDuration();
+  // The value of `traceparent`, unchecked; empty unless there is exactly one.
+  std::string traceparent;
+  std::string message;
+  // Holds the account's room for a message longer than kUnaskedBytes; null for others, and for one
+  // that came before its client knew the windows. The room is free when the request is destroyed,
+  // so keep the request as long as the message.
+  std::unique_ptr<MessageRoom> room;
+};
+
+// Receives the events of a session. The session calls these functions within its own, on the thread
+// that called the session; only OnRoom() of the base may come on any thread. The functions must not
+// block and must not call the session, so an owner queues requests, and begins them after Receive()
+// has returned. After OnRoom(), the owner calls OpenWindows() soon.
+class SessionHandler : public MessageRoom::Waiter {
+ public:
+  enum class Method {
+    kUnknown,      // calls fail with UNIMPLEMENTED
+    kOneRequest,   // a call has one request: unary methods, and streams of answers
+    kManyRequests  // a call may have more requests after its first answer
+  };
+
+  // Returns the kind of a method.
+  virtual Method Find(absl::string_view path) = 0;
+
+  // Begins a call whose request is complete; of kManyRequests, hands over the call's next request.
+  virtual void OnRequest(Request request) = 0;
+  // Reports that no more requests of the call follow. Called for kManyRequests alone, for a call
+  // without any request too.
+  virtual void OnRequestsEnd(CallId /*call*/) {}
+  // Reports that the session takes no more of the answer: the client has reset the call, a later
+  // request of it was refused, or the session has ended. Called at most once for a call, only after
+  // its first OnRequest() or OnRequestsEnd() and before its Finish().
+  virtual void OnCancel(CallId call) = 0;
+
+ protected:
+  ~SessionHandler() = default;
+};
+
+// Not thread-safe: a connection calls its session under one lock, from the threads that read, write
+// and answer calls.
+class Session {
+ public:
+  // REQUIRES: `handler` outlives the session; `options.max_calls` is from 1 to 256.
+  static std::unique_ptr<Session> New(const SessionOptions& options,
+                                      std::shared_ptr<Http2Account> account,
+                                      SessionHandler* handler);
+  // Gives back everything that the account holds for the session. Calls no handler, so call
+  // Cancel() before if calls may be under way.
+  virtual ~Session() = default;
+
+  // Takes bytes of the client, from the first byte of the preface on, in order, in pieces of any
+  // size. After a violation, or once ended(), it drops them.
+  virtual void Receive(absl::string_view bytes, Http2Time now) = 0;
+
+  // Send an answer: any number of messages, and one status after them. Answer() does both for a
+  // unary call; it sends the message only if `status` is OK. An error without a message goes out as
+  // headers alone (trailers-only) with HTTP status 200. The functions only queue, and do nothing if
+  // the call has been cancelled or finished. REQUIRES: OnRequest() or OnRequestsEnd() of the call.
+  virtual void Write(CallId call, absl::string_view message) = 0;
+  virtual void Finish(CallId call, const absl::Status& status) = 0;
+  void Answer(CallId call, const absl::Status& status, absl::string_view message) {
+    if (status.ok()) Write(call, message);
+    Finish(call, status);
+  }
+
+  // Opens the windows of messages whose room was granted after a wait (OnRoom()).
+  virtual void OpenWindows() = 0;
+
+  // Lets calls under way finish and accepts no more (GOAWAY). Clients redial for further calls.
+  // After the last call, ended() becomes true. Idempotent.
+  virtual void GoAway() = 0;
+
+  // Cancels the calls under way, whose answers are not sent any more: for a broken connection.
+  virtual void Cancel() = 0;
+
+  // Returns true if Send() may return bytes; false after a Send() that reached the end of them.
+  virtual bool wants_to_send() const = 0;
+  // Appends bytes for the client to `*bytes` until there are `most`, or none are left. May exceed
+  // `most` by one frame of 16 KiB. The session counts these bytes as sent.
+  virtual void Send(size_t most, std::string* bytes) = 0;
+
+  // Returns true if the session neither expects nor sends any more bytes.
+  virtual bool ended() const = 0;
+  // Returns why the session ends the connection; kNone if it does not. Set by Receive(), by a
+  // Write() that the client's account has no bytes for, or by the Send() of the GOAWAY; from then
+  // on the calls are cancelled. The account has counted the violation.
+  virtual Http2Violation violation() const = 0;
+
+  // Returns the number of calls under way, begun requests among them.
+  virtual size_t calls() const = 0;
+};
+
+}  // namespace csi_proxy::transport

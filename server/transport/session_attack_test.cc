@@ -1,0 +1,528 @@
+// What one hostile client may send before its connection ends, by the reason that it ends for.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/http2_frames_testing.h"
+#include "server/transport/session_testing.h"
+
+namespace csi_proxy::transport {
+namespace {
+
+using rpc::Frame;
+using rpc::Literal;
+using enum Http2Violation;
+
+// A number of four bytes, as frames contain it.
+std::string Number(uint32_t number) {
+  std::string bytes;
+  for (const int shift : {24, 16, 8, 0}) bytes.push_back(static_cast<char>(number >> shift));
+  return bytes;
+}
+
+// Joins frames that are made from left to right, which the operands of + are not.
+std::string Join(std::initializer_list<std::string> frames) {
+  std::string bytes;
+  for (const std::string& frame : frames) bytes += frame;
+  return bytes;
+}
+
+class SessionAttackTest : public SessionTest {
+ protected:
+  SessionAttackTest() { Introduce(); }
+
+  // Sends the preface and settings of a client, and acknowledges the session's.
+  void Introduce(bool acknowledges = true) {
+    Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    Receive(Frame(rpc::kSettings, 0, 0, ""));
+    if (acknowledges) Receive(Frame(rpc::kSettings, 1, 0, ""));
+    Sent();
+  }
+  void Reconnect() {
+    Connect();
+    Introduce();
+  }
+
+  // Returns the header block of a call.
+  static std::string Block(absl::string_view path = "/v1.Volume/Mount") {
+    return absl::StrCat(Literal(":method", "POST"), Literal(":path", path),
+                        Literal("content-type", "application/grpc"));
+  }
+  // Opens the next stream.
+  std::string Open(uint8_t flags = 0, absl::string_view path = "/v1.Volume/Mount") {
+    stream_ += 2;
+    return Frame(rpc::kHeaders, rpc::kEndHeaders | flags, stream_, Block(path));
+  }
+  std::string Data(absl::string_view bytes, uint8_t flags = 0) const {
+    return Frame(rpc::kData, flags, stream_, bytes);
+  }
+  std::string Call() {
+    const std::string headers = Open();
+    return headers + Data(Message("m"), rpc::kEndStream);
+  }
+  std::string Reset() const { return Frame(rpc::kRstStream, 0, stream_, std::string(4, '\0')); }
+
+  // Repeats `attack` until the connection ends, and returns how often it went well. The client
+  // reads, and its calls are answered, after each if `reads`.
+  int Until(const std::function<std::string()>& attack, bool reads = true, int most = 200000) {
+    for (int i = 0; i < most; ++i) {
+      Receive(attack());
+      if (reads) {
+        Echo();
+        Sent();
+      }
+      if (session_->violation() != kNone) return i;
+    }
+    return most;
+  }
+  // The connection ends with a GOAWAY, and what comes later is dropped.
+  void ExpectEnd(Http2Violation violation) {
+    EXPECT_EQ(session_->violation(), violation);
+    client_->Receive(Sent());
+    EXPECT_TRUE(session_->ended());
+    EXPECT_FALSE(session_->wants_to_send());
+    handler_.requests.clear();
+    Receive(Call());
+    EXPECT_TRUE(handler_.requests.empty());
+  }
+
+  uint32_t stream_ = static_cast<uint32_t>(-1);
+};
+
+TEST_F(SessionAttackTest, HonestCallsPassForEver) {
+  const std::string ping = Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
+  // All calls come at one moment, so that no token is earned by waiting.
+  EXPECT_EQ(Until(
+                [&] {
+                  const std::string call = Call();
+                  return absl::StrCat(call, ping, Frame(rpc::kWindowUpdate, 0, 0, Number(6)),
+                                      Frame(rpc::kWindowUpdate, 0, stream_, Number(6)));
+                },
+                true, 50000),
+            50000);
+  EXPECT_EQ(account_->calls(), 0u);
+}
+
+// --- Nghttp2's own bounds, and the reasons that they get ---
+
+TEST_F(SessionAttackTest, ContinuationsEnd) {
+  Receive(Frame(rpc::kHeaders, 0, 1, Block()));
+  EXPECT_EQ(Until([] { return Frame(rpc::kContinuation, 0, 1, Literal("a", "b")); }), 8);
+  ExpectEnd(kContinuations);
+}
+
+TEST_F(SessionAttackTest, ContinuationsOfADroppedBlockEnd) {
+  Receive(Open());
+  session_->GoAway();
+  Sent();
+  Receive(Frame(rpc::kHeaders, 0, 3, Block()));
+  EXPECT_LE(Until([] { return Frame(rpc::kContinuation, 0, 3, Literal("a", "b")); }), 80);
+  EXPECT_EQ(session_->violation(), kContinuations);
+}
+
+TEST_F(SessionAttackTest, PingsEndReadOrNot) {
+  const std::string ping = Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
+  EXPECT_EQ(Until([&] { return ping; }), 1000 - 2);
+  ExpectEnd(kControlFrames);
+  account_ = std::make_shared<Http2Account>();
+  Reconnect();
+  EXPECT_LE(Until([&] { return ping; }, false), 1000);
+  EXPECT_EQ(session_->violation(), kControlFrames);
+}
+
+TEST_F(SessionAttackTest, ControlFramesEnd) {
+  const struct {
+    const char* name;
+    std::string frame;
+    int taken;
+  } kFloods[] = {
+      {"settings", Frame(rpc::kSettings, 0, 0, ""), 1000},
+      {"priority", Frame(rpc::kPriority, 0, 1, std::string(4, '\0') + "x"), 1000},
+      {"window of the connection", Frame(rpc::kWindowUpdate, 0, 0, Number(1)), 1000},
+      {"goaway", Frame(rpc::kGoAway, 0, 0, std::string(8, '\0')), 1000},
+      {"unknown", Frame(rpc::kExtension, 0, 0, ""), 1000},
+      {"unknown and long", Frame(rpc::kExtension, 0, 0, std::string(640, 'x')), 90},
+      {"altsvc", Frame(0xa, 0, 0, std::string(64, 'x')), 500},
+      {"priority update", Frame(0x10, 0, 0, std::string(64, '\0')), 500},
+  };
+  for (const auto& flood : kFloods) {
+    account_ = std::make_shared<Http2Account>();
+    Reconnect();
+    // A call under way, because a client's GOAWAY ends a session without.
+    stream_ = static_cast<uint32_t>(-1);
+    Receive(Open());
+    EXPECT_EQ(Until([&] { return flood.frame; }), flood.taken) << flood.name;
+    EXPECT_EQ(session_->violation(), kControlFrames) << flood.name;
+  }
+}
+
+TEST_F(SessionAttackTest, FramesForACallThatSayNothingEnd) {
+  const struct {
+    const char* name;
+    std::function<std::string()> frame;
+  } kFloods[] = {
+      {"empty data", [&] { return Data(""); }},
+      {"padding alone", [&] { return Frame(rpc::kData, 0x8, stream_, std::string("\2\0\0", 3)); }},
+      {"window of the call", [&] { return Frame(rpc::kWindowUpdate, 0, stream_, Number(1)); }},
+  };
+  for (const auto& flood : kFloods) {
+    account_ = std::make_shared<Http2Account>();
+    Reconnect();
+    stream_ = static_cast<uint32_t>(-1);
+    Receive(Open());
+    EXPECT_EQ(Until(flood.frame), 1000) << flood.name;
+    EXPECT_EQ(session_->violation(), kControlFrames) << flood.name;
+  }
+}
+
+TEST_F(SessionAttackTest, TrailersAgainEnd) {
+  // Trailers that do not end the request reset the call.
+  EXPECT_EQ(
+      Until([&] {
+        return Join({Open(), Frame(rpc::kHeaders, rpc::kEndHeaders, stream_, Literal("a", "b"))});
+      }),
+      512);
+  EXPECT_EQ(session_->violation(), kResets);
+  // Those of a call that has been reset.
+  account_ = std::make_shared<Http2Account>();
+  Reconnect();
+  stream_ = static_cast<uint32_t>(-1);
+  Receive(Join({Open(), Reset()}));
+  EXPECT_LE(
+      Until([&] { return Frame(rpc::kHeaders, rpc::kEndHeaders, stream_, Literal("a", "b")); }),
+      1000);
+  EXPECT_EQ(session_->violation(), kControlFrames);
+}
+
+TEST_F(SessionAttackTest, DataForACallThatIsOverEnds) {
+  Receive(Join({Open(), Reset()}));
+  // 113 empty frames have a KiB.
+  const int taken = Until([&] { return Data(""); });
+  EXPECT_GT(taken, 100000);
+  EXPECT_LT(taken, 120000);
+  EXPECT_EQ(session_->violation(), kControlFrames);
+}
+
+TEST_F(SessionAttackTest, ControlFramesComeBackWithTimeAndCalls) {
+  const std::string ping = Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
+  EXPECT_EQ(Until([&] { return ping; }, true, 998), 998);
+  Receive(Call());
+  Receive(ping + ping + ping + ping);
+  EXPECT_EQ(session_->violation(), kNone) << "a call pays for four";
+  now_ += std::chrono::seconds(1);
+  EXPECT_EQ(Until([&] { return ping; }), 100);
+}
+
+// --- Resets ---
+
+TEST_F(SessionAttackTest, RapidResetEnds) {
+  EXPECT_EQ(Until([&] { return Join({Open(), Reset()}); }), 512);
+  ExpectEnd(kResets);
+}
+
+TEST_F(SessionAttackTest, CancelledCallsEnd) {
+  EXPECT_EQ(Until([&] { return Join({Call(), Reset()}); }), 512);
+  EXPECT_EQ(session_->violation(), kResets);
+  EXPECT_EQ(handler_.cancelled.size(), 513u);
+}
+
+// MadeYouReset, CVE-2025-8671: the client makes the server reset a call that goes on.
+TEST_F(SessionAttackTest, ResetsOfTheServerEnd) {
+  const std::string most = Number(0x7fffffff);
+  EXPECT_EQ(Until([&] {
+              return Join({Call(), Frame(rpc::kWindowUpdate, 0, stream_, most)});
+            }),
+            512);
+  ExpectEnd(kResets);
+  account_ = std::make_shared<Http2Account>();
+  Reconnect();
+  stream_ = static_cast<uint32_t>(-1);
+  // More than the window.
+  EXPECT_LE(Until([&] { return Join({Open(), Data(std::string(16384, '\0')), Data("x")}); }), 512);
+  EXPECT_EQ(session_->violation(), kResets);
+}
+
+TEST_F(SessionAttackTest, UnreadResetsEnd) {
+  const std::string most = Number(0x7fffffff);
+  const int taken = Until(
+      [&] {
+        return Join({Call(), Frame(rpc::kWindowUpdate, 0, stream_, most)});
+      },
+      false);
+  EXPECT_EQ(taken, 256);
+  EXPECT_EQ(session_->violation(), kStreams);
+}
+
+TEST_F(SessionAttackTest, ResetsAreCountedOverAllConnections) {
+  EXPECT_EQ(Until([&] { return Join({Open(), Reset()}); }, true, 300), 300);
+  Reconnect();
+  stream_ = static_cast<uint32_t>(-1);
+  EXPECT_EQ(Until([&] { return Join({Open(), Reset()}); }), 212);
+}
+
+TEST_F(SessionAttackTest, EarlyAnswersAreResetsToo) {
+  EXPECT_EQ(Until([&] { return Open(0, "/unknown"); }), 512);
+  EXPECT_EQ(session_->violation(), kResets);
+}
+
+// --- Answers that do not leave ---
+
+TEST_F(SessionAttackTest, AnswersWithoutAWindowEnd) {
+  Receive(Frame(rpc::kSettings, 0, 0, std::string("\0\4\0\0\0\0", 6)));
+  int answers = 0;
+  for (; session_->violation() == kNone && answers < 10000; ++answers) {
+    Receive(Call());
+    for (const Request& request : std::exchange(handler_.requests, {})) {
+      session_->Answer(request.call, absl::OkStatus(), std::string(100000, 'x'));
+    }
+    Sent();
+    EXPECT_LE(account_->held_bytes(), account_->limits().held_bytes);
+  }
+  EXPECT_LE(answers, 100);
+  ExpectEnd(kUnfinished);
+}
+
+TEST_F(SessionAttackTest, AnswersOfOneCallThatDoNotLeaveEnd) {
+  Receive(Open(0, "/many"));
+  const int taken = Until(
+      [&] {
+        for (const Request& request : std::exchange(handler_.requests, {})) {
+          session_->Write(request.call, request.message);
+        }
+        Sent();
+        return Data(Message(std::string(10000, 'x')));
+      },
+      false);
+  EXPECT_LE(taken, 1000);
+  ExpectEnd(kUnfinished);
+}
+
+TEST_F(SessionAttackTest, UnreadAnswersAreFew) {
+  const int taken = Until([&] { return Call(); }, false);
+  EXPECT_EQ(taken, 256);
+  EXPECT_EQ(session_->violation(), kStreams);
+}
+
+TEST_F(SessionAttackTest, CallsOfAllConnectionsAreFew) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  size_t calls = 0;
+  for (int i = 0; i < 10 && session_->violation() == kNone; ++i) {
+    calls += static_cast<size_t>(Until([&] { return Call(); }, false, 200));
+    sessions.push_back(std::move(session_));
+    Reconnect();
+    stream_ = static_cast<uint32_t>(-1);
+    if (sessions.back()->violation() != kNone) break;
+  }
+  EXPECT_EQ(calls, 1024u);
+  EXPECT_EQ(sessions.back()->violation(), kStreams);
+}
+
+TEST_F(SessionAttackTest, CallsBeyondTheGrantEnd) {
+  SessionOptions options;
+  options.max_calls = 12;
+  Connect(options);
+  Introduce();
+  EXPECT_EQ(Until([&] { return Call(); }, false), 12);
+  EXPECT_EQ(handler_.requests.size(), 12u);
+  EXPECT_EQ(handler_.cancelled.size(), 12u);
+  ExpectEnd(kStreams);
+}
+
+TEST_F(SessionAttackTest, CallsBeyondAGrantThatIsNotKnownAreRefused) {
+  SessionOptions options;
+  options.max_calls = 12;
+  Connect(options);
+  Introduce(false);
+  for (int i = 0; i < 20; ++i) Receive(Call());
+  EXPECT_EQ(handler_.requests.size(), 12u);
+  EXPECT_EQ(session_->violation(), kNone);
+  EXPECT_EQ(account_->calls(), 12u);
+}
+
+// The session refuses these calls without keeping them, so only the queue of resets grows.
+TEST_F(SessionAttackTest, UnreadRefusalsEnd) {
+  SessionOptions options;
+  options.max_calls = 1;
+  Connect(options);
+  Introduce(false);
+  const int taken = Until([&] { return Call(); }, false);
+  EXPECT_EQ(taken, 1 + 1024);
+  ExpectEnd(kControlFrames);
+}
+
+// --- Memory ---
+
+TEST_F(SessionAttackTest, AListOfHeadersIsShort) {
+  // HPACK (RFC 7541, section 6.2.1): one long header in the table, then one byte for each copy.
+  const std::string value(4000, 'v');
+  const std::string entry = std::string("\x40\1a\x7f\xa1\x1e", 6) + value;
+  Receive(Frame(rpc::kHeaders, rpc::kEndHeaders, 1, entry + std::string(10000, '\xbe')));
+  ExpectEnd(kHeaderBlock);
+}
+
+TEST_F(SessionAttackTest, UnfinishedRequestsAreFew) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  int calls = 0;
+  while (sessions.size() < 20) {
+    calls += Until(
+        [&] {
+          return Join({Open(), Data(Message(std::string(100, 'x')).substr(0, 50))});
+        },
+        false, 100);
+    if (session_->violation() != kNone) break;
+    sessions.push_back(std::move(session_));
+    Reconnect();
+    stream_ = static_cast<uint32_t>(-1);
+  }
+  EXPECT_EQ(calls, 512);
+  ExpectEnd(kUnfinished);
+}
+
+TEST_F(SessionAttackTest, FilledWindowsAreBounded) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  const std::string most = Message(std::string(200000, 'x')).substr(0, kUnaskedBytes);
+  while (sessions.size() < 20 && session_->violation() == kNone) {
+    Until([&] { return Join({Open(), Data(most)}); }, false, 100);
+    EXPECT_LE(account_->held_bytes() + account_->room_bytes(), size_t{10} << 20);
+    sessions.push_back(std::move(session_));
+    Reconnect();
+    stream_ = static_cast<uint32_t>(-1);
+    if (sessions.back()->violation() != kNone) break;
+  }
+  EXPECT_EQ(sessions.size(), 6u);
+  EXPECT_EQ(sessions.back()->violation(), kUnfinished);
+}
+
+TEST_F(SessionAttackTest, AClientThatNeverAcknowledgesSendsLittle) {
+  Connect();
+  Introduce(false);
+  const std::string part = Message(std::string(200000, 'x')).substr(0, 16000);
+  EXPECT_EQ(Until([&] { return Join({Open(), Data(part)}); }, true), 4);
+  EXPECT_EQ(session_->violation(), kUnfinished);
+  EXPECT_LE(account_->held_bytes(), 65535u);
+}
+
+TEST_F(SessionAttackTest, ALengthAloneTakesNoRoomBeyondTheSum) {
+  const std::string prefix = Message(std::string(250000, 'x')).substr(0, kPrefixBytes);
+  Until([&] { return Join({Open(), Data(prefix)}); }, true, 200);
+  EXPECT_EQ(session_->violation(), kNone);
+  EXPECT_EQ(account_->room_bytes(), 1000000u);
+}
+
+// --- Frames that no client may send ---
+
+TEST_F(SessionAttackTest, ForbiddenFramesEnd) {
+  const std::string unknown_flags = "\x02" + Message("m").substr(1);
+  const struct {
+    const char* name;
+    std::function<std::string()> bytes;
+    Http2Violation violation;
+  } kAttacks[] = {
+      {"push promise",
+       [&] {
+         return Join({Open(), Frame(rpc::kPushPromise, 4, stream_, Number(2))});
+       },
+       kPush},
+      {"flags of a message",
+       [&] {
+         return Join({Open(), Data(unknown_flags)});
+       },
+       kMessage},
+      {"long frame", [] { return Frame(rpc::kData, 0, 1, std::string(16385, 'x')); }, kFrameSize},
+      {"short ping", [] { return Frame(rpc::kPing, 0, 0, "1234567"); }, kFrameSize},
+      {"data of no stream", [] { return Frame(rpc::kData, 0, 0, "x"); }, kStream},
+      {"data of an idle stream", [] { return Frame(rpc::kData, 0, 5, "x"); }, kStream},
+      {"an even stream", [] { return Frame(rpc::kHeaders, 4, 2, Block()); }, kStream},
+      {"data after the end",
+       [&] {
+         return Join({Call(), Data("x")});
+       },
+       kStream},
+      {"headers after the end",
+       [&] {
+         return Join({Call(), Frame(rpc::kHeaders, 4, stream_, "")});
+       },
+       kStream},
+      {"continuation of nothing", [] { return Frame(rpc::kContinuation, 4, 1, ""); }, kStream},
+      {"window of nothing", [] { return Frame(rpc::kWindowUpdate, 0, 0, Number(0)); }, kStream},
+      {"a window that overflows",
+       [] { return Frame(rpc::kWindowUpdate, 0, 0, Number(0x7fffffff)); }, kStream},
+      {"bad HPACK", [] { return Frame(rpc::kHeaders, 4, 1, "\xff\xff\xff\xff\xff\xff"); },
+       kHeaderBlock},
+      {"many settings", [] { return Frame(rpc::kSettings, 0, 0, std::string(6 * 33, '\0')); },
+       kControlFrames},
+  };
+  for (const auto& attack : kAttacks) {
+    account_ = std::make_shared<Http2Account>();
+    handler_.cancelled.clear();
+    Reconnect();
+    stream_ = static_cast<uint32_t>(-1);
+    Receive(attack.bytes());
+    Sent();
+    EXPECT_EQ(session_->violation(), attack.violation) << attack.name;
+    EXPECT_TRUE(session_->ended()) << attack.name;
+    EXPECT_EQ(handler_.cancelled.size(), handler_.requests.size()) << attack.name;
+    handler_.requests.clear();
+    session_.reset();
+    EXPECT_EQ(account_->calls() + account_->held_bytes() + account_->unfinished(), 0u)
+        << attack.name;
+  }
+}
+
+TEST_F(SessionAttackTest, OtherProtocolsEnd) {
+  for (const char* bytes :
+       {"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\1\0\0\0\0\1"}) {
+    Connect();
+    Receive(absl::string_view(bytes, bytes[0] == 'G' ? 18 : 33));
+    Sent();
+    EXPECT_EQ(session_->violation(), kStream) << bytes;
+    EXPECT_TRUE(session_->ended()) << bytes;
+  }
+}
+
+TEST_F(SessionAttackTest, CallsUnderWayAreCancelledWhenTheConnectionEnds) {
+  Receive(Join({Call(), Open(), Frame(rpc::kPushPromise, 4, 1, Number(2))}));
+  EXPECT_EQ(handler_.cancelled.size(), 1u);
+  session_->Answer(1, absl::OkStatus(), "late");
+  Sent();
+  EXPECT_TRUE(session_->ended());
+  EXPECT_EQ(handler_.cancelled.size(), 1u);
+}
+
+// --- Connections ---
+
+TEST_F(SessionAttackTest, ConnectionsAreFewASecond) {
+  int connections = 1;
+  for (; connections < 10000 && session_->violation() == kNone; ++connections) {
+    Connect();
+    Receive("PRI");
+  }
+  EXPECT_EQ(connections, 4097);
+  EXPECT_EQ(session_->violation(), kConnections);
+}
+
+TEST_F(SessionAttackTest, AClientThatIsEndedAgainAndAgainIsBarred) {
+  int ended = 0;
+  for (; session_->violation() != kBarred && ended < 100; ++ended) {
+    Receive(Frame(rpc::kPushPromise, 4, 1, Number(2)));
+    Reconnect();
+  }
+  EXPECT_EQ(ended, 9);
+  now_ += std::chrono::seconds(2);
+  for (int i = 0; i < 100; ++i) Reconnect();
+  EXPECT_EQ(session_->violation(), kBarred);
+  now_ += std::chrono::seconds(3);
+  Reconnect();
+  EXPECT_EQ(session_->violation(), kNone);
+}
+
+}  // namespace
+}  // namespace csi_proxy::transport
