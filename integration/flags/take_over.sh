@@ -32,6 +32,8 @@ await() { for _ in $(seq 100); do [[ $(state) != "$1"* ]] || return 0; sleep 0.2
 metrics() { { curl -s http://127.0.0.1:18888/metrics || true; } | sed -nE 's/^(grpc|process)(\w+).*/\1\2/p' | sort -u; }
 ours() { timeout 180 "$wine" "$out/ours/csi-proxy-service.exe" "$@" </dev/null 2>&1 | tr -d '\r'; }
 
+new_session() { "$wine" --session-stop; "$wine" --session-start >/dev/null; }
+
 # take_over RELEASE LINE: fails, with what the installer said in $out/log, at the first step that fails.
 take_over() {
   rm -rf "$node"
@@ -41,20 +43,24 @@ take_over() {
   "$wine" sc.exe start csiproxy </dev/null
   await RUNNING || { echo "the Go release does not run"; return 1; }
   metrics >"$out/metrics"
+  # The node restarts, because under Wine the process of a Go release goes on after the stop and keeps its pipes.
+  new_session
   ours install --timeout=15s --directory 'C:\take-over' || return 1
+  ours start --timeout=15s || return 1
   cmp "$out/ours/csi-proxy.exe" "$node/csi-proxy.exe" || return 1
   await RUNNING || return 1
   ours status || return 1
   [[ $2 != *:18888* || -s $out/metrics ]] && metrics | comm -23 "$out/metrics" - | sed 's/$/: is no longer served/;$q1'
 }
 trap '"$wine" --session-stop' EXIT
-"$wine" --session-start >/dev/null
+new_session
+"$wine" sc.exe delete csiproxy </dev/null >/dev/null || true
 failed=0
 passed=0
 while IFS=$'\t' read -r releases line; do
   for release in $releases; do
     build "$release"
-    if take_over "$release" "$line" >"$out/log" && grep -qF -e "$line" "$out/log" && grep -q 'pipes: *[1-9]' "$out/log"; then
+    if take_over "$release" "$line" >"$out/log" && grep -qF -- "$line" "$out/log" && grep -q 'pipes: *[1-9]' "$out/log"; then
       passed=$((passed + 1))
     else
       failed=$((failed + 1))
@@ -62,6 +68,8 @@ while IFS=$'\t' read -r releases line; do
       cat "$out/log"
     fi
     ours uninstall --timeout=15s >/dev/null || true
+    new_session
+    "$wine" sc.exe delete csiproxy </dev/null >/dev/null || true
   done
 done <<'LINES'
 v0.2.2 v1.1.3 v1.3.0	-windows-service
