@@ -118,7 +118,8 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
     fs::remove(target, error);
     restored = Move(previous, target);
   }
-  if (restored.ok() && ran) restored = StartWith(pipes);
+  // The pipes of a Go release do not answer the check.
+  if (restored.ok() && ran) restored = pipes.empty() ? Start() : StartWith(pipes);
   if (!restored.ok()) {
     return absl::InternalError(absl::StrCat(
         "upgrade: ", upgraded.message(), "; and the old program could not be restored: ",

@@ -50,6 +50,7 @@ take_over() {
   cmp "$out/ours/csi-proxy.exe" "$node/csi-proxy.exe" || return 1
   await RUNNING || return 1
   ours status || return 1
+  # shellcheck disable=SC2016  # $ is the last line for sed
   [[ $2 != *:18888* || -s $out/metrics ]] && metrics | comm -23 "$out/metrics" - | sed 's/$/: is no longer served/;$q1'
 }
 trap '"$wine" --session-stop' EXIT
