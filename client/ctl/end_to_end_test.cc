@@ -359,12 +359,12 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
          Ctl("storage stage-target --target-path='" + Path("t") +
              "' --iqn=iqn.2026-01.example.storage:open --portals=10.0.0.5 --lun-id=0");
        },
-       "so that it runs after a restart", [&] { RunAdvised("system start-service"); }},
+       "runs after a restart", [&] { RunAdvised("system start-service"); }},
       {"read-only-disks", "disk 2",
        [&] { Do("storage set-disk-read-only --disk-number=2 --read-only"); }},
       {"colliding-disks", "disk 7",
        [&] { attach(R"("number": 7, "offline": true, "offline_reason": "OFFLINE_COLLISION")"); },
-       "none: decide which of the two disks to keep", [&] { RunAdvised("disk set-disk-state"); }},
+       "none: find out which of the two disks is the copy", [&] { RunAdvised("disk set-disk-state"); }},
       {"duplicate-ids", "disks 8, 9",
        [&] {
          attach(R"("number": 8, "page83": "twin")");

@@ -31,7 +31,7 @@ inline const std::map<std::string, std::string> kActors = {
     {"second-path", "let MPIO claim the disks"},
     {"twin-disk", "see duplicate-ids"},
     {"windows-disk", "an administrator of the node"},
-    {"colliding-disk", "decide which of the two disks to keep"},
+    {"colliding-disk", "find out which of the two disks is the copy"},
     {"duplicate-id", "give each LUN an identifier of its own"},
     {"foreign-disk", "ask the owner of the data"},
     {"unhealthy-volume", "check the file system (Repair-Volume) when no pod uses it"},

@@ -202,10 +202,12 @@ std::string PartText(const Diagnosis& part) {
 
 std::string ToText(const Diagnosis& diagnosis) {
   const int found = diagnosis.findings_size();
-  return absl::StrCat(
-      FallbacksText(diagnosis), Printable(diagnosis.flags()), diagnosis.flags().empty() ? "" : "\n",
-      found == 0 ? "nothing found" : absl::StrCat(found, found == 1 ? " finding" : " findings"),
-      "\nwhat is safe to do, and what never to do: server/troubleshooting.md\n");
+  std::string result =
+      found == 0 ? "nothing found" : absl::StrCat(found, found == 1 ? " finding" : " findings");
+  if (found == 0 && !diagnosis.complete()) result += ", but not everything was looked at";
+  return absl::StrCat(FallbacksText(diagnosis), Printable(diagnosis.flags()),
+                      diagnosis.flags().empty() ? "" : "\n", result,
+                      "\nwhat is safe to do, and what never to do: server/troubleshooting.md\n");
 }
 
 std::string ToText(const Repairs& repairs) {

@@ -70,9 +70,11 @@ inline constexpr FindingFacts kFindingTable[] = {
      "none: Windows runs on it or starts from it: only an administrator of the node may change it"},
     {"colliding-disk", "colliding-disks",
      "offline because another disk has the same signature or id: a clone or a snapshot",
-     "none: decide which of the two disks to keep; detach the other, or give it a new id "
-     "(diskpart: uniqueid disk); then csi-proxyctl disk set-disk-state --disk-number=$0 "
-     "--is-online"},
+     "none: find out which of the two disks is the copy, and format neither. If it is disk $0, "
+     "detach it, or give it a new id (diskpart: uniqueid disk) and then bring it online: "
+     "csi-proxyctl disk set-disk-state --disk-number=$0 --is-online. Do not detach the disk that "
+     "is "
+     "online"},
     {"duplicate-id", "duplicate-ids", "drivers find disks by this identifier",
      "none: give each LUN an identifier of its own where it is exported; if they are paths to "
      "one LUN, let MPIO claim it. Until then bring none of them online"},
@@ -87,7 +89,8 @@ inline constexpr FindingFacts kFindingTable[] = {
      "remove what is not needed. Do not format it or stage another in its place"},
     {"dangling-mount", kDanglingMounts, "the volume is gone: its disk was detached or is offline",
      "removes only the mounted folder, which holds nothing; where a pod needs the volume, attach "
-     "its disk again instead",
+     "its disk again instead; if the disk is only offline, csi-proxyctl storage stage-volume with "
+     "its page 83 mends the mount",
      "RemoveMount"},
     {"dangling-mount-in-use", kDanglingMounts,
      "the volume is gone: its disk was detached or is offline; a pod may use the mount",
