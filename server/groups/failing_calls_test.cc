@@ -141,6 +141,11 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"volume.ListVolumesOnDisk", "win32.Control"},
     {"volume.ResizeVolume", "win32.Control"},
     {"volume.ResizeVolume to the maximum", "win32.Control"},
+    // A volume is mounted even if it does not say on which disk it is.
+    {"volume.MountVolume", "win32.Control"},
+    // A volume is flushed even if the mount manager does not say where it is mounted.
+    {"volume.UnmountVolume", "win32.ListMountPoints"},
+    {"volume.WriteVolumeCache", "win32.ListMountPoints"},
     // ListVolumeHealth lists what is not known.
     {"storage.ListVolumeHealth", "win32.Control"},
     {"storage.ListVolumeHealth", "win32.GetFileSystem"},

@@ -133,7 +133,7 @@ class Night : public StageTest {
          [=, this] { return map(R"(\\nowhere.example\data)", "user", "x"); }},
         {"csi-proxy requires encryption",
          [=, this] { return map(R"(\\oldnas.example\public)", "guest", "guest-password"); }},
-        {"set it to start automatically with",
+        {"set the service MSiSCSI to start automatically",
          [=, this] {
            EXPECT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok());
            return stage_target(kOpen, {.portals = {"10.0.0.5"}});

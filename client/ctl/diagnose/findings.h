@@ -71,10 +71,9 @@ inline constexpr FindingFacts kFindingTable[] = {
     {"colliding-disk", "colliding-disks",
      "offline because another disk has the same signature or id: a clone or a snapshot",
      "none: find out which of the two disks is the copy, and format neither. If it is disk $0, "
-     "detach it, or give it a new id (diskpart: uniqueid disk) and then bring it online: "
-     "csi-proxyctl disk set-disk-state --disk-number=$0 --is-online. Do not detach the disk that "
-     "is "
-     "online"},
+     "detach it, or give it a new id (diskpart: uniqueid disk) and then bring it online; do not "
+     "detach the disk that is online: csi-proxyctl disk set-disk-state --disk-number=$0 "
+     "--is-online"},
     {"duplicate-id", "duplicate-ids", "drivers find disks by this identifier",
      "none: give each LUN an identifier of its own where it is exported; if they are paths to "
      "one LUN, let MPIO claim it. Until then bring none of them online"},
