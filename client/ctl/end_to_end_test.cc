@@ -364,7 +364,8 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
        [&] { Do("storage set-disk-read-only --disk-number=2 --read-only"); }},
       {"colliding-disks", "disk 7",
        [&] { attach(R"("number": 7, "offline": true, "offline_reason": "OFFLINE_COLLISION")"); },
-       "none: find out which of the two disks is the copy", [&] { RunAdvised("disk set-disk-state"); }},
+       "none: find out which of the two disks is the copy",
+       [&] { RunAdvised("disk set-disk-state"); }},
       {"duplicate-ids", "disks 8, 9",
        [&] {
          attach(R"("number": 8, "page83": "twin")");

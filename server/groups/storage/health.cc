@@ -94,7 +94,7 @@ absl::StatusOr<ListVolumeHealthResponse> StorageService::ListVolumeHealth(
   std::vector<VolumeId> volumes;
   for (const std::string& id : request.volume_ids) {
     ABSL_ASSIGN_OR_RETURN(VolumeId volume, VolumeId::Parse(id));
-    volumes.push_back(std::move(volume));
+    volumes.push_back(volume);
   }
   const CallContext brief = context.WithTimeout(kDiskPatience);
   const auto by_volume = deps_.host->volume().ListHealth(brief);
