@@ -283,9 +283,9 @@ absl::Status DiskHost::AwaitChanges(const CallContext& context, uint32_t disk_nu
 absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online) {
   // An Online that was left would undo this Offline. An Offline that was left does no harm.
-  ABSL_RETURN_IF_ERROR(online ? AwaitChanges(context, disk_number)
-                              : deps_.changes->Await(context, ComingOnlineName(disk_number)));
   ABSL_RETURN_IF_ERROR(context.Check());
+  ABSL_RETURN_IF_ERROR(deps_.changes->Await(
+      context, online ? DiskName(disk_number) : ComingOnlineName(disk_number)));
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes before, GetDiskAttributes(os_, disk_number));
   StateChange change{.changed = before.is_offline == online};
   // A disk that was attached elsewhere comes read-only. The flag is cleared here, before its

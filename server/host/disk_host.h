@@ -183,10 +183,11 @@ class DiskHost {
   // Windows has not finished. Until then the state of the disk is not to be relied on.
   absl::Status AwaitChanges(const CallContext& context, uint32_t disk_number);
 
-  // Brings a disk online and clears its read-only flag, or takes it offline. First waits: to bring
-  // it online as AwaitChanges() does, to take it offline only for an earlier Online. No change if
-  // it is in that state. Volumes may arrive later. FAILED_PRECONDITION if Windows refuses to take
-  // the disk offline (critical or in use), and for the disk that Windows boots from or runs on.
+  // Brings a disk online and clears its read-only flag, or takes it offline. Waits
+  // before it brings the disk online, as AwaitChanges() does; before it takes the disk offline,
+  // waits only for an earlier Online. No change if it is in that state. Volumes may arrive later.
+  // FAILED_PRECONDITION if Windows refuses to take the disk offline (critical or in use), and for
+  // the disk that Windows boots from or runs on.
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online);
 

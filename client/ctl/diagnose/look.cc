@@ -122,15 +122,14 @@ bool IsPods(const std::string& link) {
   return !path.ok() || IsPodsDirectory(path->Parent().components());
 }
 
+// Returns true if `where` is below `folder`, and not below `other` before that.
+bool IsBelow(const std::string& where, const char* folder, const char* other) {
+  const std::string path = absl::AsciiStrToLower(where);
+  return path.find(folder) < path.find(other);
+}
 // Return true for a path at which a driver stages a volume, or publishes one to a pod.
-bool IsStaged(const std::string& where) {
-  const std::string path = absl::AsciiStrToLower(where);
-  return path.find("\\plugins\\") < path.find("\\pods\\");
-}
-bool IsPublished(const std::string& where) {
-  const std::string path = absl::AsciiStrToLower(where);
-  return path.find("\\pods\\") < path.find("\\plugins\\");
-}
+bool IsStaged(const std::string& where) { return IsBelow(where, "\\plugins\\", "\\pods\\"); }
+bool IsPublished(const std::string& where) { return IsBelow(where, "\\pods\\", "\\plugins\\"); }
 
 // A mounted folder, or a link that may be broken.
 struct BrokenLink {
