@@ -179,7 +179,7 @@ TEST(BetweenTenantsTest, TheCredentialsOfAMappingThatWasRemovedLateAreForgotten)
   EXPECT_NE(map(), absl::OkStatus());
 }
 
-// The lock of a portal and WMI's comparison know no case.
+// The lock of a portal and WMI compare its address without case.
 TEST(BetweenTenantsTest, ALateRemovalTakesNoPortalOfAnotherSpelling) {
   for (const char* const spelling : {"array.example", "ARRAY.example"}) {
     SCOPED_TRACE(spelling);
@@ -201,7 +201,8 @@ TEST(BetweenTenantsTest, ALateRemovalTakesNoPortalOfAnotherSpelling) {
   }
 }
 
-// A session ends under the locks of its disks; the late end of one has no locks any more.
+// UnstageTarget holds the locks of a session's disks until its call ends. The session may end
+// later.
 TEST(BetweenTenantsTest, ALateLogoutTakesNoDiskThatStageVolumeHasMounted) {
   const auto node = Node();
   node->core()->Change(
@@ -215,14 +216,14 @@ TEST(BetweenTenantsTest, ALateLogoutTakesNoDiskThatStageVolumeHasMounted) {
   const auto staged =
       process.storage->StageVolume(CallContext().WithTimeout(absl::Minutes(2)),
                                    {.disk = {.number = "10"}, .target_path = Below("new")});
-  // An error is as good as a wait.
+  // StageVolume may wait or fail.
   EXPECT_TRUE(!staged.ok() || SteadyTime::Now() - begin > absl::Seconds(20))
       << "staged while the session of the disk is being ended";
   LetLateChangesEnd();
   EXPECT_EQ(staged.ok(), node->Snapshot().iscsi_portals[1].targets[0].connected);
 }
 
-// The end of a mount is preceded by a flush, whichever call ends it.
+// Each call flushes a volume before it ends the volume's mount.
 TEST(BetweenTenantsTest, AMountBelowARemovedTreeIsFlushedFirst) {
   for (const char* const name : {"Rmdir", "Rmdir with force", "RmdirContents"}) {
     SCOPED_TRACE(name);

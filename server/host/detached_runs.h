@@ -50,8 +50,8 @@ class DetachedRuns {
   absl::Status Run(const CallContext& context, std::vector<std::string> objects, Change change,
                    absl::Duration longest = absl::Minutes(5));
 
-  // Waits until no run of the object is under way; if `only_left`, none that its caller has left.
-  // Returns the error of a `context` that ends first.
+  // Waits until no run of the object is under way. With `only_left`, waits only for runs that their
+  // callers have left. Returns the error of `context` if it ends first.
   absl::Status Await(const CallContext& context, const std::string& object, bool only_left = false);
 
   // Runs `read` as Run() does and returns its result, or the error of `context`. First waits for

@@ -113,8 +113,8 @@ struct Http2Limits {
 
 class MessageRoom;
 
-// The account that all connections of a client pay from, so that a client whose connection was
-// ended gains nothing by redialling. Thread-safe.
+// The account of one client. All its connections pay from it, so a client gains nothing if it
+// redials after the end of a connection. Thread-safe.
 class Http2Account {
  public:
   explicit Http2Account(const Http2Limits& limits = {});

@@ -26,15 +26,14 @@ constexpr int32_t kConnectionWindow = 16 << 20;
 // RFC 9113, section 4.1.
 constexpr size_t kFrameHeader = 9;
 
-// The headers of a request that matter here. `te`, `user-agent` and `:authority` do not: released
-// Go clients send the pipe's path as the authority, which is no valid one.
+// The headers of a request that the session reads. It ignores `te`, `user-agent` and `:authority`:
+// released Go clients send the pipe's path as the authority, although that is not a valid one.
 enum Field : size_t { kMethod, kPath, kContentType, kTimeout, kTraceparent, kFields };
 constexpr std::array<absl::string_view, kFields> kFieldNames = {":method", ":path", "content-type",
                                                                 "grpc-timeout", "traceparent"};
 
-// The violations behind nghttp2's errors that OnInvalidFrame() does not see, by the code of the
-// GOAWAY with which nghttp2 ends the connection. Other codes are frames on streams that do not
-// allow them.
+// The violations that OnInvalidFrame() does not see. The code of the GOAWAY with which nghttp2 ends
+// the connection tells them. Another code means a frame on a stream that does not allow it.
 constexpr struct {
   uint32_t code;
   Http2Violation violation;
@@ -45,7 +44,7 @@ constexpr struct {
     {NGHTTP2_ENHANCE_YOUR_CALM, Http2Violation::kControlFrames},
 };
 
-// One stream: its request, and its answer as far as that has not left.
+// One stream: its request, and the part of its answer that has not been sent.
 struct Call {
   explicit Call(std::shared_ptr<Http2Account> client) : account(std::move(client)) {}
   ~Call() {
@@ -320,8 +319,8 @@ class Nghttp2Session final : public Session {
     if (ends) EndRequest(id);
   }
 
-  // The client now keeps to the windows of calls. Until here the connection's window, which is
-  // 65,535 bytes at first, keeps a client small that never acknowledges.
+  // Raises the connection's window from 65,535 bytes, because the client now keeps to the windows
+  // of calls. A client that never acknowledges the settings stays limited by the small window.
   void Acknowledged() {
     if (std::exchange(acknowledged_, true)) return;
     nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
@@ -639,8 +638,8 @@ class Nghttp2Session final : public Session {
   bool going_away_ = false;
   CallId newest_ = 0;
   int continuations_ = 0;
-  // All bytes received, and those of the preface and of the frames that OnBeginFrame() has seen, to
-  // their end. The difference are frames that nghttp2 drops unread.
+  // All bytes received; and the bytes of the preface and of all frames that OnBeginFrame() has
+  // seen. nghttp2 has dropped the difference unread.
   uint64_t received_ = 0;
   uint64_t announced_ = NGHTTP2_CLIENT_MAGIC_LEN;
 };

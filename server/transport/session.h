@@ -55,9 +55,9 @@ struct Request {
   // The value of `traceparent`, unchecked; empty unless there is exactly one.
   std::string traceparent;
   std::string message;
-  // Holds the account's room for a message longer than kUnaskedBytes; null for others, and for one
-  // that came before its client knew the windows. The room is free when the request is destroyed,
-  // so keep the request as long as the message.
+  // Holds the account's room for a message longer than kUnaskedBytes; null for a shorter one. Also
+  // null for a message that the client sent before it had received the session's windows. The room
+  // is free when the request is destroyed, so keep the request as long as the message.
   std::unique_ptr<MessageRoom> room;
 };
 

@@ -1,4 +1,4 @@
-// What one hostile client may send before its connection ends, by the reason that it ends for.
+// Tests how much a hostile client can send before the session ends its connection.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string Number(uint32_t number) {
   return bytes;
 }
 
-// Joins frames that are made from left to right, which the operands of + are not.
+// Joins frames, and makes them from left to right. The operands of + have no such order.
 std::string Join(std::initializer_list<std::string> frames) {
   std::string bytes;
   for (const std::string& frame : frames) bytes += frame;
@@ -191,7 +191,7 @@ TEST_F(SessionAttackTest, TrailersAgainEnd) {
       }),
       512);
   EXPECT_EQ(session_->violation(), kResets);
-  // Those of a call that has been reset.
+  // Frames of a call that has been reset.
   account_ = std::make_shared<Http2Account>();
   Reconnect();
   stream_ = static_cast<uint32_t>(-1);

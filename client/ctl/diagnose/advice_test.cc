@@ -216,7 +216,7 @@ class AdviceTest : public testing::Test {
       EXPECT_EQ(MustStay(before, was, name, state), "") << name << " was " << state;
     }
     EXPECT_LE(is.size(), was.size());
-    // What the advice says to a person.
+    // Follows the advice that only a person can carry out.
     ills.GiveBackDisks();
     for (const auto& row : kFindingTable) Follow(row.advice, rpcs, machine);
     const Diagnosis last = Look(rpcs, ills.metrics());

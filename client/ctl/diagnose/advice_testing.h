@@ -1,5 +1,4 @@
-// Random faults of a simulated node, and the words of advice without a repair that name who must
-// act.
+// Makes random faults in a simulated node. kActors lists who must act where no repair exists.
 #pragma once
 
 #include <google/protobuf/text_format.h>
@@ -21,7 +20,7 @@ namespace csi_proxy::ctl::diagnose {
 
 namespace proto = ::csi_proxy::simulated;
 
-// The part of each advice without a repair that names the person or program that must act.
+// For each advice without a repair: its words that name who must act.
 inline const std::map<std::string, std::string> kActors = {
     {"long-call", "names the WmiPrvSE.exe of Storage or SMB: end it"},
     {"limited-client", "stop or mend its processes"},

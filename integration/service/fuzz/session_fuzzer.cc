@@ -1,7 +1,7 @@
-// A session with a client of nghttp2, raw frames in between, and answers in any order. Every state
-// of a call meets every other event: resets, floods, answers under way, rooms that are granted
-// late, GOAWAY, a broken connection. What the account holds must be bounded, and nothing must be
-// left.
+// Fuzzes a session: a client of nghttp2 makes calls, raw frames come in between, and the answers
+// come in any order. So every state of a call meets resets, floods, answers under way, rooms that
+// are granted late, GOAWAY, and a broken connection. The account must stay within its bounds, and
+// must be empty at the end.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ void Check(bool holds) {
   if (!holds) std::abort();
 }
 
-// Takes choices off the input; zeros follow its end.
+// Draws choices from the input, and zeros after its end.
 class Choices {
  public:
   explicit Choices(absl::string_view bytes) : bytes_(bytes) {}
