@@ -21,6 +21,7 @@ int Main(int argc, char** argv) {
   csi_proxy::service::RouteLibraryLogs([verbose](Severity severity, absl::string_view message) {
     if (verbose || severity == Severity::kError) std::cerr << absl::StrCat(message, "\n");
   });
+  csi_proxy::service::RouteGrpcLogs();
   if (!line.ok()) {
     std::cerr << "error: " << line.status().message() << "\nhint: `csi-proxyctl --help`\n";
     return ctl::kUsage;

@@ -71,11 +71,9 @@ const rpc::Deps* NodeCalls::Find(absl::string_view group) const {
   return found != groups_.end() ? &found->deps : nullptr;
 }
 
-void NodeCalls::ServeRemotely(rpc::InlineCalls* inline_calls,
-                              const rpc::ConnectionTable* connections, rpc::CallGate* gate) {
+void NodeCalls::ServeRemotely(rpc::InlineCalls* inline_calls, rpc::CallGate* gate) {
   for (Group& group : groups_) {
     group.deps.inline_calls = inline_calls;
-    group.deps.connections = connections;
     group.deps.gate = gate;
   }
 }

@@ -45,8 +45,7 @@ class NodeCalls {
   const std::vector<rpc::CallObserver*>& observers() const { return observers_; }
 
   // Sets what remote calls need. REQUIRES: no call has arrived; the objects outlive the calls.
-  void ServeRemotely(rpc::InlineCalls* inline_calls, const rpc::ConnectionTable* connections,
-                     rpc::CallGate* gate);
+  void ServeRemotely(rpc::InlineCalls* inline_calls, rpc::CallGate* gate);
 
   // Adds the counters of connections to the metrics; null removes them.
   void ReportConnections(std::function<rpc::ListenerCounters()> connections);

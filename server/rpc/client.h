@@ -10,9 +10,16 @@
 
 #include "csi_proxy/call_context.h"
 #include "server/rpc/executor.h"
-#include "server/rpc/http2_guard.h"
+#include "server/transport/account.h"
 
 namespace csi_proxy::rpc {
+
+using transport::Http2Account;
+using transport::Http2Limits;
+using transport::Http2Time;
+using transport::Http2Violation;
+using transport::kHttp2ViolationNames;
+using transport::kHttp2Violations;
 
 // The resources of which a client may have only a share.
 enum class Limit { kConnections, kCalls };

@@ -134,7 +134,7 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Share& share, Client* incomin
   if (unused && idle->client().get() == incoming) {
     incoming->http2.CountDiscarded(Http2Time::clock::now());
   }
-  idle->hang_up_();
+  idle->end_.hang_up();
   return idle->client();
 }
 
@@ -202,49 +202,78 @@ SteadyTime ConnectionTable::next_deadline() const {
   return silent_.empty() ? SteadyTime::InfiniteFuture() : silent_.front()->deadline;
 }
 
-void ConnectionTable::Promote(ConnectionBeforePreface* connection) {
+std::shared_ptr<ServedConnection> ConnectionTable::Promote(ConnectionBeforePreface* connection) {
+  auto live = std::make_shared<ServedConnection>(connection->client, connection->pipe);
   const MutexLock lock(mutex_);
   // The connection still counts for its client, but is in no list until it is served.
-  Take(connection->pipe, connection->client.get());
+  Share& share = Take(connection->pipe, connection->client.get());
+  live->is_main_ = !std::exchange(share.has_main, true);
   Unlist(connection);
   ++counters_.live;
   ++counters_.adopted;
+  return live;
 }
 
-std::shared_ptr<ServedConnection> ConnectionTable::Serve(size_t pipe, std::string address,
-                                                         std::shared_ptr<Client> client,
-                                                         std::function<void()> hang_up) {
-  auto served = std::make_shared<ServedConnection>(std::move(client));
-  served->pipe_ = pipe;
-  served->address_ = address;
-  served->hang_up_ = std::move(hang_up);
+void ConnectionTable::Serve(const std::shared_ptr<ServedConnection>& connection,
+                            ServedConnection::End end) {
   const MutexLock lock(mutex_);
-  Share& share = pipes_[pipe].shares.at(served->client().get());
-  served->is_main_ = !std::exchange(share.has_main, true);
-  served->list_ = &share.fresh;
-  served->place_ = share.fresh.insert(share.fresh.end(), served.get());
-  served_[std::move(address)] = served;
-  return served;
+  connection->end_ = std::move(end);
+  Share& share = pipes_[connection->pipe_].shares.at(connection->client().get());
+  connection->list_ = &share.fresh;
+  connection->place_ = share.fresh.insert(share.fresh.end(), connection.get());
+  served_.insert(connection);
 }
 
 void ConnectionTable::End(const std::shared_ptr<ServedConnection>& connection) {
+  ServedConnection::End end;  // destroyed without the lock, with what it owns
   const MutexLock lock(mutex_);
   Unlist(connection.get());
   --counters_.live;
-  const auto found = served_.find(connection->address_);
-  // A newer connection may have the address already.
-  if (found != served_.end() && found->second == connection) served_.erase(found);
+  served_.erase(connection);
+  end = std::move(connection->end_);
+  connection->end_ = {};
+  one_ended_.NotifyAll();
+}
+
+void ConnectionTable::GoAwayIf(bool only_if_idle,
+                               const std::function<bool(const ServedConnection&)>& chosen) {
+  std::vector<std::function<void(bool)>> going;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& served : served_) {
+      if (chosen(*served)) going.push_back(served->end_.go_away);
+    }
+  }
+  for (const auto& go_away : going) go_away(only_if_idle);
+}
+
+void ConnectionTable::GoAway() {
+  GoAwayIf(false, [](const ServedConnection&) { return true; });
+}
+
+SteadyTime ConnectionTable::EndIdle(SteadyTime now) {
+  {
+    const MutexLock lock(mutex_);
+    if (now < look_again_) return look_again_;
+    look_again_ = now + limits_.idle_timeout / 4;
+  }
+  const Http2Time clock = Http2Time::clock::now();
+  GoAwayIf(true, [&](const ServedConnection& served) {
+    return !served.busy() && absl::FromChrono(clock - served.last_used()) >= limits_.idle_timeout;
+  });
+  return now + limits_.idle_timeout / 4;
 }
 
 void ConnectionTable::HangUp() {
   const MutexLock lock(mutex_);
-  for (const auto& [address, served] : served_) served->hang_up_();
+  for (const auto& served : served_) served->end_.hang_up();
 }
 
-std::shared_ptr<ServedConnection> ConnectionTable::Find(absl::string_view address) const {
+bool ConnectionTable::AwaitNoneLive(SteadyTime deadline) {
   const MutexLock lock(mutex_);
-  const auto found = served_.find(std::string_view(address.data(), address.size()));
-  return found != served_.end() ? found->second : nullptr;
+  while (counters_.live > 0 && one_ended_.WaitUntil(mutex_, deadline)) {
+  }
+  return counters_.live == 0;
 }
 
 void ConnectionTable::Count(Counter counter) {

@@ -9,19 +9,17 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/rpc/client.h"
 #include "server/rpc/deps.h"
-#include "server/rpc/http2_guard.h"
+#include "server/transport/account.h"
 
 namespace csi_proxy::rpc {
 
@@ -38,6 +36,8 @@ struct ListenerLimits {
   // The most connections of a tenant to all pipes together. A new connection beyond it evicts
   // another of its tenant. A listener may lower this limit.
   size_t max_connections_of_tenant = 4096;
+  // A connection without calls for this time is closed; clients redial by themselves.
+  absl::Duration idle_timeout = absl::Hours(1);
 };
 
 // Counts since the start, over all pipes.
@@ -50,7 +50,7 @@ struct ListenerCounters {
   uint64_t dropped_for_room = 0;
   uint64_t dropped_barred = 0;  // new, closed because the client is barred (Http2Limits)
   uint64_t ended_for_room = 0;  // served but idle, and ended for lack of room
-  // Served connections that the guard has ended, by Http2Violation.
+  // Served connections that were ended for their frames, by Http2Violation.
   std::array<uint64_t, kHttp2Violations> violations{};
   size_t silent = 0;  // open now, before the preface
   size_t live = 0;    // open now, with a server
@@ -72,7 +72,16 @@ struct ConnectionBeforePreface {
 // Thread-safe.
 class ServedConnection {
  public:
-  explicit ServedConnection(std::shared_ptr<Client> client) : client_(std::move(client)) {}
+  // How the table ends the connection.
+  struct End {
+    // Ends the connection at once. Called under the table's lock, which it must not take.
+    std::function<void()> hang_up;
+    // Ends the connection after the calls under way; if `only_if_idle`, only without such calls.
+    std::function<void(bool only_if_idle)> go_away;
+  };
+
+  ServedConnection(std::shared_ptr<Client> client, size_t pipe)
+      : client_(std::move(client)), pipe_(pipe) {}
   ServedConnection(const ServedConnection&) = delete;
   ServedConnection& operator=(const ServedConnection&) = delete;
 
@@ -82,7 +91,10 @@ class ServedConnection {
     calls_.fetch_add(1, std::memory_order_relaxed);
     used_.store(true, std::memory_order_relaxed);
   }
-  void EndCall() { calls_.fetch_sub(1, std::memory_order_relaxed); }
+  void EndCall() {
+    last_used_.store(Http2Time::clock::now(), std::memory_order_relaxed);
+    calls_.fetch_sub(1, std::memory_order_relaxed);
+  }
 
   // Returns true for the client's one connection to the pipe that may have more calls under way
   // than its others (ServerLimits).
@@ -92,17 +104,19 @@ class ServedConnection {
   bool busy() const { return calls_.load(std::memory_order_relaxed) > 0; }
   // Returns true if a call has begun since the last TakeUsed().
   bool TakeUsed() { return used_.exchange(false, std::memory_order_relaxed); }
+  // Returns the end of the last call, or of the handshake.
+  Http2Time last_used() const { return last_used_.load(std::memory_order_relaxed); }
 
  private:
   friend class ConnectionTable;
   const std::shared_ptr<Client> client_;
+  const size_t pipe_;
   std::atomic<int> calls_ = 0;
   std::atomic<bool> used_ = false;
-  // Set by the table: the function that ends the connection, and its place in the lists.
-  size_t pipe_ = 0;
+  std::atomic<Http2Time> last_used_ = Http2Time::clock::now();
+  // Set by the table: how to end the connection, and its place in the lists.
   bool is_main_ = false;
-  std::string address_;
-  std::function<void()> hang_up_;
+  End end_;
   std::list<ServedConnection*>* list_ = nullptr;
   std::list<ServedConnection*>::iterator place_{};
 };
@@ -144,21 +158,21 @@ class ConnectionTable {
   // Returns the time at which the next preface is overdue.
   SteadyTime next_deadline() const;
 
-  // Counts a connection that has sent its preface as live. Serve() must follow. REQUIRES: the
-  // connection is listed.
-  void Promote(ConnectionBeforePreface* connection);
-  // Lists a live connection as served under the transport's name `address`, until End(). `hang_up`
-  // must end the connection; the table calls it under its lock.
-  std::shared_ptr<ServedConnection> Serve(size_t pipe, std::string address,
-                                          std::shared_ptr<Client> client,
-                                          std::function<void()> hang_up);
+  // Counts a connection that has sent its preface as live, until End(). It cannot be evicted before
+  // Serve(). REQUIRES: the connection is listed.
+  std::shared_ptr<ServedConnection> Promote(ConnectionBeforePreface* connection);
+  // Lists a live connection as served.
+  void Serve(const std::shared_ptr<ServedConnection>& connection, ServedConnection::End end);
   // Unlists a served connection that has ended.
   void End(const std::shared_ptr<ServedConnection>& connection);
-  // Ends all served connections.
+  // Ends the connections without a call for limits.idle_timeout. Returns the time to look again.
+  SteadyTime EndIdle(SteadyTime now);
+  // Ends all served connections after their calls.
+  void GoAway();
+  // Ends all served connections at once.
   void HangUp();
-
-  // Returns the served connection that gRPC calls `address`; null if it has ended.
-  std::shared_ptr<ServedConnection> Find(absl::string_view address) const;
+  // Returns true if no connection is live any more by `deadline`.
+  bool AwaitNoneLive(SteadyTime deadline);
 
   void Count(Counter counter);
   // Counts a live connection that was ended for `violation`, and returns the count so far.
@@ -185,9 +199,6 @@ class ConnectionTable {
     size_t of_tenant;
     Share* share;
   };
-  struct HashOfAddress : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
 
   Pipe& PipeOf(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the number of connections to the pipe that the client's tenant has.
@@ -207,6 +218,9 @@ class ConnectionTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlist(ConnectionBeforePreface* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlist(ServedConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Calls go_away() of the connections for which `chosen` returns true, without the lock.
+  void GoAwayIf(bool only_if_idle, const std::function<bool(const ServedConnection&)>& chosen)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   Share& Take(size_t pipe, Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Give(size_t pipe, Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -219,9 +233,9 @@ class ConnectionTable {
   std::vector<Pipe> pipes_ ABSL_GUARDED_BY(mutex_);
   // The oldest is in front.
   std::list<ConnectionBeforePreface*> silent_ ABSL_GUARDED_BY(mutex_);
-  // By address.
-  std::unordered_map<std::string, std::shared_ptr<ServedConnection>, HashOfAddress, std::equal_to<>>
-      served_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_set<std::shared_ptr<ServedConnection>> served_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime look_again_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
+  Condition one_ended_;
 };
 
 }  // namespace csi_proxy::rpc

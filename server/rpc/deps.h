@@ -21,8 +21,6 @@
 
 namespace csi_proxy::rpc {
 
-class ConnectionTable;
-
 // Observes every call. Thread-safe; called on the thread that ran the call, so it must be quick.
 class CallObserver {
  public:
@@ -88,8 +86,6 @@ struct Deps {
 
   // For remote calls; then not null.
   InlineCalls* inline_calls = nullptr;
-  // The connections over which calls arrive.
-  const ConnectionTable* connections = nullptr;
   CallGate* gate = nullptr;
 };
 

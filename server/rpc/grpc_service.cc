@@ -1,25 +1,21 @@
 #include "server/rpc/grpc_service.h"
 
-#include <grpcpp/impl/codegen/proto_utils.h>
-#include <grpcpp/impl/codegen/server_callback_handlers.h>
-#include <grpcpp/impl/service_type.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <atomic>
-#include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/steady_time.h"
+#include "server/base/secret.h"
 #include "server/rpc/call.h"
-#include "server/rpc/connection_table.h"
 
 namespace csi_proxy::rpc {
 namespace {
@@ -30,76 +26,48 @@ using google::protobuf::MessageLite;
 // the call waited for, reaches the client in time.
 constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
 
-grpc::Status ToGrpcStatus(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
+// A method of a service.
+struct Method {
+  const UnaryMethod* const method;
+  // True if the method's last call waited for WMI or a server. The next one must not run on a
+  // thread that reads, because the connections of all clients share those threads.
+  mutable std::atomic<bool> waited = false;
+};
 
-// Converts a deadline, which is a time of gRPC's steady clock. Does not convert through the wall
-// clock, because the result would change when that clock steps, and would overflow for a deadline
-// after 2262, which grpc-go can send.
-SteadyTime ToTime(gpr_timespec deadline) {
-  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
-    return SteadyTime::InfiniteFuture();
-  }
-  const gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
-  return SteadyTime::Now() + absl::Seconds(left.tv_sec) + absl::Nanoseconds(left.tv_nsec);
-}
-
-// Returns the caller's `traceparent`, unchecked; empty unless there is exactly one.
-absl::string_view TraceparentOf(const grpc::CallbackServerContext& context) {
-  const auto [begin, end] = context.client_metadata().equal_range("traceparent");
-  if (begin == end || std::next(begin) != end) return "";
-  return {begin->second.data(), begin->second.size()};
-}
-
-// One rpc from its arrival to its answer: gRPC's callback reactor on one side, a plain function on
-// the other. Deletes itself.
-class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public InlineCalls::Call {
+// One call from its request to its answer. Deletes itself.
+class UnaryCall final : public Task, public transport::Connection::Canceller {
  public:
-  // REQUIRES: `waited` outlives the call. `request` and `*response` live until the rpc is answered,
-  // as gRPC's callback API ensures.
-  UnaryCall(const Deps& deps, const UnaryMethod& method, std::atomic<bool>* waited, void* api,
-            grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
-            grpc::ByteBuffer* response)
+  // REQUIRES: `deps`, `method` and `api` outlive the call.
+  UnaryCall(const Deps& deps, const Method& method, void* api, RemoteCall remote)
       : deps_(deps),
         method_(method),
-        waited_(*waited),
+        info_(*method.method->info),
         api_(api),
-        grpc_context_(context),
-        request_(request),
-        response_(response),
-        connection_(deps.connections->Find(context->peer())),
-        call_(deps, *method.info,
-              CallContext(ToTime(context->raw_deadline()), &cancelled_,
-                          connection_ != nullptr ? &connection_->client()->peer : nullptr,
-                          method.info->pipe)
+        remote_(std::move(remote)),
+        call_(deps, info_,
+              CallContext(SteadyTime::Now() + remote_.request.timeout, &cancelled_,
+                          &remote_.served->client()->peer, info_.pipe)
                   .Leaving(10, kForTheAnswer)
-                  .Traced(TraceparentOf(*context))) {
-    if (connection_ != nullptr) connection_->BeginCall();
+                  .Traced(remote_.request.traceparent)) {
+    remote_.served->BeginCall();
   }
 
-  // Queues the call, or answers it at once if the queue is full.
+  // Runs or queues the call, or answers it at once if the queue is full.
   void Start() {
-    if (connection_ == nullptr) {
-      // No client waits for the answer, and the call cannot be charged to a client any more.
-      Answer(absl::CancelledError("the connection has ended"));
-      return;
+    if (!remote_.connection->Register(remote_.request.call, this)) {
+      return Answer(absl::CancelledError("the client does not wait any more"));
     }
     entered_ = deps_.gate->Enter();
-    if (!entered_) {
-      Answer(absl::UnavailableError("the service is stopping"));
-      return;
-    }
-    const std::shared_ptr<Client>& client = connection_->client();
-    if (!client->TakeBytes(request_.Length())) {
-      RefuseForShare(absl::ResourceExhaustedError(
+    if (!entered_) return Answer(absl::UnavailableError("the service is stopping"));
+    Client& client = *remote_.served->client();
+    const size_t bytes = remote_.request.message.size();
+    if (!client.TakeBytes(bytes)) {
+      return RefuseForShare(absl::ResourceExhaustedError(
           absl::StrCat("the requests of this client's tenant that are under way have more than ",
                        Client::kMaxRequestBytes, " bytes; try again later")));
-      return;
     }
-    bytes_taken_ = request_.Length();
-    std::shared_ptr<TenantQueue> queue(client->tenant,
-                                       &client->tenant->queues[deps_.executor_index]);
+    bytes_taken_ = bytes;
+    std::shared_ptr<TenantQueue> queue(client.tenant, &client.tenant->queues[deps_.executor_index]);
     if (TryRunInline(queue)) return;
     bool client_is_at_limit;
     // The call may be over before Submit() returns, because it runs on another thread.
@@ -113,119 +81,99 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   }
 
  private:
+  ~UnaryCall() {
+    if (info_.has_secrets) Wipe(remote_.request.message);
+    remote_.served->client()->GiveBack(bytes_taken_);
+    remote_.served->EndCall();
+    // Last, because a stop releases what calls use once the last call has left.
+    if (entered_) deps_.gate->Leave();
+  }
+
   // Refuses the call because its client has used its share.
   void RefuseForShare(const absl::Status& status) {
-    ReportLimit(deps_.observers, *connection_->client(), Limit::kCalls);
-    connection_->client()->CountRefusedCall();
+    ReportLimit(deps_.observers, *remote_.served->client(), Limit::kCalls);
+    remote_.served->client()->CountRefusedCall();
     Answer(status);
   }
 
-  // Runs the call on this thread, which is gRPC's, and returns true; or returns false if the call
-  // must be queued. The call is deleted only after this thread has returned to gRPC.
+  // Runs the call on this thread, which reads, and returns true; or returns false if the call must
+  // be queued.
   bool TryRunInline(std::shared_ptr<TenantQueue> queue) {
-    InlineCalls* const inline_calls = deps_.inline_calls;
-    if (!method_.info->reads || waited_.load(std::memory_order_relaxed) ||
-        !inline_calls->TryBegin(this)) {
+    if (!info_.reads || method_.waited.load(std::memory_order_relaxed) ||
+        !deps_.inline_calls->TryBegin()) {
       return false;
     }
+    is_inline_ = true;
     const bool done = deps_.executor->TryRun(this, std::move(queue));
-    inline_calls->End(this);
+    deps_.inline_calls->End();
+    is_inline_ = false;
+    if (done) delete this;
     return done;
   }
-  bool IsCancelled() const override { return grpc_context_->IsCancelled(); }
+
   void Cancel() override { cancelled_.Notify(); }
 
   void Run(TaskSlot* slot) override {
     const absl::Status status =
         call_.Run(slot, [this](const CallContext& context) { return Execute(context); });
-    if (method_.info->reads) waited_.store(slot->has_waited(), std::memory_order_relaxed);
+    if (info_.reads) method_.waited.store(slot->has_waited(), std::memory_order_relaxed);
     Answer(status);
   }
 
   absl::Status Execute(const CallContext& context) {
-    // The const_cast is safe, because the reader does not write to the buffer.
-    grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&request_));
-    return CallWithBytes(
-        method_, api_, context, reader.status().ok() ? &reader : nullptr,
-        [this](const MessageLite& response) {
-          bool owns_bytes = false;
-          const grpc::Status written = grpc::GenericSerialize<grpc::ProtoBufferWriter, MessageLite>(
-              response, response_, &owns_bytes);
-          return written.ok() ? absl::OkStatus() : absl::InternalError(written.error_message());
-        });
+    const std::string& message = remote_.request.message;
+    google::protobuf::io::ArrayInputStream bytes(message.data(), static_cast<int>(message.size()));
+    return CallWithBytes(*method_.method, api_, context, &bytes, [&](const MessageLite& response) {
+      return response.SerializeToString(&response_)
+                 ? absl::OkStatus()
+                 : absl::InternalError("the answer cannot be serialized");
+    });
   }
-
-  void OnCancel() override {
-    if (!cancelled_.HasBeenNotified()) cancelled_.Notify();
-  }
-
-  void OnDone() override {
-    // The call must not leave earlier: a stop may close the connection once the last call has left.
-    if (entered_) deps_.gate->Leave();
-    if (connection_ != nullptr) {
-      connection_->client()->GiveBack(bytes_taken_);
-      connection_->EndCall();
-    }
-    delete this;
-  }
-
-  // OnCancel() and OnDone() only set a flag and free memory. Without this, gRPC 1.51 hands each of
-  // them to a thread of its own, which costs every call a wake-up.
-  bool InternalInlineable() override { return true; }
 
   void Answer(const absl::Status& status) {
-    // Finish() may delete the call before it returns, so no member is touched from here on.
-    Finish(ToGrpcStatus(call_.End(status)));
+    remote_.connection->Answer(remote_.request.call, call_.End(status), response_);
+    if (!is_inline_) delete this;
   }
 
   const Deps& deps_;
-  const UnaryMethod& method_;
-  // True if the method's last call waited for WMI or a server. The next one must not run on a
-  // thread that reads, because the connections of all clients share those threads.
-  std::atomic<bool>& waited_;
+  const Method& method_;
+  const MethodInfo& info_;
   void* const api_;
-  grpc::CallbackServerContext* const grpc_context_;
-  const grpc::ByteBuffer& request_;
-  grpc::ByteBuffer* const response_;
-  const std::shared_ptr<ServedConnection> connection_;  // null: it has ended already
-  size_t bytes_taken_ = 0;                              // charged to the client
+  RemoteCall remote_;
+  size_t bytes_taken_ = 0;  // charged to the client
   absl::Notification cancelled_;
   const ServedCall call_;
+  std::string response_;
   bool entered_ = false;
+  // The executor uses the call after it has run.
+  bool is_inline_ = false;
 };
 
-// Replaces the class that gRPC's plugin writes for a service whose callback methods are all raw.
-class Service final : public grpc::Service {
+class Service final : public RemoteService {
  public:
   Service(absl::Span<const UnaryMethod> methods, std::shared_ptr<void> api, const Deps* deps)
-      : api_(std::move(api)), waited_(methods.size()) {
-    using Handler = grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
-    for (size_t i = 0; i < methods.size(); ++i) {
-      const UnaryMethod& method = methods[i];
-      AddMethod(new grpc::internal::RpcServiceMethod(
-          method.info->path, grpc::internal::RpcMethod::NORMAL_RPC, nullptr));
-      MarkMethodRawCallback(
-          static_cast<int>(i),
-          new Handler([deps, &method, waited = &waited_[i], api = api_.get()](
-                          grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                          grpc::ByteBuffer* response) {
-            auto* const call =
-                new UnaryCall(*deps, method, waited, api, context, *request, response);
-            call->Start();
-            return call;
-          }));
+      : api_(std::move(api)), deps_(*deps) {
+    for (const UnaryMethod& method : methods) {
+      methods_[method.info->path].reset(new Method{.method = &method});
     }
+  }
+
+  bool Has(absl::string_view path) const override { return methods_.contains(path); }
+  void Begin(RemoteCall call) override {
+    const Method& method = *methods_.at(call.request.path);
+    (new UnaryCall(deps_, method, api_.get(), std::move(call)))->Start();
   }
 
  private:
   const std::shared_ptr<void> api_;
-  std::vector<std::atomic<bool>> waited_;  // by method
+  const Deps& deps_;
+  absl::flat_hash_map<absl::string_view, std::unique_ptr<const Method>> methods_;  // by path
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> NewGrpcService(absl::Span<const UnaryMethod> methods,
-                                              std::shared_ptr<void> api, const Deps* deps) {
+std::unique_ptr<RemoteService> NewRemoteService(absl::Span<const UnaryMethod> methods,
+                                                std::shared_ptr<void> api, const Deps* deps) {
   return std::make_unique<Service>(methods, std::move(api), deps);
 }
 

@@ -1,18 +1,34 @@
-// A released version as a gRPC service.
+// A released version as a service that remote clients call.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/rpc/connection_table.h"
 #include "server/rpc/deps.h"
 #include "server/rpc/served_version.h"
-
-namespace grpc {
-class Service;
-}
+#include "server/transport/connection.h"
 
 namespace csi_proxy::rpc {
+
+// The request of a remote call, and the connection that it came over.
+struct RemoteCall {
+  std::shared_ptr<transport::Connection> connection;
+  std::shared_ptr<ServedConnection> served;
+  transport::Request request;
+};
+
+// Unary methods that a pipe serves. Thread-safe.
+class RemoteService {
+ public:
+  virtual ~RemoteService() = default;
+  virtual bool Has(absl::string_view path) const = 0;
+  // Begins a call of a method that the service has. Answers it now or later. Called on a thread
+  // that reads connections. REQUIRES: the service lives until the call's connection is released.
+  virtual void Begin(RemoteCall call) = 0;
+};
 
 // A service of one version, to be served on a pipe of its own.
 struct VersionedService {
@@ -20,12 +36,12 @@ struct VersionedService {
   std::string version;
   // The name in the rpc's path: `v1.Volume`.
   std::string full_name;
-  std::unique_ptr<grpc::Service> service;
+  std::unique_ptr<RemoteService> service;
 };
 
 // Serves `methods` of `api`, the version's Api, on the executor of `deps`. REQUIRES: `deps`
 // outlives the service.
-std::unique_ptr<grpc::Service> NewGrpcService(absl::Span<const UnaryMethod> methods,
-                                              std::shared_ptr<void> api, const Deps* deps);
+std::unique_ptr<RemoteService> NewRemoteService(absl::Span<const UnaryMethod> methods,
+                                                std::shared_ptr<void> api, const Deps* deps);
 
 }  // namespace csi_proxy::rpc

@@ -2,41 +2,22 @@
 //
 // The listener owns a connection until the client has sent the HTTP/2 preface, and closes it at a
 // deadline or if its first bytes are something else: legacy clients open a connection only to see
-// that the pipe exists, and abandon it, and gRPC applies no handshake deadline to connections that
-// it is handed. Each connection is watched until its end.
+// that the pipe exists, and abandon it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/rpc/client_registry.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/deps.h"
-
-namespace grpc {
-class Server;
-}
+#include "server/rpc/pipe_server.h"
+#include "server/transport/stream.h"
 
 namespace csi_proxy::rpc {
-
-// A connection that has sent its preface. The destructor ends it unless Serve() was called.
-class ReadyConnection {
- public:
-  virtual ~ReadyConnection() = default;
-  // Hands the connection to `server`, which owns it from now on. Must be called at most once.
-  virtual void Serve(grpc::Server* server) = 0;
-};
-
-// A named pipe to be made: its name, and the function that receives its connections.
-struct PipeEndpoint {
-  // `csi-proxy-volume-v1`
-  std::string name;
-  // Called on a thread of the listener. `is_main` is ServedConnection::is_main().
-  std::function<void(std::unique_ptr<ReadyConnection>, bool is_main)> serve;
-};
 
 // Thread-safe but for Listen(), Stop() and CloseLive(), each of which must be called once, in this
 // order.
@@ -44,27 +25,33 @@ class Listener {
  public:
   virtual ~Listener() = default;
 
-  // Makes every pipe, all or none, and begins to accept. Returns FAILED_PRECONDITION if another
-  // process serves them.
-  virtual absl::Status Listen(std::vector<PipeEndpoint> endpoints) = 0;
+  // Makes a pipe for each server, all or none, and begins to accept. Returns FAILED_PRECONDITION if
+  // another process serves them.
+  virtual absl::Status Listen(std::vector<std::shared_ptr<const PipeServer>> servers) = 0;
 
-  // Removes the pipes and closes the silent connections. Adopted connections live on.
+  // Removes the pipes and closes the silent connections. Served connections live on.
   virtual void Stop() = 0;
 
-  // Ends the adopted connections. Their clients see a broken connection and UNAVAILABLE; gRPC's own
-  // shutdown would cancel calls that arrive during it. On Windows waits up to two seconds until the
-  // clients have read their answers.
+  // Ends the served connections, and waits until they have ended. Their clients see a broken
+  // connection and UNAVAILABLE. On Windows first waits up to two seconds until the clients have
+  // read their answers.
   virtual void CloseLive() = 0;
 
   // Returns the connections of all pipes.
-  const ConnectionTable& connections() const { return *connections_; }
+  ConnectionTable& connections() const { return *connections_; }
 
  protected:
   Listener(ListenerLimits limits, std::vector<CallObserver*> observers)
       : connections_(std::make_shared<ConnectionTable>(limits, std::move(observers))) {}
 
-  // Shared with the connections that gRPC serves, which may outlive the listener.
+  // Serves a connection that has sent its preface, with the bytes that were read from it.
+  // `promoted` is the table's.
+  void Serve(std::shared_ptr<const PipeServer> server, std::shared_ptr<ServedConnection> promoted,
+             std::shared_ptr<transport::Stream> stream, absl::string_view received);
+
+  // Shared with the connections, which may outlive the listener.
   const std::shared_ptr<ConnectionTable> connections_;
+  ClientRegistry clients_;
 };
 
 // The place of the pipes, and the accounts that may open them.

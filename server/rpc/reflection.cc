@@ -2,11 +2,8 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
-#include <grpcpp/impl/codegen/proto_utils.h>
-#include <grpcpp/impl/codegen/server_callback_handlers.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -22,9 +19,6 @@ namespace pb = google::protobuf;
 // v1alpha's messages are equal to v1's on the wire.
 using Request = grpc::reflection::v1::ServerReflectionRequest;
 using Response = grpc::reflection::v1::ServerReflectionResponse;
-
-constexpr std::array kRpcs = {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-                              "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"};
 
 using Files = std::vector<const pb::FileDescriptor*>;
 
@@ -76,13 +70,13 @@ Response Answer(const std::string& full_name, const Request& request) {
     case Request::kFileContainingSymbol:
       break;
     default:
-      response.mutable_error_response()->set_error_code(grpc::StatusCode::UNIMPLEMENTED);
+      response.mutable_error_response()->set_error_code(static_cast<int>(absl::StatusCode::kUnimplemented));
       response.mutable_error_response()->set_error_message("the released API has no extensions");
       return response;
   }
   const pb::FileDescriptor* const file = FindFile(Described(full_name), request);
   if (file == nullptr) {
-    response.mutable_error_response()->set_error_code(grpc::StatusCode::NOT_FOUND);
+    response.mutable_error_response()->set_error_code(static_cast<int>(absl::StatusCode::kNotFound));
     response.mutable_error_response()->set_error_message(
         absl::StrCat("this pipe serves only ", full_name, ", health and reflection"));
     return response;
@@ -98,60 +92,19 @@ Response Answer(const std::string& full_name, const Request& request) {
   return response;
 }
 
-class Reactor final : public grpc::ServerBidiReactor<Request, Response> {
- public:
-  explicit Reactor(const std::string& full_name) : full_name_(full_name) { StartRead(&request_); }
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      Finish(grpc::Status::OK);
-      return;
-    }
-    if (request_.ByteSizeLong() > kMaxReflectionRequestBytes) {
-      Finish(
-          {grpc::StatusCode::RESOURCE_EXHAUSTED,
-           absl::StrCat("a reflection request may have ", kMaxReflectionRequestBytes, " bytes")});
-      return;
-    }
-    response_ = Answer(full_name_, request_);
-    StartWrite(&response_);
-  }
-  void OnWriteDone(bool ok) override {
-    if (!ok) {
-      Finish(grpc::Status::CANCELLED);
-      return;
-    }
-    StartRead(&request_);
-  }
-  void OnDone() override { delete this; }
-
- private:
-  const std::string& full_name_;
-  Request request_;
-  Response response_;
-};
-
-// Replaces the class that gRPC's plugin for protoc writes, as far as it is needed.
-class ReflectionService final : public grpc::Service {
- public:
-  explicit ReflectionService(std::string full_name) : full_name_(std::move(full_name)) {
-    for (size_t i = 0; i < kRpcs.size(); ++i) {
-      AddMethod(new grpc::internal::RpcServiceMethod(
-          kRpcs[i], grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
-      MarkMethodCallback(
-          static_cast<int>(i),
-          new grpc::internal::CallbackBidiHandler<Request, Response>(
-              [this](grpc::CallbackServerContext*) { return new Reactor(full_name_); }));
-    }
-  }
-
- private:
-  const std::string full_name_;
-};
-
 }  // namespace
 
-std::unique_ptr<grpc::Service> NewReflectionService(std::string full_name) {
-  return std::make_unique<ReflectionService>(std::move(full_name));
+absl::StatusOr<std::string> AnswerReflection(const std::string& full_name,
+                                             absl::string_view request) {
+  if (request.size() > kMaxReflectionRequestBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a reflection request may have ", kMaxReflectionRequestBytes, " bytes"));
+  }
+  Request parsed;
+  if (!parsed.ParseFromArray(request.data(), static_cast<int>(request.size()))) {
+    return absl::InvalidArgumentError("the request is not a ServerReflectionRequest");
+  }
+  return Answer(full_name, parsed).SerializeAsString();
 }
 
 }  // namespace csi_proxy::rpc

@@ -1,26 +1,28 @@
-// gRPC server reflection for a pipe that serves one service.
-//
-// Written rather than taken from libgrpc++_reflection for two reasons: that one is bound to the
-// sync API, which costs threads and a completion queue per server, times 23; and it describes every
-// file linked into the process, while a pipe should describe only what it serves.
+// gRPC server reflection for a pipe that serves one service. Describes only what the pipe serves, not
+// every file that is linked into the process.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/impl/service_type.h>
-
 #include <cstddef>
-#include <memory>
 #include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace csi_proxy::rpc {
 
-// The longest request, far longer than any name that a tool asks for. An open stream holds its last
-// request, and an answer with a copy of the request, for as long as the client does not read.
+// The longest request, far longer than any name that a tool asks for.
 inline constexpr size_t kMaxReflectionRequestBytes = 4096;
 
-// Serves versions v1 and v1alpha of the protocol. Lists `full_name` (such as `v1.Volume`), health
-// and reflection, and describes the files that define these, with their imports. A longer request
-// ends its stream with RESOURCE_EXHAUSTED. REQUIRES: the service `full_name` is linked in.
-std::unique_ptr<grpc::Service> NewReflectionService(std::string full_name);
+// The streams of both versions of the protocol, whose messages are equal on the wire.
+inline constexpr const char* kReflectionPaths[] = {
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"};
+
+// Returns the answer to a request of a stream. Lists `full_name` (such as `v1.Volume`), health and
+// reflection, and describes the files that define these, with their imports. RESOURCE_EXHAUSTED for
+// a longer request, INVALID_ARGUMENT for one that is no message of the protocol; either ends the
+// stream. REQUIRES: the service `full_name` is linked in.
+absl::StatusOr<std::string> AnswerReflection(const std::string& full_name,
+                                             absl::string_view request);
 
 }  // namespace csi_proxy::rpc

@@ -1,14 +1,6 @@
-// One thread and one epoll set serve all pipes: they accept, wait for prefaces, and notice the end
-// of adopted connections.
-//
-// gRPC owns the socket that it adopts and does not report its close. A duplicate descriptor stays
-// in the epoll set: it reports the hang-up of either side, because gRPC shuts a socket down before
-// it closes it (src/core/lib/iomgr/ev_epoll1_linux.cc, fd_shutdown_internal, gRPC 1.51).
-#include "server/rpc/unix_listener_posix.h"
-
+// One thread and one epoll set accept for all pipes and wait for prefaces. Served connections are
+// the transport's (socket_posix.h).
 #include <fcntl.h>
-#include <grpcpp/resource_quota.h>
-#include <grpcpp/server_posix.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -29,10 +21,12 @@
 #include "csi_proxy/steady_time.h"
 #include "server/base/start_thread.h"
 #include "server/base/status_macros.h"
-#include "server/rpc/client_registry.h"
+#include "server/base/unique_fd.h"
 #include "server/rpc/connection_table.h"
-#include "server/rpc/pipe_server.h"
+#include "server/rpc/listener.h"
+#include "server/rpc/preface.h"
 #include "server/rpc/socket_directory_posix.h"
+#include "server/transport/socket_posix.h"
 
 namespace csi_proxy::rpc {
 namespace {
@@ -44,25 +38,24 @@ constexpr rlim_t kSpareDescriptors = 64;
 constexpr int kEvictionsAtOnce = 16;
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
 
+// The time for connections to end that were hung up. It takes a moment: no client has a say in it.
+constexpr absl::Duration kLongestEnd = absl::Seconds(2);
+
 bool DescriptorsRunOut(int newest) {
   rlimit limit;
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
          static_cast<rlim_t>(newest) + kSpareDescriptors >= limit.rlim_cur;
 }
 
-// Limits each tenant to half of the descriptors. A served connection takes two.
+// Limits each tenant to half of the descriptors.
 ListenerLimits WithinDescriptors(ListenerLimits limits) {
   rlimit descriptors;
   if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0) {
     limits.max_connections_of_tenant =
-        std::min<size_t>(limits.max_connections_of_tenant, descriptors.rlim_cur / 4);
+        std::min<size_t>(limits.max_connections_of_tenant, descriptors.rlim_cur / 2);
   }
   return limits;
 }
-
-// Returns the name that a server gives to a connection adopted with grpc::AddInsecureChannelFromFd
-// (src/core/ext/transport/chttp2/server/chttp2_server.cc, gRPC 1.51).
-std::string GrpcAddress(int fd) { return absl::StrCat("fd:", fd); }
 
 // Returns the process that has connected; 0 if the system does not say.
 int64_t ClientOf(int fd) {
@@ -80,20 +73,22 @@ class UnixListener final : public Listener {
 
   ~UnixListener() override { Stop(); }
 
-  absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
+  absl::Status Listen(std::vector<std::shared_ptr<const PipeServer>> servers) override;
   void Stop() override;
-  void CloseLive() override;
+  void CloseLive() override {
+    connections_->HangUp();
+    connections_->AwaitNoneLive(SteadyTime::Now() + kLongestEnd);
+  }
 
  private:
-  enum class Kind { kWake, kPipe, kSilent, kLive };
+  enum class Kind { kWake, kPipe, kSilent };
 
-  // An entry of the epoll set. `watched` is the registered descriptor: the listening socket, the
-  // silent connection, or the duplicate of an adopted one.
+  // An entry of the epoll set. `watched` is the registered descriptor: the listening socket or the
+  // silent connection.
   struct Entry : ConnectionBeforePreface {
     uint64_t id = 0;
     Kind kind;
     UniqueFd watched;
-    std::shared_ptr<ServedConnection> served;  // kLive
   };
 
   void Run();
@@ -102,7 +97,6 @@ class UnixListener final : public Listener {
   void ReadPreface(Entry* entry);
   void Adopt(Entry* entry);
   void CloseSilent(Entry* entry, ConnectionTable::Counter counter = nullptr);
-  void CloseLive(Entry* entry);
   // Closes a connection that the table has dropped.
   void Close(ConnectionBeforePreface* dropped) { entries_.erase(static_cast<Entry*>(dropped)->id); }
   void CloseOverdue(SteadyTime now);
@@ -116,7 +110,6 @@ class UnixListener final : public Listener {
   int WaitMilliseconds() const;
 
   const std::string directory_path_;
-  ClientRegistry clients_;
   std::optional<SocketDirectory> directory_;
   UniqueFd epoll_;
   UniqueFd wake_;
@@ -124,12 +117,13 @@ class UnixListener final : public Listener {
   std::thread thread_;
 
   // Used by the listener thread alone.
-  std::vector<PipeEndpoint> pipes_;
+  std::vector<std::shared_ptr<const PipeServer>> pipes_;
   // Keyed by an id that is never reused: an event that was fetched before its entry was removed
   // must not find another entry at its address.
   std::unordered_map<uint64_t, std::unique_ptr<Entry>> entries_;
   uint64_t next_id_ = 0;
   std::optional<SteadyTime> accept_again_;
+  SteadyTime look_again_ = SteadyTime::InfinitePast();
 };
 
 std::unique_ptr<UnixListener::Entry> UnixListener::NewEntry(Kind kind) {
@@ -154,7 +148,7 @@ absl::Status UnixListener::Watch(Entry* entry, uint32_t events) {
   return absl::OkStatus();
 }
 
-absl::Status UnixListener::Listen(std::vector<PipeEndpoint> endpoints) {
+absl::Status UnixListener::Listen(std::vector<std::shared_ptr<const PipeServer>> servers) {
   ABSL_ASSIGN_OR_RETURN(SocketDirectory directory, SocketDirectory::Open(directory_path_));
   directory_ = std::move(directory);
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
@@ -167,9 +161,9 @@ absl::Status UnixListener::Listen(std::vector<PipeEndpoint> endpoints) {
   absl::Status status = Watch(wake.get(), EPOLLIN);
   Keep(std::move(wake));
 
-  for (PipeEndpoint& endpoint : endpoints) {
+  for (std::shared_ptr<const PipeServer>& server : servers) {
     if (!status.ok()) break;
-    absl::StatusOr<UniqueFd> socket = directory_->Bind(absl::StrCat(endpoint.name, ".sock"));
+    absl::StatusOr<UniqueFd> socket = directory_->Bind(absl::StrCat(server->name(), ".sock"));
     if (!socket.ok()) {
       status = socket.status();
       break;
@@ -177,12 +171,12 @@ absl::Status UnixListener::Listen(std::vector<PipeEndpoint> endpoints) {
     auto entry = NewEntry(Kind::kPipe);
     entry->watched = *std::move(socket);
     entry->pipe = pipes_.size();
-    pipes_.push_back(std::move(endpoint));
+    pipes_.push_back(std::move(server));
     status = Watch(entry.get(), EPOLLIN);
     Keep(std::move(entry));
   }
   for (size_t i = 0; i < pipes_.size() && status.ok(); ++i) {
-    status = directory_->Publish(absl::StrCat(pipes_[i].name, ".sock"));
+    status = directory_->Publish(absl::StrCat(pipes_[i]->name(), ".sock"));
   }
   if (status.ok()) {
     absl::StatusOr<std::thread> thread = StartThread([this] { Run(); });
@@ -205,21 +199,14 @@ void UnixListener::Stop() {
   // An eventfd's write fails only when its counter is full, and then the thread wakes as well.
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   thread_.join();
-  std::erase_if(entries_, [this](const auto& item) {
-    Entry* const entry = item.second.get();
-    if (entry->kind == Kind::kSilent) connections_->Drop(entry);
-    return entry->kind != Kind::kLive;
-  });
-}
-
-// Uses the listener thread's data. REQUIRES: the listener thread has ended.
-void UnixListener::CloseLive() {
-  connections_->HangUp();
-  while (!entries_.empty()) CloseLive(entries_.begin()->second.get());
+  for (const auto& [id, entry] : entries_) {
+    if (entry->kind == Kind::kSilent) connections_->Drop(entry.get());
+  }
+  entries_.clear();
 }
 
 void UnixListener::RemoveSockets() {
-  for (const PipeEndpoint& pipe : pipes_) directory_->Remove(absl::StrCat(pipe.name, ".sock"));
+  for (const auto& pipe : pipes_) directory_->Remove(absl::StrCat(pipe->name(), ".sock"));
 }
 
 void UnixListener::Run() {
@@ -242,21 +229,19 @@ void UnixListener::Run() {
         case Kind::kSilent:
           ReadPreface(entry);
           break;
-        case Kind::kLive:
-          CloseLive(entry);
-          break;
       }
     }
     CloseOverdue(SteadyTime::Now());
+    look_again_ = connections_->EndIdle(SteadyTime::Now());
   }
 }
 
 int UnixListener::WaitMilliseconds() const {
-  SteadyTime next = connections_->next_deadline();
+  SteadyTime next = std::min(look_again_, connections_->next_deadline());
   if (accept_again_.has_value()) next = std::min(next, *accept_again_);
-  if (next == SteadyTime::InfiniteFuture()) return -1;
-  return static_cast<int>(
-      std::max<int64_t>(0, absl::ToInt64Milliseconds(next - SteadyTime::Now()) + 1));
+  const absl::Duration wait =
+      std::clamp(next - SteadyTime::Now(), absl::ZeroDuration(), absl::Minutes(1));
+  return static_cast<int>(absl::ToInt64Milliseconds(wait) + 1);
 }
 
 void UnixListener::Accept(Entry* listening) {
@@ -312,39 +297,20 @@ void UnixListener::ReadPreface(Entry* entry) {
 }
 
 void UnixListener::Adopt(Entry* entry) {
-  UniqueFd duplicate(fcntl(entry->watched.get(), F_DUPFD_CLOEXEC, 0));
-  if (!duplicate.valid()) {
-    CloseSilent(entry, &ListenerCounters::dropped_for_room);
-    return;
-  }
-  const bool last = DescriptorsRunOut(duplicate.get());
-  // gRPC gets the descriptor under its number; the duplicate replaces it in the set.
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry->watched.get(), nullptr);
-  UniqueFd ready = std::move(entry->watched);
-  entry->kind = Kind::kLive;
-  entry->watched = std::move(duplicate);
-  // The duplicate lives as long as the entry; the table must forget the connection first.
-  connections_->Promote(entry);
-  entry->served = connections_->Serve(entry->pipe, GrpcAddress(ready.get()), entry->client,
-                                      [kept = entry->watched.get()] { shutdown(kept, SHUT_RDWR); });
-  const bool watched = Watch(entry, EPOLLRDHUP | EPOLLET).ok();
-  const size_t pipe = entry->pipe;
-  const bool is_main = entry->served->is_main();
-  if (!watched) CloseLive(entry);
-  pipes_[pipe].serve(std::make_unique<ReadySocket>(std::move(ready)), is_main);
-  if (last) EvictConnections();
+  absl::StatusOr<std::shared_ptr<transport::Stream>> stream =
+      transport::NewSocketStream(std::move(entry->watched));
+  if (!stream.ok()) return CloseSilent(entry, &ListenerCounters::dropped_for_room);
+  std::shared_ptr<ServedConnection> promoted = connections_->Promote(entry);
+  const std::shared_ptr<const PipeServer> server = pipes_[entry->pipe];
+  Close(entry);
+  // The preface was only looked at, so the connection reads it again.
+  Serve(server, std::move(promoted), *std::move(stream), "");
 }
 
 void UnixListener::CloseSilent(Entry* entry, ConnectionTable::Counter counter) {
   connections_->Drop(entry, counter);
   Close(entry);
-}
-
-// Ends a connection in the table and removes its entry. Does not use gRPC's descriptor, because a
-// newer connection may have its number by now.
-void UnixListener::CloseLive(Entry* entry) {
-  connections_->End(entry->served);
-  entries_.erase(entry->id);
 }
 
 void UnixListener::CloseOverdue(SteadyTime now) {
@@ -380,28 +346,6 @@ void UnixListener::WatchPipes(uint32_t events) {
 }
 
 }  // namespace
-
-void ReadySocket::Serve(grpc::Server* server) {
-  grpc::AddInsecureChannelFromFd(server, socket.Release());
-}
-
-// gRPC 1.51 checks a message's length only when all of it has arrived
-// (https://github.com/grpc/grpc/issues/43012). Out of memory, it resets the streams that hold most.
-void BoundMemory(grpc::ServerBuilder* builder) {
-  // One quota for all servers; it counts a few kilobytes for an honest connection.
-  static const grpc::ResourceQuota* const quota =
-      &(new grpc::ResourceQuota("csi-proxy"))->Resize(128 << 20);
-  builder->SetResourceQuota(*quota);
-}
-
-// Computes the number of threads as gRPC's CompletionQueue::CallbackAlternativeCQ does
-// (src/cpp/common/completion_queue_cc.cc, 1.51).
-size_t ReadingThreads() {
-  return std::clamp<size_t>(std::thread::hardware_concurrency() / 2, 2, 16);
-}
-
-// Does nothing: gRPC's own sockets hold nothing back.
-void SendHeldFrames() {}
 
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
                                       std::vector<CallObserver*> observers) {

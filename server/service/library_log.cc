@@ -1,13 +1,11 @@
 #include "server/service/library_log.h"
 
 #include <google/protobuf/stubs/logging.h>
-#include <grpc/support/log.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/unicode.h"
@@ -20,11 +18,21 @@ struct LibraryLog {
   LogFunction log;
   Repeats repeats;
 };
-// Never destroyed, because threads of gRPC may log until the process ends.
+// Never destroyed, because threads of a library may log until the process ends.
 LibraryLog* library_log = nullptr;
 
-void Write(const char* library, const char* file, int line, Severity severity,
-           absl::string_view message) {
+void WriteOfProtobuf(google::protobuf::LogLevel level, const char* file, int line,
+                     const std::string& message) {
+  const Severity severity = level == google::protobuf::LOGLEVEL_FATAL  ? Severity::kError
+                            : level == google::protobuf::LOGLEVEL_INFO ? Severity::kInfo
+                                                                       : Severity::kWarning;
+  WriteLibraryLine("protobuf", file, line, severity, message);
+}
+
+}  // namespace
+
+void WriteLibraryLine(const char* library, const char* file, int line, Severity severity,
+                      absl::string_view message) {
   // Limits lines by their place in the library's code. A message that ends the process has its own
   // limit, so that earlier ones cannot suppress it.
   const auto kind =
@@ -43,28 +51,8 @@ void Write(const char* library, const char* file, int line, Severity severity,
                                      file, line));
 }
 
-void WriteOfGrpc(gpr_log_func_args* message) {
-  // gpr_assertion_failed() logs an error, then ends the process.
-  const Severity severity = message->severity != GPR_LOG_SEVERITY_ERROR ? Severity::kInfo
-                            : absl::StartsWithIgnoreCase(message->message, "assertion failed")
-                                ? Severity::kError
-                                : Severity::kWarning;
-  Write("gRPC", message->file, message->line, severity, message->message);
-}
-
-void WriteOfProtobuf(google::protobuf::LogLevel level, const char* file, int line,
-                     const std::string& message) {
-  const Severity severity = level == google::protobuf::LOGLEVEL_FATAL  ? Severity::kError
-                            : level == google::protobuf::LOGLEVEL_INFO ? Severity::kInfo
-                                                                       : Severity::kWarning;
-  Write("protobuf", file, line, severity, message);
-}
-
-}  // namespace
-
 void RouteLibraryLogs(LogFunction log) {
   library_log = new LibraryLog{.log = std::move(log), .repeats = {}};
-  gpr_set_log_function(WriteOfGrpc);
   google::protobuf::SetLogHandler(WriteOfProtobuf);
 }
 

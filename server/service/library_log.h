@@ -1,18 +1,27 @@
-// Redirects the logs of gRPC and protobuf, which quote what peers send.
+// Redirects the logs of libraries, which quote what peers send.
 #pragma once
 
 #include <functional>
 
+#include "absl/strings/string_view.h"
 #include "csi_proxy/log_function.h"
 
 namespace csi_proxy::service {
 
-// Passes messages of gRPC and protobuf to `log` instead of standard error: escaped, shortened, one
+// Passes messages of protobuf to `log` instead of standard error: escaped, shortened, one
 // line each; at most five a minute from one place in the code, then a count. kError means that the
 // process will end. Fatal errors of Abseil still go to standard error, because Debian 12's has no
 // log.
-// REQUIRES: called once, by a program, before it uses gRPC or protobuf. A library must not call it,
+// REQUIRES: called once, by a program, before it uses protobuf. A library must not call it,
 // because the program may have set these process-wide functions.
 void RouteLibraryLogs(LogFunction log);
+
+// Does the same for gRPC. REQUIRES: RouteLibraryLogs() was called, and gRPC has not been used. Only
+// for programs that link csi_proxy_grpc_log.
+void RouteGrpcLogs();
+
+// Passes a line of a library on. REQUIRES: RouteLibraryLogs() was called.
+void WriteLibraryLine(const char* library, const char* file, int line, Severity severity,
+                      absl::string_view message);
 
 }  // namespace csi_proxy::service

@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -16,6 +15,7 @@
 #include "server/service/loggers.h"
 #include "server/service/logging.h"
 #include "server/service/metrics.h"
+#include "server/transport/stream.h"
 
 namespace csi_proxy {
 namespace {
@@ -26,9 +26,9 @@ using rpc::PipeServer;
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
 
 // Returns the part of `all` calls that a connection is granted, which is its tenant's share.
-int Grant(size_t all, size_t client_share) {
+uint32_t Grant(size_t all, size_t client_share) {
   constexpr size_t kMost = 256;
-  return static_cast<int>(std::min(kMost, rpc::ShareOf(all, client_share)));
+  return static_cast<uint32_t>(std::clamp<size_t>(rpc::ShareOf(all, client_share), 1, kMost));
 }
 
 }  // namespace
@@ -48,8 +48,10 @@ class Server::Impl {
                           .max_queued = options.max_queued,
                           .max_call_duration = options.max_call_duration,
                           .client_share = options.listener.client_share});
-    listener_ = rpc::NewListener(options.place, options.listener, calls_->observers());
-    calls_->ServeRemotely(&inline_calls_, &listener_->connections(), &gate_);
+    rpc::ListenerLimits connections = options.listener;
+    connections.idle_timeout = options.idle_timeout;
+    listener_ = rpc::NewListener(options.place, connections, calls_->observers());
+    calls_->ServeRemotely(&inline_calls_, &gate_);
     std::vector<rpc::VersionedService> services = NewVersionedServices(node.services(), *calls_);
     for (rpc::VersionedService& service : services) {
       if (!Selects(options, service.group, service.version)) continue;
@@ -59,25 +61,17 @@ class Server::Impl {
     }
     const rpc::Executor::Limits& limits = calls_->executor_limits();
     rpc::ServerLimits server;
-    server.idle_timeout = options.idle_timeout;
     server.calls_of_main_connection =
         Grant(limits.max_threads + limits.max_blocked, limits.client_share);
     server.calls_of_further_connection = Grant(limits.max_threads, limits.client_share);
-    std::vector<rpc::PipeEndpoint> endpoints;
+    std::vector<std::shared_ptr<const PipeServer>> pipes;
     for (ExtraService& service : extra) {
-      ABSL_ASSIGN_OR_RETURN(
-          std::unique_ptr<PipeServer> pipe,
-          PipeServer::Create(std::move(service.pipe_name), std::move(service.full_name),
-                             std::move(service.service), server));
-      endpoints.push_back(
-          {.name = pipe->name(),
-           .serve = [server = pipe.get()](std::unique_ptr<rpc::ReadyConnection> connection,
-                                          bool is_main) {
-             server->Serve(std::move(connection), is_main);
-           }});
-      pipes_.push_back(std::move(pipe));
+      names_.push_back(service.pipe_name);
+      pipes.push_back(std::make_shared<PipeServer>(std::move(service.pipe_name),
+                                                   std::move(service.full_name),
+                                                   std::move(service.service), server));
     }
-    ABSL_RETURN_IF_ERROR(listener_->Listen(std::move(endpoints)));
+    ABSL_RETURN_IF_ERROR(listener_->Listen(std::move(pipes)));
     calls_->ReportConnections([this] { return listener_->connections().counters(); });
     return absl::OkStatus();
   }
@@ -88,42 +82,32 @@ class Server::Impl {
   }
 
   void Stop(absl::Duration grace) {
-    if (listener_ != nullptr) listener_->Stop();
-    // gRPC's graceful shutdown is not used, because it waits seconds for idle clients to notice.
-    // Only the calls under way must be answered.
+    if (listener_ == nullptr) return;
+    listener_->Stop();
+    // Clients begin no more calls on their connections, and idle connections end.
+    listener_->connections().GoAway();
     gate_.Shut();
     if (!gate_.AwaitEmpty(SteadyTime::Now() + grace)) {
       // Logs before the waits below, because a stuck call may block these for good.
       service::Log(*spdlog::get(service::kServiceLogger), spdlog::level::warn,
                    "the calls still under way are abandoned");
     }
-    if (listener_ != nullptr) {
-      // The last answers, and refusals of late calls, are still being sent.
-      absl::SleepFor(std::min(grace, kAnswersTravel));
-      listener_->CloseLive();
-    }
-    std::vector<std::thread> shutdowns;
-    shutdowns.reserve(pipes_.size());
-    for (const auto& pipe : pipes_) {
-      shutdowns.emplace_back([&pipe] { pipe->Shutdown(); });
-    }
-    for (std::thread& shutdown : shutdowns) shutdown.join();
+    // The last answers, and refusals of late calls, are still being sent.
+    absl::SleepFor(std::min(grace, kAnswersTravel));
+    listener_->CloseLive();
+    gate_.AwaitEmpty(SteadyTime::InfiniteFuture());
   }
 
-  std::vector<std::string> PipeNames() const {
-    std::vector<std::string> names;
-    for (const auto& pipe : pipes_) names.push_back(pipe->name());
-    return names;
-  }
+  const std::vector<std::string>& names() const { return names_; }
 
  private:
-  // Destroyed in reverse order: pipes before what their calls use.
+  // Destroyed in reverse order: the listener before what its calls use.
   rpc::CallGate gate_;
   std::unique_ptr<NodeCalls> calls_;
   // All reading threads but one may run inline calls, so one always remains to read.
-  rpc::InlineCalls inline_calls_{rpc::ReadingThreads() - 1, StartThread, rpc::SendHeldFrames};
+  rpc::InlineCalls inline_calls_{transport::ReadingThreads() - 1};
   std::unique_ptr<rpc::Listener> listener_;
-  std::vector<std::unique_ptr<PipeServer>> pipes_;
+  std::vector<std::string> names_;
 };
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -138,7 +122,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
-std::vector<std::string> Server::PipeNames() const { return impl_->PipeNames(); }
+std::vector<std::string> Server::PipeNames() const { return impl_->names(); }
 void Server::Stop(absl::Duration grace) { impl_->Stop(grace); }
 
 }  // namespace csi_proxy

@@ -11,7 +11,7 @@ std::vector<rpc::VersionedService> NewVersionedServices(const groups::NodeServic
     for (const auto* version : versions) {
       services.push_back(
           {group, version->name, version->service_name,
-           rpc::NewGrpcService(version->methods, version->open(audited.service.get(), nullptr),
+           rpc::NewRemoteService(version->methods, version->open(audited.service.get(), nullptr),
                                calls.Find(group))});
     }
   };

@@ -1,7 +1,5 @@
-// Serves the handlers over gRPC.
+// Serves the handlers to remote clients.
 #pragma once
-
-#include <grpcpp/impl/service_type.h>
 
 #include <memory>
 #include <string>
@@ -18,7 +16,7 @@ struct ExtraService {
   std::string pipe_name;
   // The name in the rpc's path.
   std::string full_name;
-  std::unique_ptr<grpc::Service> service;
+  std::unique_ptr<rpc::RemoteService> service;
 };
 
 // Returns a service for each group and version, in that order, over `handlers`, which are not

@@ -1,4 +1,4 @@
-// The administrator of a simulated machine (admin.proto): a gRPC service, and its methods by name
+// The administrator of a simulated machine (admin.proto): a service, and its methods by name
 // for callers that carry the messages another way, such as a test's own pipe.
 #pragma once
 
@@ -10,11 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/rpc/grpc_service.h"
 #include "server/simulator/machine.h"
-
-namespace grpc {
-class Service;
-}
 
 namespace csi_proxy::machine::simulator {
 
@@ -31,6 +28,6 @@ absl::StatusOr<std::string> CallAdmin(Machine& node, absl::string_view method,
 inline constexpr char kAdminServiceName[] = "csi_proxy.simulated.Admin";
 
 // Returns the service, which shares the ownership of the machine.
-std::unique_ptr<grpc::Service> NewAdminService(const std::shared_ptr<Machine>& node);
+std::unique_ptr<rpc::RemoteService> NewAdminService(std::shared_ptr<Machine> node);
 
 }  // namespace csi_proxy::machine::simulator

@@ -1,9 +1,6 @@
-// Tests the admin service over a real gRPC connection.
 #include "server/simulator/admin.h"
 
-#include <grpcpp/grpcpp.h>
-
-#include "server/simulator/admin.grpc.pb.h"
+#include "server/simulator/admin.pb.h"
 #include "server/simulator/simulated_host.h"
 #include "server/simulator/testing.h"
 
@@ -14,38 +11,31 @@ namespace proto = ::csi_proxy::simulated;
 
 class AdminTest : public testing::Test {
  protected:
-  AdminTest() {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(service_.get());
-    server_ = builder.BuildAndStart();
-    stub_ = proto::Admin::NewStub(server_->InProcessChannel({}));
-  }
-
   template <typename Request, typename Response>
-  grpc::StatusCode Call(grpc::Status (proto::Admin::Stub::*method)(grpc::ClientContext*,
-                                                                   const Request&, Response*),
-                        const Request& request, Response* response) {
-    grpc::ClientContext client;
-    const grpc::Status status = (stub_.get()->*method)(&client, request, response);
-    message_ = status.error_message();
-    return status.error_code();
+  absl::StatusCode Call(const char* method, const Request& request, Response* response) {
+    const absl::StatusOr<std::string> answer =
+        CallAdmin(*node_, method, request.SerializeAsString());
+    message_ = std::string(answer.status().message());
+    if (answer.ok()) response->ParseFromString(*answer);
+    return answer.status().code();
   }
 
   CallContext context_;
   std::shared_ptr<Machine> node_ = *LoadScenario(DefaultScenarioText(), "default.textproto");
   std::unique_ptr<host::Host> host_ = NewSimulatedHost(*node_);
-  std::unique_ptr<grpc::Service> service_ = NewAdminService(node_);
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<proto::Admin::Stub> stub_;
   std::string message_;
 };
 
 TEST_F(AdminTest, TheServiceIsNamedAsItIsServed) {
-  EXPECT_STREQ(proto::Admin::service_full_name(), kAdminServiceName);
+  EXPECT_EQ(proto::ResetRequest::descriptor()->file()->service(0)->full_name(), kAdminServiceName);
+  const std::unique_ptr<rpc::RemoteService> served = NewAdminService(node_);
+  EXPECT_TRUE(served->Has("/csi_proxy.simulated.Admin/Reset"));
+  EXPECT_FALSE(served->Has("/csi_proxy.simulated.Admin/None"));
+  EXPECT_FALSE(served->Has("/csi_proxy.simulated.Other/Reset"));
 }
 
 TEST_F(AdminTest, EveryMethodCanBeCalledByName) {
-  const auto* service = proto::Admin::service_full_name();
+  const auto* service = kAdminServiceName;
   const auto* descriptor =
       proto::ResetRequest::descriptor()->file()->pool()->FindServiceByName(service);
   ASSERT_NE(descriptor, nullptr);
@@ -68,27 +58,27 @@ TEST_F(AdminTest, DisksComeGrowAndGo) {
   proto::AttachDiskResponse attached;
   attach.mutable_disk()->set_size_bytes(1 << 30);
   attach.set_choose_number(true);
-  ASSERT_EQ(Call(&proto::Admin::Stub::AttachDisk, attach, &attached), grpc::OK) << message_;
+  ASSERT_EQ(Call("AttachDisk", attach, &attached), absl::StatusCode::kOk) << message_;
   const uint32_t number = attached.disk_number();
   EXPECT_THAT(host_->disk().GetSize(context_, number), Yields(uint64_t{1} << 30));
   attach.set_choose_number(false);
   attach.mutable_disk()->set_number(number);
-  EXPECT_EQ(Call(&proto::Admin::Stub::AttachDisk, attach, &attached), grpc::ALREADY_EXISTS);
+  EXPECT_EQ(Call("AttachDisk", attach, &attached), absl::StatusCode::kAlreadyExists);
   attach.mutable_disk()->set_number(99);
   attach.mutable_disk()->set_size_bytes(1);
-  EXPECT_EQ(Call(&proto::Admin::Stub::AttachDisk, attach, &attached), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(Call("AttachDisk", attach, &attached), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(message_.find("size_bytes"), std::string::npos) << message_;
 
   proto::GrowDiskRequest grow;
   proto::GrowDiskResponse grown;
   grow.set_disk_number(number);
   grow.set_size_bytes(uint64_t{2} << 30);
-  EXPECT_EQ(Call(&proto::Admin::Stub::GrowDisk, grow, &grown), grpc::OK);
+  EXPECT_EQ(Call("GrowDisk", grow, &grown), absl::StatusCode::kOk);
   proto::DetachDiskRequest detach;
   proto::DetachDiskResponse detached;
   detach.set_disk_number(number);
-  EXPECT_EQ(Call(&proto::Admin::Stub::DetachDisk, detach, &detached), grpc::OK);
-  EXPECT_EQ(Call(&proto::Admin::Stub::DetachDisk, detach, &detached), grpc::NOT_FOUND);
+  EXPECT_EQ(Call("DetachDisk", detach, &detached), absl::StatusCode::kOk);
+  EXPECT_EQ(Call("DetachDisk", detach, &detached), absl::StatusCode::kNotFound);
 }
 
 TEST_F(AdminTest, ServersChange) {
@@ -96,8 +86,8 @@ TEST_F(AdminTest, ServersChange) {
   proto::AddShareResponse shared;
   share.set_server("fileserver.example");
   share.set_share("new");
-  EXPECT_EQ(Call(&proto::Admin::Stub::AddShare, share, &shared), grpc::OK);
-  EXPECT_EQ(Call(&proto::Admin::Stub::AddShare, share, &shared), grpc::ALREADY_EXISTS);
+  EXPECT_EQ(Call("AddShare", share, &shared), absl::StatusCode::kOk);
+  EXPECT_EQ(Call("AddShare", share, &shared), absl::StatusCode::kAlreadyExists);
 
   const std::string remote = "\\\\fileserver.example\\new";
   proto::SetSmbPasswordRequest password;
@@ -105,13 +95,13 @@ TEST_F(AdminTest, ServersChange) {
   password.set_server("fileserver.example");
   password.set_user("me");
   password.set_password("mine");
-  EXPECT_EQ(Call(&proto::Admin::Stub::SetSmbPassword, password, &set), grpc::OK);
+  EXPECT_EQ(Call("SetSmbPassword", password, &set), absl::StatusCode::kOk);
   ASSERT_THAT(host_->smb().CreateMapping(context_, remote, {"me", Secret("mine")}, true), IsOk());
 
   proto::BreakMappingRequest breaking;
   proto::BreakMappingResponse broken;
   breaking.set_share(remote);
-  EXPECT_EQ(Call(&proto::Admin::Stub::BreakMapping, breaking, &broken), grpc::OK);
+  EXPECT_EQ(Call("BreakMapping", breaking, &broken), absl::StatusCode::kOk);
   // Windows shows the mapping as OK all the same.
   const auto mapping = host_->smb().GetMapping(context_, remote);
   EXPECT_EQ(host_->smb().Reach(context_, *UncPath::Parse("path", remote))->kind,
@@ -120,9 +110,9 @@ TEST_F(AdminTest, ServersChange) {
   proto::SetServerReachableRequest reach;
   proto::SetServerReachableResponse reached;
   reach.set_server("nowhere");
-  EXPECT_EQ(Call(&proto::Admin::Stub::SetServerReachable, reach, &reached), grpc::NOT_FOUND);
+  EXPECT_EQ(Call("SetServerReachable", reach, &reached), absl::StatusCode::kNotFound);
   reach.set_server("10.0.0.5");
-  EXPECT_EQ(Call(&proto::Admin::Stub::SetServerReachable, reach, &reached), grpc::OK);
+  EXPECT_EQ(Call("SetServerReachable", reach, &reached), absl::StatusCode::kOk);
   EXPECT_THAT(host_->iscsi().AddPortal(context_, {"10.0.0.5", 3260}),
               HasCode(absl::StatusCode::kUnavailable));
 }
@@ -130,8 +120,8 @@ TEST_F(AdminTest, ServersChange) {
 TEST_F(AdminTest, CountsWhatTheMachineWasAsked) {
   const auto counts = [&] {
     proto::CountCallsResponse response;
-    EXPECT_EQ(Call(&proto::Admin::Stub::CountCalls, proto::CountCallsRequest(), &response),
-              grpc::OK)
+    EXPECT_EQ(Call("CountCalls", proto::CountCallsRequest(), &response),
+              absl::StatusCode::kOk)
         << message_;
     return response;
   };
@@ -161,60 +151,60 @@ TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
   inject.mutable_fault()->set_operation("wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache");
   inject.mutable_fault()->set_code("INTERNAL");
   inject.mutable_fault()->mutable_error()->set_code(4);
-  EXPECT_EQ(Call(&proto::Admin::Stub::InjectFault, inject, &injected), grpc::OK) << message_;
+  EXPECT_EQ(Call("InjectFault", inject, &injected), absl::StatusCode::kOk) << message_;
   EXPECT_THAT(host_->disk().Rescan(context_), HasCode(absl::StatusCode::kInternal));
   inject.mutable_fault()->set_operation("none");
-  EXPECT_EQ(Call(&proto::Admin::Stub::InjectFault, inject, &injected), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(Call("InjectFault", inject, &injected), absl::StatusCode::kInvalidArgument);
   proto::ClearFaultsResponse cleared;
-  EXPECT_EQ(Call(&proto::Admin::Stub::ClearFaults, proto::ClearFaultsRequest(), &cleared),
-            grpc::OK);
+  EXPECT_EQ(Call("ClearFaults", proto::ClearFaultsRequest(), &cleared),
+            absl::StatusCode::kOk);
   EXPECT_THAT(host_->disk().Rescan(context_), IsOk());
 
   proto::MakeDirectoryRequest directory;
   proto::MakeDirectoryResponse made;
   directory.set_path("C:\\trap");
-  EXPECT_EQ(Call(&proto::Admin::Stub::MakeDirectory, directory, &made), grpc::OK);
+  EXPECT_EQ(Call("MakeDirectory", directory, &made), absl::StatusCode::kOk);
   proto::WriteFileRequest file;
   proto::WriteFileResponse written;
   file.set_path("C:\\trap\\f");
   file.set_size_bytes(10);
-  EXPECT_EQ(Call(&proto::Admin::Stub::WriteFile, file, &written), grpc::OK);
+  EXPECT_EQ(Call("WriteFile", file, &written), absl::StatusCode::kOk);
   proto::MakeLinkRequest link;
   proto::MakeLinkResponse linked;
   link.set_path("C:\\var\\lib\\kubelet\\escape");
   link.set_target("C:\\trap");
-  EXPECT_EQ(Call(&proto::Admin::Stub::MakeLink, link, &linked), grpc::OK);
+  EXPECT_EQ(Call("MakeLink", link, &linked), absl::StatusCode::kOk);
   EXPECT_THAT(host_->filesystem().Exists(context_, Kubelet("escape\\f")), HasCode(kDenied));
 
   proto::SetBehaviourRequest behaviour;
   proto::SetBehaviourResponse set;
   behaviour.mutable_behaviour()->set_automount_disabled(true);
-  EXPECT_EQ(Call(&proto::Admin::Stub::SetBehaviour, behaviour, &set), grpc::OK);
+  EXPECT_EQ(Call("SetBehaviour", behaviour, &set), absl::StatusCode::kOk);
   EXPECT_TRUE(node_->Snapshot().behaviour.automount_disabled);
   behaviour.mutable_behaviour()->set_volume_cache_ms(4294967295);
-  EXPECT_EQ(Call(&proto::Admin::Stub::SetBehaviour, behaviour, &set), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(Call("SetBehaviour", behaviour, &set), absl::StatusCode::kInvalidArgument);
 
   proto::SetOtherOpensRequest opens;
   proto::SetOtherOpensResponse opened;
   proto::OtherOpen* const open = opens.add_other_open();
   open->set_path("C:\\trap");
   open->add_access(proto::WRITING);
-  EXPECT_EQ(Call(&proto::Admin::Stub::SetOtherOpens, opens, &opened), grpc::OK);
+  EXPECT_EQ(Call("SetOtherOpens", opens, &opened), absl::StatusCode::kOk);
   EXPECT_EQ(node_->Snapshot().other_opens.size(), 1u);
   open->set_path("trap");
-  EXPECT_EQ(Call(&proto::Admin::Stub::SetOtherOpens, opens, &opened), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(Call("SetOtherOpens", opens, &opened), absl::StatusCode::kInvalidArgument);
 
   proto::DumpStateRequest ask;
   proto::DumpStateResponse dump;
-  EXPECT_EQ(Call(&proto::Admin::Stub::DumpState, ask, &dump), grpc::OK);
+  EXPECT_EQ(Call("DumpState", ask, &dump), absl::StatusCode::kOk);
   EXPECT_TRUE(dump.json().empty());
   ask.set_json(true);
-  EXPECT_EQ(Call(&proto::Admin::Stub::DumpState, ask, &dump), grpc::OK);
+  EXPECT_EQ(Call("DumpState", ask, &dump), absl::StatusCode::kOk);
   EXPECT_NE(dump.json().find("escape"), std::string::npos);
   EXPECT_EQ(dump.node().SerializeAsString(), StateToProto(node_->Snapshot()).SerializeAsString());
 
   proto::ResetResponse reset;
-  EXPECT_EQ(Call(&proto::Admin::Stub::Reset, proto::ResetRequest(), &reset), grpc::OK);
+  EXPECT_EQ(Call("Reset", proto::ResetRequest(), &reset), absl::StatusCode::kOk);
   EXPECT_THAT(host_->filesystem().Exists(context_, Kubelet("escape")), Yields(false));
 }
 

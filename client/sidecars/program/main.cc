@@ -102,6 +102,7 @@ int Run(ProgramOptions options) {
   SetLogs(options, &options.sidecars);
   const LogFunction log = options.sidecars.log;
   service::RouteLibraryLogs(log);
+  service::RouteGrpcLogs();
   for (const std::string& warning : options.warnings) log(Severity::kWarning, warning);
   auto& registrar = options.sidecars.registrar;
   if (options.probe_registration) return ProbeRegistration(registrar->marker_file, log);

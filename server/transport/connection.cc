@@ -1,0 +1,218 @@
+#include "server/transport/connection.h"
+
+#include <chrono>
+#include <utility>
+
+namespace csi_proxy::transport {
+namespace {
+
+// The bytes of one write. A client that does not read keeps at most these and a frame in memory.
+constexpr size_t kWriteBytes = 16 << 10;
+
+// The reads that may end at once in a row before the calls that they brought begin.
+constexpr int kReadsInARow = 4;
+
+}  // namespace
+
+Connection::Connection(std::shared_ptr<Stream> stream, std::shared_ptr<Http2Account> account,
+                       std::unique_ptr<Service> service, ConnectionEvents events)
+    : stream_(std::move(stream)),
+      account_(std::move(account)),
+      service_(std::move(service)),
+      events_(std::move(events)) {
+  stream_->SetEvents(this);
+}
+
+std::shared_ptr<Connection> Connection::New(std::shared_ptr<Stream> stream,
+                                            const SessionOptions& options,
+                                            std::shared_ptr<Http2Account> account,
+                                            std::unique_ptr<Service> service, ConnectionEvents events) {
+  const std::shared_ptr<Connection> made(
+      new Connection(std::move(stream), std::move(account), std::move(service), std::move(events)));
+  const MutexLock lock(made->mutex_);
+  made->session_ = Session::New(options, made->account_, made.get());
+  return made;
+}
+
+void Connection::Start(absl::string_view received) {
+  if (!received.empty()) return OnRead(received);
+  const std::shared_ptr<Connection> self = shared_from_this();
+  if (stream_->Read(&received)) OnRead(received);
+}
+
+void Connection::OnRead(absl::string_view bytes) {
+  const std::shared_ptr<Connection> self = shared_from_this();
+  std::vector<Arrival> arrivals;
+  for (int reads = 1;; ++reads) {
+    const bool ended = bytes.empty();
+    Take(bytes, &arrivals);
+    // The next read begins before the calls, so that a call that blocks does not stop the reading.
+    if (ended || !stream_->Read(&bytes)) break;
+    if (reads % kReadsInARow == 0) Begin(&arrivals);
+  }
+  Begin(&arrivals);
+}
+
+void Connection::Take(absl::string_view bytes, std::vector<Arrival>* arrivals) {
+  News news;
+  {
+    const MutexLock lock(mutex_);
+    if (bytes.empty()) {
+      reading_ = false;
+      session_->Cancel();
+    } else {
+      session_->Receive(bytes, Http2Time::clock::now());
+    }
+    for (Arrival& arrival : arrivals_) arrivals->push_back(std::move(arrival));
+    arrivals_.clear();
+    // Acknowledgements wait for the answers of calls that are about to begin.
+    if (arrivals->empty()) Send();
+    news = Settle();
+  }
+  Tell(news);
+}
+
+void Connection::Begin(std::vector<Arrival>* arrivals) {
+  if (arrivals->empty()) return;
+  for (Arrival& arrival : *arrivals) {
+    if (arrival.is_end) {
+      service_->OnRequestsEnd(shared_from_this(), arrival.request.call);
+    } else {
+      service_->OnRequest(shared_from_this(), std::move(arrival.request));
+    }
+  }
+  arrivals->clear();
+  Change([] {});
+}
+
+void Connection::OnWritten(bool ok) {
+  const std::shared_ptr<Connection> self = shared_from_this();
+  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { EndWrite(ok); });
+}
+
+template <typename Function>
+void Connection::Change(Function function) {
+  News news;
+  {
+    const MutexLock lock(mutex_);
+    function();
+    Send();
+    news = Settle();
+  }
+  Tell(news);
+}
+
+bool Connection::Register(CallId call, Canceller* canceller) {
+  const MutexLock lock(mutex_);
+  const auto found = calls_.find(call);
+  if (found == calls_.end()) return false;
+  found->second = canceller;
+  return true;
+}
+
+void Connection::Write(CallId call, absl::string_view message) {
+  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { session_->Write(call, message); });
+}
+
+void Connection::Finish(CallId call, const absl::Status& status) {
+  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (calls_.erase(call) > 0) session_->Finish(call, status);
+  });
+}
+
+void Connection::Answer(CallId call, const absl::Status& status, absl::string_view message) {
+  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (calls_.erase(call) > 0) session_->Answer(call, status, message);
+  });
+}
+
+void Connection::GoAway(bool only_if_idle) {
+  const std::shared_ptr<Connection> self = shared_from_this();
+  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!only_if_idle || session_->calls() == 0) session_->GoAway();
+  });
+}
+
+void Connection::OnRequest(Request request) {
+  calls_.try_emplace(request.call, nullptr);
+  arrivals_.push_back({.request = std::move(request)});
+}
+
+void Connection::OnRequestsEnd(CallId call) {
+  calls_.try_emplace(call, nullptr);
+  Arrival& end = arrivals_.emplace_back();
+  end.request.call = call;
+  end.is_end = true;
+}
+
+void Connection::OnCancel(CallId call) {
+  const auto found = calls_.find(call);
+  if (found == calls_.end()) return;
+  if (found->second != nullptr) found->second->Cancel();
+  calls_.erase(found);
+}
+
+void Connection::OnRoom() {
+  stream_->Post([weak = weak_from_this()] {
+    const std::shared_ptr<Connection> self = weak.lock();
+    if (self == nullptr) return;
+    self->Change([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { self->session_->OpenWindows(); });
+  });
+}
+
+// Writes what the session has for the client, until a write does not end at once.
+void Connection::Send() {
+  while (!writing_ && !broken_) {
+    session_->Send(kWriteBytes, &out_);
+    if (out_.empty()) return;
+    // A client that does not read pays for what waits for it.
+    if (!account_->Hold(out_.size())) {
+      out_.clear();
+      broken_ = true;
+      return;
+    }
+    writing_ = true;
+    bool ok = false;
+    // Others must not wait for the system. They queue, and this thread takes what they queued.
+    mutex_.Unlock();
+    const bool ended = stream_->Write(out_, &ok);
+    mutex_.Lock();
+    if (!ended) return;
+    EndWrite(ok);
+  }
+}
+
+void Connection::EndWrite(bool ok) {
+  account_->Drop(out_.size());
+  out_.clear();
+  writing_ = false;
+  if (!ok) broken_ = true;
+}
+
+// Ends the connection if nothing is left to do. Returns the news.
+Connection::News Connection::Settle() {
+  News news;
+  const Http2Violation violation = session_->violation();
+  if (violation != Http2Violation::kNone && !std::exchange(told_violation_, true)) {
+    news.violation = violation;
+  }
+  const bool over = broken_ || !reading_ || violation != Http2Violation::kNone ||
+                    (!writing_ && session_->ended());
+  if (over && !std::exchange(hung_up_, true)) {
+    // A client that does not read would keep a write from ending.
+    if (writing_) {
+      stream_->Disconnect();
+    } else {
+      stream_->HangUp();
+    }
+  }
+  if (!reading_ && !writing_) news.ended = !std::exchange(told_end_, true);
+  return news;
+}
+
+void Connection::Tell(const News& news) {
+  if (news.violation != Http2Violation::kNone) events_.violated(news.violation);
+  if (news.ended) events_.ended();
+}
+
+}  // namespace csi_proxy::transport

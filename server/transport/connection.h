@@ -1,0 +1,152 @@
+// A client's connection: moves bytes between a stream and a session, and requests and answers
+// between the session and a service.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/base/condition.h"
+#include "server/transport/account.h"
+#include "server/transport/session.h"
+#include "server/transport/stream.h"
+
+namespace csi_proxy::transport {
+
+class Connection;
+
+// The methods that a connection offers. Thread-safe.
+class Service {
+ public:
+  using Method = SessionHandler::Method;
+
+  virtual ~Service() = default;
+
+  // Returns the kind of a method.
+  virtual Method Find(absl::string_view path) const = 0;
+
+  // Begins a call, or receives the call's next request; see SessionHandler. Runs on a thread that
+  // reads connections, without a lock. May answer at once, and may block: other threads go on
+  // reading, this connection too.
+  virtual void OnRequest(const std::shared_ptr<Connection>& connection, Request request) = 0;
+  // Reports that a call of kManyRequests has no more requests. It must be answered.
+  virtual void OnRequestsEnd(const std::shared_ptr<Connection>& connection, CallId call) = 0;
+};
+
+// What the owner of a connection learns, once each, on any thread and without a lock.
+struct ConnectionEvents {
+  // The session ends the connection for a violation.
+  std::function<void(Http2Violation violation)> violated;
+  // The connection has ended, and its calls are cancelled. Then the owner may release it.
+  std::function<void()> ended;
+};
+
+// Thread-safe.
+class Connection final : public std::enable_shared_from_this<Connection>,
+                         private Stream::Events,
+                         private SessionHandler {
+ public:
+  // Learns that its call was cancelled.
+  class Canceller {
+   public:
+    // Called at most once, under the connection's lock: must not block and must not call the
+    // connection.
+    virtual void Cancel() = 0;
+
+   protected:
+    ~Canceller() = default;
+  };
+
+  // Makes the connection. The connection lives until its calls have released it.
+  static std::shared_ptr<Connection> New(std::shared_ptr<Stream> stream,
+                                         const SessionOptions& options,
+                                         std::shared_ptr<Http2Account> account,
+                                            std::unique_ptr<Service> service,
+                                         ConnectionEvents events);
+
+  // Begins to read, after the bytes that the listener has `received`. REQUIRES: called once; the
+  // owner keeps the connection until it has ended.
+  void Start(absl::string_view received);
+
+  // Connects a call with its object, until the call is finished. Returns false if the call has been
+  // cancelled already. REQUIRES: OnRequest() of the call; called once for it.
+  bool Register(CallId call, Canceller* canceller);
+
+  // Send an answer; see Session. Do nothing if the call has been cancelled or finished.
+  void Write(CallId call, absl::string_view message);
+  // After it the call's object is not called any more.
+  void Finish(CallId call, const absl::Status& status);
+  void Answer(CallId call, const absl::Status& status, absl::string_view message);
+
+  // Lets calls under way finish, accepts no more, then ends the connection. Does nothing if calls
+  // are under way and `only_if_idle`.
+  void GoAway(bool only_if_idle = false);
+  // Ends the connection at once. Clients see a broken connection, which gRPC reports as
+  // UNAVAILABLE. Calls no function of the events before it returns.
+  void HangUp() { stream_->HangUp(); }
+
+ private:
+  // A request, or the end of a call's requests.
+  struct Arrival {
+    Request request;
+    bool is_end = false;
+  };
+  // What the owner must be told once the lock is free.
+  struct News {
+    Http2Violation violation = Http2Violation::kNone;
+    bool ended = false;
+  };
+
+  Connection(std::shared_ptr<Stream> stream, std::shared_ptr<Http2Account> account,
+             std::unique_ptr<Service> service, ConnectionEvents events);
+
+  // Stream::Events.
+  void OnRead(absl::string_view bytes) override;
+  void OnWritten(bool ok) override;
+
+  // SessionHandler. Called by the session, under the lock.
+  Method Find(absl::string_view path) override { return service_->Find(path); }
+  void OnRequest(Request request) override;
+  void OnRequestsEnd(CallId call) override;
+  void OnCancel(CallId call) override;
+  // On any thread.
+  void OnRoom() override;
+
+  void Take(absl::string_view bytes, std::vector<Arrival>* arrivals);
+  void Begin(std::vector<Arrival>* arrivals);
+  // Calls `function` under the lock, sends, and tells the owner the news.
+  template <typename Function>
+  void Change(Function function);
+  void Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndWrite(bool ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  News Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tell(const News& news);
+
+  const std::shared_ptr<Stream> stream_;
+  const std::shared_ptr<Http2Account> account_;
+  const std::unique_ptr<Service> service_;
+  const ConnectionEvents events_;
+
+  Mutex mutex_;
+  std::unique_ptr<Session> session_ ABSL_GUARDED_BY(mutex_);
+  // The calls that a service has or will get; null until Register().
+  absl::flat_hash_map<CallId, Canceller*> calls_ ABSL_GUARDED_BY(mutex_);
+  // Filled by the session while it receives.
+  std::vector<Arrival> arrivals_ ABSL_GUARDED_BY(mutex_);
+  bool reading_ ABSL_GUARDED_BY(mutex_) = true;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;   // by a failed write
+  bool hung_up_ ABSL_GUARDED_BY(mutex_) = false;  // by this object
+  bool told_violation_ ABSL_GUARDED_BY(mutex_) = false;
+  bool told_end_ ABSL_GUARDED_BY(mutex_) = false;
+  // The bytes of the write under way. The account holds them.
+  std::string out_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace csi_proxy::transport

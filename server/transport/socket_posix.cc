@@ -1,0 +1,228 @@
+// Each socket is in one epoll set, which reports it once for each operation that waits
+// (EPOLLONESHOT). So the kernel gives every ready socket its turn, and a socket without an operation
+// has no buffer.
+#include "server/transport/socket_posix.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "server/base/condition.h"
+#include "server/base/start_thread.h"
+
+namespace csi_proxy::transport {
+namespace {
+
+class SocketStream;
+
+// The epoll set and its threads.
+class Poller {
+ public:
+  // Never destroyed, because its threads live as long as the process.
+  static Poller& Get() {
+    static auto* const poller = new Poller();
+    return *poller;
+  }
+
+  absl::Status Add(int fd, const std::shared_ptr<SocketStream>& stream, uint64_t* id)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Remove(uint64_t id) {
+    const MutexLock lock(mutex_);
+    streams_.erase(id);
+  }
+  // Reports `events` of a socket once.
+  void Await(int fd, uint64_t id, uint32_t events) {
+    epoll_event event{.events = events | EPOLLONESHOT, .data = {.u64 = id}};
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+  }
+  void Post(std::function<void()> work) {
+    const MutexLock lock(mutex_);
+    work_.push_back(std::move(work));
+    Wake();
+  }
+
+ private:
+  // The id of the eventfd. Streams have others.
+  static constexpr uint64_t kWork = 0;
+
+  Poller() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = kWork}};
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
+  }
+
+  absl::Status StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Wake() {
+    const uint64_t one = 1;
+    // Fails only if the counter is full, and then a thread wakes as well.
+    [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  }
+  [[noreturn]] void Run();
+  void Work();
+
+  const UniqueFd epoll_, wake_;
+  Mutex mutex_;
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+  // By an id that is never reused: an event may be under way when its stream goes.
+  absl::flat_hash_map<uint64_t, std::weak_ptr<SocketStream>> streams_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kWork;
+  std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
+};
+
+class SocketStream final : public Stream, public std::enable_shared_from_this<SocketStream> {
+ public:
+  explicit SocketStream(UniqueFd socket) : socket_(std::move(socket)) {}
+  ~SocketStream() override { Poller::Get().Remove(id_); }
+
+  absl::Status Open() { return Poller::Get().Add(socket_.get(), shared_from_this(), &id_); }
+
+  bool Read(absl::string_view* /*bytes*/) override {
+    Await(EPOLLIN);
+    return false;
+  }
+  bool Write(absl::string_view bytes, bool* ok) override {
+    left_ = bytes;
+    if (Push(ok)) return true;
+    Await(EPOLLOUT);
+    return false;
+  }
+  void HangUp() override { shutdown(socket_.get(), SHUT_RDWR); }
+  // The client may still read what was written, which keeps nothing in this process.
+  void Disconnect() override { HangUp(); }
+  void Post(std::function<void()> work) override { Poller::Get().Post(std::move(work)); }
+
+  // Handles an event of the poller.
+  void OnEvent(uint32_t events) {
+    uint32_t ended = 0;
+    {
+      const MutexLock lock(mutex_);
+      // An error, or the end of the connection, ends all operations.
+      ended = waits_for_ & ((events & (EPOLLERR | EPOLLHUP)) != 0 ? EPOLLIN | EPOLLOUT : events);
+      waits_for_ &= ~ended;
+      if (waits_for_ != 0) Poller::Get().Await(socket_.get(), id_, waits_for_);
+    }
+    if ((ended & EPOLLOUT) != 0) {
+      bool ok = false;
+      if (Push(&ok)) {
+        events_->OnWritten(ok);
+      } else {
+        Await(EPOLLOUT);
+      }
+    }
+    if ((ended & EPOLLIN) != 0) Pull();
+  }
+
+ private:
+  void Await(uint32_t event) {
+    const MutexLock lock(mutex_);
+    waits_for_ |= event;
+    Poller::Get().Await(socket_.get(), id_, waits_for_);
+  }
+
+  void Pull() {
+    // One for each thread, so that idle connections have none.
+    thread_local std::array<char, 64 << 10> bytes;
+    const ssize_t received = recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    if (received < 0 && (errno == EAGAIN || errno == EINTR)) return Await(EPOLLIN);
+    events_->OnRead({bytes.data(), static_cast<size_t>(std::max<ssize_t>(received, 0))});
+  }
+
+  // Writes what is left. Returns false if the socket takes no more now.
+  bool Push(bool* ok) {
+    while (!left_.empty()) {
+      const ssize_t sent = send(socket_.get(), left_.data(), left_.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0 && errno == EAGAIN) return false;
+      if (sent < 0) break;
+      left_.remove_prefix(static_cast<size_t>(sent));
+    }
+    *ok = left_.empty();
+    return true;
+  }
+
+  const UniqueFd socket_;
+  uint64_t id_ = 0;
+  absl::string_view left_;  // of the write under way
+  Mutex mutex_;
+  // The operations under way, as epoll's events.
+  uint32_t waits_for_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+absl::Status Poller::StartThreads() {
+  while (threads_.size() < ReadingThreads()) {
+    absl::StatusOr<std::thread> thread = StartThread([this] { Run(); });
+    if (!thread.ok()) return thread.status();
+    threads_.push_back(*std::move(thread));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Poller::Add(int fd, const std::shared_ptr<SocketStream>& stream, uint64_t* id) {
+  const MutexLock lock(mutex_);
+  // Fewer threads than wanted are enough to go on.
+  const absl::Status started = StartThreads();
+  if (threads_.empty()) return started;
+  *id = ++last_id_;
+  epoll_event event{.events = EPOLLONESHOT, .data = {.u64 = *id}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    return absl::ErrnoToStatus(errno, "epoll_ctl");
+  }
+  streams_[*id] = stream;
+  return absl::OkStatus();
+}
+
+void Poller::Run() {
+  while (true) {
+    // One at a time, because a call may block this thread: others take what is ready then.
+    epoll_event event;
+    if (epoll_wait(epoll_.get(), &event, 1, -1) != 1) continue;
+    if (event.data.u64 == kWork) {
+      Work();
+      continue;
+    }
+    std::shared_ptr<SocketStream> stream;
+    {
+      const MutexLock lock(mutex_);
+      const auto found = streams_.find(event.data.u64);
+      if (found != streams_.end()) stream = found->second.lock();
+    }
+    if (stream != nullptr) stream->OnEvent(event.events);
+  }
+}
+
+// Runs the posted work. Waits for more before it begins, because the work may take a while.
+void Poller::Work() {
+  uint64_t count;
+  [[maybe_unused]] const ssize_t taken = read(wake_.get(), &count, sizeof(count));
+  std::deque<std::function<void()>> work;
+  {
+    const MutexLock lock(mutex_);
+    work.swap(work_);
+  }
+  Await(wake_.get(), kWork, EPOLLIN);
+  for (const auto& one : work) one();
+}
+
+}  // namespace
+
+size_t ReadingThreads() {
+  return std::clamp<size_t>(std::thread::hardware_concurrency() / 2, 2, 16);
+}
+
+absl::StatusOr<std::shared_ptr<Stream>> NewSocketStream(UniqueFd socket) {
+  auto stream = std::make_shared<SocketStream>(std::move(socket));
+  if (absl::Status opened = stream->Open(); !opened.ok()) return opened;
+  return stream;
+}
+
+}  // namespace csi_proxy::transport

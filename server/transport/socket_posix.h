@@ -1,0 +1,16 @@
+// Unix sockets as streams. A few threads serve all of them.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/base/unique_fd.h"
+#include "server/transport/stream.h"
+
+namespace csi_proxy::transport {
+
+// Makes the stream of a connected socket that does not block. RESOURCE_EXHAUSTED if the system has
+// no thread or no memory for it; then the socket is closed.
+absl::StatusOr<std::shared_ptr<Stream>> NewSocketStream(UniqueFd socket);
+
+}  // namespace csi_proxy::transport
