@@ -69,27 +69,22 @@ class GardenServedTest : public testing::Test {
  protected:
   void SetUp() override {
     listener_ = rpc::NewListener({.socket_dir = directory_.path()}, {});
-    deps_ = {.executor = &executor_,
-             .inline_calls = &inline_calls_,
-             .connections = &listener_->connections(),
-             .gate = &gate_};
-    std::vector<rpc::PipeEndpoint> endpoints;
+    deps_ = {.executor = &executor_, .inline_calls = &inline_calls_, .gate = &gate_};
+    std::vector<std::shared_ptr<const rpc::PipeServer>> pipes;
     for (const auto* version : ServedVersions()) {
-      auto pipe = rpc::PipeServer::Create(
+      pipes.push_back(std::make_shared<rpc::PipeServer>(
           PipeName("garden", version->name), version->service_name,
-          rpc::NewGrpcService(version->methods, version->open(&garden_, nullptr), &deps_), {});
-      ASSERT_TRUE(pipe.ok()) << pipe.status();
-      endpoints.push_back(
-          {.name = (*pipe)->name(),
-           .serve = [server = pipe->get()](std::unique_ptr<rpc::ReadyConnection> connection,
-                                           bool is_main) {
-             server->Serve(std::move(connection), is_main);
-           }});
-      pipes_.push_back(*std::move(pipe));
+          rpc::NewRemoteService(version->methods, version->open(&garden_, nullptr), &deps_),
+          rpc::ServerLimits()));
     }
-    ASSERT_TRUE(listener_->Listen(std::move(endpoints)).ok());
+    ASSERT_TRUE(listener_->Listen(std::move(pipes)).ok());
     options_.mode = Mode::kRemote;
     options_.socket_dir = directory_.path();
+  }
+
+  void TearDown() override {
+    listener_->Stop();
+    listener_->CloseLive();
   }
 
   TemporaryDirectory directory_;
@@ -98,9 +93,8 @@ class GardenServedTest : public testing::Test {
   rpc::Executor executor_{{.max_threads = 4, .max_queued = 16}};
   rpc::InlineCalls inline_calls_{1};
   rpc::CallGate gate_;
-  std::unique_ptr<rpc::Listener> listener_;
   rpc::Deps deps_;
-  std::vector<std::unique_ptr<rpc::PipeServer>> pipes_;
+  std::unique_ptr<rpc::Listener> listener_;
 };
 
 TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {

@@ -21,7 +21,7 @@
 #include "csi_proxy/volume/v1/client.h"
 #include "integration/service/calls.h"
 #include "server/base/testing_posix.h"
-#include "server/rpc/http2_guard.h"
+#include "server/rpc/preface.h"
 #include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::integration {

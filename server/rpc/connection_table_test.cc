@@ -6,9 +6,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
 
 namespace csi_proxy::rpc {
@@ -45,8 +47,13 @@ class ConnectionTableTest : public testing::Test {
   Served Serve(const std::shared_ptr<Client>& client, const std::string& name, size_t pipe = 0) {
     ConnectionBeforePreface* const connection = New(client, pipe);
     EXPECT_EQ(Admit(connection), nullptr) << name;
-    table_->Promote(connection);
-    return table_->Serve(pipe, name, client, [this, name] { hung_up_.push_back(name); });
+    const Served served = table_->Promote(connection);
+    table_->Serve(served, {.hang_up = [this, name] { hung_up_.push_back(name); },
+                           .go_away =
+                               [this, name](bool only_if_idle) {
+                                 (only_if_idle ? idle_ : gone_).push_back(name);
+                               }});
+    return served;
   }
   void Limit(size_t max_connections, size_t client_share) {
     table_.emplace(ListenerLimits{.preface_timeout = absl::Hours(1),
@@ -58,7 +65,7 @@ class ConnectionTableTest : public testing::Test {
 
   std::optional<ConnectionTable> table_;
   std::deque<ConnectionBeforePreface> connections_;
-  std::vector<std::string> hung_up_;
+  std::vector<std::string> hung_up_, idle_, gone_;
   const std::shared_ptr<Client> one_ = NewClient(1), two_ = NewClient(2), three_ = NewClient(3);
 };
 
@@ -264,16 +271,37 @@ TEST_F(ConnectionTableTest, TheOverdueAreDroppedTheOldestFirst) {
   EXPECT_EQ(table_->counters().silent, 0u);
 }
 
-TEST_F(ConnectionTableTest, AnAddressThatIsUsedAgainIsTheNewerConnections) {
-  const Served older = Serve(one_, "a");
-  EXPECT_EQ(table_->Find("a"), older);
-  const Served newer = Serve(one_, "a");
-  table_->End(older);
-  EXPECT_EQ(table_->Find("a"), newer);
-  EXPECT_EQ(table_->counters().live, 1u);
-  table_->End(newer);
-  EXPECT_EQ(table_->Find("a"), nullptr);
-  EXPECT_EQ(table_->counters().live, 0u);
+TEST_F(ConnectionTableTest, AConnectionWithoutACallForTheIdleTimeGoesAway) {
+  table_.emplace(ListenerLimits{.idle_timeout = absl::Milliseconds(20)});
+  Serve(one_, "idle");
+  const Served busy = Serve(one_, "busy");
+  busy->BeginCall();
+  const SteadyTime now = SteadyTime::Now();
+  const SteadyTime next = table_->EndIdle(now);
+  EXPECT_EQ(idle_, Names{}) << "not yet";
+  EXPECT_GT(next, now);
+  absl::SleepFor(absl::Milliseconds(25));
+  EXPECT_EQ(table_->EndIdle(now), next) << "it is too early to look again";
+  EXPECT_EQ(idle_, Names{});
+  table_->EndIdle(next);
+  EXPECT_EQ(idle_, Names{"idle"});
+  busy->EndCall();
+  table_->EndIdle(next + absl::Hours(1));
+  EXPECT_EQ(idle_, (Names{"idle", "idle"})) << "the other one has just ended a call";
+}
+
+TEST_F(ConnectionTableTest, AStopTellsTheServedAndWaitsForTheirEnd) {
+  Limit(8, 100);
+  Admit(New(one_));
+  const Served served = Serve(one_, "a");
+  table_->GoAway();
+  EXPECT_EQ(gone_, Names{"a"});
+  EXPECT_FALSE(table_->AwaitNoneLive(SteadyTime::Now()));
+  std::thread ends([&] { table_->End(served); });
+  EXPECT_TRUE(table_->AwaitNoneLive(SteadyTime::Now() + absl::Seconds(30)));
+  ends.join();
+  table_->GoAway();
+  EXPECT_EQ(gone_, Names{"a"});
 }
 
 TEST_F(ConnectionTableTest, HangUpReachesTheServedAlone) {

@@ -36,12 +36,14 @@ inline UniqueFd ListenUnix(const std::string& path) {
   return fd;
 }
 
-// Returns true if the other side closes the connection within `seconds`.
+// Returns true if the other side closes the connection before it has been silent for `seconds`.
 inline bool ClosedWithin(int fd, int seconds) {
   timeval timeout{.tv_sec = seconds, .tv_usec = 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-  char byte;
-  const ssize_t n = recv(fd, &byte, 1, 0);
+  char bytes[256];
+  ssize_t n;
+  while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0) {
+  }
   return n == 0 || (n < 0 && errno == ECONNRESET);
 }
 

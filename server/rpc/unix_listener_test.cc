@@ -10,37 +10,67 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "server/rpc/http2_frames_testing.h"
+#include "server/rpc/listener.h"
+#include "server/rpc/preface.h"
 #include "server/rpc/testing_posix.h"
-#include "server/rpc/unix_listener_posix.h"
 
 namespace csi_proxy::rpc {
 namespace {
 
-// Listens on one pipe and keeps the connections that it is handed.
+// Keeps the calls that it gets.
+class Keeper final : public RemoteService {
+ public:
+  bool Has(absl::string_view path) const override { return path == "/keep"; }
+  void Begin(RemoteCall call) override {
+    call.served->BeginCall();
+    const std::lock_guard lock(mutex_);
+    calls_.push_back(std::move(call));
+  }
+  std::vector<RemoteCall> TakeAll() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(calls_, {});
+  }
+  size_t calls() {
+    const std::lock_guard lock(mutex_);
+    return calls_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<RemoteCall> calls_;
+};
+
 class UnixListenerTest : public testing::Test {
  protected:
   void Start(ListenerLimits limits) {
     listener_ = NewListener({.socket_dir = directory_.path()}, limits);
-    ASSERT_TRUE(listener_
-                    ->Listen({{.name = "pipe",
-                               .serve =
-                                   [this](std::unique_ptr<ReadyConnection> ready, bool) {
-                                     std::lock_guard lock(mutex_);
-                                     adopted_.push_back(
-                                         std::move(static_cast<ReadySocket&>(*ready).socket));
-                                   }}})
-                    .ok());
+    auto keeper = std::make_unique<Keeper>();
+    keeper_ = keeper.get();
+    server_ = std::make_shared<PipeServer>("pipe", "v1.Pipe", std::move(keeper), ServerLimits());
+    ASSERT_TRUE(listener_->Listen({server_}).ok());
+  }
+  ~UnixListenerTest() override {
+    if (listener_ == nullptr) return;
+    listener_->Stop();
+    listener_->CloseLive();
+    keeper_->TakeAll();
   }
 
   UniqueFd Connect() { return ConnectUnix(directory_.path() + "/pipe.sock"); }
 
-  size_t adopted() {
-    std::lock_guard lock(mutex_);
-    return adopted_.size();
-  }
+  size_t adopted() { return listener_->connections().counters().adopted; }
+  size_t live() { return listener_->connections().counters().live; }
 
-  void CallBeginsOn(size_t adopted) {
-    listener_->connections().Find("fd:" + std::to_string(adopted_[adopted].get()))->BeginCall();
+  // Begins a call, which the keeper keeps, on a connection that has sent its preface.
+  void BeginCall(const UniqueFd& fd) {
+    const size_t before = keeper_->calls();
+    const std::string headers =
+        Literal(":method", "POST") + Literal(":path", "/keep") +
+        Literal("content-type", "application/grpc");
+    Send(fd, Frame(kSettings, 0, 0, "") + Frame(kHeaders, kEndHeaders, 1, headers) +
+                 Frame(kData, kEndStream, 1, std::string(5, '\0')));
+    ASSERT_TRUE(Eventually([&] { return keeper_->calls() == before + 1; }));
   }
 
   // Waits until another thread makes `condition` true.
@@ -59,23 +89,17 @@ class UnixListenerTest : public testing::Test {
   }
 
   TemporaryDirectory directory_;
-  std::mutex mutex_;
-  std::vector<UniqueFd> adopted_;
+  Keeper* keeper_ = nullptr;
+  std::shared_ptr<PipeServer> server_;
   std::unique_ptr<Listener> listener_;
 };
 
-TEST_F(UnixListenerTest, HandsOverAConnectionWithItsPrefaceUnread) {
+TEST_F(UnixListenerTest, ServesWhatComesWithThePreface) {
   Start({});
   const UniqueFd client = Connect();
   Send(client, kHttp2Preface);
-  Send(client, "rest");
-  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
-  std::string received(kHttp2Preface.size() + 4, '\0');
-  ASSERT_TRUE(Eventually([&] {
-    return recv(adopted_[0].get(), received.data(), received.size(), MSG_PEEK) ==
-           static_cast<ssize_t>(received.size());
-  }));
-  EXPECT_EQ(received, std::string(kHttp2Preface) + "rest");
+  BeginCall(client);
+  EXPECT_EQ(keeper_->TakeAll().front().request.path, "/keep");
 }
 
 TEST_F(UnixListenerTest, TakesAPrefaceThatArrivesByteByByte) {
@@ -109,36 +133,46 @@ TEST_F(UnixListenerTest, ClosesASilentAndAHalfPrefaceAtTheDeadline) {
   EXPECT_EQ(listener_->connections().counters().silent, 0u);
 }
 
-TEST_F(UnixListenerTest, NoticesTheEndOfAnAdoptedConnectionFromEitherSide) {
+TEST_F(UnixListenerTest, NoticesTheEndOfAServedConnectionFromEitherSide) {
   Start({});
   UniqueFd by_client = Connect();
   Send(by_client, kHttp2Preface);
-  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
   const UniqueFd by_server = Connect();
   Send(by_server, kHttp2Preface);
-  ASSERT_TRUE(Eventually([&] { return adopted() == 2; }));
-  EXPECT_EQ(listener_->connections().counters().live, 2u);
+  ASSERT_TRUE(Eventually([&] { return live() == 2; }));
+  BeginCall(by_server);
   by_client.Reset();
-  EXPECT_TRUE(Eventually([&] { return listener_->connections().counters().live == 1; }));
-  shutdown(adopted_[1].get(), SHUT_RDWR);  // as gRPC does before it closes
-  adopted_[1].Reset();
-  EXPECT_TRUE(Eventually([&] { return listener_->connections().counters().live == 0; }));
-  EXPECT_TRUE(ClosedWithin(by_server.get(), 5)) << "the duplicate must not keep it open";
+  EXPECT_TRUE(Eventually([&] { return live() == 1; }));
+  keeper_->TakeAll().front().connection->HangUp();
+  EXPECT_TRUE(Eventually([&] { return live() == 0; }));
 }
 
 TEST_F(UnixListenerTest, KnowsTheProcessBehindAConnection) {
   Start({});
-  UniqueFd client = Connect();
+  const UniqueFd client = Connect();
   Send(client, kHttp2Preface);
-  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
-  const std::string address = "fd:" + std::to_string(adopted_[0].get());
-  const auto connection = listener_->connections().Find(address);
-  ASSERT_NE(connection, nullptr);
-  const Peer& peer = connection->client()->peer;
+  BeginCall(client);
+  const Peer peer = keeper_->TakeAll().front().served->client()->peer;
   EXPECT_EQ(peer.process_id, getpid());
   EXPECT_NE(peer.image_path.find("rpc_test"), std::string::npos) << peer.image_path;
-  client.Reset();
-  EXPECT_TRUE(Eventually([&] { return listener_->connections().Find(address) == nullptr; }));
+}
+
+TEST_F(UnixListenerTest, AConnectionThatBreaksTheProtocolIsCounted) {
+  Start({});
+  const UniqueFd client = Connect();
+  Send(client, kHttp2Preface);
+  Send(client, Frame(kSettings, 0, 0, "") + Frame(kPushPromise, kEndHeaders, 1, "    "));
+  EXPECT_TRUE(Eventually([&] { return live() == 0 && adopted() == 1; }));
+  EXPECT_EQ(listener_->connections().counters().violations[static_cast<size_t>(
+                Http2Violation::kPush)],
+            1u);
+}
+
+TEST_F(UnixListenerTest, AnIdleConnectionGoesAway) {
+  Start({.idle_timeout = absl::Milliseconds(100)});
+  const UniqueFd client = Connect();
+  Send(client, std::string(kHttp2Preface) + Frame(kSettings, 0, 0, ""));
+  EXPECT_TRUE(Eventually([&] { return adopted() == 1 && live() == 0; }));
 }
 
 TEST_F(UnixListenerTest, AtTheLimitTheOldestSilentOneMakesRoom) {
@@ -159,7 +193,7 @@ TEST_F(UnixListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
   const UniqueFd first = Connect();
   Send(first, kHttp2Preface);
   ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
-  CallBeginsOn(0);
+  BeginCall(first);
   const UniqueFd second = Connect();
   Send(second, kHttp2Preface);
   ASSERT_TRUE(Eventually([&] { return adopted() == 2; }));
@@ -178,7 +212,7 @@ TEST_F(UnixListenerTest, AtTheLimitWithCallsOnAllTheNewOneIsClosed) {
     clients.push_back(Connect());
     Send(clients.back(), kHttp2Preface);
     ASSERT_TRUE(Eventually([&] { return adopted() == i + 1; }));
-    CallBeginsOn(i);
+    BeginCall(clients.back());
   }
   UniqueFd third = Connect();
   EXPECT_TRUE(ClosedWithin(third.get(), 5));
@@ -225,7 +259,7 @@ TEST_F(UnixListenerTest, ShortOfDescriptorsTheIdleMakeRoomForNewOnes) {
     Send(clients.back(), kHttp2Preface);
     ASSERT_TRUE(Eventually([&] { return adopted() == i + 1; }));
   }
-  CallBeginsOn(0);
+  BeginCall(clients[0]);
   rlimit old_limit;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
   rlimit tight = old_limit;
@@ -237,8 +271,8 @@ TEST_F(UnixListenerTest, ShortOfDescriptorsTheIdleMakeRoomForNewOnes) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old_limit), 0);
   EXPECT_TRUE(ClosedWithin(clients[1].get(), 5));
   EXPECT_GE(listener_->connections().counters().ended_for_room, 1u);
-  char byte;
-  EXPECT_EQ(recv(clients[0].get(), &byte, 1, MSG_DONTWAIT), -1) << "a call is under way on it";
+  EXPECT_EQ(keeper_->calls(), 1u);
+  EXPECT_FALSE(ClosedWithin(clients[0].get(), 1)) << "a call is under way on it";
 }
 
 }  // namespace
