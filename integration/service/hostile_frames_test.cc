@@ -13,9 +13,8 @@
 #include "absl/strings/str_split.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "integration/support/server_process.h"
-#include "server/rpc/http2_frames_testing.h"
-#include "server/rpc/preface.h"
 #include "server/rpc/testing_posix.h"
+#include "server/transport/session_testing.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -41,32 +40,27 @@ class HostileFramesTest : public testing::Test {
     server_ = *std::move(server);
   }
 
-  // Makes a call on a new connection. Returns its grpc-status and the text after it.
-  std::string Call(absl::string_view method, absl::string_view data,
-                   absl::string_view more_headers = "") {
+  // Makes a call on a new connection. Returns its grpc-status; -1 if there is none.
+  int Call(absl::string_view method, absl::string_view data,
+           const transport::Headers& more_headers = {}) {
     const std::string socket =
         absl::StartsWith(method, "/v1.Disk/") ? "csi-proxy-disk-v1" : "csi-proxy-filesystem-v1";
     const UniqueFd fd = rpc::ConnectUnix(absl::StrCat(server_->directory(), "/", socket, ".sock"));
-    const std::string headers =
-        absl::StrCat(rpc::Literal(":method", "POST"), rpc::Literal(":scheme", "http"),
-                     rpc::Literal(":path", method), rpc::Literal(":authority", "x"),
-                     rpc::Literal("content-type", "application/grpc"), more_headers,
-                     rpc::Literal("te", "trailers"));
-    const std::string bytes = absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""),
-                                           rpc::Frame(rpc::kHeaders, rpc::kEndHeaders, 1, headers),
-                                           rpc::Frame(rpc::kData, rpc::kEndStream, 1, data));
-    (void)!send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    transport::TestClient client;
+    transport::Headers headers = transport::CallHeaders(method);
+    headers.insert(headers.end(), more_headers.begin(), more_headers.end());
+    const int32_t stream = client.Begin(headers, std::string(data));
     const timeval limit{.tv_sec = 10, .tv_usec = 0};
     setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    std::string received;
-    const std::string status = "grpc-status\1";
-    while (received.find(status) == std::string::npos) {
+    while (!client.replies[stream].closed) {
+      const std::string bytes = client.Send();
+      (void)!send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       char buffer[4096];
       const ssize_t n = recv(fd.get(), buffer, sizeof(buffer), 0);
-      if (n <= 0) return absl::StrCat("no status: ", received);
-      received.append(buffer, static_cast<size_t>(n));
+      if (n <= 0) break;
+      client.Receive({buffer, static_cast<size_t>(n)});
     }
-    return received.substr(received.find(status) + status.size());
+    return client.replies[stream].grpc_status();
   }
 
   std::unique_ptr<ServerProcess> server_;
@@ -77,19 +71,17 @@ constexpr char kDiskState[] = "/v1.Disk/GetDiskState";
 // An absent message would be read as an empty one, which asks for disk 0.
 TEST_F(HostileFramesTest, ACallWithoutAMessageIsRefused) {
   Start({});
-  EXPECT_THAT(Call(kDiskState, Message(0, "")), StartsWith("0"));
-  EXPECT_THAT(Call(kDiskState, ""), StartsWith("13"));
-  EXPECT_THAT(Call(kDiskState, Message(0, "xx").substr(0, 6)), StartsWith("13")) << "cut";
-  EXPECT_THAT(Call(kDiskState, Message(0, "xx").substr(0, 3)), StartsWith("13")) << "cut";
+  EXPECT_EQ(Call(kDiskState, Message(0, "")), 0);
+  EXPECT_EQ(Call(kDiskState, ""), 13);
+  EXPECT_EQ(Call(kDiskState, Message(0, "xx").substr(0, 6)), 13) << "cut";
+  EXPECT_EQ(Call(kDiskState, Message(0, "xx").substr(0, 3)), 13) << "cut";
 }
 
 // 99999999H is the longest timeout of the protocol.
 TEST_F(HostileFramesTest, ADeadlineFarAwayHasNotPassed) {
   Start({});
   for (const char* timeout : {"1H", "2070000H", "2562047H", "99999999H"}) {
-    EXPECT_THAT(Call(kDiskState, Message(0, ""), rpc::Literal("grpc-timeout", timeout)),
-                StartsWith("0"))
-        << timeout;
+    EXPECT_EQ(Call(kDiskState, Message(0, ""), {{"grpc-timeout", timeout}}), 0) << timeout;
   }
 }
 
@@ -105,17 +97,15 @@ TEST_F(HostileFramesTest, OnlyAValidTraceparentStandsInTheLinesOfItsCall) {
     const std::vector<std::string> parts = absl::StrSplit(server_->Log(), "trace=");
     return parts.size() - 1;
   };
-  EXPECT_THAT(Call(kMkdir, Message(0, request), rpc::Literal("traceparent", valid)),
-              StartsWith("0"));
+  EXPECT_EQ(Call(kMkdir, Message(0, request), {{"traceparent", valid}}), 0);
   EXPECT_THAT(server_->Log(), ContainsRegex(absl::StrCat("audit .* trace=", kId, " path=")));
   EXPECT_EQ(count(), 2u) << "the audit line and the call's";
   for (const std::string& hostile :
-       {rpc::Literal("traceparent", absl::StrCat(valid, " audit method=Rmdir")),
-        rpc::Literal("traceparent", "00-\naudit method=Rmdir"), rpc::Literal("traceparent", ""),
-        rpc::Literal("traceparent", absl::AsciiStrToUpper(valid)),
-        rpc::Literal("traceparent", valid) + rpc::Literal("traceparent", valid)}) {
-    Call(kMkdir, Message(0, request), hostile);
+       {absl::StrCat(valid, " audit method=Rmdir"), std::string("00-\naudit method=Rmdir"),
+        std::string(), absl::AsciiStrToUpper(valid)}) {
+    Call(kMkdir, Message(0, request), {{"traceparent", hostile}});
   }
+  Call(kMkdir, Message(0, request), {{"traceparent", valid}, {"traceparent", valid}});
   EXPECT_EQ(count(), 2u) << server_->Log();
   const filesystem::v1::Client files(Connect(server_->client_options()).value());
   filesystem::v1::MkdirRequest mkdir;
@@ -131,7 +121,7 @@ TEST_F(HostileFramesTest, WhatLibrariesQuoteForgesAndFloodsNoLog) {
          absl::StrCat("--log_file=", file)});
   for (int i = 0; i < 300; ++i) {
     Call("/v1.Filesystem/PathExists", Message(0, "\x0a\x02\xff\xff"),
-         rpc::Literal("te", "\x1b[2K\naudit method=Rmdir code=OK"));
+         {{"te", "\x1b[2K\naudit method=Rmdir code=OK"}});
   }
   (void)server_->Stop(absl::Seconds(10));
   std::ostringstream in_file;

@@ -99,7 +99,7 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
   // Runs the call on this thread, which reads, and returns true; or returns false if the call must
   // be queued.
   bool TryRunInline(std::shared_ptr<TenantQueue> queue) {
-    if (!info_.reads || method_.waited.load(std::memory_order_relaxed) ||
+    if (!remote_.may_block || !info_.reads || method_.waited.load(std::memory_order_relaxed) ||
         !deps_.inline_calls->TryBegin()) {
       return false;
     }

@@ -18,6 +18,8 @@ struct RemoteCall {
   std::shared_ptr<transport::Connection> connection;
   std::shared_ptr<ServedConnection> served;
   transport::Request request;
+  // The call may run on this thread although it may block.
+  bool may_block = false;
 };
 
 // Unary methods that a pipe serves. Thread-safe.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "server/rpc/pipe_server.h"
 #include "server/transport/connection.h"
 
 namespace csi_proxy::rpc {
@@ -19,8 +20,8 @@ void OnViolation(ConnectionTable& table, ClientRegistry& clients, const std::str
   if (!std::has_single_bit(count)) return;
   spdlog::log({__builtin_FILE(), __builtin_LINE(), ""}, spdlog::level::warn,
               "{}: ended a connection of process {} for its HTTP/2 frames: {} ({} so far)", pipe,
-              client->peer.process_id,
-              kHttp2ViolationNames[static_cast<size_t>(violation)].data(), count);
+              client->peer.process_id, kHttp2ViolationNames[static_cast<size_t>(violation)].data(),
+              count);
 }
 
 }  // namespace
@@ -38,13 +39,12 @@ void Listener::Serve(std::shared_ptr<const PipeServer> server,
   const transport::SessionOptions options = server->OptionsFor(*promoted);
   // The account lives as long as the client.
   auto account = std::shared_ptr<transport::Http2Account>(client, &client->http2);
-  const std::shared_ptr<transport::Connection> connection = transport::Connection::New(
-      std::move(stream), options, std::move(account), ServiceFor(std::move(server), promoted),
-      std::move(events));
-  connections_->Serve(promoted, {.hang_up = [connection] { connection->HangUp(); },
-                                 .go_away = [connection](bool only_if_idle) {
-                                   connection->GoAway(only_if_idle);
-                                 }});
+  const std::shared_ptr<transport::Connection> connection =
+      transport::Connection::New(std::move(stream), options, std::move(account),
+                                 ServiceFor(std::move(server), promoted), std::move(events));
+  connections_->Serve(
+      promoted, {.hang_up = [connection] { connection->HangUp(); },
+                 .go_away = [connection](bool only_if_idle) { connection->GoAway(only_if_idle); }});
   connection->Start(received);
 }
 

@@ -11,13 +11,18 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/rpc/client_registry.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/deps.h"
-#include "server/rpc/pipe_server.h"
-#include "server/transport/stream.h"
+
+namespace csi_proxy::transport {
+class Stream;
+}
 
 namespace csi_proxy::rpc {
+
+class PipeServer;
 
 // Thread-safe but for Listen(), Stop() and CloseLive(), each of which must be called once, in this
 // order.

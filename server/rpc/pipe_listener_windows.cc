@@ -5,14 +5,11 @@
 // The process holds the pipe's name from the first instance to the end: an instance always exists,
 // and by the security descriptor no other account can make one. At the end every connection is
 // disconnected (server/rpc/pipe/closer.h), which frees the name.
-#include "server/rpc/pipe_listener_windows.h"
-
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -28,13 +25,15 @@
 #include "server/base/process_locks.h"
 #include "server/base/start_thread.h"
 #include "server/base/status_macros.h"
-#include "server/rpc/client_registry.h"
 #include "server/rpc/connection_table.h"
+#include "server/rpc/listener.h"
 #include "server/rpc/pipe/closer.h"
 #include "server/rpc/pipe/pipe.h"
 #include "server/rpc/pipe/pipe_name.h"
 #include "server/rpc/pipe_server.h"
+#include "server/rpc/preface.h"
 #include "server/rpc/waiting_instances.h"
+#include "server/transport/stream.h"
 
 namespace csi_proxy::rpc {
 namespace {
@@ -47,40 +46,91 @@ constexpr absl::Duration kReadingTime = absl::Seconds(2);
 
 constexpr absl::Duration kLongestWait = absl::Minutes(1);  // the watcher's, if nothing is due
 
-// A served connection, under the guard.
-class Guarded final : public pipe::Watcher {
- public:
-  Guarded(std::shared_ptr<ConnectionTable> table, ClientRegistry clients, std::string path,
-          std::shared_ptr<Client> client)
-      : table_(std::move(table)),
-        clients_(std::move(clients)),
-        path_(std::move(path)),
-        client_(std::move(client)),
-        // Shares the ownership of the client, which contains the account.
-        guard_(std::shared_ptr<Http2Account>(client_, &client_->http2)) {}
+// The bytes of one read.
+constexpr size_t kReadBytes = 8 << 10;
 
-  bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) override {
-    const Http2Violation violation = guard_.Received(bytes, Http2Time::clock::now(), pieces);
-    if (violation == Http2Violation::kNone) return true;
-    clients_.Remember(client_);
-    const uint64_t count = table_->Count(violation);
-    // Logs powers of two only, so that a repeated attack does not fill the log.
-    if (std::has_single_bit(count)) {
-      spdlog::log({__builtin_FILE(), __builtin_LINE(), ""}, spdlog::level::warn,
-                  "{}: ended a connection of process {} for its HTTP/2 frames: {} ({} so far)",
-                  path_, client_->peer.process_id,
-                  kHttp2ViolationNames[static_cast<size_t>(violation)], count);
+// A server's end of a pipe, under a connection.
+class ServedPipe final : public transport::Stream {
+ public:
+  explicit ServedPipe(std::unique_ptr<pipe::PipeStream> pipe) : pipe_(std::move(pipe)) {}
+
+  bool Read(absl::string_view* bytes) override {
+    *bytes = "";
+    if (is_over_) return true;
+    pipe::Stream::Result result;
+    if (pipe_->Read(
+            read_.data(), read_.size(),
+            [](void* self, DWORD error, DWORD size) {
+              auto* const pipe = static_cast<ServedPipe*>(self);
+              pipe->events_->OnRead(pipe->Bytes(error, size));
+            },
+            this, &result)) {
+      *bytes = Bytes(result.error, result.bytes);
+      return true;
     }
+    CancelIfOver();
     return false;
   }
-  void Written(absl::string_view bytes) override { guard_.Sent(bytes, Http2Time::clock::now()); }
+
+  bool Write(absl::string_view bytes, bool* ok) override {
+    left_ = bytes;
+    return WriteOn(ok);
+  }
+
+  void HangUp() override {
+    if (!is_over_.exchange(true)) pipe_->HangUp();
+  }
+  void Disconnect() override {
+    is_over_ = true;
+    pipe_->Disconnect();
+  }
+  void Post(std::function<void()> work) override {
+    // Windows has no memory for it: the client's long messages wait for the next one.
+    (void)pipe::IoPort::Get().Post(std::move(work));
+  }
 
  private:
-  const std::shared_ptr<ConnectionTable> table_;
-  ClientRegistry clients_;
-  const std::string path_;
-  const std::shared_ptr<Client> client_;
-  Http2Guard guard_;
+  absl::string_view Bytes(DWORD error, DWORD size) const {
+    return error == ERROR_SUCCESS ? absl::string_view(read_.data(), size) : "";
+  }
+
+  // Writes what is left, until a write does not end at once.
+  bool WriteOn(bool* ok) {
+    while (!left_.empty()) {
+      if (is_over_) break;
+      pipe::Stream::Result result;
+      if (!pipe_->Write(
+              left_.data(), static_cast<DWORD>(left_.size()),
+              [](void* self, DWORD error, DWORD size) {
+                static_cast<ServedPipe*>(self)->Written(error, size);
+              },
+              this, &result)) {
+        CancelIfOver();
+        return false;
+      }
+      if (result.error != ERROR_SUCCESS) break;
+      left_.remove_prefix(result.bytes);
+    }
+    *ok = left_.empty();
+    return true;
+  }
+
+  void Written(DWORD error, DWORD size) {
+    left_.remove_prefix(size);
+    bool ok = false;
+    if (error != ERROR_SUCCESS || WriteOn(&ok)) events_->OnWritten(ok);
+  }
+
+  // Another thread may have ended the connection when the operation had not begun, and so could not
+  // cancel it.
+  void CancelIfOver() {
+    if (is_over_) pipe_->Cancel();
+  }
+
+  const std::unique_ptr<pipe::PipeStream> pipe_;
+  std::atomic<bool> is_over_ = false;
+  std::array<char, kReadBytes> read_;
+  absl::string_view left_;  // of the write under way
 };
 
 class PipeListener final : public Listener {
@@ -89,11 +139,12 @@ class PipeListener final : public Listener {
       : Listener(limits, std::move(observers)), sddl_(std::move(sddl)) {}
   ~PipeListener() override { Stop(); }
 
-  absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
+  absl::Status Listen(std::vector<std::shared_ptr<const PipeServer>> servers) override;
   void Stop() override;
   void CloseLive() override {
     connections_->HangUp();
     if (closer_.has_value()) closer_->Finish();
+    connections_->AwaitNoneLive(SteadyTime::Now() + kReadingTime);
   }
 
  private:
@@ -107,7 +158,7 @@ class PipeListener final : public Listener {
   };
 
   struct Pipe {
-    PipeEndpoint endpoint;
+    std::shared_ptr<const PipeServer> server;
     std::string path;
   };
 
@@ -145,16 +196,13 @@ class PipeListener final : public Listener {
     changed_.NotifyAll();
     return std::move(instances_.extract(instance).mapped());
   }
-  void Adopt(std::unique_ptr<Instance> instance);
   void Watch();
 
   const std::string sddl_;
-  ClientRegistry clients_;
   std::shared_ptr<pipe::PipeCalls> calls_;
   std::optional<pipe::Closer> closer_;
   std::optional<WaitingInstances> waiting_;
   std::thread watcher_;
-  std::atomic<uint64_t> next_name_ = 0;
   std::vector<Pipe> pipes_;  // its size never changes once listening
 
   // Also guards calls of the table about silent connections.
@@ -166,14 +214,14 @@ class PipeListener final : public Listener {
   int handling_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-absl::Status PipeListener::Listen(std::vector<PipeEndpoint> endpoints) {
+absl::Status PipeListener::Listen(std::vector<std::shared_ptr<const PipeServer>> servers) {
   ABSL_ASSIGN_OR_RETURN(pipe::Security security, pipe::Security::ForServer(sddl_));
   ABSL_ASSIGN_OR_RETURN(auto calls, pipe::NewPipeCalls(std::move(security)));
   calls_ = std::move(calls);
   closer_.emplace(calls_, kReadingTime);
-  for (PipeEndpoint& endpoint : endpoints) {
-    std::string path = pipe::Path(endpoint.name);
-    pipes_.push_back({.endpoint = std::move(endpoint), .path = std::move(path)});
+  for (std::shared_ptr<const PipeServer>& server : servers) {
+    std::string path = pipe::Path(server->name());
+    pipes_.push_back({.server = std::move(server), .path = std::move(path)});
   }
   waiting_.emplace(pipes_.size(), Making());
   ABSL_ASSIGN_OR_RETURN(std::thread watcher, StartThread([this] { Watch(); }));
@@ -312,7 +360,7 @@ void PipeListener::ReadOn(Instance* instance) {
 
 bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
   std::unique_ptr<Instance> ended;
-  bool adopt = false;
+  std::shared_ptr<ServedConnection> promoted;
   {
     const MutexLock lock(mutex_);
     instance->received += bytes;
@@ -320,15 +368,18 @@ bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
         MatchPreface(absl::string_view(instance->bytes.data(), instance->received));
     const bool failed = error != ERROR_SUCCESS || bytes == 0 || stopping_ || !instance->listed;
     if (!failed && match == PrefaceMatch::kPartial) return true;
-    adopt = !failed && match == PrefaceMatch::kComplete;
-    if (adopt) {
-      connections_->Promote(instance);
+    if (!failed && match == PrefaceMatch::kComplete) {
+      promoted = connections_->Promote(instance);
     } else if (instance->listed) {
       connections_->Drop(instance, failed ? nullptr : &ListenerCounters::dropped_garbage);
     }
     ended = Remove(instance);
   }
-  if (adopt) Adopt(std::move(ended));
+  if (promoted != nullptr) {
+    Serve(pipes_[ended->pipe].server, std::move(promoted),
+          std::make_shared<ServedPipe>(std::move(ended->stream)),
+          {ended->bytes.data(), ended->received});
+  }
   return false;
 }
 
@@ -345,35 +396,13 @@ bool PipeListener::Admit(Instance* instance) {
   return true;
 }
 
-void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
-  pipe::Connection connection;
-  connection.stream = std::move(instance->stream);
-  connection.received.assign(instance->bytes.data(), instance->received);
-  connection.name = absl::StrCat("pipe:", next_name_++);
-  auto served = connections_->Serve(instance->pipe, connection.name, instance->client,
-                                    [weak = std::weak_ptr(connection.stream)] {
-                                      if (const auto stream = weak.lock()) stream->HangUp();
-                                    });
-  const bool is_main = served->is_main();
-  connection.closed = [table = connections_, served = std::move(served)] { table->End(served); };
-  connection.watcher = std::make_unique<Guarded>(
-      connections_, clients_, pipes_[instance->pipe].path, std::move(instance->client));
-  const absl::string_view behind(connection.received);
-  std::vector<absl::string_view> pieces;  // gRPC gets them in one piece: they are few
-  if (!connection.watcher->Read(behind.substr(kHttp2Preface.size()), &pieces)) {
-    return connection.closed();
-  }
-  auto ready = std::make_unique<ReadyPipe>(std::move(connection));
-  pipes_[instance->pipe].endpoint.serve(std::move(ready), is_main);
-}
-
-// Closes connections that stay silent, and makes the instances that could not be made.
+// Closes connections that stay silent or idle, and makes the instances that could not be made.
 void PipeListener::Watch() {
   const MutexLock lock(mutex_);
   while (!stopping_) {
     wake_watcher_ = false;
     mutex_.Unlock();
-    const SteadyTime retry = waiting_->Retry();
+    const SteadyTime retry = std::min(waiting_->Retry(), connections_->EndIdle(SteadyTime::Now()));
     mutex_.Lock();
     const SteadyTime now = SteadyTime::Now();
     while (ConnectionBeforePreface* const overdue = connections_->DropOverdue(now)) Cancel(overdue);
@@ -385,16 +414,11 @@ void PipeListener::Watch() {
 
 }  // namespace
 
-// Does nothing: the guard bounds the memory (http2_guard.h).
-void BoundMemory(grpc::ServerBuilder*) {}
-
-size_t ReadingThreads() { return pipe::IoPort::Get().thread_count(); }
-
-void SendHeldFrames() { pipe::WriteHeldFrames(); }
-
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
                                       std::vector<CallObserver*> observers) {
   return std::make_unique<PipeListener>(std::move(place.sddl), limits, std::move(observers));
 }
 
 }  // namespace csi_proxy::rpc
+
+size_t csi_proxy::transport::ReadingThreads() { return pipe::IoPort::Get().thread_count(); }

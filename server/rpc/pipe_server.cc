@@ -39,9 +39,10 @@ class PipeService final : public transport::Service {
     return IsReflection(path) ? Method::kManyRequests : Method::kUnknown;
   }
 
-  void OnRequest(const std::shared_ptr<Connection>& connection, Request request) override {
+  void OnRequest(const std::shared_ptr<Connection>& connection, Request request,
+                 bool may_block) override {
     if (server_->service().Has(request.path)) {
-      return server_->service().Begin({connection, served_, std::move(request)});
+      return server_->service().Begin({connection, served_, std::move(request), may_block});
     }
     if (!IsReflection(request.path)) return Health(*connection, request);
     const absl::StatusOr<std::string> answer =

@@ -70,13 +70,15 @@ Response Answer(const std::string& full_name, const Request& request) {
     case Request::kFileContainingSymbol:
       break;
     default:
-      response.mutable_error_response()->set_error_code(static_cast<int>(absl::StatusCode::kUnimplemented));
+      response.mutable_error_response()->set_error_code(
+          static_cast<int>(absl::StatusCode::kUnimplemented));
       response.mutable_error_response()->set_error_message("the released API has no extensions");
       return response;
   }
   const pb::FileDescriptor* const file = FindFile(Described(full_name), request);
   if (file == nullptr) {
-    response.mutable_error_response()->set_error_code(static_cast<int>(absl::StatusCode::kNotFound));
+    response.mutable_error_response()->set_error_code(
+        static_cast<int>(absl::StatusCode::kNotFound));
     response.mutable_error_response()->set_error_message(
         absl::StrCat("this pipe serves only ", full_name, ", health and reflection"));
     return response;

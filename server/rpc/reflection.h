@@ -1,5 +1,5 @@
-// gRPC server reflection for a pipe that serves one service. Describes only what the pipe serves, not
-// every file that is linked into the process.
+// gRPC server reflection for a pipe that serves one service. Describes only what the pipe serves,
+// not every file that is linked into the process.
 #pragma once
 
 #include <cstddef>

@@ -67,7 +67,6 @@ class ReflectionTest : public testing::Test {
     }
     return names;
   }
-
 };
 
 TEST_F(ReflectionTest, ListsWhatThePipeServes) {
@@ -114,8 +113,7 @@ TEST_F(ReflectionTest, WhatThePipeDoesNotServeIsNotFound) {
        {AskForSymbol("google.protobuf.FileDescriptorProto"), AskForSymbol("v1.Nothing"),
         AskForSymbol(""), AskForFile("google/protobuf/descriptor.proto"),
         AskForFile("no/such.proto"), AskForFile("")}) {
-    EXPECT_EQ(response.error_response().error_code(), kNotFound)
-        << response.ShortDebugString();
+    EXPECT_EQ(response.error_response().error_code(), kNotFound) << response.ShortDebugString();
     EXPECT_THAT(response.error_response().error_message(), HasSubstr("csi_proxy.simulated.Admin"));
   }
 }
@@ -135,8 +133,8 @@ TEST_F(ReflectionTest, ARequestThatIsTooLongOrNoMessageIsNotAnswered) {
   ASSERT_EQ(request.ByteSizeLong(), kMaxReflectionRequestBytes);
   EXPECT_EQ(Ask(request).error_response().error_code(), kNotFound);
   request.mutable_file_containing_symbol()->push_back('a');
-  EXPECT_TRUE(absl::IsResourceExhausted(
-      AnswerReflection(Service(), request.SerializeAsString()).status()));
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(AnswerReflection(Service(), request.SerializeAsString()).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(AnswerReflection(Service(), "\xff").status()));
 }
 

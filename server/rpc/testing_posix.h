@@ -37,12 +37,14 @@ inline UniqueFd ListenUnix(const std::string& path) {
 }
 
 // Returns true if the other side closes the connection before it has been silent for `seconds`.
-inline bool ClosedWithin(int fd, int seconds) {
+// Appends what it sends to `*received` if that is not null.
+inline bool ClosedWithin(int fd, int seconds, std::string* received = nullptr) {
   timeval timeout{.tv_sec = seconds, .tv_usec = 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   char bytes[256];
   ssize_t n;
   while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0) {
+    if (received != nullptr) received->append(bytes, static_cast<size_t>(n));
   }
   return n == 0 || (n < 0 && errno == ECONNRESET);
 }

@@ -24,6 +24,7 @@
 #include "server/base/unique_fd.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/listener.h"
+#include "server/rpc/pipe_server.h"
 #include "server/rpc/preface.h"
 #include "server/rpc/socket_directory_posix.h"
 #include "server/transport/socket_posix.h"

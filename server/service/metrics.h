@@ -15,9 +15,9 @@
 #include "server/base/flag_in_force.h"
 #include "server/groups/share_count.h"
 #include "server/groups/smb/known_shares.h"
+#include "server/rpc/connection_table.h"
 #include "server/rpc/deps.h"
 #include "server/rpc/executor.h"
-#include "server/rpc/listener.h"
 
 namespace csi_proxy::service {
 

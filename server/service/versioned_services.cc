@@ -12,7 +12,7 @@ std::vector<rpc::VersionedService> NewVersionedServices(const groups::NodeServic
       services.push_back(
           {group, version->name, version->service_name,
            rpc::NewRemoteService(version->methods, version->open(audited.service.get(), nullptr),
-                               calls.Find(group))});
+                                 calls.Find(group))});
     }
   };
 #define ADD_GROUP(group) add(#group, handlers.group, group::ServedVersions());

@@ -30,8 +30,10 @@ class AdminService final : public rpc::RemoteService {
         !absl::ConsumePrefix(&path, "/")) {
       return nullptr;
     }
-    return ::csi_proxy::simulated::AttachDiskRequest::descriptor()->file()->service(0)->
-        FindMethodByName(std::string(path));
+    return ::csi_proxy::simulated::AttachDiskRequest::descriptor()
+        ->file()
+        ->service(0)
+        ->FindMethodByName(std::string(path));
   }
 
   const std::shared_ptr<Machine> node_;

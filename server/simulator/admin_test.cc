@@ -120,8 +120,7 @@ TEST_F(AdminTest, ServersChange) {
 TEST_F(AdminTest, CountsWhatTheMachineWasAsked) {
   const auto counts = [&] {
     proto::CountCallsResponse response;
-    EXPECT_EQ(Call("CountCalls", proto::CountCallsRequest(), &response),
-              absl::StatusCode::kOk)
+    EXPECT_EQ(Call("CountCalls", proto::CountCallsRequest(), &response), absl::StatusCode::kOk)
         << message_;
     return response;
   };
@@ -156,8 +155,7 @@ TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
   inject.mutable_fault()->set_operation("none");
   EXPECT_EQ(Call("InjectFault", inject, &injected), absl::StatusCode::kInvalidArgument);
   proto::ClearFaultsResponse cleared;
-  EXPECT_EQ(Call("ClearFaults", proto::ClearFaultsRequest(), &cleared),
-            absl::StatusCode::kOk);
+  EXPECT_EQ(Call("ClearFaults", proto::ClearFaultsRequest(), &cleared), absl::StatusCode::kOk);
   EXPECT_THAT(host_->disk().Rescan(context_), IsOk());
 
   proto::MakeDirectoryRequest directory;

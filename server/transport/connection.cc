@@ -26,7 +26,8 @@ Connection::Connection(std::shared_ptr<Stream> stream, std::shared_ptr<Http2Acco
 std::shared_ptr<Connection> Connection::New(std::shared_ptr<Stream> stream,
                                             const SessionOptions& options,
                                             std::shared_ptr<Http2Account> account,
-                                            std::unique_ptr<Service> service, ConnectionEvents events) {
+                                            std::unique_ptr<Service> service,
+                                            ConnectionEvents events) {
   const std::shared_ptr<Connection> made(
       new Connection(std::move(stream), std::move(account), std::move(service), std::move(events)));
   const MutexLock lock(made->mutex_);
@@ -78,7 +79,8 @@ void Connection::Begin(std::vector<Arrival>* arrivals) {
     if (arrival.is_end) {
       service_->OnRequestsEnd(shared_from_this(), arrival.request.call);
     } else {
-      service_->OnRequest(shared_from_this(), std::move(arrival.request));
+      const bool is_last = &arrival == &arrivals->back();
+      service_->OnRequest(shared_from_this(), std::move(arrival.request), is_last);
     }
   }
   arrivals->clear();

@@ -32,9 +32,10 @@ class Service {
   virtual Method Find(absl::string_view path) const = 0;
 
   // Begins a call, or receives the call's next request; see SessionHandler. Runs on a thread that
-  // reads connections, without a lock. May answer at once, and may block: other threads go on
-  // reading, this connection too.
-  virtual void OnRequest(const std::shared_ptr<Connection>& connection, Request request) = 0;
+  // reads connections, without a lock, and may answer at once. May block only if `may_block`: then
+  // this thread has no other request, and other threads go on reading, this connection too.
+  virtual void OnRequest(const std::shared_ptr<Connection>& connection, Request request,
+                         bool may_block) = 0;
   // Reports that a call of kManyRequests has no more requests. It must be answered.
   virtual void OnRequestsEnd(const std::shared_ptr<Connection>& connection, CallId call) = 0;
 };
@@ -67,8 +68,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   static std::shared_ptr<Connection> New(std::shared_ptr<Stream> stream,
                                          const SessionOptions& options,
                                          std::shared_ptr<Http2Account> account,
-                                            std::unique_ptr<Service> service,
-                                         ConnectionEvents events);
+                                         std::unique_ptr<Service> service, ConnectionEvents events);
 
   // Begins to read, after the bytes that the listener has `received`. REQUIRES: called once; the
   // owner keeps the connection until it has ended.

@@ -1,6 +1,6 @@
 // Each socket is in one epoll set, which reports it once for each operation that waits
-// (EPOLLONESHOT). So the kernel gives every ready socket its turn, and a socket without an operation
-// has no buffer.
+// (EPOLLONESHOT). So the kernel gives every ready socket its turn, and a socket without an
+// operation has no buffer.
 #include "server/transport/socket_posix.h"
 
 #include <sys/epoll.h>

@@ -6,10 +6,6 @@
 #   client/cpp/exports/symbols_test.sh cpp DIRECTORY          libcsi_proxy_*.so export what their headers are for
 #   client/cpp/exports/symbols_test.sh no_grpc CONTROL FILE...
 #                                                             the files neither contain nor load gRPC; CONTROL does
-#   client/cpp/exports/symbols_test.sh unpatched PATCHED PATCHES PROGRAM OPTIONS...
-#                                                             the client's gRPC is unchanged: PROGRAM has neither the
-#                                                             link options nor the symbols by which csi-proxy.exe
-#                                                             (PATCHED, the control) changes its own
 #   client/cpp/exports/symbols_test.sh static PROGRAM         the program loads no library of which it contains a
 #                                                             copy, because two gRPCs would not share their state
 set -euo pipefail
@@ -120,30 +116,6 @@ no_grpc() {
       exit 1
     fi
   done
-}
-
-# Prints the functions and variables that a file defines.
-defined() { nm --defined-only "$1" | sed -nE 's/^[0-9a-f]+ [TtDdBb] (_.*)$/\1/p' | sort -u; }
-unpatched() {
-  local patched=$1 patches=$2 program=$3 ours theirs name
-  shift 3
-
-  if ! grep -q -e '--wrap=' "$patched"; then
-    echo "$patched has no --wrap: this test would find none"
-    exit 1
-  fi
-  if grep -H -e '--wrap' "$@"; then exit 1; fi
-
-  ours=$(defined "$patches" | grep -E '^__wrap_|^_ZN9csi_proxy')
-  theirs=$(defined "$program")
-  for name in __wrap__Z28grpc_iomgr_run_in_backgroundv _ZN9csi_proxy4pipe; do
-    grep -q "^$name" <<<"$ours" || { echo "$patches does not define $name"; exit 1; }
-  done
-  grep -q '^_Z28grpc_iomgr_run_in_backgroundv$' <<<"$theirs" || { echo "$program has no gRPC, or no symbols"; exit 1; }
-  if comm -12 <(echo "$ours") <(echo "$theirs") | grep .; then
-    echo "is in $program"
-    exit 1
-  fi
 }
 
 static() {

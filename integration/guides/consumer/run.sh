@@ -164,12 +164,6 @@ pkg_config() {
   # The backend is linked, as its message shows.
   { program remote 2>&1 || true; } | grep 'there is no pipe'
 }
-# Fails if the consumer's programs contain the gRPC patches of csi-proxy.exe.
-no_patches() {
-  "$symbols" unpatched build/windows/client/cpp/exports/csi-proxy.options \
-    build/windows/server/rpc/pipe/CMakeFiles/csi_proxy_grpc_patches.dir/grpc_patches.cc.obj \
-    "$build/remote.exe" "$build/build.ninja" "$prefix"/lib/cmake/csi_proxy/*.cmake
-}
 # The ZIP has the files that a node and a driver in C need.
 windows_zip() {
   local zip unpacked=$out/zip
@@ -189,7 +183,6 @@ windows_zip() {
   program c && program csi-proxy --help >/dev/null && program csi-proxyctl --help && program csi-proxy-service --help
 }
 if [[ $preset == windows ]]; then
-  check "gRPC as it is" no_patches
   check "ZIP" windows_zip
 else
   check "public symbols" only_public_symbols

@@ -11,8 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/condition.h"
-#include "server/rpc/pipe/completion.h"
 #include "server/rpc/pipe/io_port.h"
 #include "src/core/ext/transport/chttp2/transport/chttp2_transport.h"
 #include "src/core/lib/channel/channel_args_preconditioning.h"
@@ -32,8 +30,29 @@ constexpr size_t kReadBytes = 8 << 10;
 // How many reads may complete at once in a row before the thread serves other clients.
 constexpr int kReadsInARow = 4;
 
-// The most bytes that an endpoint holds back.
-constexpr size_t kHeldBytes = 256;
+// The reads of the completion that this thread works in; negative outside one.
+thread_local int reads_here = -1;
+
+// The first object on the stack of an IoPort thread that works for gRPC.
+class InCompletion {
+ public:
+  InCompletion() { reads_here = 0; }
+  ~InCompletion() { reads_here = -1; }
+
+ private:
+  // Callbacks run when they are destroyed.
+  grpc_core::ApplicationCallbackExecCtx callbacks_;
+  grpc_core::ExecCtx context_;
+};
+
+// Keeps gRPC from shutting down with its last channel or server. Without its executor, work of a
+// connection that is ending on an IoPort thread would have nowhere to go.
+void KeepGrpc() {
+  [[maybe_unused]] static const bool kept = [] {
+    grpc_init();
+    return true;
+  }();
+}
 
 void Append(const grpc_slice_buffer& slices, std::string* text) {
   text->reserve(text->size() + slices.length);
@@ -44,7 +63,7 @@ void Append(const grpc_slice_buffer& slices, std::string* text) {
 }
 
 // A stream in gRPC's form. gRPC and each operation under way hold a reference.
-class Endpoint final : public grpc_endpoint, public FrameHolder {
+class Endpoint final : public grpc_endpoint {
  public:
   explicit Endpoint(Connection connection) : connection_(std::move(connection)) {
     vtable = &kVtable;
@@ -55,20 +74,6 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     Ref();
     const std::shared_ptr<Endpoint> kept(this, [](Endpoint* self) { self->Unref(); });
     return [kept] { kept->Shutdown(); };
-  }
-
-  // Passes the reference of HoldFrames() on to the write.
-  void WriteHeld() override {
-    const bool flushes = [this] {
-      const MutexLock lock(held_mutex_);
-      is_holder_ = false;
-      // Empty if another write has taken the frames along. Otherwise no write is under way.
-      flushing_ = !held_.empty();
-      if (flushing_) joined_ = std::exchange(held_, std::string());
-      return flushing_;
-    }();
-    if (!flushes) return Unref();  // not under the mutex, which this may destroy
-    Begin(joined_);
   }
 
  private:
@@ -112,10 +117,10 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     read_slices_ = slices;
     read_done_ = done;
     Ref();
-    if (!InGrpcCompletion() || InCompletion::CountRead() <= kReadsInARow) return BeginRead();
+    if (reads_here < 0 || ++reads_here <= kReadsInARow) return BeginRead();
     const bool posted = IoPort::Get().Post([this] {
       const InCompletion here;
-      InCompletion::CountRead();
+      ++reads_here;
       BeginRead();
     });
     // Continues here if there is no memory for posting.
@@ -165,80 +170,41 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
   }
 
   void Write(grpc_slice_buffer* slices, grpc_closure* done) {
-    if (HoldBack(*slices)) {
-      grpc_core::ExecCtx::Run(DEBUG_LOCATION, done, absl::OkStatus());
-      return;
-    }
     Ref();
-    {
-      const MutexLock lock(held_mutex_);
-      if (flushing_) {
-        waiting_ = slices;
-        waiting_done_ = done;
-        return;
-      }
-      joined_ = std::exchange(held_, std::string());
-    }
-    BeginWrite(slices, done);
-  }
-
-  // Returns true if the frames can wait until this thread's completion ends, and keeps them.
-  bool HoldBack(const grpc_slice_buffer& slices) {
-    if (!InCompletion::MayHold() || slices.length > kHeldBytes) return false;
-    std::string frames;
-    Append(slices, &frames);
-    if (!MayWait(frames)) return false;
-    const MutexLock lock(held_mutex_);
-    if (flushing_ || shut_down_ || held_.size() + frames.size() > kHeldBytes) return false;
-    held_ += frames;
-    if (!std::exchange(is_holder_, true)) {
-      Ref();
-      InCompletion::HoldFrames(this);
-    }
-    return true;
-  }
-
-  // Writes `joined_`, then `slices`.
-  void BeginWrite(grpc_slice_buffer* slices, grpc_closure* done) {
     write_done_ = done;
-    if (joined_.empty() && slices->count == 1) {
+    if (slices->count == 1) {
       // gRPC keeps the slice until the write has ended.
-      return Begin({reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slices->slices[0])),
-                    GRPC_SLICE_LENGTH(slices->slices[0])});
+      left_ = {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slices->slices[0])),
+               GRPC_SLICE_LENGTH(slices->slices[0])};
+    } else {
+      // A pipe has no gathering write, so small slices are joined for one system call.
+      joined_.clear();
+      Append(*slices, &joined_);
+      left_ = joined_;
     }
-    // A pipe has no gathering write, so small slices are joined for one system call.
-    Append(*slices, &joined_);
-    Begin(joined_);
-  }
-
-  void Begin(absl::string_view bytes) {
-    writing_ = bytes;
-    write_next_ = reinterpret_cast<const uint8_t*>(bytes.data());
-    write_left_ = bytes.size();
+    writing_ = left_;
     WriteOn();
   }
 
   void WriteOn() {
     const Hold hold(this);
     Stream::Result result;
-    while (write_left_ > 0) {
+    while (!left_.empty()) {
       if (shut_down_) return EndWrite(ERROR_OPERATION_ABORTED);
-      if (!connection_.stream->Write(write_next_, static_cast<DWORD>(write_left_),
+      if (!connection_.stream->Write(left_.data(), static_cast<DWORD>(left_.size()),
                                      &Completed<&Endpoint::Written>, this, &result)) {
         if (shut_down_) connection_.stream->Cancel();
         return;
       }
       if (result.error != ERROR_SUCCESS) return EndWrite(result.error);
-      write_next_ += result.bytes;
-      write_left_ -= result.bytes;
+      left_.remove_prefix(result.bytes);
     }
     EndWrite(ERROR_SUCCESS);
   }
 
   void Written(DWORD error, DWORD bytes) {
     if (error != ERROR_SUCCESS) return EndWrite(error);
-    write_next_ += bytes;
-    write_left_ -= bytes;
+    left_.remove_prefix(bytes);
     WriteOn();
   }
 
@@ -246,24 +212,10 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
     if (error == ERROR_SUCCESS && connection_.watcher != nullptr) {
       connection_.watcher->Written(writing_);
     }
-    if (grpc_slice_buffer * waiting; EndFlush(&waiting)) {
-      Unref();
-      if (waiting == nullptr) return;
-      joined_.clear();
-      if (error == ERROR_SUCCESS) return BeginWrite(waiting, write_done_);
-    }
     grpc_closure* const done = std::exchange(write_done_, nullptr);
     grpc_core::ExecCtx::Run(DEBUG_LOCATION, done,
                             error == ERROR_SUCCESS ? absl::OkStatus() : Failure("write", error));
     Unref();
-  }
-
-  // Returns true if held frames were written. `*waiting`, if not null, is then the current write.
-  bool EndFlush(grpc_slice_buffer** waiting) {
-    const MutexLock lock(held_mutex_);
-    *waiting = std::exchange(waiting_, nullptr);
-    if (*waiting != nullptr) write_done_ = waiting_done_;
-    return std::exchange(flushing_, false);
   }
 
   void Shutdown() {
@@ -288,21 +240,9 @@ class Endpoint final : public grpc_endpoint, public FrameHolder {
   // The buffer of every read; the bytes are copied out of it.
   std::array<char, kReadBytes> read_;
 
-  // The only write under way: gRPC's, or that of held frames.
   grpc_closure* write_done_ = nullptr;
-  const uint8_t* write_next_ = nullptr;
-  size_t write_left_ = 0;
-  absl::string_view writing_;
+  absl::string_view writing_, left_;
   std::string joined_;
-
-  Mutex held_mutex_;
-  // Empty while a write of gRPC's is under way.
-  std::string held_ ABSL_GUARDED_BY(held_mutex_);
-  bool is_holder_ ABSL_GUARDED_BY(held_mutex_) = false;
-  bool flushing_ ABSL_GUARDED_BY(held_mutex_) = false;
-  // The write of gRPC's that waits until held frames are written.
-  grpc_slice_buffer* waiting_ ABSL_GUARDED_BY(held_mutex_) = nullptr;
-  grpc_closure* waiting_done_ ABSL_GUARDED_BY(held_mutex_) = nullptr;
 };
 
 const grpc_endpoint_vtable Endpoint::kVtable = {

@@ -34,11 +34,4 @@ struct Channel {
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events,
                    std::unique_ptr<Watcher> watcher = nullptr);
 
-// Returns true if this thread's stack begins with a completion for gRPC, and its contexts.
-bool InGrpcCompletion();
-
-// Writes the frames that all connections hold back until a completion ends, because an answer may
-// follow in it. To be called in a completion before a call that takes long. Thread-safe.
-void WriteHeldFrames();
-
 }  // namespace csi_proxy::pipe
