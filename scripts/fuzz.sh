@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
 # Builds the fuzzers with clang and runs each for SECONDS, by default 60.
 #
-#   scripts/fuzz.sh [SECONDS [FUZZER...]]      scripts/fuzz.sh 600 endpoint http2_guard
+#   scripts/fuzz.sh [SECONDS [FUZZER...]]      scripts/fuzz.sh 600 session path
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 only=("${@:2}")
-scripts/install-packages.sh --fuzz --windows
-# The endpoint of Windows' pipes is fuzzed on Linux, with gRPC's internal headers from the Windows libraries.
-scripts/build-windows-deps.sh
+scripts/install-packages.sh --fuzz
 cmake --preset fuzz >/dev/null
 if [[ ${#only[@]} -eq 0 ]]; then
   ninja -C build/fuzz fuzzers

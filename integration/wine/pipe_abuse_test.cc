@@ -21,7 +21,7 @@
 #include "integration/support/server_process.h"
 #include "server/base/win32.h"
 #include "server/rpc/http2_frames_testing.h"
-#include "server/rpc/http2_guard.h"
+#include "server/rpc/preface.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -270,7 +270,6 @@ TEST_F(PipeAbuseTest, GarbageEndsItsConnectionAndNothingElse) {
   }
 }
 
-// Without the guard, gRPC would read 200 MB of each flood and keep those of the first in memory.
 TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
   constexpr size_t kFlood = size_t{200} << 20;
   const std::string ping = rpc::Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
@@ -412,11 +411,10 @@ TEST_F(PipeAbuseTest, LargeMessagesAreRefused) {
   request.set_path(std::string(2 << 20, 'x'));
   const absl::Status large = client.PathExists(request).status();
   EXPECT_TRUE(absl::IsResourceExhausted(large)) << large.code();
-  // gRPC would receive the whole message before it compares the size. The guard ends the connection
-  // first.
+  // It is refused before it has arrived.
   request.set_path(std::string(100 << 20, 'x'));
   const absl::Status huge = client.PathExists(request).status();
-  EXPECT_TRUE(absl::IsUnavailable(huge)) << huge.code();
+  EXPECT_TRUE(absl::IsResourceExhausted(huge)) << huge.code();
   EXPECT_TRUE(CallOnce().ok());
   EXPECT_LT(WorkingSet(process_), size_t{100} << 20);
 }

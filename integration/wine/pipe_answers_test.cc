@@ -10,7 +10,7 @@
 #include "integration/support/server_process.h"
 #include "server/base/win32.h"
 #include "server/rpc/http2_frames_testing.h"
-#include "server/rpc/http2_guard.h"
+#include "server/rpc/preface.h"
 
 namespace csi_proxy::integration {
 namespace {

@@ -46,8 +46,6 @@ type attack struct {
 	processes int
 	// A fault of the simulated node during the attack, in the form of the admin service.
 	fault map[string]any
-	// True if the guard ends the attack. Only Windows' pipes have a guard.
-	guarded bool
 	// The duration, unless the run is short; 0 means the default.
 	seconds int
 	// True if honest clients dial for each call, so that their times include the connection.
@@ -67,7 +65,7 @@ var attacks = slices.Concat(frameAttacks, costAttacks)
 
 // frameAttacks abuse HTTP/2 frames and connections.
 var frameAttacks = []attack{
-	{name: "continuation", about: "HEADERS, then CONTINUATION without end (VU#421644)", guarded: true,
+	{name: "continuation", about: "HEADERS, then CONTINUATION without end (VU#421644)",
 		run: again(openAnd(func(r *raw) error {
 			if err := r.headers(r.fields(pathExists), false, false); err != nil {
 				return err
@@ -80,18 +78,18 @@ var frameAttacks = []attack{
 				}
 			}
 		}))},
-	{name: "endless string", about: "a header of 4 GB, by its own account (CVE-2023-33953)", guarded: true,
+	{name: "endless string", about: "a header of 4 GB, by its own account (CVE-2023-33953)",
 		run: again(openAnd(func(r *raw) error {
 			block := append([]byte{}, r.fields(pathExists)...)
 			block = append(block, 0x00, 1, 'x', 0x7f, 0x81, 0xff, 0xff, 0xff, 0x0f)
 			return endless(r, block, bytes.Repeat([]byte{'a'}, 16000))
 		}))},
-	{name: "endless number", about: "an integer of HPACK padded without end (CVE-2023-33953)", guarded: true,
+	{name: "endless number", about: "an integer of HPACK padded without end (CVE-2023-33953)",
 		run: again(openAnd(func(r *raw) error {
 			block := append([]byte{}, r.fields(pathExists)...)
 			return endless(r, append(block, 0x00, 1, 'x', 0x7f), bytes.Repeat([]byte{0x80}, 16000))
 		}))},
-	{name: "header bomb", about: "one byte of HPACK for 4 KB of header, thousands of times", guarded: true,
+	{name: "header bomb", about: "one byte of HPACK for 4 KB of header, thousands of times",
 		run: again(openAnd(func(r *raw) error {
 			r.fields(pathExists, "x", strings.Repeat("a", 3900))
 			for {
@@ -127,7 +125,7 @@ var frameAttacks = []attack{
 				}
 			}
 		}))},
-	{name: "rapid reset", about: "HEADERS and RST_STREAM without end (CVE-2023-44487)", guarded: true,
+	{name: "rapid reset", about: "HEADERS and RST_STREAM without end (CVE-2023-44487)",
 		run: again(openAnd(func(r *raw) error {
 			for {
 				if err := r.headers(r.fields(pathExists), true, false); err != nil {
@@ -136,17 +134,17 @@ var frameAttacks = []attack{
 				r.WriteRSTStream(r.stream, http2.ErrCodeCancel)
 			}
 		}))},
-	{name: "ping", about: "PING without end (CVE-2019-9512)", guarded: true,
+	{name: "ping", about: "PING without end (CVE-2019-9512)",
 		run: again(flood(func(r *raw) error { return r.WritePing(false, [8]byte{}) }))},
-	{name: "settings", about: "SETTINGS without end (CVE-2019-9515)", guarded: true,
+	{name: "settings", about: "SETTINGS without end (CVE-2019-9515)",
 		run: again(flood(func(r *raw) error { return r.WriteSettings() }))},
-	{name: "priority", about: "PRIORITY without end (CVE-2019-9513)", guarded: true,
+	{name: "priority", about: "PRIORITY without end (CVE-2019-9513)",
 		run: again(flood(func(r *raw) error {
 			return r.WritePriority(1, http2.PriorityParam{StreamDep: 3, Weight: 7})
 		}))},
-	{name: "window update", about: "WINDOW_UPDATE without end", guarded: true,
+	{name: "window update", about: "WINDOW_UPDATE without end",
 		run: again(flood(func(r *raw) error { return r.WriteWindowUpdate(0, 1) }))},
-	{name: "empty frames", about: "empty DATA without end (CVE-2019-9518)", guarded: true,
+	{name: "empty frames", about: "empty DATA without end (CVE-2019-9518)",
 		run: again(openAnd(func(r *raw) error {
 			if err := r.headers(r.fields(pathExists), true, false); err != nil {
 				return err
@@ -157,9 +155,9 @@ var frameAttacks = []attack{
 				}
 			}
 		}))},
-	{name: "unknown frames", about: "frames of a type that does not exist", guarded: true,
+	{name: "unknown frames", about: "frames of a type that does not exist",
 		run: again(flood(func(r *raw) error { return r.WriteRawFrame(0x42, 0, 0, make([]byte, 1000)) }))},
-	{name: "data on closed streams", about: "DATA for calls that have ended", guarded: true,
+	{name: "data on closed streams", about: "DATA for calls that have ended",
 		run: again(openAnd(func(r *raw) error {
 			if err := r.call(pathExists, `C:\var\lib\kubelet`); err != nil {
 				return err
@@ -212,7 +210,7 @@ var frameAttacks = []attack{
 			for r.call(pathExists, `C:\var\lib\kubelet`) == nil && r.WritePing(false, [8]byte{}) == nil {
 			}
 		})},
-	{name: "settings not taken", about: "calls without end, by one that was not told how many it may make", guarded: true,
+	{name: "settings not taken", about: "calls without end, by one that was not told how many it may make",
 		run: crowd(16, func(ctx context.Context, r *raw) {
 			r.out.WriteString(http2.ClientPreface)
 			r.WriteSettings()
@@ -232,7 +230,7 @@ var frameAttacks = []attack{
 			r.out.Flush()
 			<-ctx.Done()
 		})},
-	{name: "half a large request", about: "200 calls with 900 KB each that never end", guarded: true,
+	{name: "half a large request", about: "200 calls with 900 KB each that never end",
 		run: crowd(4, func(ctx context.Context, r *raw) {
 			if r.begin() != nil {
 				return

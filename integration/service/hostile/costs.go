@@ -26,18 +26,17 @@ var slowMkdir = map[string]any{"operation": "filesystem.Mkdir", "latency_ms": 12
 
 // costAttacks cost the attacker little and the service much.
 var costAttacks = []attack{
-	{name: "drip", about: "DATA of 16 KB whose payload comes in writes of one byte", guarded: true, short: true,
+	{name: "drip", about: "DATA of 16 KB whose payload comes in writes of one byte", short: true,
 		run: again(openAnd(drip(200<<10, 16<<10, false)))},
-	{name: "drip of last frames", about: "the same with END_STREAM", guarded: true,
+	{name: "drip of last frames", about: "the same with END_STREAM",
 		run: again(openAnd(drip(16<<10-5, 16<<10, true)))},
-	{name: "drip of frames", about: "DATA of one byte, each frame in a write of its own", guarded: true,
+	{name: "drip of frames", about: "DATA of one byte, each frame in a write of its own",
 		run: again(openAnd(drip(200<<10, 1, false)))},
 	inflation(attack{name: "inflation by gzip", about: "995 KB that become 1 GB"}, "gzip", 1024),
 	inflation(attack{name: "inflation by deflate", about: "995 KB that become 1 GB"}, "deflate", 1024),
 	inflation(attack{name: "inflation of few bytes", about: "gzip, 190 KB that become 200 MB", short: true}, "gzip", 200),
 	inflation(attack{name: "deflate of few bytes", about: "190 KB that become 200 MB", short: true}, "deflate", 200),
-	// Without the guard gRPC buffers each message until it is complete, up to 128 MiB over all connections.
-	{name: "unknown groups", about: "calls of 1 MB and of 250 KB that are empty groups of an unknown field", fault: slowMkdir, short: true, guarded: true,
+	{name: "unknown groups", about: "calls of 1 MB and of 250 KB that are empty groups of an unknown field", fault: slowMkdir, short: true,
 		run: func(ctx context.Context, count *counters) {
 			var turn atomic.Int64
 			callers(ctx, count, "filesystem-v1", 8, 64, func(ctx context.Context, conn *grpc.ClientConn) error {
