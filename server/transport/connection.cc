@@ -12,6 +12,13 @@ constexpr size_t kWriteBytes = 16 << 10;
 // The reads that may end at once in a row before the calls that they brought begin.
 constexpr int kReadsInARow = 4;
 
+// A thread that begins several calls sends their answers together, but after this time at the
+// latest. A write costs more than most calls.
+constexpr auto kGathering = std::chrono::microseconds(100);
+
+// The connection whose answers this thread gathers.
+thread_local const Connection* gathers_answers = nullptr;
+
 }  // namespace
 
 Connection::Connection(std::shared_ptr<Stream> stream, std::shared_ptr<Http2Account> account,
@@ -43,19 +50,20 @@ void Connection::Start(absl::string_view received) {
 
 void Connection::OnRead(absl::string_view bytes) {
   const std::shared_ptr<Connection> self = shared_from_this();
-  std::vector<Arrival> arrivals;
+  bool has_requests = false;
   for (int reads = 1;; ++reads) {
     const bool ended = bytes.empty();
-    Take(bytes, &arrivals);
+    has_requests = Take(bytes);
     // The next read begins before the calls, so that a call that blocks does not stop the reading.
     if (ended || !stream_->Read(&bytes)) break;
-    if (reads % kReadsInARow == 0) Begin(&arrivals);
+    if (has_requests && reads % kReadsInARow == 0) Begin();
   }
-  Begin(&arrivals);
+  if (has_requests) Begin();
 }
 
-void Connection::Take(absl::string_view bytes, std::vector<Arrival>* arrivals) {
+bool Connection::Take(absl::string_view bytes) {
   News news;
+  bool has_requests = false;
   {
     const MutexLock lock(mutex_);
     if (bytes.empty()) {
@@ -64,26 +72,43 @@ void Connection::Take(absl::string_view bytes, std::vector<Arrival>* arrivals) {
     } else {
       session_->Receive(bytes, Http2Time::clock::now());
     }
-    for (Arrival& arrival : arrivals_) arrivals->push_back(std::move(arrival));
-    arrivals_.clear();
+    has_requests = !arrivals_.empty();
     // Acknowledgements wait for the answers of calls that are about to begin.
-    if (arrivals->empty()) Send();
+    if (!has_requests) Send();
     news = Settle();
   }
   Tell(news);
+  return has_requests;
 }
 
-void Connection::Begin(std::vector<Arrival>* arrivals) {
-  if (arrivals->empty()) return;
-  for (Arrival& arrival : *arrivals) {
+void Connection::Begin() {
+  const Rescuer::Run run(std::shared_ptr<Rescued>(shared_from_this(), this));
+  BeginAll(run.is_watched());
+}
+
+void Connection::BeginAll(bool may_block) {
+  const Connection* const outer = std::exchange(gathers_answers, this);
+  Http2Time sent = Http2Time::clock::now();
+  while (true) {
+    Arrival arrival;
+    {
+      const MutexLock lock(mutex_);
+      if (arrivals_.empty()) break;
+      arrival = std::move(arrivals_.front());
+      arrivals_.pop_front();
+    }
     if (arrival.is_end) {
       service_->OnRequestsEnd(shared_from_this(), arrival.request.call);
     } else {
-      const bool is_last = &arrival == &arrivals->back();
-      service_->OnRequest(shared_from_this(), std::move(arrival.request), is_last);
+      service_->OnRequest(shared_from_this(), std::move(arrival.request), may_block);
     }
+    if (Http2Time::clock::now() - sent < kGathering) continue;
+    gathers_answers = nullptr;
+    Change([] {});
+    gathers_answers = this;
+    sent = Http2Time::clock::now();
   }
-  arrivals->clear();
+  gathers_answers = outer;
   Change([] {});
 }
 
@@ -98,7 +123,7 @@ void Connection::Change(Function function) {
   {
     const MutexLock lock(mutex_);
     function();
-    Send();
+    if (gathers_answers != this) Send();
     news = Settle();
   }
   Tell(news);

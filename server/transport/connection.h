@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "server/base/condition.h"
 #include "server/transport/account.h"
+#include "server/transport/rescuer.h"
 #include "server/transport/session.h"
 #include "server/transport/stream.h"
 
@@ -33,7 +34,8 @@ class Service {
 
   // Begins a call, or receives the call's next request; see SessionHandler. Runs on a thread that
   // reads connections, without a lock, and may answer at once. May block only if `may_block`: then
-  // this thread has no other request, and other threads go on reading, this connection too.
+  // other threads go on reading, this connection too, and its other requests go to them if this one
+  // is slow.
   virtual void OnRequest(const std::shared_ptr<Connection>& connection, Request request,
                          bool may_block) = 0;
   // Reports that a call of kManyRequests has no more requests. It must be answered.
@@ -51,7 +53,8 @@ struct ConnectionEvents {
 // Thread-safe.
 class Connection final : public std::enable_shared_from_this<Connection>,
                          private Stream::Events,
-                         private SessionHandler {
+                         private SessionHandler,
+                         private Rescued {
  public:
   // Learns that its call was cancelled.
   class Canceller {
@@ -118,8 +121,14 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   // On any thread.
   void OnRoom() override;
 
-  void Take(absl::string_view bytes, std::vector<Arrival>* arrivals);
-  void Begin(std::vector<Arrival>* arrivals);
+  // Rescued.
+  void Rescue() override { BeginAll(/*may_block=*/false); }
+
+  // Returns true if requests wait for Begin().
+  bool Take(absl::string_view bytes);
+  // Begin the requests that wait.
+  void Begin();
+  void BeginAll(bool may_block);
   // Calls `function` under the lock, sends, and tells the owner the news.
   template <typename Function>
   void Change(Function function);
@@ -137,8 +146,8 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   std::unique_ptr<Session> session_ ABSL_GUARDED_BY(mutex_);
   // The calls that a service has or will get; null until Register().
   absl::flat_hash_map<CallId, Canceller*> calls_ ABSL_GUARDED_BY(mutex_);
-  // Filled by the session while it receives.
-  std::vector<Arrival> arrivals_ ABSL_GUARDED_BY(mutex_);
+  // The requests that wait for Begin(), in order.
+  std::deque<Arrival> arrivals_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;   // by a failed write

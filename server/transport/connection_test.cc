@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "server/transport/session_testing.h"
 
 namespace csi_proxy::transport {
@@ -64,7 +65,8 @@ class TestStream final : public Stream {
 
 // Records what a connection tells its service.
 struct Told {
-  std::vector<Request> requests;
+  Mutex mutex;
+  std::deque<Request> requests;
   std::vector<bool> may_block;
   std::vector<CallId> ends;
   std::function<void(const Request&)> on_request;
@@ -76,9 +78,13 @@ class TestService final : public Service {
     return path.substr(0, 5) == "/many" ? Method::kManyRequests : Method::kOneRequest;
   }
   void OnRequest(const std::shared_ptr<Connection>&, Request request, bool may_block) override {
-    told_->may_block.push_back(may_block);
-    told_->requests.push_back(std::move(request));
-    if (told_->on_request) told_->on_request(told_->requests.back());
+    const Request* arrived;
+    {
+      const MutexLock lock(told_->mutex);
+      told_->may_block.push_back(may_block);
+      arrived = &told_->requests.emplace_back(std::move(request));
+    }
+    if (told_->on_request) told_->on_request(*arrived);
   }
   void OnRequestsEnd(const std::shared_ptr<Connection>&, CallId call) override {
     told_->ends.push_back(call);
@@ -152,10 +158,34 @@ TEST_F(ConnectionTest, AnswersReachTheClient) {
   EXPECT_TRUE(stream_->reading);
 }
 
-// The thread of the last request has nothing else to do.
-TEST_F(ConnectionTest, OnlyTheLastOfSeveralRequestsMayBlock) {
+TEST_F(ConnectionTest, AnswersOfCallsThatBeganTogetherLeaveTogether) {
+  Start(0);
+  Pump();
+  std::vector<size_t> written;
+  told_->on_request = [&](const Request& request) {
+    connection_->Answer(request.call, absl::OkStatus(), "an answer");
+    written.push_back(stream_->written.size());
+  };
+  for (int i = 0; i < 3; ++i) client_.Call("/one", "");
+  stream_->EndRead(client_.Send());
+  EXPECT_EQ(written[0], 0u);
+  EXPECT_GT(stream_->written.size(), 100u);
+}
+
+// Another thread begins the other calls, which must not block it.
+TEST_F(ConnectionTest, ASlowCallDoesNotKeepOthersFromBeginning) {
+  absl::Notification others;
+  told_->on_request = [&](const Request& request) {
+    if (request.call == 1) {
+      connection_->Answer(request.call, absl::OkStatus(), "an answer");
+    } else if (request.call == 3) {
+      others.WaitForNotification();
+    } else {
+      others.Notify();
+    }
+  };
   Start(3);
-  EXPECT_THAT(told_->may_block, ElementsAre(false, false, true));
+  EXPECT_THAT(told_->may_block, ElementsAre(true, true, false));
 }
 
 TEST_F(ConnectionTest, TheNextReadBeginsBeforeACall) {

@@ -94,11 +94,12 @@ cpp() {
 }
 
 # Prints gRPC's functions and types that a file calls or defines, and the gRPC libraries that it loads, directly or
-# not.
+# not. The messages of health and reflection are in gRPC's namespace, but are not gRPC's.
 grpc() {
-  nm --demangle "$1" 2>/dev/null | grep -E '\<grpc(_core)?::|\<grpc_[a-z]' || true
-  nm --dynamic --demangle "$1" 2>/dev/null | grep -E '\<grpc(_core)?::|\<grpc_[a-z]' || true
-  grep -aoE 'N4grpc|9grpc_core' "$1" | sort -u || true
+  local messages='grpc::(health|reflection)::|N4grpc(6health|10reflection)|grpc_(health|reflection)'
+  nm --demangle "$1" 2>/dev/null | grep -vE "$messages" | grep -E '\<grpc(_core)?::|\<grpc_[a-z]' || true
+  nm --dynamic --demangle "$1" 2>/dev/null | grep -vE "$messages" | grep -E '\<grpc(_core)?::|\<grpc_[a-z]' || true
+  grep -aoE 'N4grpc[0-9]+[a-z]+|9grpc_core' "$1" | grep -vE "$messages" | sort -u || true
   [[ $1 == *.@(exe|dll) ]] || ldd "$1" | grep -i grpc || true
 }
 no_grpc() {
