@@ -33,6 +33,7 @@ class TestStream final : public Stream {
     return true;
   }
   bool Write(absl::string_view bytes, bool* ok) override {
+    ++writes;
     written.append(bytes.data(), bytes.size());
     *ok = !fails;
     writing = stalls;
@@ -56,6 +57,7 @@ class TestStream final : public Stream {
   bool reading = false, writing = false;
   bool stalls = false, fails = false;  // writes
   std::string written;
+  int writes = 0;
   int hang_ups = 0, disconnects = 0;
   std::vector<std::function<void()>> posted;
 
@@ -170,6 +172,24 @@ TEST_F(ConnectionTest, AnswersOfCallsThatBeganTogetherLeaveTogether) {
   stream_->EndRead(client_.Send());
   EXPECT_EQ(written[0], 0u);
   EXPECT_GT(stream_->written.size(), 100u);
+}
+
+// The first write ends a client's read, so the client is woken once.
+TEST_F(ConnectionTest, TheAcknowledgementOfAPingLeavesWithTheAnswer) {
+  Start(0);
+  Pump();
+  told_->on_request = [&](const Request& request) {
+    connection_->Answer(request.call, absl::OkStatus(), "an answer");
+  };
+  nghttp2_submit_ping(client_.session, NGHTTP2_FLAG_NONE, nullptr);
+  client_.Call("/one", "");
+  stream_->writes = 0;
+  client_.frames.clear();
+  stream_->EndRead(client_.Send());
+  EXPECT_EQ(stream_->writes, 1);
+  Pump();
+  EXPECT_THAT(client_.frames,
+              ElementsAre(NGHTTP2_PING, NGHTTP2_HEADERS, NGHTTP2_DATA, NGHTTP2_HEADERS));
 }
 
 // Another thread begins the other calls, which must not block it.
