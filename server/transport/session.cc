@@ -406,22 +406,31 @@ class Nghttp2Session final : public Session {
     return true;
   }
 
-  // Lets the client send the rest of the message that has begun, if it has room.
+  // Lets the client send the rest of the message that has begun, if it has room, or the beginning
+  // of the next one.
   void OpenWindow(CallId id, Call& call) {
-    if (call.finished || !call.reader.in_message()) return;
+    if (call.finished) return;
+    if (!call.reader.in_message()) {
+      // Short requests share a WINDOW_UPDATE.
+      if (call.method == Method::kManyRequests) Widen(id, kUnaskedBytes, kUnaskedBytes / 2);
+      return;
+    }
     if (call.room != nullptr) {
       if (!call.room->granted()) return;
       call.reader.Reserve();
       account_->Drop(std::exchange(call.request_held, 0));
     }
-    Widen(id, call.reader.missing());
+    Widen(id, call.reader.missing(), 0);
   }
-  // Lets the client send at least `bytes` on the call from now on.
-  void Widen(CallId id, size_t bytes) {
+  // Lets the client send at least `bytes` on the call from now on, unless at most `spare` bytes of
+  // them are missing.
+  void Widen(CallId id, size_t bytes, size_t spare) {
     const int32_t window = nghttp2_session_get_stream_effective_local_window_size(session_, id) -
                            nghttp2_session_get_stream_effective_recv_data_length(session_, id);
     const int32_t more = static_cast<int32_t>(bytes) - window;
-    if (more > 0) nghttp2_submit_window_update(session_, NGHTTP2_FLAG_NONE, id, more);
+    if (more > static_cast<int32_t>(spare)) {
+      nghttp2_submit_window_update(session_, NGHTTP2_FLAG_NONE, id, more);
+    }
   }
 
   // Charges the account for the part of a message that has arrived without room.
@@ -446,7 +455,6 @@ class Nghttp2Session final : public Session {
     request.message = std::exchange(call.message, {});
     request.room = std::move(call.room);
     handler_.OnRequest(std::move(request));
-    if (call.method == Method::kManyRequests) Widen(id, kUnaskedBytes);
   }
 
   // The client has sent all of the call.

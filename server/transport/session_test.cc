@@ -489,6 +489,30 @@ TEST_F(SessionTest, ACallMayHaveRequestsOfAnySize) {
   EXPECT_EQ(account_->held_bytes(), 0u);
 }
 
+// The settings make the window of a stream smaller, below what it has received.
+TEST_F(SessionTest, AStreamOfRequestsThatBeganBeforeTheSettingsGoesOn) {
+  const int32_t stream =
+      client_->Begin(CallHeaders("/many"), Message(std::string(40000, 'x')), false);
+  Receive(client_->Send());
+  Pump();
+  client_->Continue(stream, Message("next"), false);
+  Pump();
+  ASSERT_EQ(handler_.requests.size(), 2u);
+  EXPECT_EQ(handler_.requests[1].message, "next");
+}
+
+TEST_F(SessionTest, ManyShortRequestsNeedFewWindows) {
+  Pump();
+  const int32_t stream = client_->Begin(CallHeaders("/many"), "", false);
+  client_->frames.clear();
+  for (size_t i = 1; i <= 2000; ++i) {
+    client_->Continue(stream, Message("short"), false);
+    Pump();
+    ASSERT_EQ(handler_.requests.size(), i);
+  }
+  EXPECT_THAT(client_->frames, ElementsAre(NGHTTP2_WINDOW_UPDATE, NGHTTP2_WINDOW_UPDATE));
+}
+
 TEST_F(SessionTest, ALaterRequestMayBeRefusedBeforeOrWithinTheAnswer) {
   for (const bool within : {false, true}) {
     const int32_t stream = client_->Begin(CallHeaders("/many"), Message("a"), false);
