@@ -145,6 +145,9 @@ class Nghttp2Session final : public Session {
     if (result == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) return End(Http2Violation::kContinuations);
     if (result < 0) return End(Http2Violation::kStream);
     received_ += bytes.size();
+    if (in_block_ && received_ > block_begin_ + account_->limits().header_block_bytes) {
+      End(Http2Violation::kHeaderBlock);
+    }
     if (received_ > announced_) {
       Pay(static_cast<double>(received_ - announced_) /
           account_->limits().dropped_bytes_per_control_frame);
@@ -239,6 +242,9 @@ class Nghttp2Session final : public Session {
 
   // Called for each frame that nghttp2 does not drop unread, before it looks at the payload.
   void OnBeginFrame(const nghttp2_frame_hd& frame) {
+    if (frame.type == NGHTTP2_HEADERS) block_begin_ = announced_;
+    in_block_ = (frame.type == NGHTTP2_HEADERS || frame.type == NGHTTP2_CONTINUATION) &&
+                (frame.flags & NGHTTP2_FLAG_END_HEADERS) == 0;
     announced_ += kFrameHeader + frame.length;
     switch (frame.type) {
       case NGHTTP2_DATA:        // OnFrame() pays for empty ones
@@ -646,6 +652,9 @@ class Nghttp2Session final : public Session {
   bool going_away_ = false;
   CallId newest_ = 0;
   int continuations_ = 0;
+  // The last block of headers that began has not ended, as far as OnBeginFrame() has seen.
+  bool in_block_ = false;
+  uint64_t block_begin_ = 0;  // in the bytes received
   // All bytes received; and the bytes of the preface and of all frames that OnBeginFrame() has
   // seen. nghttp2 has dropped the difference unread.
   uint64_t received_ = 0;

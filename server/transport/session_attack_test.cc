@@ -368,6 +368,25 @@ TEST_F(SessionAttackTest, AListOfHeadersIsShort) {
   ExpectEnd(kHeaderBlock);
 }
 
+// HPACK keeps the text of a header until it is complete (RFC 7541, section 5.2). This one has
+// 60,000 bytes.
+TEST_F(SessionAttackTest, AHeaderThatDoesNotEndIsShort) {
+  for (const bool dropped : {false, true}) {
+    account_ = std::make_shared<Http2Account>();
+    Reconnect();
+    if (dropped) {
+      Receive(Frame(rpc::kHeaders, rpc::kEndHeaders, 1, Block()));
+      session_->GoAway();
+      Sent();
+    }
+    const uint32_t stream = dropped ? 3 : 1;
+    Receive(Frame(rpc::kHeaders, 0, stream, std::string("\0\1a\x7f\xe1\xd3\3", 7)));
+    const std::string more = Frame(rpc::kContinuation, 0, stream, std::string(4000, 'x'));
+    EXPECT_EQ(Until([&] { return more; }, true, 7), 4) << dropped;
+    EXPECT_EQ(session_->violation(), kHeaderBlock) << dropped;
+  }
+}
+
 TEST_F(SessionAttackTest, UnfinishedRequestsAreFew) {
   std::vector<std::unique_ptr<Session>> sessions;
   int calls = 0;
