@@ -32,6 +32,9 @@ enum Field : size_t { kMethod, kPath, kContentType, kTimeout, kTraceparent, kFie
 constexpr std::array<absl::string_view, kFields> kFieldNames = {":method", ":path", "content-type",
                                                                 "grpc-timeout", "traceparent"};
 
+// The bytes that a call keeps of such a header. The session understands no longer value.
+constexpr size_t kKeptFieldBytes = 256;
+
 // The violations that OnInvalidFrame() does not see. The code of the GOAWAY with which nghttp2 ends
 // the connection tells them. Another code means a frame on a stream that does not allow it.
 constexpr struct {
@@ -294,7 +297,7 @@ class Nghttp2Session final : public Session {
     if (field == kFieldNames.end() || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     const auto i = static_cast<size_t>(field - kFieldNames.begin());
     call->times[i] = call->times[i] == 0 ? 1 : 2;
-    call->fields[i].assign(value.data(), value.size());
+    call->fields[i] = std::string(value.substr(0, kKeptFieldBytes));
     return 0;
   }
 

@@ -52,7 +52,7 @@ struct Request {
   std::string path;  // `/v1.Volume/MountVolume`
   // The time that the client gives the call from now on; infinite without a `grpc-timeout`.
   absl::Duration timeout = absl::InfiniteDuration();
-  // The value of `traceparent`, unchecked; empty unless there is exactly one.
+  // The first 256 bytes of `traceparent`, unchecked; empty unless there is exactly one.
   std::string traceparent;
   std::string message;
   // Holds the account's room for a message longer than kUnaskedBytes; null for a shorter one. Also

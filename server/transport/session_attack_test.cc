@@ -387,6 +387,15 @@ TEST_F(SessionAttackTest, AHeaderThatDoesNotEndIsShort) {
   }
 }
 
+TEST_F(SessionAttackTest, LongHeadersAreNotKept) {
+  Receive(Join(
+      {Frame(rpc::kHeaders, rpc::kEndHeaders, 1,
+             Block() + std::string("\0\xbtraceparent\x7f\xa1\x1e", 16) + std::string(4000, 'x')),
+       Frame(rpc::kData, rpc::kEndStream, 1, Message("m"))}));
+  ASSERT_EQ(handler_.requests.size(), 1u);
+  EXPECT_EQ(handler_.requests[0].traceparent, std::string(256, 'x'));
+}
+
 TEST_F(SessionAttackTest, UnfinishedRequestsAreFew) {
   std::vector<std::unique_ptr<Session>> sessions;
   int calls = 0;
