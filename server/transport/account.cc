@@ -116,9 +116,8 @@ void Http2Account::Drop(size_t bytes) {
   held_bytes_ -= bytes;
 }
 
-void Http2Account::DropSent(size_t bytes) {
+void Http2Account::CreditSent(size_t bytes) {
   const MutexLock lock(mutex_);
-  held_bytes_ -= bytes;
   control_frames_.Add(static_cast<double>(bytes) / limits_.answer_bytes_per_control_frame);
 }
 

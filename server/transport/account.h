@@ -137,11 +137,10 @@ class Http2Account {
   void EndRequest(size_t bytes);
 
   // Hold() charges bytes that a session keeps, or returns false at the limit. Drop() returns them.
-  // DropSent() returns bytes of an answer that leave, and credits the control frames of their
-  // reader.
+  // CreditSent() credits the control frames of the reader of an answer's bytes.
   bool Hold(size_t bytes);
   void Drop(size_t bytes);
-  void DropSent(size_t bytes);
+  void CreditSent(size_t bytes);
 
   // Count a connection of the client that was ended, a call that was refused, and a connection
   // without a call that made room for another of the client. Each may bar the client.

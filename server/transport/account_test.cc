@@ -81,7 +81,8 @@ TEST_F(RoomTest, ConnectionsOfAllThreadsShareTheAccount) {
         EXPECT_EQ(account_->BeginCall(false), Http2Violation::kNone);
         EXPECT_TRUE(account_->Hold(100));
         account_->Drop(50);
-        account_->DropSent(50);
+        account_->CreditSent(50);
+        account_->Drop(50);
         account_->EndRequest(0);
         account_->EndCalls(1);
       }

@@ -53,7 +53,7 @@ struct Call {
   ~Call() {
     if (unfinished) account->EndRequest(0);
     account->EndCalls(1);
-    account->Drop(request_held + answer_held());
+    account->Drop(request_held + answer.size());
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -79,7 +79,8 @@ struct Call {
   bool begun = false;     // the handler knows the call
   bool has_head = false;  // the headers of the answer are queued
   bool finished = false;  // the status is queued
-  // The messages of the answer as DATA carries them. `answer_sent` bytes of it have left.
+  // The messages of the answer as DATA carries them. `answer_sent` bytes of it have left. The
+  // account holds all bytes whose memory is not free.
   std::string answer;
   size_t answer_sent = 0;
   absl::Status status;
@@ -164,9 +165,9 @@ class Nghttp2Session final : public Session {
   void Write(CallId id, absl::string_view message) override {
     Call* const call = Find(id);
     if (call == nullptr || call->finished || violation_ != Http2Violation::kNone) return;
+    // A stream of answers does not grow.
+    FreeSent(call);
     if (!account_->Hold(kPrefixBytes + message.size())) return End(Http2Violation::kUnfinished);
-    // Forgets what has left, so that a stream of answers does not grow.
-    call->answer.erase(0, std::exchange(call->answer_sent, 0));
     AppendMessage(message, &call->answer);
     SendData(id, call);
   }
@@ -524,14 +525,23 @@ class Nghttp2Session final : public Session {
     nghttp2_submit_response(session_, id, fields.data(), fields.size(), &provider);
   }
 
+  // Frees the part of an answer that has left, once it is half of the answer, so that each byte
+  // moves about once.
+  void FreeSent(Call* call) {
+    if (call->answer_sent < call->answer_held()) return;
+    account_->Drop(call->answer_sent);
+    call->answer = call->answer.substr(std::exchange(call->answer_sent, 0));
+  }
+
   ssize_t ReadAnswer(CallId id, uint8_t* bytes, size_t most, uint32_t* flags) {
     Call* const call = Find(id);
     if (call == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     const size_t size = std::min(most, call->answer_held());
     std::copy_n(call->answer.data() + call->answer_sent, size, bytes);
     call->answer_sent += size;
-    account_->DropSent(size);
+    account_->CreditSent(size);
     if (call->answer_held() > 0) return static_cast<ssize_t>(size);
+    FreeSent(call);
     if (!call->finished && size == 0) return NGHTTP2_ERR_DEFERRED;
     if (!call->finished) return static_cast<ssize_t>(size);
     *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;

@@ -396,6 +396,20 @@ TEST_F(SessionAttackTest, LongHeadersAreNotKept) {
   EXPECT_EQ(handler_.requests[0].traceparent, std::string(256, 'x'));
 }
 
+// A client that reads all but the end of an answer does not make the session keep it for nothing.
+TEST_F(SessionAttackTest, AnAnswerIsChargedUntilItsMemoryIsFree) {
+  Receive(Frame(rpc::kWindowUpdate, 0, 0, Number(1 << 20)));
+  Receive(Join({Open(0, "/many"), Data(Message("m"))}));
+  session_->Write(1, std::string(65535, 'x'));
+  Sent();
+  EXPECT_EQ(account_->held_bytes(), 65535 + kPrefixBytes);
+  session_->Write(1, "short");
+  EXPECT_EQ(account_->held_bytes(), 5 + 2 * kPrefixBytes);
+  Receive(Frame(rpc::kWindowUpdate, 0, 1, Number(100)));
+  Sent();
+  EXPECT_EQ(account_->held_bytes(), 0u);
+}
+
 TEST_F(SessionAttackTest, UnfinishedRequestsAreFew) {
   std::vector<std::unique_ptr<Session>> sessions;
   int calls = 0;
