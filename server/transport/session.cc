@@ -69,7 +69,8 @@ struct Call {
   size_t header_list_bytes = 0;
 
   Method method = Method::kOneRequest;
-  absl::Duration timeout = absl::InfiniteDuration();
+  absl::Duration timeout = absl::InfiniteDuration();  // from `headers_came` on
+  Http2Time headers_came;
   MessageReader reader;
   bool has_message = false;  // of kOneRequest: the message is complete
   std::string message;
@@ -357,6 +358,7 @@ class Nghttp2Session final : public Session {
       const std::optional<absl::Duration> timeout = ParseTimeout(field(kTimeout));
       if (!timeout.has_value()) return refuse("grpc-timeout is malformed");
       call->timeout = *timeout;
+      call->headers_came = now_;
     }
     call->method = handler_.Find(field(kPath));
     if (call->method == Method::kUnknown) {
@@ -460,7 +462,10 @@ class Nghttp2Session final : public Session {
     Request request;
     request.call = id;
     request.path = call.fields[kPath];
-    request.timeout = call.timeout;
+    if (call.times[kTimeout] == 1) {
+      const absl::Duration passed = absl::FromChrono(now_ - call.headers_came);
+      request.timeout = std::max(call.timeout - passed, absl::ZeroDuration());
+    }
     if (call.times[kTraceparent] == 1) request.traceparent = call.fields[kTraceparent];
     request.message = std::exchange(call.message, {});
     request.room = std::move(call.room);

@@ -154,6 +154,20 @@ TEST_F(SessionTest, TakesTheTimeoutAndTheTrace) {
   EXPECT_EQ(handler_.requests[1].traceparent, "") << "only one is a trace";
 }
 
+TEST_F(SessionTest, TheTimeoutRunsWhileTheRequestArrives) {
+  for (const int left : {7, 0}) {
+    const int32_t stream =
+        client_->Begin(With(CallHeaders(), "grpc-timeout", "10S"), Message("m"), false);
+    Pump();
+    now_ += std::chrono::seconds(left == 0 ? 11 : 10 - left);
+    client_->Continue(stream, "", true);
+    Pump();
+    ASSERT_EQ(handler_.requests.size(), 1u);
+    EXPECT_EQ(handler_.requests[0].timeout, absl::Seconds(left));
+    Echo();
+  }
+}
+
 TEST_F(SessionTest, TeIsOptionalAndTheFormatIsFree) {
   client_->Begin(With(Without(CallHeaders(), "te"), "content-type", "application/grpc+proto"),
                  Message(""));
