@@ -239,8 +239,18 @@ class Nghttp2Session final : public Session {
   }
 
   void CancelCall(CallId id, Call& call) {
-    if (!call.begun || std::exchange(call.finished, true)) return;
-    handler_.OnCancel(id);
+    if (std::exchange(call.finished, true)) return;
+    if (call.begun) handler_.OnCancel(id);
+    call.status = absl::UnavailableError("the connection has ended");
+    DropRequest(call);
+    if (std::exchange(call.unfinished, false)) account_->EndRequest(0);
+  }
+  // Frees what has arrived of a request, also if the session lives on for another call.
+  void DropRequest(Call& call) {
+    call.room.reset();
+    call.reader = MessageReader();
+    call.message = std::string();
+    account_->Drop(std::exchange(call.request_held, 0));
   }
 
   // --- Requests ---
@@ -497,10 +507,7 @@ class Nghttp2Session final : public Session {
   // answer without messages.
   void Close(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders()) {
     call->finished = true;
-    call->room.reset();
-    call->reader = MessageReader();
-    call->message = std::string();
-    account_->Drop(std::exchange(call->request_held, 0));
+    DropRequest(*call);
     call->status = status;
     if (call->has_head) return SendData(id, call);
     for (auto& header : StatusHeaders(status)) headers.push_back(std::move(header));

@@ -428,6 +428,22 @@ TEST_F(SessionTest, ABrokenConnectionCancelsItsCalls) {
   EXPECT_EQ(handler_.cancelled.size(), 2u);
 }
 
+// A session may live on for a call that runs.
+TEST_F(SessionTest, ACancelledSessionHoldsNoRequestsAndSendsNoOk) {
+  Pump();
+  const int32_t stream = client_->Call("/grpc.health.v1.Health/Watch", "service");
+  client_->Begin(CallHeaders(), Message(std::string(100000, 'x')).substr(0, 50000), false);
+  client_->Begin(CallHeaders(), Message("abc").substr(0, 6), false);
+  Pump();
+  EXPECT_EQ(account_->unfinished(), 2u);
+  session_->Write(stream, "SERVING");
+  session_->Cancel();
+  EXPECT_EQ(account_->unfinished() + account_->room_bytes(), 0u);
+  Pump();
+  EXPECT_EQ(account_->held_bytes(), 0u);
+  EXPECT_NE(client_->replies[stream].grpc_status(), 0);
+}
+
 TEST_F(SessionTest, AResetInEachStateOfAnAnswer) {
   for (int frames = 0; frames < 8; ++frames) {
     const int32_t stream = client_->Call("/v1.Volume/Mount", "request");
