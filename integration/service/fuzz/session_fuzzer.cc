@@ -1,7 +1,7 @@
 // Fuzzes a session: a client of nghttp2 makes calls, raw frames come in between, and the answers
 // come in any order. So every state of a call meets resets, floods, answers under way, rooms that
 // are granted late, GOAWAY, and a broken connection. The account must stay within its bounds, and
-// must be empty at the end.
+// must be empty at the end. All calls of a client that kept the rules must end.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,6 +92,9 @@ struct Connection {
   std::unique_ptr<Session> session;
   TestClient client;
   std::vector<int32_t> streams;
+  std::set<int32_t> many;
+  // The client may not learn how its calls end: bytes were made up or lost, or an end was begun.
+  bool broken = false;
 };
 
 class Run {
@@ -104,37 +108,79 @@ class Run {
       Step(*connections_[choices_.Byte() & 1]);
       Check(account_->held_bytes() <= account_->limits().held_bytes);
       Check(account_->room_bytes() <= account_->limits().room_bytes);
-      Check(account_->calls() <= 32);
+      Check(account_->calls() <= account_->limits().calls_of_client);
       for (const auto& connection : connections_) {
         Check(connection->handler.under_way() <= connection->session->calls());
       }
       Check(account_->unfinished() <= account_->calls());
     }
+    for (auto& connection : connections_) {
+      if (connection->broken) connection.reset();
+    }
+    EndCalls();
     for (auto& connection : connections_) connection.reset();
     Check(account_->calls() == 0 && account_->unfinished() == 0);
     Check(account_->held_bytes() == 0 && account_->room_bytes() == 0);
   }
 
  private:
+  // Ends all requests, answers them, and moves bytes until none are left.
+  void EndCalls() {
+    for (const auto& on : connections_) {
+      if (on == nullptr) continue;
+      const nghttp2_settings_entry window = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 20};
+      nghttp2_submit_settings(on->client.session, 0, &window, 1);
+      for (const int32_t stream : on->streams) on->client.Continue(stream, "", true);
+    }
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const auto& on : connections_) {
+        if (on == nullptr) continue;
+        const std::string to_server = on->client.Send();
+        on->session->Receive(to_server, now_);
+        on->handler.requests.clear();
+        on->session->OpenWindows();
+        while (const CallId call = on->handler.Any(0)) {
+          on->handler.End(call);
+          on->session->Answer(call, absl::OkStatus(), "the end");
+        }
+        std::string to_client;
+        on->session->Send(std::numeric_limits<size_t>::max(), &to_client);
+        on->client.Receive(to_client);
+        moved = moved || !to_server.empty() || !to_client.empty();
+      }
+    }
+    for (const auto& on : connections_) {
+      if (on == nullptr || on->session->violation() != Http2Violation::kNone) continue;
+      for (const int32_t stream : on->streams) Check(on->client.replies[stream].closed);
+      Check(on->session->calls() == 0);
+    }
+  }
+
   void Step(Connection& on) {
     Session& session = *on.session;
     switch (choices_.Byte() % 20) {
       case 0:
       case 1: {
         constexpr const char* kPaths[] = {"/v1.Volume/Mount", "/unknown", "/many", ""};
-        Headers headers = CallHeaders(kPaths[choices_.Byte() % 4]);
+        const size_t path = choices_.Byte() % 4;
+        Headers headers = CallHeaders(kPaths[path]);
         if (choices_.Byte() % 4 == 0) headers.emplace_back("grpc-timeout", choices_.Bytes(10));
         if (choices_.Byte() % 8 == 0) headers.erase(headers.begin() + choices_.Byte() % 7);
         if (choices_.Byte() % 8 == 0) headers.emplace_back(choices_.Bytes(30), choices_.Bytes(100));
+        if (choices_.Byte() % 32 == 0) headers.emplace_back("long", std::string(Length(), 'v'));
         std::string body = Message(std::string(Length(), 'x'));
         if (choices_.Byte() % 8 == 0) body[0] = static_cast<char>(choices_.Byte());
         if (choices_.Byte() % 4 == 0) body.resize(choices_.Number(body.size()));
         const int32_t stream = on.client.Begin(headers, std::move(body), choices_.Byte() % 3 > 0);
         if (stream > 0) on.streams.push_back(stream);
+        if (path == 2) on.many.insert(stream);
         return;
       }
       case 2:
         if (const int32_t stream = AnyStream(on); stream != 0 && !on.client.bodies[stream]->ends) {
+          // The session opens no window for the second request of a call that has one.
+          if (!on.many.contains(stream)) on.broken = true;
           on.client.Continue(stream, Message(std::string(Length(), 'y')), choices_.Byte() % 2 == 0);
         }
         return;
@@ -152,9 +198,11 @@ class Run {
       }
       case 9:
         // Bytes that the client does not read.
+        on.broken = true;
         return Unread(session);
       case 10: {
         // Any frame, often of a call.
+        on.broken = true;
         const uint8_t type = choices_.Byte() % 12, flags = choices_.Byte();
         const auto stream =
             static_cast<uint32_t>(choices_.Byte() % 4 == 0 ? choices_.Byte() : AnyStream(on));
@@ -162,6 +210,7 @@ class Run {
       }
       case 11: {
         // A flood of one frame.
+        on.broken = true;
         const uint8_t type = choices_.Byte() % 12, flags = choices_.Byte() & 0x9;
         const std::string frame =
             rpc::Frame(type, flags, static_cast<uint32_t>(AnyStream(on)), choices_.Bytes(16));
@@ -170,6 +219,7 @@ class Run {
         return Receive(on, flood);
       }
       case 12:
+        on.broken = true;
         return Receive(on, choices_.Bytes(300));
       case 13:
       case 14:
@@ -194,8 +244,10 @@ class Run {
           case 0:
             return session.GoAway();
           case 1:
+            on.broken = true;
             return session.Cancel();
           case 2:
+            on.broken = true;  // a client begins no call after its GOAWAY
             nghttp2_submit_goaway(on.client.session, 0, 0, 0, nullptr, 0);
             return;
           case 3: {
@@ -251,7 +303,15 @@ class Run {
 
   Choices choices_;
   Http2Time now_{};
-  const std::shared_ptr<Http2Account> account_ = std::make_shared<Http2Account>();
+  // Half of the clients reach the limits within a few steps.
+  const std::shared_ptr<Http2Account> account_ = std::make_shared<Http2Account>(
+      choices_.Byte() % 2 == 0 ? Http2Limits()
+                               : Http2Limits{.unfinished = 12,
+                                             .calls_of_client = 20,
+                                             .resets = {.burst = 20, .per_second = 1},
+                                             .held_bytes = 100 << 10,
+                                             .room_bytes = 300 << 10,
+                                             .queued_frames = 64});
   std::unique_ptr<Connection> connections_[2];
 };
 
