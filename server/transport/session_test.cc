@@ -287,6 +287,7 @@ TEST_F(SessionTest, AnEarlyAnswerToAWholeRequestNeedsNoReset) {
 
 TEST_F(SessionTest, ALongMessageArrivesThroughItsWindow) {
   Pump();
+  EXPECT_EQ(nghttp2_session_get_remote_window_size(client_->session), 16 << 20);
   const std::string message(250000, 'x');
   client_->Call("/v1.Volume/Mount", message);
   Pump();
