@@ -434,15 +434,16 @@ class Nghttp2Session final : public Session {
     if (call.finished) return;
     if (!call.reader.in_message()) {
       // Short requests share a WINDOW_UPDATE.
-      if (call.method == Method::kManyRequests) Widen(id, kUnaskedBytes, kUnaskedBytes / 2);
-      return;
+      return call.method == Method::kManyRequests ? Widen(id, kUnaskedBytes, kUnaskedBytes / 2)
+                                                  : Widen(id, 1, 0);
     }
     if (call.room != nullptr) {
       if (!call.room->granted()) return;
       call.reader.Reserve();
       account_->Drop(std::exchange(call.request_held, 0));
     }
-    Widen(id, call.reader.missing(), 0);
+    // Clients of nghttp2 also need a window for an empty DATA that ends the request.
+    Widen(id, call.reader.missing() + 1, 0);
   }
   // Lets the client send at least `bytes` on the call from now on, unless at most `spare` bytes of
   // them are missing.

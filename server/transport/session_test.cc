@@ -357,6 +357,19 @@ TEST_F(SessionTest, AMessageWaitsForRoomOfAnotherConnection) {
   EXPECT_EQ(account_->held_bytes(), 0u);
 }
 
+TEST_F(SessionTest, ARequestThatFilledItsWindowCanEnd) {
+  Pump();
+  for (const size_t size : {kUnaskedBytes, size_t{200000}}) {
+    const int32_t stream =
+        client_->Begin(CallHeaders(), Message(std::string(size - kPrefixBytes, 'x')), false);
+    Pump();
+    client_->Continue(stream, "", true);
+    Pump();
+    EXPECT_EQ(handler_.requests.size(), 1u) << size;
+    Echo();
+  }
+}
+
 TEST_F(SessionTest, AWindowIsNotOpenedForACompleteMessage) {
   Pump();
   client_->frames.clear();
