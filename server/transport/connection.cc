@@ -193,24 +193,24 @@ void Connection::Send() {
     session_->Send(kWriteBytes, &out_);
     if (out_.empty()) return;
     // A client that does not read pays for what waits for it.
-    if (!account_->Hold(out_.size())) {
-      out_.clear();
-      broken_ = true;
-      return;
-    }
+    is_charged_ = account_->Hold(out_.size());
     writing_ = true;
     bool ok = false;
     // Others must not wait for the system. They queue, and this thread takes what they queued.
     mutex_.Unlock();
     const bool ended = stream_->Write(out_, &ok);
     mutex_.Lock();
-    if (!ended) return;
-    EndWrite(ok);
+    if (ended) {
+      EndWrite(ok);
+    } else {
+      if (writing_ && !is_charged_) broken_ = true;
+      return;
+    }
   }
 }
 
 void Connection::EndWrite(bool ok) {
-  account_->Drop(out_.size());
+  if (is_charged_) account_->Drop(out_.size());
   out_.clear();
   writing_ = false;
   if (!ok) broken_ = true;

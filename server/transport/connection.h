@@ -154,8 +154,9 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   bool hung_up_ ABSL_GUARDED_BY(mutex_) = false;  // by this object
   bool told_violation_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_end_ ABSL_GUARDED_BY(mutex_) = false;
-  // The bytes of the write under way. The account holds them.
+  // The bytes of the write under way, and whether the account holds them.
   std::string out_ ABSL_GUARDED_BY(mutex_);
+  bool is_charged_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace csi_proxy::transport

@@ -255,12 +255,16 @@ TEST_F(ConnectionTest, TheAccountHoldsAWriteUntilItEnds) {
   EXPECT_EQ(account_->held_bytes(), 0u);
 }
 
-TEST_F(ConnectionTest, WithoutRoomInTheAccountAWriteEndsTheConnection) {
-  Start();
-  ASSERT_TRUE(account_->Hold(account_->limits().held_bytes - 100));
-  Answer(std::string(50, 'a'));
-  EXPECT_EQ(stream_->hang_ups, 1);
-  account_->Drop(account_->limits().held_bytes - 100);
+TEST_F(ConnectionTest, WithoutRoomInTheAccountOnlyAWriteThatWaitsEndsTheConnection) {
+  Start(2);
+  const size_t most = account_->limits().held_bytes;
+  ASSERT_TRUE(account_->Hold(most));
+  connection_->Finish(1, absl::InternalError("no answer"));
+  EXPECT_EQ(stream_->hang_ups + stream_->disconnects, 0);
+  stream_->stalls = true;
+  connection_->Finish(3, absl::InternalError("no answer"));
+  EXPECT_EQ(stream_->disconnects, 1);
+  account_->Drop(most);
 }
 
 TEST_F(ConnectionTest, ACallThatWasCancelledIsTold) {

@@ -168,7 +168,13 @@ class Nghttp2Session final : public Session {
     if (call == nullptr || call->finished || violation_ != Http2Violation::kNone) return;
     // A stream of answers does not grow.
     FreeSent(call);
-    if (!account_->Hold(kPrefixBytes + message.size())) return End(Http2Violation::kUnfinished);
+    if (!account_->Hold(kPrefixBytes + message.size())) {
+      return Close(id, call,
+                   absl::ResourceExhaustedError(absl::StrCat(
+                       "the answers to this client that wait to be read have "
+                       "more than ",
+                       account_->limits().held_bytes, " bytes; read them, then try again")));
+    }
     AppendMessage(message, &call->answer);
     SendData(id, call);
   }

@@ -106,7 +106,8 @@ class Session {
   // size. After a violation, or once ended(), it drops them.
   virtual void Receive(absl::string_view bytes, Http2Time now) = 0;
 
-  // Send an answer: any number of messages, and one status after them. Answer() does both for a
+  // Send an answer: any number of messages, and one status after them. A message for which the
+  // account has no bytes left finishes the call with RESOURCE_EXHAUSTED. Answer() does both for a
   // unary call; it sends the message only if `status` is OK. An error without a message goes out as
   // headers alone (trailers-only) with HTTP status 200. The functions only queue, and do nothing if
   // the call has been cancelled or finished. REQUIRES: OnRequest() or OnRequestsEnd() of the call.
@@ -135,9 +136,9 @@ class Session {
 
   // Returns true if the session neither expects nor sends any more bytes.
   virtual bool ended() const = 0;
-  // Returns why the session ends the connection; kNone if it does not. Set by Receive(), by a
-  // Write() that the client's account has no bytes for, or by the Send() of the GOAWAY; from then
-  // on the calls are cancelled. The account has counted the violation.
+  // Returns why the session ends the connection; kNone if it does not. Set by Receive(), or by
+  // the Send() of the GOAWAY; from then on the calls are cancelled. The account has counted the
+  // violation.
   virtual Http2Violation violation() const = 0;
 
   // Returns the number of calls under way, begun requests among them.
