@@ -398,8 +398,8 @@ TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
   std::cout << WorkingSet(process_) / 1024 << " KiB against " << before / 1024 << '\n';
   EXPECT_EQ(ended, 40);
   EXPECT_LT(WorkingSet(process_), before + (size_t{60} << 20));
-  // About eight connections reach the limit of streams before the client is barred.
-  EXPECT_THAT(server_->Log(), testing::AllOf(testing::HasSubstr("streams (1 so far)"),
+  // About eight connections reach the limit of unread frames before the client is barred.
+  EXPECT_THAT(server_->Log(), testing::AllOf(testing::HasSubstr("control_frames (1 so far)"),
                                              testing::Not(testing::HasSubstr("(16 so far)"))));
   EXPECT_TRUE(OtherClientIsServed());
 }

@@ -37,7 +37,7 @@ bool ConnectionTable::TryAdmit(ConnectionBeforePreface* connection,
   Pipe& pipe = PipeOf(connection->pipe);
   Client* const client = connection->client.get();
   const SteadyTime now = SteadyTime::Now();
-  if (connection->client->http2.barred(Http2Time::clock::now())) {
+  if (connection->client->barred()) {
     ++counters_.dropped_barred;
     return false;
   }
@@ -132,7 +132,7 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Share& share, Client* incomin
   const bool unused = idle->list_ == &share.fresh;
   Unlist(idle);
   if (unused && idle->client().get() == incoming) {
-    incoming->http2.CountDiscarded(Http2Time::clock::now());
+    incoming->tenant->http2.CountDiscarded(Http2Time::clock::now());
   }
   idle->end_.hang_up();
   return idle->client();

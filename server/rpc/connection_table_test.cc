@@ -106,11 +106,11 @@ TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
   };
   // A driver that opens a connection for each call and closes none.
   for (int i = 0; i < 1100; ++i) dial(one_, true);
-  EXPECT_FALSE(one_->http2.barred(Http2Time::clock::now()));
+  EXPECT_FALSE(one_->barred());
   for (int i = 0; i < 1000; ++i) dial(two_, false);
-  EXPECT_FALSE(two_->http2.barred(Http2Time::clock::now()));
+  EXPECT_FALSE(two_->barred());
   // The account earns only 20 tokens a second, so at most 100 more connections overdraw it.
-  for (int i = 0; i < 100 && !two_->http2.barred(Http2Time::clock::now()); ++i) dial(two_, false);
+  for (int i = 0; i < 100 && !two_->barred(); ++i) dial(two_, false);
   EXPECT_TRUE(Refused(New(two_)));
 }
 

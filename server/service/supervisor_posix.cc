@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -12,13 +13,19 @@
 namespace csi_proxy {
 namespace {
 
-// Each connection needs two descriptors. The usual soft limit of 1024 protects users of select(),
+// Each connection needs a descriptor. The usual soft limit of 1024 protects users of select(),
 // of which there are none here.
 void RaiseDescriptorLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// glibc gives each thread a heap of its own, which keeps what a large request has taken for a moment.
+void ShareHeaps() {
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
 class Signals final : public Supervisor {
@@ -82,6 +89,7 @@ absl::Status RunSupervised(bool must_be_service, const std::function<int(Supervi
         "-windows-service: this system has no service control manager; leave the flag out");
   }
   RaiseDescriptorLimit();
+  ShareHeaps();
   Signals signals;
   *exit_code = body(signals);
   return absl::OkStatus();
