@@ -22,8 +22,9 @@ using cim::Namespace;
 using cim::Value;
 
 constexpr uint16_t kStyleGpt = 2;
-// How long ReadContents() waits for a disk.
+// How long ReadContents() waits for a disk, and for WMI.
 constexpr absl::Duration kReadPatience = absl::Milliseconds(300);
+constexpr absl::Duration kPartitionPatience = absl::Seconds(1);
 // Keeps the log from filling on a node whose disks come and go.
 constexpr size_t kMaxWarnings = 100;
 
@@ -140,9 +141,9 @@ absl::StatusOr<std::map<uint32_t, std::string>> DiskHost::ListHealth(const CallC
 }
 
 void DiskHost::ReadContents(const CallContext& context, std::vector<DiskDescription>* disks) {
-  // The kinds of partitions by disk. A failure leaves only raw disks to be found.
   std::map<uint32_t, std::set<PartitionKind>> kinds;
-  const auto partitions = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Partition"));
+  const auto partitions = wmi_.Query(context.WithTimeout(kPartitionPatience), Namespace::kStorage,
+                                     cim::Query("MSFT_Partition"));
   for (const cim::Object& partition : partitions.value_or(std::vector<cim::Object>())) {
     const auto number = partition.GetUint32("DiskNumber");
     if (number.ok()) kinds[*number].insert(KindOf(partition));
@@ -154,7 +155,9 @@ void DiskHost::ReadContents(const CallContext& context, std::vector<DiskDescript
       const std::set<PartitionKind>& found = kinds[number];
       const bool is_windows =
           found.contains(PartitionKind::kData) || found.contains(PartitionKind::kDynamic);
-      if (!is_windows && found.contains(PartitionKind::kOther)) {
+      if (!partitions.ok()) {
+        disk.content = absl::StrCat("not known: ", partitions.status().message());
+      } else if (!is_windows && found.contains(PartitionKind::kOther)) {
         disk.content = "only partitions of another system";
       }
       continue;
