@@ -141,6 +141,10 @@ TEST_F(StorageDisksTest, AVolumeWhoseDiskIsMuteFailsAlone) {
   ASSERT_EQ(some.size(), 3u);
   EXPECT_THAT(some[0].message, HasSubstr("not known: "));
   EXPECT_EQ(some[2].message, ill);
+  const CallContext soon = context_.WithTimeout(absl::Seconds(2));
+  const std::vector<std::string> many(9, VolumeOf(20));
+  EXPECT_TRUE(storage_->ListVolumeHealth(soon, {.volume_ids = many}).ok());
+  EXPECT_TRUE(soon.Check().ok()) << "no time is left for the answer";
   // Without WMI, the bit of the file system shows nevertheless.
   node_->ClearFaults();
   Delay("wmi.*", absl::Minutes(1));
@@ -179,6 +183,10 @@ TEST_F(ContentTest, IsReadOnRequestAndAMuteDiskFailsAlone) {
   std::map<uint32_t, std::string> found = Contents(true);
   EXPECT_THAT(found[1], HasSubstr("not known: "));
   EXPECT_THAT(found[30], testing::Not(HasSubstr("not known")));
+  Delay("win32.Read", absl::Seconds(1));
+  const CallContext soon = context_.WithTimeout(absl::Milliseconds(500));
+  EXPECT_TRUE(storage_->ListDisks(soon, {.read_content = true}).ok());
+  EXPECT_TRUE(soon.Check().ok()) << "no time is left for the answer";
 }
 
 TEST_F(StorageDisksTest, ADiskIsMadeReadOnlyAndWritableAgain) {
