@@ -214,7 +214,7 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
 namespace {
 
 // Remembers a volume as used if the mount manager knows a folder that mounts it. A junction that a
-// pod makes to the volume is unknown to the mount manager.
+// pod makes to the volume is unknown to the mount manager (doubt 83 of doubts.md).
 void RememberUse(machine::Os& os, UsedVolumes& used, const std::string& volume) {
   const absl::StatusOr<VolumeId> id = VolumeId::Parse(volume);
   const absl::StatusOr<std::vector<std::string>> paths = os.ListMountPoints(volume);
