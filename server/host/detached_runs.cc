@@ -85,10 +85,23 @@ absl::Status DetachedRuns::Run(const CallContext& context, std::vector<std::stri
 
 void DetachedRuns::Execute(const std::shared_ptr<Running>& running, const Change& change,
                            absl::Duration longest) {
-  absl::Status result = change(CallContext(SteadyTime::Now() + longest, &stopping_));
+  const SteadyTime begin = SteadyTime::Now();
+  absl::Status result = change(CallContext(begin + longest, &stopping_));
+  bool is_left;
+  {
+    const MutexLock lock(mutex_);
+    running->result = result;
+    is_left = running->is_left;
+  }
+  if (is_left && log_ != nullptr) {
+    log_(absl::StrCat(
+        "a call of tenant \"", running->tenant, "\" for ", running->objects.front(),
+        ", which its caller has left, ended after ",
+        absl::FormatDuration(absl::Trunc(SteadyTime::Now() - begin, absl::Milliseconds(1))), ": ",
+        result.ok() ? "done" : result.message()));
+  }
   const MutexLock lock(mutex_);
-  running->result = std::move(result);
-  if (running->is_left) ended_.push_back(std::move(running->thread));
+  if (is_left) ended_.push_back(std::move(running->thread));
   running_.remove(running);
   changed_.NotifyAll();
 }

@@ -21,6 +21,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/log_function.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
@@ -34,9 +35,10 @@ class DetachedRuns {
  public:
   using Change = std::function<absl::Status(const CallContext&)>;
 
-  // One tenant can leave at most `most_left` runs, and so make that many threads hang.
-  // REQUIRES: `most_left` > 0.
-  explicit DetachedRuns(int most_left) : most_left_(most_left) {}
+  // One tenant can leave at most `most_left` runs, and so make that many threads hang. `log`, if
+  // set, gets a line when a run that its caller has left ends. REQUIRES: `most_left` > 0.
+  explicit DetachedRuns(int most_left, LineFunction log = nullptr)
+      : most_left_(most_left), log_(std::move(log)) {}
   // Cancels the runs under way and waits for their end. REQUIRES: no call is in Run() or Read().
   ~DetachedRuns();
   DetachedRuns(const DetachedRuns&) = delete;
@@ -91,6 +93,7 @@ class DetachedRuns {
   void JoinEnded() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int most_left_;
+  const LineFunction log_;
   Mutex mutex_;
   Condition changed_;
   absl::Notification stopping_;

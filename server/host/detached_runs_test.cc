@@ -1,7 +1,9 @@
 #include "server/host/detached_runs.h"
 
 #include <atomic>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -12,20 +14,26 @@
 namespace csi_proxy::host {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 
 CallContext Brief() { return CallContext().WithTimeout(absl::Milliseconds(30)); }
 
 TEST(DetachedRunsTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
   absl::Notification end;
   std::atomic<bool> is_done = false;
-  DetachedRuns changes(2);
+  std::vector<std::string> lines;
+  DetachedRuns changes(2, [&](absl::string_view line) { lines.emplace_back(line); });
+  const auto fail = [](const CallContext&) { return absl::AbortedError("lost"); };
+  const Peer peer{1, "", "one"};
+  EXPECT_FALSE(changes.Run(CallContext(), {"disk 1"}, fail).ok());
   const auto change = [&](const CallContext& run) {
     end.WaitForNotification();
     is_done = true;
-    return run.Check();
+    return fail(run);
   };
-  EXPECT_THAT(std::string(changes.Run(Brief(), {"disk 1"}, change).message()),
+  EXPECT_THAT(std::string(changes.Run(Brief().From(&peer, ""), {"disk 1"}, change).message()),
               HasSubstr("Windows goes on with the call for disk 1"));
   EXPECT_THAT(std::string(changes.Await(Brief(), "disk 1").message()),
               HasSubstr("Windows has not finished an earlier call for disk 1"));
@@ -34,6 +42,8 @@ TEST(DetachedRunsTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
   end.Notify();
   EXPECT_TRUE(changes.Await(CallContext(), "disk 1").ok());
   EXPECT_TRUE(is_done);
+  EXPECT_THAT(lines, ElementsAre(MatchesRegex("a call of tenant \"one\" for disk 1, which its "
+                                              "caller has left, ended after [0-9.ms]+: lost")));
 }
 
 TEST(DetachedRunsTest, AChangeThatNeverEndsIsCancelled) {

@@ -28,6 +28,7 @@ class Host {
        LineFunction warn = nullptr)
       : wmi_(std::move(wmi)),
         os_(std::move(os)),
+        changes_(32, warn),
         deps_{wmi_.get(),
               &storage_,
               os_.get(),
@@ -54,7 +55,7 @@ class Host {
   StorageNamespace storage_{wmi_.get()};
   UsedVolumes used_;
   // After what the runs refer to.
-  DetachedRuns changes_{32};
+  DetachedRuns changes_;
   DetachedRuns reads_{128};
   const Deps deps_;
   DiskHost disk_{deps_};
