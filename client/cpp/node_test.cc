@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/testing/simulated_node.h"
 
 namespace csi_proxy {
 namespace {
@@ -17,6 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
+constexpr char kSystemVolume[] = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
 constexpr char kStaging[] = R"(C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-1)";
 
 std::string Failure(const absl::StatusOr<std::shared_ptr<Node>>& node) {
@@ -57,6 +60,34 @@ TEST_F(NodeTest, TakesARawDiskToAMountedVolumeAndRecordsEachChange) {
   EXPECT_THAT(log_,
               ElementsAre(HasSubstr("PartitionDisk"), HasSubstr("started"), HasSubstr("done"),
                           HasSubstr("FormatVolume"), HasSubstr("Mkdir"), HasSubstr("MountVolume")));
+}
+
+// Windows cannot end a flush. The node ends without it, and its machine after it. Runs that have
+// been left do not log any more.
+TEST_F(NodeTest, AFlushThatHangsDoesNotHoldUpTheEndOfTheNode) {
+  auto opened = client::OpenSimulatedNode(Options(), "default");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  for (const char* operation : {"win32.Flush", "wmi.Invoke/MSFT_Disk.Offline"}) {
+    machine::simulator::FaultRule slow;
+    slow.operation = operation;
+    slow.latency = absl::Seconds(8);
+    ASSERT_TRUE(opened->machine->InjectFault(slow).ok());
+  }
+  const std::weak_ptr<machine::simulator::Machine> machine = opened->machine;
+  opened->machine = nullptr;
+  const absl::Time begin = absl::Now();
+  const auto soon = [] { return CallContext().WithTimeout(absl::Milliseconds(100)); };
+  const auto flushed =
+      opened->node->volume().WriteVolumeCache(soon(), {.volume_id = kSystemVolume});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(flushed.status())) << flushed.status();
+  const auto offline = opened->node->disk().SetDiskState(soon(), {.disk_number = 1});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(offline.status())) << offline.status();
+  log_.clear();
+  opened->node = nullptr;
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(7));
+  EXPECT_FALSE(machine.expired());
+  while (!machine.expired()) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_THAT(log_, testing::IsEmpty());
 }
 
 TEST_F(NodeTest, SecretsStayOutOfTheLog) {

@@ -19,12 +19,19 @@ constexpr absl::Duration kLook = absl::Milliseconds(10);
 }  // namespace
 
 DetachedRuns::~DetachedRuns() {
-  stopping_.Notify();
-  {
-    const MutexLock lock(mutex_);
-    while (!running_.empty()) changed_.Wait(mutex_);
-  }
+  End(absl::InfiniteDuration());
   JoinEnded();
+}
+
+bool DetachedRuns::End(absl::Duration limit) {
+  if (!stopping_.HasBeenNotified()) stopping_.Notify();
+  const SteadyTime until = SteadyTime::Now() + limit;
+  const MutexLock lock(mutex_);
+  while (!running_.empty()) {
+    if (SteadyTime::Now() >= until) return false;
+    changed_.WaitFor(mutex_, kLook);
+  }
+  return true;
 }
 
 absl::Status DetachedRuns::Await(const CallContext& context, const std::string& object,

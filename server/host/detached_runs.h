@@ -39,10 +39,14 @@ class DetachedRuns {
   // set, gets a line when a run that its caller has left ends. REQUIRES: `most_left` > 0.
   explicit DetachedRuns(int most_left, LineFunction log = nullptr)
       : most_left_(most_left), log_(std::move(log)) {}
-  // Cancels the runs under way and waits for their end. REQUIRES: no call is in Run() or Read().
+  // End(), without a limit.
   ~DetachedRuns();
   DetachedRuns(const DetachedRuns&) = delete;
   DetachedRuns& operator=(const DetachedRuns&) = delete;
+
+  // Cancels the runs under way. Returns false if a run goes on after `limit`. REQUIRES: no call is
+  // in Run() or Read(), and none follows.
+  bool End(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Runs `change` and returns its result. If `context` ends first, returns that error, which names
   // the first object; the change goes on, and is cancelled after `longest`. Returns

@@ -1,12 +1,14 @@
 // A Windows node: the hosts through which the product touches the machine.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/log_function.h"
+#include "csi_proxy/steady_time.h"
 #include "server/host/devices.h"
 #include "server/host/disk_host.h"
 #include "server/host/filesystem_host.h"
@@ -28,14 +30,18 @@ class Host {
        LineFunction warn = nullptr)
       : wmi_(std::move(wmi)),
         os_(std::move(os)),
-        changes_(32, warn),
+        changes_(32, [this](const LogText& line) { deps_.warn(line); }),
         deps_{wmi_.get(),
               &storage_,
               os_.get(),
               &changes_,
               &reads_,
               &used_,
-              warn != nullptr ? std::move(warn) : [](absl::string_view) {}} {}
+              [this, warn = std::move(warn)](const LogText& line) {
+                if (warn != nullptr && !is_ending_) warn(line);
+              }} {}
+
+  ~Host() { EndRuns(absl::InfiniteDuration()); }
 
   DiskHost& disk() { return disk_; }
   VolumeHost& volume() { return volume_; }
@@ -45,6 +51,20 @@ class Host {
   SystemHost& system() { return system_; }
   // Logs a message for the operator that fails no call.
   void Warn(const LogText& message) { deps_.warn(message); }
+  // The runs that look at volumes for a listing. Their objects are volumes.
+  DetachedRuns& looks() { return looks_; }
+  // Cancels all runs that calls have left, and logs no more. Returns false if a run goes on after
+  // `limit`, because Windows does not end it; the host must then stay. REQUIRES: no call is under
+  // way, and none follows.
+  bool EndRuns(absl::Duration limit) {
+    is_ending_ = true;
+    const SteadyTime until = SteadyTime::Now() + limit;
+    bool have_ended = true;
+    for (DetachedRuns* const runs : {&changes_, &reads_, &looks_}) {
+      have_ended &= runs->End(until - SteadyTime::Now());
+    }
+    return have_ended;
+  }
   DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) {
     return DeviceWatch(os_.get(), first, longest);
   }
@@ -54,9 +74,10 @@ class Host {
   const std::unique_ptr<machine::Os> os_;
   StorageNamespace storage_{wmi_.get()};
   UsedVolumes used_;
-  // After what the runs refer to.
+  std::atomic<bool> is_ending_ = false;
   DetachedRuns changes_;
   DetachedRuns reads_{128};
+  DetachedRuns looks_{1024};
   const Deps deps_;
   DiskHost disk_{deps_};
   VolumeHost volume_{deps_};

@@ -3,16 +3,30 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "csi_proxy/log_function.h"
 #include "server/base/process_locks.h"
+#include "server/base/start_thread.h"
 #include "server/groups/node_services.h"
 #include "server/host/host.h"
 
 namespace csi_proxy {
 
 struct OpenedMachine {
+  OpenedMachine() = default;
+  OpenedMachine(OpenedMachine&&) = default;
+  // Waits at most 5 s for the runs that calls have left. If Windows does not end one, leaves the
+  // machine to a thread that closes it afterwards. REQUIRES: no call is under way.
+  ~OpenedMachine() {
+    if (host == nullptr || host->EndRuns(absl::Seconds(5))) return;
+    auto closing = StartThread(
+        [left = std::make_shared<OpenedMachine>(std::move(*this))] { left->host.reset(); });
+    if (closing.ok()) closing->detach();
+  }
+
   // Puts the faults of a simulated machine before the services; null for a real one. Holds the
   // machine, so it must be the first member, destroyed after the host.
   std::function<void(groups::NodeServices&)> add_faults;

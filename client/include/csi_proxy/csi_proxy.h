@@ -116,6 +116,8 @@ CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node node, csi_proxy_call call,
 CSI_PROXY_API void csi_proxy_cancel(csi_proxy_call call);
 
 /* Closes a node: refuses new calls, cancels those under way and waits until they have ended.
+ * Windows may never finish a flush or read that an ended call has begun. After 5 s it is left to a
+ * thread of the library, which then must stay loaded. Logs nothing afterwards.
  * Returns 0. NOT_FOUND, at once, if another thread has closed the node or is closing it. */
 CSI_PROXY_API int32_t csi_proxy_close(csi_proxy_node node);
 

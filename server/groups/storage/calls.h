@@ -14,9 +14,7 @@
 #include "csi_proxy/steady_time.h"
 #include "csi_proxy/storage/hub.h"
 #include "server/groups/deps.h"
-#include "server/host/detached_runs.h"
 #include "server/host/disk_host.h"
-#include "server/host/volume_host.h"
 
 namespace csi_proxy::storage {
 
@@ -110,17 +108,7 @@ class StorageService final : public Service {
                                                       const UnstageTargetRequest& request) override;
 
  private:
-  // What the machine shows of a volume without WMI.
-  struct VolumeLook {
-    host::VolumeHealth health;
-    // Its faults, in words.
-    std::vector<std::string> wrong;
-  };
-  absl::StatusOr<VolumeLook> LookAt(const CallContext& context, const VolumeId& volume);
-
   const groups::Deps deps_;
-  // Last, because its runs use the other members.
-  host::DetachedRuns looks_{1024};
 };
 
 // Checks all fields of a request except its disk.

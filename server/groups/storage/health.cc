@@ -56,6 +56,21 @@ void AddSeen(const groups::Deps& deps, const CallContext& context, const VolumeI
   if (health.is_dirty) wrong->push_back("the file system is marked dirty");
 }
 
+// What the machine shows of a volume without WMI.
+struct VolumeLook {
+  host::VolumeHealth health;
+  // Its faults, in words.
+  std::vector<std::string> wrong;
+};
+
+absl::StatusOr<VolumeLook> LookAt(const groups::Deps& deps, const CallContext& context,
+                                  const VolumeId& volume) {
+  VolumeLook look;
+  ABSL_ASSIGN_OR_RETURN(look.health, deps.host->volume().ReadHealth(context, volume));
+  AddSeen(deps, context, volume, look.health, &look.wrong);
+  return look;
+}
+
 }  // namespace
 
 absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
@@ -81,14 +96,6 @@ absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
   return response;
 }
 
-absl::StatusOr<StorageService::VolumeLook> StorageService::LookAt(const CallContext& context,
-                                                                  const VolumeId& volume) {
-  VolumeLook look;
-  ABSL_ASSIGN_OR_RETURN(look.health, deps_.host->volume().ReadHealth(context, volume));
-  AddSeen(deps_, context, volume, look.health, &look.wrong);
-  return look;
-}
-
 absl::StatusOr<ListVolumeHealthResponse> StorageService::ListVolumeHealth(
     const CallContext& context, const ListVolumeHealthRequest& request) {
   std::vector<VolumeId> volumes;
@@ -106,9 +113,9 @@ absl::StatusOr<ListVolumeHealthResponse> StorageService::ListVolumeHealth(
     VolumeHealth& listed = response.volumes.emplace_back();
     listed.volume_id = volume.ToString();
     // On a thread of its own, because Windows may never answer for a volume whose disk is mute.
-    auto look = looks_.Read<VolumeLook>(
+    auto look = deps_.host->looks().Read<VolumeLook>(
         looking.WithTimeout(kVolumePatience), std::string(volume.guid()),
-        [this, volume](const CallContext& run) { return LookAt(run, volume); });
+        [deps = deps_, volume](const CallContext& run) { return LookAt(deps, run, volume); });
     if (!look.ok()) {
       listed.message = Message({}, std::vector<absl::Status>{look.status()});
       continue;
