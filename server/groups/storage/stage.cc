@@ -68,6 +68,7 @@ class VolumeStager {
     ABSL_RETURN_IF_ERROR(host_.volume().AwaitFormat(context_, volume));
     // Another program may have given the volume a letter while this call waited for the lock.
     ABSL_RETURN_IF_ERROR(LookForUse());
+    ABSL_RETURN_IF_ERROR(RestoreIfRefused(CheckNotReplaced(&volume)));
     ABSL_RETURN_IF_ERROR(RestoreIfRefused(FormatOnce(volume)));
     ABSL_RETURN_IF_ERROR(MountAtTarget(volume));
     if (use_.ok()) {
@@ -141,7 +142,10 @@ class VolumeStager {
     }
     const auto number = host_.volume().GetDiskNumber(context_, *mounted);
     // The mounted volume is gone and will be replaced, or it is on this disk, which is offline.
-    if (absl::IsNotFound(number.status())) return context_.Check();
+    if (absl::IsNotFound(number.status())) {
+      if (!request_.disk.number.empty()) gone_ = *mounted;
+      return context_.Check();
+    }
     if (!number.ok()) return number.status();
     is_staged_ = *number == number_;
     return is_staged_ ? absl::OkStatus() : AnotherVolume(*mounted);
@@ -150,6 +154,17 @@ class VolumeStager {
   absl::Status AnotherVolume(const VolumeId& volume) {
     return absl::AlreadyExistsError(absl::StrCat("target_path: another volume is mounted at ",
                                                  target_.path.ToString(), ": ", volume.ToString()));
+  }
+
+  // Returns an error if the call would replace the mount of a volume that is gone by the mount of a
+  // disk that the request names by its number, because another disk may have the number by now.
+  // `volume` is the disk's volume; null if it has none.
+  absl::Status CheckNotReplaced(const VolumeId* volume) {
+    if (!gone_.has_value() || (volume != nullptr && *volume == *gone_)) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "target_path: the volume that is mounted at ", target_.path.ToString(),
+        " is gone: ", gone_->ToString(), "; disk ", number_,
+        " has another one; name the disk by page 83 or serial number, or unstage the path first"));
   }
 
   // Brings the disk online and makes it writable, partitions it, and waits for its volume.
@@ -189,6 +204,10 @@ class VolumeStager {
 
   absl::Status Partition(const host::DiskLayout& layout) {
     ABSL_RETURN_IF_ERROR(CheckPartitions(number_, layout));
+    const bool has_partition = DataPartition(layout) != nullptr;
+    if (!has_partition) {
+      ABSL_RETURN_IF_ERROR(CheckNotReplaced(nullptr));
+    }
     if (layout.style == host::PartitionStyle::kRaw) {
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, number_)));
@@ -196,7 +215,7 @@ class VolumeStager {
       was_blank_ = true;
       AddStep(StorageStep::kInitialized);
     }
-    if (DataPartition(layout) != nullptr) return absl::OkStatus();
+    if (has_partition) return absl::OkStatus();
     ABSL_RETURN_IF_ERROR(host_.disk().CreateBasicPartition(context_, number_, &layout));
     AddStep(StorageStep::kPartitioned);
     return absl::OkStatus();
@@ -293,6 +312,8 @@ class VolumeStager {
   uint32_t number_ = 0;
   // True if a volume of the disk is mounted at the target already.
   bool is_staged_ = false;
+  // The volume whose mount at the target this call must not replace.
+  std::optional<VolumeId> gone_;
   // FAILED_PRECONDITION with the node's use of the disk, or OK; see windows_use.h.
   absl::Status use_;
   // True if this call has found the whole disk blank.

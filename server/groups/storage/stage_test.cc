@@ -224,6 +224,22 @@ TEST_F(StageTest, TheMountOfAVolumeThatIsGoneIsReplaced) {
               testing::IsSupersetOf({StorageStep::kUnmounted, StorageStep::kMounted}));
 }
 
+// The number may be another disk's by now, with or without a volume.
+TEST_F(StageTest, ADiskNamedByItsNumberReplacesNoMount) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  ASSERT_TRUE(StageDisk(2, Below("second")).ok());
+  ASSERT_TRUE(Unstage(Below("second")).ok());
+  ASSERT_TRUE(node_->DetachDisk(1).ok());
+  // Disks 2 and 3 have moved up in the node's list.
+  for (const uint32_t index : {1, 2}) {
+    const absl::Status refused = Refused(index, {.number = absl::StrCat(index + 1)});
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("is gone"));
+  }
+  ASSERT_TRUE(Unstage().ok());
+  EXPECT_TRUE(StageDisk(2).ok());
+}
+
 TEST_F(StageTest, ACallThatHasEndedDoesNothingMore) {
   const CallContext over = context_.WithTimeout(absl::ZeroDuration());
   const auto calls = node_->CountCalls().wmi_calls;
