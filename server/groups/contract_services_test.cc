@@ -42,6 +42,20 @@ TEST_F(FilesystemContract, RmdirOnALinkRemovesTheLinkAlone) {
   }
 }
 
+TEST_F(FilesystemContract, RmdirKeepsALinkThroughWhichAllPodsAreFound) {
+  for (const char* name : {"plugins", "Pods"}) {
+    ASSERT_TRUE(Rmdir(Below(name), true).ok());
+    ASSERT_TRUE(Mkdir(Below("moved")).ok());
+    ASSERT_TRUE(PlantLink(Below(name), Below("moved")).ok());
+    const absl::Status refused = Rmdir(Below(name), true);
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_TRUE(Exists(Below(name)));
+    // Deeper, the name says nothing.
+    ASSERT_TRUE(PlantLink(Below("moved\\pods"), Below("moved")).ok());
+    EXPECT_TRUE(Rmdir(Below("moved\\pods")).ok());
+  }
+}
+
 TEST_F(FilesystemContract, RmdirWithForceDoesNotFollowLinksInside) {
   ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
   ASSERT_TRUE(Mkdir(Below("a")).ok());
