@@ -2,6 +2,7 @@
 // does what it promises and changes nothing else, and advice without a repair names who must act.
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -288,6 +289,23 @@ TEST_F(AdviceTest, AdviceWithoutARepairNamesWhoMustAct) {
     EXPECT_TRUE(absl::StrContains(row.advice, actor->second)) << row.name << ": " << row.advice;
   }
   EXPECT_EQ(none, kActors.size());
+}
+
+TEST_F(AdviceTest, ThePageForTheNightQuotesFindings) {
+  std::ifstream page(TROUBLESHOOTING_PAGE);
+  std::string line;
+  while (std::getline(page, line) && line != "## Findings of diagnose") continue;
+  int rows = 0;
+  while (std::getline(page, line)) {
+    if (!absl::StartsWith(line, "| `")) continue;
+    ++rows;
+    const std::string text = line.substr(3, line.find('`', 3) - 3);
+    EXPECT_TRUE(
+        std::any_of(std::begin(kFindingTable), std::end(kFindingTable),
+                    [&](const FindingFacts& row) { return absl::StrContains(row.why, text); }))
+        << text;
+  }
+  EXPECT_EQ(rows, 3);
 }
 
 // Starting a disabled service fails.

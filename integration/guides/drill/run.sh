@@ -172,10 +172,10 @@ if [[ ${2-} == --cause ]]; then
 fi
 ninja -C build/release csi-proxy csi-proxyctl >/dev/null
 if [[ ${2-} == --stay ]]; then
-  serve "$1"
+  serve "$1" --metrics-bind-address=127.0.0.1:9464
   "up_$1" >/dev/null
   cat "$here/tickets/$1.md"
-  printf '\nIn another terminal: export CSI_PROXY_SOCKET_DIR=%s; %s diagnose\nThe log: %s/log\n' "$out" "$PWD/$ctl" "$out"
+  printf '\nIn another terminal: export CSI_PROXY_SOCKET_DIR=%s; %s diagnose --metrics=127.0.0.1:9464\nThe log: %s/log\n' "$out" "$PWD/$ctl" "$out"
   wait "$server" || true
   exit
 fi
