@@ -110,7 +110,7 @@ absl::Span<const Command> OwnCommands() {
   static constexpr Command kCommands[] = {
       {.name = "completion", .run = &Completion, .takes_words = true},
       {.name = "describe", .run = &Describe, .takes_words = true},
-      {.name = "diagnose", .run = &Diagnose, .flags = &DiagnoseFlags},
+      {.name = "diagnose", .run = &Diagnose, .options = &diagnose::DiagnoseOptions::descriptor},
       {.name = "doctor",
        .run =
            [](const Catalog& catalog, const CommandLine& line, const Streams& streams) {
@@ -120,10 +120,10 @@ absl::Span<const Command> OwnCommands() {
       {.name = "list",
        .run = [](const Catalog& catalog, const CommandLine&,
                  const Streams& streams) { return List(catalog, streams.out); }},
-      {.name = "repair", .run = &Repair, .flags = &RepairFlags},
-      {.name = "report", .run = &Report, .flags = &ReportFlags},
-      {.name = "selftest", .run = &Selftest, .flags = &SelftestFlags},
-      {.name = "top", .run = &Top, .flags = &TopFlags},
+      {.name = "repair", .run = &Repair, .options = &diagnose::RepairOptions::descriptor},
+      {.name = "report", .run = &Report, .options = &report::ReportOptions::descriptor},
+      {.name = "selftest", .run = &Selftest, .options = &selftest::Options::descriptor},
+      {.name = "top", .run = &Top, .options = &top::Options::descriptor},
   };
   return kCommands;
 }
@@ -141,13 +141,13 @@ int Run(const CommandLine& line, const Streams& streams) {
   if (line.help) return Help(catalog, line, streams);
   for (const Command& command : OwnCommands()) {
     if (line.words[0] != command.name) continue;
-    if (command.flags == nullptr && !line.fields.empty()) {
+    if (command.options == nullptr && !line.fields.empty()) {
       return WrongUsage(absl::StrCat(command.name, " has no flag --", line.fields[0].name),
                         streams.err);
     }
     if (!command.takes_words && line.words.size() > 1) {
       return WrongUsage(absl::StrCat(command.name, " takes no arguments",
-                                     command.flags != nullptr ? ", only flags" : ""),
+                                     command.options != nullptr ? ", only flags" : ""),
                         streams.err);
     }
     if (line.watch != absl::ZeroDuration() || line.output == kNameOutput) {

@@ -62,8 +62,8 @@ struct Command {
   const char* name;
   // Runs the command and returns an ExitCode.
   int (*run)(const Catalog& catalog, const CommandLine& line, const Streams& streams);
-  // Returns the command's flags in the form of FieldFlags(). Null: it has none.
-  std::vector<std::string> (*flags)() = nullptr;
+  // Returns the message whose fields are the command's flags. Null: it has none.
+  const pb::Descriptor* (*options)() = nullptr;
   bool takes_words = false;
 };
 // Returns all commands, sorted by name.

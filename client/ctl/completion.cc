@@ -137,9 +137,10 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
   std::vector<std::string> commands = groups;
   for (const Command& command : OwnCommands()) {
     commands.push_back(command.name);
-    if (command.flags == nullptr) continue;
+    if (command.options == nullptr) continue;
     std::vector<std::string> completed;
-    for (const std::string& flag : command.flags()) completed.push_back(Completed(flag));
+    for (const std::string& flag : FieldFlags(*command.options()))
+      completed.push_back(Completed(flag));
     add(shell->after_and_later, command.name, completed);
   }
   return shell->opening +

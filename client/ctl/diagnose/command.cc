@@ -110,7 +110,4 @@ int Repair(const Catalog& catalog, const CommandLine& line, const Streams& strea
   return Print(*repairs, line, streams);
 }
 
-std::vector<std::string> DiagnoseFlags() { return FieldFlags(*d::DiagnoseOptions::descriptor()); }
-std::vector<std::string> RepairFlags() { return FieldFlags(*d::RepairOptions::descriptor()); }
-
 }  // namespace csi_proxy::ctl

@@ -54,8 +54,4 @@ namespace csi_proxy::ctl {
 int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 int Repair(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// Return the flags of the command in the form of FieldFlags().
-std::vector<std::string> DiagnoseFlags();
-std::vector<std::string> RepairFlags();
-
 }  // namespace csi_proxy::ctl

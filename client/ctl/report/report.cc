@@ -18,7 +18,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/ctl/output.h"
-#include "client/ctl/request.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl::report {
@@ -292,7 +291,5 @@ int Report(const Catalog& catalog, const CommandLine& line, const Streams& strea
               << "/REPORT.md into an issue and attach report.json\n";
   return kOk;
 }
-
-std::vector<std::string> ReportFlags() { return FieldFlags(*r::ReportOptions::descriptor()); }
 
 }  // namespace csi_proxy::ctl

@@ -76,7 +76,4 @@ namespace csi_proxy::ctl {
 // Runs `report`: reads the findings, writes the report, and prints its folder. Returns an ExitCode.
 int Report(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// Returns the flags of `report` in the form of FieldFlags().
-std::vector<std::string> ReportFlags();
-
 }  // namespace csi_proxy::ctl

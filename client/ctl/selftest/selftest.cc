@@ -238,6 +238,4 @@ int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& str
   return selftest::Passed(report) ? kOk : kCallFailed;
 }
 
-std::vector<std::string> SelftestFlags() { return FieldFlags(*selftest::Options::descriptor()); }
-
 }  // namespace csi_proxy::ctl

@@ -176,7 +176,4 @@ namespace csi_proxy::ctl {
 // Runs `selftest`: reads the flags, runs the steps and prints the report. Returns an ExitCode.
 int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// Returns the flags of `selftest` in the form of FieldFlags().
-std::vector<std::string> SelftestFlags();
-
 }  // namespace csi_proxy::ctl

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "client/ctl/command_line.h"
 #include "client/ctl/fake_pipes.h"
+#include "client/ctl/request.h"
 
 namespace csi_proxy::ctl::selftest {
 namespace {
@@ -53,7 +54,7 @@ class RunTest : public testing::Test {
 };
 
 TEST(StepsTest, HelpNamesEveryFlag) {
-  for (const std::string& flag : SelftestFlags()) {
+  for (const std::string& flag : FieldFlags(*Options::descriptor())) {
     EXPECT_THAT(HelpText(), HasSubstr("\n  " + flag.substr(0, flag.find('=')))) << flag;
   }
 }

@@ -5,7 +5,6 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
-#include "client/ctl/request.h"
 #include "client/ctl/terminal.h"
 #include "client/ctl/top/numbers.h"
 #include "server/base/status_macros.h"
@@ -98,7 +97,5 @@ int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams)
                     {.json = !table, .yaml = line.output == kYamlOutput, .clears = clears},
                     streams.out, streams.err);
 }
-
-std::vector<std::string> TopFlags() { return FieldFlags(*top::Options::descriptor()); }
 
 }  // namespace csi_proxy::ctl

@@ -40,7 +40,4 @@ namespace csi_proxy::ctl {
 // Runs `top`: reads the flags and watches. Returns an ExitCode.
 int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// Returns the flags of `top` in the form of FieldFlags().
-std::vector<std::string> TopFlags();
-
 }  // namespace csi_proxy::ctl
