@@ -86,12 +86,10 @@ int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams
                       streams.err);
   }
   const absl::StatusOr<Method> method = catalog.Find(line.words[0], line.words[1], line.api);
-  if (!method.ok()) return WrongUsage(method.status().message(), streams.err);
-  if (absl::Status s = CheckFlags(catalog, *method, line); !s.ok()) {
-    return WrongUsage(s.message(), streams.err);
-  }
+  if (!method.ok()) return WrongUsage(method.status(), streams.err);
+  if (const auto s = CheckFlags(catalog, *method, line); !s.ok()) return WrongUsage(s, streams.err);
   const auto request = MakeRequest(catalog, *method, line, streams.in);
-  if (!request.ok()) return WrongUsage(request.status().message(), streams.err);
+  if (!request.ok()) return WrongUsage(request.status(), streams.err);
 
   const bool watches = line.watch > absl::ZeroDuration();
   std::string output = line.output;

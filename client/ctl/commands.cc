@@ -57,7 +57,7 @@ std::string Hint(const absl::Status& status, absl::string_view call) {
 int Completion(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   const absl::StatusOr<std::string> script =
       CompletionScript(catalog, line.words.size() == 2 ? line.words[1] : "");
-  if (!script.ok()) return WrongUsage(script.status().message(), streams.err);
+  if (!script.ok()) return WrongUsage(script.status(), streams.err);
   streams.out << *script;
   return kOk;
 }
@@ -67,6 +67,10 @@ int Completion(const Catalog& catalog, const CommandLine& line, const Streams& s
 int WrongUsage(absl::string_view message, std::ostream& err) {
   err << "error: " << message << "\n";
   return kUsage;
+}
+
+int WrongUsage(const absl::Status& status, std::ostream& err) {
+  return WrongUsage(status.message(), err);
 }
 
 absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options) {
@@ -85,17 +89,19 @@ absl::StatusOr<std::string> ToDocument(absl::string_view output, const pb::Messa
   return JsonToYaml(json);
 }
 
+int PrintReport(const pb::Message& report, const std::string& table, int code,
+                const CommandLine& line, const Streams& streams) {
+  const auto text = WantsTable(line, streams) ? table : ToDocument(line.output, report);
+  if (!text.ok()) return Complain(text.status(), streams.err);
+  streams.out << *text;
+  return code;
+}
+
 int ComplainBriefly(const absl::Status& status, std::ostream& err) {
   err << "error: " << absl::StatusCodeToString(status.code()) << ": "
       << Printable(std::string(status.message())) << "\n";
-  switch (status.code()) {
-    case absl::StatusCode::kUnavailable:
-      return kUnreachable;
-    case absl::StatusCode::kDeadlineExceeded:
-      return kDeadline;
-    default:
-      return kCallFailed;
-  }
+  if (absl::IsUnavailable(status)) return kUnreachable;
+  return absl::IsDeadlineExceeded(status) ? kDeadline : kCallFailed;
 }
 
 int Complain(const absl::Status& status, std::ostream& err, absl::string_view call) {

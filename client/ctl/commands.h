@@ -92,8 +92,9 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
 // `GROUP METHOD`: calls the method and prints its response.
 int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// Prints `error: text` and returns kUsage.
+// Print `error: text` and return kUsage.
 int WrongUsage(absl::string_view message, std::ostream& err);
+int WrongUsage(const absl::Status& status, std::ostream& err);
 
 // Reads the flags of a command that accepts only flags, none of them secret. INVALID_ARGUMENT.
 absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options);
@@ -103,6 +104,10 @@ bool WantsTable(const CommandLine& line, const Streams& streams);
 
 // Returns a report as YAML if `output` is yaml, otherwise as JSON.
 absl::StatusOr<std::string> ToDocument(absl::string_view output, const pb::Message& report);
+
+// Prints a report as `table` if WantsTable(), otherwise by ToDocument(). Returns `code`.
+int PrintReport(const pb::Message& report, const std::string& table, int code,
+                const CommandLine& line, const Streams& streams);
 
 // Prints `error: CODE: text` and returns the exit code for the error.
 int ComplainBriefly(const absl::Status& status, std::ostream& err);

@@ -305,12 +305,12 @@ int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams
   if (words.size() > 2) return WrongUsage("usage: csi-proxyctl help [GROUP [METHOD]]", streams.err);
   if (words.size() == 2) {
     const absl::StatusOr<Method> method = catalog.Find(words[0], words[1], line.api);
-    if (!method.ok()) return WrongUsage(method.status().message(), streams.err);
+    if (!method.ok()) return WrongUsage(method.status(), streams.err);
     streams.out << MethodHelp(catalog, *method);
     return kOk;
   }
   const auto versions = catalog.VersionsFor(words[0], line.api);
-  if (!versions.ok()) return WrongUsage(versions.status().message(), streams.err);
+  if (!versions.ok()) return WrongUsage(versions.status(), streams.err);
   streams.out << GroupHelp(catalog, Plain(words[0]), *versions);
   return kOk;
 }
@@ -334,8 +334,8 @@ int Describe(const Catalog& catalog, const CommandLine& line, const Streams& str
   const std::vector<std::string>& words = line.words;
   if (words.size() == 1) return List(catalog, streams.out);
   if (words.size() > 3) {
-    streams.err << "error: too many arguments; usage: csi-proxyctl describe [GROUP [METHOD]]\n";
-    return kUsage;
+    return WrongUsage("too many arguments; usage: csi-proxyctl describe [GROUP [METHOD]]",
+                      streams.err);
   }
   absl::Status status;
   if (words.size() == 3) {
@@ -351,9 +351,7 @@ int Describe(const Catalog& catalog, const CommandLine& line, const Streams& str
       }
     }
   }
-  if (status.ok()) return kOk;
-  streams.err << "error: " << status.message() << "\n";
-  return kUsage;
+  return status.ok() ? kOk : WrongUsage(status, streams.err);
 }
 
 }  // namespace csi_proxy::ctl

@@ -44,29 +44,15 @@ absl::StatusOr<std::vector<std::string>> Kinds(const d::RepairOptions& options) 
   return kinds;
 }
 
-template <typename Report>
-int Print(const Report& report, const CommandLine& line, const Streams& streams) {
-  if (WantsTable(line, streams)) {
-    streams.out << d::ToText(report);
-  } else {
-    const absl::StatusOr<std::string> text = ToDocument(line.output, report);
-    if (!text.ok()) return Complain(text.status(), streams.err);
-    streams.out << *text;
-  }
-  return d::ExitCodeOf(report);
-}
-
 }  // namespace
 
 int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   d::DiagnoseOptions options;
-  if (absl::Status s = ReadFlags(catalog, line, &options); !s.ok()) {
-    return WrongUsage(s.message(), streams.err);
-  }
+  if (const auto s = ReadFlags(catalog, line, &options); !s.ok()) return WrongUsage(s, streams.err);
   d::FetchMetrics fetch;
   if (!options.metrics().empty()) {
     const auto address = top::ParseMetricsAddress("--metrics", options.metrics());
-    if (!address.ok()) return WrongUsage(address.status().message(), streams.err);
+    if (!address.ok()) return WrongUsage(address.status(), streams.err);
     fetch = [address = *address, timeout = line.call.timeout] {
       return top::FetchMetrics(address, timeout);
     };
@@ -80,16 +66,14 @@ int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& str
         if (WantsTable(line, streams)) streams.out << d::PartText(part) << std::flush;
       });
   if (!diagnosis.ok()) return Complain(diagnosis.status(), streams.err);
-  return Print(*diagnosis, line, streams);
+  return PrintReport(*diagnosis, d::ToText(*diagnosis), d::ExitCodeOf(*diagnosis), line, streams);
 }
 
 int Repair(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   d::RepairOptions options;
-  if (absl::Status s = ReadFlags(catalog, line, &options); !s.ok()) {
-    return WrongUsage(s.message(), streams.err);
-  }
+  if (const auto s = ReadFlags(catalog, line, &options); !s.ok()) return WrongUsage(s, streams.err);
   const auto kinds = Kinds(options);
-  if (!kinds.ok()) return WrongUsage(kinds.status().message(), streams.err);
+  if (!kinds.ok()) return WrongUsage(kinds.status(), streams.err);
   const bool asks = !options.yes() && streams.in_is_terminal;
   // Shown on standard error, so that standard output is one document for a program.
   const auto show = [&](const d::Repairs& plan) {
@@ -107,7 +91,7 @@ int Repair(const Catalog& catalog, const CommandLine& line, const Streams& strea
   Rpcs rpcs(catalog, *pipes);
   const absl::StatusOr<d::Repairs> repairs = d::Repair(rpcs, *kinds, show, consent);
   if (!repairs.ok()) return Complain(repairs.status(), streams.err);
-  return Print(*repairs, line, streams);
+  return PrintReport(*repairs, d::ToText(*repairs), d::ExitCodeOf(*repairs), line, streams);
 }
 
 }  // namespace csi_proxy::ctl

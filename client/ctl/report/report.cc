@@ -273,9 +273,7 @@ absl::StatusOr<r::NodeReport> Make(const r::ReportOptions& options, Input& in) {
 
 int Report(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   r::ReportOptions options;
-  if (absl::Status s = ReadFlags(catalog, line, &options); !s.ok()) {
-    return WrongUsage(s.message(), streams.err);
-  }
+  if (const auto s = ReadFlags(catalog, line, &options); !s.ok()) return WrongUsage(s, streams.err);
   if (options.from().empty() || options.to().empty()) {
     return WrongUsage("report needs --from=FOLDER and --to=FOLDER", streams.err);
   }

@@ -218,7 +218,7 @@ int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& str
     return WrongUsage("only flags may follow selftest; give a value as --flag=value", streams.err);
   }
   const absl::StatusOr<selftest::Options> options = ReadOptions(catalog, line, streams.in);
-  if (!options.ok()) return WrongUsage(options.status().message(), streams.err);
+  if (!options.ok()) return WrongUsage(options.status(), streams.err);
   const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
   if (!AnyPipe(catalog, *pipes)) {
     return Complain(client::NotReached("there are no pipes: start csi-proxy"), streams.err);
@@ -228,14 +228,8 @@ int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& str
       selftest::Run(selftest::Steps(), *options, rpcs, [&](const std::string& step) {
         if (line.verbose) streams.err << "step " << step << "\n" << std::flush;
       });
-  if (WantsTable(line, streams)) {
-    streams.out << selftest::ToText(report);
-  } else {
-    const absl::StatusOr<std::string> text = ToDocument(line.output, report);
-    if (!text.ok()) return Complain(text.status(), streams.err);
-    streams.out << *text;
-  }
-  return selftest::Passed(report) ? kOk : kCallFailed;
+  return PrintReport(report, selftest::ToText(report), selftest::Passed(report) ? kOk : kCallFailed,
+                     line, streams);
 }
 
 }  // namespace csi_proxy::ctl
