@@ -1,6 +1,7 @@
 #include "client/ctl/output.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
@@ -74,46 +75,28 @@ absl::StatusOr<std::string> Json(const pb::Message& message, bool whitespace) {
 std::string ValueText(const pb::Message& message, const Field* field, int index) {
   const pb::Reflection& r = *message.GetReflection();
   const bool one = index < 0;
-  switch (field->cpp_type()) {
-    case Field::CPPTYPE_BOOL:
-      return (one ? r.GetBool(message, field) : r.GetRepeatedBool(message, field, index)) ? "true"
-                                                                                          : "false";
-    case Field::CPPTYPE_UINT32:
-      return absl::StrCat(one ? r.GetUInt32(message, field)
-                              : r.GetRepeatedUInt32(message, field, index));
-    case Field::CPPTYPE_UINT64:
-      return absl::StrCat(one ? r.GetUInt64(message, field)
-                              : r.GetRepeatedUInt64(message, field, index));
-    case Field::CPPTYPE_INT32:
-      return absl::StrCat(one ? r.GetInt32(message, field)
-                              : r.GetRepeatedInt32(message, field, index));
-    case Field::CPPTYPE_INT64:
-      return absl::StrCat(one ? r.GetInt64(message, field)
-                              : r.GetRepeatedInt64(message, field, index));
-    case Field::CPPTYPE_ENUM:
-      return (one ? r.GetEnum(message, field) : r.GetRepeatedEnum(message, field, index))->name();
-    case Field::CPPTYPE_STRING:
-      return Printable(one ? r.GetString(message, field)
-                           : r.GetRepeatedString(message, field, index));
-    case Field::CPPTYPE_MESSAGE: {
-      const pb::Message& inner =
-          one ? r.GetMessage(message, field) : r.GetRepeatedMessage(message, field, index);
-      std::string text;
-      for (int i = 0; i < inner.GetDescriptor()->field_count(); ++i) {
-        const Field* const f = inner.GetDescriptor()->field(i);
-        if (f->is_repeated()) {
-          for (int j = 0; j < inner.GetReflection()->FieldSize(inner, f); ++j) {
-            absl::StrAppend(&text, text.empty() ? "" : " ", ValueText(inner, f, j));
-          }
-        } else {
-          absl::StrAppend(&text, text.empty() ? "" : " ", f->name(), "=", ValueText(inner, f, -1));
-        }
-      }
-      return text;
-    }
-    default:
-      return "?";
+  std::string text;
+  if (field->cpp_type() == Field::CPPTYPE_STRING) {
+    return Printable(one ? r.GetString(message, field)
+                         : r.GetRepeatedString(message, field, index));
   }
+  if (field->cpp_type() != Field::CPPTYPE_MESSAGE) {
+    pb::TextFormat::PrintFieldValueToString(message, field, index, &text);
+    return text;
+  }
+  const pb::Message& inner =
+      one ? r.GetMessage(message, field) : r.GetRepeatedMessage(message, field, index);
+  for (int i = 0; i < inner.GetDescriptor()->field_count(); ++i) {
+    const Field* const f = inner.GetDescriptor()->field(i);
+    if (f->is_repeated()) {
+      for (int j = 0; j < inner.GetReflection()->FieldSize(inner, f); ++j) {
+        absl::StrAppend(&text, text.empty() ? "" : " ", ValueText(inner, f, j));
+      }
+    } else {
+      absl::StrAppend(&text, text.empty() ? "" : " ", f->name(), "=", ValueText(inner, f, -1));
+    }
+  }
+  return text;
 }
 
 std::string Printable(absl::string_view text) {
