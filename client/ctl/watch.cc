@@ -18,17 +18,11 @@ namespace {
 constexpr absl::Duration kLongestPause = absl::Minutes(1);
 
 std::string Head(Before before, absl::Time now) {
-  switch (before) {
-    case Before::kNothing:
-      return "";
-    case Before::kDashes:
-      return "---\n";
-    case Before::kTime:
-      return UtcText(now) + "\n";
-    case Before::kCleared:
-      return absl::StrCat(kClearScreen, "since ", UtcText(now), "\n\n");
+  if (before == Before::kCleared) {
+    return absl::StrCat(kClearScreen, "since ", UtcText(now), "\n\n");
   }
-  return "";
+  if (before == Before::kTime) return UtcText(now) + "\n";
+  return before == Before::kDashes ? "---\n" : "";
 }
 
 // Returns true if every later attempt would fail with this error, too.

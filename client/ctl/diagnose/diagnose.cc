@@ -95,24 +95,14 @@ std::string What(const Finding& finding) {
                                      SizeText(static_cast<uint64_t>(finding.size_bytes()))}});
 }
 
-std::string ResultText(Result result) {
-  switch (result) {
-    case DONE:
-      return "done";
-    case FAILED:
-      return "failed";
-    case ONLY_SHOWN:
-      return "only shown";
-    case REFUSED:
-      return "refused";
-    case WELL_AGAIN:
-      return "works again, nothing was done";
-    case CHANGED:
-      return "changed since, nothing was done";
-    default:
-      return "to be done";
-  }
-}
+// By Result.
+constexpr const char* kResultTexts[] = {"to be done",
+                                        "done",
+                                        "failed",
+                                        "only shown",
+                                        "refused",
+                                        "works again, nothing was done",
+                                        "changed since, nothing was done"};
 
 bool Same(const Finding& a, const Finding& b) {
   return a.SerializeAsString() == b.SerializeAsString();
@@ -218,7 +208,7 @@ std::string ToText(const Repairs& repairs) {
   for (const Act& act : repairs.acts()) {
     rows.push_back({act.finding().kind(), Printable(act.finding().where()), What(act.finding()),
                     Printable(act.finding().repair()),
-                    absl::StrCat(ResultText(act.result()), act.detail().empty() ? "" : ": ",
+                    absl::StrCat(kResultTexts[act.result()], act.detail().empty() ? "" : ": ",
                                  Printable(act.detail()))});
   }
   return absl::StrCat(Align(rows), NotKnown(repairs.not_known()));

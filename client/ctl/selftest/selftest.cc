@@ -80,14 +80,7 @@ void AddLatencies(const Rpcs::Times& times, Report* report) {
 }
 
 const char* Shown(Result result) {
-  switch (result) {
-    case OK:
-      return "ok";
-    case FAILED:
-      return "FAILED";
-    default:
-      return "skipped";
-  }
+  return result == OK ? "ok" : result == FAILED ? "FAILED" : "skipped";
 }
 
 std::string Number(double milliseconds) { return absl::StrFormat("%.1f", milliseconds); }

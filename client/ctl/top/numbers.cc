@@ -103,17 +103,9 @@ bool TakeQuoted(absl::string_view* rest, std::string* value) {
       continue;
     }
     if (rest->empty()) return false;
-    switch (rest->front()) {
-      case 'n':
-        value->push_back('\n');
-        break;
-      case '\\':
-      case '"':
-        value->push_back(rest->front());
-        break;
-      default:
-        return false;
-    }
+    const char escaped = rest->front();
+    if (escaped != 'n' && escaped != '\\' && escaped != '"') return false;
+    value->push_back(escaped == 'n' ? '\n' : escaped);
     rest->remove_prefix(1);
   }
   return false;
