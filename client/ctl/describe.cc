@@ -209,12 +209,9 @@ std::string Brief(const std::string& comment, size_t width) {
 // Returns the versions that have a method of that name, preferred first.
 std::vector<std::string> VersionsWith(const Catalog& catalog, const Method& method) {
   std::vector<std::string> versions = catalog.Versions(method.group);
-  versions.erase(
-      std::remove_if(versions.begin(), versions.end(),
-                     [&](const std::string& version) {
-                       return !catalog.Find(method.group, method.descriptor->name(), version).ok();
-                     }),
-      versions.end());
+  std::erase_if(versions, [&](const std::string& version) {
+    return !catalog.Find(method.group, method.descriptor->name(), version).ok();
+  });
   return versions;
 }
 
