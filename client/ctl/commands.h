@@ -57,11 +57,13 @@ struct Streams {
   bool in_is_terminal = false;
 };
 
+// Reads the command's flags, runs the command, prints its result, and returns an ExitCode.
+using RunCommand = int(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+
 // A command of the program itself. Any other first word is a group.
 struct Command {
   const char* name;
-  // Runs the command and returns an ExitCode.
-  int (*run)(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+  RunCommand* run;
   // Returns the message whose fields are the command's flags. Null: it has none.
   const pb::Descriptor* (*options)() = nullptr;
   bool takes_words = false;
@@ -75,22 +77,18 @@ int Run(const CommandLine& line, const Streams& streams);
 // `list`: prints a line for each version of each group.
 int List(const Catalog& catalog, std::ostream& out);
 
-// `describe`: prints the documentation of a group, in one version of it, or of a method.
-int Describe(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+// Call: `GROUP METHOD` calls the method and prints its response. Describe prints the documentation
+// of a group, in one version of it, or of a method. Help: `help`, or --help, prints the help of the
+// program, of a group (a line per method) or of a method.
+RunCommand Call, Describe, Diagnose, Help, Repair, Report, Selftest, Top;
 
 // Returns an example of a command line, quoted for a shell. It works on the simulated node
 // unchanged, and elsewhere with the node's own disks, volumes and paths.
 std::string ExampleOf(const Catalog& catalog, const Method& method);
 
-// `help`, or --help: prints the help of the program, of a group (a line per method) or of a method.
-int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams);
-
 // Returns a script for `bash` or `zsh` that completes commands, groups, methods, fields and flags.
 // INVALID_ARGUMENT for another shell.
 absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell);
-
-// `GROUP METHOD`: calls the method and prints its response.
-int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
 // Print `error: text` and return kUsage.
 int WrongUsage(absl::string_view message, std::ostream& err);

@@ -47,11 +47,3 @@ std::string ToText(const Diagnosis& diagnosis);
 std::string ToText(const Repairs& repairs);
 
 }  // namespace csi_proxy::ctl::diagnose
-
-namespace csi_proxy::ctl {
-
-// Run the command: read its flags, look or repair, and print the report. Return an ExitCode.
-int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& streams);
-int Repair(const Catalog& catalog, const CommandLine& line, const Streams& streams);
-
-}  // namespace csi_proxy::ctl

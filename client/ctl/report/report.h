@@ -70,10 +70,3 @@ class Redactor {
 std::string WithoutControls(absl::string_view text);
 
 }  // namespace csi_proxy::ctl::report
-
-namespace csi_proxy::ctl {
-
-// Runs `report`: reads the findings, writes the report, and prints its folder. Returns an ExitCode.
-int Report(const Catalog& catalog, const CommandLine& line, const Streams& streams);
-
-}  // namespace csi_proxy::ctl

@@ -88,6 +88,9 @@ class Attempt {
 // nothing had to be undone. Returns the failures.
 absl::Status TakeBack(Rpcs& rpcs, State& state);
 
+// Runs a step and returns its result in a few words.
+using RunStep = std::string(Attempt& attempt);
+
 struct Step {
   // The name in reports: `mount`.
   const char* name;
@@ -99,58 +102,23 @@ struct Step {
   const char* needs;
   // The step is skipped unless this flag is given: `smb-share`. Empty: it always runs.
   absl::string_view only_with;
-  // Runs the step and returns its result in a few words.
-  std::string (*run)(Attempt& attempt);
+  RunStep* run;
 };
 
 const std::vector<Step>& Steps();
 
 // The steps, by the file that defines them.
-
 // storage_steps.cc
-std::string FindDisk(Attempt& attempt);
-std::string MakeSureDiskIsFree(Attempt& attempt);
-std::string GoOfflineAndOnline(Attempt& attempt);
-std::string Partition(Attempt& attempt);
-std::string SeeUnformatted(Attempt& attempt);
-std::string Format(Attempt& attempt);
-std::string Mount(Attempt& attempt);
-std::string WriteCache(Attempt& attempt);
-std::string Resize(Attempt& attempt);
-std::string Unmount(Attempt& attempt);
-std::string Release(Attempt& attempt);
-std::string AskForAbsent(Attempt& attempt);
-
+RunStep FindDisk, MakeSureDiskIsFree, GoOfflineAndOnline, Partition, SeeUnformatted, Format, Mount,
+    WriteCache, Resize, Unmount, Release, AskForAbsent;
 // staging_steps.cc
-std::string ListDisks(Attempt& attempt);
-std::string Stage(Attempt& attempt);
-std::string SeeStaged(Attempt& attempt);
-std::string RefuseToFormat(Attempt& attempt);
-std::string Unstage(Attempt& attempt);
-std::string ProtectDisk(Attempt& attempt);
-
+RunStep ListDisks, Stage, SeeStaged, RefuseToFormat, Unstage, ProtectDisk;
 // path_steps.cc
-std::string MakeWorkDirectory(Attempt& attempt);
-std::string FindVolumeOfPath(Attempt& attempt);
-std::string FindClosestVolume(Attempt& attempt);
-std::string MakeLinks(Attempt& attempt);
-std::string RemoveDirectories(Attempt& attempt);
-std::string SendHostilePaths(Attempt& attempt);
-std::string AskNotMounted(Attempt& attempt);
-
+RunStep MakeWorkDirectory, FindVolumeOfPath, FindClosestVolume, MakeLinks, RemoveDirectories,
+    SendHostilePaths, AskNotMounted;
 // node_steps.cc
-std::string ExaminePipes(Attempt& attempt);
-std::string QueryService(Attempt& attempt);
-std::string RestartService(Attempt& attempt);
-std::string ReadBios(Attempt& attempt);
-std::string SeeMapping(Attempt& attempt);
-std::string StageShare(Attempt& attempt);
-std::string MapShare(Attempt& attempt);
-std::string UnmapShare(Attempt& attempt);
-std::string RefuseMappings(Attempt& attempt);
-std::string AddPortal(Attempt& attempt);
-std::string ConnectTarget(Attempt& attempt);
-std::string RemovePortal(Attempt& attempt);
+RunStep ExaminePipes, QueryService, RestartService, ReadBios, SeeMapping, StageShare, MapShare,
+    UnmapShare, RefuseMappings, AddPortal, ConnectTarget, RemovePortal;
 
 // The name of the report's last step, which undoes the others.
 inline constexpr char kCleanUp[] = "clean-up";
@@ -170,10 +138,3 @@ bool Passed(const Report& report);
 std::string ToText(const Report& report);
 
 }  // namespace csi_proxy::ctl::selftest
-
-namespace csi_proxy::ctl {
-
-// Runs `selftest`: reads the flags, runs the steps and prints the report. Returns an ExitCode.
-int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& streams);
-
-}  // namespace csi_proxy::ctl

@@ -34,10 +34,3 @@ int Watch(const watch::Environment& environment, const Options& options, absl::D
           const Style& style, std::ostream& out, std::ostream& err);
 
 }  // namespace csi_proxy::ctl::top
-
-namespace csi_proxy::ctl {
-
-// Runs `top`: reads the flags and watches. Returns an ExitCode.
-int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams);
-
-}  // namespace csi_proxy::ctl
