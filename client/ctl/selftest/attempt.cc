@@ -70,6 +70,14 @@ void Attempt::Expect(bool condition, absl::string_view otherwise) {
   if (ok() && !condition) status_ = absl::InternalError(otherwise);
 }
 
+bool Attempt::Exists(const std::string& path) {
+  return Call("filesystem", "PathExists", {{"path", path}}).Flag("exists");
+}
+
+bool Attempt::IsSymlink(const std::string& path) {
+  return Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink");
+}
+
 void Attempt::AddUndo(Undo undo) {
   if (!ok()) return;
   RemoveUndo(undo.what);

@@ -110,10 +110,8 @@ std::string MapShare(Attempt& attempt) {
   attempt.AddUndo({"the link to the share", "filesystem", "Rmdir", {{"path", link}}});
   attempt.Call("smb", "NewSmbGlobalMapping", mapping);
   attempt.Call("smb", "NewSmbGlobalMapping", mapping);
-  attempt.Expect(attempt.Call("filesystem", "IsSymlink", {{"path", link}}).Flag("is_symlink"),
-                 "IsSymlink returns false for the link to the share");
-  attempt.Expect(attempt.Call("filesystem", "PathExists", {{"path", link}}).Flag("exists"),
-                 "the link to the share does not exist");
+  attempt.Expect(attempt.IsSymlink(link), "IsSymlink returns false for the link to the share");
+  attempt.Expect(attempt.Exists(link), "the link to the share does not exist");
   return absl::StrCat(link, " leads to ", options.smb_share());
 }
 

@@ -12,18 +12,6 @@ namespace {
 // A path that does not exist and is outside all working directories.
 constexpr char kOutside[] = R"(C:\csi-proxy-selftest-outside)";
 
-bool Exists(Attempt& attempt, const std::string& path) {
-  return attempt.Call("filesystem", "PathExists", {{"path", path}}).Flag("exists");
-}
-
-bool IsSymlink(Attempt& attempt, const std::string& path) {
-  return attempt.Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink");
-}
-
-void Mkdir(Attempt& attempt, const std::string& path) {
-  attempt.Call("filesystem", "Mkdir", {{"path", path}});
-}
-
 void Rmdir(Attempt& attempt, const std::string& path, bool force = false) {
   attempt.Call("filesystem", "Rmdir", {{"path", path}, {"force", force ? "true" : "false"}});
 }
@@ -48,14 +36,14 @@ void ExpectVolume(Attempt& attempt, const char* method, const std::string& path)
 std::string MakeWorkDirectory(Attempt& attempt) {
   const std::string& path = attempt.options().work_dir();
   attempt.Expect(
-      !Exists(attempt, path),
+      !attempt.Exists(path),
       absl::StrCat(path,
                    " exists already. The selftest removes its directory at the end: remove the "
                    "directory of an earlier run, or choose another with --work-dir"));
   attempt.AddUndo(Removal(path));
-  Mkdir(attempt, path);
-  Mkdir(attempt, path);
-  attempt.Expect(Exists(attempt, path), "the new directory does not exist");
+  attempt.Mkdir(path);
+  attempt.Mkdir(path);
+  attempt.Expect(attempt.Exists(path), "the new directory does not exist");
   return path;
 }
 
@@ -84,7 +72,7 @@ std::string FindVolumeOfPath(Attempt& attempt) {
 std::string FindClosestVolume(Attempt& attempt) {
   const std::string inside = attempt.Path("mount\\inside");
   // No step removes this directory, because no later step uses the volume.
-  Mkdir(attempt, inside);
+  attempt.Mkdir(inside);
   ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", attempt.Path("mount"));
   ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", inside);
   const std::string here = attempt
@@ -101,28 +89,28 @@ std::string MakeLinks(Attempt& attempt) {
   const std::string mount = attempt.Path("mount"), link = attempt.Path("link");
   attempt.AddUndo(Removal(link));
   Link(attempt, mount, link);
-  attempt.Expect(IsSymlink(attempt, link), "IsSymlink returns false for the link");
+  attempt.Expect(attempt.IsSymlink(link), "IsSymlink returns false for the link");
   ExpectVolume(attempt, "GetVolumeIDFromTargetPath", link);
-  Mkdir(attempt, absl::StrCat(link, "\\through"));
-  attempt.Expect(Exists(attempt, absl::StrCat(mount, "\\through")),
+  attempt.Mkdir(absl::StrCat(link, "\\through"));
+  attempt.Expect(attempt.Exists(absl::StrCat(mount, "\\through")),
                  "a directory made through the link is not in the link's target");
   attempt.ExpectRefused(absl::StatusCode::kAlreadyExists, "filesystem", "CreateSymlink",
                         {{"source-path", mount}, {"target-path", link}});
   Rmdir(attempt, link);
-  attempt.Expect(Exists(attempt, absl::StrCat(mount, "\\through")),
+  attempt.Expect(attempt.Exists(absl::StrCat(mount, "\\through")),
                  "removing the link removed its target");
   attempt.RemoveUndo(link);
 
   const std::string gone = attempt.Path("gone"), dangling = attempt.Path("dangling");
   attempt.AddUndo(Removal(gone));
-  Mkdir(attempt, gone);
-  attempt.Expect(!IsSymlink(attempt, gone), "IsSymlink returns true for a plain directory");
+  attempt.Mkdir(gone);
+  attempt.Expect(!attempt.IsSymlink(gone), "IsSymlink returns true for a plain directory");
   attempt.AddUndo(Removal(dangling));
   Link(attempt, gone, dangling);
   Rmdir(attempt, gone);
-  attempt.Expect(!IsSymlink(attempt, dangling),
+  attempt.Expect(!attempt.IsSymlink(dangling),
                  "IsSymlink returns true for a link without a target");
-  attempt.Expect(Exists(attempt, dangling), "PathExists returns false for a link without a target");
+  attempt.Expect(attempt.Exists(dangling), "PathExists returns false for a link without a target");
   Rmdir(attempt, dangling);
   attempt.RemoveUndo(dangling);
   attempt.RemoveUndo(gone);
@@ -136,18 +124,18 @@ std::string RemoveDirectories(Attempt& attempt) {
   const std::string deep = absl::StrCat(tree, "\\a\\b"), kept = absl::StrCat(keep, "\\kept");
   attempt.AddUndo(Removal(keep, true));
   attempt.AddUndo(Removal(tree, true));
-  Mkdir(attempt, kept);
+  attempt.Mkdir(kept);
   // Removes the tree in both ways: only its contents, and the directory with them.
   for (const char* method : {"RmdirContents", "Rmdir"}) {
-    Mkdir(attempt, deep);
+    attempt.Mkdir(deep);
     Link(attempt, keep, absl::StrCat(tree, "\\link"));
     attempt.ExpectRefused(kFailedPrecondition, "filesystem", "Rmdir", {{"path", tree}});
     Fields fields = {{"path", tree}};
     if (absl::string_view(method) == "Rmdir") fields.push_back({"force", "true"});
     attempt.Call("filesystem", method, fields);
-    attempt.Expect(!Exists(attempt, deep), absl::StrCat(method, " left the content"));
-    attempt.Expect(Exists(attempt, kept), absl::StrCat(method, " followed a link"));
-    attempt.Expect(Exists(attempt, tree) == (absl::string_view(method) == "RmdirContents"),
+    attempt.Expect(!attempt.Exists(deep), absl::StrCat(method, " left the content"));
+    attempt.Expect(attempt.Exists(kept), absl::StrCat(method, " followed a link"));
+    attempt.Expect(attempt.Exists(tree) == (absl::string_view(method) == "RmdirContents"),
                    absl::StrCat(method, " left the directory itself in the wrong state"));
   }
   attempt.ExpectRefused(absl::StatusCode::kNotFound, "filesystem", "Rmdir", {{"path", tree}});

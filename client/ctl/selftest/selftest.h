@@ -57,6 +57,10 @@ class Attempt {
   absl::StatusOr<Answer> Try(const std::string& group, const std::string& method,
                              const Fields& fields);
   void Expect(bool condition, absl::string_view otherwise);
+  // PathExists, IsSymlink and Mkdir of the group filesystem.
+  bool Exists(const std::string& path);
+  bool IsSymlink(const std::string& path);
+  void Mkdir(const std::string& path) { Call("filesystem", "Mkdir", {{"path", path}}); }
 
   // Registers a call for the end of the selftest, made even after a failure unless RemoveUndo(what)
   // is called. REQUIRES: the call that it undoes has not been made yet.

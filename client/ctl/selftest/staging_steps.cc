@@ -95,9 +95,7 @@ std::string Unstage(Attempt& attempt) {
   attempt.RemoveUndo("the staged volume");
   attempt.Expect(done.Text("volume_id") == attempt.state().volume,
                  absl::StrCat("it unstaged volume ", done.Text("volume_id")));
-  attempt.Expect(
-      !attempt.Call("filesystem", "PathExists", {{"path", Staging(attempt)}}).Flag("exists"),
-      "the directory is still there");
+  attempt.Expect(!attempt.Exists(Staging(attempt)), "the directory is still there");
   const Fields disk = {{"disk-number", attempt.disk()}};
   attempt.Expect(!attempt.Call("disk", "GetDiskState", disk).Flag("is_online"),
                  "the disk is still online");
@@ -131,7 +129,7 @@ std::string ProtectDisk(Attempt& attempt) {
   attempt.Expect(!OwnDisk(attempt).Flag("is_read_only"), "the disk is still read-only");
   attempt.RemoveUndo("the disk writable again");
   // Fails if the file system is still mounted read-only.
-  attempt.Call("filesystem", "Mkdir", {{"path", inside}});
+  attempt.Mkdir(inside);
   attempt.Call("storage", "UnstageVolume", StagingTarget(attempt));
   attempt.RemoveUndo("the staged volume");
   attempt.Call("disk", "SetDiskState", {{"disk-number", attempt.disk()}, {"is-online", "true"}});
@@ -154,8 +152,7 @@ std::string StageShare(Attempt& attempt) {
   };
   expect("StageShare", request, "LINKED, MAPPED");
   expect("StageShare", request, "");
-  attempt.Expect(attempt.Call("filesystem", "PathExists", {{"path", link}}).Flag("exists"),
-                 "the link to the share does not exist");
+  attempt.Expect(attempt.Exists(link), "the link to the share does not exist");
   expect("UnstageShare", target, "UNMAPPED, UNLINKED");
   attempt.RemoveUndo("the staged share");
   expect("UnstageShare", target, "");

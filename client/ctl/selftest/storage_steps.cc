@@ -168,12 +168,11 @@ std::string Mount(Attempt& attempt) {
   const std::string path = attempt.Path("mount");
   const Fields target = {{"volume-id", attempt.state().volume}, {"target-path", path}};
   attempt.AddUndo({"directory mount", "filesystem", "Rmdir", {{"path", path}}});
-  attempt.Call("filesystem", "Mkdir", {{"path", path}});
+  attempt.Mkdir(path);
   attempt.AddUndo({"mount", "volume", "UnmountVolume", target});
   attempt.Call("volume", "MountVolume", target);
   attempt.Call("volume", "MountVolume", target);
-  attempt.Expect(attempt.Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink"),
-                 "IsSymlink returns false for the mount");
+  attempt.Expect(attempt.IsSymlink(path), "IsSymlink returns false for the mount");
   attempt.Expect(
       attempt.Call("filesystem", "IsMountPoint", {{"path", path}}).Flag("is_mount_point"),
       "IsMountPoint returns false for the mount");
@@ -208,12 +207,10 @@ std::string Unmount(Attempt& attempt) {
   const State& state = attempt.state();
   attempt.Call("volume", "UnmountVolume", {{"volume-id", state.volume}, {"target-path", path}});
   attempt.RemoveUndo("mount");
-  attempt.Expect(!attempt.Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink"),
-                 "the directory is still a mount point");
+  attempt.Expect(!attempt.IsSymlink(path), "the directory is still a mount point");
   attempt.Call("filesystem", "Rmdir", {{"path", path}});
   attempt.RemoveUndo("directory mount");
-  attempt.Expect(!attempt.Call("filesystem", "PathExists", {{"path", path}}).Flag("exists"),
-                 "the directory is still there");
+  attempt.Expect(!attempt.Exists(path), "the directory is still there");
   ExpectOnDisk(attempt, state.volume);
   // The id must be accepted without its last backslash, too.
   ExpectOnDisk(attempt, std::string(absl::StripSuffix(state.volume, "\\")));
