@@ -1,6 +1,7 @@
 #include "client/ctl/request.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <cstdint>
@@ -33,82 +34,61 @@ absl::Status Bad(absl::string_view name, absl::string_view value, absl::string_v
       absl::StrCat("--", name, ": \"", absl::CEscape(value.substr(0, 64)), "\" is not ", wanted));
 }
 
-// Sets a singular field, or adds to a repeated one.
-template <typename T>
-void Put(pb::Message* message, const Field* field, T value,
-         void (pb::Reflection::*set)(pb::Message*, const Field*, T) const,
-         void (pb::Reflection::*add)(pb::Message*, const Field*, T) const) {
-  const pb::Reflection* const r = message->GetReflection();
-  (r->*(field->is_repeated() ? add : set))(message, field, value);
-}
-
 absl::Status SetValue(const FieldArgument& argument, const Field* field, pb::Message* message) {
-  using R = pb::Reflection;
   const std::string& text = argument.value;
   const bool alone = !argument.has_value;
   if (alone && field->type() != Field::TYPE_BOOL) {
     return absl::InvalidArgumentError(
         absl::StrCat("--", argument.name, ": needs a value: --", argument.name, "=..."));
   }
+  // In protobuf's text format.
+  std::string value;
+  std::string wanted;
+  const auto parse = [&](auto number, const char* range) {
+    if (!absl::SimpleAtoi(text, &number)) wanted = range;
+    value = absl::StrCat(number);
+  };
   switch (field->cpp_type()) {
     case Field::CPPTYPE_BOOL: {
-      bool value = alone;
-      if (!alone && !absl::SimpleAtob(text, &value)) {
-        return Bad(argument.name, text, "true or false");
-      }
-      Put<bool>(message, field, value, &R::SetBool, &R::AddBool);
-      return absl::OkStatus();
+      bool flag = alone;
+      if (!alone && !absl::SimpleAtob(text, &flag)) wanted = "true or false";
+      value = flag ? "true" : "false";
+      break;
     }
-    case Field::CPPTYPE_UINT32: {
-      uint32_t value;
-      if (!absl::SimpleAtoi(text, &value)) {
-        return Bad(argument.name, text, "a number from 0 to 4294967295");
-      }
-      Put<uint32_t>(message, field, value, &R::SetUInt32, &R::AddUInt32);
-      return absl::OkStatus();
-    }
-    case Field::CPPTYPE_UINT64: {
-      uint64_t value;
-      if (!absl::SimpleAtoi(text, &value)) return Bad(argument.name, text, "a number of 0 or more");
-      Put<uint64_t>(message, field, value, &R::SetUInt64, &R::AddUInt64);
-      return absl::OkStatus();
-    }
-    case Field::CPPTYPE_INT64: {
-      int64_t value;
-      if (!absl::SimpleAtoi(text, &value)) return Bad(argument.name, text, "a whole number");
-      Put<int64_t>(message, field, value, &R::SetInt64, &R::AddInt64);
-      return absl::OkStatus();
-    }
+    case Field::CPPTYPE_UINT32:
+      parse(uint32_t{0}, "a number from 0 to 4294967295");
+      break;
+    case Field::CPPTYPE_UINT64:
+      parse(uint64_t{0}, "a number of 0 or more");
+      break;
+    case Field::CPPTYPE_INT64:
+      parse(int64_t{0}, "a whole number");
+      break;
     case Field::CPPTYPE_STRING:
       if (Utf16Length(text) < 0) {
         return absl::InvalidArgumentError(absl::StrCat("--", argument.name, ": is not UTF-8"));
       }
-      if (field->is_repeated()) {
-        message->GetReflection()->AddString(message, field, text);
-      } else {
-        message->GetReflection()->SetString(message, field, text);
-      }
-      return absl::OkStatus();
+      value = absl::StrCat("\"", absl::CEscape(text), "\"");
+      break;
     case Field::CPPTYPE_ENUM: {
       const pb::EnumDescriptor& type = *field->enum_type();
-      const pb::EnumValueDescriptor* value = nullptr;
       std::vector<std::string> names;
       for (int i = 0; i < type.value_count(); ++i) {
         names.push_back(type.value(i)->name());
-        const bool same = Plain(type.value(i)->name()) == Plain(text) ||
-                          absl::StrCat(type.value(i)->number()) == text;
-        if (same) value = type.value(i);
+        const bool same =
+            Plain(names.back()) == Plain(text) || absl::StrCat(type.value(i)->number()) == text;
+        if (same) value = names.back();
       }
-      if (value == nullptr) {
-        return Bad(argument.name, text, absl::StrCat("one of ", absl::StrJoin(names, ", ")));
-      }
-      Put<const pb::EnumValueDescriptor*>(message, field, value, &R::SetEnum, &R::AddEnum);
-      return absl::OkStatus();
+      if (value.empty()) wanted = absl::StrCat("one of ", absl::StrJoin(names, ", "));
+      break;
     }
     default:
       return absl::InvalidArgumentError(
           absl::StrCat("--", argument.name, ": cannot be given as a flag; use --json"));
   }
+  if (!wanted.empty()) return Bad(argument.name, text, wanted);
+  pb::TextFormat::Parser().ParseFieldValueFromString(value, field, message);
+  return absl::OkStatus();
 }
 
 absl::Status NoSuchField(const pb::Descriptor& type, const std::string& name) {
