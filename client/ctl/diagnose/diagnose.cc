@@ -38,14 +38,6 @@ void Begin(const Findings& findings, Report* report) {
   report->set_complete(findings.complete());
 }
 
-// Returns the number of the fallback's doubt, or 0 if there is no such fallback.
-uint32_t DoubtOf(const std::string& fallback) {
-  const auto* const found =
-      std::find_if(kFallbacks.begin(), kFallbacks.end(),
-                   [&](const FallbackFacts& f) { return f.name == fallback; });
-  return found == kFallbacks.end() ? 0 : static_cast<uint32_t>(found->doubt);
-}
-
 Diagnosis DiagnosisOf(const Findings& findings) {
   Diagnosis diagnosis;
   Begin(findings, &diagnosis);
@@ -58,7 +50,9 @@ Diagnosis DiagnosisOf(const Findings& findings) {
     FallbackTaken& taken = *diagnosis.add_fallbacks();
     taken.set_fallback(name);
     taken.set_times(static_cast<uint64_t>(times));
-    taken.set_doubt(DoubtOf(name));
+    for (const FallbackFacts& facts : kFallbacks) {
+      if (facts.name == name) taken.set_doubt(static_cast<uint32_t>(facts.doubt));
+    }
   }
   return diagnosis;
 }
@@ -104,47 +98,36 @@ constexpr const char* kResultTexts[] = {"to be done",
                                         "works again, nothing was done",
                                         "changed since, nothing was done"};
 
-bool Same(const Finding& a, const Finding& b) {
-  return a.SerializeAsString() == b.SerializeAsString();
-}
-
 // Repairs one finding, unless the mount works again or another disk has its number by now.
 void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
+  const auto end = [act](Result result, const std::string& detail = "") {
+    act->set_result(result);
+    act->set_detail(detail);
+  };
   const Findings again = LookAgain(rpcs, found.finding);
   // If the second look was cut short, a missing finding proves nothing.
   const std::string& kind = found.finding.kind();
   const bool cannot_tell = again.cut_short && (kind == kLeakedMappings || kind == kDanglingLinks);
   if (!again.error.ok() || cannot_tell) {
-    act->set_result(FAILED);
-    act->set_detail(absl::StrCat(
-        "could not be checked again: ",
-        again.error.ok() ? again.not_known.back() : std::string(again.error.message())));
-    return;
+    return end(FAILED, absl::StrCat("could not be checked again: ",
+                                    again.error.ok() ? again.not_known.back()
+                                                     : std::string(again.error.message())));
   }
-  const auto still =
-      std::find_if(again.found.begin(), again.found.end(),
-                   [&](const FindingWithRepair& now) { return Same(now.finding, found.finding); });
-  if (still == again.found.end()) {
-    const bool is_ill =
-        std::any_of(again.found.begin(), again.found.end(), [&](const FindingWithRepair& now) {
-          return now.finding.kind() == found.finding.kind() &&
-                 now.finding.where() == found.finding.where();
-        });
-    act->set_result(is_ill ? CHANGED : WELL_AGAIN);
-    return;
+  bool is_same = false, is_ill = false;
+  for (const FindingWithRepair& now : again.found) {
+    is_same = is_same || now.finding.SerializeAsString() == found.finding.SerializeAsString();
+    is_ill = is_ill || (now.finding.kind() == kind && now.finding.where() == found.finding.where());
   }
+  if (!is_same) return end(is_ill ? CHANGED : WELL_AGAIN);
   const absl::StatusOr<Answer> answer = rpcs.Call("storage", found.repair, found.fields);
   if (!answer.ok()) {
-    act->set_result(FAILED);
-    act->set_detail(absl::StrCat(absl::StatusCodeToString(answer.status().code()), ": ",
-                                 std::string(answer.status().message())));
-    return;
+    return end(FAILED, absl::StrCat(absl::StatusCodeToString(answer.status().code()), ": ",
+                                    std::string(answer.status().message())));
   }
   // UnstageShare counts links under the share's lock, so it also finds links made since the look.
   const bool is_kept = found.repair == "UnstageShare" &&
                        (answer->Flag("incomplete") || !answer->Texts("other_links").empty());
-  act->set_result(is_kept ? CHANGED : DONE);
-  if (is_kept) act->set_detail("the mapping stays: a link may use it now");
+  end(is_kept ? CHANGED : DONE, is_kept ? "the mapping stays: a link may use it now" : "");
 }
 
 }  // namespace

@@ -77,16 +77,16 @@ void RecordIfIncomplete(const Answer& answer, absl::string_view what, Findings* 
 
 // Returns the properties that distinguish a disk from a later disk with the same number.
 std::string Describe(const Answer& disk) {
-  std::vector<std::string> parts;
-  const auto add = [&parts](const char* name, const std::string& value) {
-    if (!value.empty()) parts.push_back(absl::StrCat(name, value));
-  };
-  add("", disk.Text("bus_type"));
-  parts.push_back(absl::StrCat(disk.Number("size_bytes"), " bytes"));
-  add("serial ", disk.Text("serial_number"));
-  add("page 83 ", disk.Text("page83"));
-  add("unique id ", disk.Text("unique_id"));
-  return absl::StrJoin(parts, ", ");
+  const std::string bus = disk.Text("bus_type");
+  std::string text =
+      absl::StrCat(bus, bus.empty() ? "" : ", ", disk.Number("size_bytes"), " bytes");
+  for (const auto& [field, name] : {std::pair("serial_number", ", serial "),
+                                    {"page83", ", page 83 "},
+                                    {"unique_id", ", unique id "}}) {
+    const std::string value = disk.Text(field);
+    if (!value.empty()) absl::StrAppend(&text, name, value);
+  }
+  return text;
 }
 
 FindingWithRepair MakeOfDisk(FindingId id, const Answer& disk,
