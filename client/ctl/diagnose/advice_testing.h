@@ -49,6 +49,8 @@ inline const std::map<std::string, std::string> kActors = {
     {"staging-link-in-use", "Delete these pods"},
     {"published-link", "or remove the link"},
     {"link-denied", "check the folder and its permissions on the server"},
+    {"link-outside", "no driver uses it"},
+    {"stopped-storage-service", "`Set-Service -Name smphost"},
     {"stopped-initiator", "`Set-Service -Name MSiSCSI -StartupType Automatic`"},
     {"old-client", "update the driver"},
 };
@@ -79,11 +81,12 @@ using machine::simulator::Disk;
 using machine::simulator::Machine;
 using machine::simulator::NodeState;
 
-inline void StopInitiator(Machine* machine, machine::ServiceStartType start_type) {
+inline void StopService(Machine* machine, const std::string& name,
+                        machine::ServiceStartType start_type) {
   machine->core()->Change([&](NodeState& state) {
-    std::erase_if(state.services, [](const auto& service) { return service.name == "MSiSCSI"; });
+    std::erase_if(state.services, [&](const auto& service) { return service.name == name; });
     auto& service = state.services.emplace_back();
-    service.name = service.display_name = "MSiSCSI";
+    service.name = service.display_name = name;
     service.start_type = start_type;
   });
 }
@@ -103,8 +106,9 @@ class Ills {
     MakeFolders();
     MakeShares();
     if (random_.OneIn(2)) {
-      StopInitiator(&machine_, random_.OneIn(2) ? machine::ServiceStartType::kAutomatic
-                                                : machine::ServiceStartType::kDisabled);
+      StopService(&machine_, "MSiSCSI",
+                  random_.OneIn(2) ? machine::ServiceStartType::kAutomatic
+                                   : machine::ServiceStartType::kDisabled);
     }
     if (random_.OneIn(8)) {
       is_frozen_ = true;
@@ -116,6 +120,9 @@ class Ills {
       rule.times = 1;
       rule.code = absl::StatusCode::kInternal;
       machine_.InjectFault(rule).IgnoreError();
+    }
+    if (random_.OneIn(8)) {
+      StopService(&machine_, "smphost", machine::ServiceStartType::kDisabled);
     }
   }
 
@@ -252,6 +259,7 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
     const std::string kubelet = R"(C:\var\lib\kubelet\)", none = kubelet + "none";
     if (random_.OneIn(2)) Link(kubelet + R"(plugins\lost)", none);
     if (random_.OneIn(2)) Link(kubelet + R"(pods\e\volumes\kubernetes.io~empty-dir\e\l)", none);
+    Link(kubelet + R"(plugins\outside)", R"(C:\outside)");
     if (random_.OneIn(2)) machine_.WriteFile(Staged("f") + R"(\data)", 5, false).IgnoreError();
   }
 

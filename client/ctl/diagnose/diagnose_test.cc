@@ -189,6 +189,25 @@ TEST_F(DiagnoseTest, ADiskThatADriverLeftOfflineIsANote) {
   EXPECT_THAT(Shown(diagnosis), AllOf(HasSubstr("note: disk 7 "), HasSubstr("nothing found\n")));
 }
 
+TEST_F(DiagnoseTest, ADisabledStorageServiceIsFoundWhereNoDiskIsListed) {
+  pipes_.answers["system.GetService"].json =
+      R"({"display_name": "SMP", "status": "STOPPED", "start_type": "DISABLED"})";
+  EXPECT_THAT(Summary(Look()), ElementsAre("stopped-storage-service smphost"));
+  pipes_.answers["storage.ListDisks"].json = R"({"disks": [{"is_online": true}]})";
+  EXPECT_THAT(Summary(Look()), IsEmpty());
+}
+
+TEST_F(DiagnoseTest, ALinkThatLeadsOutsideIsANote) {
+  pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
+    {"path": "C:\\k\\out", "kind": "JUNCTION", "target": "D:\\x", "state": "UNDETERMINED"}]})";
+  const std::string unknown = "where 1 link leads";
+  EXPECT_THAT(Look().not_known(), Contains(HasSubstr(unknown)));
+  pipes_.answers["filesystem.PathExists"].status = absl::PermissionDeniedError("outside");
+  const Diagnosis diagnosis = Look();
+  EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
+  EXPECT_THAT(Shown(diagnosis), AllOf(HasSubstr("note: C:\\k\\out "), Not(HasSubstr(unknown))));
+}
+
 TEST_F(DiagnoseTest, AWellNodeHasNoFindings) {
   pipes_.answers["storage.ListDisks"].json = R"({"disks": [{"is_online": true}]})";
   pipes_.answers["storage.ListMounts"].json =

@@ -18,7 +18,7 @@ inline constexpr const char* kKinds[] = {
     "read-only-disks",   "colliding-disks",     "duplicate-ids", "foreign-disks",
     "unhealthy-volumes", "full-volumes",        kDanglingMounts, kDanglingLinks,
     "filled-folders",    kDisconnectedMappings, kLeakedMappings, kDisconnectedLinks,
-    "stopped-initiator", "old-clients"};
+    "links-outside",     "stopped-initiator",   "old-clients",   "stopped-storage-service"};
 
 struct FindingFacts {
   // Unique; in reports.
@@ -148,9 +148,16 @@ inline constexpr FindingFacts kFindingTable[] = {
      "Windows shows the share's mapping as OK, but the server denies access, lacks the folder, "
      "or does not answer",
      "none: check the folder and its permissions on the server; if they are right, $0"},
+    // A note.
+    {"link-outside", "links-outside", "it leads out of the working directories: no call follows it",
+     "none: no fault if no driver uses it. If one does, add its target to the service's flags as "
+     "--working-dir, beside --kubelet-path; remove neither the link nor what is behind it"},
     {"stopped-initiator", "stopped-initiator", "the service MSiSCSI is $0, and $1",
      "none: first `Set-Service -Name MSiSCSI -StartupType Automatic`, so that it is not disabled "
      "and runs after a restart of the node; then csi-proxyctl system start-service --name=MSiSCSI"},
+    {"stopped-storage-service", "stopped-storage-service", "it is disabled: WMI shows no disk",
+     "none: first `Set-Service -Name smphost -StartupType Manual`; then csi-proxyctl system "
+     "start-service --name=smphost. Mounts need no WMI: leave running pods alone"},
     {"old-client", "old-clients", "$0 since the service began$1",
      "none: update the driver to one that calls $2; the count starts again when the service "
      "restarts"},

@@ -337,7 +337,12 @@ void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings) {
     } else if (state == "ALIVE" && !is_volume && !ShareOf(target).empty()) {
       LookAtShareLink(rpcs, link, &mute, findings);
     } else if (state == "UNDETERMINED") {
-      ++not_followed;
+      const auto there = rpcs.Call("filesystem", "PathExists", {{"path", target}});
+      if (absl::IsPermissionDenied(there.status()) && !IsPods(where)) {
+        findings->notes.push_back(Make("link-outside", where, what).finding);
+      } else {
+        ++not_followed;
+      }
     } else if (is_volume) {
       findings->volumes.emplace(target, where);
     }
@@ -449,6 +454,15 @@ void LookAtInitiator(Rpcs& rpcs, Findings* findings) {
       findings);
 }
 
+// Adds a finding if no disk is listed because the service of WMI's storage classes is disabled.
+void LookAtStorageService(Rpcs& rpcs, Findings* findings) {
+  if (findings->lists_disks) return;
+  const absl::StatusOr<Answer> service = rpcs.Call("system", "GetService", {{"name", "smphost"}});
+  if (!service.ok() || service->Text("start_type") != "DISABLED") return;
+  if (service->Text("status") == "RUNNING") return;
+  Add(Make("stopped-storage-service", "smphost", service->Text("display_name")), findings);
+}
+
 // Adds findings of the service's metrics.
 void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings) {
   const auto not_known = [findings](absl::string_view why) {
@@ -512,8 +526,8 @@ Findings LookAtNode(Rpcs& rpcs, const FetchMetrics* fetch, const LookEnded& ende
   ended(findings);
   LookAtMounts(rpcs, "", &findings);
   ended(findings);
-  for (const auto look :
-       {LookAtDisks, LookAtHealth, LookAtSpace, LookAtContents, LookAtMappings, LookAtInitiator}) {
+  for (const auto look : {LookAtDisks, LookAtHealth, LookAtSpace, LookAtContents, LookAtMappings,
+                          LookAtInitiator, LookAtStorageService}) {
     look(rpcs, &findings);
     ended(findings);
   }
