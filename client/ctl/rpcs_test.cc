@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/ctl/fake_pipes.h"
+#include "client/ctl/pipes_testing.h"
 
 namespace csi_proxy::ctl {
 namespace {

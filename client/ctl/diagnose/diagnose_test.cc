@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/strings/substitute.h"
-#include "client/ctl/fake_pipes.h"
+#include "client/ctl/pipes_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/refusals.h"

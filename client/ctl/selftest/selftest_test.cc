@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "client/ctl/command_line.h"
-#include "client/ctl/fake_pipes.h"
+#include "client/ctl/pipes_testing.h"
 #include "client/ctl/request.h"
 
 namespace csi_proxy::ctl::selftest {
