@@ -22,13 +22,6 @@ namespace {
 
 using Field = pb::FieldDescriptor;
 
-const Field* FindField(const pb::Descriptor& type, absl::string_view name) {
-  for (int i = 0; i < type.field_count(); ++i) {
-    if (Plain(type.field(i)->name()) == Plain(name)) return type.field(i);
-  }
-  return nullptr;
-}
-
 absl::Status Bad(absl::string_view name, absl::string_view value, absl::string_view wanted) {
   return absl::InvalidArgumentError(
       absl::StrCat("--", name, ": \"", absl::CEscape(value.substr(0, 64)), "\" is not ", wanted));
@@ -140,6 +133,13 @@ absl::StatusOr<Target> Resolve(const Catalog& catalog, absl::string_view group,
 }
 
 }  // namespace
+
+const Field* FindField(const pb::Descriptor& type, absl::string_view name) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (Plain(type.field(i)->name()) == Plain(name)) return type.field(i);
+  }
+  return nullptr;
+}
 
 std::vector<FieldFlag> FieldsAsFlags(const pb::Descriptor& type) {
   std::vector<FieldFlag> flags;

@@ -38,6 +38,9 @@ absl::Status SetFields(const Catalog& catalog, absl::string_view group,
 absl::Status SetFromJson(const Catalog& catalog, absl::string_view group, const std::string& json,
                          pb::Message* request);
 
+// Returns the field whose name is `name` in any style; null if there is none.
+const pb::FieldDescriptor* FindField(const pb::Descriptor& type, absl::string_view name);
+
 // A field as a flag, with the type of its value: `--target-portal.target-port=UINT32`.
 struct FieldFlag {
   std::string flag;

@@ -29,12 +29,8 @@ std::vector<std::string> Words(const char* text) {
 }
 
 bool IsGiven(const Options& options, absl::string_view flag) {
-  const pb::Descriptor& type = *options.GetDescriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    if (Plain(type.field(i)->name()) != Plain(flag)) continue;
-    return options.GetReflection()->HasField(options, type.field(i));
-  }
-  return false;
+  const pb::FieldDescriptor* const field = FindField(*options.GetDescriptor(), flag);
+  return field != nullptr && options.GetReflection()->HasField(options, field);
 }
 
 // Truncates to microseconds, because clocks are not more precise.
