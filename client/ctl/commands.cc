@@ -22,8 +22,8 @@ namespace {
 // (learn.microsoft.com/windows/win32/wmisdk/provider-hosting-and-security).
 constexpr char kWmiHint[] =
     "If WMI hangs for minutes, end the process WmiPrvSE on the node, which Windows starts again. "
-    "If "
-    "that does not help, restart the service Winmgmt, then csi-proxy; at last drain the node and "
+    "If that does not help, restart the service Winmgmt, then csi-proxy; at last drain the node "
+    "and "
     "reboot it.";
 
 // Returns advice on the next step, or "" if the error needs none. `call` is that of Complain().

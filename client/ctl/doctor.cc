@@ -118,8 +118,7 @@ int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptio
   CallOptions brief_call = call;
   brief_call.timeout = std::min(call.timeout, kTimeout);
   out << "doctor asks each pipe if it serves, and each group one question of the node; "
-         "`csi-proxyctl "
-         "diagnose` looks for faults\npipes "
+         "`csi-proxyctl diagnose` looks for faults\npipes "
       << client::PipePath(options, "<group>", "<version>") << "\n";
   std::vector<std::vector<std::string>> rows = {
       {"GROUP", "VERSION", "STATE", "CONNECTED IN", "ANSWERED IN"}};

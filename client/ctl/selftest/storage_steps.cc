@@ -1,7 +1,7 @@
 // Steps on the disk and its volume.
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "client/ctl/output.h"
 #include "client/ctl/selftest/selftest.h"
 
 namespace csi_proxy::ctl::selftest {
@@ -12,12 +12,6 @@ constexpr int kPartitions = 16;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 constexpr char kAbsentDisk[] = "4294967295";
 constexpr char kAbsentVolume[] = R"(\\?\Volume{00000000-0000-0000-0000-000000000000}\)";
-
-std::string Gib(uint64_t bytes) {
-  return absl::StrFormat("%.2f GiB", static_cast<double>(bytes) / kGiB);
-}
-
-std::string Quoted(const std::string& text) { return absl::StrCat("\"", text, "\""); }
 
 void SetOnline(Attempt& attempt, bool online) {
   const char* const value = online ? "true" : "false";
@@ -72,8 +66,8 @@ std::string FindDisk(Attempt& attempt) {
           ? "no bus location"
           : absl::StrCat("adapter ", location->Text("Adapter"), " bus ", location->Text("Bus"),
                          " target ", location->Text("Target"), " LUN ", location->Text("LUNID"));
-  return absl::StrCat("page 83 ", Quoted(page83), ", serial number ", Quoted(serial), ", ", place,
-                      ", ", Gib(state.disk_bytes));
+  return absl::StrCat("page 83 \"", page83, "\", serial number \"", serial, "\", ", place, ", ",
+                      SizeText(state.disk_bytes));
 }
 
 std::string MakeSureDiskIsFree(Attempt& attempt) {
@@ -161,7 +155,7 @@ std::string Format(Attempt& attempt) {
   attempt.Expect(used > 0 && used < total && total <= attempt.state().disk_bytes,
                  absl::StrCat(used, " of ", total, " bytes used on a disk of ",
                               attempt.state().disk_bytes, " is not plausible"));
-  return absl::StrCat(Gib(used), " of ", Gib(total), " used");
+  return absl::StrCat(SizeText(used), " of ", SizeText(total), " used");
 }
 
 std::string Mount(Attempt& attempt) {
@@ -199,7 +193,7 @@ std::string Resize(Attempt& attempt) {
   attempt.Expect(total() == largest, "a resize to one byte changed the volume");
   attempt.ExpectRefused(absl::StatusCode::kFailedPrecondition, "volume", "ResizeVolume",
                         resize(attempt.state().disk_bytes + kGiB));
-  return absl::StrCat(Gib(before), " -> ", Gib(largest));
+  return absl::StrCat(SizeText(before), " -> ", SizeText(largest));
 }
 
 std::string Unmount(Attempt& attempt) {
