@@ -21,8 +21,13 @@ build() {
   mkdir "$out/$1"
   git -C "$upstream" archive "$1" | tar x -C "$out/$1"
   local modules=vendor
-  # Of v0.2.2 the service manager's callback is assembler that hangs when it is built with a Go of today.
-  [[ $1 != v0.2.2 ]] || { modules=mod; (cd "$out/$1" && go mod edit -require=golang.org/x/sys@v0.11.0); }
+  # v0.2.2 gets the x/sys and go-winio of v1.1.3. Its own x/sys has the service manager's callback in assembler, which
+  # hangs when it is built with a Go of today. Its own go-winio looks for the pipes with regard to case: Windows
+  # disregards case all the same, Wine finds no \??\pipe (https://github.com/microsoft/go-winio/pull/280).
+  [[ $1 != v0.2.2 ]] || {
+    modules=mod
+    (cd "$out/$1" && go mod edit -require=golang.org/x/sys@v0.11.0 -require=github.com/Microsoft/go-winio@v0.6.1)
+  }
   (cd "$out/$1" && CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
     go build "-mod=$modules" -ldflags='-s -w' -o "$out/$1.exe" ./cmd/csi-proxy)
 }
