@@ -215,6 +215,13 @@ absl::Status Installer::Terminate() {
                      config.command[0], ", not csi-proxy"));
   }
   ABSL_ASSIGN_OR_RETURN(const auto status, services.Status(name_));
+  // Windows may not know the process of a service that starts or stops
+  // (https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-queryservicestatusex).
+  if (status.process_id == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("service ", name_, " is ", Name(status.state),
+                     " and has no process that could be ended; restart the node, then try again"));
+  }
   if (!Step(absl::StrCat("end process ", status.process_id, " of service ", name_))) {
     return absl::OkStatus();
   }

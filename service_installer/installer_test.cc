@@ -206,6 +206,11 @@ TEST_F(InstallerTest, AServiceThatHangsInItsStartIsEndedThoughItTakesNoStop) {
   const absl::Status status = New().Stop();
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_THAT(services_.calls, ElementsAre("suspend csi-proxy", "end 3", "resume csi-proxy"));
+
+  services_.calls.clear();
+  services_.services.at("csi-proxy").status = {.state = ServiceState::kStartPending};
+  EXPECT_THAT(std::string(New().Stop().message()), HasSubstr("is starting and has no process"));
+  EXPECT_THAT(services_.calls, ElementsAre());
 }
 
 // A stop that keeps reporting progress is not cut short.

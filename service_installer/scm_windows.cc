@@ -172,6 +172,8 @@ class Manager final : public ServiceManager {
                          const std::string& program) override {
     const win32::UniqueHandle process(
         OpenProcess(PROCESS_TERMINATE | PROCESS_QUERY_LIMITED_INFORMATION, FALSE, process_id));
+    // This error says that there is no such process.
+    if (!process.valid() && GetLastError() == ERROR_INVALID_PARAMETER) return absl::OkStatus();
     if (!process.valid()) return win32::LastError(absl::StrCat("process ", process_id));
     // The open handle keeps the process id from being reused. So if the service still reports that
     // id, the handle is its process.
