@@ -4,6 +4,8 @@
 #
 #   integration/flags/run.sh [LINES [SEED]]     1000 lines of each program, or CSI_PROXY_TEST_LINES, from a seed of
 #                                               the day
+#
+# With a clone of kubernetes-csi/csi-proxy in CSI_PROXY_UPSTREAM, runs releases.py with it as well.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 lines=${1:-${CSI_PROXY_TEST_LINES:-1000}}
@@ -21,3 +23,8 @@ for klog in v2.130.1 v2.140.0; do
   "$out/$klog" -reader=../../build/release/integration/read_flags -lines="$lines" -seed="$seed" \
     "-older=$([[ $klog == v2.140.0 ]] && echo false || echo true)"
 done
+if [[ -n ${CSI_PROXY_UPSTREAM-} ]]; then
+  ./releases.py "$CSI_PROXY_UPSTREAM"
+else
+  echo "CSI_PROXY_UPSTREAM names no clone of kubernetes-csi/csi-proxy, so releases.py is skipped"
+fi
