@@ -39,8 +39,7 @@ std::string Hint(const absl::Status& status, absl::string_view call) {
       // Other refusals concern credentials, services and pipes; their texts say what is needed.
       if (!absl::StrContains(status.message(), "outside")) return "";
       return "Paths must be inside the service's working directories, also behind links. If the "
-             "path is right, add --working-dir=FOLDER to the service's flags, and keep the "
-             "kubelet's folder by --kubelet-path, which a --working-dir alone replaces.";
+             "path is right, add --working-dir=FOLDER to the service's flags.";
     case absl::StatusCode::kDeadlineExceeded:
       for (const char* const word : {"query `", "MSFT_", "WMI"}) {
         if (absl::StrContains(status.message(), word)) return kWmiHint;

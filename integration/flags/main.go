@@ -103,8 +103,8 @@ func (p program) parse(words []string, klog func(*flag.FlagSet)) outcome {
 	return o
 }
 
-// The first two differences that are on purpose (server/README.md, "Command lines of the Go releases"): a directory must
-// be an absolute path, and -working-dir replaces the default of -kubelet-path.
+// The first difference that is on purpose (server/README.md, "Command lines of the Go releases"): a directory must be an
+// absolute path.
 var absolute = regexp.MustCompile(`^[A-Za-z]:\\[^:]*$`)
 
 func upper(dir string) string {
@@ -123,10 +123,11 @@ func directories(o outcome) (all list, plugins, pods string) {
 	if o.given["kubelet-csi-plugins-path"] || o.given["kubelet-pod-path"] {
 		plugins, pods = value("kubelet-csi-plugins-path"), value("kubelet-pod-path")
 		all = append(all, plugins, pods)
+		if !o.given["kubelet-path"] { // Releases with these flags did not have it.
+			return all, plugins, pods
+		}
 	}
-	if o.given["kubelet-path"] || len(all) == 0 {
-		all = append(all, value("kubelet-path"))
-	}
+	all = append(all, value("kubelet-path"))
 	return all, plugins, pods
 }
 
@@ -162,7 +163,7 @@ func differs(p program, o outcome, ours []string) string {
 		case name == "PLUGIN" && value != plugins, name == "POD" && value != pods:
 			return fmt.Sprintf("%s is %q", name, value)
 		case service && name == "log_file_max_size":
-			// The third difference: the default is 20. 0 is no limit, and so is what no counter of bytes holds.
+			// The second difference: the default is 20. 0 is no limit, and so is what no counter of bytes holds.
 			megabytes, _ := strconv.ParseUint(f.Value.String(), 0, 64)
 			const most = 1<<44 - 1
 			if !o.given[name] {

@@ -199,9 +199,8 @@ Flags Describe(Options* options, Raw* raw) {
       "list-scenarios", Bool(&options->list_scenarios),
       "print the names of the scenarios and exit")(
       "working-dir", List(&raw->working_dirs, "PATH"),
-      "directory that calls may touch; may be repeated")(
-      "kubelet-path", Path(&raw->kubelet_path),
-      "the kubelet's directory; calls may touch it as well")(
+      "directory that calls may touch beside the kubelet's; may be repeated")(
+      "kubelet-path", Path(&raw->kubelet_path), "the kubelet's directory, which calls may touch")(
       "kubelet-csi-plugins-path", Path(&raw->plugins_dir),
       "calls may touch it as well; with this flag or the next one, calls of filesystem v1alpha1 "
       "and v1beta1 for a driver's path must stay within this directory")(
@@ -260,8 +259,8 @@ Flags Describe(Options* options, Raw* raw) {
   return flags;
 }
 
-// Sets the directories. -working-dir replaces the default of -kubelet-path, but not a given one,
-// and so do the two flags of older releases, which had no other.
+// Sets the directories. The two flags of releases before v1.0.0 replace the default of
+// -kubelet-path, which those releases did not have.
 absl::Status SetDirectories(const Raw& raw, Options* options) {
   const auto add = [&](const char* flag, const std::string& text) -> absl::StatusOr<WindowsPath> {
     ABSL_ASSIGN_OR_RETURN(WindowsPath path, WindowsPath::Parse(flag, text));
@@ -276,8 +275,8 @@ absl::Status SetDirectories(const Raw& raw, Options* options) {
                                                     raw.plugins_dir.value_or(kDefaultWorkingDir)));
     ABSL_ASSIGN_OR_RETURN(options->pods_dir,
                           add("--kubelet-pod-path", raw.pods_dir.value_or(kDefaultWorkingDir)));
+    if (!raw.kubelet_path.has_value()) return absl::OkStatus();
   }
-  if (!raw.kubelet_path.has_value() && !options->working_dirs.empty()) return absl::OkStatus();
   return add("--kubelet-path", raw.kubelet_path.value_or(kDefaultWorkingDir)).status();
 }
 

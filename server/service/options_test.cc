@@ -106,9 +106,10 @@ TEST(OptionsTest, LogsTakeLittleOfADiskUnlessFlagsSayOtherwise) {
   }
 }
 
-TEST(OptionsTest, WorkingDirectoriesAddUpAndReplaceTheDefault) {
+TEST(OptionsTest, WorkingDirectoriesAddUp) {
   EXPECT_THAT(Directories({R"(-working-dir=C:\a)", "--working-dir", R"(D:\b)"}),
-              ElementsAre(R"(--working-dir=C:\a)", R"(--working-dir=D:\b)"));
+              ElementsAre(R"(--working-dir=C:\a)", R"(--working-dir=D:\b)",
+                          R"(--kubelet-path=C:\var\lib\kubelet)"));
   EXPECT_THAT(Directories({R"(-working-dir=C:\a)", R"(-kubelet-path=E:\k)"}),
               ElementsAre(R"(--working-dir=C:\a)", R"(--kubelet-path=E:\k)"));
 }

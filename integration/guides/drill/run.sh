@@ -86,8 +86,8 @@ mend_3() {
 }
 
 cause[4]="The day shift moved the kubelet's plugins to D: and left a junction, which leads out of the working directories.
-Allow D: to csi-proxy (--working-dir beside --kubelet-path). The staged volumes are behind the junction: remove nothing."
-names[4]='the link C:.*plugins leads to D:.*moved, outside C:.*add --working-dir=.* and keep .* --kubelet-path'
+Allow D: to csi-proxy (--working-dir). The staged volumes are behind the junction: remove nothing."
+names[4]='the link C:.*plugins leads to D:.*moved, outside C:.*add --working-dir='
 node_4() {
   node "file { path: 'var\\\\lib\\\\kubelet\\\\plugins' kind: JUNCTION target: 'D:\\\\moved' }" "$(disk 1 volume '')" \
     "$(disk 2 spare "drive_letter: 'D' file { path: 'moved\\\\another-driver\\\\state.json' kind: FILE size_bytes: 512 }")"
