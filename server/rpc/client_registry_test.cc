@@ -79,7 +79,7 @@ TEST(ClientRegistryTest, WhoMisbehavedIsNotForgotten) {
 TEST(ClientRegistryTest, TheAccountOutlivesTheProcessThatMisbehaved) {
   ClientRegistry registry;
   registry.Remember(registry.Get(OwnProcess().process_id, 1));
-  ASSERT_EQ(registry.Get(OwnProcess().process_id, 1)->tenant->http2.BeginCall(/*whole=*/false),
+  ASSERT_EQ(registry.Get(OwnProcess().process_id, 1)->tenant->http2.BeginCall(),
             Http2Violation::kNone);
   EXPECT_EQ(registry.Get(OwnProcess().process_id, 2)->tenant->http2.unfinished(), 1u);
 }

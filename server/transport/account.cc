@@ -43,37 +43,24 @@ bool Http2Account::PayControlFrames(double price, Http2Time now) {
 
 bool Http2Account::PayConnection(Http2Time now) { return Pay(&Http2Account::connections_, 1, now); }
 
-Http2Violation Http2Account::BeginCall(bool whole) {
+Http2Violation Http2Account::BeginCall() {
   const MutexLock lock(mutex_);
-  if (calls_ >= limits_.calls_of_client) return Http2Violation::kStreams;
-  if (!whole && unfinished_ >= limits_.unfinished) return Http2Violation::kUnfinished;
+  if (calls_ >= limits_.calls) return Http2Violation::kStreams;
+  if (unfinished_ >= limits_.unfinished) return Http2Violation::kUnfinished;
   ++calls_;
-  if (!whole) ++unfinished_;
+  ++unfinished_;
   control_frames_.Add(limits_.control_frames_per_call);
   return Http2Violation::kNone;
 }
 
-bool Http2Account::Keep(size_t bytes) {
-  const MutexLock lock(mutex_);
-  if (unfinished_bytes_ + bytes > limits_.unfinished_bytes) return false;
-  unfinished_bytes_ += bytes;
-  return true;
-}
-
-void Http2Account::LetGo(size_t bytes) {
-  const MutexLock lock(mutex_);
-  unfinished_bytes_ -= bytes;
-}
-
-void Http2Account::EndRequest(size_t bytes) {
+void Http2Account::EndRequest() {
   const MutexLock lock(mutex_);
   --unfinished_;
-  unfinished_bytes_ -= bytes;
 }
 
-void Http2Account::EndCalls(size_t count) {
+void Http2Account::EndCall() {
   const MutexLock lock(mutex_);
-  calls_ -= count;
+  --calls_;
 }
 
 void Http2Account::PayOrBar(TokenBucket Http2Account::*bucket, Http2Time now) {
@@ -94,8 +81,6 @@ size_t Http2Account::Read(size_t Http2Account::*count) const {
 }
 
 size_t Http2Account::unfinished() const { return Read(&Http2Account::unfinished_); }
-
-size_t Http2Account::unfinished_bytes() const { return Read(&Http2Account::unfinished_bytes_); }
 
 size_t Http2Account::calls() const { return Read(&Http2Account::calls_); }
 

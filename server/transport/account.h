@@ -1,5 +1,5 @@
 // The account of a client: what it may send over HTTP/2, over all of its connections, before it
-// costs the service more than its calls are worth.
+// costs the service more than its calls are worth. A client is a tenant here.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ enum class Http2Violation : uint8_t {
   kConnections,    // more connections than the client may begin
   kBarred,         // any frame of a barred client
 };
-// Defined in the header, because the metrics also use the names where no guard is linked.
+// Defined in the header, because the metrics use the names without the account.
 inline constexpr auto kHttp2ViolationNames = std::to_array<absl::string_view>(
     {"none", "frame_size", "header_block", "continuations", "stream", "unfinished", "streams",
      "resets", "control_frames", "message", "push", "connections", "barred"});
@@ -52,27 +52,14 @@ struct Http2Limits {
   // A block of headers, in bytes as sent; grpc-go and gRPC C++ send about 200 for a call.
   size_t header_block_bytes = 16 << 10;
   int continuations = 8;
-  // The most requests of a client that have begun and not ended; gRPC 1.51 keeps 13 KB for each.
-  // gRPC's clients send a request in one piece.
+  // The most requests of a client that have begun and not ended. gRPC's clients send a request in
+  // one piece.
   size_t unfinished = 512;
-  // The most memory that gRPC keeps for those requests, and for incomplete frames. A whole request
-  // has a few hundred bytes, and must not exceed ServerLimits::max_request_bytes.
-  size_t unfinished_bytes = 4 << 20;
-  // The memory that gRPC takes, beside the bytes, for each DATA frame and each read that brings
-  // more of a frame: on 64 bits a grpc_slice of 32 bytes in an array that grows by half, up to 24
-  // bytes of a reference count, and 32 for malloc's rounding and headers.
-  size_t piece_bytes = 128;
-  // The most calls of a connection whose answers the pipe has not taken; gRPC keeps 20 KB for each.
-  // gRPC's settings say 256, but 1.51 does not enforce them on a client that acknowledges them
-  // before they are sent, or never (parsing.cc, init_header_frame_parser): a client that read no
-  // answers took 400 MB. gRPC's clients wait for the settings before their first call; they may
-  // have read 256 answers and called as often again before the guard sees the end of the write.
-  size_t calls = 512;
-  // The most calls with unread answers on all connections of a client: more than any group queues
-  // for one client.
-  size_t calls_of_client = 1024;
-  // RST_STREAMs of both sides: the server resets a stream that has broken a rule (CVE-2025-8671). A
-  // reset costs gRPC 134 us. An honest client may cancel all its calls at once.
+  // The most calls under way on all connections of a client: more than any group queues for one
+  // client.
+  size_t calls = 1024;
+  // RST_STREAMs of both sides: the server resets a stream that has broken a rule (CVE-2025-8671).
+  // An honest client may cancel all its calls at once.
   Http2Allowance resets = {.burst = 512, .per_second = 100};
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer; each call adds four tokens.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
@@ -96,8 +83,7 @@ struct Http2Limits {
   // The most frames that wait for a connection to be read. 256 calls queue at most three each, for
   // a window, the headers and the trailers.
   size_t queued_frames = 1024;
-  // Connections that were ended for a violation. Ending one with hundreds of calls under way costs
-  // gRPC tens of milliseconds, so a client that overdraws this is barred.
+  // Connections that were ended for a violation. A client that overdraws this is barred.
   Http2Allowance violations = {.burst = 8, .per_second = 0.2};
   // Calls that were refused because their client had used its share. A driver that must mount the
   // volumes of a thousand pods at once has about a thousand calls refused.
@@ -105,8 +91,8 @@ struct Http2Limits {
   // Connections that never made a call and were evicted for a newer one of their client. A driver
   // that never closes its connections is not charged, because it has made calls on them.
   Http2Allowance discarded = {.burst = 1024, .per_second = 20};
-  // Connections that have sent their preface; gRPC makes a transport for each. A driver that dials
-  // for every call makes a few in a second.
+  // Connections that have sent their preface. A driver that dials for every call makes a few in a
+  // second.
   Http2Allowance connections = {.burst = 4096, .per_second = 200};
   absl::Duration bar = absl::Seconds(5);
 };
@@ -125,16 +111,12 @@ class Http2Account {
   bool PayReset(Http2Time now);
   bool PayControlFrames(double price, Http2Time now);
   bool PayConnection(Http2Time now);
-  // Begins a call. Returns kStreams if the client has too many calls, kUnfinished if the request is
-  // not `whole` and too many are incomplete; otherwise credits the call's control frames.
-  // EndCalls() ends `count` calls.
-  Http2Violation BeginCall(bool whole);
-  void EndCalls(size_t count);
-  // Keep() charges bytes that gRPC buffers for incomplete requests, or returns false at the limit.
-  // LetGo() returns the bytes; EndRequest() also ends the request.
-  bool Keep(size_t bytes);
-  void LetGo(size_t bytes);
-  void EndRequest(size_t bytes);
+  // Begins a call, whose request is unfinished until EndRequest(). Returns kStreams if the client
+  // has too many calls, kUnfinished if too many requests are unfinished; otherwise credits the
+  // call's control frames.
+  Http2Violation BeginCall();
+  void EndRequest();
+  void EndCall();
 
   // Hold() charges bytes that a session keeps, or returns false at the limit. Drop() returns them.
   // CreditSent() credits the control frames of the reader of an answer's bytes.
@@ -150,11 +132,9 @@ class Http2Account {
   // Returns true if the client is barred: its connections are ended and no more are admitted.
   bool barred(Http2Time now) const;
 
-  // Return the requests that the client has begun and neither ended nor given up, and the bytes
-  // kept for them.
+  // Return the unfinished requests, the calls under way, the bytes held, and the bytes of rooms
+  // that were granted.
   size_t unfinished() const;
-  size_t unfinished_bytes() const;
-  // Return the calls under way, the bytes held, and the bytes of rooms that were granted.
   size_t calls() const;
   size_t held_bytes() const;
   size_t room_bytes() const;
@@ -190,7 +170,6 @@ class Http2Account {
   TokenBucket discarded_ ABSL_GUARDED_BY(mutex_);
   TokenBucket connections_ ABSL_GUARDED_BY(mutex_);
   size_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t unfinished_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t room_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

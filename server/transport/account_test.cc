@@ -78,13 +78,13 @@ TEST_F(RoomTest, ConnectionsOfAllThreadsShareTheAccount) {
     threads.emplace_back([&] {
       for (int i = 0; i < 20000; ++i) {
         const MessageRoom room(account_, all_ / 3, &waiter);
-        EXPECT_EQ(account_->BeginCall(false), Http2Violation::kNone);
+        EXPECT_EQ(account_->BeginCall(), Http2Violation::kNone);
         EXPECT_TRUE(account_->Hold(100));
         account_->Drop(50);
         account_->CreditSent(50);
         account_->Drop(50);
-        account_->EndRequest(0);
-        account_->EndCalls(1);
+        account_->EndRequest();
+        account_->EndCall();
       }
     });
   }

@@ -51,8 +51,8 @@ constexpr struct {
 struct Call {
   explicit Call(std::shared_ptr<Http2Account> client) : account(std::move(client)) {}
   ~Call() {
-    if (unfinished) account->EndRequest(0);
-    account->EndCalls(1);
+    if (unfinished) account->EndRequest();
+    account->EndCall();
     account->Drop(request_held + answer.size());
   }
   Call(const Call&) = delete;
@@ -249,7 +249,7 @@ class Nghttp2Session final : public Session {
     if (call.begun) handler_.OnCancel(id);
     call.status = absl::UnavailableError("the connection has ended");
     DropRequest(call);
-    if (std::exchange(call.unfinished, false)) account_->EndRequest(0);
+    if (std::exchange(call.unfinished, false)) account_->EndRequest();
   }
   // Frees what has arrived of a request, also if the session lives on for another call.
   void DropRequest(Call& call) {
@@ -294,7 +294,7 @@ class Nghttp2Session final : public Session {
   void OnBeginHeaders(const nghttp2_frame& frame) {
     // The GOAWAY says that calls from here on were not begun, so clients may make them again.
     if (frame.headers.cat != NGHTTP2_HCAT_REQUEST || going_away_) return;
-    const Http2Violation refused = account_->BeginCall(false);
+    const Http2Violation refused = account_->BeginCall();
     if (refused != Http2Violation::kNone) return End(refused);
     calls_.emplace(frame.hd.stream_id, std::make_unique<Call>(account_));
   }
@@ -493,7 +493,7 @@ class Nghttp2Session final : public Session {
   void EndRequest(CallId id) {
     Call* const call = Find(id);
     if (call == nullptr) return;
-    if (std::exchange(call->unfinished, false)) account_->EndRequest(0);
+    if (std::exchange(call->unfinished, false)) account_->EndRequest();
     if (call->finished || violation_ != Http2Violation::kNone) return;
     if (!call->reader.at_start()) {
       return Refuse(id, call, absl::InternalError("the request ends within a message"));

@@ -208,7 +208,7 @@ class SessionTest : public testing::Test {
   ~SessionTest() override {
     handler_.requests.clear();
     session_.reset();
-    EXPECT_EQ(account_->unfinished_bytes(), 0u) << "only the guard charges them";
+    EXPECT_EQ(account_->unfinished(), 0u);
   }
 
   // Replaces the connection by a new one of the same client.
