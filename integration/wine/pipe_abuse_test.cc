@@ -10,8 +10,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -236,92 +234,6 @@ TEST_F(PipeAbuseTest, ClientsThatVanishMidCallLeakNothing) {
   EXPECT_TRUE(CallOnce().ok());
 }
 
-TEST_F(PipeAbuseTest, GarbageEndsItsConnectionAndNothingElse) {
-  Start({});
-  std::mt19937 random(42);
-  const auto noise = [&random](size_t size) {
-    std::string bytes(size, '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random());
-    return bytes;
-  };
-  const std::string preface(rpc::kHttp2Preface);
-  const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
-  const std::string oversized("\xff\xff\xff\0\0\0\0\0\1", 9);
-  const std::string headers("\0\0\1\1\4\0\0\0\1\x82", 10);
-  for (int i = 0; i < 20; ++i) {
-    const std::string inputs[] = {
-        noise(1 + random() % 4096),
-        preface + noise(1 + random() % 4096),
-        preface + settings + noise(1 + random() % 4096),
-        preface + settings + oversized,
-        preface + settings + headers + noise(64),
-        preface.substr(0, random() % preface.size()) + "x",
-    };
-    for (const std::string& input : inputs) {
-      const win32::UniqueHandle pipe = Dial();
-      ASSERT_TRUE(pipe.valid());
-      // The server may end the connection during the write.
-      (void)Send(pipe, input);
-    }
-    // The service soon bars this process, so another one calls.
-    if (i % 5 == 4) {
-      EXPECT_TRUE(OtherClientIsServed()) << i;
-    }
-  }
-}
-
-TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
-  constexpr size_t kFlood = size_t{200} << 20;
-  const std::string ping = rpc::Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
-  const std::string continuation =
-      rpc::Frame(rpc::kContinuation, 0, 1, std::string(16 << 10, '\0'));
-  uint32_t stream = 1;
-  const struct {
-    const char* name;
-    std::string first;
-    std::function<std::string()> next;
-  } floods[] = {
-      {"CONTINUATION", rpc::Frame(rpc::kHeaders, 0, 1, "\x82"), [&] { return continuation; }},
-      {"PING", "",
-       [&] {
-         std::string many;
-         for (int i = 0; i < 500; ++i) many += ping;
-         return many;
-       }},
-      {"HEADERS and RST_STREAM", "",
-       [&] {
-         std::string many;
-         for (int i = 0; i < 500; ++i, stream += 2) {
-           many += rpc::Frame(rpc::kHeaders, rpc::kEndHeaders | rpc::kEndStream, stream, "\x82");
-           many += rpc::Frame(rpc::kRstStream, 0, stream, absl::string_view("\0\0\0\x8", 4));
-         }
-         return many;
-       }},
-  };
-  Start({});
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
-  const size_t before = WorkingSet(process_);
-  for (const auto& flood : floods) {
-    const win32::UniqueHandle pipe = Dial();
-    ASSERT_TRUE(pipe.valid());
-    // Leaves the server's settings unread; they fit the pipe's buffer.
-    bool open = Send(
-        pipe, absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""), flood.first));
-    size_t sent = 0;
-    while (open && sent < kFlood) {
-      const std::string more = flood.next();
-      open = Send(pipe, more);
-      sent += more.size();
-    }
-    EXPECT_FALSE(open) << flood.name;
-    std::cout << flood.name << ": ended after " << sent << " bytes, " << WorkingSet(process_) / 1024
-              << " KiB against " << before / 1024 << '\n';
-    EXPECT_LT(WorkingSet(process_), before + before / 2) << flood.name;
-    // Only this process has used up its allowance.
-    EXPECT_TRUE(OtherClientIsServed()) << flood.name;
-  }
-}
-
 // Returns the header block of a PathExists: :method POST, :scheme http, :path, te (RFC 7541,
 // appendix A).
 std::string HeadersOfCall() {
@@ -330,50 +242,7 @@ std::string HeadersOfCall() {
                       absl::string_view("\0\x02te\x08trailers", 13));
 }
 
-// gRPC would keep a buffer of 8 KiB for each byte that comes alone: 65 MB for these.
-TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
-  Start({});
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
-  const size_t before = WorkingSet(process_);
-  // With :authority and content-type, gRPC accepts the call and waits for a message of 256 KiB.
-  const std::string headers =
-      absl::StrCat(HeadersOfCall(), "\x01\x09localhost\x0f\x10\x10", "application/grpc");
-  const std::string message("\0\0\4\0\0", 5);
-  const std::string data =
-      rpc::Frame(rpc::kData, 0, 1, message + std::string((16 << 10) - message.size(), '\0'));
-  std::vector<win32::UniqueHandle> pipes;
-  for (int i = 0; i < 4; ++i) {
-    pipes.push_back(Dial());
-    ASSERT_TRUE(pipes.back().valid()) << i;
-    ASSERT_TRUE(
-        Send(pipes.back(), absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""),
-                                        rpc::Frame(rpc::kHeaders, rpc::kEndHeaders, 1, headers))));
-    ASSERT_TRUE(Send(pipes.back(), data.substr(0, 9)));
-    for (size_t sent = 0; sent < 4000; ++sent) {
-      ASSERT_TRUE(Send(pipes.back(), data.substr(9 + sent, 1))) << i << ' ' << sent;
-      // Returns when the service has read the byte, so each byte is read alone.
-      ASSERT_TRUE(FlushFileBuffers(pipes.back().get())) << i << ' ' << sent;
-    }
-  }
-  std::cout << WorkingSet(process_) / 1024 << " KiB against " << before / 1024 << '\n';
-  EXPECT_LT(WorkingSet(process_), before + (size_t{12} << 20));
-  // Sends frames of one byte until the client's account is full.
-  const win32::UniqueHandle pipe = Dial();
-  ASSERT_TRUE(pipe.valid());
-  bool open = Send(pipe, absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""),
-                                      rpc::Frame(rpc::kHeaders, rpc::kEndHeaders, 1, headers)));
-  open = open && Send(pipe, rpc::Frame(rpc::kData, 0, 1, message));
-  std::string many;
-  for (int i = 0; i < 100; ++i) many += rpc::Frame(rpc::kData, 0, 1, absl::string_view("\0", 1));
-  for (int i = 0; open && i < 1000; ++i) open = Send(pipe, many);
-  EXPECT_FALSE(open);
-  EXPECT_THAT(server_->Log(), testing::HasSubstr("unfinished (1 so far)"));
-  EXPECT_LT(WorkingSet(process_), before + (size_t{16} << 20));
-  EXPECT_TRUE(CallOnce().ok());
-}
-
-// gRPC executes calls whose answers are not read, and keeps memory for them. Forty connections with
-// 512 such calls each would take 400 MB.
+// The session's tests have the other floods.
 TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
   Start({});
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
@@ -402,21 +271,6 @@ TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
   EXPECT_THAT(server_->Log(), testing::AllOf(testing::HasSubstr("control_frames (1 so far)"),
                                              testing::Not(testing::HasSubstr("(16 so far)"))));
   EXPECT_TRUE(OtherClientIsServed());
-}
-
-TEST_F(PipeAbuseTest, LargeMessagesAreRefused) {
-  Start({});
-  const filesystem::v1::Client client(Connect(server_->client_options()).value());
-  filesystem::v1::PathExistsRequest request;
-  request.set_path(std::string(2 << 20, 'x'));
-  const absl::Status large = client.PathExists(request).status();
-  EXPECT_TRUE(absl::IsResourceExhausted(large)) << large.code();
-  // It is refused before it has arrived.
-  request.set_path(std::string(100 << 20, 'x'));
-  const absl::Status huge = client.PathExists(request).status();
-  EXPECT_TRUE(absl::IsResourceExhausted(huge)) << huge.code();
-  EXPECT_TRUE(CallOnce().ok());
-  EXPECT_LT(WorkingSet(process_), size_t{100} << 20);
 }
 
 }  // namespace

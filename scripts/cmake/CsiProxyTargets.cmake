@@ -152,12 +152,13 @@ function(csi_proxy_program PROGRAM)
   endif()
 endfunction()
 
-# csi_proxy_contain_grpc(PROGRAM): links gRPC and its dependencies statically, because loading their fifty
-# shared libraries takes longer than the rest of the start, takes memory, and sends each call through a table.
+# csi_proxy_contain_libraries(PROGRAM): links protobuf, Abseil and gRPC statically, as far as the program uses
+# them, because loading their fifty shared libraries takes longer than the rest of the start, takes memory, and
+# sends each call through a table.
 # lld takes the first definition of a symbol, which is the archives', and drops unused shared libraries; other
 # linkers would mix both. lld 19, Debian 13's, prefers a shared library to an archive of which nothing is used
 # yet, so Abseil's strings, which our libraries use late, are linked first.
-function(csi_proxy_contain_grpc PROGRAM)
+function(csi_proxy_contain_libraries PROGRAM)
   if(NOT CSI_PROXY_LLD OR WIN32 OR CSI_PROXY_SANITIZE)
     return()
   endif()

@@ -108,7 +108,7 @@ class Run {
       Step(*connections_[choices_.Byte() & 1]);
       Check(account_->held_bytes() <= account_->limits().held_bytes);
       Check(account_->room_bytes() <= account_->limits().room_bytes);
-      Check(account_->calls() <= account_->limits().calls_of_client);
+      Check(account_->calls() <= account_->limits().calls);
       for (const auto& connection : connections_) {
         Check(connection->handler.under_way() <= connection->session->calls());
       }
@@ -307,7 +307,7 @@ class Run {
   const std::shared_ptr<Http2Account> account_ = std::make_shared<Http2Account>(
       choices_.Byte() % 2 == 0 ? Http2Limits()
                                : Http2Limits{.unfinished = 12,
-                                             .calls_of_client = 20,
+                                             .calls = 20,
                                              .resets = {.burst = 20, .per_second = 1},
                                              .held_bytes = 100 << 10,
                                              .room_bytes = 300 << 10,
