@@ -22,7 +22,8 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// glibc gives each thread a heap of its own, which keeps what a large request has taken for a moment.
+// glibc gives each thread a heap of its own, which keeps what a large request has taken for a
+// moment.
 void ShareHeaps() {
   mallopt(M_ARENA_MAX, 2);
   mallopt(M_TRIM_THRESHOLD, 1 << 20);

@@ -81,7 +81,8 @@ type StorageClient interface {
 	// Skips steps that are done already, so the call can be repeated after an error, a crash or a
 	// reboot and ends in the same state. Creates the directory if it is missing, and replaces a mount
 	// whose volume is gone. NOT_FOUND when there is no such disk; FAILED_PRECONDITION when several
-	// disks match, when Windows lives on the disk (boots from it, runs on it, or one of its volumes
+	// disks match, when a disk selected by its number would replace the mount of another volume that
+	// is gone, when Windows lives on the disk (boots from it, runs on it, or one of its volumes
 	// has a drive letter or is mounted at a folder outside of the working directories), when it
 	// contains foreign data (several data partitions, partitions of other kinds, written data on a
 	// raw disk or in a partition without a file system, another file system than requested), or when
@@ -343,7 +344,8 @@ type StorageServer interface {
 	// Skips steps that are done already, so the call can be repeated after an error, a crash or a
 	// reboot and ends in the same state. Creates the directory if it is missing, and replaces a mount
 	// whose volume is gone. NOT_FOUND when there is no such disk; FAILED_PRECONDITION when several
-	// disks match, when Windows lives on the disk (boots from it, runs on it, or one of its volumes
+	// disks match, when a disk selected by its number would replace the mount of another volume that
+	// is gone, when Windows lives on the disk (boots from it, runs on it, or one of its volumes
 	// has a drive letter or is mounted at a folder outside of the working directories), when it
 	// contains foreign data (several data partitions, partitions of other kinds, written data on a
 	// raw disk or in a partition without a file system, another file system than requested), or when
