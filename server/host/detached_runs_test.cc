@@ -14,9 +14,11 @@
 namespace csi_proxy::host {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
-using testing::MatchesRegex;
+using testing::StartsWith;
 
 CallContext Brief() { return CallContext().WithTimeout(absl::Milliseconds(30)); }
 
@@ -42,8 +44,9 @@ TEST(DetachedRunsTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
   end.Notify();
   EXPECT_TRUE(changes.Await(CallContext(), "disk 1").ok());
   EXPECT_TRUE(is_done);
-  EXPECT_THAT(lines, ElementsAre(MatchesRegex("a call of tenant \"one\" for disk 1, which its "
-                                              "caller has left, ended after [0-9.ms]+: lost")));
+  EXPECT_THAT(lines, ElementsAre(AllOf(StartsWith("a call of tenant \"one\" for disk 1, which its "
+                                                  "caller has left, ended after "),
+                                       EndsWith("ms: lost"))));
 }
 
 TEST(DetachedRunsTest, AChangeThatNeverEndsIsCancelled) {
