@@ -31,7 +31,7 @@ inline constexpr size_t kMaxExecutors = 8;
 // The processes that share one client's limits: the processes of a container, as far as TenantOf()
 // of base/peer_process.h can tell.
 struct Tenant {
-  explicit Tenant(const Http2Limits& limits = {}) : http2(limits) {
+  Tenant() {
     for (TenantQueue& queue : queues) queue.CountBlocked(&blocked_calls);
   }
 
@@ -43,31 +43,24 @@ struct Tenant {
   std::atomic<size_t> request_bytes = 0;
   // The connections to all pipes. Guarded by the ConnectionTable.
   size_t connections = 0;
-  // What all connections of the tenant pay from.
-  Http2Account http2;
+  // The rooms of long messages of all of the tenant's connections.
+  Http2Account rooms;
 };
 
 // A process that calls. One object stands for it while it has connections or calls.
 struct Client {
-  // Makes a client that is a tenant of its own.
-  explicit Client(const Peer& who) : Client(who, std::make_shared<Tenant>(LimitsOf(who))) {}
-  // REQUIRES: `with` is not null.
-  Client(Peer who, std::shared_ptr<Tenant> with) : peer(std::move(who)), tenant(std::move(with)) {}
+  // Makes the client a tenant of its own by default. REQUIRES: `with` is not null.
+  explicit Client(Peer who, std::shared_ptr<Tenant> with = std::make_shared<Tenant>())
+      : peer(std::move(who)),
+        tenant(std::move(with)),
+        http2(LimitsOf(peer), std::shared_ptr<Http2Account>(tenant, &tenant->rooms)) {}
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
   // Counts a call that was refused because its client had used its share. Thread-safe.
-  void CountRefusedCall() { tenant->http2.CountRefusedCall(Http2Time::clock::now()); }
-  // Returns true if the tenant is barred (Http2Limits). Thread-safe.
-  bool barred() const { return tenant->http2.barred(Http2Time::clock::now()); }
-
-  // Returns the limits of the account of a peer's tenant. They never bar unknown processes, because
-  // these are one tenant, and one process would bar all the others.
-  static Http2Limits LimitsOf(const Peer& who) {
-    Http2Limits limits;
-    if (who.process_id == 0) limits.bar = absl::ZeroDuration();
-    return limits;
-  }
+  void CountRefusedCall() { http2.CountRefusedCall(Http2Time::clock::now()); }
+  // Returns true if the client is barred (Http2Limits). Thread-safe.
+  bool barred() const { return http2.barred(Http2Time::clock::now()); }
 
   // The most bytes of requests that a tenant may have under way or in executors' queues. Each
   // group's queue has places for 384 calls of up to 256 KiB; honest requests have a few hundred
@@ -89,6 +82,17 @@ struct Client {
   const std::shared_ptr<Tenant> tenant;
   // The number of times that the client asked for more than its share, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
+  // The account that all connections of the client pay from.
+  Http2Account http2;
+
+ private:
+  // Returns the limits of the peer's account. They never bar unknown processes, because these share
+  // one account, and one process would bar all the others.
+  static Http2Limits LimitsOf(const Peer& peer) {
+    Http2Limits limits;
+    if (peer.process_id == 0) limits.bar = absl::ZeroDuration();
+    return limits;
+  }
 };
 
 }  // namespace csi_proxy::rpc

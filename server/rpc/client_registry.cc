@@ -48,8 +48,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
   // Another thread may have made the client since the first look.
   if (auto client = known.lock()) return client;
   std::shared_ptr<Tenant> with = state_->tenants[peer.tenant].lock();
-  if (with == nullptr)
-    state_->tenants[peer.tenant] = with = std::make_shared<Tenant>(Client::LimitsOf(peer));
+  if (with == nullptr) state_->tenants[peer.tenant] = with = std::make_shared<Tenant>();
   std::shared_ptr<Client> made(new Client(peer, std::move(with)), forget);
   known = made;
   return made;

@@ -75,13 +75,16 @@ TEST(ClientRegistryTest, WhoMisbehavedIsNotForgotten) {
   EXPECT_EQ(registry.size(), 64u);
 }
 
-// All processes of a tenant pay from one account.
-TEST(ClientRegistryTest, TheAccountOutlivesTheProcessThatMisbehaved) {
+TEST(ClientRegistryTest, ProcessesOfATenantShareItsRoomsAlone) {
   ClientRegistry registry;
-  registry.Remember(registry.Get(OwnProcess().process_id, 1));
-  ASSERT_EQ(registry.Get(OwnProcess().process_id, 1)->tenant->http2.BeginCall(),
-            Http2Violation::kNone);
-  EXPECT_EQ(registry.Get(OwnProcess().process_id, 2)->tenant->http2.unfinished(), 1u);
+  const auto first = registry.Get(OwnProcess().process_id, 1);
+  const auto second = registry.Get(OwnProcess().process_id, 2);
+  const auto account = [](const std::shared_ptr<Client>& client) {
+    return std::shared_ptr<Http2Account>(client, &client->http2);
+  };
+  EXPECT_EQ(Http2Account::WithRooms(account(first)), Http2Account::WithRooms(account(second)));
+  ASSERT_EQ(first->http2.BeginCall(), Http2Violation::kNone);
+  EXPECT_EQ(second->http2.unfinished(), 0u);
 }
 
 TEST(ClientRegistryTest, ManyThreadsSeeOneClient) {

@@ -132,7 +132,7 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Share& share, Client* incomin
   const bool unused = idle->list_ == &share.fresh;
   Unlist(idle);
   if (unused && idle->client().get() == incoming) {
-    incoming->tenant->http2.CountDiscarded(Http2Time::clock::now());
+    incoming->http2.CountDiscarded(Http2Time::clock::now());
   }
   idle->end_.hang_up();
   return idle->client();

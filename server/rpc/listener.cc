@@ -37,8 +37,8 @@ void Listener::Serve(std::shared_ptr<const PipeServer> server,
   };
   events.ended = [table = connections_, promoted] { table->End(promoted); };
   const transport::SessionOptions options = server->OptionsFor(*promoted);
-  // The account lives as long as the tenant.
-  auto account = std::shared_ptr<transport::Http2Account>(client->tenant, &client->tenant->http2);
+  // The account lives as long as the client.
+  auto account = std::shared_ptr<transport::Http2Account>(client, &client->http2);
   const std::shared_ptr<transport::Connection> connection =
       transport::Connection::New(std::move(stream), options, std::move(account),
                                  ServiceFor(std::move(server), promoted), std::move(events));

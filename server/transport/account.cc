@@ -5,8 +5,9 @@
 
 namespace csi_proxy::transport {
 
-Http2Account::Http2Account(const Http2Limits& limits)
+Http2Account::Http2Account(const Http2Limits& limits, std::shared_ptr<Http2Account> tenant)
     : limits_(limits),
+      tenant_(std::move(tenant)),
       resets_(limits.resets),
       control_frames_(limits.control_frames),
       violations_(limits.violations),

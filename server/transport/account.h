@@ -1,5 +1,5 @@
 // The account of a client: what it may send over HTTP/2, over all of its connections, before it
-// costs the service more than its calls are worth. A client is a tenant here.
+// costs the service more than its calls are worth.
 #pragma once
 
 #include <array>
@@ -103,7 +103,14 @@ class MessageRoom;
 // redials after the end of a connection. Thread-safe.
 class Http2Account {
  public:
-  explicit Http2Account(const Http2Limits& limits = {});
+  // The rooms of the client's messages come from `tenant`, or from this account if that is null.
+  explicit Http2Account(const Http2Limits& limits = {},
+                        std::shared_ptr<Http2Account> tenant = nullptr);
+
+  // Returns the account whose rooms messages of `account` take.
+  static std::shared_ptr<Http2Account> WithRooms(const std::shared_ptr<Http2Account>& account) {
+    return account->tenant_ != nullptr ? account->tenant_ : account;
+  }
 
   const Http2Limits& limits() const { return limits_; }
 
@@ -161,6 +168,7 @@ class Http2Account {
   void GrantRooms() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Http2Limits limits_;
+  const std::shared_ptr<Http2Account> tenant_;
   std::atomic<Http2Time> barred_until_ = Http2Time::min();
   mutable Mutex mutex_;
   TokenBucket resets_ ABSL_GUARDED_BY(mutex_);

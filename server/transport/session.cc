@@ -429,7 +429,8 @@ class Nghttp2Session final : public Session {
       return false;
     }
     if (length > kUnaskedBytes) {
-      call->room = std::make_unique<MessageRoom>(account_, length, &handler_);
+      call->room =
+          std::make_unique<MessageRoom>(Http2Account::WithRooms(account_), length, &handler_);
     }
     return true;
   }
