@@ -43,8 +43,9 @@ struct Tenant {
   std::atomic<size_t> request_bytes = 0;
   // The connections to all pipes. Guarded by the ConnectionTable.
   size_t connections = 0;
-  // The rooms of long messages of all of the tenant's connections.
-  Http2Account rooms;
+  // What all of the tenant's processes hold: four times what one of them may, and the room for long
+  // messages of one. It has no other part of an account.
+  Http2Account memory{Http2Limits{.held_bytes = 4 * Http2Limits().held_bytes}};
 };
 
 // A process that calls. One object stands for it while it has connections or calls.
@@ -53,7 +54,7 @@ struct Client {
   explicit Client(Peer who, std::shared_ptr<Tenant> with = std::make_shared<Tenant>())
       : peer(std::move(who)),
         tenant(std::move(with)),
-        http2(LimitsOf(peer), std::shared_ptr<Http2Account>(tenant, &tenant->rooms)) {}
+        http2(LimitsOf(peer), std::shared_ptr<Http2Account>(tenant, &tenant->memory)) {}
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 

@@ -75,7 +75,7 @@ TEST(ClientRegistryTest, WhoMisbehavedIsNotForgotten) {
   EXPECT_EQ(registry.size(), 64u);
 }
 
-TEST(ClientRegistryTest, ProcessesOfATenantShareItsRoomsAlone) {
+TEST(ClientRegistryTest, ProcessesOfATenantShareItsMemoryAlone) {
   ClientRegistry registry;
   const auto first = registry.Get(OwnProcess().process_id, 1);
   const auto second = registry.Get(OwnProcess().process_id, 2);
@@ -85,6 +85,14 @@ TEST(ClientRegistryTest, ProcessesOfATenantShareItsRoomsAlone) {
   EXPECT_EQ(Http2Account::WithRooms(account(first)), Http2Account::WithRooms(account(second)));
   ASSERT_EQ(first->http2.BeginCall(), Http2Violation::kNone);
   EXPECT_EQ(second->http2.unfinished(), 0u);
+  const size_t most = first->tenant->memory.limits().held_bytes;
+  ASSERT_TRUE(first->tenant->memory.Hold(most - 10));
+  EXPECT_FALSE(second->http2.Hold(11));
+  EXPECT_EQ(second->http2.held_bytes(), 0u);
+  ASSERT_TRUE(second->http2.Hold(10));
+  EXPECT_FALSE(first->http2.Hold(1));
+  second->http2.Drop(10);
+  EXPECT_TRUE(first->http2.Hold(1));
 }
 
 TEST(ClientRegistryTest, ManyThreadsSeeOneClient) {

@@ -84,9 +84,8 @@ class ServedPipe final : public transport::Stream {
     is_over_ = true;
     pipe_->Disconnect();
   }
-  void Post(std::function<void()> work) override {
-    // Windows has no memory for it: the client's long messages wait for the next one.
-    (void)pipe::IoPort::Get().Post(std::move(work));
+  bool Post(std::function<void()> work) override {
+    return pipe::IoPort::Get().Post(std::move(work));
   }
 
  private:

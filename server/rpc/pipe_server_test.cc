@@ -28,7 +28,10 @@ class TestStream final : public transport::Stream {
   }
   void HangUp() override {}
   void Disconnect() override {}
-  void Post(std::function<void()>) override {}
+  bool Post(std::function<void()> work) override {
+    work();
+    return true;
+  }
   void Receive(absl::string_view bytes) { events_->OnRead(bytes); }
 
   std::string written;

@@ -108,7 +108,7 @@ TEST_F(ReflectionTest, FindsRpcsMessagesFieldsAndImportedFiles) {
 }
 
 // descriptor.proto is linked in, and no pipe serves it.
-TEST_F(ReflectionTest, WhatThePipeDoesNotServeIsNotFound) {
+TEST_F(ReflectionTest, ReportsNotFoundForAServiceOfAnotherPipe) {
   for (const auto& response :
        {AskForSymbol("google.protobuf.FileDescriptorProto"), AskForSymbol("v1.Nothing"),
         AskForSymbol(""), AskForFile("google/protobuf/descriptor.proto"),

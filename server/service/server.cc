@@ -96,6 +96,8 @@ class Server::Impl {
     absl::SleepFor(std::min(grace, kAnswersTravel));
     listener_->CloseLive();
     gate_.AwaitEmpty(SteadyTime::InfiniteFuture());
+    // A connection ends after the threads that begin its calls have left it.
+    listener_->connections().AwaitNoneLive(SteadyTime::InfiniteFuture());
   }
 
   const std::vector<std::string>& names() const { return names_; }
@@ -105,7 +107,7 @@ class Server::Impl {
   rpc::CallGate gate_;
   std::unique_ptr<NodeCalls> calls_;
   // All reading threads but one may run inline calls, so one always remains to read.
-  rpc::InlineCalls inline_calls_{transport::ReadingThreads() - 1};
+  rpc::InlineCalls inline_calls_{std::max<size_t>(transport::ReadingThreads(), 1) - 1};
   std::unique_ptr<rpc::Listener> listener_;
   std::vector<std::string> names_;
 };

@@ -90,14 +90,20 @@ size_t Http2Account::held_bytes() const { return Read(&Http2Account::held_bytes_
 size_t Http2Account::room_bytes() const { return Read(&Http2Account::room_bytes_); }
 
 bool Http2Account::Hold(size_t bytes) {
+  {
+    const MutexLock lock(mutex_);
+    if (held_bytes_ + bytes > limits_.held_bytes) return false;
+    held_bytes_ += bytes;
+  }
+  if (tenant_ == nullptr || tenant_->Hold(bytes)) return true;
   const MutexLock lock(mutex_);
-  if (held_bytes_ + bytes > limits_.held_bytes) return false;
-  held_bytes_ += bytes;
-  return true;
+  held_bytes_ -= bytes;
+  return false;
 }
 
 void Http2Account::Drop(size_t bytes) {
   if (bytes == 0) return;
+  if (tenant_ != nullptr) tenant_->Drop(bytes);
   const MutexLock lock(mutex_);
   held_bytes_ -= bytes;
 }

@@ -64,6 +64,8 @@ struct Http2Limits {
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer; each call adds four tokens.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
   double control_frames_per_call = 4;
+  // A request of a stream, such as reflection's, costs more than a call and its answer add.
+  double control_frames_per_streamed_request = 8;
   // Bytes of answers that add one token, because a client opens its windows as it reads them:
   // grpc-go and nghttp2 send two WINDOW_UPDATEs for 16 to 32 KiB, gRPC C++ and grpc-go now and then
   // a PING.
@@ -103,7 +105,8 @@ class MessageRoom;
 // redials after the end of a connection. Thread-safe.
 class Http2Account {
  public:
-  // The rooms of the client's messages come from `tenant`, or from this account if that is null.
+  // The rooms of the client's messages come from `tenant`, which also holds what this account
+  // holds; or from this account if `tenant` is null.
   explicit Http2Account(const Http2Limits& limits = {},
                         std::shared_ptr<Http2Account> tenant = nullptr);
 
@@ -125,7 +128,8 @@ class Http2Account {
   void EndRequest();
   void EndCall();
 
-  // Hold() charges bytes that a session keeps, or returns false at the limit. Drop() returns them.
+  // Hold() charges bytes that a session keeps, or returns false at the limit of the client or its
+  // tenant. Drop() returns them.
   // CreditSent() credits the control frames of the reader of an answer's bytes.
   bool Hold(size_t bytes);
   void Drop(size_t bytes);

@@ -1,6 +1,8 @@
 #include "server/transport/connection.h"
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 namespace csi_proxy::transport {
@@ -43,9 +45,14 @@ std::shared_ptr<Connection> Connection::New(std::shared_ptr<Stream> stream,
 }
 
 void Connection::Start(absl::string_view received) {
-  if (!received.empty()) return OnRead(received);
   const std::shared_ptr<Connection> self = shared_from_this();
-  if (stream_->Read(&received)) OnRead(received);
+  // Without memory for the rest, the connection ends.
+  if (!stream_->Post([self, bytes = std::string(received)] {
+        absl::string_view first = bytes;
+        if (!first.empty() || self->stream_->Read(&first)) self->OnRead(first);
+      })) {
+    OnRead("");
+  }
 }
 
 void Connection::OnRead(absl::string_view bytes) {
@@ -56,7 +63,12 @@ void Connection::OnRead(absl::string_view bytes) {
     has_requests = Take(bytes);
     // The next read begins before the calls, so that a call that blocks does not stop the reading.
     if (ended || !stream_->Read(&bytes)) break;
-    if (has_requests && reads % kReadsInARow == 0) Begin();
+    // A client that never stops sending does not keep this thread. Its bytes stay valid, because
+    // the next read follows them.
+    if (reads == kReadsInARow) {
+      if (stream_->Post([self, bytes] { self->OnRead(bytes); })) break;
+      reads = 0;
+    }
   }
   if (has_requests) Begin();
 }
@@ -74,7 +86,7 @@ bool Connection::Take(absl::string_view bytes) {
     }
     has_requests = !arrivals_.empty();
     // Acknowledgements wait for the answers of calls that are about to begin.
-    if (!has_requests) Send();
+    if (!has_requests || session_->violation() != Http2Violation::kNone) Send();
     news = Settle();
   }
   Tell(news);
@@ -83,25 +95,30 @@ bool Connection::Take(absl::string_view bytes) {
 
 void Connection::Begin() {
   const Rescuer::Run run(std::shared_ptr<Rescued>(shared_from_this(), this));
-  BeginAll(run.is_watched());
+  BeginWaiting(run.is_watched(), std::numeric_limits<size_t>::max());
 }
 
-void Connection::BeginAll(bool may_block) {
+// Leaves later requests to the thread that reads them, so that no client keeps the Rescuer.
+void Connection::Rescue() {
+  size_t waiting = 0;
+  {
+    const MutexLock lock(mutex_);
+    waiting = arrivals_.size();
+  }
+  BeginWaiting(/*may_block=*/false, waiting);
+}
+
+void Connection::BeginWaiting(bool may_block, size_t most) {
   const Connection* const outer = std::exchange(gathers_answers, this);
   Http2Time sent = Http2Time::clock::now();
-  while (true) {
-    Arrival arrival;
-    {
-      const MutexLock lock(mutex_);
-      if (arrivals_.empty()) break;
-      arrival = std::move(arrivals_.front());
-      arrivals_.pop_front();
-    }
+  for (Arrival arrival; most > 0 && PopArrival(&arrival); --most) {
+    const CallId call = arrival.request.call;
     if (arrival.is_end) {
-      service_->OnRequestsEnd(shared_from_this(), arrival.request.call);
+      service_->OnRequestsEnd(shared_from_this(), call);
     } else {
       service_->OnRequest(shared_from_this(), std::move(arrival.request), may_block);
     }
+    Leave(call);
     if (Http2Time::clock::now() - sent < kGathering) continue;
     gathers_answers = nullptr;
     Change([] {});
@@ -110,6 +127,27 @@ void Connection::BeginAll(bool may_block) {
   }
   gathers_answers = outer;
   Change([] {});
+}
+
+// Takes the next request to begin. Returns false if none waits, or if the next one is of a call
+// that another thread begins: that thread will take it.
+bool Connection::PopArrival(Arrival* arrival) {
+  const MutexLock lock(mutex_);
+  while (!arrivals_.empty()) {
+    const CallId call = arrivals_.front().request.call;
+    if (std::find(beginning_.begin(), beginning_.end(), call) != beginning_.end()) return false;
+    *arrival = std::move(arrivals_.front());
+    arrivals_.pop_front();
+    if (!calls_.contains(call)) continue;  // cancelled, or answered by an error
+    beginning_.push_back(call);
+    return true;
+  }
+  return false;
+}
+
+void Connection::Leave(CallId call) {
+  const MutexLock lock(mutex_);
+  beginning_.erase(std::find(beginning_.begin(), beginning_.end(), call));
 }
 
 void Connection::OnWritten(bool ok) {
@@ -195,6 +233,7 @@ void Connection::Send() {
     // A client that does not read pays for what waits for it.
     is_charged_ = account_->Hold(out_.size());
     writing_ = true;
+    const uint64_t write = ++writes_;
     bool ok = false;
     // Others must not wait for the system. They queue, and this thread takes what they queued.
     mutex_.Unlock();
@@ -203,7 +242,7 @@ void Connection::Send() {
     if (ended) {
       EndWrite(ok);
     } else {
-      if (writing_ && !is_charged_) broken_ = true;
+      if (writing_ && writes_ == write && !is_charged_) broken_ = true;
       return;
     }
   }
@@ -233,7 +272,7 @@ Connection::News Connection::Settle() {
       stream_->HangUp();
     }
   }
-  if (!reading_ && !writing_) news.ended = !std::exchange(told_end_, true);
+  if (!reading_ && !writing_ && beginning_.empty()) news.ended = !std::exchange(told_end_, true);
   return news;
 }
 

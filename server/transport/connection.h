@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/base/condition.h"
@@ -46,7 +48,8 @@ class Service {
 struct ConnectionEvents {
   // The session ends the connection for a violation.
   std::function<void(Http2Violation violation)> violated;
-  // The connection has ended, and its calls are cancelled. Then the owner may release it.
+  // The connection has ended, its calls are cancelled, and no thread begins one any more. Then the
+  // owner may release it.
   std::function<void()> ended;
 };
 
@@ -73,8 +76,9 @@ class Connection final : public std::enable_shared_from_this<Connection>,
                                          std::shared_ptr<Http2Account> account,
                                          std::unique_ptr<Service> service, ConnectionEvents events);
 
-  // Begins to read, after the bytes that the listener has `received`. REQUIRES: called once; the
-  // owner keeps the connection until it has ended.
+  // Begins to read, after the bytes that the listener has `received`. Begins no call itself,
+  // because the listener's thread must not block. REQUIRES: called once; the owner keeps the
+  // connection until it has ended.
   void Start(absl::string_view received);
 
   // Connects a call with its object, until the call is finished. Returns false if the call has been
@@ -122,13 +126,15 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   void OnRoom() override;
 
   // Rescued.
-  void Rescue() override { BeginAll(/*may_block=*/false); }
+  void Rescue() override;
 
   // Returns true if requests wait for Begin().
   bool Take(absl::string_view bytes);
-  // Begin the requests that wait.
+  // Begin requests that wait: all, or at most `most`.
   void Begin();
-  void BeginAll(bool may_block);
+  void BeginWaiting(bool may_block, size_t most);
+  bool PopArrival(Arrival* arrival);
+  void Leave(CallId call);
   // Calls `function` under the lock, sends, and tells the owner the news.
   template <typename Function>
   void Change(Function function);
@@ -148,6 +154,8 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   absl::flat_hash_map<CallId, Canceller*> calls_ ABSL_GUARDED_BY(mutex_);
   // The requests that wait for Begin(), in order.
   std::deque<Arrival> arrivals_ ABSL_GUARDED_BY(mutex_);
+  // The calls whose request a thread is handing to the service. A call's requests begin in order.
+  absl::InlinedVector<CallId, 4> beginning_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;   // by a failed write
@@ -157,6 +165,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   // The bytes of the write under way, and whether the account holds them.
   std::string out_ ABSL_GUARDED_BY(mutex_);
   bool is_charged_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t writes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace csi_proxy::transport

@@ -34,6 +34,8 @@ class TestStream final : public Stream {
   }
   bool Write(absl::string_view bytes, bool* ok) override {
     ++writes;
+    *ok = false;
+    if (hang_ups + disconnects > 0) return true;
     written.append(bytes.data(), bytes.size());
     *ok = !fails;
     writing = stalls;
@@ -41,7 +43,14 @@ class TestStream final : public Stream {
   }
   void HangUp() override { ++hang_ups; }
   void Disconnect() override { ++disconnects; }
-  void Post(std::function<void()> work) override { posted.push_back(std::move(work)); }
+  bool Post(std::function<void()> work) override {
+    posted.push_back(std::move(work));
+    return true;
+  }
+  // Runs what was posted before.
+  void RunPosted() {
+    for (const auto& work : std::exchange(posted, {})) work();
+  }
 
   // End an operation that is under way.
   void EndRead(absl::string_view bytes) {
@@ -124,6 +133,7 @@ class ConnectionTest : public testing::Test {
   void Start(int calls = 1) {
     for (int i = 0; i < calls; ++i) client_.Call("/one", "a request");
     connection_->Start(client_.Send());
+    stream_->RunPosted();
   }
   // Moves what was written to the client, and what it sends then back, until nothing is left.
   void Pump() {
@@ -214,7 +224,7 @@ TEST_F(ConnectionTest, TheNextReadBeginsBeforeACall) {
   EXPECT_EQ(told_->requests.size(), 1u);
 }
 
-TEST_F(ConnectionTest, AClientThatNeverStopsSendingHasItsCallsBegun) {
+TEST_F(ConnectionTest, AClientThatNeverStopsSendingKeepsNoThread) {
   Start(0);
   Pump();
   client_.Call("/one", "first");
@@ -226,6 +236,10 @@ TEST_F(ConnectionTest, AClientThatNeverStopsSendingHasItsCallsBegun) {
   std::vector<size_t> reads_left;
   told_->on_request = [&](const Request&) { reads_left.push_back(stream_->at_once.size()); };
   stream_->EndRead(first);
+  // The calls of the first four reads begin, and the rest is read by the next thread.
+  EXPECT_THAT(reads_left, ElementsAre(1, 1, 1, 1));
+  ASSERT_EQ(stream_->posted.size(), 1u);
+  stream_->RunPosted();
   EXPECT_THAT(reads_left, ElementsAre(1, 1, 1, 1, 0, 0));
 }
 
@@ -381,9 +395,62 @@ TEST_F(ConnectionTest, ALongRequestGoesOnWhenItHasRoom) {
   EXPECT_EQ(told_->requests[0].message, message);
 }
 
+// The listener's thread must not block.
+TEST_F(ConnectionTest, ACallThatComesWithThePrefaceBeginsOnAnotherThread) {
+  client_.Call("/one", "");
+  connection_->Start(client_.Send());
+  EXPECT_THAT(told_->requests, IsEmpty());
+  ASSERT_EQ(stream_->posted.size(), 1u);
+  stream_->RunPosted();
+  EXPECT_EQ(told_->requests.size(), 1u);
+}
+
+TEST_F(ConnectionTest, TheEndIsToldAfterTheThreadsThatBeginCallsHaveLeft) {
+  Start(0);
+  Pump();
+  told_->on_request = [&](const Request&) {
+    stream_->EndRead("");
+    EXPECT_EQ(ended_, 0);
+  };
+  client_.Call("/one", "");
+  client_.Call("/one", "");
+  stream_->EndRead(client_.Send());
+  EXPECT_EQ(ended_, 1);
+  EXPECT_EQ(told_->requests.size(), 1u) << "the other one was cancelled";
+}
+
+TEST_F(ConnectionTest, TheRequestsOfAStreamBeginOneAfterTheOther) {
+  Start(0);
+  Pump();
+  const int32_t stream = client_.Begin(CallHeaders("/many"), Message("first"), false);
+  told_->on_request = [&](const Request& request) {
+    if (request.message != "first") return;
+    // Another thread reads the second request and the end meanwhile.
+    client_.Continue(stream, Message("second"), true);
+    stream_->EndRead(client_.Send());
+    EXPECT_EQ(told_->requests.size(), 1u);
+    EXPECT_THAT(told_->ends, IsEmpty());
+  };
+  stream_->EndRead(client_.Send());
+  ASSERT_EQ(told_->requests.size(), 2u);
+  EXPECT_EQ(told_->requests[1].message, "second");
+  EXPECT_THAT(told_->ends, ElementsAre(stream));
+}
+
+TEST_F(ConnectionTest, AViolationIsToldToTheClientAlthoughCallsCameWithIt) {
+  Start(0);
+  Pump();
+  client_.Call("/one", "");
+  stream_->EndRead(client_.Send() + std::string("\0\0\4\5\4\0\0\0\1aaaa", 13));
+  EXPECT_THAT(violations_, ElementsAre(Http2Violation::kPush));
+  client_.Receive(stream_->written);
+  EXPECT_NE(client_.goaway, -1);
+}
+
 TEST_F(ConnectionTest, AStreamOfRequestsHasItsEnd) {
   client_.Call("/many", "one");
   connection_->Start(client_.Send());
+  stream_->RunPosted();
   ASSERT_EQ(told_->requests.size(), 1u);
   ASSERT_THAT(told_->ends, ElementsAre(1));
   connection_->Write(1, "first");

@@ -169,11 +169,11 @@ class Nghttp2Session final : public Session {
     // A stream of answers does not grow.
     FreeSent(call);
     if (!account_->Hold(kPrefixBytes + message.size())) {
-      return Close(id, call,
-                   absl::ResourceExhaustedError(absl::StrCat(
-                       "the answers to this client that wait to be read have "
-                       "more than ",
-                       account_->limits().held_bytes, " bytes; read them, then try again")));
+      return Refuse(id, call,
+                    absl::ResourceExhaustedError(absl::StrCat(
+                        "the answers to this client that wait to be read have "
+                        "more than ",
+                        account_->limits().held_bytes, " bytes; read them, then try again")));
     }
     AppendMessage(message, &call->answer);
     SendData(id, call);
@@ -402,6 +402,8 @@ class Nghttp2Session final : public Session {
         case MessageReader::Event::kMessage:
           call->message = call->reader.TakeMessage();
           if (call->method == Method::kManyRequests) {
+            Pay(account_->limits().control_frames_per_streamed_request);
+            if (violation_ != Http2Violation::kNone) return;
             HandOver(id, *call);
           } else {
             call->has_message = true;

@@ -288,12 +288,29 @@ TEST_F(SessionAttackTest, AnswersThatWaitForAWindowAreFew) {
   EXPECT_EQ(session_->violation(), kNone);
   EXPECT_LE(account_->held_bytes(), account_->limits().held_bytes);
   EXPECT_EQ(session_->calls(), account_->limits().held_bytes / 100005) << "the rest was refused";
+  EXPECT_EQ(handler_.cancelled.size(), 250 - session_->calls()) << "and the handler knows";
+}
+
+TEST_F(SessionAttackTest, RequestsOfOneStreamAreFewASecond) {
+  Receive(Open(0, "/many"));
+  size_t requests = 0;
+  while (session_->violation() == kNone && requests < 1000) {
+    Receive(Data(Message("")));
+    for (const Request& request : std::exchange(handler_.requests, {})) {
+      session_->Write(request.call, std::string(1000, 'x'));
+      ++requests;
+    }
+    Sent();
+  }
+  EXPECT_LT(requests, 150u);
+  ExpectEnd(kControlFrames);
 }
 
 TEST_F(SessionAttackTest, AnswersOfOneCallThatDoNotLeaveAreFew) {
   Receive(Open(0, "/many"));
   size_t answers = 0;
   for (int i = 0; i < 1000; ++i) {
+    now_ += std::chrono::milliseconds(100);  // earns what a request costs
     Receive(Data(Message(std::string(10000, 'x'))));
     for (const Request& request : std::exchange(handler_.requests, {})) {
       session_->Write(request.call, request.message);

@@ -523,6 +523,7 @@ TEST_F(SessionTest, ACallMayHaveRequestsOfAnySize) {
   const int32_t stream = client_->Begin(CallHeaders("/many"), "", false);
   for (int i = 0; i < 300; ++i) {
     const std::string message(i % 3 == 0 ? 40000 : 9000 + i, 'x');
+    now_ += std::chrono::milliseconds(100);  // earns what a request costs
     client_->Continue(stream, Message(message), false);
     Pump();
     ASSERT_EQ(handler_.requests.size(), 1u) << i;
@@ -550,6 +551,7 @@ TEST_F(SessionTest, ManyShortRequestsNeedFewWindows) {
   const int32_t stream = client_->Begin(CallHeaders("/many"), "", false);
   client_->frames.clear();
   for (size_t i = 1; i <= 2000; ++i) {
+    now_ += std::chrono::milliseconds(100);  // earns what a request costs
     client_->Continue(stream, Message("short"), false);
     Pump();
     ASSERT_EQ(handler_.requests.size(), i);

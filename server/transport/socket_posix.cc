@@ -99,7 +99,10 @@ class SocketStream final : public Stream, public std::enable_shared_from_this<So
   void HangUp() override { shutdown(socket_.get(), SHUT_RDWR); }
   // The client may still read what was written, which keeps nothing in this process.
   void Disconnect() override { HangUp(); }
-  void Post(std::function<void()> work) override { Poller::Get().Post(std::move(work)); }
+  bool Post(std::function<void()> work) override {
+    Poller::Get().Post(std::move(work));
+    return true;
+  }
 
   // Handles an event of the poller.
   void OnEvent(uint32_t events) {

@@ -47,8 +47,9 @@ class Stream {
   // Ends the connection at once, even if the client has not read everything.
   virtual void Disconnect() = 0;
 
-  // Runs `work`, which must not block, on a thread of the transport.
-  virtual void Post(std::function<void()> work) = 0;
+  // Runs `work` on a thread of the transport. Returns false, and does nothing, if the system has no
+  // memory for it.
+  virtual bool Post(std::function<void()> work) = 0;
 
  protected:
   Stream() = default;
