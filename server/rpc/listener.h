@@ -49,8 +49,8 @@ class Listener {
   Listener(ListenerLimits limits, std::vector<CallObserver*> observers)
       : connections_(std::make_shared<ConnectionTable>(limits, std::move(observers))) {}
 
-  // Serves a connection that has sent its preface, with the bytes that were read from it.
-  // `promoted` is the table's.
+  // Serves a connection that has sent its preface. `promoted` is the table's record of it, and
+  // `received` what was read from it.
   void Serve(std::shared_ptr<const PipeServer> server, std::shared_ptr<ServedConnection> promoted,
              std::shared_ptr<transport::Stream> stream, absl::string_view received);
 

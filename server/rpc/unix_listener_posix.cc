@@ -39,7 +39,7 @@ constexpr rlim_t kSpareDescriptors = 64;
 constexpr int kEvictionsAtOnce = 16;
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
 
-// The time for connections to end that were hung up. It takes a moment: no client has a say in it.
+// The longest wait for the ends of connections that were hung up. No client can delay them.
 constexpr absl::Duration kLongestEnd = absl::Seconds(2);
 
 bool DescriptorsRunOut(int newest) {

@@ -11,7 +11,7 @@ namespace {
 // The bytes of one write. A client that does not read keeps at most these and a frame in memory.
 constexpr size_t kWriteBytes = 16 << 10;
 
-// The reads that may end at once in a row before the calls that they brought begin.
+// After this many reads that ended at once, another thread reads on.
 constexpr int kReadsInARow = 4;
 
 // A thread that begins several calls sends their answers together, but after this time at the
