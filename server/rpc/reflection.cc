@@ -17,8 +17,8 @@ namespace {
 
 namespace pb = google::protobuf;
 // v1alpha's messages are equal to v1's on the wire.
-using Request = grpc::reflection::v1::ServerReflectionRequest;
-using Response = grpc::reflection::v1::ServerReflectionResponse;
+using ReflectionRequest = grpc::reflection::v1::ServerReflectionRequest;
+using ReflectionResponse = grpc::reflection::v1::ServerReflectionResponse;
 
 using Files = std::vector<const pb::FileDescriptor*>;
 
@@ -35,13 +35,13 @@ Files Described(const std::string& full_name) {
   Files files;
   AddWithImports(pb::DescriptorPool::generated_pool()->FindFileContainingSymbol(full_name), &files);
   AddWithImports(grpc::health::v1::HealthCheckRequest::descriptor()->file(), &files);
-  AddWithImports(Request::descriptor()->file(), &files);
+  AddWithImports(ReflectionRequest::descriptor()->file(), &files);
   AddWithImports(grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()->file(), &files);
   return files;
 }
 
 // Returns null unless the pipe describes the file.
-const pb::FileDescriptor* FindFile(const Files& described, const Request& request) {
+const pb::FileDescriptor* FindFile(const Files& described, const ReflectionRequest& request) {
   const pb::FileDescriptor* const holder =
       request.has_file_containing_symbol()
           ? described.front()->pool()->FindFileContainingSymbol(request.file_containing_symbol())
@@ -54,20 +54,20 @@ const pb::FileDescriptor* FindFile(const Files& described, const Request& reques
   return found == described.end() ? nullptr : *found;
 }
 
-Response Answer(const std::string& full_name, const Request& request) {
-  Response response;
+ReflectionResponse Answer(const std::string& full_name, const ReflectionRequest& request) {
+  ReflectionResponse response;
   response.set_valid_host(request.host());
   *response.mutable_original_request() = request;
   switch (request.message_request_case()) {
-    case Request::kListServices:
+    case ReflectionRequest::kListServices:
       for (const char* name :
            {full_name.c_str(), "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
             "grpc.reflection.v1alpha.ServerReflection"}) {
         response.mutable_list_services_response()->add_service()->set_name(name);
       }
       return response;
-    case Request::kFileByFilename:
-    case Request::kFileContainingSymbol:
+    case ReflectionRequest::kFileByFilename:
+    case ReflectionRequest::kFileContainingSymbol:
       break;
     default:
       response.mutable_error_response()->set_error_code(
@@ -102,7 +102,7 @@ absl::StatusOr<std::string> AnswerReflection(const std::string& full_name,
     return absl::ResourceExhaustedError(
         absl::StrCat("a reflection request may have ", kMaxReflectionRequestBytes, " bytes"));
   }
-  Request parsed;
+  ReflectionRequest parsed;
   if (!parsed.ParseFromArray(request.data(), static_cast<int>(request.size()))) {
     return absl::InvalidArgumentError("the request is not a ServerReflectionRequest");
   }
