@@ -102,7 +102,7 @@ From the files of this release, before the tags are published, or without a netw
 VEX_STATUS = {
     "Does not apply": {"status": "not_affected"},
     "Fixed in": {"status": "fixed"},
-    "Stopped on Windows": {"status": "not_affected", "justification": "inline_mitigations_already_exist"},
+    "Stopped": {"status": "not_affected", "justification": "inline_mitigations_already_exist"},
 }
 
 
