@@ -64,8 +64,9 @@ struct Http2Limits {
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer; each call adds four tokens.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
   double control_frames_per_call = 4;
-  // A request of a stream, such as reflection's, costs more than a call and its answer add.
-  double control_frames_per_streamed_request = 8;
+  // A request of a stream, such as reflection's. A tool that reads all descriptions of all pipes
+  // sends about 500.
+  double control_frames_per_streamed_request = 1;
   // Bytes of answers that add one token, because a client opens its windows as it reads them:
   // grpc-go and nghttp2 send two WINDOW_UPDATEs for 16 to 32 KiB, gRPC C++ and grpc-go now and then
   // a PING.

@@ -577,6 +577,13 @@ class Nghttp2Session final : public Session {
   void OnInvalidFrame(const nghttp2_frame& frame, int error) {
     if (error == NGHTTP2_ERR_REFUSED_STREAM) return;
     if (error == NGHTTP2_ERR_FLOW_CONTROL && frame.hd.stream_id != 0) return;
+    // A client that closes its connection may name any stream as the server's last: grpc-go names
+    // an odd one (internal/transport/http2_client.go, outgoingGoAwayHandler). nghttp2 then ends the
+    // session. That is what the client wants.
+    if (frame.hd.type == NGHTTP2_GOAWAY) {
+      client_leaves_ = true;
+      return;
+    }
     const bool opens = frame.hd.type == NGHTTP2_HEADERS && calls_.size() >= options_.max_calls;
     Violate(opens ? Http2Violation::kStreams : Http2Violation::kStream);
   }
@@ -595,7 +602,7 @@ class Nghttp2Session final : public Session {
       case NGHTTP2_RST_STREAM:
         return PayReset();
       case NGHTTP2_GOAWAY: {
-        if (frame.goaway.error_code == NGHTTP2_NO_ERROR) return;
+        if (client_leaves_ || frame.goaway.error_code == NGHTTP2_NO_ERROR) return;
         const auto* const reason =
             std::find_if(std::begin(kGoAwayReasons), std::end(kGoAwayReasons),
                          [&](const auto& row) { return row.code == frame.goaway.error_code; });
@@ -681,6 +688,7 @@ class Nghttp2Session final : public Session {
   absl::flat_hash_map<CallId, std::unique_ptr<Call>> calls_;
 
   Http2Time now_ = Http2Time::min();
+  bool client_leaves_ = false;
   Http2Violation violation_ = Http2Violation::kNone;
   bool connected_ = false;
   bool acknowledged_ = false;  // our settings
