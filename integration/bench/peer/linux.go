@@ -24,6 +24,9 @@ func (l linuxLoad) label() string {
 	return fmt.Sprintf("%d on %d", l.callers, l.connections)
 }
 
+// Both services keep threads for a while after a load.
+const threadsAfter = "threads after load"
+
 var linuxLoads = []linuxLoad{
 	{1, 1, "<= 1.0", ">= 1.0", "<= 0.8"},
 	{8, 1, "<= 0.8", ">= 1.25", "<= 0.8"},
@@ -78,6 +81,7 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 				s := servers[who]
 				s.Measure(l.label(), arguments...)
 				s.Add(l.label(), figures.RSSAfter, s.Process.RSS())
+				s.Add(l.label(), threadsAfter, s.Process.Threads())
 			}
 		}
 		for _, command := range running {
@@ -98,6 +102,7 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 		t.Row(l.label(), figures.CPU, l.cpu)
 		t.Row(l.label(), figures.Switches, "")
 		t.Row(l.label(), figures.RSSAfter, "")
+		t.Row(l.label(), threadsAfter, "")
 	}
 	figures.Conclude(run)
 	figures.WriteRun(run, servers, result+".json")
