@@ -82,8 +82,8 @@ class SessionHandler : public MessageRoom::Waiter {
   // without any request too.
   virtual void OnRequestsEnd(CallId /*call*/) {}
   // Reports that the session takes no more of the answer: the client has reset the call, a later
-  // request of it was refused, or the session has ended. Called at most once for a call, only after
-  // its first OnRequest() or OnRequestsEnd() and before its Finish().
+  // request or a message of the answer was refused, or the session has ended. Called at most once
+  // for a call, only after its first OnRequest() or OnRequestsEnd() and before its Finish().
   virtual void OnCancel(CallId call) = 0;
 
  protected:
