@@ -85,8 +85,8 @@ TEST(ClientRegistryTest, ProcessesOfATenantShareItsMemoryAlone) {
   EXPECT_EQ(Http2Account::WithRooms(account(first)), Http2Account::WithRooms(account(second)));
   ASSERT_EQ(first->http2.BeginCall(), Http2Violation::kNone);
   EXPECT_EQ(second->http2.unfinished(), 0u);
-  const size_t most = first->tenant->memory.limits().held_bytes;
-  ASSERT_TRUE(first->tenant->memory.Hold(most - 10));
+  Http2Account& memory = first->tenant->memory;
+  ASSERT_TRUE(memory.Hold(memory.limits().held_bytes - memory.held_bytes() - 10));
   EXPECT_FALSE(second->http2.Hold(11));
   EXPECT_EQ(second->http2.held_bytes(), 0u);
   ASSERT_TRUE(second->http2.Hold(10));

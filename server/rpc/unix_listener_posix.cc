@@ -300,7 +300,7 @@ void UnixListener::ReadPreface(Entry* entry) {
 void UnixListener::Adopt(Entry* entry) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry->watched.get(), nullptr);
   absl::StatusOr<std::shared_ptr<transport::Stream>> stream =
-      transport::NewSocketStream(std::move(entry->watched));
+      transport::NewSocketStream(std::move(entry->watched), entry->client->tenant.get());
   if (!stream.ok()) return CloseSilent(entry, &ListenerCounters::dropped_for_room);
   std::shared_ptr<ServedConnection> promoted = connections_->Promote(entry);
   const std::shared_ptr<const PipeServer> server = pipes_[entry->pipe];

@@ -48,6 +48,7 @@ Http2Violation Http2Account::BeginCall() {
   const MutexLock lock(mutex_);
   if (calls_ >= limits_.calls) return Http2Violation::kStreams;
   if (unfinished_ >= limits_.unfinished) return Http2Violation::kUnfinished;
+  if (tenant_ != nullptr && !tenant_->Hold(limits_.call_bytes)) return Http2Violation::kStreams;
   ++calls_;
   ++unfinished_;
   control_frames_.Add(limits_.control_frames_per_call);
@@ -60,6 +61,7 @@ void Http2Account::EndRequest() {
 }
 
 void Http2Account::EndCall() {
+  if (tenant_ != nullptr) tenant_->Drop(limits_.call_bytes);
   const MutexLock lock(mutex_);
   --calls_;
 }
@@ -133,7 +135,7 @@ MessageRoom::MessageRoom(std::shared_ptr<Http2Account> account, size_t bytes, Wa
   if (granted_) {
     account_->room_bytes_ += bytes_;
   } else {
-    account_->waiting_.push_back(this);
+    place_ = account_->waiting_.insert(account_->waiting_.end(), this);
   }
 }
 
@@ -142,7 +144,7 @@ MessageRoom::~MessageRoom() {
   if (granted_) {
     account_->room_bytes_ -= bytes_;
   } else {
-    account_->waiting_.erase(std::find(account_->waiting_.begin(), account_->waiting_.end(), this));
+    account_->waiting_.erase(place_);
   }
   account_->GrantRooms();
 }

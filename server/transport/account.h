@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 
 #include "absl/strings/string_view.h"
@@ -77,9 +77,13 @@ struct Http2Limits {
   // early, that cost one control frame.
   double dropped_bytes_per_control_frame = 1024;
   // The most bytes that sessions hold for a client: what has arrived of messages that need no room,
-  // and answers that the client's windows keep from leaving. 512 unfinished requests of 16 KiB take
-  // 8 MiB, so that a client which keeps within the other limits never exceeds this one.
+  // twice what has arrived of a frame that is not complete, and answers that the client's windows
+  // keep from leaving. 512 unfinished requests of 16 KiB take 8 MiB, so that a client which keeps
+  // within the other limits, and sends its frames whole, never exceeds this one.
   size_t held_bytes = 9 << 20;
+  // What a call takes beside its messages: its stream and its headers. Its tenant holds them,
+  // because a tenant with many processes may have tens of thousands of calls.
+  size_t call_bytes = 2 << 10;
   // The most bytes of messages longer than a call may send unasked (MessageRoom). A longer sum
   // waits. The largest message fits four times.
   size_t room_bytes = 1 << 20;
@@ -123,8 +127,8 @@ class Http2Account {
   bool PayControlFrames(double price, Http2Time now);
   bool PayConnection(Http2Time now);
   // Begins a call, whose request is unfinished until EndRequest(). Returns kStreams if the client
-  // has too many calls, kUnfinished if too many requests are unfinished; otherwise credits the
-  // call's control frames.
+  // has too many calls or its tenant no memory for one, kUnfinished if too many requests are
+  // unfinished; otherwise credits the call's control frames.
   Http2Violation BeginCall();
   void EndRequest();
   void EndCall();
@@ -187,7 +191,7 @@ class Http2Account {
   size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t room_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // The rooms that wait, in the order of their turns.
-  std::deque<MessageRoom*> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::list<MessageRoom*> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The room of one long message in its client's account, from the moment at which the length is
@@ -220,7 +224,10 @@ class MessageRoom {
   const std::shared_ptr<Http2Account> account_;
   const size_t bytes_;
   Waiter* const waiter_;
-  bool granted_ = false;  // guarded by the account's lock
+  // Guarded by the account's lock: whether the room is granted, and else its place among those that
+  // wait. A process that ends gives up many at once, wherever they are.
+  bool granted_ = false;
+  std::list<MessageRoom*>::iterator place_;
 };
 
 }  // namespace csi_proxy::transport

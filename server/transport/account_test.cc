@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -56,6 +57,16 @@ TEST_F(RoomTest, AFirstThatGivesUpLetsTheNextGoOn) {
   EXPECT_EQ(account_->room_bytes(), all_);
 }
 
+// As when a tenant's processes end, which together may wait for a room on each of their streams.
+TEST_F(RoomTest, ManyGiveUpQuickly) {
+  const auto first = Take(all_);
+  std::vector<std::unique_ptr<MessageRoom>> waiting;
+  for (int i = 0; i < 200000; ++i) waiting.push_back(Take(all_));
+  const auto start = std::chrono::steady_clock::now();
+  while (!waiting.empty()) waiting.pop_back();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+}
+
 TEST_F(RoomTest, TheLargestMessageWaitsNotForEver) {
   const auto room = Take(all_ * 10);
   EXPECT_TRUE(room->granted());
@@ -100,6 +111,21 @@ TEST(HoldTest, EndsAtTheLimit) {
   EXPECT_EQ(account.held_bytes(), account.limits().held_bytes) << "a refusal charges nothing";
   account.Drop(1);
   EXPECT_TRUE(account.Hold(1));
+}
+
+TEST(HoldTest, ATenantHoldsTheCallsOfItsProcesses) {
+  Http2Limits limits;
+  limits.held_bytes = 3 * limits.call_bytes;
+  const auto tenant = std::make_shared<Http2Account>(limits);
+  Http2Account one({}, tenant), other({}, tenant);
+  EXPECT_EQ(one.BeginCall(), Http2Violation::kNone);
+  EXPECT_EQ(one.BeginCall(), Http2Violation::kNone);
+  EXPECT_EQ(other.BeginCall(), Http2Violation::kNone);
+  EXPECT_EQ(other.BeginCall(), Http2Violation::kStreams);
+  one.EndRequest();
+  one.EndCall();
+  EXPECT_EQ(other.BeginCall(), Http2Violation::kNone);
+  EXPECT_EQ(tenant->held_bytes(), limits.held_bytes);
 }
 
 TEST(HoldTest, RequestsWithinTheOtherLimitsFit) {

@@ -135,7 +135,10 @@ class Nghttp2Session final : public Session {
     };
     nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, std::size(settings));
   }
-  ~Nghttp2Session() override { nghttp2_session_del(session_); }
+  ~Nghttp2Session() override {
+    nghttp2_session_del(session_);
+    account_->Drop(part_held_);
+  }
 
   void Receive(absl::string_view bytes, Http2Time now) override {
     now_ = now;
@@ -150,9 +153,10 @@ class Nghttp2Session final : public Session {
     if (result == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) return End(Http2Violation::kContinuations);
     if (result < 0) return End(Http2Violation::kStream);
     received_ += bytes.size();
-    if (in_block_ && received_ > block_begin_ + account_->limits().header_block_bytes) {
+    if (in_block_ && received_ > begin_ + account_->limits().header_block_bytes) {
       End(Http2Violation::kHeaderBlock);
     }
+    HoldPart();
     if (received_ > announced_) {
       Pay(static_cast<double>(received_ - announced_) /
           account_->limits().dropped_bytes_per_control_frame);
@@ -261,9 +265,21 @@ class Nghttp2Session final : public Session {
 
   // --- Requests ---
 
+  // Charges the account for a header block or a frame that has arrived in part, which nghttp2
+  // keeps. Twice its bytes, because a Huffman code becomes up to 8/5 as long.
+  void HoldPart() {
+    const bool is_kept = in_block_ || (received_ < announced_ && !in_data_);
+    const size_t held = is_kept ? 2 * static_cast<size_t>(received_ - begin_) : 0;
+    if (held == part_held_) return;
+    account_->Drop(std::exchange(part_held_, 0));
+    if (!account_->Hold(held)) return End(Http2Violation::kUnfinished);
+    part_held_ = held;
+  }
+
   // Called for each frame that nghttp2 does not drop unread, before it looks at the payload.
   void OnBeginFrame(const nghttp2_frame_hd& frame) {
-    if (frame.type == NGHTTP2_HEADERS) block_begin_ = announced_;
+    if (frame.type != NGHTTP2_CONTINUATION) begin_ = announced_;
+    in_data_ = frame.type == NGHTTP2_DATA;
     in_block_ = (frame.type == NGHTTP2_HEADERS || frame.type == NGHTTP2_CONTINUATION) &&
                 (frame.flags & NGHTTP2_FLAG_END_HEADERS) == 0;
     announced_ += kFrameHeader + frame.length;
@@ -697,7 +713,9 @@ class Nghttp2Session final : public Session {
   int continuations_ = 0;
   // The last block of headers that began has not ended, as far as OnBeginFrame() has seen.
   bool in_block_ = false;
-  uint64_t block_begin_ = 0;  // in the bytes received
+  bool in_data_ = false;  // the last frame that began is DATA, which nghttp2 does not keep
+  uint64_t begin_ = 0;    // of that block, or of the last frame, in the bytes received
+  size_t part_held_ = 0;  // charged for it by HoldPart()
   // All bytes received; and the bytes of the preface and of all frames that OnBeginFrame() has
   // seen. nghttp2 has dropped the difference unread.
   uint64_t received_ = 0;

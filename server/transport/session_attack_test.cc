@@ -420,6 +420,28 @@ TEST_F(SessionAttackTest, AHeaderThatDoesNotEndIsShort) {
   }
 }
 
+// nghttp2 keeps what has arrived of a header block and of a GOAWAY. A tenant may have thousands of
+// connections.
+TEST_F(SessionAttackTest, WhatHasArrivedOfAFrameIsCharged) {
+  const std::string text = std::string("\0\1a\x7f\xe1\xd3\3", 7) + std::string(4000, 'x');
+  const std::string begun = Frame(rpc::kHeaders, 0, 3, Block() + text);
+  const std::string goaway = Frame(rpc::kGoAway, 0, 0, std::string(4000, '\0'));
+  for (const std::string& part : {begun, begun.substr(0, 4000), goaway.substr(0, 4000)}) {
+    Receive(part);
+    EXPECT_EQ(account_->held_bytes(), 2 * part.size());
+    Reconnect();
+    EXPECT_EQ(account_->held_bytes(), 0u) << "the connection has ended";
+  }
+  const std::string call = Call();
+  for (const char byte : call) Receive({&byte, 1});
+  EXPECT_EQ(handler_.requests.size(), 1u);
+  EXPECT_EQ(account_->held_bytes(), 0u) << "the request was handed over";
+  EXPECT_TRUE(account_->Hold(account_->limits().held_bytes));
+  Receive(begun);
+  EXPECT_EQ(session_->violation(), kUnfinished);
+  account_->Drop(account_->limits().held_bytes);
+}
+
 TEST_F(SessionAttackTest, LongHeadersAreNotKept) {
   Receive(Join(
       {Frame(rpc::kHeaders, rpc::kEndHeaders, 1,

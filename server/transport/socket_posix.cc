@@ -1,6 +1,7 @@
 // Each socket is in one epoll set, which reports it once for each operation that waits
-// (EPOLLONESHOT). So the kernel gives every ready socket its turn, and a socket without an
-// operation has no buffer.
+// (EPOLLONESHOT). So a ready socket waits once, and a socket without an operation has no buffer.
+// The kernel would give every socket its turn; tenants have turns here, because one may have
+// thousands.
 #include "server/transport/socket_posix.h"
 
 #include <sys/epoll.h>
@@ -12,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <deque>
+#include <list>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,11 +22,21 @@
 #include "absl/container/flat_hash_map.h"
 #include "server/base/condition.h"
 #include "server/base/start_thread.h"
+#include "server/base/turns.h"
 
 namespace csi_proxy::transport {
 namespace {
 
 class SocketStream;
+
+// The events of a tenant's sockets that wait for a thread.
+struct ReadyEvents {
+  bool waits() const { return !events.empty(); }
+
+  const void* tenant = nullptr;
+  std::list<epoll_event> events;
+  ReadyEvents* next_turn = nullptr;
+};
 
 // The epoll set and its threads.
 class Poller {
@@ -35,8 +47,8 @@ class Poller {
     return *poller;
   }
 
-  absl::Status Add(int fd, const std::shared_ptr<SocketStream>& stream, uint64_t* id)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Add(int fd, const std::shared_ptr<SocketStream>& stream, const void* tenant,
+                   uint64_t* id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(uint64_t id) {
     const MutexLock lock(mutex_);
     streams_.erase(id);
@@ -53,8 +65,15 @@ class Poller {
   }
 
  private:
+  struct Entry {
+    std::weak_ptr<SocketStream> stream;
+    const void* tenant;
+  };
+
   // The id of the eventfd. Streams have others.
   static constexpr uint64_t kWork = 0;
+  // The most events that a thread takes from the kernel at once.
+  static constexpr int kEventsAtOnce = 64;
 
   Poller() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = kWork}};
@@ -68,15 +87,22 @@ class Poller {
     [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   }
   [[noreturn]] void Run();
+  void Enqueue(const epoll_event& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the event whose turn it is. Returns null, and no event, if none waits.
+  std::shared_ptr<SocketStream> Next(uint32_t* events) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Work();
 
   const UniqueFd epoll_, wake_;
   Mutex mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   // By an id that is never reused: an event may be under way when its stream goes.
-  absl::flat_hash_map<uint64_t, std::weak_ptr<SocketStream>> streams_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Entry> streams_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kWork;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
+  // The tenants whose events wait.
+  absl::flat_hash_map<const void*, std::unique_ptr<ReadyEvents>> ready_ ABSL_GUARDED_BY(mutex_);
+  Turns<ReadyEvents> turns_ ABSL_GUARDED_BY(mutex_);
+  size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
 };
 
 class SocketStream final : public Stream, public std::enable_shared_from_this<SocketStream> {
@@ -84,7 +110,9 @@ class SocketStream final : public Stream, public std::enable_shared_from_this<So
   explicit SocketStream(UniqueFd socket) : socket_(std::move(socket)) {}
   ~SocketStream() override { Poller::Get().Remove(id_); }
 
-  absl::Status Open() { return Poller::Get().Add(socket_.get(), shared_from_this(), &id_); }
+  absl::Status Open(const void* tenant) {
+    return Poller::Get().Add(socket_.get(), shared_from_this(), tenant, &id_);
+  }
 
   bool Read(absl::string_view* /*bytes*/) override {
     Await(EPOLLIN);
@@ -170,7 +198,8 @@ absl::Status Poller::StartThreads() {
   return absl::OkStatus();
 }
 
-absl::Status Poller::Add(int fd, const std::shared_ptr<SocketStream>& stream, uint64_t* id) {
+absl::Status Poller::Add(int fd, const std::shared_ptr<SocketStream>& stream, const void* tenant,
+                         uint64_t* id) {
   const MutexLock lock(mutex_);
   // Fewer threads than wanted are enough to go on.
   const absl::Status started = StartThreads();
@@ -180,27 +209,72 @@ absl::Status Poller::Add(int fd, const std::shared_ptr<SocketStream>& stream, ui
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     return absl::ErrnoToStatus(errno, "epoll_ctl");
   }
-  streams_[*id] = stream;
+  streams_[*id] = {stream, tenant};
   return absl::OkStatus();
 }
 
 void Poller::Run() {
+  std::array<epoll_event, kEventsAtOnce> events;
   while (true) {
-    // One at a time, because a call may block this thread: others take what is ready then.
-    epoll_event event;
-    if (epoll_wait(epoll_.get(), &event, 1, -1) != 1) continue;
-    if (event.data.u64 == kWork) {
-      Work();
-      continue;
+    bool sleeps;
+    {
+      const MutexLock lock(mutex_);
+      sleeps = ready_.empty();
+      if (sleeps) ++asleep_;
     }
+    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, sleeps ? -1 : 0);
+    bool has_work = false;
+    uint32_t ready = 0;
     std::shared_ptr<SocketStream> stream;
     {
       const MutexLock lock(mutex_);
-      const auto found = streams_.find(event.data.u64);
-      if (found != streams_.end()) stream = found->second.lock();
+      if (sleeps) --asleep_;
+      for (int i = 0; i < count; ++i) {
+        const epoll_event& event = events[static_cast<size_t>(i)];
+        if (event.data.u64 == kWork) {
+          has_work = true;
+        } else {
+          Enqueue(event);
+        }
+      }
+      // A thread that was woken looks again before a call may block it.
+      if (!has_work) stream = Next(&ready);
+      // Another thread takes the others.
+      if (!ready_.empty() && asleep_ > 0) Wake();
     }
-    if (stream != nullptr) stream->OnEvent(event.events);
+    if (has_work) Work();
+    if (stream != nullptr) stream->OnEvent(ready);
   }
+}
+
+void Poller::Enqueue(const epoll_event& event) {
+  const uint64_t id = event.data.u64;
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  std::unique_ptr<ReadyEvents>& line = ready_[found->second.tenant];
+  if (line == nullptr) {
+    line = std::make_unique<ReadyEvents>();
+    line->tenant = found->second.tenant;
+    turns_.Append(line.get());
+  }
+  line->events.push_back(event);
+}
+
+std::shared_ptr<SocketStream> Poller::Next(uint32_t* events) {
+  std::shared_ptr<SocketStream> next;
+  while (next == nullptr && !ready_.empty()) {
+    turns_.Pass(
+        [&](ReadyEvents& line) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          const epoll_event event = line.events.front();
+          line.events.pop_front();
+          *events = event.events;
+          const auto found = streams_.find(event.data.u64);
+          if (found != streams_.end()) next = found->second.stream.lock();
+          return &line;
+        },
+        [&](ReadyEvents* line) ABSL_NO_THREAD_SAFETY_ANALYSIS { ready_.erase(line->tenant); });
+  }
+  return next;
 }
 
 // Runs the posted work. Waits for more before it begins, because the work may take a while.
@@ -222,9 +296,9 @@ size_t ReadingThreads() {
   return std::clamp<size_t>(std::thread::hardware_concurrency() / 2, 2, 16);
 }
 
-absl::StatusOr<std::shared_ptr<Stream>> NewSocketStream(UniqueFd socket) {
+absl::StatusOr<std::shared_ptr<Stream>> NewSocketStream(UniqueFd socket, const void* tenant) {
   auto stream = std::make_shared<SocketStream>(std::move(socket));
-  if (absl::Status opened = stream->Open(); !opened.ok()) return opened;
+  if (absl::Status opened = stream->Open(tenant); !opened.ok()) return opened;
   return stream;
 }
 

@@ -1,0 +1,70 @@
+#include "server/transport/socket_posix.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/synchronization/notification.h"
+#include "server/base/unique_fd.h"
+
+namespace csi_proxy::transport {
+namespace {
+
+// A socket's stream that waits for a byte, and its client.
+class Reader final : public Stream::Events {
+ public:
+  Reader(const void* tenant, std::function<void()> on_read) : on_read_(std::move(on_read)) {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    client_.Reset(ends[0]);
+    stream_ = *NewSocketStream(UniqueFd(ends[1]), tenant);
+    stream_->SetEvents(this);
+    absl::string_view bytes;
+    EXPECT_FALSE(stream_->Read(&bytes));
+  }
+  void Send() { EXPECT_EQ(write(client_.get(), "x", 1), 1); }
+
+ private:
+  void OnRead(absl::string_view) override { on_read_(); }
+  void OnWritten(bool) override {}
+
+  const std::function<void()> on_read_;
+  UniqueFd client_;
+  std::shared_ptr<Stream> stream_;
+};
+
+TEST(SocketStreamTest, ATenantWithManyStreamsDelaysOnlyItself) {
+  constexpr int kMany = 300;
+  const int greedy = 0, honest = 0;  // the tenants
+  std::atomic<int> read = 0;
+  std::atomic<int> read_before = 0;
+  absl::Notification all, served;
+  std::deque<Reader> readers;
+  for (int i = 0; i < kMany; ++i) {
+    readers.emplace_back(&greedy, [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (++read == kMany) all.Notify();
+    });
+  }
+  Reader last(&honest, [&] {
+    read_before = read.load();
+    served.Notify();
+  });
+  for (Reader& reader : readers) reader.Send();
+  const int read_at_first = read;
+  last.Send();
+  served.WaitForNotification();
+  all.WaitForNotification();
+  EXPECT_LT(read_before - read_at_first, kMany / 3);
+}
+
+}  // namespace
+}  // namespace csi_proxy::transport
