@@ -52,7 +52,8 @@ constexpr size_t kReadBytes = 8 << 10;
 // A server's end of a pipe, under a connection.
 class ServedPipe final : public transport::Stream {
  public:
-  explicit ServedPipe(std::unique_ptr<pipe::PipeStream> pipe) : pipe_(std::move(pipe)) {}
+  ServedPipe(std::unique_ptr<pipe::PipeStream> pipe, const void* tenant)
+      : pipe_(std::move(pipe)), tenant_(tenant) {}
 
   bool Read(absl::string_view* bytes) override {
     *bytes = "";
@@ -85,7 +86,7 @@ class ServedPipe final : public transport::Stream {
     pipe_->Disconnect();
   }
   bool Post(std::function<void()> work) override {
-    return pipe::IoPort::Get().Post(std::move(work));
+    return pipe::IoPort::Get().Post(std::move(work), tenant_);
   }
 
  private:
@@ -127,6 +128,7 @@ class ServedPipe final : public transport::Stream {
   }
 
   const std::unique_ptr<pipe::PipeStream> pipe_;
+  const void* const tenant_;
   std::atomic<bool> is_over_ = false;
   std::array<char, kReadBytes> read_;
   absl::string_view left_;  // of the write under way
@@ -318,6 +320,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
   // Get() must run before the lock is taken, because it queries the system.
   if (error == ERROR_SUCCESS) {
     instance->client = clients_.Get(pipe::ClientOfInstance(instance->stream->handle()));
+    instance->stream->SetTenant(instance->client->tenant.get());
   }
   {
     const MutexLock lock(mutex_);
@@ -375,8 +378,9 @@ bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
     ended = Remove(instance);
   }
   if (promoted != nullptr) {
+    const void* const tenant = promoted->client()->tenant.get();
     Serve(pipes_[ended->pipe].server, std::move(promoted),
-          std::make_shared<ServedPipe>(std::move(ended->stream)),
+          std::make_shared<ServedPipe>(std::move(ended->stream), tenant),
           {ended->bytes.data(), ended->received});
   }
   return false;

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/transport/session_testing.h"
 
 namespace csi_proxy::transport {
@@ -123,7 +125,9 @@ class ConnectionTest : public testing::Test {
     if (stream_->writing) stream_->EndWrite(false);
     if (stream_->reading) stream_->EndRead("");
     told_->requests.clear();
-    connection_.reset();
+    // The Rescuer may still look at it.
+    const std::weak_ptr<Connection> gone = std::exchange(connection_, nullptr);
+    while (!gone.expired()) absl::SleepFor(absl::Milliseconds(1));
     EXPECT_EQ(account_->held_bytes(), 0u);
     EXPECT_EQ(account_->room_bytes(), 0u);
     EXPECT_EQ(account_->calls(), 0u);

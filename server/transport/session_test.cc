@@ -155,7 +155,7 @@ TEST_F(SessionTest, TakesTheTimeoutAndTheTrace) {
 }
 
 TEST_F(SessionTest, TheTimeoutRunsWhileTheRequestArrives) {
-  for (const int left : {7, 0}) {
+  for (const int left : {0, 7}) {
     const int32_t stream =
         client_->Begin(With(CallHeaders(), "grpc-timeout", "10S"), Message("m"), false);
     Pump();

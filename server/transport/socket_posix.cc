@@ -13,7 +13,6 @@
 #include <array>
 #include <cerrno>
 #include <deque>
-#include <list>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,22 +20,13 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "server/base/condition.h"
+#include "server/base/ready_events.h"
 #include "server/base/start_thread.h"
-#include "server/base/turns.h"
 
 namespace csi_proxy::transport {
 namespace {
 
 class SocketStream;
-
-// The events of a tenant's sockets that wait for a thread.
-struct ReadyEvents {
-  bool waits() const { return !events.empty(); }
-
-  const void* tenant = nullptr;
-  std::list<epoll_event> events;
-  ReadyEvents* next_turn = nullptr;
-};
 
 // The epoll set and its threads.
 class Poller {
@@ -87,8 +77,7 @@ class Poller {
     [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   }
   [[noreturn]] void Run();
-  void Enqueue(const epoll_event& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes the event whose turn it is. Returns null, and no event, if none waits.
+  // Takes the event whose turn it is, and returns its stream; null if none waits.
   std::shared_ptr<SocketStream> Next(uint32_t* events) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Work();
 
@@ -99,9 +88,7 @@ class Poller {
   absl::flat_hash_map<uint64_t, Entry> streams_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kWork;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
-  // The tenants whose events wait.
-  absl::flat_hash_map<const void*, std::unique_ptr<ReadyEvents>> ready_ ABSL_GUARDED_BY(mutex_);
-  Turns<ReadyEvents> turns_ ABSL_GUARDED_BY(mutex_);
+  ReadyEvents<epoll_event> ready_ ABSL_GUARDED_BY(mutex_);
   size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
 };
 
@@ -233,8 +220,8 @@ void Poller::Run() {
         const epoll_event& event = events[static_cast<size_t>(i)];
         if (event.data.u64 == kWork) {
           has_work = true;
-        } else {
-          Enqueue(event);
+        } else if (const auto found = streams_.find(event.data.u64); found != streams_.end()) {
+          ready_.Put(found->second.tenant, event);
         }
       }
       // A thread that was woken looks again before a call may block it.
@@ -247,34 +234,15 @@ void Poller::Run() {
   }
 }
 
-void Poller::Enqueue(const epoll_event& event) {
-  const uint64_t id = event.data.u64;
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) return;
-  std::unique_ptr<ReadyEvents>& line = ready_[found->second.tenant];
-  if (line == nullptr) {
-    line = std::make_unique<ReadyEvents>();
-    line->tenant = found->second.tenant;
-    turns_.Append(line.get());
-  }
-  line->events.push_back(event);
-}
-
 std::shared_ptr<SocketStream> Poller::Next(uint32_t* events) {
-  std::shared_ptr<SocketStream> next;
-  while (next == nullptr && !ready_.empty()) {
-    turns_.Pass(
-        [&](ReadyEvents& line) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-          const epoll_event event = line.events.front();
-          line.events.pop_front();
-          *events = event.events;
-          const auto found = streams_.find(event.data.u64);
-          if (found != streams_.end()) next = found->second.stream.lock();
-          return &line;
-        },
-        [&](ReadyEvents* line) ABSL_NO_THREAD_SAFETY_ANALYSIS { ready_.erase(line->tenant); });
+  while (!ready_.empty()) {
+    const epoll_event event = ready_.Take();
+    *events = event.events;
+    const auto found = streams_.find(event.data.u64);
+    if (found == streams_.end()) continue;
+    if (std::shared_ptr<SocketStream> next = found->second.stream.lock()) return next;
   }
-  return next;
+  return nullptr;
 }
 
 // Runs the posted work. Waits for more before it begins, because the work may take a while.

@@ -5,11 +5,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "absl/synchronization/notification.h"
@@ -45,25 +43,25 @@ TEST(SocketStreamTest, ATenantWithManyStreamsDelaysOnlyItself) {
   constexpr int kMany = 300;
   const int greedy = 0, honest = 0;  // the tenants
   std::atomic<int> read = 0;
-  std::atomic<int> read_before = 0;
-  absl::Notification all, served;
+  int read_before = 0;
+  absl::Notification all_sent, all_read, served;
   std::deque<Reader> readers;
   for (int i = 0; i < kMany; ++i) {
     readers.emplace_back(&greedy, [&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      if (++read == kMany) all.Notify();
+      all_sent.WaitForNotification();
+      if (++read == kMany) all_read.Notify();
     });
   }
   Reader last(&honest, [&] {
-    read_before = read.load();
+    read_before = read;
     served.Notify();
   });
   for (Reader& reader : readers) reader.Send();
-  const int read_at_first = read;
   last.Send();
+  all_sent.Notify();
   served.WaitForNotification();
-  all.WaitForNotification();
-  EXPECT_LT(read_before - read_at_first, kMany / 3);
+  all_read.WaitForNotification();
+  EXPECT_LT(read_before, kMany / 3);
 }
 
 }  // namespace

@@ -1,13 +1,20 @@
 #include "server/rpc/pipe/io_port.h"
 
+#include <winternl.h>
+
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::pipe {
 namespace {
+
+// The most completions that a thread takes from Windows at once.
+constexpr ULONG kTakenAtOnce = 64;
 
 struct Posted : IoOperation {
   explicit Posted(std::function<void()> todo) : IoOperation(&Posted::Run), work(std::move(todo)) {}
@@ -62,8 +69,9 @@ absl::Status IoPort::Associate(HANDLE handle, Completions completions) {
   return absl::OkStatus();
 }
 
-bool IoPort::Post(std::function<void()> work) {
+bool IoPort::Post(std::function<void()> work, const void* tenant) {
   auto posted = std::make_unique<Posted>(std::move(work));
+  posted->tenant = tenant;
   if (!PostQueuedCompletionStatus(port_.get(), 0, 0, posted.get())) return false;
   posted.release();
   return true;
@@ -71,15 +79,40 @@ bool IoPort::Post(std::function<void()> work) {
 
 void IoPort::Run() {
   while (true) {
-    DWORD bytes = 0;
-    ULONG_PTR key = 0;
-    OVERLAPPED* overlapped = nullptr;
-    const BOOL ok = GetQueuedCompletionStatus(port_.get(), &bytes, &key, &overlapped, INFINITE);
-    // Without an operation, the port itself has been closed.
-    if (overlapped == nullptr) return;
-    auto* const operation = static_cast<IoOperation*>(overlapped);
-    operation->complete(operation, ok ? ERROR_SUCCESS : GetLastError(), bytes);
+    const Completion next = Next();
+    if (next.operation == nullptr) continue;
+    next.operation->complete(next.operation, next.error, next.bytes);
   }
+}
+
+IoPort::Completion IoPort::Next() {
+  std::array<OVERLAPPED_ENTRY, kTakenAtOnce> entries;
+  bool sleeps = false;
+  {
+    const MutexLock lock(mutex_);
+    sleeps = ready_.empty();
+    if (sleeps) ++asleep_;
+  }
+  ULONG count = 0;
+  if (!GetQueuedCompletionStatusEx(port_.get(), entries.data(), kTakenAtOnce, &count,
+                                   sleeps ? INFINITE : 0, /*fAlertable=*/FALSE)) {
+    count = 0;
+  }
+  const MutexLock lock(mutex_);
+  if (sleeps) --asleep_;
+  for (const OVERLAPPED_ENTRY& entry : absl::MakeSpan(entries).first(count)) {
+    auto* const operation = static_cast<IoOperation*>(entry.lpOverlapped);
+    if (operation == nullptr) continue;  // a thread was woken
+    // The status of the operation, as GetQueuedCompletionStatus() converts it
+    // (learn.microsoft.com/windows/win32/api/minwinbase/ns-minwinbase-overlapped).
+    const DWORD error = RtlNtStatusToDosError(static_cast<NTSTATUS>(operation->Internal));
+    ready_.Put(operation->tenant, {operation, error, entry.dwNumberOfBytesTransferred});
+  }
+  if (ready_.empty()) return {};
+  const Completion next = ready_.Take();
+  // Another thread takes the others, because this one may be kept.
+  if (!ready_.empty() && asleep_ > 0) PostQueuedCompletionStatus(port_.get(), 0, 0, nullptr);
+  return next;
 }
 
 }  // namespace csi_proxy::pipe

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "server/base/condition.h"
+#include "server/base/ready_events.h"
 #include "server/base/start_thread.h"
 #include "server/base/win32.h"
 
@@ -23,6 +24,8 @@ struct IoOperation : OVERLAPPED {
   void Clear() { *static_cast<OVERLAPPED*>(this) = OVERLAPPED{}; }
 
   const Complete complete;
+  // The tenant whose turn a completion takes, which is only compared; null for none.
+  const void* tenant = nullptr;
 };
 
 // Thread-safe.
@@ -48,18 +51,29 @@ class IoPort {
   // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go).
   absl::Status Associate(HANDLE handle, Completions completions = Completions::kPendingOnly);
 
-  // Runs `work`, which must not block, on a thread of the port. Returns false, and does nothing, if
-  // Windows has no memory for it.
-  bool Post(std::function<void()> work);
+  // Runs `work`, which must not block, on a thread of the port, when it is the turn of `tenant`.
+  // Returns false, and does nothing, if Windows has no memory for it.
+  bool Post(std::function<void()> work, const void* tenant = nullptr);
 
  private:
+  struct Completion {
+    IoOperation* operation = nullptr;
+    DWORD error = ERROR_SUCCESS;
+    DWORD bytes = 0;
+  };
+
   absl::Status StartThreads();
   void Run();
+  // Takes completions from Windows, and waits for one if none is left. Returns the one whose turn
+  // it is; without an operation if another thread has taken all.
+  Completion Next();
 
   const win32::UniqueHandle port_;
   const ThreadStarter start_thread_;
   Mutex mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+  ReadyEvents<Completion> ready_ ABSL_GUARDED_BY(mutex_);
+  size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
 };
 
 }  // namespace csi_proxy::pipe

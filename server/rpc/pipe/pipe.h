@@ -98,6 +98,9 @@ class PipeStream final : public Stream {
 
   HANDLE handle() const { return handle_; }
 
+  // Says whose turns the operations take. REQUIRES: no operation is under way.
+  void SetTenant(const void* tenant) { inward_.tenant = outward_.tenant = tenant; }
+
  private:
   PipeStream(HANDLE handle, win32::UniqueHandle client, std::shared_ptr<ServerEnd> server)
       : client_(std::move(client)), server_(std::move(server)), handle_(handle) {}

@@ -366,6 +366,32 @@ TEST(IoPortTest, WithoutThreadsNothingIsWatchedAndOneIsEnough) {
   ran.WaitForNotification();
 }
 
+TEST(IoPortTest, ATenantWithManyCompletionsDelaysOnlyItself) {
+  constexpr int kMany = 300;
+  const int greedy = 0, honest = 0;  // the tenants
+  std::atomic<int> done = 0;
+  int done_before = 0;
+  absl::Notification all_posted, all_done, served;
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_TRUE(IoPort::Get().Post(
+        [&] {
+          all_posted.WaitForNotification();
+          if (++done == kMany) all_done.Notify();
+        },
+        &greedy));
+  }
+  ASSERT_TRUE(IoPort::Get().Post(
+      [&] {
+        done_before = done;
+        served.Notify();
+      },
+      &honest));
+  all_posted.Notify();
+  served.WaitForNotification();
+  all_done.WaitForNotification();
+  EXPECT_LT(done_before, kMany / 3);
+}
+
 TEST(PipeTest, TheServerKnowsTheProcessOfItsClient) {
   const Ends ends = Connect(UniquePath());
   EXPECT_EQ(ClientOfInstance(ends.server->handle()), GetCurrentProcessId());
