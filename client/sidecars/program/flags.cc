@@ -50,30 +50,30 @@ constexpr FlagRow kTable[] = {
     {"http-endpoint", kEach, kText, "",
      "HOST:PORT, or :PORT, that serves /healthz and livenessprobe's metrics"},
 
-    {"kubelet-registration-path", kRegistrar, kText, "",
+    {"kubelet-registration-path", kRegistrarOnly, kText, "",
      "the driver's socket, as the kubelet sees it; required"},
-    {"plugin-registration-path", kRegistrar, kText, "/registration",
+    {"plugin-registration-path", kRegistrarOnly, kText, "/registration",
      "the kubelet's directory of plugins' sockets, as this process sees it"},
-    {"health-port", kRegistrar, kInt, "0",
+    {"health-port", kRegistrarOnly, kInt, "0",
      "a port of all addresses, instead of --http-endpoint; 0 for none"},
-    {"mode", kRegistrar, kText, "registration",
+    {"mode", kRegistrarOnly, kText, "registration",
      "kubelet-registration-probe: only check whether the kubelet has registered the driver"},
-    {"registration-timeout", kRegistrar, kDuration, "30s",
+    {"registration-timeout", kRegistrarOnly, kDuration, "30s",
      "time without a call by the kubelet after which the registration socket is made again; 0 for "
      "never"},
-    {"health-requires-registration", kRegistrar, kBool, "false",
+    {"health-requires-registration", kRegistrarOnly, kBool, "false",
      "the registrar's /healthz fails until the kubelet has registered the driver"},
 
-    {"health-port", kLivenessProbe, kText, "9808",
+    {"health-port", kProbeOnly, kText, "9808",
      "a port of all addresses, instead of --http-endpoint"},
-    {"probe-timeout", kLivenessProbe, kDuration, "3s",
+    {"probe-timeout", kProbeOnly, kDuration, "3s",
      "longest time of a probe of the driver; --timeout if only that is given"},
-    {"metrics-address", kLivenessProbe, kText, "",
+    {"metrics-address", kProbeOnly, kText, "",
      "HOST:PORT, or :PORT, of metrics when --http-endpoint is not given"},
-    {"metrics-path", kLivenessProbe, kText, "/metrics", "the path of the metrics"},
+    {"metrics-path", kProbeOnly, kText, "/metrics", "the path of the metrics"},
 
     {"connection-timeout", kEach, kDuration, "0", ""},
-    {"enable-pprof", kRegistrar, kBool, "false", ""},
+    {"enable-pprof", kRegistrarOnly, kBool, "false", ""},
     {"automaxprocs", kProcess, kBool, "false", ""},
     // Accepted and ignored: the log goes to standard error with a fixed verbosity.
     {"v", kProcess, kLevel, "0", ""},
@@ -114,8 +114,8 @@ constexpr FlagRow kTable[] = {
 };
 
 std::optional<Component> OwnComponent(Owner owner) {
-  if (owner == kRegistrar) return Component::kRegistrar;
-  if (owner == kLivenessProbe) return Component::kLivenessProbe;
+  if (owner == kRegistrarOnly) return Component::kRegistrar;
+  if (owner == kProbeOnly) return Component::kLivenessProbe;
   return std::nullopt;
 }
 
@@ -310,9 +310,9 @@ std::string FlagsHelp() {
   const std::pair<Owner, absl::string_view> sections[] = {
       {kProcess, "Of the program"},
       {kEach, "Of both; for one of them, --node-driver-registrar-FLAG or --livenessprobe-FLAG"},
-      {kRegistrar,
+      {kRegistrarOnly,
        "Of node-driver-registrar; --node-driver-registrar-FLAG if livenessprobe has it as well"},
-      {kLivenessProbe,
+      {kProbeOnly,
        "Of livenessprobe; --livenessprobe-FLAG if node-driver-registrar has it as well"},
   };
   const auto add = [&text](absl::string_view title, auto belongs) {

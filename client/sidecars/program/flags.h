@@ -34,8 +34,8 @@ enum class Owner {
   kProcess,  // One value for the process.
   kEach,     // Both components, with one meaning: one value for both, or one for each.
   // Only this component. The other may have a flag of the same name with another meaning.
-  kRegistrar,
-  kLivenessProbe,
+  kRegistrarOnly,
+  kProbeOnly,
   // A sidecar beside a driver's controller. Accepted and ignored if both components run.
   kController,
 };
