@@ -1,6 +1,7 @@
 #include "service_installer/folder_access.h"
 
 #include <algorithm>
+#include <span>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -49,9 +50,8 @@ bool IsPlaceholder(const std::string& sid) {
   return sid == "S-1-3-0" || sid == "S-1-3-1" || sid == "S-1-3-4";
 }
 
-template <size_t N>
 std::vector<Change> Dangers(const ObjectAccess& access, const std::set<std::string>& trusted,
-                            const Right (&rights)[N], bool count_inherit_only) {
+                            std::span<const Right> rights, bool count_inherit_only) {
   const auto is_trusted = [&](const std::string& sid) {
     return IsAdministrative(sid) || trusted.contains(sid);
   };
@@ -73,18 +73,9 @@ std::vector<Change> Dangers(const ObjectAccess& access, const std::set<std::stri
   return found;
 }
 
-absl::Status Refusal(Folders& folders, const fs::path& path, const std::vector<Change>& changes) {
-  std::vector<std::string> words;
-  for (const Change& change : changes) {
-    words.push_back(absl::StrCat(folders.NameOf(change.sid), " may ", change.what));
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      path.string(),
-      " is not a safe place for a service that runs as SYSTEM: ", absl::StrJoin(words, "; ")));
-}
+}  // namespace
 
-// Checks an object if it exists. `dangers` is ChangesOf or ReplacementsOf.
-absl::Status CheckPath(Folders& folders, const fs::path& path, decltype(ChangesOf)& dangers) {
+absl::Status CheckFile(Folders& folders, const fs::path& path, decltype(ChangesOf)& dangers) {
   const auto access = folders.Access(path);
   if (absl::IsNotFound(access.status())) return absl::OkStatus();
   if (!access.ok()) return access.status();
@@ -92,10 +83,14 @@ absl::Status CheckPath(Folders& folders, const fs::path& path, decltype(ChangesO
     return absl::FailedPreconditionError(absl::StrCat(path.string(), " is a link"));
   }
   const std::vector<Change> changes = dangers(*access, folders.Self());
-  return changes.empty() ? absl::OkStatus() : Refusal(folders, path, changes);
+  if (changes.empty()) return absl::OkStatus();
+  const auto say = [&](std::string* out, const Change& change) {
+    absl::StrAppend(out, folders.NameOf(change.sid), " may ", change.what);
+  };
+  return absl::FailedPreconditionError(
+      absl::StrCat(path.string(), " is not a safe place for a service that runs as SYSTEM: ",
+                   absl::StrJoin(changes, "; ", say)));
 }
-
-}  // namespace
 
 fs::path Utf8Path(const std::string& text) { return std::u8string(text.begin(), text.end()); }
 
@@ -116,7 +111,7 @@ const char* ProtectedSddl(FolderUse use) {
 }
 
 absl::Status CheckFolder(Folders& folders, const fs::path& folder) {
-  absl::Status status = CheckPath(folders, folder, ChangesOf);
+  absl::Status status = CheckFile(folders, folder);
   return status.ok() ? CheckAbove(folders, folder) : status;
 }
 
@@ -124,13 +119,9 @@ absl::Status CheckAbove(Folders& folders, const fs::path& folder) {
   absl::Status status;
   for (fs::path above = folder; status.ok() && above != above.parent_path();) {
     above = above.parent_path();
-    status = CheckPath(folders, above, ReplacementsOf);
+    status = CheckFile(folders, above, ReplacementsOf);
   }
   return status;
-}
-
-absl::Status CheckFile(Folders& folders, const fs::path& file) {
-  return CheckPath(folders, file, ChangesOf);
 }
 
 absl::Status CheckLogs(Folders& folders, const fs::path& log) {

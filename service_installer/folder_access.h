@@ -89,9 +89,11 @@ const char* ProtectedSddl(FolderUse use);
 // missing folders.
 absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);
 // The two halves of CheckFolder(), with the same errors: CheckAbove() checks only the folders above
-// `folder`, CheckFile() only `file`, which may also be a folder.
+// `folder`, CheckFile() only `file`, which may also be a folder. `dangers` is ChangesOf or
+// ReplacementsOf.
 absl::Status CheckAbove(Folders& folders, const std::filesystem::path& folder);
-absl::Status CheckFile(Folders& folders, const std::filesystem::path& file);
+absl::Status CheckFile(Folders& folders, const std::filesystem::path& file,
+                       decltype(ChangesOf)& dangers = ChangesOf);
 
 // Returns FAILED_PRECONDITION if SYSTEM would write to an object that another account has put into
 // the log's folder: a link, a file with a second hard link, or a file that another account can

@@ -25,19 +25,9 @@ constexpr char kServiceFlag[] = "-windows-service";
 constexpr int kMostPatience = 10;
 
 const char* Name(ServiceState state) {
-  switch (state) {
-    case ServiceState::kStopped:
-      return "stopped";
-    case ServiceState::kStartPending:
-      return "starting";
-    case ServiceState::kStopPending:
-      return "stopping";
-    case ServiceState::kRunning:
-      return "running";
-    case ServiceState::kOther:
-      break;
-  }
-  return "in another state";
+  constexpr const char* kNames[] = {"stopped", "starting", "stopping", "running",
+                                    "in another state"};
+  return kNames[static_cast<size_t>(state)];
 }
 
 }  // namespace
@@ -94,7 +84,11 @@ absl::Status Installer::Install(const InstallRequest& request) {
         absl::StrCat("FLAGS: ", IgnoredWords(options.ignored_words),
                      ". PowerShell splits -flag=value at a dot: quote it, \"-flag=value\""));
   }
-  if (!options.windows_service) wanted.command.insert(wanted.command.begin() + 1, kServiceFlag);
+  // The flag may stand there already, before one that unsets it.
+  if (!options.windows_service &&
+      (wanted.command.size() == 1 || wanted.command[1] != kServiceFlag)) {
+    wanted.command.insert(wanted.command.begin() + 1, kServiceFlag);
+  }
   const bool is_upgrade = request.source.has_value() && is_ours &&
                           fs::equivalent(Utf8Path(present->command[0]), request.program, error);
   // An upgrade starts the new program with the present flags first.

@@ -54,9 +54,7 @@ absl::Status Installer::MakeFoldersSafe(const InstallRequest& request, const Opt
   absl::Status safe = MakeFolderSafe(folder, FolderUse::kPrograms, request.repair_folders);
   if (!safe.ok()) return safe;
 
-  const fs::path log = options.log.file.empty() && !options.log.directory.empty()
-                           ? Utf8Path(options.log.directory) / "csi-proxy.log"
-                           : Utf8Path(options.log.file);
+  const fs::path log = Utf8Path(options.log.FileName());
   // A relative path is below System32, where the service manager starts services, and is safe.
   if (!log.has_root_path()) return absl::OkStatus();
   // The program's folder is safe already, and its users must keep their right to run the program.

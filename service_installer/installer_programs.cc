@@ -22,20 +22,14 @@ absl::Status Move(const fs::path& from, const fs::path& to) {
   return error ? FileError("move", from, error) : absl::OkStatus();
 }
 
-fs::path WithSuffix(const fs::path& path, const char* suffix) {
-  fs::path other = path;
-  other += suffix;
-  return other;
-}
-
 // Returns the path to which the present program can be moved: `target` with the suffix `.old`,
 // after removing an earlier program there. If that fails, because a process that Windows cannot end
 // still uses the file, tries `.old1` to `.old9`.
 fs::path NameForPrevious(const fs::path& target) {
-  fs::path name = WithSuffix(target, ".old");
+  fs::path name = fs::path(target) += ".old";
   std::error_code error;
   for (int i = 1; i < 10 && !fs::remove(name, error) && fs::exists(name, error); ++i) {
-    name = WithSuffix(target, absl::StrCat(".old", i).c_str());
+    name = fs::path(target) += absl::StrCat(".old", i);
   }
   return name;
 }
@@ -86,7 +80,7 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
   }
   // Otherwise the new program could be replaced before SYSTEM runs it.
   ABSL_RETURN_IF_ERROR(MakeFolderSafe(target.parent_path(), FolderUse::kPrograms, repair_folders));
-  const fs::path incoming = WithSuffix(target, ".new");
+  const fs::path incoming = fs::path(target) += ".new";
   if (!Step(absl::StrCat("stop service ", name_, ", replace ", target.string(), " with ",
                          program.string(), ", start it, check that its pipes answer"))) {
     return absl::OkStatus();

@@ -31,6 +31,16 @@ TEST_F(InstallerTest, InstallingTwiceChangesNothing) {
   EXPECT_THAT(out_.str(), HasSubstr("service csi-proxy needs no change"));
 }
 
+TEST_F(InstallerTest, TheFlagOfAServiceIsAddedOnceAlthoughAnotherUnsetsIt) {
+  const fs::path program = Program("csi-proxy.exe", "serves");
+  OldService("csi-proxy", program, {"-windows-service=false"});
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(New().Install({.config = {}, .program = program, .flags = {}}).ok());
+    EXPECT_THAT(CommandOf("csi-proxy"),
+                ElementsAre(program.string(), "-windows-service", "-windows-service=false"));
+  }
+}
+
 TEST_F(InstallerTest, TakesOverTheServiceOfABootstrapWithItsFlags) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   OldService("csiproxy", program,

@@ -1,8 +1,11 @@
 // csi-proxy-service: installs, upgrades, removes, starts and stops the Windows service.
 #include <google/protobuf/empty.pb.h>
 
+#include <algorithm>
 #include <boost/program_options.hpp>
+#include <functional>
 #include <iostream>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -15,8 +18,8 @@
 #include "server/base/program.h"
 #include "server/base/released_names.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32.h"
 #include "server/service/product_version.h"
+#include "server/service/supervisor.h"
 #include "service_installer/installer.h"
 
 namespace csi_proxy::service_installer {
@@ -24,14 +27,13 @@ namespace {
 
 namespace po = boost::program_options;
 
-enum ExitCode { kOk = 0, kFailed = 1, kUsage = 2 };
-
 struct Arguments {
-  std::string action, name, program, directory, start_type = "automatic", account = "LocalSystem";
+  std::string action, name, program, directory, start_type = "automatic";
   std::string restart_delay = "10s", failure_reset = "24h", patience = "60s";
-  bool dry_run = false, replace_wrapper = false, repair_folders = false, help = false,
-       version = false;
-  std::optional<std::vector<std::string>> flags;  // The arguments after `--`.
+  bool help = false, version = false;
+  // What needs no further check.
+  InstallRequest request;
+  Installer::Environment environment;
 };
 
 constexpr char kUsageText[] =
@@ -40,43 +42,43 @@ constexpr char kUsageText[] =
     "-windows-service is always added.\n\n";
 
 po::options_description Describe(Arguments* a) {
+  const auto text = [](std::string* out, const char* name) {
+    auto* const value = po::value(out)->value_name(name);
+    return out->empty() ? value : value->default_value(*out);
+  };
   po::options_description all("options", 100);
   all.add_options()("help", po::bool_switch(&a->help), "print this and exit")(
       "version", po::bool_switch(&a->version), "print the version and exit")(
-      "name", po::value(&a->name)->value_name("NAME"),
+      "name", text(&a->name, "NAME"),
       "the service; default: csi-proxy or csiproxy, whichever exists")(
-      "binary", po::value(&a->program)->value_name("PATH"),
-      "csi-proxy.exe; default: the one beside this program")(
-      "directory", po::value(&a->directory)->value_name("DIR"),
+      "binary", text(&a->program, "PATH"), "csi-proxy.exe; default: the one beside this program")(
+      "directory", text(&a->directory, "DIR"),
       "let only administrators change DIR, copy both programs from this program's folder into it "
       "and install them there; rolls back like upgrade")(
-      "start-type", po::value(&a->start_type)->value_name("TYPE")->default_value(a->start_type),
+      "start-type", text(&a->start_type, "TYPE"),
       "automatic, automatic-delayed, manual or disabled")(
-      "account", po::value(&a->account)->value_name("ACCOUNT")->default_value(a->account),
-      "the account that the service runs as")(
-      "restart-delay",
-      po::value(&a->restart_delay)->value_name("TIME")->default_value(a->restart_delay),
-      "time to wait before a restart after a failure")(
-      "failure-reset",
-      po::value(&a->failure_reset)->value_name("TIME")->default_value(a->failure_reset),
+      "account", text(&a->request.config.account, "ACCOUNT"),
+      "the account that the service runs as")("restart-delay", text(&a->restart_delay, "TIME"),
+                                              "time to wait before a restart after a failure")(
+      "failure-reset", text(&a->failure_reset, "TIME"),
       "time without a failure after which the failure count is reset")(
-      "timeout", po::value(&a->patience)->value_name("TIME")->default_value(a->patience),
+      "timeout", text(&a->patience, "TIME"),
       "time to wait for a start; a stop without progress for this time ends the process")(
-      "replace-wrapper", po::bool_switch(&a->replace_wrapper),
+      "replace-wrapper", po::bool_switch(&a->request.replace_wrapper),
       "take over a service that runs csi-proxy through nssm or a similar wrapper")(
-      "repair-folders", po::bool_switch(&a->repair_folders),
+      "repair-folders", po::bool_switch(&a->request.repair_folders),
       "give the folders of program and log an access list that only lets administrators change "
-      "them")("dry-run", po::bool_switch(&a->dry_run), "print the changes without making them");
+      "them")("dry-run", po::bool_switch(&a->environment.dry_run),
+              "print the changes without making them");
   return all;
 }
 
 absl::StatusOr<Arguments> Parse(int argc, char** argv) {
   Arguments arguments;
   std::vector<std::string> words(argv + 1, argv + argc);
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != "--") continue;
-    arguments.flags.emplace(words.begin() + static_cast<ptrdiff_t>(i) + 1, words.end());
-    words.resize(i);
+  if (const auto end = std::ranges::find(words, "--"); end != words.end()) {
+    arguments.request.flags.emplace(end + 1, words.end());
+    words.erase(end, words.end());
   }
   if (!words.empty() && words[0][0] != '-') {
     arguments.action = words[0];
@@ -134,35 +136,22 @@ std::set<std::string> AnsweringPipes() {
   return answering;
 }
 
-absl::Status Act(const Arguments& arguments) {
-  InstallRequest request;
-  Installer::Environment environment;
-  const struct {
-    const char* flag;
-    const std::string& text;
-    absl::Duration* out;
-  } times[] = {
-      {"restart-delay", arguments.restart_delay, &request.config.restart_delay},
-      {"failure-reset", arguments.failure_reset, &request.config.failure_reset},
-      {"timeout", arguments.patience, &environment.patience},
-  };
-  for (const auto& time : times) {
-    ABSL_RETURN_IF_ERROR(ParseTime(time.flag, time.text, time.out));
-  }
-  ABSL_ASSIGN_OR_RETURN(const StartType start_type, ParseStartType(arguments.start_type));
-  request.config.start_type = start_type;
-  request.config.account = arguments.account;
-  request.flags = arguments.flags;
-  if (arguments.flags.has_value() && arguments.action != "install") {
+absl::Status Act(Arguments arguments) {
+  InstallRequest& request = arguments.request;
+  Installer::Environment& environment = arguments.environment;
+  ServiceConfig& config = request.config;
+  ABSL_RETURN_IF_ERROR(ParseTime("restart-delay", arguments.restart_delay, &config.restart_delay));
+  ABSL_RETURN_IF_ERROR(ParseTime("failure-reset", arguments.failure_reset, &config.failure_reset));
+  ABSL_RETURN_IF_ERROR(ParseTime("timeout", arguments.patience, &environment.patience));
+  ABSL_ASSIGN_OR_RETURN(config.start_type, ParseStartType(arguments.start_type));
+  if (request.flags.has_value() && arguments.action != "install") {
     return absl::InvalidArgumentError("FLAGS: only install takes them");
   }
-  request.replace_wrapper = arguments.replace_wrapper;
   std::error_code error;
-  request.repair_folders = arguments.repair_folders;
-  request.program = std::filesystem::absolute(
-      arguments.program.empty() ? ProgramFile().parent_path() / "csi-proxy.exe"
-                                : std::filesystem::path(win32::Utf16(arguments.program)),
-      error);
+  request.program = std::filesystem::absolute(arguments.program.empty()
+                                                  ? ProgramFile().parent_path() / "csi-proxy.exe"
+                                                  : Utf8Path(arguments.program),
+                                              error);
   if (!arguments.directory.empty()) {
     if (!arguments.program.empty() || arguments.action != "install") {
       return absl::InvalidArgumentError(
@@ -170,8 +159,7 @@ absl::Status Act(const Arguments& arguments) {
     }
     request.source = ProgramFile().parent_path();
     request.program =
-        std::filesystem::absolute(std::filesystem::path(win32::Utf16(arguments.directory)), error) /
-        kProgramName;
+        std::filesystem::absolute(Utf8Path(arguments.directory), error) / kProgramName;
   }
 
   Refused refused;
@@ -181,28 +169,23 @@ absl::Status Act(const Arguments& arguments) {
   environment.folders = folders.get();
   environment.answering_pipes = AnsweringPipes;
   environment.out = &std::cout;
-  environment.dry_run = arguments.dry_run;
   ABSL_ASSIGN_OR_RETURN(Installer installer, Installer::Create(environment, arguments.name));
 
-  absl::Status status;
-  if (arguments.action == "install") {
-    status = installer.Install(request);
-  } else if (arguments.action == "upgrade") {
-    status = installer.Upgrade(request.program, request.repair_folders);
-  } else if (arguments.action == "uninstall") {
-    status = installer.Uninstall();
-  } else if (arguments.action == "start") {
-    status = installer.Start();
-  } else if (arguments.action == "stop") {
-    status = installer.Stop();
-  } else if (arguments.action == "status") {
-    status = installer.Report();
-  } else {
+  const std::map<std::string, std::function<absl::Status()>> actions = {
+      {"install", [&] { return installer.Install(request); }},
+      {"upgrade", [&] { return installer.Upgrade(request.program, request.repair_folders); }},
+      {"uninstall", [&] { return installer.Uninstall(); }},
+      {"start", [&] { return installer.Start(); }},
+      {"stop", [&] { return installer.Stop(); }},
+      {"status", [&] { return installer.Report(); }}};
+  const auto action = actions.find(arguments.action);
+  if (action == actions.end()) {
     return absl::InvalidArgumentError(
         arguments.action.empty()
             ? "give an action: install, upgrade, uninstall, start, stop or status"
             : absl::StrCat("there is no action \"", arguments.action, "\""));
   }
+  absl::Status status = action->second();
   for (const std::string& setting : refused) {
     std::cerr << "warning: this system refused a setting: " << setting << "\n";
   }
@@ -213,21 +196,21 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<Arguments> arguments = Parse(argc, argv);
   if (!arguments.ok()) {
     std::cerr << "csi-proxy-service: " << arguments.status().message() << "\nTry --help.\n";
-    return kUsage;
+    return kExitUsage;
   }
   if (arguments->help) {
     Arguments defaults;
     std::cout << kUsageText << Describe(&defaults);
-    return kOk;
+    return kExitOk;
   }
   if (arguments->version) {
     std::cout << "csi-proxy-service " << kVersion << "\n";
-    return kOk;
+    return kExitOk;
   }
   const absl::Status status = Act(*arguments);
-  if (status.ok()) return kOk;
+  if (status.ok()) return kExitOk;
   std::cerr << "csi-proxy-service: " << status.message() << "\n";
-  return absl::IsInvalidArgument(status) ? kUsage : kFailed;
+  return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
 }
 
 }  // namespace

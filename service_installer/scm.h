@@ -12,6 +12,7 @@
 
 namespace csi_proxy::service_installer {
 
+// In the order of winsvc.h, where SERVICE_STOPPED is 1.
 enum class ServiceState { kStopped, kStartPending, kStopPending, kRunning, kOther };
 
 struct ServiceStatus {

@@ -15,30 +15,10 @@ using win32::UniqueServiceHandle;
 using win32::Utf16;
 using win32::Utf8;
 
-ServiceState StateOf(DWORD state) {
-  switch (state) {
-    case SERVICE_STOPPED:
-      return ServiceState::kStopped;
-    case SERVICE_START_PENDING:
-      return ServiceState::kStartPending;
-    case SERVICE_STOP_PENDING:
-      return ServiceState::kStopPending;
-    case SERVICE_RUNNING:
-      return ServiceState::kRunning;
-    default:
-      return ServiceState::kOther;
-  }
-}
-
 DWORD StartTypeOf(StartType type) {
-  switch (type) {
-    case StartType::kManual:
-      return SERVICE_DEMAND_START;
-    case StartType::kDisabled:
-      return SERVICE_DISABLED;
-    default:
-      return SERVICE_AUTO_START;
-  }
+  return type == StartType::kManual     ? SERVICE_DEMAND_START
+         : type == StartType::kDisabled ? SERVICE_DISABLED
+                                        : SERVICE_AUTO_START;
 }
 
 // Returns a MULTI_SZ: words that each end in a zero, and a final zero.
@@ -58,6 +38,12 @@ bool QueryInto(std::vector<BYTE>* buffer, Query query) {
   return query(buffer->data(), needed, &needed);
 }
 
+bool QueryConfig2(SC_HANDLE service, DWORD level, std::vector<BYTE>* buffer) {
+  return QueryInto(buffer, [&](BYTE* data, DWORD size, DWORD* needed) {
+    return QueryServiceConfig2W(service, level, data, size, needed);
+  });
+}
+
 class Manager final : public ServiceManager {
  public:
   Manager(UniqueServiceHandle manager, Refused* refused)
@@ -71,7 +57,8 @@ class Manager final : public ServiceManager {
                               reinterpret_cast<BYTE*>(&status), sizeof(status), &needed)) {
       return win32::LastError(absl::StrCat(name, ": QueryServiceStatusEx"));
     }
-    return ServiceStatus{.state = StateOf(status.dwCurrentState),
+    return ServiceStatus{.state = static_cast<ServiceState>(
+                             std::min<DWORD>(status.dwCurrentState - 1, SERVICE_RUNNING)),
                          .process_id = status.dwProcessId,
                          .checkpoint = status.dwCheckPoint,
                          .exit_code = status.dwWin32ExitCode,
@@ -198,10 +185,7 @@ class Manager final : public ServiceManager {
   absl::Status SuspendRestart(const std::string& name) override {
     ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_ALL_ACCESS));
     std::vector<BYTE> actions;
-    if (!QueryInto(&actions, [&](BYTE* data, DWORD size, DWORD* needed) {
-          return QueryServiceConfig2W(service.get(), SERVICE_CONFIG_FAILURE_ACTIONS, data, size,
-                                      needed);
-        })) {
+    if (!QueryConfig2(service.get(), SERVICE_CONFIG_FAILURE_ACTIONS, &actions)) {
       return win32::LastError(absl::StrCat(name, ": QueryServiceConfig2"));
     }
     // An array without entries deletes the actions
@@ -315,11 +299,7 @@ class Manager final : public ServiceManager {
   // Reads further settings. Those that cannot be read keep the values in `config`.
   static void ReadExtras(SC_HANDLE service, ServiceConfig* config) {
     std::vector<BYTE> buffer;
-    const auto read = [&](DWORD level) {
-      return QueryInto(&buffer, [&](BYTE* data, DWORD size, DWORD* needed) {
-        return QueryServiceConfig2W(service, level, data, size, needed);
-      });
-    };
+    const auto read = [&](DWORD level) { return QueryConfig2(service, level, &buffer); };
     if (read(SERVICE_CONFIG_DESCRIPTION)) {
       const auto* const text = reinterpret_cast<const SERVICE_DESCRIPTIONW*>(buffer.data());
       config->description = text->lpDescription != nullptr ? Utf8(text->lpDescription) : "";

@@ -1,5 +1,8 @@
 #include "service_installer/service_config.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -7,14 +10,8 @@
 namespace csi_proxy::service_installer {
 namespace {
 
-struct StartTypeName {
-  StartType type;
-  const char* name;
-};
-constexpr StartTypeName kStartTypes[] = {{StartType::kAutomatic, "automatic"},
-                                         {StartType::kAutomaticDelayed, "automatic-delayed"},
-                                         {StartType::kManual, "manual"},
-                                         {StartType::kDisabled, "disabled"}};
+// By StartType.
+constexpr const char* kStartTypes[] = {"automatic", "automatic-delayed", "manual", "disabled"};
 
 std::string Quoted(absl::string_view word) {
   std::string out = "\"";
@@ -113,21 +110,13 @@ std::vector<std::string> Differences(const ServiceConfig& from, const ServiceCon
   return lines;
 }
 
-const char* Name(StartType type) {
-  for (const StartTypeName& row : kStartTypes) {
-    if (row.type == type) return row.name;
-  }
-  return "unknown";
-}
+const char* Name(StartType type) { return kStartTypes[static_cast<size_t>(type)]; }
 
 absl::StatusOr<StartType> ParseStartType(absl::string_view name) {
-  std::vector<absl::string_view> names;
-  for (const StartTypeName& row : kStartTypes) {
-    if (row.name == name) return row.type;
-    names.push_back(row.name);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--start-type: \"", name, "\" is not one of ", absl::StrJoin(names, ", ")));
+  const auto* const found = std::ranges::find(kStartTypes, name);
+  if (found != std::end(kStartTypes)) return static_cast<StartType>(found - kStartTypes);
+  return absl::InvalidArgumentError(absl::StrCat("--start-type: \"", name, "\" is not one of ",
+                                                 absl::StrJoin(kStartTypes, ", ")));
 }
 
 }  // namespace csi_proxy::service_installer

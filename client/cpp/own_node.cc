@@ -10,32 +10,6 @@
 #include "server/service/loggers.h"
 
 namespace csi_proxy::client {
-namespace {
-
-Severity SeverityOf(spdlog::level::level_enum level) {
-  if (level >= spdlog::level::err) return Severity::kError;
-  return level == spdlog::level::warn ? Severity::kWarning : Severity::kInfo;
-}
-
-std::shared_ptr<spdlog::logger> NewLogger(LogFunction log) {
-  if (log == nullptr) log = LogToStderr;
-  return service::NewFunctionLogger([log](spdlog::level::level_enum level, const LogText& line) {
-    log(SeverityOf(level), line);
-  });
-}
-
-absl::Status CheckLimits(const NodeOptions& options) {
-  if (options.max_calls == 0) {
-    return absl::InvalidArgumentError("max_calls: must be at least 1");
-  }
-  if (options.max_call_duration <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("max_call_duration: must be more than 0");
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules rules,
                  std::shared_ptr<spdlog::logger> logger, std::unique_ptr<service::Metrics> metrics)
     : node_(std::move(machine), std::move(rules),
@@ -49,7 +23,12 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
 
 absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
                                                       const OpenFunction& open) {
-  ABSL_RETURN_IF_ERROR(CheckLimits(options));
+  if (options.max_calls == 0) {
+    return absl::InvalidArgumentError("max_calls: must be at least 1");
+  }
+  if (options.max_call_duration <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("max_call_duration: must be more than 0");
+  }
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const PathRoots> roots,
                         PathRoots::Parse("working_dirs", options.working_dirs));
   // The other rules are the Go release's: its calls may format foreign data.
@@ -57,7 +36,8 @@ absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
                      .allowed_services = options.allowed_services,
                      .require_privacy = options.require_privacy,
                      .bind_smb_credentials = options.bind_smb_credentials};
-  std::shared_ptr<spdlog::logger> logger = NewLogger(options.log);
+  if (options.log == nullptr) options.log = LogToStderr;
+  std::shared_ptr<spdlog::logger> logger = service::NewFunctionLogger(options.log);
   ABSL_ASSIGN_OR_RETURN(
       auto metrics,
       service::Metrics::Serve("metrics_bind_address", options.metrics_bind_address,

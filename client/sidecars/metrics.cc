@@ -11,37 +11,15 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-const prometheus::Histogram::BucketBoundaries& Buckets() {
-  static const auto* const buckets = new prometheus::Histogram::BucketBoundaries{
-      0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600};
-  return *buckets;
-}
+// Never destroyed, because threads may count until the process ends.
+const auto& kBuckets = *new prometheus::Histogram::BucketBoundaries{
+    0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600};
 
 }  // namespace
 
-Metrics::Metrics(std::string driver_name)
-    : driver_name_(std::move(driver_name)),
-      operations_(prometheus::BuildHistogram()
-                      .Name("csi_sidecar_operations_seconds")
-                      .Help("Duration of calls to the driver, by gRPC status code.")
-                      .Register(registry_)),
-      registered_(prometheus::BuildGauge()
-                      .Name("csi_sidecar_registered")
-                      .Help("1 once the kubelet has accepted the driver.")
-                      .Register(registry_)),
-      registrations_(prometheus::BuildCounter()
-                         .Name("csi_sidecar_registrations_total")
-                         .Help("How often the kubelet has accepted the driver.")
-                         .Register(registry_)),
-      sockets_remade_(prometheus::BuildCounter()
-                          .Name("csi_sidecar_registration_sockets_remade_total")
-                          .Help("Registration sockets made again, because they were removed or the "
-                                "kubelet did not call them.")
-                          .Register(registry_)) {
-  prometheus::BuildGauge()
-      .Name("process_start_time_seconds")
-      .Help("Time at which the sidecars began, in seconds since 1970.")
-      .Register(registry_)
+Metrics::Metrics(std::string driver_name) : driver_name_(std::move(driver_name)) {
+  sidecars::Add(registry_, prometheus::BuildGauge(), "process_start_time_seconds",
+                "Time at which the sidecars began, in seconds since 1970.")
       .Add({})
       .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
 }
@@ -51,7 +29,7 @@ void Metrics::CountCall(absl::string_view method, absl::StatusCode code, absl::D
       .Add({{"driver_name", driver_name_},
             {"grpc_status_code", kGoCodes[GoCodeIndex(code)]},
             {"method_name", std::string(method)}},
-           Buckets())
+           kBuckets)
       .Observe(absl::ToDoubleSeconds(duration));
 }
 

@@ -20,6 +20,12 @@ namespace csi_proxy::sidecars {
 // Why a registration socket was created again: it was gone, or the kubelet did not call it.
 enum class Remade { kGone, kUnanswered };
 
+// Adds a family of series to the registry.
+template <typename Builder>
+auto& Add(prometheus::Registry& registry, Builder builder, const char* name, const char* help) {
+  return builder.Name(name).Help(help).Register(registry);
+}
+
 // Thread-safe.
 class Metrics {
  public:
@@ -39,10 +45,19 @@ class Metrics {
 
   const std::string driver_name_;
   prometheus::Registry registry_;
-  prometheus::Family<prometheus::Histogram>& operations_;
-  prometheus::Family<prometheus::Gauge>& registered_;
-  prometheus::Family<prometheus::Counter>& registrations_;
-  prometheus::Family<prometheus::Counter>& sockets_remade_;
+  prometheus::Family<prometheus::Histogram>& operations_ =
+      Add(registry_, prometheus::BuildHistogram(), "csi_sidecar_operations_seconds",
+          "Duration of calls to the driver, by gRPC status code.");
+  prometheus::Family<prometheus::Gauge>& registered_ =
+      Add(registry_, prometheus::BuildGauge(), "csi_sidecar_registered",
+          "1 once the kubelet has accepted the driver.");
+  prometheus::Family<prometheus::Counter>& registrations_ =
+      Add(registry_, prometheus::BuildCounter(), "csi_sidecar_registrations_total",
+          "How often the kubelet has accepted the driver.");
+  prometheus::Family<prometheus::Counter>& sockets_remade_ =
+      Add(registry_, prometheus::BuildCounter(), "csi_sidecar_registration_sockets_remade_total",
+          "Registration sockets made again, because they were removed or the kubelet did not call "
+          "them.");
 };
 
 }  // namespace csi_proxy::sidecars

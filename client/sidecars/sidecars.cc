@@ -1,7 +1,6 @@
 #include "csi_proxy/sidecars.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <thread>
@@ -68,58 +67,52 @@ absl::StatusOr<std::string> SocketOf(const SidecarsOptions& options) {
 
 // Checks everything that does not need the driver.
 absl::Status Check(const SidecarsOptions& options) {
-  if (const auto socket = SocketOf(options); !socket.ok()) return socket.status();
+  // Keeps the first error.
+  absl::Status status = SocketOf(options).status();
   if (!options.registrar && !options.livenessprobe) {
-    return absl::InvalidArgumentError("registrar, livenessprobe: at least one must be set");
+    status.Update(absl::InvalidArgumentError("registrar, livenessprobe: at least one must be set"));
   }
-  std::vector<absl::Status> checks;
   std::vector<std::pair<const char*, std::string>> endpoints;
-  if (!options.driver_name.empty()) {
-    checks.push_back(sidecars::CheckDriverName(options.driver_name));
-  }
+  if (!options.driver_name.empty()) status.Update(sidecars::CheckDriverName(options.driver_name));
   if (const auto& registrar = options.registrar) {
-    checks.push_back(
+    status.Update(
         Required("registrar.kubelet_registration_path", registrar->kubelet_registration_path));
-    checks.push_back(
+    status.Update(
         Required("registrar.plugin_registration_path", registrar->plugin_registration_path));
-    checks.push_back(CheckDuration("registrar.timeout", registrar->timeout));
+    status.Update(CheckDuration("registrar.timeout", registrar->timeout));
     if (registrar->registration_timeout != absl::ZeroDuration()) {
-      checks.push_back(
+      status.Update(
           CheckDuration("registrar.registration_timeout", registrar->registration_timeout));
     }
     endpoints.emplace_back("registrar.http_endpoint", registrar->http_endpoint);
   }
   if (const auto& probe = options.livenessprobe) {
-    checks.push_back(Required("livenessprobe.http_endpoint", probe->http_endpoint));
-    checks.push_back(CheckDuration("livenessprobe.probe_timeout", probe->probe_timeout));
+    status.Update(Required("livenessprobe.http_endpoint", probe->http_endpoint));
+    status.Update(CheckDuration("livenessprobe.probe_timeout", probe->probe_timeout));
     endpoints.emplace_back("livenessprobe.http_endpoint", probe->http_endpoint);
     endpoints.emplace_back("livenessprobe.metrics_address", probe->metrics_address);
     if (!probe->metrics_path.starts_with('/') || probe->metrics_path == kHealthz ||
         probe->metrics_path == kRegistrarsHealthz) {
-      checks.push_back(absl::InvalidArgumentError(
+      status.Update(absl::InvalidArgumentError(
           absl::StrCat("livenessprobe.metrics_path: \"", probe->metrics_path,
                        "\" does not begin with / or is taken")));
     }
   }
   for (const auto& [option, endpoint] : endpoints) {
-    if (!endpoint.empty()) checks.push_back(HostPort::Parse(option, endpoint).status());
+    if (!endpoint.empty()) status.Update(HostPort::Parse(option, endpoint).status());
   }
-  for (const absl::Status& status : checks) {
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
+  return status;
 }
 
 // Returns a log that cuts lines at kLongestLine and writes at most kMostLines a minute to `log`,
 // then the number of dropped lines. Drivers choose the length of their errors, and clients of
 // /healthz how often they occur.
 LogFunction LimitedLog(LogFunction log) {
-  using Clock = std::chrono::steady_clock;
   static constexpr size_t kLongestLine = 2048;
   static constexpr uint64_t kMostLines = 60;
   struct Minute {
     Mutex mutex;
-    Clock::time_point end ABSL_GUARDED_BY(mutex);
+    SteadyTime end ABSL_GUARDED_BY(mutex) = SteadyTime::InfinitePast();
     uint64_t lines ABSL_GUARDED_BY(mutex) = 0;
   };
   return [log = std::move(log), minute = std::make_shared<Minute>()](Severity severity,
@@ -127,10 +120,10 @@ LogFunction LimitedLog(LogFunction log) {
     uint64_t left_out = 0;
     {
       const MutexLock lock(minute->mutex);
-      if (const auto now = Clock::now(); now >= minute->end) {
+      if (const SteadyTime now = SteadyTime::Now(); now >= minute->end) {
         left_out = minute->lines - std::min(minute->lines, kMostLines);
         minute->lines = 0;
-        minute->end = now + std::chrono::minutes(1);
+        minute->end = now + absl::Minutes(1);
       }
       if (++minute->lines > kMostLines) return;
     }
@@ -368,15 +361,11 @@ class Running final : public Sidecars {
 
 absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions options) {
   ABSL_RETURN_IF_ERROR(Check(options));
-  if (options.log == nullptr) options.log = LogToStderr;
-  if (options.registrar && options.registrar->log == nullptr) options.registrar->log = options.log;
-  if (options.livenessprobe && options.livenessprobe->log == nullptr) {
-    options.livenessprobe->log = options.log;
-  }
+  const LogFunction all = options.log != nullptr ? options.log : LogToStderr;
   // One limit per component, so that lines about probes do not displace those about registration.
   for (LogFunction* log : {&options.log, options.registrar ? &options.registrar->log : nullptr,
                            options.livenessprobe ? &options.livenessprobe->log : nullptr}) {
-    if (log != nullptr) *log = LimitedLog(std::move(*log));
+    if (log != nullptr) *log = LimitedLog(*log != nullptr ? *log : all);
   }
   std::string socket = *SocketOf(options);
   return std::make_unique<Running>(std::move(options), std::move(socket));

@@ -2,6 +2,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 namespace csi_proxy {
@@ -16,9 +17,8 @@ std::string ChangedFlagsText(const std::vector<FlagInForce>& flags) {
   std::vector<std::string> changed;
   for (const FlagInForce& flag : flags) {
     const bool is_switch = flag.by_default == "true" || flag.by_default == "false";
-    const std::string value = !is_switch       ? absl::StrCat(flag.value)
-                              : flag.value > 0 ? "true"
-                                               : "false";
+    const char* const state = flag.value > 0 ? "true" : "false";
+    const std::string value = is_switch ? state : absl::StrFormat("%.15g", flag.value);
     if (value == flag.by_default) continue;
     changed.push_back(
         absl::StrCat("--", flag.name, "=", value, " (default ", flag.by_default, ")"));

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 
 namespace csi_proxy {
 namespace {
@@ -96,39 +97,38 @@ absl::StatusOr<GoCommandLine> ReadGoFlags(
     const std::vector<std::string>& arguments,
     const std::function<std::optional<GoFlagKind>(absl::string_view name)>& find) {
   GoCommandLine line;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const absl::string_view argument = arguments[i];
-    if (argument.size() < 2 || argument[0] != '-' || argument == "--") {
-      line.rest.assign(arguments.begin() + static_cast<ptrdiff_t>(i + (argument == "--" ? 1 : 0)),
-                       arguments.end());
-      return line;
-    }
-    absl::string_view name = argument.substr(argument[1] == '-' ? 2 : 1);
+  absl::Span<const std::string> words = arguments;
+  while (!words.empty()) {
+    const absl::string_view word = words.front();
+    if (word.size() < 2 || word[0] != '-') break;
+    words.remove_prefix(1);
+    if (word == "--") break;
+    absl::string_view name = word.substr(word[1] == '-' ? 2 : 1);
     if (name[0] == '-' || name[0] == '=') {
-      return absl::InvalidArgumentError(absl::StrCat(argument, ": not the form of a flag"));
+      return absl::InvalidArgumentError(absl::StrCat(word, ": not the form of a flag"));
     }
     std::optional<std::string> value;
     if (const size_t equals = name.find('='); equals != name.npos) {
       value = std::string(name.substr(equals + 1));
       name = name.substr(0, equals);
     }
-    if (name == "h" || name == "help") {
-      line.help = true;
-      return line;
-    }
+    line.help = name == "h" || name == "help";
+    if (line.help) return line;
     const std::optional<GoFlagKind> kind = find(name);
     if (!kind.has_value()) {
       return absl::InvalidArgumentError(absl::StrCat("--", name, ": there is no such flag"));
     }
     if (!value.has_value() && *kind == GoFlagKind::kBool) value = "true";
     if (!value.has_value()) {
-      if (++i == arguments.size()) {
+      if (words.empty()) {
         return absl::InvalidArgumentError(absl::StrCat("--", name, ": needs a value"));
       }
-      value = arguments[i];
+      value = words.front();
+      words.remove_prefix(1);
     }
     line.flags.push_back({.name = std::string(name), .value = *std::move(value)});
   }
+  line.rest.assign(words.begin(), words.end());
   return line;
 }
 
@@ -139,13 +139,11 @@ std::string IgnoredWords(const std::vector<std::string>& rest) {
 
 // Parses a boolean as https://pkg.go.dev/strconv#ParseBool does.
 std::optional<bool> ParseGoBool(absl::string_view text) {
-  for (const absl::string_view yes : {"1", "t", "T", "true", "TRUE", "True"}) {
-    if (text == yes) return true;
-  }
-  for (const absl::string_view no : {"0", "f", "F", "false", "FALSE", "False"}) {
-    if (text == no) return false;
-  }
-  return std::nullopt;
+  constexpr absl::string_view kTrue[] = {"1", "t", "T", "true", "TRUE", "True"};
+  constexpr absl::string_view kFalse[] = {"0", "f", "F", "false", "FALSE", "False"};
+  const bool is_true = absl::c_linear_search(kTrue, text);
+  if (!is_true && !absl::c_linear_search(kFalse, text)) return std::nullopt;
+  return is_true;
 }
 
 std::optional<int64_t> ParseGoInt(absl::string_view text) {
@@ -167,6 +165,11 @@ std::optional<absl::Duration> ParseGoDuration(absl::string_view text) {
   return duration;
 }
 
+absl::Status BadGoValue(const GoFlag& flag, absl::string_view needs) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag.name, ": \"", flag.value, "\" is not ", needs));
+}
+
 absl::Status CheckGoValue(const GoFlag& flag, GoFlagKind kind) {
   const struct {
     absl::string_view needs;
@@ -184,9 +187,7 @@ absl::Status CheckGoValue(const GoFlag& flag, GoFlagKind kind) {
       {"FILE.go:LINE with LINE from 1", &IsBacktrace},
   };
   const auto& [needs, accepts] = kKinds[static_cast<size_t>(kind)];
-  if (accepts(flag.value)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", flag.name, ": \"", flag.value, "\" is not ", needs));
+  return accepts(flag.value) ? absl::OkStatus() : BadGoValue(flag, needs);
 }
 
 }  // namespace csi_proxy

@@ -60,7 +60,10 @@ std::optional<int64_t> ParseGoInt(absl::string_view text);
 std::optional<uint64_t> ParseGoUint(absl::string_view text);
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text);
 
-// Returns INVALID_ARGUMENT, naming the flag, if Go would refuse its value.
+// Returns INVALID_ARGUMENT, naming the flag: its value is not `needs`.
+absl::Status BadGoValue(const GoFlag& flag, absl::string_view needs);
+
+// Returns BadGoValue() if Go would refuse the value.
 absl::Status CheckGoValue(const GoFlag& flag, GoFlagKind kind);
 
 }  // namespace csi_proxy

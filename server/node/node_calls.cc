@@ -34,10 +34,9 @@ NodeCalls::NodeCalls(const ManagedNode& node, const std::shared_ptr<spdlog::logg
                      std::unique_ptr<service::Metrics> metrics, const Limits& limits)
     : node_(node),
       executor_limits_(ExecutorLimits(limits)),
-      call_log_(logger),
-      unknown_fields_(node.audit()),
+      call_log_(logger, node.audit()),
       metrics_(std::move(metrics)),
-      observers_({&call_log_, &unknown_fields_}) {
+      observers_({&call_log_}) {
   if (metrics_ != nullptr) observers_.push_back(metrics_.get());
   const Peer own_process = OwnProcess();
   const auto add = [&](const char* name) {

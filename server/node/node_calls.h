@@ -62,7 +62,6 @@ class NodeCalls {
   const rpc::Executor::Limits executor_limits_;
   // Destroyed in reverse order: the calls before what they use.
   service::CallLog call_log_;
-  service::UnknownFieldAudit unknown_fields_;
   const std::unique_ptr<service::Metrics> metrics_;
   std::vector<rpc::CallObserver*> observers_;
   std::vector<Group> groups_;

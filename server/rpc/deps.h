@@ -25,7 +25,7 @@ namespace csi_proxy::rpc {
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  virtual void OnStart(const MethodInfo& method) = 0;
+  virtual void OnStart(const MethodInfo& /*method*/) {}
   // Reports a call that has ended. `call` gives its client and trace. `duration` counts from the
   // call's arrival, including the queue.
   virtual void OnDone(const MethodInfo& method, const CallContext& call, const absl::Status& status,

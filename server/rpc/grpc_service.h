@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -30,15 +29,6 @@ class RemoteService {
   // Begins a call of a method that the service has. Answers it now or later. Called on a thread
   // that reads connections. REQUIRES: the service lives until the call's connection is released.
   virtual void Begin(RemoteCall call) = 0;
-};
-
-// A service of one version, to be served on a pipe of its own.
-struct VersionedService {
-  std::string group;
-  std::string version;
-  // The name in the rpc's path: `v1.Volume`.
-  std::string full_name;
-  std::unique_ptr<RemoteService> service;
 };
 
 // Serves `methods` of `api`, the version's Api, on the executor of `deps`. REQUIRES: `deps`

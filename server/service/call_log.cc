@@ -1,11 +1,11 @@
 #include "server/service/call_log.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
@@ -20,76 +20,36 @@ namespace {
 
 // Errors that the caller causes, such as a missing path, are common.
 spdlog::level::level_enum LevelFor(absl::StatusCode code) {
-  switch (code) {
-    case absl::StatusCode::kOk:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kCancelled:
-      return spdlog::level::debug;
-    case absl::StatusCode::kInternal:
-    case absl::StatusCode::kUnknown:
-    case absl::StatusCode::kDataLoss:
-      return spdlog::level::err;
-    default:
-      return spdlog::level::warn;
-  }
+  using enum absl::StatusCode;
+  constexpr absl::StatusCode kUsual[] = {kOk, kNotFound, kAlreadyExists, kCancelled};
+  constexpr absl::StatusCode kFaults[] = {kInternal, kUnknown, kDataLoss};
+  return absl::c_linear_search(kUsual, code)    ? spdlog::level::debug
+         : absl::c_linear_search(kFaults, code) ? spdlog::level::err
+                                                : spdlog::level::warn;
 }
 
-}  // namespace
-
-void CallLog::OnDone(const rpc::MethodInfo& method, const CallContext& call,
-                     const absl::Status& status, absl::Duration duration) {
-  if (logger_ == nullptr) return;
-  const Peer& peer = call.peer();
-  const spdlog::level::level_enum level = LevelFor(status.code());
-  if (repeats_.counting()) WriteCounts(repeats_.TakeEnded(SteadyTime::Now()));
-  if (!logger_->should_log(level)) return;
-  // Verbosity 2 logs every call.
-  if (!logger_->should_log(spdlog::level::debug)) {
-    std::vector<Repeats::Count> ended;
-    const bool written =
-        repeats_.Admit(method.path, peer, status.code(), SteadyTime::Now(), &ended);
-    WriteCounts(ended);
-    if (!written) return;
-  }
-  const std::string trace = call.trace().empty() ? "" : absl::StrCat(" trace=", call.trace());
-  // ShortenForLog() escapes the text, which may quote a caller's input and must not forge a line.
-  logger_->log(Here(), level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f}{} {}", method.group,
-               method.version, method.method, peer.process_id, ShortenForLog(peer.image_path),
-               absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration), trace,
-               ShortenForLog(status.message()));
+// Returns the words of a line that name the caller and the result.
+std::string CallerAndCode(int64_t process_id, absl::string_view image_path, absl::StatusCode code) {
+  return absl::StrCat("pid=", process_id, " image=\"", ShortenForLog(image_path),
+                      "\" code=", absl::StatusCodeToString(code));
 }
 
-void CallLog::WriteCounts(const std::vector<Repeats::Count>& counts) {
-  for (const Repeats::Count& count : counts) {
-    logger_->log(Here(), spdlog::level::warn,
-                 "{} pid={} image=\"{}\" code={}: {} more such calls failed within a minute",
-                 count.what, count.process_id, ShortenForLog(count.image_path),
-                 absl::StatusCodeToString(count.code), count.times);
-  }
+// Returns the words that the lines of calls and of audits share. StrCat(), because spdlog would
+// parse a format string for each line.
+std::string Outcome(const CallContext& call, const absl::Status& status, absl::Duration duration) {
+  const int64_t microseconds = absl::ToInt64Microseconds(duration);
+  return absl::StrCat(CallerAndCode(call.peer().process_id, call.peer().image_path, status.code()),
+                      " ms=", microseconds / 1000, ".",
+                      absl::Dec(microseconds % 1000, absl::kZeroPad3),
+                      call.trace().empty() ? "" : " trace=", call.trace());
 }
 
-void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
-  if (logger_ == nullptr || limit == rpc::Limit::kCalls || !std::has_single_bit(times)) return;
-  const char* const name = rpc::kLimitNames[static_cast<size_t>(limit)];
-  // The next line has the total, so counts of the last minute are not needed.
-  std::vector<Repeats::Count> ended;
-  if (!limits_.Admit(name, peer, absl::StatusCode::kResourceExhausted, SteadyTime::Now(), &ended))
-    return;
-  logger_->log(Here(), spdlog::level::warn,
-               "pid={} image=\"{}\" has used its share of {} and wants more ({} times so far)",
-               peer.process_id, ShortenForLog(ImageName(peer.image_path)), name, times);
+// Returns the line about calls that have no line of their own.
+std::string CountText(const Repeats::Count& count, absl::string_view fate) {
+  return absl::StrCat(count.what, " ",
+                      CallerAndCode(count.process_id, count.image_path, count.code), ": ",
+                      count.times, " more such calls ", fate, " within a minute");
 }
-
-void UnknownFieldAudit::OnDone(const rpc::MethodInfo& method, const CallContext& call,
-                               const absl::Status& status, absl::Duration duration) {
-  const std::optional<std::string> field = rpc::UnknownFieldOf(status);
-  if (!field.has_value()) return;
-  audit_->Record(
-      {method.method, absl::StrCat("unknown_field=\"", *field, "\""), call, status, duration});
-}
-
-namespace {
 
 // Returns true if the code proves that nothing was changed; other failures prove nothing.
 bool NothingChanged(absl::StatusCode code) {
@@ -98,42 +58,68 @@ bool NothingChanged(absl::StatusCode code) {
 
 }  // namespace
 
-void SpdlogAuditSink::WriteCounts(const std::vector<Repeats::Count>& counts) {
-  for (const Repeats::Count& count : counts) {
-    const std::string text = absl::StrCat(
-        "audit method=", count.what, " pid=", count.process_id, " image=\"",
-        ShortenForLog(count.image_path), "\" code=", absl::StatusCodeToString(count.code), ": ",
-        count.times, " more such calls were refused within a minute");
-    Log(*logger_, spdlog::level::info,
-        format_ == LogFormat::kJson ? JsonLine(absl::Now(), "info", text) : text);
+CallLog::CallLog(std::shared_ptr<spdlog::logger> logger, AuditLog* audit)
+    : logger_(std::move(logger)),
+      audit_(audit),
+      repeats_([this](const Repeats::Count& count) {
+        Log(*logger_, spdlog::level::warn, CountText(count, "failed"));
+      }),
+      // The next line has the total, so the counts are not needed.
+      limits_(nullptr) {}
+
+void CallLog::OnDone(const rpc::MethodInfo& method, const CallContext& call,
+                     const absl::Status& status, absl::Duration duration) {
+  const std::optional<std::string> unknown = rpc::UnknownFieldOf(status);
+  if (unknown.has_value() && audit_ != nullptr) {
+    audit_->Record(
+        {method.method, absl::StrCat("unknown_field=\"", *unknown, "\""), call, status, duration});
   }
+  if (logger_ == nullptr) return;
+  const spdlog::level::level_enum level = LevelFor(status.code());
+  repeats_.WriteEnded(SteadyTime::Now());
+  if (!logger_->should_log(level)) return;
+  // Verbosity 2 logs every call.
+  if (!logger_->should_log(spdlog::level::debug) &&
+      !repeats_.Admit(method.path, call.peer(), status.code(), SteadyTime::Now())) {
+    return;
+  }
+  // ShortenForLog() escapes the text, which may quote a caller's input and must not forge a line.
+  Log(*logger_, level,
+      absl::StrCat(method.group, "/", method.version, " ", method.method, " ",
+                   Outcome(call, status, duration), " ", ShortenForLog(status.message())));
 }
+
+void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
+  if (logger_ == nullptr || limit == rpc::Limit::kCalls || !std::has_single_bit(times)) return;
+  const char* const name = rpc::kLimitNames[static_cast<size_t>(limit)];
+  if (!limits_.Admit(name, peer, absl::StatusCode::kResourceExhausted, SteadyTime::Now())) return;
+  Log(*logger_, spdlog::level::warn,
+      absl::StrCat("pid=", peer.process_id, " image=\"", ShortenForLog(ImageName(peer.image_path)),
+                   "\" has used its share of ", name, " and wants more (", times,
+                   " times so far)"));
+}
+
+SpdlogAuditSink::SpdlogAuditSink(std::shared_ptr<spdlog::logger> logger, LogFormat format)
+    : logger_(std::move(logger)), format_(format), repeats_([this](const Repeats::Count& count) {
+        const std::string text = absl::StrCat("audit method=", CountText(count, "were refused"));
+        Log(*logger_, spdlog::level::info,
+            format_ == LogFormat::kJson ? JsonLine(absl::Now(), "info", text) : text);
+      }) {}
 
 void SpdlogAuditSink::Record(const AuditRecord& record) {
   if (logger_ == nullptr) return;
   const SteadyTime now = SteadyTime::Now();
-  if (repeats_.counting()) WriteCounts(repeats_.TakeEnded(now));
-  if (NothingChanged(record.status.code())) {
-    std::vector<Repeats::Count> ended;
-    const bool written =
-        repeats_.Admit(record.method, record.context.peer(), record.status.code(), now, &ended);
-    WriteCounts(ended);
-    if (!written) return;
-  }
-  if (format_ == LogFormat::kJson) {
-    Log(*logger_, spdlog::level::info, JsonLine(absl::Now(), record));
+  repeats_.WriteEnded(now);
+  const absl::StatusCode code = record.status.code();
+  if (NothingChanged(code) && !repeats_.Admit(record.method, record.context.peer(), code, now)) {
     return;
   }
-  const Peer& peer = record.context.peer();
-  const int64_t microseconds = absl::ToInt64Microseconds(record.duration);
-  const absl::string_view trace = record.context.trace();
-  // StrCat(), because spdlog would parse a format string for each line.
   Log(*logger_, spdlog::level::info,
-      absl::StrCat("audit pipe=", record.context.pipe(), " method=", record.method,
-                   " pid=", peer.process_id, " image=\"", ShortenForLog(peer.image_path),
-                   "\" code=", absl::StatusCodeToString(record.status.code()), " ms=",
-                   microseconds / 1000, ".", absl::Dec(microseconds % 1000, absl::kZeroPad3),
-                   trace.empty() ? "" : " trace=", trace, " ", record.subject));
+      format_ == LogFormat::kJson
+          ? JsonLine(absl::Now(), record)
+          : absl::StrCat("audit pipe=", record.context.pipe(), " method=", record.method, " ",
+                         Outcome(record.context, record.status, record.duration), " ",
+                         record.subject));
 }
 
 }  // namespace csi_proxy::service

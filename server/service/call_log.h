@@ -4,11 +4,8 @@
 #include <spdlog/logger.h>
 
 #include <memory>
-#include <utility>
-#include <vector>
 
 #include "absl/time/time.h"
-#include "csi_proxy/steady_time.h"
 #include "server/base/audit.h"
 #include "server/rpc/deps.h"
 #include "server/service/logging.h"
@@ -19,13 +16,12 @@ namespace csi_proxy::service {
 // Logs every call at verbosity 2, otherwise only failures. Repeated failures of a client are
 // counted and reported once a minute. A line has method, peer, trace, code, duration and error
 // text, never the request. Error texts contain no secrets, because no layer below puts them there.
-// Thread-safe.
+// Audits calls that would have changed the node but were refused for a field that their version
+// lacks; other calls reach a handler, which is audited. Thread-safe.
 class CallLog final : public rpc::CallObserver {
  public:
-  // Logs to `logger`, or nowhere if it is null.
-  explicit CallLog(std::shared_ptr<spdlog::logger> logger) : logger_(std::move(logger)) {}
-  ~CallLog() override { WriteCounts(repeats_.TakeEnded(SteadyTime::InfiniteFuture())); }
-  void OnStart(const rpc::MethodInfo&) override {}
+  // Logs to `logger`, and audits to `audit`, which is not owned. Either may be null.
+  explicit CallLog(std::shared_ptr<spdlog::logger> logger, AuditLog* audit = nullptr);
   void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
               absl::Duration duration) override;
   // Logs the 1st, 2nd, 4th, 8th ... connection too many, at most one a minute for each tenant.
@@ -33,25 +29,10 @@ class CallLog final : public rpc::CallObserver {
   void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
 
  private:
-  void WriteCounts(const std::vector<Repeats::Count>& counts);
-
   const std::shared_ptr<spdlog::logger> logger_;
+  AuditLog* const audit_;
   Repeats repeats_;
   Repeats limits_;
-};
-
-// Audits calls that would have changed the node but were refused for a field that their version
-// lacks. Other calls reach a handler, which is audited. Thread-safe.
-class UnknownFieldAudit final : public rpc::CallObserver {
- public:
-  // `audit` is not owned and must outlive this.
-  explicit UnknownFieldAudit(AuditLog* audit) : audit_(audit) {}
-  void OnStart(const rpc::MethodInfo&) override {}
-  void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
-              absl::Duration duration) override;
-
- private:
-  AuditLog* const audit_;
 };
 
 // Writes audit records to the log, one line for each call. Repeated calls that were refused before
@@ -59,14 +40,10 @@ class UnknownFieldAudit final : public rpc::CallObserver {
 class SpdlogAuditSink final : public AuditLog {
  public:
   // Writes to `logger` at every verbosity; null for nowhere.
-  SpdlogAuditSink(std::shared_ptr<spdlog::logger> logger, LogFormat format)
-      : logger_(std::move(logger)), format_(format) {}
-  ~SpdlogAuditSink() override { WriteCounts(repeats_.TakeEnded(SteadyTime::InfiniteFuture())); }
+  SpdlogAuditSink(std::shared_ptr<spdlog::logger> logger, LogFormat format);
   void Record(const AuditRecord& record) override;
 
  private:
-  void WriteCounts(const std::vector<Repeats::Count>& counts);
-
   const std::shared_ptr<spdlog::logger> logger_;
   const LogFormat format_;
   Repeats repeats_;

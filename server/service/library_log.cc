@@ -4,7 +4,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
@@ -15,8 +14,11 @@ namespace csi_proxy::service {
 namespace {
 
 struct LibraryLog {
-  LogFunction log;
-  Repeats repeats;
+  const LogFunction log;
+  Repeats repeats{[this](const Repeats::Count& count) {
+    log(Severity::kInfo, absl::StrCat(count.image_path, ": ", count.times, " more messages of ",
+                                      count.what, ":", count.process_id, " within a minute"));
+  }};
 };
 // Never destroyed, because threads of a library may log until the process ends.
 LibraryLog* library_log = nullptr;
@@ -37,22 +39,17 @@ void WriteLibraryLine(const char* library, const char* file, int line, Severity 
   // limit, so that earlier ones cannot suppress it.
   const auto kind =
       severity == Severity::kError ? absl::StatusCode::kInternal : absl::StatusCode::kUnknown;
-  std::vector<Repeats::Count> ended;
-  const bool written = library_log->repeats.Admit(file, {.process_id = line, .image_path = library},
-                                                  kind, SteadyTime::Now(), &ended);
-  for (const Repeats::Count& count : ended) {
-    library_log->log(Severity::kInfo,
-                     absl::StrCat(count.image_path, ": ", count.times, " more messages of ",
-                                  count.what, ":", count.process_id, " within a minute"));
+  if (!library_log->repeats.Admit(file, {.process_id = line, .image_path = library}, kind,
+                                  SteadyTime::Now())) {
+    return;
   }
-  if (!written) return;
   library_log->log(severity, LogText(absl::StrCat(library, ": ", ShortenForLog(message), " (", file,
                                                   ":", line, ")"),
                                      file, line));
 }
 
 void RouteLibraryLogs(LogFunction log) {
-  library_log = new LibraryLog{.log = std::move(log), .repeats = {}};
+  library_log = new LibraryLog{.log = std::move(log)};
   google::protobuf::SetLogHandler(WriteOfProtobuf);
 }
 

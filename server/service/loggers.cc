@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
+#include "server/base/peer_process.h"
 #include "server/base/unicode.h"
 
 #ifndef _WIN32
@@ -34,50 +35,53 @@ void WriteOneLine(const spdlog::details::log_msg& message,
   write(one_line);
 }
 
-// Returns the last part of a path, or with `directory` the last two.
-const char* LastOf(absl::string_view path, bool directory) {
-  size_t slash = path.rfind('/');
-  if (directory && slash != path.npos && slash > 0) slash = path.rfind('/', slash - 1);
-  return path.data() + (slash == path.npos ? 0 : slash + 1);
-}
-
 class TextFormatter final : public spdlog::formatter {
  public:
-  explicit TextFormatter(LineHeader header)
-      : header_(header),
-        klog_(header == LineHeader::kNone ? "%v" : "%L%m%d %H:%M:%S.%f %7t %g:%#] %v",
+  TextFormatter(bool skip_headers, bool add_dir_header)
+      : skip_headers_(skip_headers),
+        add_dir_header_(add_dir_header),
+        klog_(skip_headers ? "%v" : "%L%m%d %H:%M:%S.%f %7t %g:%#] %v",
               spdlog::pattern_time_type::local, "\n") {}
 
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
     WriteOneLine(message, [&](spdlog::details::log_msg& line) {
       line.level = std::max(line.level, spdlog::level::info);
-      line.source.filename = LastOf(line.source.filename, header_ == LineHeader::kDirectoryAndFile);
+      const absl::string_view path = line.source.filename;
+      absl::string_view name = ImageName(path);
+      if (add_dir_header_ && name.size() + 1 < path.size()) {
+        name = ImageName(path.substr(0, path.size() - name.size() - 1));
+      }
+      line.source.filename = name.data();
       klog_.format(line, out);
     });
   }
-  std::unique_ptr<spdlog::formatter> clone() const override { return NewTextFormatter(header_); }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return NewTextFormatter(skip_headers_, add_dir_header_);
+  }
 
  private:
-  const LineHeader header_;
+  const bool skip_headers_, add_dir_header_;
   spdlog::pattern_formatter klog_;
 };
 
-// Locks nothing, so `function` must be thread-safe if the logger is shared.
+// Locks nothing, so `log` must be thread-safe if the logger is shared.
 class FunctionSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-  explicit FunctionSink(std::function<void(spdlog::level::level_enum, const LogText&)> function)
-      : function_(std::move(function)) {}
+  explicit FunctionSink(LogFunction log) : log_(std::move(log)) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    WriteOneLine(message, [this](const auto& line) {
-      function_(line.level, LogText(absl::string_view(line.payload.data(), line.payload.size()),
-                                    line.source.filename, line.source.line));
+    const Severity severity = message.level >= spdlog::level::err    ? Severity::kError
+                              : message.level == spdlog::level::warn ? Severity::kWarning
+                                                                     : Severity::kInfo;
+    WriteOneLine(message, [&](const auto& line) {
+      log_(severity, LogText(absl::string_view(line.payload.data(), line.payload.size()),
+                             line.source.filename, line.source.line));
     });
   }
   void flush_() override {}
 
-  const std::function<void(spdlog::level::level_enum, const LogText&)> function_;
+  const LogFunction log_;
 };
 
 }  // namespace
@@ -91,14 +95,13 @@ LineFunction LinesTo(std::shared_ptr<spdlog::logger> logger, spdlog::level::leve
   return [logger = std::move(logger), level](const LogText& line) { Log(*logger, level, line); };
 }
 
-std::shared_ptr<spdlog::logger> NewFunctionLogger(
-    std::function<void(spdlog::level::level_enum, const LogText&)> function) {
+std::shared_ptr<spdlog::logger> NewFunctionLogger(LogFunction log) {
   return std::make_shared<spdlog::logger>("csi_proxy",
-                                          std::make_shared<FunctionSink>(std::move(function)));
+                                          std::make_shared<FunctionSink>(std::move(log)));
 }
 
-std::unique_ptr<spdlog::formatter> NewTextFormatter(LineHeader header) {
-  return std::make_unique<TextFormatter>(header);
+std::unique_ptr<spdlog::formatter> NewTextFormatter(bool skip_headers, bool add_dir_header) {
+  return std::make_unique<TextFormatter>(skip_headers, add_dir_header);
 }
 
 #ifndef _WIN32

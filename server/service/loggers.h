@@ -3,7 +3,6 @@
 
 #include <spdlog/logger.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,27 +11,19 @@
 
 namespace csi_proxy::service {
 
-// Returns the caller's place in the source code, for lines that a logger formats.
-inline spdlog::source_loc Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return {file, line, ""};
-}
-
 // Logs a line with its place.
 void Log(spdlog::logger& logger, spdlog::level::level_enum level, const LogText& line);
 
 // Returns a function that logs its lines so.
 LineFunction LinesTo(std::shared_ptr<spdlog::logger> logger, spdlog::level::level_enum level);
 
-// Returns a logger that passes lines without a header to `function`, which must be thread-safe.
-std::shared_ptr<spdlog::logger> NewFunctionLogger(
-    std::function<void(spdlog::level::level_enum, const LogText&)> function);
-
-// The header of a line: klog's with -skip_headers, without a flag, and with -add_dir_header.
-enum class LineHeader { kNone, kFile, kDirectoryAndFile };
+// Returns a logger that passes lines without a header to `log`, which must be thread-safe.
+std::shared_ptr<spdlog::logger> NewFunctionLogger(LogFunction log);
 
 // Returns a formatter for klog's lines: severity (I for verbose lines), date, time, thread, place
-// (`???:1` if unknown), then the text as one line.
-std::unique_ptr<spdlog::formatter> NewTextFormatter(LineHeader header = LineHeader::kFile);
+// (`???:1` if unknown), then the text as one line. The arguments are klog's flags.
+std::unique_ptr<spdlog::formatter> NewTextFormatter(bool skip_headers = false,
+                                                    bool add_dir_header = false);
 
 // Returns a sink to the Windows event log, source `csi-proxy`. Null on other systems.
 spdlog::sink_ptr NewEventLogSink();

@@ -65,10 +65,7 @@ void WriteFileHeader(const spdlog::filename_t&, std::FILE* file) {
 
 absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) {
   std::vector<spdlog::sink_ptr> sinks;
-  std::string file = options.file;
-  if (file.empty() && !options.directory.empty()) {
-    file = absl::StrCat(options.directory, "/csi-proxy.log");
-  }
+  const std::string file = options.FileName();
   if (!options.to_stderr && !file.empty()) {
     ABSL_ASSIGN_OR_RETURN(const std::string name, LogFileName(file));
     try {
@@ -86,14 +83,11 @@ absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) 
   if (sinks.empty() || options.also_to_stderr) {
     sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
   }
-  const LineHeader header = options.skip_headers     ? LineHeader::kNone
-                            : options.add_dir_header ? LineHeader::kDirectoryAndFile
-                                                     : LineHeader::kFile;
   for (const spdlog::sink_ptr& sink : sinks) {
     if (options.format == LogFormat::kJson) {
       sink->set_formatter(std::make_unique<JsonFormatter>());
     } else {
-      sink->set_formatter(NewTextFormatter(header));
+      sink->set_formatter(NewTextFormatter(options.skip_headers, options.add_dir_header));
     }
   }
   const spdlog::level::level_enum level = options.verbosity >= 4   ? spdlog::level::trace
@@ -118,8 +112,9 @@ absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) 
   ObserveFallbacks(
       [calls = spdlog::get(kCallLogger)](const FallbackFacts& facts, absl::string_view why) {
         if (!calls->should_log(spdlog::level::debug)) return;
-        calls->log(Here(), spdlog::level::debug, "fallback={} doubt={} why=\"{}\"", facts.name,
-                   facts.doubt, EscapeForLog(why.substr(0, kMostOfAReason)));
+        Log(*calls, spdlog::level::debug,
+            absl::StrCat("fallback=", facts.name, " doubt=", facts.doubt, " why=\"",
+                         EscapeForLog(why.substr(0, kMostOfAReason)), "\""));
       });
   spdlog::set_default_logger(spdlog::get(kCallLogger));
   return absl::OkStatus();
@@ -127,8 +122,11 @@ absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) 
 
 namespace {
 
-std::string Timestamp(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
+LogLine LineAt(absl::Time time, absl::string_view severity) {
+  LogLine line;
+  line.set_time(absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone()));
+  line.set_severity(std::string(severity));
+  return line;
 }
 
 std::string Print(const LogLine& line) {
@@ -145,17 +143,13 @@ std::string Print(const LogLine& line) {
 }  // namespace
 
 std::string JsonLine(absl::Time time, absl::string_view severity, absl::string_view message) {
-  LogLine line;
-  line.set_time(Timestamp(time));
-  line.set_severity(std::string(severity));
+  LogLine line = LineAt(time, severity);
   line.set_message(EscapeForLog(message));
   return Print(line);
 }
 
 std::string JsonLine(absl::Time time, const AuditRecord& record) {
-  LogLine line;
-  line.set_time(Timestamp(time));
-  line.set_severity("info");
+  LogLine line = LineAt(time, "info");
   Audit& audit = *line.mutable_audit();
   audit.set_pipe(record.context.pipe());
   audit.set_method(record.method);

@@ -34,9 +34,12 @@ struct LogOptions {
   // Log to standard error instead of files, klog's default.
   bool to_stderr = true;
   bool also_to_stderr = false;
-  std::string file;
+  std::string file = {};
   // The directory of `csi-proxy.log` if `file` is empty.
-  std::string directory;
+  std::string directory = {};
+  std::string FileName() const {
+    return file.empty() && !directory.empty() ? directory + "/csi-proxy.log" : file;
+  }
   // The size at which a new file begins. Five full ones are kept.
   size_t file_max_megabytes = 20;
   // Klog's -skip_headers, -add_dir_header and -skip_log_headers. The last one omits the lines that

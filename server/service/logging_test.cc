@@ -116,6 +116,20 @@ TEST_F(LoggingTest, HeadersFollowKlogsFlags) {
   }
 }
 
+// Compilers on Windows name a source file with backslashes.
+TEST_F(LoggingTest, HeadersNameTheFileWithoutTheRestOfItsPath) {
+  for (const char* separator : {"/", "\\"}) {
+    const std::string path = absl::StrCat("C:", separator, "src", separator, "a.cc");
+    for (const bool directory : {false, true}) {
+      options_.add_dir_header = directory;
+      ASSERT_TRUE(InitLogging(options_).ok());
+      Log(*spdlog::get(kServiceLogger), spdlog::level::info, LogText("hello", path.c_str(), 7));
+      const std::string folder = directory ? absl::StrCat("src", separator) : "";
+      EXPECT_THAT(Lines().back(), EndsWith(absl::StrCat(" ", folder, "a.cc:7] hello")));
+    }
+  }
+}
+
 TEST_F(LoggingTest, ALineIsOneLineWhateverItsText) {
   for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
     options_.format = format;
@@ -227,7 +241,7 @@ TEST_F(LoggingTest, ACallRefusedForAnUnknownFieldIsAudited) {
   const Peer peer{.process_id = 4242, .image_path = R"(C:\fork.exe)"};
   {
     SpdlogAuditSink sink(spdlog::get(kAuditLogger), LogFormat::kText);
-    UnknownFieldAudit audit(&sink);
+    CallLog audit(nullptr, &sink);
     audit.OnDone(kFormat, CallOf(peer), absl::OkStatus(), absl::Milliseconds(1));
     audit.OnDone(kFormat, CallOf(peer), absl::InvalidArgumentError("volume_id"),
                  absl::Milliseconds(1));

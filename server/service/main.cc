@@ -31,29 +31,21 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Server> server,
                         Server::Start(options, *opened.node, std::move(opened.services)));
   const auto log = spdlog::get(service::kServiceLogger);
-  log->log(service::Here(), spdlog::level::info, "csi-proxy {} serves {} pipes for the {} node; {}",
-           kVersion, server->PipeNames().size(),
-           options.host == HostKind::kSimulated ? "simulated" : "Windows",
-           ChangedFlagsText(FlagsInForce(options)));
+  service::Log(*log, spdlog::level::info,
+               absl::StrCat("csi-proxy ", kVersion, " serves ", server->PipeNames().size(),
+                            " pipes for the ",
+                            options.host == HostKind::kSimulated ? "simulated" : "Windows",
+                            " node; ", ChangedFlagsText(FlagsInForce(options))));
   supervisor.ReportRunning();
 
   const std::string stopped_by = supervisor.AwaitStop();
-  log->log(service::Here(), spdlog::level::info,
-           "stopping on {}: calls under way have {} to finish", stopped_by,
-           absl::FormatDuration(options.stop_grace_period));
+  service::Log(*log, spdlog::level::info,
+               absl::StrCat("stopping on ", stopped_by, ": calls under way have ",
+                            absl::FormatDuration(options.stop_grace_period), " to finish"));
   supervisor.ReportStopping(options.stop_grace_period + kStopMargin);
   server->Stop(options.stop_grace_period);
   service::Log(*log, spdlog::level::info, "stopped");
   return absl::OkStatus();
-}
-
-// Logs a message of gRPC or protobuf at full verbosity only, because clients cause them; a message
-// after which the process ends is always logged and flushed.
-void WriteOfLibrary(Severity severity, const LogText& line) {
-  const auto log = spdlog::get(service::kCallLogger);
-  const bool fatal = severity == Severity::kError;
-  service::Log(*log, fatal ? spdlog::level::err : spdlog::level::trace, line);
-  if (fatal) log->flush();
 }
 
 // Runs the service from start to stop. Returns an ExitCode.
@@ -64,7 +56,14 @@ int Run(const absl::StatusOr<Options>& options, Supervisor& supervisor) {
   if (status.ok()) status = service::InitLogging(options->log, event_log);
   // Report bad flags or a bad log file where a service's failures are looked for.
   if (!status.ok()) (void)service::InitLogging({}, event_log);
-  service::RouteLibraryLogs(WriteOfLibrary);
+  // Messages of protobuf are logged at full verbosity only, because clients cause them; one after
+  // which the process ends is always logged and flushed.
+  service::RouteLibraryLogs([](Severity severity, const LogText& line) {
+    const auto calls = spdlog::get(service::kCallLogger);
+    const bool fatal = severity == Severity::kError;
+    service::Log(*calls, fatal ? spdlog::level::err : spdlog::level::trace, line);
+    if (fatal) calls->flush();
+  });
   const auto log = spdlog::get(service::kServiceLogger);
   if (options.ok() && !options->ignored_words.empty()) {
     service::Log(*log, spdlog::level::warn, IgnoredWords(options->ignored_words));

@@ -61,11 +61,10 @@ auto& Add(prometheus::Registry& registry, Builder builder, const char* name, con
   return builder.Name(name).Help(help).Register(registry);
 }
 
-}  // namespace
-
-class Metrics::Impl {
+class PrometheusMetrics final : public Metrics {
  public:
-  Impl(const std::string& mode, std::function<SteadyTime()> clock) : clock_(std::move(clock)) {
+  PrometheusMetrics(const std::string& mode, std::function<SteadyTime()> clock)
+      : clock_(std::move(clock)) {
     // Dashboards join this with the other series, by instance, for versions.
     Add(registry_, prometheus::BuildGauge(), "csi_proxy_build_info",
         "Always 1; the program's version and mode are labels: service or embedded.")
@@ -74,14 +73,13 @@ class Metrics::Impl {
   }
 
   absl::Status Listen(const HostPort& address) {
-    ABSL_ASSIGN_OR_RETURN(auto server,
+    ABSL_ASSIGN_OR_RETURN(server_,
                           HttpServer::Listen(address, {{"/metrics", [this] { return Text(); }}}));
-    server_ = std::move(server);
     return absl::OkStatus();
   }
-  int port() const { return server_->port(); }
+  int port() const override { return server_->port(); }
 
-  void AddFlags(const std::vector<FlagInForce>& flags) {
+  void AddFlags(const std::vector<FlagInForce>& flags) override {
     auto& family = Add(registry_, prometheus::BuildGauge(), "csi_proxy_flag",
                        "Flags in force: numbers, seconds, or 1 for a switch that is on.");
     for (const FlagInForce& flag : flags) {
@@ -89,20 +87,20 @@ class Metrics::Impl {
     }
   }
 
-  void SetGauges(Gauges gauges) {
+  void SetGauges(Gauges gauges) override {
     const MutexLock lock(gauges_mutex_);
     gauges_ = std::move(gauges);
   }
 
-  void OnStart(const rpc::MethodInfo& method) {
+  void OnStart(const rpc::MethodInfo& method) override {
     Method& counters = For(method);
     counters.started->Increment();
     counters.received->Increment();
     counters.in_flight->Increment();
   }
 
-  void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
-              absl::Duration duration) {
+  void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
+              absl::Duration duration) override {
     Method& counters = For(method);
     counters.in_flight->Decrement();
     counters.sent->Increment();
@@ -110,7 +108,7 @@ class Metrics::Impl {
     Handled(counters, method, status.code()).Increment();
     const bool unknown_field = rpc::UnknownFieldOf(status).has_value();
     const MutexLock lock(mutex_);
-    Image& image = ImageOf(peer);
+    Image& image = ImageOf(call.peer());
     prometheus::Counter*& calls = image.calls[&method];
     if (calls == nullptr) {
       calls = &image.Series(api_calls_, {{"group", method.group}, {"version", method.version}});
@@ -124,7 +122,7 @@ class Metrics::Impl {
     }
   }
 
-  void OnLimit(const Peer& peer, rpc::Limit limit) {
+  void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t) override {
     const MutexLock lock(mutex_);
     ImageOf(peer)
         .Series(limited_, {{"limit", rpc::kLimitNames[static_cast<size_t>(limit)]}})
@@ -136,47 +134,47 @@ class Metrics::Impl {
   std::vector<prometheus::MetricFamily> CollectGauges(SteadyTime now) const {
     const MutexLock lock(gauges_mutex_);
     std::vector<prometheus::MetricFamily> families;
-    const auto add = [&families](const char* name, const char* help, MetricType type,
-                                 const char* label) {
-      families.push_back({name, help, type, {}});
-      return
-          [&metrics = families.back().metric, type, label](const std::string& value, auto number) {
-            prometheus::ClientMetric metric;
-            if (label != nullptr) metric.label = {{label, value}};
-            (type == MetricType::Gauge ? metric.gauge.value : metric.counter.value) =
-                static_cast<double>(number);
-            metrics.push_back(std::move(metric));
-          };
-    };
+    // The functions below refer to elements, which must not move.
     families.reserve(32);
-    const auto one = [&add](const char* name, const char* help, double value,
-                            MetricType type = MetricType::Gauge) {
-      add(name, help, type, nullptr)("", value);
+    // Adds a family, and returns the function that adds a series to it.
+    const auto add = [&families](const char* name, const char* help,
+                                 MetricType type = MetricType::Gauge) {
+      families.push_back({name, help, type, {}});
+      return [&metrics = families.back().metric, type](
+                 auto number, std::vector<prometheus::ClientMetric::Label> labels = {}) {
+        prometheus::ClientMetric metric;
+        metric.label = std::move(labels);
+        (type == MetricType::Gauge ? metric.gauge.value : metric.counter.value) =
+            static_cast<double>(number);
+        metrics.push_back(std::move(metric));
+      };
     };
     const ProcessStats process = ReadProcessStats();
-    one("process_cpu_seconds_total", "User and system CPU time.", process.cpu_seconds,
-        MetricType::Counter);
-    one("process_resident_memory_bytes", "Resident memory.", process.resident_bytes);
-    one("process_virtual_memory_bytes", "Virtual memory; on Windows private bytes.",
-        process.virtual_bytes);
-    one("process_open_fds", "Open descriptors; on Windows handles.", process.open_descriptors);
-    one("process_max_fds", "The most open descriptors or handles.", kMostDescriptors);
-    one("process_start_time_seconds", "Start, in seconds since 1970.", kStart);
+    add("process_cpu_seconds_total", "User and system CPU time.",
+        MetricType::Counter)(process.cpu_seconds);
+    add("process_resident_memory_bytes", "Resident memory.")(process.resident_bytes);
+    add("process_virtual_memory_bytes",
+        "Virtual memory; on Windows private bytes.")(process.virtual_bytes);
+    add("process_open_fds", "Open descriptors; on Windows handles.")(process.open_descriptors);
+    add("process_max_fds", "The most open descriptors or handles.")(kMostDescriptors);
+    add("process_start_time_seconds", "Start, in seconds since 1970.")(kStart);
     const auto fallbacks =
         add("csi_proxy_fallbacks_total",
             "Times that a fallback was taken because Windows did not behave as expected.",
-            MetricType::Counter, "fallback");
+            MetricType::Counter);
     for (const FallbackFacts& facts : kFallbacks) {
-      fallbacks(facts.name, FallbackCount(facts.fallback));
+      fallbacks(FallbackCount(facts.fallback), {{"fallback", facts.name}});
     }
     if (gauges_.connections) {
       const rpc::ListenerCounters c = gauges_.connections();
-      const auto open =
-          add("csi_proxy_connections", "Open connections.", MetricType::Gauge, "state");
-      open("silent", c.silent);
-      open("live", c.live);
-      const auto total = add("csi_proxy_connections_total", "Connections, by outcome.",
-                             MetricType::Counter, "outcome");
+      const auto open = add("csi_proxy_connections", "Open connections.");
+      open(c.silent, {{"state", "silent"}});
+      open(c.live, {{"state", "live"}});
+      const auto connections =
+          add("csi_proxy_connections_total", "Connections, by outcome.", MetricType::Counter);
+      const auto total = [&](std::string outcome, uint64_t count) {
+        connections(count, {{"outcome", std::move(outcome)}});
+      };
       total("accepted", c.accepted);
       total("served", c.adopted);
       total("dropped_silent", c.dropped_silent);
@@ -190,56 +188,47 @@ class Metrics::Impl {
     }
     if (gauges_.queued) {
       const auto queued =
-          add("csi_proxy_calls_queued", "Calls that wait for a worker thread, by API group.",
-              MetricType::Gauge, "group");
-      for (const auto& [group, depth] : gauges_.queued()) queued(group, depth);
+          add("csi_proxy_calls_queued", "Calls that wait for a worker thread, by API group.");
+      for (const auto& [group, depth] : gauges_.queued()) queued(depth, {{"group", group}});
     }
     const auto formats = Running::OlderThan(RunKind::kFormat, absl::ZeroDuration(), now);
-    one("csi_proxy_formats_running", "Volumes that are being formatted.",
-        static_cast<double>(formats.size()));
-    one("csi_proxy_format_oldest_seconds",
-        "Time for which the oldest running format has run; 0 if none runs.",
+    add("csi_proxy_formats_running", "Volumes that are being formatted.")(formats.size());
+    add("csi_proxy_format_oldest_seconds",
+        "Time for which the oldest running format has run; 0 if none runs.")(
         formats.empty() ? 0 : absl::ToDoubleSeconds(now - formats.front().start));
     // Only the log names a call's object, because metrics have no authentication and a client
     // could create any number of series.
     const auto long_calls = add("csi_proxy_long_call_seconds",
-                                "Age of the oldest call that has run for over a minute, by rpc.",
-                                MetricType::Gauge, "rpc");
+                                "Age of the oldest call that has run for over a minute, by rpc.");
     std::set<std::string> seen;
     for (const RunInfo& call : Running::OlderThan(RunKind::kCall, kLongCall, now)) {
       if (!seen.insert(call.name).second) continue;
-      long_calls(call.name, absl::ToDoubleSeconds(now - call.start));
+      long_calls(absl::ToDoubleSeconds(now - call.start), {{"rpc", call.name}});
     }
     const auto shares = gauges_.shares ? gauges_.shares() : std::nullopt;
     if (shares.has_value()) {
       const auto mappings =
           add("csi_proxy_smb_mappings",
-              "Global SMB mappings, by whether a link below the working directories uses them.",
-              MetricType::Gauge, "state");
-      mappings("linked", shares->linked);
-      mappings("unlinked", shares->unlinked);
-      mappings("unknown", shares->unknown);
-      one("csi_proxy_smb_links", "Links below the working directories to mapped shares.",
-          static_cast<double>(shares->links));
+              "Global SMB mappings, by whether a link below the working directories uses them.");
+      mappings(shares->linked, {{"state", "linked"}});
+      mappings(shares->unlinked, {{"state", "unlinked"}});
+      mappings(shares->unknown, {{"state", "unknown"}});
+      add("csi_proxy_smb_links",
+          "Links below the working directories to mapped shares.")(shares->links);
     }
     if (gauges_.unmaps) {
-      prometheus::MetricFamily family{"csi_proxy_smb_unmaps_total",
-                                      "Calls that were to remove a share's mapping, by outcome "
-                                      "and by the number of links to the share.",
-                                      MetricType::Counter,
-                                      {}};
+      const auto unmaps = add("csi_proxy_smb_unmaps_total",
+                              "Calls that were to remove a share's mapping, by outcome "
+                              "and by the number of links to the share.",
+                              MetricType::Counter);
       const smb::KnownShares::Counts counts = gauges_.unmaps();
       // Every pair is a series from the start, because Prometheus sees no increase in a new one.
       for (size_t outcome = 0; outcome < counts.size(); ++outcome) {
         for (size_t links = 0; links < counts[outcome].size(); ++links) {
-          prometheus::ClientMetric metric;
-          metric.label = {{"mapping", smb::kRemovalOutcomes[outcome]},
-                          {"links", smb::kLinkCounts[links]}};
-          metric.counter.value = static_cast<double>(counts[outcome][links]);
-          family.metric.push_back(std::move(metric));
+          unmaps(counts[outcome][links],
+                 {{"mapping", smb::kRemovalOutcomes[outcome]}, {"links", smb::kLinkCounts[links]}});
         }
       }
-      families.push_back(std::move(family));
     }
     return families;
   }
@@ -397,8 +386,7 @@ class Metrics::Impl {
   std::unique_ptr<HttpServer> server_;
 };
 
-Metrics::Metrics(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Metrics::~Metrics() = default;
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option,
                                                         const std::string& address,
@@ -407,26 +395,16 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option
                                                         std::function<SteadyTime()> clock) {
   if (address.empty()) return nullptr;
   ABSL_ASSIGN_OR_RETURN(const HostPort parsed, HostPort::Parse(option, address));
-  auto impl = std::make_unique<Impl>(mode, std::move(clock));
-  if (const absl::Status status = impl->Listen(parsed); !status.ok()) {
+  auto metrics = std::make_unique<PrometheusMetrics>(mode, std::move(clock));
+  if (const absl::Status status = metrics->Listen(parsed); !status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(option, ": ", status.message()));
   }
   if (parsed.host.empty()) {
-    warn(absl::StrCat(option, ": anybody who reaches port ", impl->port(),
-                      " of this machine can read the metrics; give 127.0.0.1:", impl->port(),
+    warn(absl::StrCat(option, ": anybody who reaches port ", metrics->port(),
+                      " of this machine can read the metrics; give 127.0.0.1:", metrics->port(),
                       " if only this machine should"));
   }
-  return std::unique_ptr<Metrics>(new Metrics(std::move(impl)));
-}
-
-int Metrics::port() const { return impl_->port(); }
-void Metrics::SetGauges(Gauges gauges) { impl_->SetGauges(std::move(gauges)); }
-void Metrics::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t) { impl_->OnLimit(peer, limit); }
-void Metrics::AddFlags(const std::vector<FlagInForce>& flags) { impl_->AddFlags(flags); }
-void Metrics::OnStart(const rpc::MethodInfo& method) { impl_->OnStart(method); }
-void Metrics::OnDone(const rpc::MethodInfo& method, const CallContext& call,
-                     const absl::Status& status, absl::Duration duration) {
-  impl_->OnDone(method, call.peer(), status, duration);
+  return metrics;
 }
 
 }  // namespace csi_proxy::service

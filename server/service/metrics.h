@@ -22,7 +22,7 @@
 namespace csi_proxy::service {
 
 // Counts calls and serves the counts over HTTP. Thread-safe.
-class Metrics final : public rpc::CallObserver {
+class Metrics : public rpc::CallObserver {
  public:
   // Read at each scrape, on a thread of the HTTP server.
   struct Gauges {
@@ -41,27 +41,16 @@ class Metrics final : public rpc::CallObserver {
   static absl::StatusOr<std::unique_ptr<Metrics>> Serve(
       absl::string_view option, const std::string& address, const LineFunction& warn,
       const std::string& mode = "service", std::function<SteadyTime()> clock = SteadyTime::Now);
-  ~Metrics() override;
 
   // Returns the port, which the system chose if 0 was given.
-  int port() const;
+  virtual int port() const = 0;
 
   // Adds a gauge `csi_proxy_flag` for each flag, labelled with its default.
-  void AddFlags(const std::vector<FlagInForce>& flags);
+  virtual void AddFlags(const std::vector<FlagInForce>& flags) = 0;
 
   // Sets the gauges; before, connections and queues are not reported. They must be callable until
   // the metrics are destroyed or other gauges are set.
-  void SetGauges(Gauges gauges);
-
-  void OnStart(const rpc::MethodInfo& method) override;
-  void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
-              absl::Duration duration) override;
-  void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
-
- private:
-  class Impl;
-  explicit Metrics(std::unique_ptr<Impl> impl);
-  const std::unique_ptr<Impl> impl_;
+  virtual void SetGauges(Gauges gauges) = 0;
 };
 
 }  // namespace csi_proxy::service

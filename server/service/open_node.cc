@@ -12,43 +12,31 @@
 #include "server/service/logging.h"
 
 namespace csi_proxy {
-namespace {
-
-void Warn(const LogText& line) {
-  service::Log(*spdlog::default_logger(), spdlog::level::warn, line);
-}
-
-absl::StatusOr<OpenedMachine> ThisMachine() {
-  absl::StatusOr<OpenedMachine> machine = OpenThisMachine(Warn);
-  if (machine.ok()) return machine;
-  return absl::Status(machine.status().code(),
-                      absl::StrCat("--host=windows: ", machine.status().message()));
-}
-
-// Warns of working directories on drives that the node lacks, because calls for them are refused.
-// Does not warn of a missing directory, because the kubelet may make it later.
-void WarnOfMissingDrives(host::Host& host, const Options& options) {
-  for (const auto& [flag, directory] : options.working_dirs) {
-    const auto exists = host.filesystem().Exists(CallContext(), {directory.Root(), nullptr});
-    if (!exists.ok() || *exists) continue;
-    Warn(absl::StrCat(flag, ": the node has no drive ", directory.ToString().substr(0, 2),
-                      ", so calls for ", directory.ToString(), " are refused"));
-  }
-}
-
-}  // namespace
-
 absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
+  const auto log = spdlog::default_logger();
+  const LineFunction warn = service::LinesTo(log, spdlog::level::warn);
   OpenedNode opened;
-  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine,
-                        options.host == HostKind::kSimulated
-                            ? OpenSimulation(options.scenario, Warn, &opened.services)
-                            : ThisMachine());
-  WarnOfMissingDrives(*machine.host, options);
+  const bool simulated = options.host == HostKind::kSimulated;
+  absl::StatusOr<OpenedMachine> machine =
+      simulated ? OpenSimulation(options.scenario, warn, &opened.services) : OpenThisMachine(warn);
+  if (!machine.ok()) {
+    const absl::Status& status = machine.status();
+    return simulated
+               ? status
+               : absl::Status(status.code(), absl::StrCat("--host=windows: ", status.message()));
+  }
   std::vector<WindowsPath> roots;
-  for (const Options::Directory& directory : options.working_dirs) roots.push_back(directory.path);
+  for (const auto& [flag, path] : options.working_dirs) {
+    roots.push_back(path);
+    // Calls for a drive that the node lacks are refused. The kubelet may make a missing directory
+    // later.
+    const auto drive = machine->host->filesystem().Exists(CallContext(), {path.Root(), nullptr});
+    if (!drive.ok() || *drive) continue;
+    warn(absl::StrCat(flag, ": the node has no drive ", path.ToString().substr(0, 2),
+                      ", so calls for ", path.ToString(), " are refused"));
+  }
   opened.node = std::make_unique<ManagedNode>(
-      std::move(machine),
+      *std::move(machine),
       NodeRules{.roots = std::make_shared<const PathRoots>(std::move(roots)),
                 .plugins_dir = options.plugins_dir,
                 .pods_dir = options.pods_dir,
@@ -59,7 +47,7 @@ absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
                 .keep_foreign_data = options.keep_foreign_data},
       std::make_unique<service::SpdlogAuditSink>(spdlog::get(service::kAuditLogger),
                                                  options.log.format),
-      service::LinesTo(spdlog::default_logger(), spdlog::level::info), Warn);
+      service::LinesTo(log, spdlog::level::info), warn);
   return opened;
 }
 

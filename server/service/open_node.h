@@ -9,10 +9,18 @@
 #include "csi_proxy/log_function.h"
 #include "server/node/managed_node.h"
 #include "server/node/opened_machine.h"
+#include "server/rpc/grpc_service.h"
 #include "server/service/options.h"
-#include "server/service/versioned_services.h"
 
 namespace csi_proxy {
+
+// A service on a pipe of its own.
+struct ExtraService {
+  std::string pipe_name;
+  // The name in the rpc's path.
+  std::string full_name;
+  std::unique_ptr<rpc::RemoteService> service;
+};
 
 struct OpenedNode {
   std::unique_ptr<ManagedNode> node;

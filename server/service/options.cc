@@ -2,6 +2,7 @@
 
 #include <boost/program_options.hpp>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <set>
@@ -29,255 +30,233 @@ struct Value {
   GoFlagKind kind;
   const char* name = "X";
   std::string default_value = "";
-  // Stores a value that CheckGoValue() accepts. Null for a flag without effect.
-  std::function<void(const std::string& value)> store = nullptr;
-  // Returns true if the stored value is what `needs` says. Null if every value is.
-  std::function<bool()> is_good = nullptr;
+  // Stores a value that CheckGoValue() accepts; returns true if it is what `needs` says. Null for a
+  // flag without effect.
+  std::function<bool(const std::string& value)> store = nullptr;
   std::string needs = "";
   // Returns the stored value of a limit or switch: a number, seconds, 0 or 1. Null for other flags:
   // the metrics have no authentication, so no text of a flag may be among them.
   std::function<double()> in_force = nullptr;
 };
 
+struct Flag {
+  const char* name;
+  Value value;
+  const char* meaning = "";
+};
+
 // The flags of the service. Boost prints the help.
-class Flags {
- public:
-  void Section(const char* title) { sections_.emplace_back(title, 100); }
-  // Adds a flag to the last section.
-  Flags& operator()(const char* name, Value value, const char* meaning) {
-    auto* const shown = po::value<std::string>()->value_name(value.name);
-    if (!value.default_value.empty()) shown->default_value(value.default_value);
-    if (value.kind == kBool) shown->zero_tokens();
-    sections_.back().add_options()(name, shown, meaning);
-    values_[name] = std::move(value);
-    return *this;
-  }
-
-  // Reads a command line and stores the values.
-  absl::StatusOr<GoCommandLine> Parse(const std::vector<std::string>& arguments) const {
-    const auto find = [&](absl::string_view name) -> std::optional<GoFlagKind> {
-      const auto found = values_.find(std::string(name));
-      if (found == values_.end()) return std::nullopt;
-      return found->second.kind;
-    };
-    ABSL_ASSIGN_OR_RETURN(GoCommandLine line, ReadGoFlags(arguments, find));
-    for (const GoFlag& flag : line.flags) {
-      const Value& known = values_.at(flag.name);
-      ABSL_RETURN_IF_ERROR(CheckGoValue(flag, known.kind));
-      if (known.store != nullptr) known.store(flag.value);
-      if (known.is_good == nullptr || known.is_good()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", flag.name, ": \"", flag.value, "\" is not ", known.needs));
+struct Flags {
+  void Section(const char* title, std::initializer_list<Flag> flags) {
+    auto& section = sections.emplace_back(title, 100);
+    for (const auto& [name, value, meaning] : flags) {
+      auto* const shown = po::value<std::string>()->value_name(value.name);
+      if (!value.default_value.empty()) shown->default_value(value.default_value);
+      if (value.kind == kBool) shown->zero_tokens();
+      section.add_options()(name, shown, meaning);
+      values[name] = value;
     }
-    return line;
   }
 
-  // Returns the limits and switches, with the values that `defaults` stores as defaults.
-  std::vector<FlagInForce> InForce(const Flags& defaults) const {
-    std::vector<FlagInForce> flags;
-    for (const auto& [name, value] : values_) {
-      if (value.in_force == nullptr) continue;
-      const double by_default = defaults.values_.at(name).in_force();
-      flags.push_back({name, value.in_force(),
-                       value.kind != kBool ? absl::StrCat(by_default)
-                       : by_default != 0   ? "true"
-                                           : "false"});
-    }
-    return flags;
-  }
-
-  std::string Help() const {
-    po::options_description all("csi-proxy [flags]");
-    for (const po::options_description& section : sections_) all.add(section);
-    std::ostringstream text;
-    text << all;
-    return text.str();
-  }
-
- private:
-  std::vector<po::options_description> sections_;
-  std::map<std::string, Value> values_;
+  std::vector<po::options_description> sections;
+  std::map<std::string, Value, std::less<>> values;
 };
 
 // Values, whose default is that of the variable. Lists have one item for each time that the flag is
 // given; Items() may also be separated by commas.
+template <typename T>
+Value Text(T* out, const char* name, const std::string& by_default) {
+  return {kText, name, by_default, [=](const std::string& value) { return *out = value, true; }};
+}
 Value Bool(bool* out) {
-  return {kBool, "", "", [=](const std::string& value) { *out = *ParseGoBool(value); }};
+  return {kBool, "", "",
+          [=](const std::string& value) { return *out = *ParseGoBool(value), true; }};
 }
 Value Switch(bool* out) {
   Value value = Bool(out);
   value.in_force = [=] { return *out ? 1.0 : 0.0; };
   return value;
 }
-Value Text(std::string* out, const char* name) {
-  return {kText, name, *out, [=](const std::string& value) { *out = value; }};
-}
+Value Text(std::string* out, const char* name) { return Text(out, name, *out); }
 Value List(std::vector<std::string>* out, const char* name) {
-  return {kText, name, "", [=](const std::string& value) { out->push_back(value); }};
+  return {kText, name, "", [=](const std::string& value) { return out->push_back(value), true; }};
 }
 Value Items(std::vector<std::string>* out, const char* name) {
   return {kText, name, "", [=](const std::string& value) {
             for (absl::string_view item : absl::StrSplit(value, ',', absl::SkipWhitespace())) {
               out->emplace_back(absl::StripAsciiWhitespace(item));
             }
+            return true;
           }};
 }
 Value Count(size_t* out, size_t most) {
-  return {kUint,
-          "N",
-          absl::StrCat(*out),
-          [=](const std::string& value) { *out = *ParseGoUint(value); },
-          [=] { return *out >= 1 && *out <= most; },
-          absl::StrCat("from 1 to ", most),
-          [=] { return static_cast<double>(*out); }};
+  const auto store = [=](const std::string& value) {
+    *out = *ParseGoUint(value);
+    return *out >= 1 && *out <= most;
+  };
+  return {kUint, "N", absl::StrCat(*out), store, absl::StrCat("from 1 to ", most), [=] {
+            return static_cast<double>(*out);
+          }};
 }
 Value Time(absl::Duration* out, absl::Duration least) {
+  const auto store = [=](const std::string& value) {
+    *out = *ParseGoDuration(value);
+    return *out >= least && *out <= absl::Hours(24 * 365);
+  };
   return {kDuration,
           "TIME",
           absl::FormatDuration(*out),
-          [=](const std::string& value) { *out = *ParseGoDuration(value); },
-          [=] { return *out >= least && *out <= absl::Hours(24 * 365); },
+          store,
           absl::StrCat("from ", absl::FormatDuration(least), " to a year"),
           [=] { return absl::ToDoubleSeconds(*out); }};
 }
-
-// Flags that ParseOptions() turns into options.
-struct Raw {
-  std::string host = "windows", log_format = "text";
-  std::vector<std::string> working_dirs;
-  // nullopt unless the flag is given.
-  std::optional<std::string> kubelet_path, plugins_dir, pods_dir;
-};
-
-Value Choice(std::string* out, const char* name, const char* other) {
-  return {kText,
-          name,
-          *out,
-          [=](const std::string& value) { *out = value; },
-          [=, first = *out] { return *out == first || *out == other; },
-          absl::StrCat(*out, " or ", other)};
+// One of two words, of which `first` stands for the default.
+template <typename T>
+Value Choice(T* out, const char* name, const char* first, const char* other, T value_of_other) {
+  const auto store = [=, by_default = *out](const std::string& value) {
+    *out = value == other ? value_of_other : by_default;
+    return value == first || value == other;
+  };
+  return {kText, name, first, store, absl::StrCat(first, " or ", other)};
 }
-
-constexpr char kDefaultWorkingDir[] = R"(C:\var\lib\kubelet)";
-Value Path(std::optional<std::string>* out) {
-  return {kText, "PATH", kDefaultWorkingDir, [=](const std::string& value) { *out = value; }};
-}
-
 // A size of 0 is no limit. The logger counts in bytes.
 Value LogSize(size_t* out) {
   return {kUint, "MB", absl::StrCat(*out), [=](const std::string& value) {
             constexpr size_t kMost = std::numeric_limits<size_t>::max() >> 20;
             *out = *ParseGoUint(value);
             if (*out == 0 || *out > kMost) *out = kMost;
+            return true;
           }};
 }
 
-Flags Describe(Options* options, Raw* raw) {
-  Flags flags;
-  flags.Section("Service");
-  flags("help", Bool(&options->show_help), "print this and exit")(
-      "version", Bool(&options->show_version), "print the version and exit")(
-      "api-groups", Items(&options->api_groups, "GROUP,..."), "API groups to serve; default all")(
-      "api-versions", Items(&options->api_versions, "VERSION,..."),
-      "API versions to serve, such as v1 (of every group) or volume/v1; default all")(
-      "windows-service", Bool(&options->windows_service),
-      "run under Windows' service control manager alone")(
-      "metrics-bind-address", Text(&options->metrics_bind_address, "HOST:PORT"),
-      "serve Prometheus metrics at /metrics of this address, without authentication; :PORT is "
-      "all addresses")("socket-dir", Text(&options->place.socket_dir, "DIR"),
-                       "directory of the Unix sockets (not on Windows)")(
-      "pipe-sddl", Text(&options->place.sddl, "SDDL"),
-      "access list of the named pipes (on Windows); the service adds its own account as owner. "
-      "Give others 0x12019b: with generic write they could serve the pipes, with generic all "
-      "change the list");
-  flags.Section("Node");
-  flags("host", Choice(&raw->host, "KIND", "simulated"),
-        "the node to act on: windows, or simulated (a node in memory; on Windows only "
-        "csi-proxy-simulated.exe has one)")(
-      "scenario", Text(&options->scenario, "NAME|FILE"),
-      "the simulated node: one of --list-scenarios, or a textproto; default a node of no cloud")(
-      "list-scenarios", Bool(&options->list_scenarios),
-      "print the names of the scenarios and exit")(
-      "working-dir", List(&raw->working_dirs, "PATH"),
-      "directory that calls may touch beside the kubelet's; may be repeated")(
-      "kubelet-path", Path(&raw->kubelet_path), "the kubelet's directory, which calls may touch")(
-      "kubelet-csi-plugins-path", Path(&raw->plugins_dir),
-      "calls may touch it as well; with this flag or the next one, calls of filesystem v1alpha1 "
-      "and v1beta1 for a driver's path must stay within this directory")(
-      "kubelet-pod-path", Path(&raw->pods_dir), "the same for a pod's path")(
-      "allowed-services", List(&options->allowed_services, "NAME"),
-      "service that calls may start and stop; may be repeated; default every service")(
-      "require-privacy", Switch(&options->require_privacy),
-      "ask for encryption on SMB mappings; default true")(
-      "smb-bind-credentials", Switch(&options->bind_smb_credentials),
-      "refuse a mapped share to calls that do not give the credentials it was mapped with")(
-      "allow-local-shares", Switch(&options->allow_local_shares),
-      "let calls map shares that this node serves itself")(
-      "keep-foreign-data", Switch(&options->keep_foreign_data),
-      "refuse to initialise or format a disk or volume with data that Windows does not recognise");
-  flags.Section("Limits");
-  flags("preface-timeout", Time(&options->listener.preface_timeout, absl::Milliseconds(10)),
-        "time that a connection may stay silent before HTTP/2 begins")(
-      "idle-timeout", Time(&options->idle_timeout, absl::Seconds(1)),
-      "time that a connection may stay without calls")(
-      "max-connections", Count(&options->listener.max_connections, 1'000'000),
-      "open connections per pipe")(
-      "client-share", Count(&options->listener.client_share, 100),
-      "percentage of the free connections, workers and queue places that one tenant (the processes "
-      "of a container) may take; 100 for all")(
-      "max-workers", Count(&options->max_workers, 1'000'000),
-      "calls of one API group that run at once; up to eight times as many more may wait for "
-      "Windows, servers or locks")("max-queued", Count(&options->max_queued, 1'000'000),
-                                   "calls of one API group that may wait; more are refused")(
-      "max-call-duration", Time(&options->max_call_duration, absl::Milliseconds(1)),
-      "longest time a call may take, whatever its own deadline")(
-      "stop-grace-period", Time(&options->stop_grace_period, absl::ZeroDuration()),
-      "time that a stop waits for calls under way");
-  flags.Section("Log");
-  service::LogOptions* const log = &options->log;
-  const auto set_verbosity = [=](const std::string& value) {
-    (void)absl::SimpleAtoi(value, &log->verbosity);
+// Flags that SetDirectories() turns into options.
+struct Directories {
+  std::vector<std::string> working;
+  // nullopt unless the flag is given.
+  std::optional<std::string> kubelet, plugins, pods;
+};
+constexpr char kDefaultWorkingDir[] = R"(C:\var\lib\kubelet)";
+Value Path(std::optional<std::string>* out) { return Text(out, "PATH", kDefaultWorkingDir); }
+
+Flags Describe(Options& o, Directories& directories) {
+  service::LogOptions& log = o.log;
+  const auto set_verbosity = [&log](const std::string& value) {
+    return absl::SimpleAtoi(value, &log.verbosity);
   };
-  flags("v", {kLevel, "N", "0", set_verbosity},
-        "verbosity: 0 start and failures, 2 every call, 4 details")(
-      "log-format", Choice(&raw->log_format, "FORMAT", "json"), "text, as klog writes it, or json")(
-      "logtostderr", Bool(&log->to_stderr), "log to standard error; default true")(
-      "alsologtostderr", Bool(&log->also_to_stderr),
-      "log to standard error as well as to the file")("log_file", Text(&log->file, "FILE"),
-                                                      "log to this file (with -logtostderr=false)")(
-      "log_file_max_size", LogSize(&log->file_max_megabytes),
-      "start a new log file beyond this size, and keep five old ones; 0 for one file of any size")(
-      "skip_headers", Bool(&log->skip_headers), "lines without severity, time and source file")(
-      "add_dir_header", Bool(&log->add_dir_header), "lines with the folder of the source file")(
-      "skip_log_headers", Bool(&log->skip_file_headers), "log files without klog's first lines")(
-      "log_dir", Text(&log->directory, "DIR"),
-      "directory of the log file when -log_file is not given");
-  flags.Section("Accepted and ignored");
-  flags("alsologtostderrthreshold", {kSeverity}, "")("legacy_stderr_threshold_behavior", {kBool},
-                                                     "")("log_backtrace_at", {kBacktrace}, "")(
-      "one_output", {kBool}, "")("stderrthreshold", {kSeverity}, "")("vmodule", {kVmodule}, "");
+  constexpr size_t kMany = 1'000'000;
+  Flags flags;
+  flags.Section(
+      "Service",
+      {{"help", {kBool, ""}, "print this and exit"},
+       {"version", Bool(&o.show_version), "print the version and exit"},
+       {"api-groups", Items(&o.api_groups, "GROUP,..."), "API groups to serve; default all"},
+       {"api-versions", Items(&o.api_versions, "VERSION,..."),
+        "API versions to serve, such as v1 (of every group) or volume/v1; default all"},
+       {"windows-service", Bool(&o.windows_service),
+        "run under Windows' service control manager alone"},
+       {"metrics-bind-address", Text(&o.metrics_bind_address, "HOST:PORT"),
+        "serve Prometheus metrics at /metrics of this address, without authentication; :PORT is "
+        "all addresses"},
+       {"socket-dir", Text(&o.place.socket_dir, "DIR"),
+        "directory of the Unix sockets (not on Windows)"},
+       {"pipe-sddl", Text(&o.place.sddl, "SDDL"),
+        "access list of the named pipes (on Windows); the service adds its own account as owner. "
+        "Give others 0x12019b: with generic write they could serve the pipes, with generic all "
+        "change the list"}});
+  flags.Section(
+      "Node",
+      {{"host", Choice(&o.host, "KIND", "windows", "simulated", HostKind::kSimulated),
+        "the node to act on: windows, or simulated (a node in memory; on Windows only "
+        "csi-proxy-simulated.exe has one)"},
+       {"scenario", Text(&o.scenario, "NAME|FILE"),
+        "the simulated node: one of --list-scenarios, or a textproto; default a node of no cloud"},
+       {"list-scenarios", Bool(&o.list_scenarios), "print the names of the scenarios and exit"},
+       {"working-dir", List(&directories.working, "PATH"),
+        "directory that calls may touch beside the kubelet's; may be repeated"},
+       {"kubelet-path", Path(&directories.kubelet),
+        "the kubelet's directory, which calls may touch"},
+       {"kubelet-csi-plugins-path", Path(&directories.plugins),
+        "calls may touch it as well; with this flag or the next one, calls of filesystem v1alpha1 "
+        "and v1beta1 for a driver's path must stay within this directory"},
+       {"kubelet-pod-path", Path(&directories.pods), "the same for a pod's path"},
+       {"allowed-services", List(&o.allowed_services, "NAME"),
+        "service that calls may start and stop; may be repeated; default every service"},
+       {"require-privacy", Switch(&o.require_privacy),
+        "ask for encryption on SMB mappings; default true"},
+       {"smb-bind-credentials", Switch(&o.bind_smb_credentials),
+        "refuse a mapped share to calls that do not give the credentials it was mapped with"},
+       {"allow-local-shares", Switch(&o.allow_local_shares),
+        "let calls map shares that this node serves itself"},
+       {"keep-foreign-data", Switch(&o.keep_foreign_data),
+        "refuse to initialise or format a disk or volume with data that Windows does not "
+        "recognise"}});
+  flags.Section(
+      "Limits",
+      {{"preface-timeout", Time(&o.listener.preface_timeout, absl::Milliseconds(10)),
+        "time that a connection may stay silent before HTTP/2 begins"},
+       {"idle-timeout", Time(&o.idle_timeout, absl::Seconds(1)),
+        "time that a connection may stay without calls"},
+       {"max-connections", Count(&o.listener.max_connections, kMany), "open connections per pipe"},
+       {"client-share", Count(&o.listener.client_share, 100),
+        "percentage of the free connections, workers and queue places that one tenant (the "
+        "processes of a container) may take; 100 for all"},
+       {"max-workers", Count(&o.max_workers, kMany),
+        "calls of one API group that run at once; up to eight times as many more may wait for "
+        "Windows, servers or locks"},
+       {"max-queued", Count(&o.max_queued, kMany),
+        "calls of one API group that may wait; more are refused"},
+       {"max-call-duration", Time(&o.max_call_duration, absl::Milliseconds(1)),
+        "longest time a call may take, whatever its own deadline"},
+       {"stop-grace-period", Time(&o.stop_grace_period, absl::ZeroDuration()),
+        "time that a stop waits for calls under way"}});
+  flags.Section(
+      "Log",
+      {{"v",
+        {kLevel, "N", "0", set_verbosity},
+        "verbosity: 0 start and failures, 2 every call, 4 details"},
+       {"log-format", Choice(&log.format, "FORMAT", "text", "json", service::LogFormat::kJson),
+        "text, as klog writes it, or json"},
+       {"logtostderr", Bool(&log.to_stderr), "log to standard error; default true"},
+       {"alsologtostderr", Bool(&log.also_to_stderr),
+        "log to standard error as well as to the file"},
+       {"log_file", Text(&log.file, "FILE"), "log to this file (with -logtostderr=false)"},
+       {"log_file_max_size", LogSize(&log.file_max_megabytes),
+        "start a new log file beyond this size, and keep five old ones; 0 for one file of any "
+        "size"},
+       {"skip_headers", Bool(&log.skip_headers), "lines without severity, time and source file"},
+       {"add_dir_header", Bool(&log.add_dir_header), "lines with the folder of the source file"},
+       {"skip_log_headers", Bool(&log.skip_file_headers), "log files without klog's first lines"},
+       {"log_dir", Text(&log.directory, "DIR"),
+        "directory of the log file when -log_file is not given"}});
+  flags.Section("Accepted and ignored", {{"alsologtostderrthreshold", {kSeverity}},
+                                         {"legacy_stderr_threshold_behavior", {kBool}},
+                                         {"log_backtrace_at", {kBacktrace}},
+                                         {"one_output", {kBool}},
+                                         {"stderrthreshold", {kSeverity}},
+                                         {"vmodule", {kVmodule}}});
   return flags;
 }
 
 // Sets the directories. The two flags of releases before v1.0.0 replace the default of
 // -kubelet-path, which those releases did not have.
-absl::Status SetDirectories(const Raw& raw, Options* options) {
+absl::Status SetDirectories(const Directories& directories, Options* options) {
   const auto add = [&](const char* flag, const std::string& text) -> absl::StatusOr<WindowsPath> {
     ABSL_ASSIGN_OR_RETURN(WindowsPath path, WindowsPath::Parse(flag, text));
     options->working_dirs.push_back({flag, path});
     return path;
   };
-  for (const std::string& text : raw.working_dirs) {
+  for (const std::string& text : directories.working) {
     ABSL_RETURN_IF_ERROR(add("--working-dir", text).status());
   }
-  if (raw.plugins_dir.has_value() || raw.pods_dir.has_value()) {
-    ABSL_ASSIGN_OR_RETURN(options->plugins_dir, add("--kubelet-csi-plugins-path",
-                                                    raw.plugins_dir.value_or(kDefaultWorkingDir)));
+  if (directories.plugins.has_value() || directories.pods.has_value()) {
+    ABSL_ASSIGN_OR_RETURN(
+        options->plugins_dir,
+        add("--kubelet-csi-plugins-path", directories.plugins.value_or(kDefaultWorkingDir)));
     ABSL_ASSIGN_OR_RETURN(options->pods_dir,
-                          add("--kubelet-pod-path", raw.pods_dir.value_or(kDefaultWorkingDir)));
-    if (!raw.kubelet_path.has_value()) return absl::OkStatus();
+                          add("--kubelet-pod-path", directories.pods.value_or(kDefaultWorkingDir)));
+    if (!directories.kubelet.has_value()) return absl::OkStatus();
   }
-  return add("--kubelet-path", raw.kubelet_path.value_or(kDefaultWorkingDir)).status();
+  return add("--kubelet-path", directories.kubelet.value_or(kDefaultWorkingDir)).status();
 }
 
 // Returns INVALID_ARGUMENT if a group or version does not exist, or if no version is selected,
@@ -290,10 +269,9 @@ absl::Status CheckVersions(const Options& options) {
     versions.insert({version, absl::StrCat(group, "/", version)});
     any = any || Selects(options, group, version);
   }
-  std::string problem =
-      any ? ""
-          : "--api-groups and --api-versions: no group has one of these versions, so there is no "
-            "pipe to open";
+  std::string problem = any ? ""
+                            : "--api-groups and --api-versions: no group has one of these "
+                              "versions, so there is no pipe to open";
   const auto check = [&](const char* what, const auto& asked, const auto& known) {
     for (const std::string& name : asked) {
       if (known.contains(name)) continue;
@@ -309,18 +287,27 @@ absl::Status CheckVersions(const Options& options) {
 
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments) {
   Options options;
-  Raw raw;
-  ABSL_ASSIGN_OR_RETURN(GoCommandLine line, Describe(&options, &raw).Parse(arguments));
+  Directories directories;
+  const Flags flags = Describe(options, directories);
+  const auto find = [&](absl::string_view name) -> std::optional<GoFlagKind> {
+    const auto found = flags.values.find(std::string_view(name.data(), name.size()));
+    if (found == flags.values.end()) return std::nullopt;
+    return found->second.kind;
+  };
+  ABSL_ASSIGN_OR_RETURN(GoCommandLine line, ReadGoFlags(arguments, find));
+  for (const GoFlag& flag : line.flags) {
+    const Value& known = flags.values.at(flag.name);
+    ABSL_RETURN_IF_ERROR(CheckGoValue(flag, known.kind));
+    if (known.store != nullptr && !known.store(flag.value)) return BadGoValue(flag, known.needs);
+  }
   options.show_help = line.help;
   if (line.help) return options;
   options.ignored_words = std::move(line.rest);
-  if (raw.host == "simulated") options.host = HostKind::kSimulated;
-  if (raw.log_format == "json") options.log.format = service::LogFormat::kJson;
   if (!options.scenario.empty() && options.host != HostKind::kSimulated) {
     return absl::InvalidArgumentError("--scenario: needs --host=simulated");
   }
   ABSL_RETURN_IF_ERROR(CheckVersions(options));
-  ABSL_RETURN_IF_ERROR(SetDirectories(raw, &options));
+  ABSL_RETURN_IF_ERROR(SetDirectories(directories, &options));
   return options;
 }
 
@@ -335,14 +322,28 @@ bool Selects(const Options& options, const std::string& group, const std::string
 
 std::vector<FlagInForce> FlagsInForce(const Options& options) {
   Options current = options, defaults;
-  Raw raw;
-  return Describe(&current, &raw).InForce(Describe(&defaults, &raw));
+  Directories unused;
+  const Flags default_flags = Describe(defaults, unused);
+  std::vector<FlagInForce> flags;
+  for (const auto& [name, value] : Describe(current, unused).values) {
+    if (value.in_force == nullptr) continue;
+    const double by_default = default_flags.values.at(name).in_force();
+    flags.push_back({name, value.in_force(),
+                     value.kind != kBool ? absl::StrCat(by_default)
+                     : by_default != 0   ? "true"
+                                         : "false"});
+  }
+  return flags;
 }
 
 std::string OptionsHelp() {
   Options options;
-  Raw raw;
-  return Describe(&options, &raw).Help();
+  Directories unused;
+  po::options_description all("csi-proxy [flags]");
+  for (const auto& section : Describe(options, unused).sections) all.add(section);
+  std::ostringstream text;
+  text << all;
+  return text.str();
 }
 
 }  // namespace csi_proxy

@@ -179,6 +179,12 @@ TEST(OptionsTest, OnlyFlagsOtherThanTheDefaultsAreNamed) {
   EXPECT_EQ(ChangedFlagsText(FlagsInForce(options)),
             "limits and switches: --idle-timeout=5400 (default 3600), --max-queued=97 (default "
             "384), --max-workers=4 (default 16), --require-privacy=false (default true)");
+  Options exact;
+  exact.max_queued = 1'000'000;
+  exact.idle_timeout = absl::Hours(1) + absl::Milliseconds(1);
+  EXPECT_EQ(ChangedFlagsText(FlagsInForce(exact)),
+            "limits and switches: --idle-timeout=3600.001 (default 3600), --max-queued=1000000 "
+            "(default 384)");
   std::string low;
   for (const FlagInForce& flag : FlagsInForce(options)) {
     if (flag.IsFarBelowDefault()) low += flag.name + " ";

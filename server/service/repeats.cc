@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "csi_proxy/steady_time.h"
 #include "server/rpc/share.h"
@@ -21,32 +22,36 @@ uint64_t WrittenOf(absl::StatusCode code) { return IsLimit(code) ? 1 : Repeats::
 
 }  // namespace
 
-void Repeats::EndPeriod(SteadyTime now, std::vector<Count>* ended) {
-  if (now < end_) return;
-  decltype(tenants_) next;
-  for (auto& [tenant, codes] : tenants_) {
-    for (auto& [code, kinds] : codes) {
-      for (auto& [kind, count] : kinds.counts) {
-        if (count.times <= WrittenOf(code)) continue;
-        count.times -= WrittenOf(code);
-        ended->push_back(count);
-        if (!IsLimit(code)) continue;
-        // The next minute's refusals are only counted, so that a flood has one line a minute.
-        count.times = WrittenOf(code);
-        next[tenant][code].counts.emplace(kind, std::move(count));
+void Repeats::EndPeriod(SteadyTime now) {
+  std::vector<Count> ended;
+  {
+    const MutexLock lock(mutex_);
+    if (now < end_) return;
+    decltype(tenants_) next;
+    for (auto& [tenant, codes] : tenants_) {
+      for (auto& [code, kinds] : codes) {
+        for (auto& [kind, count] : kinds.counts) {
+          if (count.times <= WrittenOf(code)) continue;
+          count.times -= WrittenOf(code);
+          ended.push_back(count);
+          if (!IsLimit(code)) continue;
+          // The next minute's refusals are only counted, so that a flood has one line a minute.
+          count.times = WrittenOf(code);
+          next[tenant][code].counts.emplace(kind, std::move(count));
+        }
+        if (kinds.beyond.times > 0) ended.push_back(std::move(kinds.beyond));
       }
-      if (kinds.beyond.times > 0) ended->push_back(std::move(kinds.beyond));
     }
+    tenants_ = std::move(next);
+    counting_ = false;
+    end_ = now + kPeriod;
   }
-  tenants_ = std::move(next);
-  counting_ = false;
-  end_ = now + kPeriod;
+  if (write_ != nullptr) std::ranges::for_each(ended, write_);
 }
 
-bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, SteadyTime now,
-                    std::vector<Count>* ended) {
+bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, SteadyTime now) {
+  EndPeriod(now);
   const MutexLock lock(mutex_);
-  EndPeriod(now, ended);
   const bool others = tenants_.size() >= kMaxTenants && !tenants_.contains(peer.tenant);
   Kinds& kinds = tenants_[others ? "" : peer.tenant][code];
   const bool is_tenants = IsLimit(code) && !peer.tenant.empty();
@@ -71,13 +76,6 @@ bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, S
   if (++found->second.times <= WrittenOf(code)) return true;
   counting_ = true;
   return false;
-}
-
-std::vector<Repeats::Count> Repeats::TakeEnded(SteadyTime now) {
-  std::vector<Count> ended;
-  const MutexLock lock(mutex_);
-  if (counting_) EndPeriod(now, &ended);
-  return ended;
 }
 
 }  // namespace csi_proxy::service

@@ -6,9 +6,10 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -41,17 +42,22 @@ class Repeats {
     uint64_t times = 0;
   };
 
-  // Returns true if the event should be logged. Appends the counts of a minute that has ended to
-  // `*ended`. `what` must be a constant.
-  bool Admit(const char* what, const Peer& peer, absl::StatusCode code, SteadyTime now,
-             std::vector<Count>* ended);
+  // `write` receives the counts of a minute that has ended, on the thread that calls. If it is
+  // null, counts are dropped.
+  explicit Repeats(std::function<void(const Count&)> write) : write_(std::move(write)) {}
+  // Writes the counts of the last minute.
+  ~Repeats() { WriteEnded(SteadyTime::InfiniteFuture()); }
 
-  // Returns true if there are counts, which TakeEnded() returns once their minute is over.
-  bool counting() const { return counting_.load(std::memory_order_relaxed); }
-  std::vector<Count> TakeEnded(SteadyTime now);
+  // Returns true if the event should be logged. `what` must be a constant.
+  bool Admit(const char* what, const Peer& peer, absl::StatusCode code, SteadyTime now);
+
+  // Writes counts whose minute is over, as Admit() does.
+  void WriteEnded(SteadyTime now) {
+    if (counting_.load(std::memory_order_relaxed)) EndPeriod(now);
+  }
 
  private:
-  void EndPeriod(SteadyTime now, std::vector<Count>* ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndPeriod(SteadyTime now);
 
   struct Kind {
     const void* what;
@@ -63,6 +69,7 @@ class Repeats {
     Count beyond;
   };
 
+  const std::function<void(const Count&)> write_;
   std::atomic<bool> counting_ = false;
   Mutex mutex_;
   SteadyTime end_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();

@@ -19,33 +19,36 @@ class RepeatsTest : public testing::Test {
   bool Admit(const char* what, int64_t process_id,
              absl::StatusCode code = absl::StatusCode::kInvalidArgument,
              const std::string& tenant = "") {
-    return repeats_.Admit(what,
-                          {.process_id = process_id, .image_path = "driver.exe", .tenant = tenant},
-                          code, now_, &ended_);
+    return repeats_.Admit(
+        what, {.process_id = process_id, .image_path = "driver.exe", .tenant = tenant}, code, now_);
   }
 
-  Repeats repeats_;
+  // Returns the counts that are written at `now`.
+  std::vector<Repeats::Count> Ended(SteadyTime now) {
+    ended_.clear();
+    repeats_.WriteEnded(now);
+    return ended_;
+  }
+
   SteadyTime now_ = SteadyTime();
   std::vector<Repeats::Count> ended_;
+  Repeats repeats_{[this](const Repeats::Count& count) { ended_.push_back(count); }};
 };
 
 TEST_F(RepeatsTest, TheFirstFewOfAMinuteAreWrittenTheRestIsCounted) {
   for (uint64_t i = 0; i < Repeats::kWritten; ++i) EXPECT_TRUE(Admit(kMkdir, 1)) << i;
-  EXPECT_FALSE(repeats_.counting());
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(Admit(kMkdir, 1)) << i;
-  EXPECT_TRUE(repeats_.counting());
   now_ += absl::Seconds(59);
-  EXPECT_THAT(repeats_.TakeEnded(now_), IsEmpty());
+  EXPECT_THAT(Ended(now_), IsEmpty());
   now_ += absl::Seconds(1);
-  const std::vector<Repeats::Count> counts = repeats_.TakeEnded(now_);
+  const std::vector<Repeats::Count> counts = Ended(now_);
   ASSERT_THAT(counts, SizeIs(1));
   EXPECT_EQ(counts[0].what, kMkdir);
   EXPECT_EQ(counts[0].process_id, 1);
   EXPECT_EQ(counts[0].image_path, "driver.exe");
   EXPECT_EQ(counts[0].code, absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(counts[0].times, 1000u);
-  EXPECT_FALSE(repeats_.counting());
-  EXPECT_THAT(repeats_.TakeEnded(now_ + absl::Hours(1)), IsEmpty());
+  EXPECT_THAT(Ended(now_ + absl::Hours(1)), IsEmpty());
   EXPECT_TRUE(Admit(kMkdir, 1)) << "a new minute";
 }
 
@@ -58,7 +61,7 @@ TEST_F(RepeatsTest, AFloodBeyondALimitIsOneLineAMinute) {
     EXPECT_FALSE(refuse(kRmdir, 2));
     EXPECT_FALSE(refuse(kMkdir, 1));
     now_ += Repeats::kPeriod;
-    const std::vector<Repeats::Count> counts = repeats_.TakeEnded(now_);
+    const std::vector<Repeats::Count> counts = Ended(now_);
     ASSERT_THAT(counts, SizeIs(1));
     EXPECT_EQ(counts[0].times, 2u);
   }
@@ -88,7 +91,7 @@ TEST_F(RepeatsTest, AnyNumberOfClientsTakesTheRoomOfTheirTenantAlone) {
   EXPECT_EQ(written, Repeats::kMaxKinds);
   EXPECT_TRUE(Admit(kMkdir, 1, absl::StatusCode::kPermissionDenied)) << "hidden by another code";
   EXPECT_TRUE(Admit(kMkdir, 10'000, absl::StatusCode::kInvalidArgument, "victim"));
-  const std::vector<Repeats::Count> counts = repeats_.TakeEnded(now_ + absl::Minutes(1));
+  const std::vector<Repeats::Count> counts = Ended(now_ + absl::Minutes(1));
   ASSERT_THAT(counts, SizeIs(1));
   EXPECT_EQ(counts[0].what, "*");
   EXPECT_EQ(counts[0].process_id, 9999) << "the last";
@@ -109,7 +112,7 @@ TEST_F(RepeatsTest, AnyNumberOfTenantsTakesNoMoreRoom) {
     written += Admit(kMkdir, i, absl::StatusCode::kInvalidArgument, std::to_string(i));
   }
   EXPECT_EQ(written, Repeats::kMaxTenants + Repeats::kMaxKinds);
-  EXPECT_THAT(repeats_.TakeEnded(now_ + absl::Minutes(1)), SizeIs(1));
+  EXPECT_THAT(Ended(now_ + absl::Minutes(1)), SizeIs(1));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "csi_proxy/all_served_versions.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/released_names.h"
 #include "server/base/status_macros.h"
@@ -20,8 +21,6 @@
 namespace csi_proxy {
 namespace {
 
-using rpc::PipeServer;
-
 // The time for answers to reach their clients when the service stops.
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
 
@@ -31,12 +30,10 @@ uint32_t Grant(size_t all, size_t client_share) {
   return static_cast<uint32_t>(std::clamp<size_t>(rpc::ShareOf(all, client_share), 1, kMost));
 }
 
-}  // namespace
-
-class Server::Impl {
+class NodeServer final : public Server {
  public:
-  absl::Status Start(const Options& options, const ManagedNode& node,
-                     std::vector<ExtraService> extra) {
+  absl::Status Open(const Options& options, const ManagedNode& node,
+                    std::vector<ExtraService> extra) {
     const auto log = spdlog::get(service::kServiceLogger);
     ABSL_ASSIGN_OR_RETURN(auto metrics, service::Metrics::Serve(
                                             "--metrics-bind-address", options.metrics_bind_address,
@@ -52,36 +49,41 @@ class Server::Impl {
     connections.idle_timeout = options.idle_timeout;
     listener_ = rpc::NewListener(options.place, connections, calls_->observers());
     calls_->ServeRemotely(&inline_calls_, &gate_);
-    std::vector<rpc::VersionedService> services = NewVersionedServices(node.services(), *calls_);
-    for (rpc::VersionedService& service : services) {
-      if (!Selects(options, service.group, service.version)) continue;
-      extra.push_back({.pipe_name = PipeName(service.group, service.version),
-                       .full_name = service.full_name,
-                       .service = std::move(service.service)});
-    }
+    const auto add = [&](const char* group, const auto& audited, const auto& versions) {
+      for (const auto* version : versions) {
+        if (!Selects(options, group, version->name)) continue;
+        extra.push_back(
+            {PipeName(group, version->name), version->service_name,
+             rpc::NewRemoteService(version->methods, version->open(audited.service.get(), nullptr),
+                                   calls_->Find(group))});
+      }
+    };
+#define ADD_GROUP(group) add(#group, node.services().group, group::ServedVersions());
+    CSI_PROXY_FOR_EACH_GROUP(ADD_GROUP)
+#undef ADD_GROUP
     const rpc::Executor::Limits& limits = calls_->executor_limits();
     rpc::ServerLimits server;
     server.calls_of_main_connection =
         Grant(limits.max_threads + limits.max_blocked, limits.client_share);
     server.calls_of_further_connection = Grant(limits.max_threads, limits.client_share);
-    std::vector<std::shared_ptr<const PipeServer>> pipes;
+    std::vector<std::shared_ptr<const rpc::PipeServer>> pipes;
     for (ExtraService& service : extra) {
       names_.push_back(service.pipe_name);
-      pipes.push_back(std::make_shared<PipeServer>(std::move(service.pipe_name),
-                                                   std::move(service.full_name),
-                                                   std::move(service.service), server));
+      pipes.push_back(std::make_shared<rpc::PipeServer>(std::move(service.pipe_name),
+                                                        std::move(service.full_name),
+                                                        std::move(service.service), server));
     }
     ABSL_RETURN_IF_ERROR(listener_->Listen(std::move(pipes)));
     calls_->ReportConnections([this] { return listener_->connections().counters(); });
     return absl::OkStatus();
   }
 
-  ~Impl() {
+  ~NodeServer() override {
     if (calls_ != nullptr) calls_->ReportConnections(nullptr);
-    Stop(absl::ZeroDuration());
+    NodeServer::Stop(absl::ZeroDuration());
   }
 
-  void Stop(absl::Duration grace) {
+  void Stop(absl::Duration grace) override {
     if (listener_ == nullptr) return;
     listener_->Stop();
     // Clients begin no more calls on their connections, and idle connections end.
@@ -100,7 +102,7 @@ class Server::Impl {
     listener_->connections().AwaitNoneLive(SteadyTime::InfiniteFuture());
   }
 
-  const std::vector<std::string>& names() const { return names_; }
+  std::vector<std::string> PipeNames() const override { return names_; }
 
  private:
   // Destroyed in reverse order: the listener before what its calls use.
@@ -112,19 +114,14 @@ class Server::Impl {
   std::vector<std::string> names_;
 };
 
-Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Server::~Server() = default;
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
                                                       const ManagedNode& node,
                                                       std::vector<ExtraService> extra) {
-  auto impl = std::make_unique<Impl>();
-  absl::Status status = impl->Start(options, node, std::move(extra));
-  if (!status.ok()) return status;
-  return std::unique_ptr<Server>(new Server(std::move(impl)));
+  auto server = std::make_unique<NodeServer>();
+  ABSL_RETURN_IF_ERROR(server->Open(options, node, std::move(extra)));
+  return server;
 }
-
-std::vector<std::string> Server::PipeNames() const { return impl_->names(); }
-void Server::Stop(absl::Duration grace) { impl_->Stop(grace); }
 
 }  // namespace csi_proxy

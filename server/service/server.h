@@ -7,9 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/node/managed_node.h"
-#include "server/service/options.h"
-#include "server/service/versioned_services.h"
+#include "server/service/open_node.h"
 
 namespace csi_proxy {
 
@@ -21,19 +19,14 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options,
                                                        const ManagedNode& node,
                                                        std::vector<ExtraService> extra);
-  ~Server();
+  virtual ~Server() = default;
 
   // Returns the names of the pipes, in order.
-  std::vector<std::string> PipeNames() const;
+  virtual std::vector<std::string> PipeNames() const = 0;
 
   // Accepts no new connections, refuses new calls, waits at most `grace` for calls under way, then
   // cancels them. Idempotent.
-  void Stop(absl::Duration grace);
-
- private:
-  class Impl;
-  explicit Server(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  virtual void Stop(absl::Duration grace) = 0;
 };
 
 }  // namespace csi_proxy

@@ -10,11 +10,6 @@ ServiceReport ServiceStatus::Pending() {
           .wait_hint_milliseconds = static_cast<uint32_t>(absl::ToInt64Milliseconds(kWaitHint))};
 }
 
-ServiceReport ServiceStatus::Starting() {
-  phase_ = ServicePhase::kStarting;
-  return Pending();
-}
-
 ServiceReport ServiceStatus::Running() {
   phase_ = ServicePhase::kRunning;
   // SERVICE_ACCEPT_PRESHUTDOWN is left out, because the kubelet's preshutdown handler unmounts the

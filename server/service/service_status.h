@@ -44,7 +44,7 @@ class ServiceStatus {
 
   explicit ServiceStatus(SteadyTime now) : pending_until_(now + kStartLimit) {}
 
-  ServiceReport Starting();
+  ServiceReport Starting() { return Pending(); }
   ServiceReport Running();
   // Begins a stop, which should end within `limit`.
   ServiceReport Stopping(SteadyTime now, absl::Duration limit);

@@ -25,27 +25,27 @@ static_assert(SERVICE_CONTROL_STOP == kControlStop &&
               SERVICE_ACCEPT_STOP == kAcceptStop && SERVICE_ACCEPT_SHUTDOWN == kAcceptShutdown);
 
 // Passes a stop from a thread of Windows to AwaitStop().
-class StopSignal {
+class StopWaiter : public Supervisor {
  public:
-  void Send(std::string by) {
-    const MutexLock lock(mutex_);
+  std::string AwaitStop() final {
+    const MutexLock lock(stop_mutex_);
+    while (by_.empty()) arrived_.Wait(stop_mutex_);
+    return by_;
+  }
+  void RequestStop(std::string by) final {
+    const MutexLock lock(stop_mutex_);
     if (by_.empty()) by_ = std::move(by);
     arrived_.NotifyAll();
   }
-  std::string Await() {
-    const MutexLock lock(mutex_);
-    while (by_.empty()) arrived_.Wait(mutex_);
-    return by_;
-  }
 
  private:
-  Mutex mutex_;
+  Mutex stop_mutex_;
   Condition arrived_;
-  std::string by_ ABSL_GUARDED_BY(mutex_);
+  std::string by_ ABSL_GUARDED_BY(stop_mutex_);
 };
 
 // Console and Service are never destroyed, because Windows may call their handlers at any time.
-class Console final : public Supervisor {
+class Console final : public StopWaiter {
  public:
   Console()
       : watchdog_(Watchdog::Start([] { TerminateProcess(GetCurrentProcess(), kExitCallStuck); })) {
@@ -54,8 +54,6 @@ class Console final : public Supervisor {
   }
 
   void ReportRunning() override {}
-  std::string AwaitStop() override { return stop_.Await(); }
-  void RequestStop(std::string reason) override { stop_.Send(std::move(reason)); }
   void ReportStopping(absl::Duration limit) override {
     watchdog_.Arm(limit);
     stopping_ = true;
@@ -75,13 +73,13 @@ class Console final : public Supervisor {
       case CTRL_BREAK_EVENT:
         // At the second one the default handler ends the process.
         if (self.stopping_) return FALSE;
-        self.stop_.Send(type == CTRL_C_EVENT ? "Ctrl-C" : "Ctrl-Break");
+        self.RequestStop(type == CTRL_C_EVENT ? "Ctrl-C" : "Ctrl-Break");
         return TRUE;
       case CTRL_CLOSE_EVENT:
       case CTRL_SHUTDOWN_EVENT: {
         // Wait for the drain, because the process ends when this returns
         // (https://learn.microsoft.com/windows/console/handlerroutine).
-        self.stop_.Send("close of the console");
+        self.RequestStop("close of the console");
         const MutexLock lock(self.mutex_);
         while (!self.stopped_) self.all_done_.Wait(self.mutex_);
         return TRUE;
@@ -98,7 +96,6 @@ class Console final : public Supervisor {
 
   static inline Console* instance_ = nullptr;
   Watchdog& watchdog_;
-  StopSignal stop_;
   std::atomic<bool> stopping_ = false;
   Mutex mutex_;
   Condition all_done_;
@@ -107,7 +104,7 @@ class Console final : public Supervisor {
 
 // The service under the service control manager. A thread reports the progress of a start or stop,
 // so that the manager keeps waiting, and ends the process if a stop does not end.
-class Service final : public Supervisor {
+class Service final : public StopWaiter {
  public:
   explicit Service(std::function<int(Supervisor&)> body) : body_(std::move(body)) {
     instance_ = this;
@@ -138,8 +135,6 @@ class Service final : public Supervisor {
     const MutexLock lock(mutex_);
     Report(status_.Running());
   }
-  std::string AwaitStop() override { return stop_.Await(); }
-  void RequestStop(std::string reason) override { stop_.Send(std::move(reason)); }
   void ReportStopping(absl::Duration limit) override {
     const MutexLock lock(mutex_);
     Report(status_.Stopping(SteadyTime::Now(), limit));
@@ -171,7 +166,7 @@ class Service final : public Supervisor {
   static DWORD WINAPI OnControl(DWORD control, DWORD, void*, void*) {
     switch (ServiceStatus::OnControl(control)) {
       case ServiceStatus::Answer::kStop:
-        instance_->stop_.Send(control == kControlStop ? "service stop" : "system shutdown");
+        instance_->RequestStop(control == kControlStop ? "service stop" : "system shutdown");
         return NO_ERROR;
       case ServiceStatus::Answer::kNothing:
         return NO_ERROR;
@@ -211,7 +206,6 @@ class Service final : public Supervisor {
 
   static inline Service* instance_ = nullptr;
   const std::function<int(Supervisor&)> body_;
-  StopSignal stop_;
   SERVICE_STATUS_HANDLE handle_ = nullptr;
   std::atomic<int> exit_code_ = kExitOk;
 

@@ -34,8 +34,8 @@ enum class Owner {
   kProcess,  // One value for the process.
   kEach,     // Both components, with one meaning: one value for both, or one for each.
   // Only this component. The other may have a flag of the same name with another meaning.
-  kRegistrar,
-  kLivenessProbe,
+  kRegistrarOnly,
+  kProbeOnly,
   // A sidecar beside a driver's controller. Accepted and ignored if both components run.
   kController,
 };
@@ -58,11 +58,11 @@ class Flags {
   // that run. INVALID_ARGUMENT naming the flag and the reason.
   static absl::StatusOr<Flags> Read(int argc, const char* const* argv);
 
-  bool help() const { return help_; }
+  bool help() const { return line_.help; }
   // The arguments after the flags. They are ignored, as upstream's programs do.
-  const std::vector<std::string>& rest() const { return rest_; }
-  bool Runs(Component component) const;
-  bool RunBoth() const;
+  const std::vector<std::string>& rest() const { return line_.rest; }
+  bool Runs(Component component) const { return runs_[static_cast<size_t>(component)]; }
+  bool RunBoth() const { return runs_[0] && runs_[1]; }
   // Returns false if the program's name selects one component; only its flags are then accepted.
   bool AllInOne() const { return !named_.has_value(); }
   // The given flags of controllers, which have no effect on a node.
@@ -70,12 +70,13 @@ class Flags {
 
   // Return the value of a flag of the process or of the component: as given, or the default.
   // REQUIRES: the table contains the flag, and the flag is of the function's kind.
-  absl::string_view Text(absl::string_view name) const;
-  absl::string_view Text(absl::string_view name, Component component) const;
+  std::string Text(absl::string_view name, std::optional<Component> component = {}) const;
   bool IsGiven(absl::string_view name, Component component) const {
-    return FindFor(name, component) != nullptr;
+    return Find(name, component) != nullptr;
   }
-  bool Bool(absl::string_view name) const { return *ParseGoBool(Text(name)); }
+  bool Bool(absl::string_view name, std::optional<Component> component = {}) const {
+    return *ParseGoBool(Text(name, component));
+  }
   absl::Duration Duration(absl::string_view name, Component component) const {
     return *ParseGoDuration(Text(name, component));
   }
@@ -85,16 +86,15 @@ class Flags {
   std::string Spelling(absl::string_view name, Component component) const;
 
  private:
-  absl::Status Choose(absl::string_view program, const GoCommandLine& line);
+  absl::Status Choose(absl::string_view program);
   absl::Status Take(const GoFlag& flag);
   const GoFlag* Find(absl::string_view name, std::optional<Component> component) const;
-  const GoFlag* FindFor(absl::string_view name, Component component) const;
 
-  bool help_ = false;
-  std::vector<std::string> rest_, controllers_flags_;
+  GoCommandLine line_;
+  std::vector<std::string> controllers_flags_;
   // The component that the program's name selects, if any.
   std::optional<Component> named_;
-  std::array<bool, 2> runs_ = {true, true};
+  std::array<bool, 2> runs_ = {};
   // The given values, by the flag's name in the table and the component. Without a component, the
   // value is for the process or for both.
   std::map<std::pair<std::string, std::optional<Component>>, GoFlag> values_;

@@ -18,31 +18,29 @@ namespace {
 constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::info, spdlog::level::warn,
                                                  spdlog::level::err};
 
-std::unique_ptr<spdlog::formatter> FormatterOf(const LogStyle& style) {
-  if (style.format == LogFormat::kText) return service::NewTextFormatter(style.header);
-  return std::make_unique<spdlog::pattern_formatter>(
-      R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","severity":"%l","component":"%n","message":"%v"})",
-      spdlog::pattern_time_type::utc);
-}
-
 }  // namespace
 
-LogFunction LogTo(spdlog::sink_ptr sink, const LogStyle& style, absl::string_view component) {
-  sink->set_formatter(FormatterOf(style));
+LogFunction NewLog(const service::LogOptions& options, absl::string_view component,
+                   spdlog::sink_ptr sink) {
+  if (sink == nullptr) sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  const bool json = options.format == service::LogFormat::kJson;
+  if (json) {
+    sink->set_formatter(std::make_unique<spdlog::pattern_formatter>(
+        R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","severity":"%l","component":"%n","message":"%v"})",
+        spdlog::pattern_time_type::utc));
+  } else {
+    sink->set_formatter(service::NewTextFormatter(options.skip_headers, options.add_dir_header));
+  }
   auto logger = std::make_shared<spdlog::logger>(std::string(component), std::move(sink));
   // On Windows, standard error is buffered unless it is a console.
   logger->flush_on(spdlog::level::trace);
-  return [logger, json = style.format == LogFormat::kJson](Severity severity, const LogText& line) {
+  return [logger, json](Severity severity, const LogText& line) {
     // In JSON, the message is a string, in which quotes and backslashes are escaped too.
     const std::string text =
         json ? EscapeForLog(line) : absl::StrCat(line.text, " component=\"", logger->name(), "\"");
     service::Log(*logger, kLevels[static_cast<size_t>(severity)],
                  LogText(text, line.file, line.line));
   };
-}
-
-LogFunction LogToStandardError(const LogStyle& style, absl::string_view component) {
-  return LogTo(std::make_shared<spdlog::sinks::stderr_sink_mt>(), style, component);
 }
 
 }  // namespace csi_proxy::sidecars

@@ -20,10 +20,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string Line(const LogStyle& style, Severity severity, absl::string_view message) {
+std::string Line(const service::LogOptions& options, Severity severity, absl::string_view message) {
   std::ostringstream text;
-  LogTo(std::make_shared<spdlog::sinks::ostream_sink_mt>(text), style, "livenessprobe")(severity,
-                                                                                        message);
+  NewLog(options, "livenessprobe", std::make_shared<spdlog::sinks::ostream_sink_mt>(text))(severity,
+                                                                                           message);
   return text.str();
 }
 
@@ -42,7 +42,7 @@ TEST(LogTest, JsonIsReadBack) {
   for (const std::string message : {"plain", "\"quoted\" \\ back", "Gerät", "C:\\csi\\csi.sock",
                                     "a\nb\x01\x7f\u009b\u2028\u202e", "%v {}"}) {
     google::protobuf::Struct line;
-    const std::string text = Line({LogFormat::kJson}, Severity::kInfo, message);
+    const std::string text = Line({.format = service::LogFormat::kJson}, Severity::kInfo, message);
     ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(text, &line).ok()) << text;
     EXPECT_EQ(text.find("\u202e"), std::string::npos) << "it turns the order of what follows";
     EXPECT_EQ(line.fields().at("message").string_value(), message);
@@ -55,7 +55,7 @@ TEST(LogTest, JsonIsReadBack) {
         << text << error;
     EXPECT_LT(absl::AbsDuration(absl::Now() - time), absl::Minutes(1));
   }
-  EXPECT_THAT(Line({LogFormat::kJson}, Severity::kError, "\xff"),
+  EXPECT_THAT(Line({.format = service::LogFormat::kJson}, Severity::kError, "\xff"),
               HasSubstr("\"message\":\"\xef\xbf\xbd\"}"));
 }
 

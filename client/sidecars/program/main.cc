@@ -28,31 +28,19 @@ constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
 // Answers --mode=kubelet-registration-probe by an exit code.
 int ProbeRegistration(const std::string& marker_file, const LogFunction& log) {
-  switch (LookForMarker(marker_file)) {
-    case Marker::kThere:
-      log(Severity::kInfo, "the kubelet has registered the driver");
-      return kExitOk;
-    case Marker::kMissing:
-      log(Severity::kError,
-          absl::StrCat("the kubelet has not registered the driver: there is no ", marker_file));
-      return kExitFailed;
-    case Marker::kNoPlace:
-      log(Severity::kInfo,
-          absl::StrCat("whether the kubelet has registered the driver is not known, because ",
-                       marker_file,
-                       " has no place in this container, or one behind a link; taken for yes"));
-      return kExitOk;
+  const Marker marker = LookForMarker(marker_file);
+  if (marker == Marker::kMissing) {
+    log(Severity::kError,
+        absl::StrCat("the kubelet has not registered the driver: there is no ", marker_file));
+    return kExitFailed;
   }
-  return kExitFailed;
-}
-
-absl::Duration StopLimit(const SidecarsOptions& options) {
-  absl::Duration longest;
-  if (options.registrar.has_value()) longest = options.registrar->timeout;
-  if (options.livenessprobe.has_value()) {
-    longest = std::max(longest, options.livenessprobe->probe_timeout);
-  }
-  return longest + kStopMargin;
+  log(Severity::kInfo,
+      marker == Marker::kThere
+          ? "the kubelet has registered the driver"
+          : absl::StrCat("whether the kubelet has registered the driver is not known, because ",
+                         marker_file,
+                         " has no place in this container, or one behind a link; taken for yes"));
+  return kExitOk;
 }
 
 // Serves until the process is asked to stop, or cannot continue.
@@ -75,7 +63,9 @@ int Serve(SidecarsOptions options, Supervisor& supervisor) {
   log(Severity::kInfo, absl::StrCat(kBothName, " ", kVersion, " runs",
                                     options.registrar ? " node-driver-registrar" : "",
                                     options.livenessprobe ? " livenessprobe" : ""));
-  const absl::Duration stop_limit = StopLimit(options);
+  const absl::Duration longest =
+      std::max(options.registrar ? options.registrar->timeout : absl::ZeroDuration(),
+               options.livenessprobe ? options.livenessprobe->probe_timeout : absl::ZeroDuration());
   absl::StatusOr<std::unique_ptr<Sidecars>> sidecars = Sidecars::Start(std::move(options));
   if (!sidecars.ok()) {
     log(Severity::kError, sidecars.status().message());
@@ -83,28 +73,22 @@ int Serve(SidecarsOptions options, Supervisor& supervisor) {
   }
   supervisor.ReportRunning();
   log(Severity::kInfo, absl::StrCat("stopping on ", supervisor.AwaitStop()));
-  supervisor.ReportStopping(stop_limit);
+  supervisor.ReportStopping(longest + kStopMargin);
   sidecars->reset();
   return failed ? kExitFailed : kExitOk;
 }
 
-// Each component logs under its own name, and the process under the program's.
-void SetLogs(const ProgramOptions& program, SidecarsOptions* options) {
-  const auto log_of = [&](absl::string_view name) { return LogToStandardError(program.log, name); };
-  options->log = log_of(program.name);
-  if (options->registrar) options->registrar->log = log_of(ComponentName(Component::kRegistrar));
-  if (options->livenessprobe) {
-    options->livenessprobe->log = log_of(ComponentName(Component::kLivenessProbe));
-  }
-}
-
 int Run(ProgramOptions options) {
-  SetLogs(options, &options.sidecars);
-  const LogFunction log = options.sidecars.log;
+  auto& registrar = options.sidecars.registrar;
+  auto& probe = options.sidecars.livenessprobe;
+  // Each component logs under its own name, and the process under the program's.
+  const auto log_of = [&](absl::string_view name) { return NewLog(options.log, name); };
+  const LogFunction log = options.sidecars.log = log_of(options.name);
+  if (registrar) registrar->log = log_of(ComponentName(Component::kRegistrar));
+  if (probe) probe->log = log_of(ComponentName(Component::kLivenessProbe));
   service::RouteLibraryLogs(log);
   service::RouteGrpcLogs();
   for (const std::string& warning : options.warnings) log(Severity::kWarning, warning);
-  auto& registrar = options.sidecars.registrar;
   if (options.probe_registration) return ProbeRegistration(registrar->marker_file, log);
   if (registrar && LookForMarker(registrar->marker_file) == Marker::kNoPlace) {
     registrar->marker_file.clear();
@@ -129,7 +113,7 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   if (!options.ok()) {
-    LogToStandardError({}, kBothName)(Severity::kError, options.status().message());
+    NewLog({}, kBothName)(Severity::kError, options.status().message());
     return kExitFailed;
   }
   if (options->show_help) {

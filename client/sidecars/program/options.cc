@@ -68,19 +68,19 @@ absl::Status CheckFeatureGates(const Flags& flags, std::vector<std::string>* war
   return absl::OkStatus();
 }
 
-absl::Status SetLogStyle(const Flags& flags, LogStyle* style) {
-  const absl::string_view name = flags.Text("logging-format");
-  if (name == "json") style->format = LogFormat::kJson;
-  if (flags.Bool("add_dir_header")) style->header = service::LineHeader::kDirectoryAndFile;
-  if (flags.Bool("skip_headers")) style->header = service::LineHeader::kNone;
-  if (name == "json" || name == "text") return absl::OkStatus();
-  return Refuse("--logging-format: \"", name, "\" is neither text nor json");
+absl::Status SetLog(const Flags& flags, service::LogOptions* log) {
+  const std::string format = flags.Text("logging-format");
+  if (format == "json") log->format = service::LogFormat::kJson;
+  log->add_dir_header = flags.Bool("add_dir_header");
+  log->skip_headers = flags.Bool("skip_headers");
+  if (format == "json" || format == "text") return absl::OkStatus();
+  return Refuse("--logging-format: \"", format, "\" is neither text nor json");
 }
 
 // Returns the address on `host` that --health-port stands for; "" for no port.
 absl::StatusOr<std::string> PortAddress(const Flags& flags, Component component,
                                         absl::string_view host) {
-  const absl::string_view text = flags.Text("health-port", component);
+  const std::string text = flags.Text("health-port", component);
   const std::optional<int64_t> port = ParseGoInt(text);
   if (!port.has_value() || *port > 65535 || (component == kLivenessProbe && *port < 1)) {
     return Refuse(flags.Spelling("health-port", component), ": \"", text,
@@ -104,32 +104,29 @@ absl::Status Positive(const Flags& flags, absl::string_view name, Component comp
                 " is not a time above 0");
 }
 
-absl::StatusOr<RegistrarOptions> Registrar(const Flags& flags) {
-  RegistrarOptions registrar;
-  registrar.plugin_registration_path =
-      std::string(flags.Text("plugin-registration-path", kRegistrar));
-  registrar.http_endpoint = std::string(flags.Text("http-endpoint", kRegistrar));
+absl::Status SetRegistrar(const Flags& flags, RegistrarOptions* registrar) {
+  registrar->plugin_registration_path = flags.Text("plugin-registration-path", kRegistrar);
+  registrar->http_endpoint = flags.Text("http-endpoint", kRegistrar);
   ABSL_ASSIGN_OR_RETURN(std::string port_address, PortAddress(flags, kRegistrar, ""));
   if (!port_address.empty()) {
-    if (!registrar.http_endpoint.empty()) return Contradiction(flags, "health-port", kRegistrar);
-    registrar.http_endpoint = std::move(port_address);
+    if (!registrar->http_endpoint.empty()) return Contradiction(flags, "health-port", kRegistrar);
+    registrar->http_endpoint = std::move(port_address);
   }
-  ABSL_RETURN_IF_ERROR(Positive(flags, "timeout", kRegistrar, &registrar.timeout));
-  registrar.registration_timeout = flags.Duration("registration-timeout", kRegistrar);
-  if (registrar.registration_timeout < absl::ZeroDuration()) {
+  ABSL_RETURN_IF_ERROR(Positive(flags, "timeout", kRegistrar, &registrar->timeout));
+  registrar->registration_timeout = flags.Duration("registration-timeout", kRegistrar);
+  if (registrar->registration_timeout < absl::ZeroDuration()) {
     return Refuse(flags.Spelling("registration-timeout", kRegistrar), ": ",
                   flags.Text("registration-timeout", kRegistrar), " is below 0");
   }
-  registrar.health_requires_registration =
-      *ParseGoBool(flags.Text("health-requires-registration", kRegistrar));
-  return registrar;
+  registrar->health_requires_registration = flags.Bool("health-requires-registration", kRegistrar);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LivenessProbeOptions> LivenessProbe(const Flags& flags) {
   LivenessProbeOptions probe;
-  probe.http_endpoint = std::string(flags.Text("http-endpoint", kLivenessProbe));
-  probe.metrics_address = std::string(flags.Text("metrics-address", kLivenessProbe));
-  probe.metrics_path = std::string(flags.Text("metrics-path", kLivenessProbe));
+  probe.http_endpoint = flags.Text("http-endpoint", kLivenessProbe);
+  probe.metrics_address = flags.Text("metrics-address", kLivenessProbe);
+  probe.metrics_path = flags.Text("metrics-path", kLivenessProbe);
   ABSL_ASSIGN_OR_RETURN(const std::string port_address,
                         PortAddress(flags, kLivenessProbe, "0.0.0.0"));
   // The default port given next to an address does not contradict it.
@@ -211,10 +208,10 @@ std::vector<std::string> Warnings(const Flags& flags) {
     }
   }
   if (flags.Runs(kRegistrar)) {
-    if (*ParseGoBool(flags.Text("enable-pprof", kRegistrar))) {
+    if (flags.Bool("enable-pprof", kRegistrar)) {
       warnings.push_back("--enable-pprof has no effect: this program is not written in Go");
     }
-    const absl::string_view mode = flags.Text("mode", kRegistrar);
+    const std::string mode = flags.Text("mode", kRegistrar);
     if (mode != "" && mode != "registration" && mode != "kubelet-registration-probe") {
       warnings.push_back(
           absl::StrCat("--mode: \"", mode, "\" is unknown; it is treated as ", "registration"));
@@ -228,10 +225,6 @@ std::vector<std::string> Warnings(const Flags& flags) {
   }
   if (!flags.rest().empty()) warnings.push_back(IgnoredWords(flags.rest()));
   return warnings;
-}
-
-std::filesystem::path FromUtf8(const std::string& path) {
-  return std::filesystem::path(std::u8string(path.begin(), path.end()));
 }
 
 // Writable() returns false if this process may not write to the directory, for example because the
@@ -254,42 +247,33 @@ absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* 
   options.show_help = flags.help();
   if (options.show_help) return options;
   options.warnings = Warnings(flags);
-  for (const absl::Status& status :
-       {CheckFeatureGates(flags, &options.warnings), SetLogStyle(flags, &options.log)}) {
-    if (!status.ok()) return status;
-  }
+  ABSL_RETURN_IF_ERROR(CheckFeatureGates(flags, &options.warnings));
+  ABSL_RETURN_IF_ERROR(SetLog(flags, &options.log));
   options.name = std::string(
       flags.RunBoth() ? kBothName
                       : ComponentName(flags.Runs(kRegistrar) ? kRegistrar : kLivenessProbe));
   options.show_version = flags.Bool("version");
   if (options.show_version) return options;
 
-  std::string kubelet_registration_path;
+  RegistrarOptions registrar;
   if (flags.Runs(kRegistrar)) {
-    kubelet_registration_path = std::string(flags.Text("kubelet-registration-path", kRegistrar));
-    ABSL_RETURN_IF_ERROR(CheckKubeletPath(kubelet_registration_path));
+    registrar.kubelet_registration_path = flags.Text("kubelet-registration-path", kRegistrar);
+    ABSL_RETURN_IF_ERROR(CheckKubeletPath(registrar.kubelet_registration_path));
+    registrar.marker_file = MarkerFile(registrar.kubelet_registration_path);
     options.probe_registration = flags.Text("mode", kRegistrar) == "kubelet-registration-probe";
   }
-  if (options.probe_registration) {
-    options.sidecars.registrar = RegistrarOptions();
-  } else {
-    ABSL_ASSIGN_OR_RETURN(std::string csi_address, CsiAddress(flags));
-    options.sidecars.csi_address = std::move(csi_address);
+  if (!options.probe_registration) {
+    ABSL_ASSIGN_OR_RETURN(options.sidecars.csi_address, CsiAddress(flags));
     if (flags.Runs(kRegistrar)) {
-      ABSL_ASSIGN_OR_RETURN(RegistrarOptions registrar, Registrar(flags));
-      options.sidecars.registrar = std::move(registrar);
+      ABSL_RETURN_IF_ERROR(SetRegistrar(flags, &registrar));
     }
     if (flags.Runs(kLivenessProbe)) {
-      ABSL_ASSIGN_OR_RETURN(LivenessProbeOptions probe, LivenessProbe(flags));
-      options.sidecars.livenessprobe = std::move(probe);
+      ABSL_ASSIGN_OR_RETURN(options.sidecars.livenessprobe, LivenessProbe(flags));
     } else {
       options.sidecars.connect_timeout = kRegistrarConnectTimeout;
     }
   }
-  if (options.sidecars.registrar.has_value()) {
-    options.sidecars.registrar->marker_file = MarkerFile(kubelet_registration_path);
-    options.sidecars.registrar->kubelet_registration_path = std::move(kubelet_registration_path);
-  }
+  if (flags.Runs(kRegistrar)) options.sidecars.registrar = std::move(registrar);
   return options;
 }
 
@@ -300,7 +284,7 @@ std::string MarkerFile(absl::string_view kubelet_registration_path) {
 }
 
 Marker LookForMarker(const std::string& marker_file) {
-  const std::filesystem::path file = FromUtf8(marker_file);
+  const std::filesystem::path file(std::u8string(marker_file.begin(), marker_file.end()));
   std::error_code error;
   if (std::filesystem::is_regular_file(std::filesystem::symlink_status(file, error))) {
     return Marker::kThere;

@@ -10,16 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/log_function.h"
 #include "csi_proxy/sidecars.h"
-#include "server/service/loggers.h"
+#include "server/service/logging.h"
 
 namespace csi_proxy::sidecars {
-
-enum class LogFormat { kText, kJson };
-
-struct LogStyle {
-  LogFormat format = LogFormat::kText;
-  service::LineHeader header = service::LineHeader::kFile;  // of text
-};
 
 struct ProgramOptions {
   bool show_help = false;
@@ -29,7 +22,8 @@ struct ProgramOptions {
   bool probe_registration = false;
   // Complete, except for the callbacks.
   SidecarsOptions sidecars;
-  LogStyle log;
+  // The format and the headers; the others have no effect.
+  service::LogOptions log;
   // The only component that runs, or the name of the program that contains both.
   std::string name;
   // Flags that are accepted but do not have their usual effect.
@@ -56,13 +50,11 @@ enum class Marker {
 };
 Marker LookForMarker(const std::string& marker_file);
 
-// The program's log on standard error. InitLogging() of the service would use more memory than the
-// rest of this program, which runs once per driver on every node.
-
-// Returns a log of lines in klog's format, or in that of the service's --log-format=json. Each line
-// names the component. Thread-safe.
-LogFunction LogTo(spdlog::sink_ptr sink, const LogStyle& style, absl::string_view component);
-
-LogFunction LogToStandardError(const LogStyle& style, absl::string_view component);
+// Returns a log of lines in klog's format, or in that of the service's --log-format=json, to `sink`
+// or, if that is null, to standard error. Each line names the component. Thread-safe. InitLogging()
+// of the service would use more memory than the rest of this program, which runs once per driver on
+// every node.
+LogFunction NewLog(const service::LogOptions& options, absl::string_view component,
+                   spdlog::sink_ptr sink = nullptr);
 
 }  // namespace csi_proxy::sidecars

@@ -245,12 +245,11 @@ TEST(ProgramOptionsTest, Kep4958ControllersAreRefused) {
 }
 
 TEST(ProgramOptionsTest, Log) {
-  EXPECT_EQ(Parsed(kProbeName, {"-v=5"}).log.format, LogFormat::kText);
-  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=text"}).log.format, LogFormat::kText);
-  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=json"}).log.format, LogFormat::kJson);
-  EXPECT_EQ(Parsed(kProbeName, {"-add_dir_header"}).log.header,
-            service::LineHeader::kDirectoryAndFile);
-  EXPECT_EQ(Parsed(kProbeName, {"-skip_headers"}).log.header, service::LineHeader::kNone);
+  EXPECT_EQ(Parsed(kProbeName, {"-v=5"}).log.format, service::LogFormat::kText);
+  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=text"}).log.format, service::LogFormat::kText);
+  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=json"}).log.format, service::LogFormat::kJson);
+  EXPECT_TRUE(Parsed(kProbeName, {"-add_dir_header"}).log.add_dir_header);
+  EXPECT_TRUE(Parsed(kProbeName, {"-skip_headers"}).log.skip_headers);
   EXPECT_THAT(Parsed(kProbeName, {"--logtostderr", "--log_dir=/logs"}).warnings, IsEmpty());
   EXPECT_THAT(Parsed(kProbeName, {"--logtostderr=false", "--log_dir=/logs"}).warnings,
               ElementsAre(HasSubstr("--logtostderr")));

@@ -59,8 +59,8 @@ std::string OfSidecar(sidecars::Component component, const std::string& program,
   const auto flags = sidecars::Flags::Read(static_cast<int>(argv.size()), argv.data());
   if (!flags.ok()) return Refused(flags.status());
   if (flags->help()) return "help";
-  const auto other = component == sidecars::Component::kRegistrar ? sidecars::Owner::kLivenessProbe
-                                                                  : sidecars::Owner::kRegistrar;
+  const auto other = component == sidecars::Component::kRegistrar ? sidecars::Owner::kProbeOnly
+                                                                  : sidecars::Owner::kRegistrarOnly;
   std::vector<std::pair<std::string, std::string>> values;
   for (const sidecars::FlagRow& row : sidecars::FlagTable()) {
     if (row.owner == other) continue;
