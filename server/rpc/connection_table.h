@@ -35,7 +35,7 @@ struct ListenerLimits {
   size_t client_share = 75;
   // The most connections of a tenant to all pipes together. A new connection beyond it evicts
   // another of its tenant. A listener may lower this limit.
-  size_t max_connections_of_tenant = 4096;
+  size_t max_connections_of_tenant = 2048;
   // A connection without calls for this time is closed; clients redial by themselves.
   absl::Duration idle_timeout = absl::Hours(1);
 };
