@@ -126,7 +126,8 @@ std::string ToText(const Report& report, int rows) {
   } else {
     absl::StrAppend(&text, ", since the service began");
   }
-  const auto number = [](double value) { return absl::StrCat(value); };
+  // Unlike absl::StrCat(), which shows six digits.
+  const auto number = [](double value) { return absl::StrFormat("%.15g", value); };
   absl::StrAppend(&text, "\nconnections: ", number(report.live_connections()), " live, ",
                   number(report.silent_connections()), " silent\n", Printable(report.flags()),
                   report.flags().empty() ? "" : "\n");
