@@ -3,7 +3,6 @@
 #include <google/protobuf/descriptor.pb.h>
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 #include "absl/strings/ascii.h"
@@ -31,12 +30,10 @@ constexpr char kAdminFile[] = "server/simulator/admin.proto";
 std::tuple<int, int, int> Preference(const std::string& version) {
   enum Stage { kStable, kNext, kBeta, kAlpha };
   int major = 0, minor = 0, stage = kStable;
-  size_t at = 1;
-  while (at < version.size() && absl::ascii_isdigit(static_cast<unsigned char>(version[at]))) {
-    major = major * 10 + (version[at++] - '0');
-  }
-  absl::string_view rest = version;
-  rest.remove_prefix(std::min(at, rest.size()));
+  absl::string_view rest = absl::StripPrefix(version, "v");
+  const size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  if (!absl::SimpleAtoi(rest.substr(0, digits), &major)) major = 0;
+  rest.remove_prefix(digits);
   if (absl::ConsumePrefix(&rest, "beta")) stage = kBeta;
   if (absl::ConsumePrefix(&rest, "alpha")) stage = kAlpha;
   if (!absl::SimpleAtoi(rest, &minor)) minor = 0;
@@ -66,17 +63,16 @@ absl::Status NoSuch(absl::string_view what, absl::string_view name,
                     const std::vector<std::string>& candidates,
                     const std::vector<std::string>& suggested) {
   const std::string nearest = Nearest(name, suggested);
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no ", what, " \"", name, "\"",
-                   nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
-                   "\nThere are: ", absl::StrJoin(candidates, ", ")));
+  return Invalid("there is no ", what, " \"", name, "\"",
+                 nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
+                 "\nThere are: ", absl::StrJoin(candidates, ", "));
 }
 
 // Returns true for the name of a call that a person expects to change nothing.
 bool SoundsLikeReading(absl::string_view name) {
   const std::string plain = Plain(name);
-  return absl::StartsWith(plain, "list") || absl::StartsWith(plain, "get") ||
-         absl::StartsWith(plain, "is") || absl::StartsWith(plain, "show");
+  const auto begins = [&](const char* verb) { return absl::StartsWith(plain, verb); };
+  return begins("list") || begins("get") || begins("is") || begins("show");
 }
 
 }  // namespace
@@ -86,12 +82,8 @@ std::string Plain(absl::string_view name) {
 }
 
 std::string KebabCase(absl::string_view name) {
-  const auto upper = [&](size_t i) {
-    return i < name.size() && absl::ascii_isupper(static_cast<unsigned char>(name[i]));
-  };
-  const auto lower = [&](size_t i) {
-    return i < name.size() && absl::ascii_islower(static_cast<unsigned char>(name[i]));
-  };
+  const auto upper = [&](size_t i) { return i < name.size() && absl::ascii_isupper(name[i]); };
+  const auto lower = [&](size_t i) { return i < name.size() && absl::ascii_islower(name[i]); };
   std::string kebab;
   for (size_t i = 0; i < name.size(); ++i) {
     // A capital begins a word after a lower-case letter, and between a capital and a lower-case
@@ -100,8 +92,7 @@ std::string KebabCase(absl::string_view name) {
     const bool begins =
         upper(i) && i > 0 && (lower(i - 1) || (upper(i - 1) && lower(i + 1) && !plural));
     if (begins) kebab.push_back('-');
-    kebab.push_back(name[i] == '_' ? '-'
-                                   : absl::ascii_tolower(static_cast<unsigned char>(name[i])));
+    kebab.push_back(name[i] == '_' ? '-' : absl::ascii_tolower(name[i]));
   }
   return kebab;
 }
@@ -116,13 +107,22 @@ std::string Nearest(absl::string_view name, const std::vector<std::string>& cand
   return best;
 }
 
+std::vector<const pb::FieldDescriptor*> FieldsOf(const pb::Descriptor& type) {
+  std::vector<const pb::FieldDescriptor*> fields;
+  for (int i = 0; i < type.field_count(); ++i) fields.push_back(type.field(i));
+  return fields;
+}
+
+std::vector<std::string> ValueNames(const pb::EnumDescriptor& type) {
+  std::vector<std::string> names;
+  for (int i = 0; i < type.value_count(); ++i) names.push_back(type.value(i)->name());
+  return names;
+}
+
 std::string CommentText(const pb::SourceLocation& location) {
-  std::vector<std::string> lines;
-  for (absl::string_view line : absl::StrSplit(location.leading_comments, '\n')) {
-    line = absl::StripAsciiWhitespace(line);
-    if (!line.empty()) lines.emplace_back(line);
-  }
-  return absl::StrJoin(lines, " ");
+  std::string text = location.leading_comments;
+  absl::RemoveExtraAsciiWhitespace(&text);
+  return text;
 }
 
 std::string FileComment(const pb::FileDescriptor& file) {
@@ -162,27 +162,28 @@ Catalog::Catalog() {
       }
     }
   }
+  const auto rank = [](const Method& m) { return std::pair(m.group, Preference(m.version)); };
+  std::stable_sort(methods_.begin(), methods_.end(),
+                   [&](const Method& a, const Method& b) { return rank(a) < rank(b); });
   secrets_.emplace_back(kSimulatedGroup, "password");
   secrets_.emplace_back("selftest", "smbpassword");
 }
 
 std::vector<std::string> Catalog::Groups() const {
-  std::set<std::string> groups;
+  std::vector<std::string> groups;
   for (const Method& method : methods_) {
-    if (!method.version.empty()) groups.insert(method.group);
+    const bool is_known = !groups.empty() && groups.back() == method.group;
+    if (!is_known && !method.version.empty()) groups.push_back(method.group);
   }
-  return {groups.begin(), groups.end()};
+  return groups;
 }
 
 std::vector<std::string> Catalog::Versions(absl::string_view group) const {
-  std::set<std::string> names;
+  std::vector<std::string> versions;
   for (const Method& method : methods_) {
-    if (method.group == group) names.insert(method.version);
+    const bool is_known = !versions.empty() && versions.back() == method.version;
+    if (!is_known && method.group == group) versions.push_back(method.version);
   }
-  std::vector<std::string> versions(names.begin(), names.end());
-  std::sort(versions.begin(), versions.end(), [](const std::string& a, const std::string& b) {
-    return Preference(a) < Preference(b);
-  });
   return versions;
 }
 
@@ -262,12 +263,11 @@ bool Catalog::IsSecret(absl::string_view group, const pb::FieldDescriptor& field
 }
 
 bool Catalog::HoldsSecret(absl::string_view group, const pb::Descriptor& type) const {
-  for (int i = 0; i < type.field_count(); ++i) {
-    const pb::FieldDescriptor& field = *type.field(i);
-    if (IsSecret(group, field)) return true;
-    if (field.message_type() != nullptr && HoldsSecret(group, *field.message_type())) return true;
-  }
-  return false;
+  const std::vector<const pb::FieldDescriptor*> fields = FieldsOf(type);
+  return std::any_of(fields.begin(), fields.end(), [&](const pb::FieldDescriptor* field) {
+    const pb::Descriptor* const inside = field->message_type();
+    return IsSecret(group, *field) || (inside != nullptr && HoldsSecret(group, *inside));
+  });
 }
 
 }  // namespace csi_proxy::ctl

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace csi_proxy::ctl {
@@ -77,7 +79,7 @@ class Catalog {
   pb::SimpleDescriptorDatabase database_;
   std::unique_ptr<pb::DescriptorPool> pool_;
   std::unique_ptr<pb::DynamicMessageFactory> factory_;
-  std::vector<Method> methods_;
+  std::vector<Method> methods_;  // Sorted by group, and the versions by preference.
   std::vector<std::pair<std::string, std::string>> secrets_;  // Group and Plain() field name.
 };
 
@@ -89,6 +91,17 @@ std::string KebabCase(absl::string_view name);
 
 // Returns the candidate most similar to `name`, or "" if none is similar.
 std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
+
+// Returns INVALID_ARGUMENT with the text of the parts.
+template <typename... Parts>
+absl::Status Invalid(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+// Returns the fields of a message type.
+std::vector<const pb::FieldDescriptor*> FieldsOf(const pb::Descriptor& type);
+// Returns the names of an enum's values.
+std::vector<std::string> ValueNames(const pb::EnumDescriptor& type);
 
 // Returns the comment above a descriptor on one line, or "".
 std::string CommentText(const pb::SourceLocation& location);

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <functional>
 #include <iterator>
 #include <sstream>
-#include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -82,34 +81,64 @@ pass, a repair failed, or a check was not possible; 2 wrong usage; 3 the service
 4 the time ran out; 5 diagnose found a fault, or repair left one as it was.
 )";
 
-struct DurationFlag {
-  std::string text;
-  const char* name;
-  absl::Duration* value;
-};
+using Convert = std::function<void(const std::string& text)>;
 
-// The flags, with the values that still have to be converted and checked.
+// Returns a function that sets `*value`, and throws if the text of the flag `name` is no duration.
+Convert ToDuration(const char* name, absl::Duration* value) {
+  return [name, value](const std::string& text) {
+    if (absl::ParseDuration(text, value) && *value > absl::ZeroDuration()) return;
+    throw po::error(
+        absl::StrCat("--", name, ": \"", text, "\" is not a duration such as 500ms or 30s"));
+  };
+}
+
+// Likewise for --watch: seconds, or a duration with a unit.
+Convert ToWatch(absl::Duration* watch) {
+  return [watch](const std::string& text) {
+    double seconds;
+    if (absl::SimpleAtod(text, &seconds)) {
+      *watch = absl::Seconds(seconds);
+    } else if (!absl::ParseDuration(text, watch)) {
+      *watch = absl::ZeroDuration();
+    }
+    if (*watch >= absl::Milliseconds(100) && *watch <= absl::Hours(24)) return;
+    throw po::error(absl::StrCat("--watch: \"", text,
+                                 "\" is not a number of seconds, or a time, from 100ms to 24h"));
+  };
+}
+
+// Throws unless the text is a value of --output.
+void CheckOutput(const std::string& text) {
+  if (std::find(std::begin(kOutputs), std::end(kOutputs), text) != std::end(kOutputs)) return;
+  throw po::error(
+      absl::StrCat("--output: \"", text, "\" is none of ", absl::StrJoin(kOutputs, ", ")));
+}
+
+// The flags, which parsing stores in `line`.
 struct Flags {
-  explicit Flags(CommandLine* line)
-      : timeout{"", "timeout", &line->call.timeout},
-        connect_timeout{"", "connect-timeout", &line->client.connect_timeout},
-        description("Flags", 100) {
+  explicit Flags(CommandLine* line) : description("Flags", 100) {
+    const auto text = [] { return po::value<std::string>(); };
     description.add_options()  //
         ("api", po::value(&line->api)->value_name("VERSION"),
          "API version, such as v1; default: the newest stable one that has the method")  //
         ("json", po::value(&line->json)->value_name("JSON|-"),
          "the request as JSON; - reads standard input; fields given as flags take precedence")  //
-        ("output", po::value(&line->output)->value_name("json|yaml|table|wide|name"),
+        ("output",
+         po::value(&line->output)->value_name("json|yaml|table|wide|name")->notifier(&CheckOutput),
          "or -o; default: table on a terminal, json elsewhere; sim always prints json. On a "
          "terminal a table of a list has the main columns, wide has all; name prints only the "
          "names in a list")  //
-        ("watch", po::value(&watch)->value_name("SECONDS")->implicit_value("2"),
+        ("watch",
+         text()->value_name("SECONDS")->implicit_value("2")->notifier(ToWatch(&line->watch)),
          "or -w; repeat the call at this interval until Ctrl-C, and print each answer that differs "
          "from the last; JSON as one line")  //
-        ("timeout", po::value(&timeout.text)->value_name("TIME")->default_value("1m"),
+        ("timeout",
+         text()->value_name("TIME")->default_value("1m")->notifier(
+             ToDuration("timeout", &line->call.timeout)),
          "longest time of a call, such as 500ms or 30s")  //
         ("connect-timeout",
-         po::value(&connect_timeout.text)->value_name("TIME")->default_value("5s"),
+         text()->value_name("TIME")->default_value("5s")->notifier(
+             ToDuration("connect-timeout", &line->client.connect_timeout)),
          "part of --timeout to wait for a service that does not answer")  //
         ("socket-dir", po::value(&line->client.socket_dir)->value_name("DIR"),
          "directory of the sockets; default: $CSI_PROXY_SOCKET_DIR, else /run/csi-proxy")  //
@@ -120,8 +149,6 @@ struct Flags {
             "version", po::bool_switch(&line->version), "print the version");
   }
 
-  DurationFlag timeout, connect_timeout;
-  std::string watch;
   po::options_description description;
 };
 
@@ -134,8 +161,8 @@ std::string WithTwoDashes(const std::string& argument) {
   if (argument == "-w") return "--watch";
   if (absl::StartsWith(argument, "-o=")) return absl::StrCat("--output", argument.substr(2));
   if (absl::StartsWith(argument, "-w=")) return absl::StrCat("--watch", argument.substr(2));
-  const bool one_dash = argument.size() > 1 && argument[0] == '-' &&
-                        absl::ascii_isalpha(static_cast<unsigned char>(argument[1]));
+  const bool one_dash =
+      argument.size() > 1 && argument[0] == '-' && absl::ascii_isalpha(argument[1]);
   return one_dash ? "-" + argument : argument;
 }
 
@@ -172,27 +199,6 @@ void Sort(const std::vector<std::string>& arguments, const po::options_descripti
   }
 }
 
-absl::Status Convert(const DurationFlag& flag) {
-  if (absl::ParseDuration(flag.text, flag.value) && *flag.value > absl::ZeroDuration()) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": \"", flag.text,
-                                                 "\" is not a duration such as 500ms or 30s"));
-}
-
-// Accepts seconds, or a duration with a unit.
-absl::Status ConvertWatch(const std::string& text, absl::Duration* watch) {
-  double seconds;
-  if (absl::SimpleAtod(text, &seconds)) {
-    *watch = absl::Seconds(seconds);
-  } else if (!absl::ParseDuration(text, watch)) {
-    *watch = absl::ZeroDuration();
-  }
-  if (*watch >= absl::Milliseconds(100) && *watch <= absl::Hours(24)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--watch: \"", text, "\" is not a number of seconds, or a time, from 100ms to 24h"));
-}
-
 }  // namespace
 
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments) {
@@ -213,18 +219,6 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     line.has_timeout = !values["timeout"].defaulted();
   } catch (const po::error& error) {
     return absl::InvalidArgumentError(error.what());
-  }
-  for (const DurationFlag& flag : {flags.timeout, flags.connect_timeout}) {
-    ABSL_RETURN_IF_ERROR(Convert(flag));
-  }
-  if (!flags.watch.empty()) {
-    ABSL_RETURN_IF_ERROR(ConvertWatch(flags.watch, &line.watch));
-  }
-  const bool is_known =
-      std::find(std::begin(kOutputs), std::end(kOutputs), line.output) != std::end(kOutputs);
-  if (!line.output.empty() && !is_known) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output: \"", line.output, "\" is none of ", absl::StrJoin(kOutputs, ", ")));
   }
   return line;
 }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/ctl/request.h"
 #include "csi_proxy/call_options.h"

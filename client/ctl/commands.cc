@@ -1,9 +1,12 @@
 #include "client/ctl/commands.h"
 
-#include <ostream>
+#include <fstream>
+#include <iostream>
+#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/diagnose/diagnose.h"
 #include "client/ctl/output.h"
@@ -11,8 +14,10 @@
 #include "client/ctl/request.h"
 #include "client/ctl/rpcs.h"
 #include "client/ctl/selftest/selftest.h"
+#include "client/ctl/terminal.h"
 #include "client/ctl/top/top.h"
 #include "server/base/status_macros.h"
+#include "server/base/unicode.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::ctl {
@@ -23,8 +28,7 @@ namespace {
 constexpr char kWmiHint[] =
     "If WMI hangs for minutes, end the process WmiPrvSE on the node, which Windows starts again. "
     "If that does not help, restart the service Winmgmt, then csi-proxy; at last drain the node "
-    "and "
-    "reboot it.";
+    "and reboot it.";
 
 // Returns advice on the next step, or "" if the error needs none. `call` is that of Complain().
 std::string Hint(const absl::Status& status, absl::string_view call) {
@@ -56,7 +60,7 @@ std::string Hint(const absl::Status& status, absl::string_view call) {
 int Completion(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   const absl::StatusOr<std::string> script =
       CompletionScript(catalog, line.words.size() == 2 ? line.words[1] : "");
-  if (!script.ok()) return WrongUsage(script.status(), streams.err);
+  if (!script.ok()) return WrongUsage(script.status().message(), streams.err);
   streams.out << *script;
   return kOk;
 }
@@ -68,13 +72,12 @@ int WrongUsage(absl::string_view message, std::ostream& err) {
   return kUsage;
 }
 
-int WrongUsage(const absl::Status& status, std::ostream& err) {
-  return WrongUsage(status.message(), err);
-}
-
-absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options) {
+bool ReadFlags(const Catalog& catalog, const CommandLine& line, const Streams& streams,
+               pb::Message* options) {
   const auto no_secret = [](const std::string&) { return absl::InternalError("no field is one"); };
-  return SetFields(catalog, line.words[0], line.fields, no_secret, options);
+  const absl::Status status = SetFields(catalog, line.words[0], line.fields, no_secret, options);
+  if (!status.ok()) WrongUsage(status.message(), streams.err);
+  return status.ok();
 }
 
 bool WantsTable(const CommandLine& line, const Streams& streams) {
@@ -97,8 +100,7 @@ int PrintReport(const pb::Message& report, const std::string& table, int code,
 }
 
 int ComplainBriefly(const absl::Status& status, std::ostream& err) {
-  err << "error: " << absl::StatusCodeToString(status.code()) << ": "
-      << Printable(std::string(status.message())) << "\n";
+  err << "error: " << Printable(StatusText(status)) << "\n";
   if (absl::IsUnavailable(status)) return kUnreachable;
   return absl::IsDeadlineExceeded(status) ? kDeadline : kCallFailed;
 }
@@ -163,6 +165,60 @@ int Run(const CommandLine& line, const Streams& streams) {
     return command.run(catalog, line, streams);
   }
   return Call(catalog, line, streams);
+}
+
+absl::Status Input::TakeStandardInput() {
+  if (taken_) {
+    return absl::InvalidArgumentError(
+        "only one field can be read from standard input: give the others by --FIELD-file=PATH");
+  }
+  taken_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Input::Read(const std::string& path) {
+  std::ostringstream text;
+  if (path == "-") {
+    ABSL_RETURN_IF_ERROR(TakeStandardInput());
+    text << standard_input_.rdbuf();
+    return text.str();
+  }
+  std::ifstream file(path, std::ios::binary);
+  // Opening a directory succeeds, but reading it fails.
+  if (file) file.peek();
+  if (file.bad() || !file.is_open()) {
+    return Invalid("cannot read the file \"", path, "\"");
+  }
+  if (!file.eof()) text << file.rdbuf();
+  return text.str();
+}
+
+absl::StatusOr<std::string> Input::ReadLine() {
+  ABSL_RETURN_IF_ERROR(TakeStandardInput());
+  std::string line;
+  std::getline(standard_input_, line);
+  return line;
+}
+
+absl::StatusOr<std::string> Input::ReadSecret(const std::string& path) {
+  if (path == "-") {
+    const EchoOff echo_off;
+    if (echo_off.is_terminal()) {
+      std::cerr << "secret: " << std::flush;
+      absl::StatusOr<std::string> line = ReadLine();
+      std::cerr << "\n";
+      return line;
+    }
+  }
+  absl::StatusOr<std::string> text = Read(path);
+  if (!text.ok()) return text;
+  const absl::StatusOr<absl::string_view> plain = WithoutByteOrderMark(*text);
+  if (!plain.ok()) {
+    return Invalid("the file \"", path, "\" ", plain.status().message());
+  }
+  absl::string_view secret = *plain;
+  if (absl::ConsumeSuffix(&secret, "\n")) absl::ConsumeSuffix(&secret, "\r");
+  return std::string(secret);
 }
 
 }  // namespace csi_proxy::ctl

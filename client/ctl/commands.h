@@ -3,7 +3,6 @@
 
 #include <istream>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -86,16 +85,17 @@ RunCommand Call, Describe, Diagnose, Help, Repair, Report, Selftest, Top;
 // unchanged, and elsewhere with the node's own disks, volumes and paths.
 std::string ExampleOf(const Catalog& catalog, const Method& method);
 
-// Returns a script for `bash` or `zsh` that completes commands, groups, methods, fields and flags.
-// INVALID_ARGUMENT for another shell.
+// Returns a script for `bash`, `zsh` or `powershell` that completes commands, groups, methods,
+// fields and flags. INVALID_ARGUMENT for another shell.
 absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell);
 
-// Print `error: text` and return kUsage.
+// Prints `error: text` and returns kUsage.
 int WrongUsage(absl::string_view message, std::ostream& err);
-int WrongUsage(const absl::Status& status, std::ostream& err);
 
-// Reads the flags of a command that accepts only flags, none of them secret. INVALID_ARGUMENT.
-absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options);
+// Reads the flags of a command that accepts only flags, none of them secret. Returns false, and
+// prints the error, if one is wrong.
+bool ReadFlags(const Catalog& catalog, const CommandLine& line, const Streams& streams,
+               pb::Message* options);
 
 // Returns true if a command without --output prints a table rather than JSON.
 bool WantsTable(const CommandLine& line, const Streams& streams);

@@ -204,7 +204,8 @@ TEST(ComplainTest, ControlCharactersAreShownAsSuch) {
 TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
   const TemporaryDirectory directory;
   client::FakeServer server(directory.path());
-  const PipeReport report = Examine(client::OptionsFor(directory), {}, "system", "v1alpha1");
+  const PipeReport report =
+      NewRemotePipes(client::OptionsFor(directory), {})->Examine("system", "v1alpha1");
   ASSERT_TRUE(report.status.ok()) << report.status;
   EXPECT_GT(report.connecting, absl::ZeroDuration());
   EXPECT_GT(report.answering, absl::ZeroDuration());
@@ -225,7 +226,8 @@ TEST(DoctorTest, AServiceThatSaysItDoesNotServeDoesNotAnswer) {
   const TemporaryDirectory directory;
   client::FakeServer server(directory.path());
   server.SetServing(false);
-  const PipeReport report = Examine(client::OptionsFor(directory), {}, "system", "v1alpha1");
+  const PipeReport report =
+      NewRemotePipes(client::OptionsFor(directory), {})->Examine("system", "v1alpha1");
   EXPECT_TRUE(absl::IsUnavailable(report.status)) << report.status;
   EXPECT_THAT(std::string(report.status.message()), HasSubstr("is not serving"));
 }

@@ -8,7 +8,7 @@
 #include "absl/strings/substitute.h"
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
-#include "client/ctl/diagnose/look.h"
+#include "client/ctl/diagnose/findings.h"
 #include "client/ctl/request.h"
 
 namespace csi_proxy::ctl {
@@ -89,10 +89,14 @@ constexpr Shell kShells[] = {
     {"powershell", kPowerShell, "    '$0' = '$1'\n", "    '$0' = \"$1 $$flags\"\n", ""},
 };
 
-// Returns the part of `--name=TYPE` that completion offers: `--name=`, or `--name` for a boolean.
-std::string Completed(const std::string& flag) {
-  const size_t equals = flag.find('=');
-  return flag.substr(equals + 1) == "BOOL" ? flag.substr(0, equals) : flag.substr(0, equals + 1);
+// Returns the flags that completion offers: `--name=` of `--name=TYPE`, or `--name` for a boolean.
+std::vector<std::string> Completed(const pb::Descriptor& type) {
+  std::vector<std::string> flags = FieldFlags(type);
+  for (std::string& flag : flags) {
+    const size_t type_at = flag.find('=') + 1;
+    flag.resize(flag.substr(type_at) == "BOOL" ? type_at - 1 : type_at);
+  }
+  return flags;
 }
 
 }  // namespace
@@ -105,8 +109,8 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
     if (name == known.name) shell = &known;
   }
   if (shell == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no completion script for \"", name,
-                                                   "\", only for ", absl::StrJoin(shells, ", ")));
+    return Invalid("there is no completion script for \"", name, "\", only for ",
+                   absl::StrJoin(shells, ", "));
   }
   std::vector<std::string> groups = catalog.Groups();
   groups.push_back(kSimulatedGroup);
@@ -119,10 +123,8 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
     std::map<std::string, std::set<std::string>> fields;
     for (const std::string& version : catalog.Versions(group)) {
       for (const Method& method : catalog.Methods(group, version)) {
-        std::set<std::string>& flags = fields[KebabCase(method.descriptor->name())];
-        for (const std::string& flag : FieldFlags(*method.descriptor->input_type())) {
-          flags.insert(Completed(flag));
-        }
+        const std::vector<std::string> flags = Completed(*method.descriptor->input_type());
+        fields[KebabCase(method.descriptor->name())].insert(flags.begin(), flags.end());
       }
     }
     std::vector<std::string> names;
@@ -138,10 +140,7 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
   for (const Command& command : OwnCommands()) {
     commands.push_back(command.name);
     if (command.options == nullptr) continue;
-    std::vector<std::string> completed;
-    for (const std::string& flag : FieldFlags(*command.options()))
-      completed.push_back(Completed(flag));
-    add(shell->after_and_later, command.name, completed);
+    add(shell->after_and_later, command.name, Completed(*command.options()));
   }
   return shell->opening +
          absl::StrReplaceAll(shell->script, {{"{commands}", absl::StrJoin(commands, " ")},

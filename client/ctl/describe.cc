@@ -1,5 +1,6 @@
 // Explains groups and methods by the comments in the API files.
 #include <algorithm>
+#include <iterator>
 #include <ostream>
 #include <utility>
 
@@ -24,9 +25,7 @@ std::string TypeText(const pb::FieldDescriptor& field) {
   std::string text = field.type_name();
   if (field.message_type() != nullptr) text = field.message_type()->name();
   if (const pb::EnumDescriptor* const type = field.enum_type()) {
-    std::vector<std::string> values;
-    for (int i = 0; i < type->value_count(); ++i) values.push_back(type->value(i)->name());
-    text = absl::StrCat(type->name(), ": ", absl::StrJoin(values, "|"));
+    text = absl::StrCat(type->name(), ": ", absl::StrJoin(ValueNames(*type), "|"));
   }
   return field.is_repeated() ? absl::StrCat("list of ", text) : text;
 }
@@ -38,12 +37,11 @@ const pb::Descriptor* Inside(const pb::FieldDescriptor& field) {
 }
 
 void DescribeFields(const pb::Descriptor& type, int indent, std::ostream& out) {
-  for (int i = 0; i < type.field_count(); ++i) {
-    const pb::FieldDescriptor& field = *type.field(i);
-    const std::string comment = Comment(field);
-    out << std::string(indent, ' ') << field.name() << " (" << TypeText(field) << ")"
+  for (const pb::FieldDescriptor* const field : FieldsOf(type)) {
+    const std::string comment = Comment(*field);
+    out << std::string(indent, ' ') << field->name() << " (" << TypeText(*field) << ")"
         << (comment.empty() ? "" : "  ") << comment << "\n";
-    if (const pb::Descriptor* const inside = Inside(field)) {
+    if (const pb::Descriptor* const inside = Inside(*field)) {
       DescribeFields(*inside, indent + 2, out);
     }
   }
@@ -106,10 +104,6 @@ std::string EnumEntries(const pb::FieldDescriptor& field, size_t indent) {
   return text;
 }
 
-std::string EnumName(const pb::FieldDescriptor& field) {
-  return absl::StrCat(field.is_repeated() ? "list of " : "", field.enum_type()->name());
-}
-
 std::string RequestHelp(const Catalog& catalog, const Method& method) {
   std::string text;
   const pb::Descriptor& type = *method.descriptor->input_type();
@@ -122,27 +116,26 @@ std::string RequestHelp(const Catalog& catalog, const Method& method) {
     }
     absl::StrAppend(&text, Entry(2, flag.flag, comment), EnumEntries(*flag.field, 4));
   }
-  for (int i = 0; i < type.field_count(); ++i) {
-    const pb::FieldDescriptor& field = *type.field(i);
-    const bool only_json = field.is_map() || (field.is_repeated() && Inside(field) != nullptr);
-    if (!only_json) continue;
+  for (const pb::FieldDescriptor* const field : FieldsOf(type)) {
+    if (!field->is_repeated() || field->message_type() == nullptr) continue;  // A flag sets it.
     absl::StrAppend(&text,
-                    Entry(2, absl::StrCat("--json, ", field.name(), " (", TypeText(field), ")"),
-                          Comment(field)));
+                    Entry(2, absl::StrCat("--json, ", field->name(), " (", TypeText(*field), ")"),
+                          Comment(*field)));
   }
   return text;
 }
 
 std::string ResponseHelp(const pb::Descriptor& type, size_t indent) {
   std::string text;
-  for (int i = 0; i < type.field_count(); ++i) {
-    const pb::FieldDescriptor& field = *type.field(i);
-    const std::string values = EnumEntries(field, indent + 2);
+  for (const pb::FieldDescriptor* const field : FieldsOf(type)) {
+    const std::string values = EnumEntries(*field, indent + 2);
     // The values are listed below, so the type is shown without them.
-    const std::string kind = values.empty() ? TypeText(field) : EnumName(field);
-    absl::StrAppend(
-        &text, Entry(indent, absl::StrCat(field.name(), " (", kind, ")"), Comment(field)), values);
-    if (const pb::Descriptor* const inside = Inside(field)) {
+    std::string kind = TypeText(*field);
+    if (!values.empty()) kind.resize(kind.find(':'));
+    absl::StrAppend(&text,
+                    Entry(indent, absl::StrCat(field->name(), " (", kind, ")"), Comment(*field)),
+                    values);
+    if (const pb::Descriptor* const inside = Inside(*field)) {
       absl::StrAppend(&text, ResponseHelp(*inside, indent + 2));
     }
   }
@@ -168,7 +161,7 @@ std::vector<std::string> Errors(const std::string& comment) {
     for (; end < rest.size(); ++end) {
       const absl::string_view after = rest.substr(std::min(end + 2, rest.size()));
       const bool stops = absl::StartsWith(rest.substr(end), ". ") && !after.empty() &&
-                         !absl::ascii_islower(static_cast<unsigned char>(after[0]));
+                         !absl::ascii_islower(after[0]);
       const bool next_code = absl::StartsWith(rest.substr(end), "; ") && FindCode(after) == 0;
       if (stops || next_code) break;
     }
@@ -183,19 +176,21 @@ std::vector<std::string> Errors(const std::string& comment) {
 // Returns the errors named in the comments on a method, its request and its group. If the version's
 // comment on the method names none, the hub's comment is read.
 std::vector<std::string> ErrorsOf(const Catalog& catalog, const Method& method) {
-  std::vector<std::string> errors = Errors(Comment(*method.descriptor));
-  const auto add = [&errors](const std::string& comment) {
-    for (std::string& error : Errors(comment)) errors.push_back(std::move(error));
+  std::vector<std::string> errors;
+  const auto add = [&errors](const std::string& comment, absl::string_view flag = "") {
+    for (const std::string& error : Errors(comment)) errors.push_back(absl::StrCat(flag, error));
   };
+  add(Comment(*method.descriptor));
   const pb::MethodDescriptor* const hub = catalog.Hub(method);
   if (errors.empty() && hub != nullptr) add(Comment(*hub));
-  const pb::Descriptor& request = *method.descriptor->input_type();
-  for (int i = 0; i < request.field_count(); ++i) {
-    for (const std::string& error : Errors(Comment(*request.field(i)))) {
-      errors.push_back(absl::StrCat("--", KebabCase(request.field(i)->name()), ": ", error));
-    }
+  for (const pb::FieldDescriptor* const field : FieldsOf(*method.descriptor->input_type())) {
+    add(Comment(*field), absl::StrCat("--", KebabCase(field->name()), ": "));
   }
   if (hub != nullptr) add(FileComment(*hub->file()));
+  errors.push_back(
+      "as of every call, INVALID_ARGUMENT when a field is wrong, UNAVAILABLE when no service "
+      "answers, DEADLINE_EXCEEDED after --timeout, and RESOURCE_EXHAUSTED when the service is "
+      "busy");
   return errors;
 }
 
@@ -229,15 +224,8 @@ std::string MethodHelp(const Catalog& catalog, const Method& method) {
                   response);
   absl::StrAppend(&text, "\nErrors:\n");
   for (const std::string& error : ErrorsOf(catalog, method)) {
-    const std::string lines = Wrap(error, 4);
-    absl::StrAppend(&text, "  ", lines.substr(4));
+    absl::StrAppend(&text, "  ", Wrap(error, 4).substr(4));
   }
-  absl::StrAppend(&text,
-                  Wrap("as of every call, INVALID_ARGUMENT when a field is wrong, UNAVAILABLE "
-                       "when no service answers, DEADLINE_EXCEEDED after --timeout, and "
-                       "RESOURCE_EXHAUSTED when the service is busy",
-                       4)
-                      .replace(0, 4, "  "));
   if (!method.version.empty()) {
     absl::StrAppend(&text, "\nVersions that have it, for --api: ",
                     absl::StrJoin(VersionsWith(catalog, method), ", "));
@@ -284,17 +272,75 @@ std::string GroupHelp(const Catalog& catalog, const std::string& group,
   return absl::StrCat(text, "Help on one: csi-proxyctl help ", group, " METHOD\n");
 }
 
+// A flag's value in examples of one method, or of all methods if `method` is empty. A flag without
+// a row is left out; nullptr means a boolean flag without a value.
+struct Value {
+  absl::string_view method, flag;
+  const char* value;
+};
+
+// Rows for one method come before rows for all. Examples read secrets from standard input.
+constexpr Value kValues[] = {
+    {"AttachDisk", "choose-number", nullptr},
+    {"AttachDisk", "disk.size-bytes", "10737418240"},
+    {"CreateSymlink", "target-path", R"(C:\var\lib\kubelet\pods\example)"},
+    {"LinkPath", "target-path", R"(C:\var\lib\kubelet\pods\example)"},
+    {"GrowDisk", "size-bytes", "21474836480"},
+    {"InjectFault", "fault.operation", "volume.MountVolume"},
+    {"InjectFault", "fault.code", "INTERNAL"},
+    {"InjectFault", "fault.times", "1"},
+    {"MakeLink", "target", R"(C:\var\lib\kubelet\plugins\example)"},
+    {"RemoveMount", "target", R"(C:\var\lib\kubelet\plugins\gone)"},
+    {"ResizeVolume", "size-bytes", "0"},
+    {"ResizeVolume", "size", "0"},
+    {"SetDiskReadOnly", "read-only", nullptr},
+    {"SetDiskState", "is-online", nullptr},
+    {"SetAttachState", "is-online", nullptr},
+    {"SetServerReachable", "reachable", "false"},
+    {"SetServerReachable", "server", "fileserver.example"},
+    {"StageTarget", "lun-id", "0"},
+    {"StageTarget", "portals", "10.0.0.5"},
+    {"StageVolume", "disk.number", "1"},
+    {"WriteFile", "path", R"(C:\var\lib\kubelet\plugins\example\file)"},
+    {"WriteFile", "size-bytes", "1024"},
+    {"AddShare", "share", "archive"},
+    {"", "disk-id", "1"},
+    {"", "disk-name", "60022480a1b2c3d4e5f60718293a4b5c"},
+    {"", "disk-number", "1"},
+    {"", "iqn", "iqn.2026-01.example.storage:open"},
+    {"", "mount", R"(C:\var\lib\kubelet\plugins\example)"},
+    {"", "mutual-chap-secret", "-"},
+    {"", "name", "MSiSCSI"},
+    {"", "password", "-"},
+    {"", "path", R"(C:\var\lib\kubelet\plugins\example)"},
+    {"", "remote-path", R"(\\fileserver.example\data)"},
+    {"", "server", "fileserver.example"},
+    {"", "share", R"(\\fileserver.example\data)"},
+    {"", "source-path", R"(C:\var\lib\kubelet\plugins\example)"},
+    {"", "target-path", R"(C:\var\lib\kubelet\plugins\example)"},
+    {"", "target-portal.target-address", "10.0.0.5"},
+    {"", "user", R"(EXAMPLE\storage)"},
+    {"", "username", R"(EXAMPLE\storage)"},
+    {"ListVolumeHealth", "volume-ids", R"(\\?\Volume{b20fed54-efe4-eecf-91b0-8bf688463d11}\)"},
+    {"", "volume-id", R"(\\?\Volume{b20fed54-efe4-eecf-91b0-8bf688463d11}\)"},
+};
+
+std::string Quoted(absl::string_view value) {
+  const bool is_plain = std::all_of(value.begin(), value.end(), [](char c) {
+    return absl::ascii_isalnum(c) || absl::string_view("-_./:").find(c) != absl::string_view::npos;
+  });
+  return is_plain ? std::string(value) : absl::StrCat("'", value, "'");
+}
+
 }  // namespace
 
 int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   std::vector<std::string> words = line.words;
-  const auto is_command = [](const std::string& word) {
-    const absl::Span<const Command> commands = OwnCommands();
-    return std::any_of(commands.begin(), commands.end(),
-                       [&](const Command& command) { return word == command.name; });
-  };
   if (!words.empty() && words[0] == "help") words.erase(words.begin());
-  if (words.empty() || is_command(words[0])) {
+  const absl::Span<const Command> commands = OwnCommands();
+  if (words.empty() || std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
+        return words[0] == command.name;
+      })) {
     streams.out << HelpText();
     return kOk;
   }
@@ -302,12 +348,12 @@ int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams
   if (words.size() > 2) return WrongUsage("usage: csi-proxyctl help [GROUP [METHOD]]", streams.err);
   if (words.size() == 2) {
     const absl::StatusOr<Method> method = catalog.Find(words[0], words[1], line.api);
-    if (!method.ok()) return WrongUsage(method.status(), streams.err);
+    if (!method.ok()) return WrongUsage(method.status().message(), streams.err);
     streams.out << MethodHelp(catalog, *method);
     return kOk;
   }
   const auto versions = catalog.VersionsFor(words[0], line.api);
-  if (!versions.ok()) return WrongUsage(versions.status(), streams.err);
+  if (!versions.ok()) return WrongUsage(versions.status().message(), streams.err);
   streams.out << GroupHelp(catalog, Plain(words[0]), *versions);
   return kOk;
 }
@@ -334,21 +380,38 @@ int Describe(const Catalog& catalog, const CommandLine& line, const Streams& str
     return WrongUsage("too many arguments; usage: csi-proxyctl describe [GROUP [METHOD]]",
                       streams.err);
   }
-  absl::Status status;
   if (words.size() == 3) {
     const absl::StatusOr<Method> method = catalog.Find(words[1], words[2], line.api);
-    status = method.status();
-    if (method.ok()) DescribeMethod(*method, streams.out);
-  } else {
-    const auto versions = catalog.VersionsFor(words[1], line.api);
-    status = versions.status();
-    if (versions.ok()) {
-      for (const Method& method : catalog.Methods(Plain(words[1]), versions->front())) {
-        DescribeMethod(method, streams.out);
-      }
-    }
+    if (!method.ok()) return WrongUsage(method.status().message(), streams.err);
+    DescribeMethod(*method, streams.out);
+    return kOk;
   }
-  return status.ok() ? kOk : WrongUsage(status, streams.err);
+  const auto versions = catalog.VersionsFor(words[1], line.api);
+  if (!versions.ok()) return WrongUsage(versions.status().message(), streams.err);
+  for (const Method& method : catalog.Methods(Plain(words[1]), versions->front())) {
+    DescribeMethod(method, streams.out);
+  }
+  return kOk;
+}
+
+std::string ExampleOf(const Catalog& catalog, const Method& method) {
+  const absl::string_view name = method.descriptor->name();
+  std::string line = absl::StrCat("csi-proxyctl ", method.group, " ", KebabCase(name));
+  const auto preferred = catalog.Find(method.group, name, "");
+  if (preferred.ok() && preferred->version != method.version) {
+    absl::StrAppend(&line, " --api=", method.version);
+  }
+  for (const FieldFlag& field : FieldsAsFlags(*method.descriptor->input_type())) {
+    const std::string flag = field.flag.substr(2, field.flag.find('=') - 2);
+    const auto* const found =
+        std::find_if(std::begin(kValues), std::end(kValues), [&](const Value& value) {
+          return value.flag == flag && (value.method.empty() || value.method == name);
+        });
+    if (found == std::end(kValues)) continue;
+    absl::StrAppend(&line, " --", flag);
+    if (found->value != nullptr) absl::StrAppend(&line, "=", Quoted(found->value));
+  }
+  return line;
 }
 
 }  // namespace csi_proxy::ctl

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -17,9 +19,40 @@
 namespace csi_proxy::ctl {
 namespace {
 
-namespace pb = google::protobuf;
 using Field = pb::FieldDescriptor;
 using Row = std::vector<std::string>;
+
+// Returns the text of one of the field's values for a table.
+std::string ValueText(const pb::Message& message, const Field* field, int index) {
+  const pb::Reflection& r = *message.GetReflection();
+  const bool one = !field->is_repeated();
+  std::string text;
+  if (field->cpp_type() == Field::CPPTYPE_STRING) {
+    return Printable(one ? r.GetString(message, field)
+                         : r.GetRepeatedString(message, field, index));
+  }
+  if (field->cpp_type() != Field::CPPTYPE_MESSAGE) {
+    pb::TextFormat::PrintFieldValueToString(message, field, one ? -1 : index, &text);
+    return text;
+  }
+  const pb::Message& inner =
+      one ? r.GetMessage(message, field) : r.GetRepeatedMessage(message, field, index);
+  for (const Field* const f : FieldsOf(*inner.GetDescriptor())) {
+    for (int i = 0; i < CountValues(inner, f); ++i) {
+      absl::StrAppend(&text, text.empty() ? "" : " ", f->is_repeated() ? "" : f->name() + "=",
+                      ValueText(inner, f, i));
+    }
+  }
+  return text;
+}
+
+// Sorts rows by the number or text in the first column.
+void SortByKey(std::vector<Row>* rows) {
+  // Compares the length first, which sorts decimal numbers by value.
+  std::sort(rows->begin(), rows->end(), [](const Row& a, const Row& b) {
+    return std::pair(a[0].size(), a) < std::pair(b[0].size(), b);
+  });
+}
 
 // Returns the entries of a repeated message or a map (sorted by key) below a row of field names.
 std::vector<Row> Rows(const pb::Message& message, const Field* field) {
@@ -31,23 +64,17 @@ std::vector<Row> Rows(const pb::Message& message, const Field* field) {
   const pb::Descriptor& columns = nested ? *value->message_type() : type;
   Row head;
   if (nested) head.push_back(field->name());
-  for (int i = 0; i < columns.field_count(); ++i) head.push_back(columns.field(i)->name());
+  for (const Field* const column : FieldsOf(columns)) head.push_back(column->name());
   for (int j = 0; j < r.FieldSize(message, field); ++j) {
     const pb::Message& entry = r.GetRepeatedMessage(message, field, j);
     Row row;
-    if (nested) row.push_back(ValueText(entry, type.map_key(), -1));
+    if (nested) row.push_back(ValueText(entry, type.map_key(), 0));
     const pb::Message& inner = nested ? entry.GetReflection()->GetMessage(entry, value) : entry;
-    for (int i = 0; i < columns.field_count(); ++i) {
-      const Field* const column = columns.field(i);
-      if (!column->is_repeated()) {
-        row.push_back(ValueText(inner, column, -1));
-        continue;
-      }
-      std::string all;
-      for (int k = 0; k < inner.GetReflection()->FieldSize(inner, column); ++k) {
+    for (const Field* const column : FieldsOf(columns)) {
+      std::string& all = row.emplace_back();
+      for (int k = 0; k < CountValues(inner, column); ++k) {
         absl::StrAppend(&all, k > 0 ? ", " : "", ValueText(inner, column, k));
       }
-      row.push_back(all);
     }
     rows.push_back(std::move(row));
   }
@@ -70,33 +97,64 @@ absl::StatusOr<std::string> Json(const pb::Message& message, bool whitespace) {
   return json;
 }
 
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+
+// Returns what identifies a disk across nodes. Clouds put their volume's id in one of the fields.
+std::string DiskIdentity(const Answer& disk) {
+  const std::string serial_number = disk.Text("serial_number");
+  return OrDash(serial_number.empty() ? disk.Text("page83") : serial_number);
+}
+
+std::string DiskUse(const Answer& disk) {
+  if (disk.Flag("is_boot")) return "Windows";
+  return disk.Flag("is_system") ? "boot loader" : "-";
+}
+
+std::string DiskState(const Answer& disk) {
+  const std::string reason = disk.Text("offline_reason");
+  return absl::StrCat(
+      disk.Flag("is_online") ? "online" : "offline",
+      disk.Flag("is_online") || reason.empty() ? "" : absl::StrCat(" (", reason, ")"),
+      disk.Flag("is_read_only") ? ", read-only" : "");
+}
+
+std::string MountKindText(const Answer& mount) {
+  const std::string kind = mount.Text("kind");
+  return kind == "MOUNTED_VOLUME" ? "volume" : absl::AsciiStrToLower(kind);
+}
+
+std::string PortalName(const Answer& portal) {
+  const std::string address = portal.Text("target_address");
+  const bool has_colons = absl::StrContains(address, ':');
+  return absl::StrCat(has_colons ? "[" : "", address, has_colons ? "]:" : ":",
+                      portal.Number("target_port"));
+}
+
+const Listing* Find(const pb::Descriptor& response) {
+  const absl::Span<const Listing> listings = Listings();
+  const auto found = std::find_if(listings.begin(), listings.end(), [&](const Listing& listing) {
+    return response.name() == listing.response && response.FindFieldByName(listing.list) != nullptr;
+  });
+  return found == listings.end() ? nullptr : &*found;
+}
+
+// Returns the only field of a response if that is a list of strings or a map, otherwise null.
+const Field* WholeList(const pb::Descriptor& response) {
+  if (response.field_count() != 1) return nullptr;
+  const Field* const field = response.field(0);
+  const bool has_texts = field->is_repeated() && field->cpp_type() == Field::CPPTYPE_STRING;
+  return has_texts || field->is_map() ? field : nullptr;
+}
+
+// Wraps a message. The answer must not outlive `message`.
+Answer Borrow(const pb::Message& message, std::string* missing) {
+  return Answer(std::shared_ptr<const pb::Message>(std::shared_ptr<void>(), &message), missing);
+}
+
 }  // namespace
 
-std::string ValueText(const pb::Message& message, const Field* field, int index) {
-  const pb::Reflection& r = *message.GetReflection();
-  const bool one = index < 0;
-  std::string text;
-  if (field->cpp_type() == Field::CPPTYPE_STRING) {
-    return Printable(one ? r.GetString(message, field)
-                         : r.GetRepeatedString(message, field, index));
-  }
-  if (field->cpp_type() != Field::CPPTYPE_MESSAGE) {
-    pb::TextFormat::PrintFieldValueToString(message, field, index, &text);
-    return text;
-  }
-  const pb::Message& inner =
-      one ? r.GetMessage(message, field) : r.GetRepeatedMessage(message, field, index);
-  for (int i = 0; i < inner.GetDescriptor()->field_count(); ++i) {
-    const Field* const f = inner.GetDescriptor()->field(i);
-    if (f->is_repeated()) {
-      for (int j = 0; j < inner.GetReflection()->FieldSize(inner, f); ++j) {
-        absl::StrAppend(&text, text.empty() ? "" : " ", ValueText(inner, f, j));
-      }
-    } else {
-      absl::StrAppend(&text, text.empty() ? "" : " ", f->name(), "=", ValueText(inner, f, -1));
-    }
-  }
-  return text;
+int CountValues(const pb::Message& message, const Field* field) {
+  return field->is_repeated() ? message.GetReflection()->FieldSize(message, field) : 1;
 }
 
 std::string Printable(absl::string_view text) {
@@ -156,11 +214,23 @@ std::string SizeText(uint64_t bytes) {
   return absl::StrCat(bytes, " bytes");
 }
 
-std::string Align(const std::vector<std::vector<std::string>>& rows) {
+double Milliseconds(absl::Duration duration) {
+  return absl::ToDoubleMilliseconds(absl::Trunc(duration, absl::Microseconds(1)));
+}
+
+std::string StatusText(const absl::Status& status) {
+  return absl::StrCat(absl::StatusCodeToString(status.code()), status.message().empty() ? "" : ": ",
+                      status.message());
+}
+
+std::string Align(std::vector<std::vector<std::string>> rows) {
   std::vector<size_t> widths;
-  for (const Row& row : rows) {
+  for (Row& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (size_t i = 0; i < row.size(); ++i) {
+      row[i] = Printable(row[i]);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
   }
   std::string text;
   for (const Row& row : rows) {
@@ -181,34 +251,103 @@ absl::StatusOr<std::string> ToJsonLine(const pb::Message& message) {
   return json;
 }
 
-void SortByKey(std::vector<std::vector<std::string>>* rows) {
-  // Compares the length first, which sorts decimal numbers by value.
-  std::sort(rows->begin(), rows->end(), [](const Row& a, const Row& b) {
-    return std::pair(a[0].size(), a) < std::pair(b[0].size(), b);
-  });
-}
-
 std::string ToTable(const pb::Message& message) {
   std::vector<Row> rows;
   std::string text;
   const pb::Descriptor& type = *message.GetDescriptor();
-  const pb::Reflection& r = *message.GetReflection();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const Field* const field = type.field(i);
-    if (field->is_repeated() && r.FieldSize(message, field) == 0) {
-      rows.push_back({field->name(), "(none)"});
-    } else if (!field->is_repeated()) {
-      rows.push_back({field->name(), ValueText(message, field, -1)});
-    } else if (field->message_type() != nullptr) {
+  for (const Field* const field : FieldsOf(type)) {
+    const int count = CountValues(message, field);
+    if (count == 0) rows.push_back({field->name(), "(none)"});
+    if (count > 0 && field->is_repeated() && field->message_type() != nullptr) {
       text += Align(Rows(message, field));
-    } else {
-      for (int j = 0; j < r.FieldSize(message, field); ++j) {
-        rows.push_back({field->name(), ValueText(message, field, j)});
-      }
+      continue;
     }
+    for (int i = 0; i < count; ++i) rows.push_back({field->name(), ValueText(message, field, i)});
   }
   if (type.field_count() == 0) return "ok\n";
   return Align(rows) + text;
+}
+
+// Columns with long texts are last, so that the other columns stay on the screen.
+absl::Span<const Listing> Listings() {
+  static const std::vector<Listing>* const kListings = new std::vector<Listing>{
+      {.response = "ListDisksResponse",
+       .list = "disks",
+       .columns = {{"DISK", [](const Answer& disk) { return absl::StrCat(disk.Number("number")); }},
+                   {"BUS", [](const Answer& disk) { return OrDash(disk.Text("bus_type")); }},
+                   {"SIZE", [](const Answer& disk) { return SizeText(disk.Number("size_bytes")); }},
+                   {"STYLE", [](const Answer& disk) { return disk.Text("partition_style"); }},
+                   {"USE", &DiskUse},
+                   {"STATE", &DiskState},
+                   {"SERIAL OR PAGE 83", &DiskIdentity}},
+       .name = [](const Answer& disk) { return absl::StrCat(disk.Number("number")); }},
+      {.response = "ListMountsResponse",
+       .list = "mounts",
+       .columns = {{"STATE",
+                    [](const Answer& mount) { return absl::AsciiStrToLower(mount.Text("state")); }},
+                   {"KIND", &MountKindText},
+                   {"PATH", [](const Answer& mount) { return mount.Text("path"); }},
+                   {"TARGET", [](const Answer& mount) { return OrDash(mount.Text("target")); }}},
+       .name = [](const Answer& mount) { return mount.Text("path"); }},
+      {.response = "ListSmbMappingsResponse",
+       .list = "mappings",
+       .columns = {{"STATUS", [](const Answer& mapping) { return OrDash(mapping.Text("status")); }},
+                   {"LINKS",
+                    [](const Answer& mapping) { return absl::StrCat(mapping.Size("links")); }},
+                   {"SHARE", [](const Answer& mapping) { return mapping.Text("remote_path"); }}},
+       .name = [](const Answer& mapping) { return mapping.Text("remote_path"); }},
+      {.response = "ListTargetPortalsResponse",
+       .list = "target_portals",
+       .columns = {},
+       .name = &PortalName},
+  };
+  return *kListings;
+}
+
+std::string ToShortTable(const pb::Message& response) {
+  const Listing* const listing = Find(*response.GetDescriptor());
+  if (listing == nullptr || listing->columns.empty()) return ToTable(response);
+  std::string missing;
+  const Answer answer = Borrow(response, &missing);
+  std::vector<std::vector<std::string>> rows(1);
+  for (const Column& column : listing->columns) rows[0].push_back(column.head);
+  for (const Answer& row : answer.Each(listing->list)) {
+    rows.emplace_back();
+    for (const Column& column : listing->columns) rows.back().push_back(column.text(row));
+  }
+  if (!missing.empty()) return ToTable(response);
+  std::string text = rows.size() == 1 ? absl::StrCat(listing->list, "  (none)\n") : Align(rows);
+  const bool can_be_cut = response.GetDescriptor()->FindFieldByName("incomplete") != nullptr;
+  if (can_be_cut && answer.Flag("incomplete")) {
+    absl::StrAppend(&text, "incomplete: the service did not check all directories\n");
+  }
+  return text;
+}
+
+bool HasNames(const pb::Descriptor& response) {
+  return Find(response) != nullptr || WholeList(response) != nullptr;
+}
+
+std::string ToNames(const pb::Message& response) {
+  std::vector<std::vector<std::string>> names;
+  const pb::Descriptor& type = *response.GetDescriptor();
+  const pb::Reflection& reflection = *response.GetReflection();
+  if (const Listing* const listing = Find(type)) {
+    std::string missing;
+    const Answer answer = Borrow(response, &missing);
+    for (const Answer& row : answer.Each(listing->list)) {
+      names.push_back({listing->name(row)});
+    }
+  } else if (const Field* const field = WholeList(type)) {
+    for (int i = 0; i < CountValues(response, field); ++i) {
+      names.push_back({field->is_map()
+                           ? ValueText(reflection.GetRepeatedMessage(response, field, i),
+                                       field->message_type()->map_key(), 0)
+                           : ValueText(response, field, i)});
+    }
+    if (field->is_map()) SortByKey(&names);
+  }
+  return Align(names);
 }
 
 }  // namespace csi_proxy::ctl

@@ -16,9 +16,9 @@
 namespace csi_proxy::ctl {
 
 // Returns protobuf's JSON with the API's field names, including empty fields.
-absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
+absl::StatusOr<std::string> ToJson(const pb::Message& message);
 // Returns ToJson() on one line.
-absl::StatusOr<std::string> ToJsonLine(const google::protobuf::Message& message);
+absl::StatusOr<std::string> ToJsonLine(const pb::Message& message);
 
 // Converts JSON to YAML's block style, in the order of the JSON. A string stays a string even if
 // YAML would read it as a number. INVALID_ARGUMENT if the text is not JSON.
@@ -42,19 +42,21 @@ std::string UtcText(absl::Time time);
 // Returns a size for people: `1.5 GiB`, `100 MiB`, `512 KiB`, `17 bytes`.
 std::string SizeText(uint64_t bytes);
 
-// Returns a field's text for a table. `index` must be -1 for a singular field, else an element's.
-std::string ValueText(const google::protobuf::Message& message,
-                      const google::protobuf::FieldDescriptor* field, int index);
+// Returns a time for people and reports, truncated because clocks are not more precise.
+double Milliseconds(absl::Duration duration);
 
-// Returns rows as lines, with columns two blanks apart.
-std::string Align(const std::vector<std::vector<std::string>>& rows);
+// Returns `CODE: text` of an error.
+std::string StatusText(const absl::Status& status);
 
-// Sorts rows by the number or text in the first column.
-void SortByKey(std::vector<std::vector<std::string>>* rows);
+// Returns the number of a field's values: one for a singular field.
+int CountValues(const pb::Message& message, const pb::FieldDescriptor* field);
+
+// Returns rows as lines, with columns two blanks apart and each text Printable().
+std::string Align(std::vector<std::vector<std::string>> rows);
 
 // Returns a message as tables: a row per entry of a list or map of messages, and `name  value` for
 // other fields. Returns `ok` for a message without fields.
-std::string ToTable(const google::protobuf::Message& message);
+std::string ToTable(const pb::Message& message);
 
 struct Column {
   const char* head;

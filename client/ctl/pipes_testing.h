@@ -25,7 +25,7 @@ class FakePipes final : public Pipes {
   }
 
   PipeReport Examine(const std::string& group, const std::string& version) override {
-    PipeReport report = {.group = group, .version = version};
+    PipeReport report;
     if (silent.contains(absl::StrCat(group, " ", version))) {
       report.status = absl::UnavailableError("silence");
     }

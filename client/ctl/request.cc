@@ -23,16 +23,14 @@ namespace {
 using Field = pb::FieldDescriptor;
 
 absl::Status Bad(absl::string_view name, absl::string_view value, absl::string_view wanted) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", name, ": \"", absl::CEscape(value.substr(0, 64)), "\" is not ", wanted));
+  return Invalid("--", name, ": \"", absl::CEscape(value.substr(0, 64)), "\" is not ", wanted);
 }
 
 absl::Status SetValue(const FieldArgument& argument, const Field* field, pb::Message* message) {
   const std::string& text = argument.value;
   const bool alone = !argument.has_value;
   if (alone && field->type() != Field::TYPE_BOOL) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", argument.name, ": needs a value: --", argument.name, "=..."));
+    return Invalid("--", argument.name, ": needs a value: --", argument.name, "=...");
   }
   // In protobuf's text format.
   std::string value;
@@ -59,25 +57,21 @@ absl::Status SetValue(const FieldArgument& argument, const Field* field, pb::Mes
       break;
     case Field::CPPTYPE_STRING:
       if (Utf16Length(text) < 0) {
-        return absl::InvalidArgumentError(absl::StrCat("--", argument.name, ": is not UTF-8"));
+        return Invalid("--", argument.name, ": is not UTF-8");
       }
       value = absl::StrCat("\"", absl::CEscape(text), "\"");
       break;
     case Field::CPPTYPE_ENUM: {
-      const pb::EnumDescriptor& type = *field->enum_type();
-      std::vector<std::string> names;
-      for (int i = 0; i < type.value_count(); ++i) {
-        names.push_back(type.value(i)->name());
-        const bool same =
-            Plain(names.back()) == Plain(text) || absl::StrCat(type.value(i)->number()) == text;
-        if (same) value = names.back();
+      const std::vector<std::string> names = ValueNames(*field->enum_type());
+      for (const std::string& name : names) {
+        const int number = field->enum_type()->FindValueByName(name)->number();
+        if (Plain(name) == Plain(text) || absl::StrCat(number) == text) value = name;
       }
       if (value.empty()) wanted = absl::StrCat("one of ", absl::StrJoin(names, ", "));
       break;
     }
     default:
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", argument.name, ": cannot be given as a flag; use --json"));
+      return Invalid("--", argument.name, ": cannot be given as a flag; use --json");
   }
   if (!wanted.empty()) return Bad(argument.name, text, wanted);
   pb::TextFormat::Parser().ParseFieldValueFromString(value, field, message);
@@ -86,13 +80,13 @@ absl::Status SetValue(const FieldArgument& argument, const Field* field, pb::Mes
 
 absl::Status NoSuchField(const pb::Descriptor& type, const std::string& name) {
   std::vector<std::string> known;
-  for (int i = 0; i < type.field_count(); ++i) known.push_back(KebabCase(type.field(i)->name()));
+  for (const Field* const field : FieldsOf(type)) known.push_back(KebabCase(field->name()));
   const std::string nearest = Nearest(name, known);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there is no field \"", name, "\" in ", type.name(),
-      nearest.empty() ? "" : absl::StrCat("; did you mean --", nearest, "?"),
-      known.empty() ? "\nIt has no fields."
-                    : absl::StrCat("\nIts fields: ", absl::StrJoin(FieldFlags(type), " "))));
+  return Invalid("there is no field \"", name, "\" in ", type.name(),
+                 nearest.empty() ? "" : absl::StrCat("; did you mean --", nearest, "?"),
+                 known.empty()
+                     ? "\nIt has no fields."
+                     : absl::StrCat("\nIts fields: ", absl::StrJoin(FieldFlags(type), " ")));
 }
 
 // The field that a flag refers to.
@@ -113,8 +107,7 @@ absl::StatusOr<Target> Resolve(const Catalog& catalog, absl::string_view group,
     if (i + 1 == path.size()) break;
     if (target.field == nullptr) return NoSuchField(type, path[i]);
     if (target.field->message_type() == nullptr || target.field->is_repeated()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", name, ": ", path[i], " has no fields that can be given as flags"));
+      return Invalid("--", name, ": ", path[i], " has no fields that can be given as flags");
     }
     target.message = target.message->GetReflection()->MutableMessage(target.message, target.field);
   }
@@ -135,31 +128,26 @@ absl::StatusOr<Target> Resolve(const Catalog& catalog, absl::string_view group,
 }  // namespace
 
 const Field* FindField(const pb::Descriptor& type, absl::string_view name) {
-  for (int i = 0; i < type.field_count(); ++i) {
-    if (Plain(type.field(i)->name()) == Plain(name)) return type.field(i);
+  for (const Field* const field : FieldsOf(type)) {
+    if (Plain(field->name()) == Plain(name)) return field;
   }
   return nullptr;
 }
 
 std::vector<FieldFlag> FieldsAsFlags(const pb::Descriptor& type) {
   std::vector<FieldFlag> flags;
-  for (int i = 0; i < type.field_count(); ++i) {
-    const Field& field = *type.field(i);
-    const std::string name = KebabCase(field.name());
-    if (field.is_map() || (field.is_repeated() && field.message_type() != nullptr)) continue;
-    if (field.message_type() != nullptr) {
-      for (const FieldFlag& inner : FieldsAsFlags(*field.message_type())) {
-        flags.push_back({absl::StrCat("--", name, ".", inner.flag.substr(2)), inner.field});
+  for (const Field* const field : FieldsOf(type)) {
+    const std::string flag = absl::StrCat("--", KebabCase(field->name()));
+    const pb::EnumDescriptor* const values = field->enum_type();
+    if (field->message_type() == nullptr) {
+      flags.push_back({absl::StrCat(flag, "=",
+                                    values != nullptr ? absl::StrJoin(ValueNames(*values), "|")
+                                                      : absl::AsciiStrToUpper(field->type_name())),
+                       field});
+    } else if (!field->is_repeated()) {
+      for (const FieldFlag& inner : FieldsAsFlags(*field->message_type())) {
+        flags.push_back({absl::StrCat(flag, ".", inner.flag.substr(2)), inner.field});
       }
-    } else if (field.enum_type() != nullptr) {
-      std::vector<std::string> values;
-      for (int j = 0; j < field.enum_type()->value_count(); ++j) {
-        values.push_back(field.enum_type()->value(j)->name());
-      }
-      flags.push_back({absl::StrCat("--", name, "=", absl::StrJoin(values, "|")), &field});
-    } else {
-      flags.push_back(
-          {absl::StrCat("--", name, "=", absl::AsciiStrToUpper(field.type_name())), &field});
     }
   }
   return flags;
@@ -179,15 +167,14 @@ absl::Status SetFields(const Catalog& catalog, absl::string_view group,
     ABSL_ASSIGN_OR_RETURN(const Target target, Resolve(catalog, group, argument.name, request));
     const bool first = given.emplace(target.message, target.field).second;
     if (!first && !target.field->is_repeated()) {
-      return absl::InvalidArgumentError(absl::StrCat("--", argument.name, ": given twice"));
+      return Invalid("--", argument.name, ": given twice");
     }
     const bool elsewhere =
         target.is_secret && argument.has_value && (target.from_file || argument.value == "-");
     if (elsewhere) {
       absl::StatusOr<std::string> secret = read_secret(argument.value);
       if (!secret.ok()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("--", argument.name, ": ", secret.status().message()));
+        return Invalid("--", argument.name, ": ", secret.status().message());
       }
       argument.value = *std::move(secret);
     }
@@ -202,10 +189,9 @@ absl::Status SetFromJson(const Catalog& catalog, absl::string_view group, const 
   if (status.ok()) return absl::OkStatus();
   // Withheld if the request has a secret, because the parser's message quotes its input.
   const bool withhold = catalog.HoldsSecret(group, *request->GetDescriptor());
-  return absl::InvalidArgumentError(
-      absl::StrCat("--json: not a valid ", request->GetDescriptor()->name(),
-                   withhold ? "; the error is not shown because it may contain a secret"
-                            : absl::StrCat(": ", std::string(status.message()))));
+  return Invalid("--json: not a valid ", request->GetDescriptor()->name(),
+                 withhold ? "; the error is not shown because it may contain a secret"
+                          : absl::StrCat(": ", std::string(status.message())));
 }
 
 }  // namespace csi_proxy::ctl

@@ -11,17 +11,13 @@
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
-namespace {
 
 using Field = pb::FieldDescriptor;
-
-}  // namespace
 
 const Field* Answer::Find(absl::string_view field, Kinds kinds, bool repeated) const {
   if (message_ == nullptr) return nullptr;
   const pb::Descriptor& type = *message_->GetDescriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const Field* const f = type.field(i);
+  for (const Field* const f : FieldsOf(type)) {
     const bool fits = std::find(kinds.begin(), kinds.end(), f->cpp_type()) != kinds.end();
     if (fits && f->is_repeated() == repeated && Plain(f->name()) == Plain(field)) return f;
   }
@@ -74,25 +70,18 @@ std::vector<Answer> Answer::Each(absl::string_view field) const {
   std::vector<Answer> answers;
   const Field* const f = Find(field, {Field::CPPTYPE_MESSAGE}, true);
   if (f == nullptr) return answers;
-  for (int i = 0; i < message_->GetReflection()->FieldSize(*message_, f); ++i) {
-    // Keeps the whole answer alive.
-    answers.emplace_back(
-        std::shared_ptr<const pb::Message>(
-            message_, &message_->GetReflection()->GetRepeatedMessage(*message_, f, i)),
-        missing_);
+  for (int i = 0; i < Size(field); ++i) {
+    answers.push_back(Within(message_->GetReflection()->GetRepeatedMessage(*message_, f, i)));
   }
   return answers;
 }
 
 std::optional<Answer> Answer::Entry(absl::string_view field, uint64_t key) const {
-  const Field* const f = Find(field, {Field::CPPTYPE_MESSAGE}, true);
-  for (int i = 0; f != nullptr && i < Size(field); ++i) {
-    const pb::Message& entry = message_->GetReflection()->GetRepeatedMessage(*message_, f, i);
-    const pb::Reflection& r = *entry.GetReflection();
-    if (r.GetUInt32(entry, f->message_type()->map_key()) != key) continue;
-    const pb::Message& value = r.GetMessage(entry, f->message_type()->map_value());
-    // Keeps the whole answer alive.
-    return Answer(std::shared_ptr<const pb::Message>(message_, &value), missing_);
+  for (const Answer& entry : Each(field)) {
+    if (entry.Number("key") != key) continue;
+    const pb::Message& pair = *entry.message_;
+    return Within(
+        pair.GetReflection()->GetMessage(pair, pair.GetDescriptor()->FindFieldByName("value")));
   }
   return std::nullopt;
 }

@@ -21,7 +21,6 @@ namespace csi_proxy::ctl {
 
 // The result of examining one pipe.
 struct PipeReport {
-  std::string group, version;
   // OK if the service behind the pipe says that it serves, otherwise the reason.
   absl::Status status = absl::OkStatus();
   // The time until the connection was made, and from then to the answer. Zero unless `status` is
@@ -39,8 +38,9 @@ class Pipes {
                             pb::Message* response) = 0;
 };
 
-// Returns the pipes of this machine.
-std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options, const CallOptions& call);
+// Returns the pipes of this machine. Names each pipe on `opened`, if not null, when it is opened.
+std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options, const CallOptions& call,
+                                      std::ostream* opened = nullptr);
 
 // An answer. Fields may be named in any style. A field that the answer's type does not have reads
 // as empty, and is recorded in Rpcs::missing_field().
@@ -60,7 +60,7 @@ class Answer {
   std::string Text(absl::string_view field) const;
   // Returns a list of strings, or of names of enum values.
   std::vector<std::string> Texts(absl::string_view field) const;
-  // Returns the number of entries of a list.
+  // Returns the number of strings or messages in a list.
   int Size(absl::string_view field) const;
   // Returns a list of messages.
   std::vector<Answer> Each(absl::string_view field) const;
@@ -70,6 +70,8 @@ class Answer {
  private:
   using Kinds = std::initializer_list<pb::FieldDescriptor::CppType>;
   const pb::FieldDescriptor* Find(absl::string_view field, Kinds kinds, bool repeated) const;
+  // Returns a part of the answer, which keeps the whole alive.
+  Answer Within(const pb::Message& part) const { return Answer({message_, &part}, missing_); }
 
   std::shared_ptr<const pb::Message> message_;
   std::string* missing_ = nullptr;
@@ -105,10 +107,6 @@ class Rpcs {
   Times times_;
   std::string missing_field_;
 };
-
-// Asks one pipe for its health.
-PipeReport Examine(const ClientOptions& options, const CallOptions& call, const std::string& group,
-                   const std::string& version);
 
 // Examines the pipes of all released versions, one after another, and prints the results. Returns
 // kOk if any answers, otherwise kCallFailed.

@@ -190,6 +190,13 @@ TEST_F(WatchTest, OnceIsSinceTheServiceBegan) {
   EXPECT_EQ(report.limits(0).times(), 50);
 }
 
+TEST_F(WatchTest, MillionsAreShownWithAllDigits) {
+  answers_ = {Exposition(12345678)};
+  ASSERT_EQ(Watch(true, absl::ZeroDuration(), {}), kOk);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\nv1.Disk/Rescan  12345678  "),
+                                HasSubstr("\na.exe   queue  12345678\n")));
+}
+
 TEST_F(WatchTest, AnIntervalCountsWhatHappensInIt) {
   answers_ = {Exposition(50), Exposition(70)};
   ASSERT_EQ(Watch(true, absl::Seconds(10), {.json = true}), kOk) << err_.str();

@@ -11,28 +11,24 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "client/ctl/catalog.h"
 #include "client/ctl/output.h"
-#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 
 namespace csi_proxy::ctl {
 namespace {
 
-namespace pb = google::protobuf;
-
 // Deeper than any message. Limits recursion, so that no text overflows the stack.
 constexpr int kDeepest = 100;
 
-bool IsWordCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
-}
+bool IsWordCharacter(char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-'; }
 
 // Returns true if every YAML parser reads the unquoted text as a string: a word that begins with a
 // letter and is not a boolean or null in YAML 1.1 or 1.2.
 bool IsPlain(absl::string_view text) {
   constexpr std::array<absl::string_view, 9> kReserved = {"true", "false", "null", "yes", "no",
                                                           "on",   "off",   "y",    "n"};
-  return !text.empty() && absl::ascii_isalpha(static_cast<unsigned char>(text[0])) &&
+  return !text.empty() && absl::ascii_isalpha(text[0]) &&
          std::all_of(text.begin(), text.end(), &IsWordCharacter) &&
          std::none_of(kReserved.begin(), kReserved.end(),
                       [&](absl::string_view word) { return absl::EqualsIgnoreCase(word, text); });
@@ -69,21 +65,22 @@ std::string Scalar(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "''"}}), "'");
 }
 
-// Converts JSON in one pass.
+// Converts JSON in one pass, up to the first error.
 class Converter {
  public:
   explicit Converter(absl::string_view json) : rest_(json) {}
 
   absl::StatusOr<std::string> Document() {
-    ABSL_RETURN_IF_ERROR(Value(0, /*continues_line=*/true));
-    if (Next() != '\0') return Wrong();
+    Value(0, /*continues_line=*/true);
+    if (Next() != '\0') Fail("not JSON");
+    if (!status_.ok()) return status_;
     return absl::StrCat(yaml_.substr(1), "\n");  // Without the blank before the first value.
   }
 
  private:
-  absl::Status Wrong() const {
-    return absl::InvalidArgumentError(
-        absl::StrCat("not JSON, ", rest_.size(), " bytes before the end"));
+  void Fail(absl::string_view why) {
+    status_.Update(Invalid(why, ", ", rest_.size(), " bytes before the end"));
+    rest_ = "";
   }
 
   // Skips white space and returns the next character without consuming it; 0 at the end.
@@ -99,60 +96,55 @@ class Converter {
   }
 
   // `continues_line` is true if the value follows the dash of a list item on its line.
-  absl::Status Value(size_t indent, bool continues_line) {
-    if (indent > 2 * kDeepest) return absl::InvalidArgumentError("JSON of too many levels");
+  void Value(size_t indent, bool continues_line) {
+    if (indent > 2 * kDeepest) return Fail("JSON of too many levels");
     switch (Next()) {
       case '{':
         return Entries('}', "{}", indent, continues_line);
       case '[':
         return Entries(']', "[]", indent, continues_line);
-      case '"': {
-        ABSL_ASSIGN_OR_RETURN(const std::string text, String());
-        absl::StrAppend(&yaml_, " ", Scalar(text));
-        return absl::OkStatus();
-      }
+      case '"':
+        return absl::StrAppend(&yaml_, " ", Scalar(String()));
       default:
         return Literal();
     }
   }
 
   // Converts an object or a list.
-  absl::Status Entries(char end, absl::string_view empty, size_t indent, bool continues_line) {
+  void Entries(char end, absl::string_view empty, size_t indent, bool continues_line) {
     rest_.remove_prefix(1);
-    if (Take(end)) {
-      absl::StrAppend(&yaml_, " ", empty);
-      return absl::OkStatus();
-    }
+    if (Take(end)) return absl::StrAppend(&yaml_, " ", empty);
     do {
       absl::StrAppend(&yaml_, continues_line ? " " : "\n" + std::string(indent, ' '));
       continues_line = false;
       if (end == '}') {
-        if (Next() != '"') return Wrong();
-        ABSL_ASSIGN_OR_RETURN(const std::string key, String());
-        if (!Take(':')) return Wrong();
-        absl::StrAppend(&yaml_, Scalar(key), ":");
+        absl::StrAppend(&yaml_, Scalar(String()), ":");
+        if (!Take(':')) return Fail("not JSON");
       } else {
         yaml_.push_back('-');
       }
-      ABSL_RETURN_IF_ERROR(Value(indent + 2, /*continues_line=*/end == ']'));
+      Value(indent + 2, /*continues_line=*/end == ']');
     } while (Take(','));
-    return Take(end) ? absl::OkStatus() : Wrong();
+    if (!Take(end)) Fail("not JSON");
   }
 
-  // Returns the string at the front, decoded by protobuf.
-  absl::StatusOr<std::string> String() {
+  // Removes the string at the front and returns it, decoded by protobuf.
+  std::string String() {
+    const bool begins = Next() == '"';
     size_t length = 1;
     while (length < rest_.size() && rest_[length] != '"') length += rest_[length] == '\\' ? 2 : 1;
-    if (length >= rest_.size()) return Wrong();
     pb::StringValue value;
     const std::string quoted(rest_.substr(0, length + 1));
-    if (!pb::util::JsonStringToMessage(quoted, &value).ok()) return Wrong();
+    if (!begins || length >= rest_.size() || !pb::util::JsonStringToMessage(quoted, &value).ok()) {
+      Fail("not JSON");
+      return "";
+    }
     rest_.remove_prefix(length + 1);
     return value.value();
   }
 
   // Converts a number, a boolean or null, which JSON and YAML write alike.
-  absl::Status Literal() {
+  void Literal() {
     const size_t length =
         std::find_if(rest_.begin(), rest_.end(),
                      [](char c) { return !IsWordCharacter(c) && c != '.' && c != '+'; }) -
@@ -160,15 +152,17 @@ class Converter {
     const absl::string_view literal = rest_.substr(0, length);
     double number;
     const bool is_number = absl::SimpleAtod(literal, &number) && std::isfinite(number) &&
-                           absl::ascii_isdigit(static_cast<unsigned char>(literal.back()));
-    if (!is_number && literal != "true" && literal != "false" && literal != "null") return Wrong();
+                           absl::ascii_isdigit(literal.back());
+    if (!is_number && literal != "true" && literal != "false" && literal != "null") {
+      return Fail("not JSON");
+    }
     absl::StrAppend(&yaml_, " ", literal);
     rest_.remove_prefix(length);
-    return absl::OkStatus();
   }
 
   absl::string_view rest_;
   std::string yaml_;
+  absl::Status status_;
 };
 
 }  // namespace

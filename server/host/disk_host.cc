@@ -201,9 +201,8 @@ absl::StatusOr<DiskLayout> DiskHost::GetLayout(const CallContext& context, uint3
   }
   for (const cim::Object& partition : partitions) {
     ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
-    layout.partitions.push_back({partition.GetUint32("PartitionNumber").value_or(0), basic,
-                                 KindOf(partition), partition.GetUint64("Offset").value_or(0),
-                                 partition.GetUint64("Size").value_or(0)});
+    layout.partitions.push_back(
+        {partition.GetUint32("PartitionNumber").value_or(0), basic, KindOf(partition)});
   }
   return layout;
 }

@@ -93,8 +93,6 @@ struct Partition {
   // False only for the types that are known to hold no volume.
   bool is_basic = false;
   PartitionKind kind = PartitionKind::kOther;
-  uint64_t offset_bytes = 0;
-  uint64_t size_bytes = 0;
 };
 
 struct DiskLayout {

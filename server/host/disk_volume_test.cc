@@ -81,6 +81,13 @@ TEST_F(DiskVolumeTest, UsageFollowsTheFiles) {
   EXPECT_EQ(used(), before);
 }
 
+TEST_F(DiskVolumeTest, ListsTheHealthOfEachVolume) {
+  const auto health = volume().ListHealth(context_);
+  ASSERT_THAT(health, IsOk());
+  ASSERT_TRUE(health->contains(TestVolume(2)));
+  EXPECT_EQ(health->at(TestVolume(2)), volume().GetHealth(context_, TestVolume(2))->health);
+}
+
 // A hung volume must not take the slots of all calls that list volumes.
 TEST_F(DiskVolumeTest, ListVolumesYieldsItsSlotWhileAnotherCallLooks) {
   FaultRule rule;

@@ -104,7 +104,8 @@ TEST_F(IscsiTest, SessionsByTwoPortals) {
     ASSERT_THAT(iscsi().AddPortal(context_, portal), IsOk());
   }
   EXPECT_THAT(iscsi().ListConnected(context_, second), Yields(std::vector<std::string>{}));
-  ASSERT_THAT(open(kPortal, {}), IsOk());
+  const auto opened = iscsi().OpenSession(context_, kPortal, "iqn.X:open", {}, {});
+  ASSERT_THAT(opened, IsOk());
   EXPECT_THAT(open(second, {}), HasCode(kExists));
   EXPECT_THAT(open(second, {.is_persistent = true, .allow_multipath = true}), IsOk());
   EXPECT_THAT(open(second, {.allow_multipath = true}), HasCode(kExists));
@@ -119,6 +120,7 @@ TEST_F(IscsiTest, SessionsByTwoPortals) {
   ASSERT_THAT(*sessions, SizeIs(2));
   const IscsiSession& first = sessions->at(0);
   const IscsiSession& other = sessions->at(1);
+  EXPECT_EQ(*opened, first.id);
   EXPECT_FALSE(first.is_persistent);
   EXPECT_TRUE(other.is_persistent);
   EXPECT_EQ(first.connections.at(0).portal, kPortal);

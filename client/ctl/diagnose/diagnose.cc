@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ostream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "client/ctl/output.h"
+#include "client/ctl/top/numbers.h"
 #include "csi_proxy/steady_time.h"
-#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/service/product_version.h"
 
-namespace csi_proxy::ctl::diagnose {
+namespace csi_proxy::ctl {
+namespace diagnose {
 namespace {
 
 // Sorts findings by kind. Returns an error if the service answered no call, or nothing that can be
@@ -34,33 +39,20 @@ template <typename Report>
 void Begin(const Findings& findings, Report* report) {
   report->set_product_version(kVersion);
   report->set_time(UtcText(absl::Now()));
-  for (const std::string& remark : findings.not_known) report->add_not_known(remark);
+  *report->mutable_not_known() = findings.rest.not_known();
   report->set_complete(findings.complete());
 }
 
 Diagnosis DiagnosisOf(const Findings& findings) {
-  Diagnosis diagnosis;
+  Diagnosis diagnosis = findings.rest;
   Begin(findings, &diagnosis);
   for (const FindingWithRepair& found : findings.found) *diagnosis.add_findings() = found.finding;
-  for (const Finding& note : findings.notes) *diagnosis.add_notes() = note;
-  if (!findings.numbers.has_value()) return diagnosis;
-  diagnosis.set_flags(ChangedFlagsText(findings.numbers->flags));
-  for (const auto& [name, times] : findings.numbers->fallbacks) {
-    if (times < 1) continue;
-    FallbackTaken& taken = *diagnosis.add_fallbacks();
-    taken.set_fallback(name);
-    taken.set_times(static_cast<uint64_t>(times));
-    for (const FallbackFacts& facts : kFallbacks) {
-      if (facts.name == name) taken.set_doubt(static_cast<uint32_t>(facts.doubt));
-    }
-  }
   return diagnosis;
 }
 
 using Row = std::vector<std::string>;
 
-template <typename List>
-std::string NotKnown(const List& list) {
+std::string NotKnown(const pb::RepeatedPtrField<std::string>& list) {
   std::string text;
   for (const std::string& line : list) {
     absl::StrAppend(&text, "not known: ", Printable(line), "\n");
@@ -110,8 +102,8 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
   const bool cannot_tell = again.cut_short && (kind == kLeakedMappings || kind == kDanglingLinks);
   if (!again.error.ok() || cannot_tell) {
     return end(FAILED, absl::StrCat("could not be checked again: ",
-                                    again.error.ok() ? again.not_known.back()
-                                                     : std::string(again.error.message())));
+                                    again.error.ok() ? *again.rest.not_known().rbegin()
+                                                     : again.error.message()));
   }
   bool is_same = false, is_ill = false;
   for (const FindingWithRepair& now : again.found) {
@@ -120,14 +112,33 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
   }
   if (!is_same) return end(is_ill ? CHANGED : WELL_AGAIN);
   const absl::StatusOr<Answer> answer = rpcs.Call("storage", found.repair, found.fields);
-  if (!answer.ok()) {
-    return end(FAILED, absl::StrCat(absl::StatusCodeToString(answer.status().code()), ": ",
-                                    std::string(answer.status().message())));
-  }
+  if (!answer.ok()) return end(FAILED, StatusText(answer.status()));
   // UnstageShare counts links under the share's lock, so it also finds links made since the look.
   const bool is_kept = found.repair == "UnstageShare" &&
                        (answer->Flag("incomplete") || !answer->Texts("other_links").empty());
   end(is_kept ? CHANGED : DONE, is_kept ? "the mapping stays: a link may use it now" : "");
+}
+
+// The timeout of a call without --timeout. Short, because a person waits and a class of WMI may
+// hang.
+constexpr absl::Duration kLookTimeout = absl::Seconds(2);
+
+// Returns the kinds to repair. INVALID_ARGUMENT lists the valid kinds.
+absl::StatusOr<std::vector<std::string>> Kinds(const RepairOptions& options) {
+  const std::vector<std::string> known(std::begin(kKinds), std::end(kKinds));
+  if (options.what().empty()) {
+    return Invalid("--what=KIND is missing; the kinds: ", absl::StrJoin(known, ", "));
+  }
+  std::vector<std::string> kinds =
+      absl::StrSplit(absl::AsciiStrToLower(absl::StrJoin(options.what(), ",")), ',');
+  for (const std::string& kind : kinds) {
+    if (std::find(known.begin(), known.end(), kind) != known.end()) continue;
+    const std::string nearest = Nearest(kind, known);
+    return Invalid("--what: there is no such kind",
+                   nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
+                   "\nThere are: ", absl::StrJoin(known, ", "));
+  }
+  return kinds;
 }
 
 }  // namespace
@@ -157,8 +168,7 @@ std::string PartText(const Diagnosis& part) {
   // Keyed by kind and repair, because findings of a kind often share a repair.
   std::map<std::pair<std::string, std::string>, bool> repairs;
   for (const Finding& finding : part.findings()) {
-    rows.push_back(
-        {finding.kind(), Printable(finding.where()), What(finding), Printable(finding.why())});
+    rows.push_back({finding.kind(), finding.where(), What(finding), finding.why()});
     repairs[{finding.kind(), finding.repair()}] = finding.can_be_repaired();
   }
   std::string text = rows.size() == 1 ? "" : absl::StrCat(Align(rows), "\n");
@@ -189,10 +199,10 @@ std::string ToText(const Repairs& repairs) {
   }
   std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "REPAIR", "RESULT"}};
   for (const Act& act : repairs.acts()) {
-    rows.push_back({act.finding().kind(), Printable(act.finding().where()), What(act.finding()),
-                    Printable(act.finding().repair()),
-                    absl::StrCat(kResultTexts[act.result()], act.detail().empty() ? "" : ": ",
-                                 Printable(act.detail()))});
+    const Finding& finding = act.finding();
+    rows.push_back(
+        {finding.kind(), finding.where(), What(finding), finding.repair(),
+         absl::StrCat(kResultTexts[act.result()], act.detail().empty() ? "" : ": ", act.detail())});
   }
   return absl::StrCat(Align(rows), NotKnown(repairs.not_known()));
 }
@@ -222,15 +232,11 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
   for (size_t i = 0; i < found.size(); ++i) {
     Act* const act = repairs.mutable_acts(static_cast<int>(i));
     if (act->result() == REFUSED) continue;
-    if (may) {
-      if (found[i].finding.kind() == kLeakedMappings) {
-        const absl::Duration left = looked + kLinkFollows - SteadyTime::Now();
-        if (left > absl::ZeroDuration()) wait(left);
-      }
-      RepairOne(rpcs, found[i], act);
-    } else {
-      act->set_result(ONLY_SHOWN);
-    }
+    act->set_result(ONLY_SHOWN);
+    if (!may) continue;
+    const absl::Duration left = looked + kLinkFollows - SteadyTime::Now();
+    if (act->finding().kind() == kLeakedMappings && left > absl::ZeroDuration()) wait(left);
+    RepairOne(rpcs, found[i], act);
   }
   return repairs;
 }
@@ -244,4 +250,56 @@ int ExitCodeOf(const Repairs& repairs) {
   return code;
 }
 
-}  // namespace csi_proxy::ctl::diagnose
+}  // namespace diagnose
+
+namespace d = diagnose;
+
+int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+  d::DiagnoseOptions options;
+  if (!ReadFlags(catalog, line, streams, &options)) return kUsage;
+  d::FetchMetrics fetch;
+  if (!options.metrics().empty()) {
+    const auto address = top::ParseMetricsAddress("--metrics", options.metrics());
+    if (!address.ok()) return WrongUsage(address.status().message(), streams.err);
+    fetch = [address = *address, timeout = line.call.timeout] {
+      return top::FetchMetrics(address, timeout);
+    };
+  }
+  CallOptions call = line.call;
+  if (!line.has_timeout) call.timeout = d::kLookTimeout;
+  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, call);
+  Rpcs rpcs(catalog, *pipes);
+  const absl::StatusOr<d::Diagnosis> diagnosis =
+      d::Diagnose(rpcs, fetch, [&](const d::Diagnosis& part) {
+        if (WantsTable(line, streams)) streams.out << d::PartText(part) << std::flush;
+      });
+  if (!diagnosis.ok()) return Complain(diagnosis.status(), streams.err);
+  return PrintReport(*diagnosis, d::ToText(*diagnosis), d::ExitCodeOf(*diagnosis), line, streams);
+}
+
+int Repair(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+  d::RepairOptions options;
+  if (!ReadFlags(catalog, line, streams, &options)) return kUsage;
+  const auto kinds = d::Kinds(options);
+  if (!kinds.ok()) return WrongUsage(kinds.status().message(), streams.err);
+  const bool asks = !options.yes() && streams.in_is_terminal;
+  // Shown on standard error, so that standard output is one document for a program.
+  const auto show = [&](const d::Repairs& plan) {
+    if (asks) streams.err << d::ToText(plan);
+  };
+  const auto consent = [&] {
+    if (!asks) return options.yes();
+    streams.err << "Make these repairs? [y/N] " << std::flush;
+    const absl::StatusOr<std::string> answer = streams.in.ReadLine();
+    const std::string word =
+        answer.ok() ? absl::AsciiStrToLower(absl::StripAsciiWhitespace(*answer)) : "";
+    return word == "y" || word == "yes";
+  };
+  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
+  Rpcs rpcs(catalog, *pipes);
+  const absl::StatusOr<d::Repairs> repairs = d::Repair(rpcs, *kinds, show, consent);
+  if (!repairs.ok()) return Complain(repairs.status(), streams.err);
+  return PrintReport(*repairs, d::ToText(*repairs), d::ExitCodeOf(*repairs), line, streams);
+}
+
+}  // namespace csi_proxy::ctl

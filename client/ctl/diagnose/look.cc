@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,16 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "client/ctl/output.h"
 #include "client/ctl/top/numbers.h"
+#include "server/base/fallbacks.h"
 #include "server/base/windows_path.h"
 
 namespace csi_proxy::ctl::diagnose {
 namespace {
-
-constexpr char kStorage[] = "storage";
 
 // Returns a finding of the table about `where`. `fields` are those of the repair's call.
 FindingWithRepair Make(FindingId id, std::string where, std::string what,
@@ -56,23 +52,19 @@ void LeaveAlone(FindingId id, FindingWithRepair* found) {
 // Calls a method. On failure returns an empty answer and adds a remark.
 Answer Ask(Rpcs& rpcs, const char* method, const Fields& fields, absl::string_view what,
            Findings* findings) {
-  absl::StatusOr<Answer> answer = rpcs.Call(kStorage, method, fields);
+  absl::StatusOr<Answer> answer = rpcs.Call("storage", method, fields);
   if (answer.ok()) {
     findings->answered = true;
     return *std::move(answer);
   }
-  findings->not_known.push_back(absl::StrCat(what, ": ",
-                                             absl::StatusCodeToString(answer.status().code()), ": ",
-                                             std::string(answer.status().message())));
+  findings->NotKnown(what, ": ", StatusText(answer.status()));
   if (findings->error.ok()) findings->error = answer.status();
   return Answer();
 }
 
 void RecordIfIncomplete(const Answer& answer, absl::string_view what, Findings* findings) {
   if (!answer.Flag("incomplete")) return;
-  findings->cut_short = true;
-  findings->not_known.push_back(
-      absl::StrCat(what, ": there are more directories than the service reads"));
+  findings->CutShort(what, ": there are more directories than the service reads");
 }
 
 // Returns the properties that distinguish a disk from a later disk with the same number.
@@ -97,16 +89,10 @@ FindingWithRepair MakeOfDisk(FindingId id, const Answer& disk,
   return found;
 }
 
-void Add(FindingWithRepair found, Findings* findings) {
-  findings->found.push_back(std::move(found));
-}
-
 // Returns `\\host\share` of a path on a server; empty for any other path.
 std::string ShareOf(absl::string_view path) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(path, '\\');
-  const bool is_unc = parts.size() >= 4 && parts[0].empty() && parts[1].empty();
-  if (!is_unc || parts[2] == "?" || parts[2] == ".") return "";
-  return absl::StrCat("\\\\", parts[2], "\\", parts[3]);
+  const absl::StatusOr<UncPath> unc = UncPath::Parse("", path);
+  return unc.ok() ? absl::StrCat("\\\\", unc->host(), "\\", unc->share()) : "";
 }
 
 std::string MapByHand(absl::string_view share) {
@@ -183,11 +169,11 @@ void LookAtShareLink(Rpcs& rpcs, const BrokenLink& link, std::set<std::string>* 
       rpcs.Call("filesystem", "IsSymlink", {{"path", link.where}});
   if (absl::IsDeadlineExceeded(answer.status())) mute->insert(server);
   if (!answer.ok()) {
-    findings->not_known.push_back(absl::StrCat(
-        "whether ", link.where, mute->contains(server) ? ", and other links to its server," : "",
-        " can be followed: ", std::string(answer.status().message())));
+    findings->NotKnown("whether ", link.where,
+                       mute->contains(server) ? ", and other links to its server," : "",
+                       " can be followed: ", answer.status().message());
   } else if (!answer->Flag("is_symlink")) {
-    Add(Make("link-denied", link.where, link.what, {MapByHand(share)}), findings);
+    findings->Add(Make("link-denied", link.where, link.what, {MapByHand(share)}));
   }
 }
 
@@ -215,7 +201,7 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
     if (numbers.size() < 2) continue;
     twins.insert(numbers.begin(), numbers.end());
     const std::string where = absl::StrCat("disks ", absl::StrJoin(numbers, ", "));
-    if (shown.insert(where).second) Add(Make("duplicate-id", where, id), findings);
+    if (shown.insert(where).second) findings->Add(Make("duplicate-id", where, id));
   }
   for (const Answer& disk : answer.Each("disks")) {
     const std::string number = absl::StrCat(disk.Number("number"));
@@ -244,9 +230,9 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
       LeaveAlone("twin-disk", &found);
     }
     if (id.row == FindingId("offline-by-policy").row) {
-      findings->notes.push_back(std::move(found.finding));
+      *findings->rest.add_notes() = std::move(found.finding);
     } else {
-      Add(std::move(found), findings);
+      findings->Add(std::move(found));
     }
   }
 }
@@ -259,11 +245,9 @@ void LookAtContents(Rpcs& rpcs, Findings* findings) {
   for (const Answer& disk : answer.Each("disks")) {
     const std::string content = disk.Text("content");
     if (absl::StartsWith(content, "not known: ")) {
-      findings->cut_short = true;
-      findings->not_known.push_back(
-          absl::StrCat("the content of disk ", disk.Number("number"), ": ", content));
+      findings->CutShort("the content of disk ", disk.Number("number"), ": ", content);
     } else if (!content.empty()) {
-      Add(MakeOfDisk("foreign-disk", disk, {content}), findings);
+      findings->Add(MakeOfDisk("foreign-disk", disk, {content}));
     }
   }
 }
@@ -327,19 +311,19 @@ void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings) {
       FindingId id = is_volume ? FindingId("dangling-mount") : FindingId("dangling-link");
       if (ends.to_mounts.contains(name)) id = "link-to-mount";
       if (is_volume && (link.may_be_used || IsPublished(where))) id = "dangling-mount-in-use";
-      Add(Make(id, where, what, {}, {{"path", where}, {"target", target}}), findings);
+      findings->Add(Make(id, where, what, {}, {{"path", where}, {"target", target}}));
     } else if (state == "DISCONNECTED") {
       if (!mappings.has_value()) {
         // LookAtMappings() reports an error of this call.
-        mappings = rpcs.Call(kStorage, "ListSmbMappings", {});
+        mappings = rpcs.Call("storage", "ListSmbMappings", {});
       }
-      Add(MakeOfShareLink(link, *mappings), findings);
+      findings->Add(MakeOfShareLink(link, *mappings));
     } else if (state == "ALIVE" && !is_volume && !ShareOf(target).empty()) {
       LookAtShareLink(rpcs, link, &mute, findings);
     } else if (state == "UNDETERMINED") {
       const auto there = rpcs.Call("filesystem", "PathExists", {{"path", target}});
       if (absl::IsPermissionDenied(there.status()) && !IsPods(where)) {
-        findings->notes.push_back(Make("link-outside", where, what).finding);
+        *findings->rest.add_notes() = Make("link-outside", where, what).finding;
       } else {
         ++not_followed;
       }
@@ -353,13 +337,12 @@ void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings) {
     }
   }
   for (const std::string& folder : answer.Texts("filled_staging_folders")) {
-    Add(Make("filled-folder", folder, "a plain folder with files"), findings);
+    findings->Add(Make("filled-folder", folder, "a plain folder with files"));
   }
   if (not_followed > 0) {
-    findings->not_known.push_back(
-        absl::StrCat("where ", not_followed, not_followed == 1 ? " link leads" : " links lead",
-                     ": out of the working directories, or Windows refused access or did not say "
-                     "in time which shares are mapped"));
+    findings->NotKnown("where ", not_followed, not_followed == 1 ? " link leads" : " links lead",
+                       ": out of the working directories, or Windows refused access or did not say "
+                       "in time which shares are mapped");
   }
 }
 
@@ -373,17 +356,15 @@ void LookAtHealth(Rpcs& rpcs, Findings* findings) {
   for (const Answer& volume : answer.Each("volumes")) {
     const std::string id = volume.Text("volume_id"), message = volume.Text("message");
     if (volume.Flag("abnormal")) {
-      Add(Make("unhealthy-volume", id, message, {findings->volumes[id]}), findings);
+      findings->Add(Make("unhealthy-volume", id, message, {findings->volumes[id]}));
     } else if (!message.empty()) {
       unknown[message].push_back(id);
     }
   }
   for (const auto& [reason, volumes] : unknown) {
-    findings->cut_short = true;
     const size_t more = volumes.size() - 1;
-    findings->not_known.push_back(absl::StrCat("the health of ", volumes[0],
-                                               more > 0 ? absl::StrCat(" and ", more, " more") : "",
-                                               ": ", reason));
+    findings->CutShort("the health of ", volumes[0],
+                       more > 0 ? absl::StrCat(" and ", more, " more") : "", ": ", reason);
   }
 }
 
@@ -394,7 +375,7 @@ void LookAtSpace(Rpcs& rpcs, Findings* findings) {
   absl::StatusOr<Answer> stats = Answer();
   for (const auto& [id, path] : findings->volumes) {
     if (!absl::IsDeadlineExceeded(stats.status())) {
-      stats = rpcs.Call(kStorage, "GetPathStats", {{"path", path}});
+      stats = rpcs.Call("storage", "GetPathStats", {{"path", path}});
     }
     if (!stats.ok()) {
       unknown.push_back(absl::StrCat(path, ": ", std::string(stats.status().message())));
@@ -402,14 +383,12 @@ void LookAtSpace(Rpcs& rpcs, Findings* findings) {
     }
     const uint64_t left = stats->Number("available_bytes"), size = stats->Number("total_bytes");
     if (left >= size / 1000) continue;
-    Add(Make("full-volume", path, absl::StrCat("volume ", id), {SizeText(left), SizeText(size)}),
-        findings);
+    findings->Add(
+        Make("full-volume", path, absl::StrCat("volume ", id), {SizeText(left), SizeText(size)}));
   }
   if (unknown.empty()) return;
-  findings->cut_short = true;
-  findings->not_known.push_back(
-      absl::StrCat("the free space of ", unknown.size(),
-                   unknown.size() == 1 ? " volume, at " : " volumes, as at ", unknown[0]));
+  findings->CutShort("the free space of ", unknown.size(),
+                     unknown.size() == 1 ? " volume, at " : " volumes, as at ", unknown[0]);
 }
 
 // Adds findings about global SMB mappings.
@@ -430,10 +409,9 @@ void LookAtMappings(Rpcs& rpcs, Findings* findings) {
                                 ? absl::StrCat("links lead to it: ", absl::StrJoin(links, ", "))
                             : knows_links ? "no link leads to it"
                                           : "whether links lead to it is not known";
-    FindingWithRepair found =
-        Make(id, share, absl::StrCat("status ", status), {why}, {{"remote_path", share}});
+    FindingWithRepair& found = findings->Add(
+        Make(id, share, absl::StrCat("status ", status), {why}, {{"remote_path", share}}));
     if (unused && IsOfFolder(share)) LeaveAlone("folder-mapping", &found);
-    Add(std::move(found), findings);
   }
 }
 
@@ -446,12 +424,10 @@ void LookAtInitiator(Rpcs& rpcs, Findings* findings) {
   // Windows may show no portal while the service is stopped.
   const absl::StatusOr<Answer> portals = rpcs.Call("iscsi", "ListTargetPortals", {});
   if (portals.ok() && portals->Size("target_portals") > 0) why = "portals are registered";
-  const std::optional<top::Numbers>& numbers = findings->numbers;
-  if (numbers.has_value() && numbers->AsksForIscsi()) why = "clients have asked for iSCSI";
+  if (findings->asks_for_iscsi) why = "clients have asked for iSCSI";
   if (why.empty()) return;
-  Add(Make("stopped-initiator", "MSiSCSI", service->Text("display_name"),
-           {absl::AsciiStrToLower(service->Text("status")), why}),
-      findings);
+  findings->Add(Make("stopped-initiator", "MSiSCSI", service->Text("display_name"),
+                     {absl::AsciiStrToLower(service->Text("status")), why}));
 }
 
 // Adds a finding if no disk is listed because the service of WMI's storage classes is disabled.
@@ -460,31 +436,38 @@ void LookAtStorageService(Rpcs& rpcs, Findings* findings) {
   const absl::StatusOr<Answer> service = rpcs.Call("system", "GetService", {{"name", "smphost"}});
   if (!service.ok() || service->Text("start_type") != "DISABLED") return;
   if (service->Text("status") == "RUNNING") return;
-  Add(Make("stopped-storage-service", "smphost", service->Text("display_name")), findings);
+  findings->Add(Make("stopped-storage-service", "smphost", service->Text("display_name")));
 }
 
 // Adds findings of the service's metrics.
 void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings) {
-  const auto not_known = [findings](absl::string_view why) {
-    findings->not_known.push_back(
-        absl::StrCat("long calls, clients at a limit or of old API versions: ", why));
-  };
-  if (fetch == nullptr) {
-    return not_known(
-        "give --metrics=HOST:PORT, the address at which the service serves its metrics");
+  absl::StatusOr<std::string> text = absl::UnavailableError(
+      "give --metrics=HOST:PORT, the address at which the service serves its metrics");
+  if (fetch != nullptr) text = fetch();
+  const absl::StatusOr<top::Numbers> numbers =
+      text.ok() ? top::ReadNumbers(*text) : absl::StatusOr<top::Numbers>(text.status());
+  if (!numbers.ok()) {
+    return findings->NotKnown("long calls, clients at a limit or of old API versions: ",
+                              numbers.status().message());
   }
-  const absl::StatusOr<std::string> text = fetch();
-  if (!text.ok()) return not_known(text.status().message());
-  absl::StatusOr<top::Numbers> numbers = top::ReadNumbers(*text);
-  if (!numbers.ok()) return not_known(numbers.status().message());
   findings->answered = true;
+  findings->asks_for_iscsi = numbers->AsksForIscsi();
+  findings->rest.set_flags(ChangedFlagsText(numbers->flags));
+  for (const auto& [name, times] : numbers->fallbacks) {
+    if (times < 1) continue;
+    FallbackTaken& taken = *findings->rest.add_fallbacks();
+    taken.set_fallback(name);
+    taken.set_times(static_cast<uint64_t>(times));
+    for (const FallbackFacts& facts : kFallbacks) {
+      if (facts.name == name) taken.set_doubt(static_cast<uint32_t>(facts.doubt));
+    }
+  }
   const std::string since = numbers->started == absl::InfinitePast()
                                 ? ""
                                 : absl::StrCat(" at ", UtcText(numbers->started));
   for (const auto& [rpc, seconds] : numbers->long_calls) {
-    Add(Make("long-call", rpc, "its object is in the service's log",
-             {absl::StrCat(std::llround(seconds))}),
-        findings);
+    findings->Add(Make("long-call", rpc, "its object is in the service's log",
+                       {absl::StrCat(std::llround(seconds))}));
   }
   std::vector<std::pair<int64_t, std::string>> by_refused;  // The most first.
   for (const auto& [name, rpc] : numbers->rpcs) {
@@ -497,25 +480,23 @@ void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* 
   }
   for (const auto& [client, times] : numbers->limited) {
     if (!(times > 0)) continue;
-    Add(Make("limited-client", client.first, absl::StrCat("has met its limit of ", client.second),
-             {absl::StrCat(std::llround(times)), since, refused.empty() ? "none" : refused}),
-        findings);
+    findings->Add(
+        Make("limited-client", client.first, absl::StrCat("has met its limit of ", client.second),
+             {absl::StrCat(std::llround(times)), since, refused.empty() ? "none" : refused}));
   }
   for (const FlagInForce& flag : numbers->flags) {
     if (!flag.IsFarBelowDefault()) continue;
-    Add(Make("low-limit", absl::StrCat("--", flag.name), absl::StrCat(flag.value),
-             {flag.by_default}),
-        findings);
+    findings->Add(Make("low-limit", absl::StrCat("--", flag.name), absl::StrCat(flag.value),
+                       {flag.by_default}));
   }
   for (const auto& [caller, calls] : numbers->callers) {
     const auto& [image, group, version] = caller;
     const std::string newer = catalog.Successor(group, version);
     if (newer.empty() || !(calls > 0)) continue;
     const std::string count = absl::StrCat(std::llround(calls), calls == 1 ? " call" : " calls");
-    Add(Make("old-client", image, absl::StrCat(group, " ", version), {count, since, newer}),
-        findings);
+    findings->Add(
+        Make("old-client", image, absl::StrCat(group, " ", version), {count, since, newer}));
   }
-  findings->numbers = *std::move(numbers);
 }
 
 }  // namespace

@@ -3,17 +3,16 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "absl/strings/str_cat.h"
 #include "client/ctl/diagnose/diagnose.pb.h"
 #include "client/ctl/diagnose/findings.h"
 #include "client/ctl/rpcs.h"
-#include "client/ctl/top/numbers.h"
 
 namespace csi_proxy::ctl::diagnose {
 
@@ -26,12 +25,10 @@ struct FindingWithRepair {
 
 struct Findings {
   std::vector<FindingWithRepair> found;
-  // States that are no faults.
-  std::vector<Finding> notes;
-  // The objects that could not be looked at, with the reason.
-  std::vector<std::string> not_known;
-  // The service's metrics, if they were read.
-  std::optional<top::Numbers> numbers;
+  // The notes, the objects that could not be looked at, and the facts of the service's metrics.
+  Diagnosis rest;
+  // True if the metrics say so.
+  bool asks_for_iscsi = false;
   bool lists_disks = false;
   // The mounted volumes, each with one of its paths.
   std::map<std::string, std::string> volumes;
@@ -43,6 +40,19 @@ struct Findings {
   bool cut_short = false;
 
   bool complete() const { return error.ok() && !cut_short; }
+
+  // Adds a finding and returns it.
+  FindingWithRepair& Add(FindingWithRepair one) { return found.emplace_back(std::move(one)); }
+  // Adds a remark about what could not be looked at. CutShort() also makes the look incomplete.
+  template <typename... Parts>
+  void NotKnown(const Parts&... parts) {
+    rest.add_not_known(absl::StrCat(parts...));
+  }
+  template <typename... Parts>
+  void CutShort(const Parts&... parts) {
+    cut_short = true;
+    NotKnown(parts...);
+  }
 };
 
 // Fetches the metrics of the service. Null: their address is unknown.

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <iterator>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -68,10 +68,9 @@ bool IsAlone(absl::string_view text, size_t at, size_t end) {
   return begins && is(after, "\n\r\t\"',;|");
 }
 
-// --- Values by their form: the length of one at `at`, or 0 ---
+// --- Values by their form: the length of one at `at`, which follows no word, or 0 ---
 
 size_t Iqn(absl::string_view text, size_t at) {
-  if (IsWord(Before(text, at))) return 0;
   if (StartsAt(text, at, "iqn.") && HasForm(text, at + 4, "dddd-dd.")) {
     const size_t rest = Span(text, at + 12, [](char c) {
       return !absl::ascii_isspace(c) &&
@@ -86,7 +85,6 @@ size_t Iqn(absl::string_view text, size_t at) {
 
 // Finds SIDs of accounts. Windows' own SIDs are equal on all nodes and identify nothing.
 size_t Sid(absl::string_view text, size_t at) {
-  if (IsWord(Before(text, at))) return 0;
   if (!StartsAt(text, at, "S-1-5-21-") && !StartsAt(text, at, "S-1-12-1-")) return 0;
   size_t length = 9 + Span(text, at + 9, [](char c) { return IsDigit(c) || c == '-'; });
   while (text[at + length - 1] == '-') --length;
@@ -102,7 +100,7 @@ size_t VolumeGuid(absl::string_view text, size_t at) {
 }
 
 size_t Ipv4(absl::string_view text, size_t at) {
-  if (IsWord(Before(text, at)) || Before(text, at) == '.') return 0;
+  if (Before(text, at) == '.') return 0;
   size_t length = 0;
   for (int i = 0; i < 4; ++i) {
     if (i > 0 && At(text, at + length++) != '.') return 0;
@@ -122,7 +120,7 @@ size_t Ipv4(absl::string_view text, size_t at) {
 
 size_t Ipv6(absl::string_view text, size_t at) {
   const char before = Before(text, at);
-  if (IsWord(before) || before == ':' || before == '.') return 0;
+  if (before == ':' || before == '.') return 0;
   size_t length = Span(text, at, [](char c) { return IsHex(c) || c == ':'; });
   const absl::string_view address = text.substr(at, length);
   const std::vector<absl::string_view> groups = absl::StrSplit(address, ':');
@@ -143,7 +141,7 @@ size_t Ipv6(absl::string_view text, size_t at) {
 size_t Mac(absl::string_view text, size_t at) {
   constexpr absl::string_view kForm = "hh-hh-hh-hh-hh-hh";
   const char before = Before(text, at), after = At(text, at + kForm.size());
-  if (IsWord(before) || before == '-' || !HasForm(text, at, kForm)) return 0;
+  if (before == '-' || !HasForm(text, at, kForm)) return 0;
   return IsWord(after) || after == '-' ? 0 : kForm.size();
 }
 
@@ -167,9 +165,8 @@ void Redactor::AddSecret(absl::string_view kind, absl::string_view value) {
   const std::string text = absl::AsciiStrToLower(absl::StripAsciiWhitespace(value));
   if (text.size() < 3 || masks_.contains(text)) return;
   if (text.find_first_not_of('0') == std::string::npos) return;
-  if (std::find(std::begin(kIdentifyNothing), std::end(kIdentifyNothing), text) !=
-      std::end(kIdentifyNothing)) {
-    return;
+  for (const absl::string_view nothing : kIdentifyNothing) {
+    if (text == nothing) return;
   }
   const std::string mask = Mask(kind, text);
   const bool is_name = kind == "host" || kind == "user";
@@ -178,8 +175,9 @@ void Redactor::AddSecret(absl::string_view kind, absl::string_view value) {
   // The value as ConvertTo-Json writes it.
   const std::string json =
       absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"&", "\\u0026"}, {"'", "\\u0027"}});
-  known_.push_back({text, mask, is_name || text.size() < kShort, is_ordinary});
-  if (json != text) known_.push_back({json, mask, is_name || text.size() < kShort, is_ordinary});
+  for (const std::string& form : std::set<std::string>{text, json}) {
+    known_.push_back({form, mask, is_name || text.size() < kShort, is_ordinary});
+  }
   std::stable_sort(known_.begin(), known_.end(),
                    [](const Known& a, const Known& b) { return a.form.size() > b.form.size(); });
 }
@@ -207,7 +205,7 @@ std::string Redactor::Apply(absl::string_view text) {
     size_t length = 0;
     const auto find = [&](const auto& forms) {
       for (const Form& form : forms) {
-        if (length == 0 && (length = form.find(text, at)) > 0) {
+        if (length == 0 && !IsWord(Before(text, at)) && (length = form.find(text, at)) > 0) {
           mask = Mask(form.kind, text.substr(at, length));
         }
       }
@@ -219,14 +217,6 @@ std::string Redactor::Apply(absl::string_view text) {
     at += std::max<size_t>(length, 1);
   }
   return masked;
-}
-
-std::string WithoutControls(absl::string_view text) {
-  std::string clean;
-  for (const char c : text) {
-    if (!absl::ascii_iscntrl(c) || c == '\n' || c == '\t') clean += c;
-  }
-  return clean;
 }
 
 }  // namespace csi_proxy::ctl::report

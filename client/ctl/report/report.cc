@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -20,7 +19,8 @@
 #include "client/ctl/output.h"
 #include "server/base/status_macros.h"
 
-namespace csi_proxy::ctl::report {
+namespace csi_proxy::ctl {
+namespace report {
 namespace {
 
 constexpr size_t kMostBytes = 60'000;
@@ -94,31 +94,86 @@ void ForEachText(pb::Message* message, const std::function<void(std::string*)>& 
   std::vector<const pb::FieldDescriptor*> fields;
   reflection.ListFields(*message, &fields);
   for (const pb::FieldDescriptor* field : fields) {
-    const bool is_text = field->type() == pb::FieldDescriptor::TYPE_STRING;
-    const bool is_message = field->type() == pb::FieldDescriptor::TYPE_MESSAGE;
-    const int count = field->is_repeated() ? reflection.FieldSize(*message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      if (is_message) {
-        ForEachText(field->is_repeated() ? reflection.MutableRepeatedMessage(message, field, i)
-                                         : reflection.MutableMessage(message, field),
+    const bool many = field->is_repeated();
+    for (int i = 0; i < CountValues(*message, field); ++i) {
+      if (field->type() == pb::FieldDescriptor::TYPE_MESSAGE) {
+        ForEachText(many ? reflection.MutableRepeatedMessage(message, field, i)
+                         : reflection.MutableMessage(message, field),
                     change);
-      } else if (is_text && field->is_repeated()) {
-        std::string text = reflection.GetRepeatedString(*message, field, i);
+      } else if (field->type() == pb::FieldDescriptor::TYPE_STRING) {
+        std::string text = many ? reflection.GetRepeatedString(*message, field, i)
+                                : reflection.GetString(*message, field);
         change(&text);
-        reflection.SetRepeatedString(message, field, i, std::move(text));
-      } else if (is_text) {
-        std::string text = reflection.GetString(*message, field);
-        change(&text);
-        reflection.SetString(message, field, std::move(text));
+        if (many) reflection.SetRepeatedString(message, field, i, text);
+        if (!many) reflection.SetString(message, field, text);
       }
     }
   }
+}
+
+std::string WithoutControls(absl::string_view text) {
+  std::string clean(text);
+  std::erase_if(clean, [](char c) { return absl::ascii_iscntrl(c) && c != '\n' && c != '\t'; });
+  return clean;
 }
 
 Redactor RedactorOf(const NodeReport& report) {
   Redactor redactor;
   for (const Secret& secret : report.secrets()) redactor.AddSecret(secret.kind(), secret.value());
   return redactor;
+}
+
+namespace fs = std::filesystem;
+fs::path PathOf(const std::string& utf8) {
+  return fs::path(std::u8string(utf8.begin(), utf8.end()));
+}
+
+absl::StatusOr<std::string> Read(Input& in, const fs::path& path) {
+  const std::u8string name = path.u8string();
+  return in.Read({name.begin(), name.end()});
+}
+
+// Reads a message in JSON from a file. INVALID_ARGUMENT names the file.
+absl::Status ReadJson(Input& in, const fs::path& path, pb::Message* message) {
+  ABSL_ASSIGN_OR_RETURN(const std::string text, Read(in, path));
+  pb::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto status = pb::util::JsonStringToMessage(text, message, options);
+  if (status.ok()) return absl::OkStatus();
+  return Invalid(path.filename().string(), ": ", std::string(status.message()));
+}
+
+absl::Status Write(const fs::path& path, absl::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text << std::flush;
+  if (file) return absl::OkStatus();
+  return Invalid(path.filename().string(), ": cannot be written");
+}
+
+absl::StatusOr<NodeReport> Make(const ReportOptions& options, Input& in) {
+  const fs::path from = PathOf(options.from()), to = PathOf(options.to());
+  NodeReport report;
+  ABSL_RETURN_IF_ERROR(ReadJson(in, from / "parts.json", &report));
+  if (fs::exists(from / "selftest.json")) {
+    ABSL_RETURN_IF_ERROR(ReadJson(in, from / "selftest.json", report.mutable_selftest()));
+  }
+  if (fs::exists(from / "diagnosis.json")) {
+    ABSL_RETURN_IF_ERROR(ReadJson(in, from / "diagnosis.json", report.mutable_diagnosis()));
+  }
+  ABSL_ASSIGN_OR_RETURN(const std::string doubts, Read(in, from / "doubts.md"));
+  Judge(ReadDoubts(doubts), &report);
+  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
+    if (entry.path().extension() != ".log") continue;
+    ABSL_ASSIGN_OR_RETURN(const std::string log, Read(in, entry.path()));
+    ABSL_RETURN_IF_ERROR(
+        Write(to / entry.path().filename(), ProtectText(!options.no_redact(), report, log)));
+  }
+  Protect(!options.no_redact(), &report);
+  report.set_schema(2);
+  ABSL_ASSIGN_OR_RETURN(const std::string json, ToJson(report));
+  ABSL_RETURN_IF_ERROR(Write(to / "report.json", json));
+  ABSL_RETURN_IF_ERROR(Write(to / "REPORT.md", ToMarkdown(report)));
+  return report;
 }
 
 }  // namespace
@@ -147,10 +202,9 @@ void Judge(const std::vector<Doubt>& doubts, NodeReport* report) {
       const auto found = std::find_if(outcomes.begin(), outcomes.end(),
                                       [&](const Part& part) { return part.name() == name; });
       const std::string result = found == outcomes.end() ? "did not run" : found->result();
+      const std::string detail = found == outcomes.end() ? "" : found->detail();
       ++(result == "OK" ? passed : result == "FAILED" ? failed : open);
-      did.push_back(absl::StrCat(name, ": ", result,
-                                 found == outcomes.end() || found->detail().empty() ? "" : " ",
-                                 found == outcomes.end() ? "" : found->detail()));
+      did.push_back(absl::StrCat(name, ": ", result, detail.empty() ? "" : " ", detail));
     }
     for (const diagnose::FallbackTaken& taken : report->diagnosis().fallbacks()) {
       if (taken.doubt() != doubt.number) continue;
@@ -210,82 +264,23 @@ std::string ToMarkdown(const NodeReport& report) {
   return text;
 }
 
-}  // namespace csi_proxy::ctl::report
-
-namespace csi_proxy::ctl {
-namespace {
-
-namespace fs = std::filesystem;
-namespace r = report;
-
-fs::path PathOf(const std::string& utf8) {
-  return fs::path(std::u8string(utf8.begin(), utf8.end()));
-}
-
-// Reads a message in JSON from a file. INVALID_ARGUMENT names the file.
-absl::Status ReadJson(Input& in, const fs::path& path, pb::Message* message) {
-  const auto name = path.u8string();
-  ABSL_ASSIGN_OR_RETURN(std::string text, in.Read({name.begin(), name.end()}));
-  pb::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  const auto status = pb::util::JsonStringToMessage(text, message, options);
-  if (status.ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(path.filename().string(), ": ", std::string(status.message())));
-}
-
-absl::Status Write(const fs::path& path, absl::string_view text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text << std::flush;
-  if (file) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(path.filename().string(), ": cannot be written"));
-}
-
-absl::StatusOr<r::NodeReport> Make(const r::ReportOptions& options, Input& in) {
-  const fs::path from = PathOf(options.from()), to = PathOf(options.to());
-  r::NodeReport report;
-  ABSL_RETURN_IF_ERROR(ReadJson(in, from / "parts.json", &report));
-  if (fs::exists(from / "selftest.json")) {
-    ABSL_RETURN_IF_ERROR(ReadJson(in, from / "selftest.json", report.mutable_selftest()));
-  }
-  if (fs::exists(from / "diagnosis.json")) {
-    ABSL_RETURN_IF_ERROR(ReadJson(in, from / "diagnosis.json", report.mutable_diagnosis()));
-  }
-  const auto list = (from / "doubts.md").u8string();
-  ABSL_ASSIGN_OR_RETURN(const std::string doubts, in.Read({list.begin(), list.end()}));
-  r::Judge(r::ReadDoubts(doubts), &report);
-  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
-    if (entry.path().extension() != ".log") continue;
-    const auto name = entry.path().u8string();
-    ABSL_ASSIGN_OR_RETURN(const std::string log, in.Read({name.begin(), name.end()}));
-    ABSL_RETURN_IF_ERROR(
-        Write(to / entry.path().filename(), r::ProtectText(!options.no_redact(), report, log)));
-  }
-  r::Protect(!options.no_redact(), &report);
-  report.set_schema(2);
-  ABSL_ASSIGN_OR_RETURN(const std::string json, ToJson(report));
-  ABSL_RETURN_IF_ERROR(Write(to / "report.json", json));
-  ABSL_RETURN_IF_ERROR(Write(to / "REPORT.md", r::ToMarkdown(report)));
-  return report;
-}
-
-}  // namespace
+}  // namespace report
 
 int Report(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
-  r::ReportOptions options;
-  if (const auto s = ReadFlags(catalog, line, &options); !s.ok()) return WrongUsage(s, streams.err);
+  report::ReportOptions options;
+  if (!ReadFlags(catalog, line, streams, &options)) return kUsage;
   if (options.from().empty() || options.to().empty()) {
     return WrongUsage("report needs --from=FOLDER and --to=FOLDER", streams.err);
   }
-  const absl::StatusOr<r::NodeReport> report = Make(options, streams.in);
-  if (!report.ok()) return Complain(report.status(), streams.err);
-  for (const r::DoubtReport& doubt : report->doubts()) {
+  const absl::StatusOr<report::NodeReport> node = report::Make(options, streams.in);
+  if (!node.ok()) return Complain(node.status(), streams.err);
+  for (const report::DoubtReport& doubt : node->doubts()) {
     if (doubt.settled() == "otherwise than expected") {
       streams.out << "doubt " << doubt.number() << " is otherwise than expected: " << doubt.did()
                   << "\n";
     }
   }
-  streams.out << report->summary() << "; paste " << options.to()
+  streams.out << node->summary() << "; paste " << options.to()
               << "/REPORT.md into an issue and attach report.json\n";
   return kOk;
 }

@@ -66,7 +66,4 @@ class Redactor {
   std::vector<Known> known_;
 };
 
-// Returns the text without control characters, except line feeds and tabs.
-std::string WithoutControls(absl::string_view text);
-
 }  // namespace csi_proxy::ctl::report

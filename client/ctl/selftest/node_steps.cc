@@ -1,5 +1,4 @@
 // Steps on the rest of the node: pipes, services, firmware, shares, iSCSI.
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -30,6 +29,13 @@ Fields Target(const Attempt& attempt) {
   return fields;
 }
 
+Undo Unmapping(const Attempt& attempt) {
+  return {"the mapping of the share",
+          "smb",
+          "RemoveSmbGlobalMapping",
+          {{"remote-path", attempt.options().smb_share()}}};
+}
+
 }  // namespace
 
 std::string ExaminePipes(Attempt& attempt) {
@@ -53,8 +59,7 @@ std::string ExaminePipes(Attempt& attempt) {
       served.push_back(absl::StrCat(group, " ", absl::StrJoin(versions, " ")));
     }
   }
-  attempt.Expect(silent.empty(),
-                 absl::StrCat("pipes exist but do not answer: ", absl::StrJoin(silent, ", ")));
+  attempt.Expect(silent.empty(), "pipes exist but do not answer: ", absl::StrJoin(silent, ", "));
   attempt.Expect(!served.empty(), "there are no pipes");
   return absl::StrCat("of ", released, " released: ", absl::StrJoin(served, ", "));
 }
@@ -73,18 +78,15 @@ std::string QueryService(Attempt& attempt) {
 std::string RestartService(Attempt& attempt) {
   const Fields service = {{"name", attempt.options().restart_service()}};
   const std::string before = attempt.Call("system", "GetService", service).Text("status");
-  attempt.Expect(before == "RUNNING" || before == "STOPPED",
-                 absl::StrCat("it is ", before, ", and neither RUNNING nor STOPPED"));
+  attempt.Expect(before == "RUNNING" || before == "STOPPED", "it is ", before,
+                 ", and neither RUNNING nor STOPPED");
   const bool ran = before == "RUNNING";
   attempt.AddUndo({"service", "system", ran ? "StartService" : "StopService", service});
   for (const bool start : {!ran, ran}) {
     const char* const method = start ? "StartService" : "StopService";
-    // The second call finds the service in the wanted state.
-    attempt.Call("system", method, service);
-    attempt.Call("system", method, service);
+    attempt.Twice("system", method, service);
     const std::string now = attempt.Call("system", "GetService", service).Text("status");
-    attempt.Expect(now == (start ? "RUNNING" : "STOPPED"),
-                   absl::StrCat("it is ", now, " after ", method));
+    attempt.Expect(now == (start ? "RUNNING" : "STOPPED"), "it is ", now, " after ", method);
   }
   attempt.RemoveUndo("service");
   return absl::StrCat(attempt.options().restart_service(), " is ", before, " as before");
@@ -103,13 +105,9 @@ std::string MapShare(Attempt& attempt) {
                           {"local-path", link},
                           {"username", options.smb_username()},
                           {"password", options.smb_password()}};
-  attempt.AddUndo({"the mapping of the share",
-                   "smb",
-                   "RemoveSmbGlobalMapping",
-                   {{"remote-path", options.smb_share()}}});
+  attempt.AddUndo(Unmapping(attempt));
   attempt.AddUndo({"the link to the share", "filesystem", "Rmdir", {{"path", link}}});
-  attempt.Call("smb", "NewSmbGlobalMapping", mapping);
-  attempt.Call("smb", "NewSmbGlobalMapping", mapping);
+  attempt.Twice("smb", "NewSmbGlobalMapping", mapping);
   attempt.Expect(attempt.IsSymlink(link), "IsSymlink returns false for the link to the share");
   attempt.Expect(attempt.Exists(link), "the link to the share does not exist");
   return absl::StrCat(link, " leads to ", options.smb_share());
@@ -121,7 +119,7 @@ std::string SeeMapping(Attempt& attempt) {
     for (const std::string& path : mapping.Texts("links")) {
       if (!EqualNames(path, link)) continue;
       const std::string status = mapping.Text("status");
-      attempt.Expect(status == "OK", absl::StrCat("the mapping is ", status));
+      attempt.Expect(status == "OK", "the mapping is ", status);
       return absl::StrCat(mapping.Text("remote_path"), " is ", status);
     }
   }
@@ -130,12 +128,10 @@ std::string SeeMapping(Attempt& attempt) {
 }
 
 std::string UnmapShare(Attempt& attempt) {
-  const Fields share = {{"remote-path", attempt.options().smb_share()}};
-  attempt.Call("filesystem", "Rmdir", {{"path", attempt.Path("share")}});
-  attempt.RemoveUndo("the link to the share");
-  attempt.Call("smb", "RemoveSmbGlobalMapping", share);
-  attempt.RemoveUndo("the mapping of the share");
-  attempt.ExpectRefused(absl::StatusCode::kNotFound, "smb", "RemoveSmbGlobalMapping", share);
+  attempt.Finish("the link to the share");
+  attempt.Finish("the mapping of the share");
+  attempt.ExpectRefused(absl::StatusCode::kNotFound, "smb", "RemoveSmbGlobalMapping",
+                        Unmapping(attempt).fields);
   return "";
 }
 
@@ -148,9 +144,7 @@ std::string RefuseMappings(Attempt& attempt) {
                           const std::string& password) {
     return Fields{{"remote-path", path}, {"username", user}, {"password", password}};
   };
-  const Undo removal = {
-      "the mapping of the share", "smb", "RemoveSmbGlobalMapping", {{"remote-path", share}}};
-  attempt.AddUndo(removal);
+  attempt.AddUndo(Unmapping(attempt));
   attempt.ExpectRefused(
       absl::StatusCode::kFailedPrecondition, "smb", "NewSmbGlobalMapping",
       mapping(share, options.smb_username(), "csi-proxy-selftest: not the password"));
@@ -167,8 +161,7 @@ std::string RefuseMappings(Attempt& attempt) {
                        options.smb_password()))
           .status();
   attempt.Expect(!second.ok(), "a second user has mapped a share that does not exist");
-  attempt.Call("smb", "RemoveSmbGlobalMapping", removal.fields);
-  attempt.RemoveUndo(removal.what);
+  attempt.Finish("the mapping of the share");
   return absl::StrCat("a second user: ", second.message());
 }
 
@@ -177,13 +170,10 @@ std::string AddPortal(Attempt& attempt) {
   // Asks before it adds the portal, because a portal that existed must stay registered.
   const absl::Status before = attempt.Try("iscsi", "DiscoverTargetPortal", portal).status();
   attempt.Expect(before.ok() || absl::IsNotFound(before),
-                 absl::StrCat("iscsi.DiscoverTargetPortal: ", before.message()));
+                 "iscsi.DiscoverTargetPortal: ", before.message());
   attempt.state().knew_portal = before.ok();
-  if (!before.ok()) {
-    attempt.AddUndo({"the portal", "iscsi", "RemoveTargetPortal", portal});
-  }
-  attempt.Call("iscsi", "AddTargetPortal", portal);
-  attempt.Call("iscsi", "AddTargetPortal", portal);
+  if (!before.ok()) attempt.AddUndo({"the portal", "iscsi", "RemoveTargetPortal", portal});
+  attempt.Twice("iscsi", "AddTargetPortal", portal);
   const int portals = attempt.Call("iscsi", "ListTargetPortals").Size("target_portals");
   attempt.Expect(portals > 0, "no portal is listed");
   const std::vector<std::string> iqns =
@@ -199,8 +189,7 @@ std::string ConnectTarget(Attempt& attempt) {
   // A target with disks has a session, which must stay. A session without disks may be ended.
   if (before > 0) return absl::StrCat("was connected before and is left so, disks: ", before);
   attempt.AddUndo({"the target", "iscsi", "DisconnectTarget", target});
-  attempt.Call("iscsi", "ConnectTarget", target);
-  attempt.Call("iscsi", "ConnectTarget", target);
+  attempt.Twice("iscsi", "ConnectTarget", target);
   int disks = 0;
   const SteadyTime give_up = SteadyTime::Now() + kDiskArrival;
   while (attempt.ok()) {
@@ -209,18 +198,16 @@ std::string ConnectTarget(Attempt& attempt) {
     absl::SleepFor(kPoll);
   }
   attempt.Expect(disks > 0, "the target brings no disk");
-  attempt.Call("iscsi", "DisconnectTarget", target);
-  attempt.Call("iscsi", "DisconnectTarget", target);
+  attempt.Twice("iscsi", "DisconnectTarget", target);
   attempt.RemoveUndo("the target");
   return absl::StrCat(disks, " disks");
 }
 
 std::string RemovePortal(Attempt& attempt) {
   if (attempt.state().knew_portal) return "was registered before and is left so";
-  const Fields portal = Portal(attempt);
-  attempt.Call("iscsi", "RemoveTargetPortal", portal);
-  attempt.RemoveUndo("the portal");
-  attempt.ExpectRefused(absl::StatusCode::kNotFound, "iscsi", "RemoveTargetPortal", portal);
+  attempt.Finish("the portal");
+  attempt.ExpectRefused(absl::StatusCode::kNotFound, "iscsi", "RemoveTargetPortal",
+                        Portal(attempt));
   return "";
 }
 

@@ -12,10 +12,6 @@ namespace {
 // A path that does not exist and is outside all working directories.
 constexpr char kOutside[] = R"(C:\csi-proxy-selftest-outside)";
 
-void Rmdir(Attempt& attempt, const std::string& path, bool force = false) {
-  attempt.Call("filesystem", "Rmdir", {{"path", path}, {"force", force ? "true" : "false"}});
-}
-
 void Link(Attempt& attempt, const std::string& source, const std::string& target) {
   attempt.Call("filesystem", "CreateSymlink", {{"source-path", source}, {"target-path", target}});
 }
@@ -27,22 +23,18 @@ Undo Removal(const std::string& path, bool force = false) {
 void ExpectVolume(Attempt& attempt, const char* method, const std::string& path) {
   const std::string volume =
       attempt.Call("volume", method, {{"target-path", path}}).Text("volume_id");
-  attempt.Expect(volume == attempt.state().volume,
-                 absl::StrCat(method, " of ", path, " is ", volume));
+  attempt.Expect(volume == attempt.state().volume, method, " of ", path, " is ", volume);
 }
 
 }  // namespace
 
 std::string MakeWorkDirectory(Attempt& attempt) {
   const std::string& path = attempt.options().work_dir();
-  attempt.Expect(
-      !attempt.Exists(path),
-      absl::StrCat(path,
-                   " exists already. The selftest removes its directory at the end: remove the "
-                   "directory of an earlier run, or choose another with --work-dir"));
+  attempt.Expect(!attempt.Exists(path), path,
+                 " exists already. The selftest removes its directory at the end: remove the "
+                 "directory of an earlier run, or choose another with --work-dir");
   attempt.AddUndo(Removal(path));
-  attempt.Mkdir(path);
-  attempt.Mkdir(path);
+  attempt.Twice("filesystem", "Mkdir", {{"path", path}});
   attempt.Expect(attempt.Exists(path), "the new directory does not exist");
   return path;
 }
@@ -61,11 +53,9 @@ std::string FindVolumeOfPath(Attempt& attempt) {
   for (const std::string& spelling : spellings) {
     ExpectVolume(attempt, "GetVolumeIDFromTargetPath", spelling);
   }
-  const uint64_t number =
-      attempt.Call("volume", "GetDiskNumberFromVolumeID", {{"volume-id", attempt.state().volume}})
-          .Number("disk_number");
+  const uint64_t number = attempt.DiskOf(attempt.state().volume);
   attempt.Expect(number == attempt.options().disk(),
-                 absl::StrCat("the service reports the mounted volume on disk ", number));
+                 "the service reports the mounted volume on disk ", number);
   return absl::StrCat(spellings.size(), " spellings of one path");
 }
 
@@ -75,13 +65,9 @@ std::string FindClosestVolume(Attempt& attempt) {
   attempt.Mkdir(inside);
   ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", attempt.Path("mount"));
   ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", inside);
-  const std::string here = attempt
-                               .Call("volume", "GetClosestVolumeIDFromTargetPath",
-                                     {{"target-path", attempt.options().work_dir()}})
-                               .Text("volume_id");
-  attempt.Expect(
-      here != attempt.state().volume && absl::StartsWith(here, R"(\\?\Volume{)"),
-      absl::StrCat("the service reports the working directory on volume \"", here, "\""));
+  const std::string here = attempt.ClosestVolume(attempt.options().work_dir());
+  attempt.Expect(here != attempt.state().volume && absl::StartsWith(here, R"(\\?\Volume{)"),
+                 "the service reports the working directory on volume \"", here, "\"");
   return absl::StrCat("the working directory is on ", here);
 }
 
@@ -96,10 +82,9 @@ std::string MakeLinks(Attempt& attempt) {
                  "a directory made through the link is not in the link's target");
   attempt.ExpectRefused(absl::StatusCode::kAlreadyExists, "filesystem", "CreateSymlink",
                         {{"source-path", mount}, {"target-path", link}});
-  Rmdir(attempt, link);
+  attempt.Finish(link);
   attempt.Expect(attempt.Exists(absl::StrCat(mount, "\\through")),
                  "removing the link removed its target");
-  attempt.RemoveUndo(link);
 
   const std::string gone = attempt.Path("gone"), dangling = attempt.Path("dangling");
   attempt.AddUndo(Removal(gone));
@@ -107,13 +92,11 @@ std::string MakeLinks(Attempt& attempt) {
   attempt.Expect(!attempt.IsSymlink(gone), "IsSymlink returns true for a plain directory");
   attempt.AddUndo(Removal(dangling));
   Link(attempt, gone, dangling);
-  Rmdir(attempt, gone);
+  attempt.Finish(gone);
   attempt.Expect(!attempt.IsSymlink(dangling),
                  "IsSymlink returns true for a link without a target");
   attempt.Expect(attempt.Exists(dangling), "PathExists returns false for a link without a target");
-  Rmdir(attempt, dangling);
-  attempt.RemoveUndo(dangling);
-  attempt.RemoveUndo(gone);
+  attempt.Finish(dangling);
   attempt.ExpectRefused(absl::StatusCode::kNotFound, "filesystem", "IsSymlink", {{"path", gone}});
   return "";
 }
@@ -133,16 +116,14 @@ std::string RemoveDirectories(Attempt& attempt) {
     Fields fields = {{"path", tree}};
     if (absl::string_view(method) == "Rmdir") fields.push_back({"force", "true"});
     attempt.Call("filesystem", method, fields);
-    attempt.Expect(!attempt.Exists(deep), absl::StrCat(method, " left the content"));
-    attempt.Expect(attempt.Exists(kept), absl::StrCat(method, " followed a link"));
-    attempt.Expect(attempt.Exists(tree) == (absl::string_view(method) == "RmdirContents"),
-                   absl::StrCat(method, " left the directory itself in the wrong state"));
+    attempt.Expect(!attempt.Exists(deep), method, " left the content");
+    attempt.Expect(attempt.Exists(kept), method, " followed a link");
+    attempt.Expect(attempt.Exists(tree) == (absl::string_view(method) == "RmdirContents"), method,
+                   " left the directory itself in the wrong state");
   }
   attempt.ExpectRefused(absl::StatusCode::kNotFound, "filesystem", "Rmdir", {{"path", tree}});
-  Rmdir(attempt, tree, true);
-  Rmdir(attempt, keep, true);
-  attempt.RemoveUndo(tree);
-  attempt.RemoveUndo(keep);
+  attempt.Finish(tree);
+  attempt.Finish(keep);
   return "";
 }
 
@@ -158,52 +139,48 @@ std::string SendHostilePaths(Attempt& attempt) {
   }
   const std::string inside = attempt.Path("hostile"), volume = attempt.state().volume;
   const std::string outside = absl::StrCat(kOutside, "\\x");
+  const Fields user = {{"remote-path", R"(\\host.invalid\share)"}, {"username", "u"}};
+  const std::pair iqn("iqn", "iqn.2026-01.invalid.host:x");
   struct Call {
     const char* group;
     const char* method;
-    Fields fields;
+    const char* path;  // The field that names the path.
+    Fields fields = {};
   };
   std::vector<Call> calls = {
       // Calls that only read come first: if one of them is not refused, no change is requested.
-      {"filesystem", "PathExists", {{"path", outside}}},
-      {"filesystem", "IsSymlink", {{"path", outside}}},
-      {"volume", "GetVolumeIDFromTargetPath", {{"target-path", outside}}},
-      {"volume", "GetClosestVolumeIDFromTargetPath", {{"target-path", outside}}},
-      {"storage", "GetPathStats", {{"path", outside}}},
-      {"storage", "ListMounts", {{"path", outside}}},
-      {"filesystem", "Mkdir", {{"path", outside}}},
-      {"filesystem", "Rmdir", {{"path", outside}}},
-      {"storage", "RemoveMount", {{"path", outside}, {"target", inside}}},
-      {"filesystem", "RmdirContents", {{"path", outside}}},
-      {"filesystem", "CreateSymlink", {{"source-path", outside}, {"target-path", inside}}},
+      {"filesystem", "PathExists", "path"},
+      {"filesystem", "IsSymlink", "path"},
+      {"volume", "GetVolumeIDFromTargetPath", "target-path"},
+      {"volume", "GetClosestVolumeIDFromTargetPath", "target-path"},
+      {"storage", "GetPathStats", "path"},
+      {"storage", "ListMounts", "path"},
+      {"filesystem", "Mkdir", "path"},
+      {"filesystem", "Rmdir", "path"},
+      {"storage", "RemoveMount", "path", {{"target", inside}}},
+      {"filesystem", "RmdirContents", "path"},
+      {"filesystem", "CreateSymlink", "source-path", {{"target-path", inside}}},
       {"filesystem",
        "CreateSymlink",
-       {{"source-path", attempt.options().work_dir()}, {"target-path", outside}}},
-      {"smb",
-       "NewSmbGlobalMapping",
-       {{"remote-path", R"(\\host.invalid\share)"}, {"local-path", outside}, {"username", "u"}}},
-      {"storage", "StageVolume", {{"disk.number", attempt.disk()}, {"target-path", outside}}},
-      {"storage", "UnstageVolume", {{"target-path", outside}}},
-      {"storage",
-       "StageShare",
-       {{"remote-path", R"(\\host.invalid\share)"}, {"target-path", outside}, {"username", "u"}}},
-      {"storage", "UnstageShare", {{"target-path", outside}}},
+       "target-path",
+       {{"source-path", attempt.options().work_dir()}}},
+      {"smb", "NewSmbGlobalMapping", "local-path", user},
+      {"storage", "StageVolume", "target-path", {{"disk.number", attempt.disk()}}},
+      {"storage", "UnstageVolume", "target-path"},
+      {"storage", "StageShare", "target-path", user},
+      {"storage", "UnstageShare", "target-path"},
       {"storage",
        "StageTarget",
-       {{"portals", "host.invalid"},
-        {"iqn", "iqn.2026-01.invalid.host:x"},
-        {"lun-id", "0"},
-        {"target-path", outside}}},
-      {"storage",
-       "UnstageTarget",
-       {{"iqn", "iqn.2026-01.invalid.host:x"}, {"target-path", outside}}},
+       "target-path",
+       {{"portals", "host.invalid"}, iqn, {"lun-id", "0"}}},
+      {"storage", "UnstageTarget", "target-path", {iqn}},
   };
   // The volume exists unless the disk could not be used.
   for (const char* method : {"MountVolume", "UnmountVolume"}) {
-    if (volume.empty()) continue;
-    calls.push_back({"volume", method, {{"volume-id", volume}, {"target-path", outside}}});
+    if (!volume.empty()) calls.push_back({"volume", method, "target-path", attempt.OfVolume()});
   }
-  for (const Call& call : calls) {
+  for (Call& call : calls) {
+    call.fields.emplace_back(call.path, outside);
     attempt.ExpectRefused(kDenied, call.group, call.method, call.fields);
   }
   return absl::StrCat(malformed, " malformed paths, ", calls.size(), " calls outside");

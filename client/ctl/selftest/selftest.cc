@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/output.h"
@@ -18,8 +18,13 @@
 #include "server/base/status_macros.h"
 #include "server/service/product_version.h"
 
-namespace csi_proxy::ctl::selftest {
+namespace csi_proxy::ctl {
+namespace selftest {
 namespace {
+
+std::string Text(const std::string& group, const std::string& method, const absl::Status& status) {
+  return absl::StrCat(group, ".", method, ": ", StatusText(status));
+}
 
 constexpr char kWorkDir[] = R"(C:\var\lib\kubelet\csi-proxy-selftest)";
 constexpr char kService[] = "EventLog";
@@ -31,11 +36,6 @@ std::vector<std::string> Words(const char* text) {
 bool IsGiven(const Options& options, absl::string_view flag) {
   const pb::FieldDescriptor* const field = FindField(*options.GetDescriptor(), flag);
   return field != nullptr && options.GetReflection()->HasField(options, field);
-}
-
-// Truncates to microseconds, because clocks are not more precise.
-double Milliseconds(absl::Duration duration) {
-  return absl::ToDoubleMilliseconds(absl::Trunc(duration, absl::Microseconds(1)));
 }
 
 // Runs one step and reports its result.
@@ -81,7 +81,113 @@ const char* Shown(Result result) {
 
 std::string Number(double milliseconds) { return absl::StrFormat("%.1f", milliseconds); }
 
+// The group under which Catalog marks the password as a secret.
+constexpr char kGroup[] = "selftest";
+constexpr char kPasswordVariable[] = "CSI_PROXY_SMB_PASSWORD";
+
+absl::StatusOr<Options> ReadOptions(const Catalog& catalog, const CommandLine& line, Input& in) {
+  Options options;
+  const auto read_secret = [&in](const std::string& path) { return in.ReadSecret(path); };
+  ABSL_RETURN_IF_ERROR(SetFields(catalog, kGroup, line.fields, read_secret, &options));
+  ABSL_RETURN_IF_ERROR(Complete(&options));
+  if (options.smb_share().empty() || !options.smb_password().empty()) return options;
+  if (const char* const password = std::getenv(kPasswordVariable)) {
+    options.set_smb_password(password);
+    return options;
+  }
+  ABSL_ASSIGN_OR_RETURN(std::string password, in.ReadSecret("-"));
+  options.set_smb_password(password);
+  return options;
+}
+
+bool AnyPipe(const Catalog& catalog, Pipes& pipes) {
+  const std::vector<Method>& methods = catalog.AllMethods();
+  return std::any_of(methods.begin(), methods.end(), [&](const Method& method) {
+    return !method.version.empty() && pipes.Exists(method.group, method.version);
+  });
+}
+
 }  // namespace
+
+absl::Status Attempt::MayTouch(const std::string& method, const Fields& fields) const {
+  // Calls that only read may name any disk.
+  for (const char* question : {"Get", "List", "Is"}) {
+    if (absl::StartsWith(method, question)) return absl::OkStatus();
+  }
+  for (const auto& [name, value] : fields) {
+    const bool own = Plain(name) == "disknumber" ? value == disk()
+                     : Plain(name) == "volumeid" ? !value.empty() && value == state_.volume
+                                                 : true;
+    if (own) continue;
+    return absl::InternalError(absl::StrCat(method, " with --", name, "=", value,
+                                            " would touch another disk than ", disk()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Answer> Attempt::Try(const std::string& group, const std::string& method,
+                                    const Fields& fields) {
+  if (!ok()) return status_;
+  status_ = MayTouch(method, fields);
+  if (!ok()) return status_;
+  return rpcs_.Call(group, method, fields);
+}
+
+Answer Attempt::Call(const std::string& group, const std::string& method, const Fields& fields) {
+  const absl::StatusOr<Answer> answer = Try(group, method, fields);
+  if (answer.ok()) return *answer;
+  if (ok()) status_ = absl::Status(answer.status().code(), Text(group, method, answer.status()));
+  return Answer();
+}
+
+void Attempt::ExpectRefused(absl::StatusCode code, const std::string& group,
+                            const std::string& method, const Fields& fields,
+                            absl::string_view text) {
+  const absl::Status status = Try(group, method, fields).status();
+  if (!ok() || (status.code() == code && absl::StrContains(status.message(), text))) return;
+  std::vector<std::string> given;
+  for (const auto& [name, value] : fields) {
+    given.push_back(absl::StrCat(name, "=", value.substr(0, 80)));
+  }
+  status_ = absl::InternalError(
+      absl::StrCat(Text(group, method, status), "; wanted ", absl::StatusCodeToString(code),
+                   text.empty() ? "" : absl::StrCat(" with \"", text, "\""), " (",
+                   absl::StrJoin(given, ", "), ")"));
+}
+
+void Attempt::AddUndo(Undo undo) {
+  if (!ok()) return;
+  RemoveUndo(undo.what);
+  state_.undos.push_back(std::move(undo));
+}
+
+void Attempt::RemoveUndo(absl::string_view what) {
+  if (!ok()) return;
+  std::erase_if(state_.undos, [&](const Undo& undo) { return undo.what == what; });
+}
+
+Answer Attempt::Finish(absl::string_view what) {
+  const auto found = std::find_if(state_.undos.begin(), state_.undos.end(),
+                                  [&](const Undo& undo) { return undo.what == what; });
+  Expect(found != state_.undos.end(), "nothing was done that needs ", what);
+  if (!ok()) return Answer();
+  const Answer answer = Call(found->group, found->method, found->fields);
+  RemoveUndo(what);
+  return answer;
+}
+
+std::string CleanUp(Attempt& attempt) {
+  std::vector<std::string> complaints;
+  std::vector<Undo>& undos = attempt.state().undos;
+  for (; !undos.empty(); undos.pop_back()) {
+    const Undo& undo = undos.back();
+    const absl::Status status = attempt.rpcs().Call(undo.group, undo.method, undo.fields).status();
+    if (status.ok() || absl::IsNotFound(status)) continue;
+    complaints.push_back(absl::StrCat(undo.what, ": ", Text(undo.group, undo.method, status)));
+  }
+  attempt.Expect(complaints.empty(), "left behind: ", absl::StrJoin(complaints, "; "));
+  return "";
+}
 
 absl::Status Complete(Options* options) {
   if (!options->has_disk()) {
@@ -100,7 +206,7 @@ absl::Status Complete(Options* options) {
   return absl::OkStatus();
 }
 
-Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
+Report Run(std::vector<Step> steps, const Options& options, Rpcs& rpcs,
            const std::function<void(const std::string&)>& progress) {
   Report report;
   report.set_product_version(kVersion);
@@ -110,6 +216,7 @@ Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
   report.set_work_dir(options.work_dir());
   State state;
   std::set<std::string> passed;
+  steps.push_back({kCleanUp, "everything the steps made is undone", "", "", "", &CleanUp});
   for (const Step& step : steps) {
     progress(step.name);
     StepReport* const told = report.add_steps();
@@ -119,16 +226,6 @@ Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
     Take(step, passed, Attempt(options, rpcs, state), told);
     if (told->result() == OK) passed.insert(step.name);
   }
-  progress(kCleanUp);
-  StepReport* const cleaned = report.add_steps();
-  cleaned->set_name(kCleanUp);
-  cleaned->set_shows("everything the steps made is undone");
-  const SteadyTime start = SteadyTime::Now();
-  const absl::Status status = TakeBack(rpcs, state);
-  cleaned->set_milliseconds(Milliseconds(SteadyTime::Now() - start));
-  cleaned->set_result(status.ok() ? OK : FAILED);
-  cleaned->set_detail(std::string(status.message()));
-
   const auto count = [&](Result result) {
     return static_cast<uint32_t>(
         std::count_if(report.steps().begin(), report.steps().end(),
@@ -148,7 +245,7 @@ std::string ToText(const Report& report) {
   std::vector<std::vector<std::string>> steps = {{"STEP", "RESULT", "MS", "DETAIL"}};
   for (const StepReport& step : report.steps()) {
     steps.push_back(
-        {step.name(), Shown(step.result()), Number(step.milliseconds()), Printable(step.detail())});
+        {step.name(), Shown(step.result()), Number(step.milliseconds()), step.detail()});
   }
   std::vector<std::vector<std::string>> rpcs = {
       {"RPC", "VERSION", "CALLS", "FASTEST MS", "MEDIAN MS", "SLOWEST MS"}};
@@ -165,51 +262,14 @@ std::string ToText(const Report& report) {
                       report.not_asked(), " not asked for\n");
 }
 
-}  // namespace csi_proxy::ctl::selftest
-
-namespace csi_proxy::ctl {
-namespace {
-
-// The group under which Catalog marks the password as a secret.
-constexpr char kGroup[] = "selftest";
-constexpr char kPasswordVariable[] = "CSI_PROXY_SMB_PASSWORD";
-
-absl::StatusOr<selftest::Options> ReadOptions(const Catalog& catalog, const CommandLine& line,
-                                              Input& in) {
-  selftest::Options options;
-  const auto read_secret = [&in](const std::string& path) { return in.ReadSecret(path); };
-  ABSL_RETURN_IF_ERROR(SetFields(catalog, kGroup, line.fields, read_secret, &options));
-  ABSL_RETURN_IF_ERROR(selftest::Complete(&options));
-  if (options.smb_share().empty() || !options.smb_password().empty()) return options;
-  if (const char* const password = std::getenv(kPasswordVariable)) {
-    options.set_smb_password(password);
-    return options;
-  }
-  ABSL_ASSIGN_OR_RETURN(std::string password, in.ReadSecret("-"));
-  options.set_smb_password(password);
-  return options;
-}
-
-bool AnyPipe(const Catalog& catalog, Pipes& pipes) {
-  for (const std::string& group : catalog.Groups()) {
-    for (const std::string& version : catalog.Versions(group)) {
-      if (pipes.Exists(group, version)) return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
+}  // namespace selftest
 
 int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
-  if (line.words.size() > 1) {
-    // The word is not quoted, because it may be a secret.
-    return WrongUsage("only flags may follow selftest; give a value as --flag=value", streams.err);
-  }
-  const absl::StatusOr<selftest::Options> options = ReadOptions(catalog, line, streams.in);
-  if (!options.ok()) return WrongUsage(options.status(), streams.err);
+  const absl::StatusOr<selftest::Options> options =
+      selftest::ReadOptions(catalog, line, streams.in);
+  if (!options.ok()) return WrongUsage(options.status().message(), streams.err);
   const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
-  if (!AnyPipe(catalog, *pipes)) {
+  if (!selftest::AnyPipe(catalog, *pipes)) {
     return Complain(client::NotReached("there are no pipes: start csi-proxy"), streams.err);
   }
   Rpcs rpcs(catalog, *pipes);

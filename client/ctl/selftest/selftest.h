@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/rpcs.h"
@@ -56,16 +57,38 @@ class Attempt {
   // Calls a method and returns the result, without failing the attempt.
   absl::StatusOr<Answer> Try(const std::string& group, const std::string& method,
                              const Fields& fields);
-  void Expect(bool condition, absl::string_view otherwise);
+  // Calls a method twice, because the second call must find nothing to do.
+  void Twice(const std::string& group, const std::string& method, const Fields& fields) {
+    for (int i = 0; i < 2; ++i) Call(group, method, fields);
+  }
+  template <typename... Parts>
+  void Expect(bool condition, const Parts&... otherwise) {
+    if (ok() && !condition) status_ = absl::InternalError(absl::StrCat(otherwise...));
+  }
   // PathExists, IsSymlink and Mkdir of the group filesystem.
-  bool Exists(const std::string& path);
-  bool IsSymlink(const std::string& path);
+  bool Exists(const std::string& path) {
+    return Call("filesystem", "PathExists", {{"path", path}}).Flag("exists");
+  }
+  bool IsSymlink(const std::string& path) {
+    return Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink");
+  }
   void Mkdir(const std::string& path) { Call("filesystem", "Mkdir", {{"path", path}}); }
+  // GetDiskNumberFromVolumeID and GetClosestVolumeIDFromTargetPath of the group volume.
+  uint64_t DiskOf(const std::string& volume) {
+    const Fields fields = {{"volume-id", volume}};
+    return Call("volume", "GetDiskNumberFromVolumeID", fields).Number("disk_number");
+  }
+  std::string ClosestVolume(const std::string& path) {
+    const Fields fields = {{"target-path", path}};
+    return Call("volume", "GetClosestVolumeIDFromTargetPath", fields).Text("volume_id");
+  }
 
   // Registers a call for the end of the selftest, made even after a failure unless RemoveUndo(what)
   // is called. REQUIRES: the call that it undoes has not been made yet.
   void AddUndo(Undo undo);
   void RemoveUndo(absl::string_view what);
+  // Makes a registered call now and, if it succeeds, removes it.
+  Answer Finish(absl::string_view what);
 
   bool ok() const { return status_.ok(); }
   const absl::Status& status() const { return status_; }
@@ -74,9 +97,14 @@ class Attempt {
   State& state() { return state_; }
 
   // Returns the disk's number as the value of a field.
-  std::string disk() const;
+  std::string disk() const { return absl::StrCat(options_.disk()); }
+  // Returns the fields that name the disk, or its volume.
+  Fields OfDisk() const { return {{"disk-number", disk()}}; }
+  Fields OfVolume() const { return {{"volume-id", state_.volume}}; }
   // Returns the path of `below` in the working directory.
-  std::string Path(absl::string_view below) const;
+  std::string Path(absl::string_view below) const {
+    return absl::StrCat(options_.work_dir(), "\\", below);
+  }
 
  private:
   // Returns OK if a call only touches the operator's disk and the volume on it.
@@ -88,12 +116,12 @@ class Attempt {
   absl::Status status_;
 };
 
-// Makes the registered calls, the last first, and continues after failures. NOT_FOUND means that
-// nothing had to be undone. Returns the failures.
-absl::Status TakeBack(Rpcs& rpcs, State& state);
-
 // Runs a step and returns its result in a few words.
 using RunStep = std::string(Attempt& attempt);
+
+// Makes the registered calls, the last first, and continues after failures. NOT_FOUND means that
+// nothing had to be undone.
+RunStep CleanUp;
 
 struct Step {
   // The name in reports: `mount`.
@@ -132,7 +160,7 @@ absl::Status Complete(Options* options);
 
 // Runs the steps in order, calls `progress` with the name of each before it runs, and finally
 // undoes their changes. Skips a step if a step that it needs has not passed.
-Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
+Report Run(std::vector<Step> steps, const Options& options, Rpcs& rpcs,
            const std::function<void(const std::string&)>& progress);
 
 // Returns true if all requested steps have passed.

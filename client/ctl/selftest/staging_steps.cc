@@ -12,6 +12,9 @@ namespace {
 std::string Staging(const Attempt& attempt) { return attempt.Path("stage"); }
 
 Fields StagingTarget(const Attempt& attempt) { return {{"target-path", Staging(attempt)}}; }
+Fields StagingRequest(const Attempt& attempt) {
+  return {{"disk.number", attempt.disk()}, {"target-path", Staging(attempt)}};
+}
 
 // Returns the disk from ListDisks.
 Answer OwnDisk(Attempt& attempt) {
@@ -28,9 +31,8 @@ std::string ListDisks(Attempt& attempt) {
   const Answer disk = OwnDisk(attempt);
   if (!attempt.ok()) return "";
   const uint64_t bytes = disk.Number("size_bytes");
-  attempt.Expect(bytes == attempt.state().disk_bytes,
-                 absl::StrCat("its size is ", attempt.state().disk_bytes,
-                              " bytes for GetDiskStats, and ", bytes, " for ListDisks"));
+  attempt.Expect(bytes == attempt.state().disk_bytes, "its size is ", attempt.state().disk_bytes,
+                 " bytes for GetDiskStats, and ", bytes, " for ListDisks");
   attempt.Expect(!disk.Flag("is_boot") && !disk.Flag("is_system"), "Windows runs on the disk");
   attempt.Expect(disk.Flag("is_online"), "it is listed as offline");
   return absl::StrCat("bus ", disk.Text("bus_type"), ", ", disk.Text("partition_style"),
@@ -38,15 +40,15 @@ std::string ListDisks(Attempt& attempt) {
 }
 
 std::string Stage(Attempt& attempt) {
-  const Fields request = {{"disk.number", attempt.disk()}, {"target-path", Staging(attempt)}};
+  const Fields request = StagingRequest(attempt);
   attempt.AddUndo({"the staged volume", "storage", "UnstageVolume", StagingTarget(attempt)});
   const Answer staged = attempt.Call("storage", "StageVolume", request);
-  attempt.Expect(staged.Text("volume_id") == attempt.state().volume,
-                 absl::StrCat("it staged volume ", staged.Text("volume_id")));
+  attempt.Expect(staged.Text("volume_id") == attempt.state().volume, "it staged volume ",
+                 staged.Text("volume_id"));
   const std::vector<std::string> steps = staged.Texts("steps");
   for (const char* wanted : {"MADE_DIRECTORY", "MOUNTED"}) {
     attempt.Expect(std::find(steps.begin(), steps.end(), wanted) != steps.end(),
-                   absl::StrCat("StageVolume did not say ", wanted));
+                   "StageVolume did not say ", wanted);
   }
   attempt.Expect(std::find(steps.begin(), steps.end(), "FORMATTED") == steps.end(),
                  "StageVolume formatted a volume that had a file system");
@@ -55,7 +57,7 @@ std::string Stage(Attempt& attempt) {
                  "another volume is mounted there");
   const std::vector<std::string> again =
       attempt.Call("storage", "StageVolume", request).Texts("steps");
-  attempt.Expect(again.empty(), absl::StrCat("the second call did ", absl::StrJoin(again, ", ")));
+  attempt.Expect(again.empty(), "the second call did ", absl::StrJoin(again, ", "));
   return absl::StrJoin(steps, ", ");
 }
 
@@ -66,15 +68,14 @@ std::string SeeStaged(Attempt& attempt) {
            .Each("mounts")) {
     if (EqualNames(mount.Text("path"), Staging(attempt))) state = mount.Text("state");
   }
-  attempt.Expect(state == "ALIVE", absl::StrCat("the mount is ", state));
+  attempt.Expect(state == "ALIVE", "the mount is ", state);
   const Answer stats = attempt.Call("storage", "GetPathStats", {{"path", Staging(attempt)}});
   attempt.Expect(stats.Text("volume_id") == attempt.state().volume,
-                 absl::StrCat("the path is measured on volume ", stats.Text("volume_id")));
+                 "the path is measured on volume ", stats.Text("volume_id"));
   const uint64_t total = stats.Number("total_bytes");
-  attempt.Expect(total > 0 && total <= attempt.state().disk_bytes,
-                 absl::StrCat("a size of ", total, " bytes is not plausible"));
-  const Answer health =
-      attempt.Call("storage", "GetVolumeHealth", {{"volume-id", attempt.state().volume}});
+  attempt.Expect(total > 0 && total <= attempt.state().disk_bytes, "a size of ", total,
+                 " bytes is not plausible");
+  const Answer health = attempt.Call("storage", "GetVolumeHealth", attempt.OfVolume());
   attempt.Expect(!health.Flag("abnormal"), health.Text("message"));
   const Answer all =
       attempt.Call("storage", "ListVolumeHealth", {{"volume-ids", attempt.state().volume}});
@@ -85,55 +86,45 @@ std::string SeeStaged(Attempt& attempt) {
 
 std::string RefuseToFormat(Attempt& attempt) {
   attempt.ExpectRefused(absl::StatusCode::kFailedPrecondition, "storage", "FormatVolume",
-                        {{"volume-id", attempt.state().volume}});
+                        attempt.OfVolume());
   return "";
 }
 
 std::string Unstage(Attempt& attempt) {
   attempt.AddUndo(DiskState(attempt.disk(), true));
-  const Answer done = attempt.Call("storage", "UnstageVolume", StagingTarget(attempt));
-  attempt.RemoveUndo("the staged volume");
-  attempt.Expect(done.Text("volume_id") == attempt.state().volume,
-                 absl::StrCat("it unstaged volume ", done.Text("volume_id")));
+  const Answer done = attempt.Finish("the staged volume");
+  attempt.Expect(done.Text("volume_id") == attempt.state().volume, "it unstaged volume ",
+                 done.Text("volume_id"));
   attempt.Expect(!attempt.Exists(Staging(attempt)), "the directory is still there");
-  const Fields disk = {{"disk-number", attempt.disk()}};
-  attempt.Expect(!attempt.Call("disk", "GetDiskState", disk).Flag("is_online"),
+  attempt.Expect(!attempt.Call("disk", "GetDiskState", attempt.OfDisk()).Flag("is_online"),
                  "the disk is still online");
   const std::vector<std::string> again =
       attempt.Call("storage", "UnstageVolume", StagingTarget(attempt)).Texts("steps");
-  attempt.Expect(again.empty(), absl::StrCat("the second call did ", absl::StrJoin(again, ", ")));
-  attempt.Call("disk", "SetDiskState", {{"disk-number", attempt.disk()}, {"is-online", "true"}});
-  attempt.RemoveUndo("the disk online again");
+  attempt.Expect(again.empty(), "the second call did ", absl::StrJoin(again, ", "));
+  attempt.Finish("the disk online again");
   return absl::StrJoin(done.Texts("steps"), ", ");
 }
 
 std::string ProtectDisk(Attempt& attempt) {
-  const auto set = [&](const char* value) {
-    attempt.Call("storage", "SetDiskReadOnly",
-                 {{"disk-number", attempt.disk()}, {"read-only", value}});
+  const auto read_only = [&](const char* value) {
+    return Fields{{"disk-number", attempt.disk()}, {"read-only", value}};
   };
   const std::string inside = absl::StrCat(Staging(attempt), "\\made");
   attempt.AddUndo(DiskState(attempt.disk(), true));
   attempt.AddUndo({"the staged volume", "storage", "UnstageVolume", StagingTarget(attempt)});
-  attempt.AddUndo({"the disk writable again",
-                   "storage",
-                   "SetDiskReadOnly",
-                   {{"disk-number", attempt.disk()}, {"read-only", "false"}}});
-  attempt.Call("storage", "StageVolume",
-               {{"disk.number", attempt.disk()}, {"target-path", Staging(attempt)}});
-  set("true");
+  attempt.AddUndo({"the disk writable again", "storage", "SetDiskReadOnly", read_only("false")});
+  attempt.Call("storage", "StageVolume", StagingRequest(attempt));
+  attempt.Call("storage", "SetDiskReadOnly", read_only("true"));
   attempt.Expect(OwnDisk(attempt).Flag("is_read_only"), "the disk is not read-only");
   attempt.Expect(!attempt.Try("filesystem", "Mkdir", {{"path", inside}}).ok(),
                  "a directory was made on a read-only disk");
-  set("false");
+  attempt.Call("storage", "SetDiskReadOnly", read_only("false"));
   attempt.Expect(!OwnDisk(attempt).Flag("is_read_only"), "the disk is still read-only");
   attempt.RemoveUndo("the disk writable again");
   // Fails if the file system is still mounted read-only.
   attempt.Mkdir(inside);
-  attempt.Call("storage", "UnstageVolume", StagingTarget(attempt));
-  attempt.RemoveUndo("the staged volume");
-  attempt.Call("disk", "SetDiskState", {{"disk-number", attempt.disk()}, {"is-online", "true"}});
-  attempt.RemoveUndo("the disk online again");
+  attempt.Finish("the staged volume");
+  attempt.Finish("the disk online again");
   return "read-only, and writable again";
 }
 
@@ -148,7 +139,7 @@ std::string StageShare(Attempt& attempt) {
   const auto expect = [&](const char* method, const Fields& fields, const std::string& wanted) {
     const std::string steps =
         absl::StrJoin(attempt.Call("storage", method, fields).Texts("steps"), ", ");
-    attempt.Expect(steps == wanted, absl::StrCat(method, " did \"", steps, "\""));
+    attempt.Expect(steps == wanted, method, " did \"", steps, "\"");
   };
   expect("StageShare", request, "LINKED, MAPPED");
   expect("StageShare", request, "");

@@ -14,27 +14,20 @@ constexpr char kAbsentDisk[] = "4294967295";
 constexpr char kAbsentVolume[] = R"(\\?\Volume{00000000-0000-0000-0000-000000000000}\)";
 
 void SetOnline(Attempt& attempt, bool online) {
-  const char* const value = online ? "true" : "false";
-  attempt.Call("disk", "SetDiskState", {{"disk-number", attempt.disk()}, {"is-online", value}});
-  const bool is_online =
-      attempt.Call("disk", "GetDiskState", {{"disk-number", attempt.disk()}}).Flag("is_online");
-  attempt.Expect(is_online == online, absl::StrCat("the disk is ", is_online ? "online" : "offline",
-                                                   " after SetDiskState(", value, ")"));
+  attempt.Call("disk", "SetDiskState", DiskState(attempt.disk(), online).fields);
+  const bool is_online = attempt.Call("disk", "GetDiskState", attempt.OfDisk()).Flag("is_online");
+  attempt.Expect(is_online == online, "the disk is ", is_online ? "online" : "offline",
+                 " after SetDiskState(", online ? "true" : "false", ")");
 }
 
 std::vector<std::string> ListVolumes(Attempt& attempt) {
-  return attempt.Call("volume", "ListVolumesOnDisk", {{"disk-number", attempt.disk()}})
-      .Texts("volume_ids");
+  return attempt.Call("volume", "ListVolumesOnDisk", attempt.OfDisk()).Texts("volume_ids");
 }
 
-Fields Volume(Attempt& attempt) { return {{"volume-id", attempt.state().volume}}; }
-
 void ExpectOnDisk(Attempt& attempt, const std::string& volume) {
-  const uint64_t number =
-      attempt.Call("volume", "GetDiskNumberFromVolumeID", {{"volume-id", volume}})
-          .Number("disk_number");
-  attempt.Expect(number == attempt.options().disk(),
-                 absl::StrCat("the service reports volume ", volume, " is on disk ", number));
+  const uint64_t number = attempt.DiskOf(volume);
+  attempt.Expect(number == attempt.options().disk(), "the service reports volume ", volume,
+                 " is on disk ", number);
 }
 
 }  // namespace
@@ -51,15 +44,14 @@ std::string FindDisk(Attempt& attempt) {
   if (!page83.empty()) {
     const uint64_t number =
         attempt.Call("disk", "GetDiskNumberByName", {{"disk-name", page83}}).Number("disk_number");
-    attempt.Expect(number == attempt.options().disk(),
-                   absl::StrCat("its page 83 identifier finds disk ", number));
+    attempt.Expect(number == attempt.options().disk(), "its page 83 identifier finds disk ",
+                   number);
   }
   // ListDiskLocations omits disks without a bus location, such as a VHD, whose location is a file.
   const std::optional<Answer> location =
       attempt.Call("disk", "ListDiskLocations").Entry("disk_locations", attempt.options().disk());
   State& state = attempt.state();
-  state.disk_bytes =
-      attempt.Call("disk", "GetDiskStats", {{"disk-number", attempt.disk()}}).Number("total_bytes");
+  state.disk_bytes = attempt.Call("disk", "GetDiskStats", attempt.OfDisk()).Number("total_bytes");
   attempt.Expect(state.disk_bytes > 0, "the disk has no size");
   const std::string place =
       !location.has_value()
@@ -71,16 +63,10 @@ std::string FindDisk(Attempt& attempt) {
 }
 
 std::string MakeSureDiskIsFree(Attempt& attempt) {
-  const std::string here = attempt
-                               .Call("volume", "GetClosestVolumeIDFromTargetPath",
-                                     {{"target-path", attempt.options().work_dir()}})
-                               .Text("volume_id");
-  const uint64_t own = attempt.Call("volume", "GetDiskNumberFromVolumeID", {{"volume-id", here}})
-                           .Number("disk_number");
-  attempt.Expect(own != attempt.options().disk(),
-                 absl::StrCat("disk ", own, " holds the working directory itself"));
-  const Fields disk = {{"disk-number", attempt.disk()}};
-  const bool online = attempt.Call("disk", "GetDiskState", disk).Flag("is_online");
+  const uint64_t own = attempt.DiskOf(attempt.ClosestVolume(attempt.options().work_dir()));
+  attempt.Expect(own != attempt.options().disk(), "disk ", own,
+                 " holds the working directory itself");
+  const bool online = attempt.Call("disk", "GetDiskState", attempt.OfDisk()).Flag("is_online");
   if (!online) {
     attempt.AddUndo(DiskState(attempt.disk(), false));
     SetOnline(attempt, true);
@@ -88,12 +74,12 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
   const size_t volumes = ListVolumes(attempt).size();
   const std::string found = online ? "was online" : "was offline";
   if (attempt.options().disk_is_mine()) {
-    attempt.Expect(volumes <= 1, absl::StrCat("volumes on the disk: ", volumes,
-                                              "; even --disk-is-mine allows only one"));
+    attempt.Expect(volumes <= 1, "volumes on the disk: ", volumes,
+                   "; even --disk-is-mine allows only one");
     return absl::StrCat("volumes on it: ", volumes, " (--disk-is-mine), ", found);
   }
-  attempt.Expect(volumes == 0, absl::StrCat("volumes on the disk: ", volumes,
-                                            "; --disk-is-mine permits overwriting one"));
+  attempt.Expect(volumes == 0, "volumes on the disk: ", volumes,
+                 "; --disk-is-mine permits overwriting one");
   // Volumes of a disk that has just come online may appear later, but its partitions do not.
   for (int partition = 1; partition <= kPartitions && attempt.ok(); ++partition) {
     const absl::Status absent =
@@ -101,11 +87,10 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
             .Try("volume", "ListVolumesOnDisk",
                  {{"disk-number", attempt.disk()}, {"partition-number", absl::StrCat(partition)}})
             .status();
-    attempt.Expect(
-        absl::IsNotFound(absent),
-        absl::StrCat("the disk is not raw: ListVolumesOnDisk for partition ", partition,
-                     " returns not NOT_FOUND but ", absl::StatusCodeToString(absent.code()),
-                     "; give --disk-is-mine to overwrite it"));
+    attempt.Expect(absl::IsNotFound(absent),
+                   "the disk is not raw: ListVolumesOnDisk for partition ", partition,
+                   " returns not NOT_FOUND but ", absl::StatusCodeToString(absent.code()),
+                   "; give --disk-is-mine to overwrite it");
   }
   return absl::StrCat("raw, ", found);
 }
@@ -124,12 +109,11 @@ std::string GoOfflineAndOnline(Attempt& attempt) {
 }
 
 std::string Partition(Attempt& attempt) {
-  attempt.Call("disk", "PartitionDisk", {{"disk-number", attempt.disk()}});
+  attempt.Call("disk", "PartitionDisk", attempt.OfDisk());
   const std::vector<std::string> volumes = ListVolumes(attempt);
-  attempt.Expect(volumes.size() == 1,
-                 absl::StrCat("volumes on the disk: ", volumes.size(), ", expected one"));
+  attempt.Expect(volumes.size() == 1, "volumes on the disk: ", volumes.size(), ", expected one");
   if (!attempt.ok()) return "";
-  attempt.Call("disk", "PartitionDisk", {{"disk-number", attempt.disk()}});
+  attempt.Call("disk", "PartitionDisk", attempt.OfDisk());
   attempt.Expect(ListVolumes(attempt) == volumes,
                  "partitioning the disk again changed its volumes");
   ExpectOnDisk(attempt, volumes[0]);
@@ -139,7 +123,7 @@ std::string Partition(Attempt& attempt) {
 
 std::string SeeUnformatted(Attempt& attempt) {
   const bool formatted =
-      attempt.Call("volume", "IsVolumeFormatted", Volume(attempt)).Flag("formatted");
+      attempt.Call("volume", "IsVolumeFormatted", attempt.OfVolume()).Flag("formatted");
   if (attempt.options().disk_is_mine() && formatted) return "it already has a file system";
   attempt.Expect(!formatted,
                  "the volume has a file system, which only --disk-is-mine permits overwriting");
@@ -147,14 +131,14 @@ std::string SeeUnformatted(Attempt& attempt) {
 }
 
 std::string Format(Attempt& attempt) {
-  attempt.Call("volume", "FormatVolume", Volume(attempt));
-  attempt.Expect(attempt.Call("volume", "IsVolumeFormatted", Volume(attempt)).Flag("formatted"),
+  attempt.Call("volume", "FormatVolume", attempt.OfVolume());
+  attempt.Expect(attempt.Call("volume", "IsVolumeFormatted", attempt.OfVolume()).Flag("formatted"),
                  "the volume is not formatted after FormatVolume");
-  const Answer stats = attempt.Call("volume", "GetVolumeStats", Volume(attempt));
+  const Answer stats = attempt.Call("volume", "GetVolumeStats", attempt.OfVolume());
   const uint64_t total = stats.Number("total_bytes"), used = stats.Number("used_bytes");
-  attempt.Expect(used > 0 && used < total && total <= attempt.state().disk_bytes,
-                 absl::StrCat(used, " of ", total, " bytes used on a disk of ",
-                              attempt.state().disk_bytes, " is not plausible"));
+  attempt.Expect(used > 0 && used < total && total <= attempt.state().disk_bytes, used, " of ",
+                 total, " bytes used on a disk of ", attempt.state().disk_bytes,
+                 " is not plausible");
   return absl::StrCat(SizeText(used), " of ", SizeText(total), " used");
 }
 
@@ -164,8 +148,7 @@ std::string Mount(Attempt& attempt) {
   attempt.AddUndo({"directory mount", "filesystem", "Rmdir", {{"path", path}}});
   attempt.Mkdir(path);
   attempt.AddUndo({"mount", "volume", "UnmountVolume", target});
-  attempt.Call("volume", "MountVolume", target);
-  attempt.Call("volume", "MountVolume", target);
+  attempt.Twice("volume", "MountVolume", target);
   attempt.Expect(attempt.IsSymlink(path), "IsSymlink returns false for the mount");
   attempt.Expect(
       attempt.Call("filesystem", "IsMountPoint", {{"path", path}}).Flag("is_mount_point"),
@@ -174,13 +157,13 @@ std::string Mount(Attempt& attempt) {
 }
 
 std::string WriteCache(Attempt& attempt) {
-  attempt.Call("volume", "WriteVolumeCache", Volume(attempt));
+  attempt.Call("volume", "WriteVolumeCache", attempt.OfVolume());
   return "";
 }
 
 std::string Resize(Attempt& attempt) {
   const auto total = [&] {
-    return attempt.Call("volume", "GetVolumeStats", Volume(attempt)).Number("total_bytes");
+    return attempt.Call("volume", "GetVolumeStats", attempt.OfVolume()).Number("total_bytes");
   };
   const auto resize = [&](uint64_t bytes) {
     return Fields{{"volume-id", attempt.state().volume}, {"size-bytes", absl::StrCat(bytes)}};
@@ -199,11 +182,9 @@ std::string Resize(Attempt& attempt) {
 std::string Unmount(Attempt& attempt) {
   const std::string path = attempt.Path("mount");
   const State& state = attempt.state();
-  attempt.Call("volume", "UnmountVolume", {{"volume-id", state.volume}, {"target-path", path}});
-  attempt.RemoveUndo("mount");
+  attempt.Finish("mount");
   attempt.Expect(!attempt.IsSymlink(path), "the directory is still a mount point");
-  attempt.Call("filesystem", "Rmdir", {{"path", path}});
-  attempt.RemoveUndo("directory mount");
+  attempt.Finish("directory mount");
   attempt.Expect(!attempt.Exists(path), "the directory is still there");
   ExpectOnDisk(attempt, state.volume);
   // The id must be accepted without its last backslash, too.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -70,8 +69,7 @@ void Add(const Sample& sample, Numbers* numbers) {
 }
 
 bool IsNameCharacter(char c, bool first) {
-  const auto u = static_cast<unsigned char>(c);
-  return absl::ascii_isalpha(u) || c == '_' || c == ':' || (!first && absl::ascii_isdigit(u));
+  return absl::ascii_isalpha(c) || c == '_' || c == ':' || (!first && absl::ascii_isdigit(c));
 }
 
 // Removes a name from the front and returns it; "" if there is none.

@@ -1,10 +1,15 @@
 #include "client/ctl/top/top.h"
 
+#include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <ostream>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/ctl/output.h"
 #include "client/ctl/terminal.h"
 #include "client/ctl/top/numbers.h"
 #include "server/base/status_macros.h"
@@ -17,9 +22,141 @@ constexpr absl::Duration kInterval = absl::Seconds(2);
 // Makes the tables fit a terminal.
 constexpr int kRowsOnTerminal = 15;
 
-absl::StatusOr<Numbers> Look(const watch::Environment& environment) {
-  ABSL_ASSIGN_OR_RETURN(const std::string text, environment.ask());
-  return ReadNumbers(text);
+using Row = std::vector<std::string>;
+
+double PerSecond(double count, absl::Duration duration) {
+  return duration > absl::ZeroDuration() ? count / absl::ToDoubleSeconds(duration) : 0;
+}
+
+double Find(const std::map<std::string, double>& numbers, const std::string& key) {
+  const auto found = numbers.find(key);
+  return found == numbers.end() ? 0 : found->second;
+}
+
+template <typename List>
+void SortByCalls(List* list) {
+  std::stable_sort(list->begin(), list->end(),
+                   [](const auto& a, const auto& b) { return a.calls() > b.calls(); });
+}
+
+std::string TimeText(double ms) {
+  return ms < 1000 ? absl::StrFormat("%.1f ms", ms) : absl::StrFormat("%.1f s", ms / 1000);
+}
+
+std::string Rate(const Report& report, double per_second) {
+  return report.seconds() > 0 ? absl::StrFormat("%.1f", per_second) : "-";
+}
+
+// Returns a table of at most `limit` entries and the number of further ones; "" for an empty list.
+template <typename List, typename RowOf>
+std::string Table(Row head, const List& list, int limit, RowOf row_of) {
+  if (list.empty()) return "";
+  const int shown = std::min(list.size(), limit), left = list.size() - shown;
+  std::vector<Row> rows = {std::move(head)};
+  for (int i = 0; i < shown; ++i) rows.push_back(row_of(list[i]));
+  return absl::StrCat("\n", Align(rows), left > 0 ? absl::StrCat("... and ", left, " more\n") : "");
+}
+
+// Returns the report on the calls in `counted`, which were counted within `duration`. A `duration`
+// of zero means that this time is unknown.
+Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duration) {
+  Report report;
+  report.set_time(UtcText(now));
+  if (counted.started != absl::InfinitePast()) {
+    report.set_service_started(UtcText(counted.started));
+  }
+  report.set_seconds(absl::ToDoubleSeconds(duration));
+  report.set_flags(ChangedFlagsText(counted.flags));
+  report.set_live_connections(Find(counted.connections, "live"));
+  report.set_silent_connections(Find(counted.connections, "silent"));
+  for (const auto& [name, rpc] : counted.rpcs) {
+    if (!(rpc.finished > 0)) continue;
+    Rpc* const row = report.add_rpcs();
+    row->set_rpc(name);
+    row->set_calls(rpc.finished);
+    row->set_calls_per_second(PerSecond(rpc.finished, duration));
+    row->set_failed(rpc.failed);
+    row->set_refused(rpc.refused);
+    const std::map<double, double> within = rpc.RanWithin();
+    row->set_p50_ms(Quantile(within, 0.5) * 1000);
+    row->set_p99_ms(Quantile(within, 0.99) * 1000);
+  }
+  for (const auto& [caller, calls] : counted.callers) {
+    if (!(calls > 0)) continue;
+    const auto& [image, group, version] = caller;
+    Client* const row = report.add_clients();
+    row->set_client(image);
+    row->set_group(group);
+    row->set_version(version);
+    row->set_calls(calls);
+    row->set_calls_per_second(PerSecond(calls, duration));
+  }
+  SortByCalls(report.mutable_rpcs());
+  SortByCalls(report.mutable_clients());
+  std::map<std::string, double> groups = counted.in_flight;
+  groups.insert(counted.queued.begin(), counted.queued.end());
+  for (const auto& [group, either] : groups) {
+    Group* const row = report.add_groups();
+    row->set_group(group);
+    row->set_queued(Find(counted.queued, group));
+    // Clamped, because the two numbers are not read at the same moment.
+    row->set_running(std::max(0.0, Find(counted.in_flight, group) - row->queued()));
+  }
+  for (const auto& [rpc, seconds] : counted.long_calls) {
+    LongCall* const row = report.add_long_calls();
+    row->set_rpc(rpc);
+    row->set_seconds(seconds);
+  }
+  for (const auto& [client_and_limit, times] : counted.limited) {
+    if (!(times > 0)) continue;
+    Limit* const row = report.add_limits();
+    row->set_client(client_and_limit.first);
+    row->set_limit(client_and_limit.second);
+    row->set_times(times);
+  }
+  return report;
+}
+
+// Returns the report as tables, with at most `rows` entries each.
+std::string ToText(const Report& report, int rows) {
+  std::string text =
+      absl::StrCat("csi-proxy at ", Printable(report.metrics()), ", ", report.time());
+  if (report.seconds() > 0) {
+    absl::StrAppendFormat(&text, ", the last %.1f s", report.seconds());
+  } else {
+    absl::StrAppend(&text, ", since the service began");
+  }
+  // Unlike absl::StrCat(), which shows six digits.
+  const auto number = [](double value) { return absl::StrFormat("%.15g", value); };
+  absl::StrAppend(&text, "\nconnections: ", number(report.live_connections()), " live, ",
+                  number(report.silent_connections()), " silent\n", Printable(report.flags()),
+                  report.flags().empty() ? "" : "\n");
+  text += Table({"GROUP", "RUNNING", "QUEUED"}, report.groups(), rows, [&](const Group& group) {
+    return Row{group.group(), number(group.running()), number(group.queued())};
+  });
+  text += Table({"RPC", "CALLS", "PER SECOND", "FAILED", "REFUSED", "P50", "P99"}, report.rpcs(),
+                rows, [&](const Rpc& rpc) {
+                  return Row{rpc.rpc(),
+                             number(rpc.calls()),
+                             Rate(report, rpc.calls_per_second()),
+                             number(rpc.failed()),
+                             number(rpc.refused()),
+                             TimeText(rpc.p50_ms()),
+                             TimeText(rpc.p99_ms())};
+                });
+  if (report.rpcs().empty()) text += "\nno calls have ended\n";
+  text += Table({"CLIENT", "GROUP", "VERSION", "CALLS", "PER SECOND"}, report.clients(), rows,
+                [&](const Client& client) {
+                  return Row{client.client(), client.group(), client.version(),
+                             number(client.calls()), Rate(report, client.calls_per_second())};
+                });
+  text += Table({"LONG CALL", "RUNNING FOR"}, report.long_calls(), rows, [](const LongCall& call) {
+    return Row{call.rpc(), absl::StrFormat("%.0f s", call.seconds())};
+  });
+  return text +
+         Table({"CLIENT", "LIMIT", "TIMES MET"}, report.limits(), rows, [&](const Limit& limit) {
+           return Row{limit.client(), limit.limit(), number(limit.times())};
+         });
 }
 
 absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
@@ -42,7 +179,8 @@ int Watch(const watch::Environment& environment, const Options& options, absl::D
   std::optional<Numbers> before;
   SteadyTime since;
   while (true) {
-    const absl::StatusOr<Numbers> now = Look(environment);
+    const absl::StatusOr<std::string> text = environment.ask();
+    const auto now = text.ok() ? ReadNumbers(*text) : text.status();
     const absl::Time time = environment.now();
     const SteadyTime counted_at = environment.steady_now();
     const bool wants_two = interval > absl::ZeroDuration();
@@ -73,7 +211,7 @@ int Watch(const watch::Environment& environment, const Options& options, absl::D
 int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   const auto wrong = [&](absl::string_view message) { return WrongUsage(message, streams.err); };
   top::Options options;
-  if (absl::Status s = ReadFlags(catalog, line, &options); !s.ok()) return wrong(s.message());
+  if (!ReadFlags(catalog, line, streams, &options)) return kUsage;
   if (options.metrics().empty()) {
     return wrong(
         "top needs --metrics=HOST:PORT, the address of the service's metrics: its "

@@ -1,10 +1,8 @@
 // `top` shows the load of the service.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <iosfwd>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/top/numbers.h"
@@ -20,13 +18,6 @@ struct Style {
   // Clear the screen before each report.
   bool clears = false;
 };
-
-// Returns the report on the calls in `counted`, which were counted within `duration`. A `duration`
-// of zero means that this time is unknown.
-Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duration);
-
-// Returns the report as tables, with at most `rows` rpcs and clients each.
-std::string ToText(const Report& report, int rows);
 
 // Prints reports until `once` is done or `sleep` returns false. Returns an ExitCode. If `interval`
 // is zero, counts from the start of the service. `environment.ask` returns the metrics.
