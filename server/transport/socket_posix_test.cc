@@ -43,7 +43,7 @@ TEST(SocketStreamTest, ATenantWithManyStreamsDelaysOnlyItself) {
   constexpr int kMany = 300;
   const int greedy = 0, honest = 0;  // the tenants
   std::atomic<int> read = 0;
-  int read_before = 0;
+  std::atomic<int> read_before = 0;
   absl::Notification all_sent, all_read, served;
   std::deque<Reader> readers;
   for (int i = 0; i < kMany; ++i) {
@@ -53,7 +53,7 @@ TEST(SocketStreamTest, ATenantWithManyStreamsDelaysOnlyItself) {
     });
   }
   Reader last(&honest, [&] {
-    read_before = read;
+    read_before = read.load();
     served.Notify();
   });
   for (Reader& reader : readers) reader.Send();

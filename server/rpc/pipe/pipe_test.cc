@@ -370,7 +370,7 @@ TEST(IoPortTest, ATenantWithManyCompletionsDelaysOnlyItself) {
   constexpr int kMany = 300;
   const int greedy = 0, honest = 0;  // the tenants
   std::atomic<int> done = 0;
-  int done_before = 0;
+  std::atomic<int> done_before = 0;
   absl::Notification all_posted, all_done, served;
   for (int i = 0; i < kMany; ++i) {
     ASSERT_TRUE(IoPort::Get().Post(
@@ -382,7 +382,7 @@ TEST(IoPortTest, ATenantWithManyCompletionsDelaysOnlyItself) {
   }
   ASSERT_TRUE(IoPort::Get().Post(
       [&] {
-        done_before = done;
+        done_before = done.load();
         served.Notify();
       },
       &honest));
