@@ -136,6 +136,38 @@ TEST(BetweenTenantsTest, ALateOnlineDoesNotUndoTheOfflineThatWasAnsweredOk) {
   EXPECT_FALSE(node->Snapshot().disks[1].online);
 }
 
+// Windows may ask for a second Format after the caller has left. An administrator may have prepared
+// the volume by hand by then.
+TEST(BetweenTenantsTest, ALateFormatIsNotRepeatedOnAVolumeThatIsUsedByThen) {
+  enum class ByHand { kNothing, kFormat, kMount };
+  for (const ByHand by_hand : {ByHand::kNothing, ByHand::kFormat, ByHand::kMount}) {
+    SCOPED_TRACE(static_cast<int>(by_hand));
+    const auto node = Node();
+    FaultRule late = Late("wmi.Invoke/MSFT_Volume.Format");
+    late.goes_on = false;
+    late.code = absl::StatusCode::kInternal;
+    late.error = machine::simulator::KnownError(40003);
+    node->core()->Change([&](NodeState& state) { state.faults = {late}; });
+    Process process(node.get());
+    EXPECT_TRUE(absl::IsDeadlineExceeded(
+        process.storage
+            ->FormatVolume(CallContext().WithTimeout(absl::Seconds(10)),
+                           {.volume_id = kVolume, .file_system = "ReFS", .overwrite = true})
+            .status()));
+    if (by_hand == ByHand::kFormat) {
+      node->core()->Change([](NodeState& state) { VictimsVolume(state).file_system = "FAT32"; });
+    } else if (by_hand == ByHand::kMount) {
+      PlantJunction(*node, "mount", kVolume, false);
+    }
+    LetLateChangesEnd();
+    EXPECT_TRUE(node->Snapshot().faults.empty());
+    EXPECT_EQ(node->Snapshot().disks[1].partitions.back().volume->file_system,
+              by_hand == ByHand::kNothing ? "ReFS"
+              : by_hand == ByHand::kMount ? "NTFS"
+                                          : "FAT32");
+  }
+}
+
 // The older calls find the disk online, so the driver does not call SetDiskState.
 TEST(BetweenTenantsTest, ALateOfflineTakesNothingFromAMountOfTheOlderCalls) {
   const auto node = Node();

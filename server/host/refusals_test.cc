@@ -208,7 +208,8 @@ TEST_F(RefusalsTest, LinksThatLeadAstray) {
   MakeLink("a", Below("b"));
   MakeLink("b", Below("a"));
   EXPECT_EQ(files.Exists(context_, Kubelet("a\\x")).status(),
-            FailedPreconditionError(Below("b") + ": the path has too many links"));
+            FailedPreconditionError("an entry behind the link " + Below("a") +
+                                    ": the path has too many links"));
 }
 
 TEST_F(RefusalsTest, PortalsAndTargets) {

@@ -50,9 +50,7 @@ class Walker {
       size_t steps = 1;
       absl::StatusOr<std::unique_ptr<machine::File>> child = OpenNext(&steps);
       if (IsAbsent(child.status())) break;
-      if (!child.ok()) {
-        return Prefixed(current_->Child(pending_.back()).ToString(), child.status());
-      }
+      if (!child.ok()) return FailedAt(current_->Child(pending_.back()), child.status());
       for (; steps > 0; --steps) {
         current_->Append(pending_.back());
         at_.names.push_back(std::move(pending_.back()));
@@ -103,14 +101,14 @@ class Walker {
   absl::Status Hold(std::unique_ptr<machine::File> file) {
     at_.held.push_back(std::move(file));
     const absl::StatusOr<machine::FileAttributes> attributes = at_.at().GetAttributes();
-    if (!attributes.ok()) return Prefixed(current_->ToString(), attributes.status());
+    if (!attributes.ok()) return FailedAt(*current_, attributes.status());
     at_.attributes = *attributes;
     at_.link.reset();
     if (!machine::IsNameSurrogate(*attributes)) return absl::OkStatus();
     const absl::StatusOr<machine::Bytes> data = at_.at().ReadReparsePoint();
-    if (!data.ok()) return Prefixed(current_->ToString(), data.status());
+    if (!data.ok()) return FailedAt(*current_, data.status());
     absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
-    if (!point.ok()) return Prefixed(current_->ToString(), point.status());
+    if (!point.ok()) return FailedAt(*current_, point.status());
     at_.link = *std::move(point);
     return absl::OkStatus();
   }
@@ -132,11 +130,28 @@ class Walker {
     return EnterRoot(current_->ToString());
   }
 
+  // Returns the name of an entry for an error, with its kind before it. Behind a link of the
+  // caller's path the entry may be another tenant's, so the name is that of the link.
+  std::string NameOf(const WindowsPath& entry, absl::string_view kind) const {
+    return first_link_.has_value()
+               ? absl::StrCat("an entry behind the link ", first_link_->ToString())
+               : absl::StrCat(kind, entry.ToString());
+  }
+
+  // Returns `error` with the name of its entry. Behind a link only the code of Windows' error
+  // stays, because the text may have a path.
+  absl::Status FailedAt(const WindowsPath& entry, const absl::Status& error) const {
+    const std::string name = NameOf(entry, "");
+    const auto code = Win32CodeOf(error);
+    if (!first_link_.has_value() || !code.has_value()) return Prefixed(name, error);
+    return Win32Status(*code, absl::StrCat(name, ": ", Win32Text(*code)));
+  }
+
   absl::Status CountStep(const WindowsPath& where) {
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (++*steps_ <= options_.max_steps) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        absl::StrCat(where.ToString(), ": the path has too many links"));
+        absl::StrCat(NameOf(where, ""), ": the path has too many links"));
   }
 
   // Returns true if a link or mount point at `where` must stay within the roots. An administrator's
@@ -161,7 +176,7 @@ class Walker {
     if (Confines(current)) {
       for (const WindowsPath& root : roots_->roots()) {
         if (HoldingVolume(root) != volume) continue;
-        return absl::PermissionDeniedError(absl::StrCat("the mount point ", current.ToString(),
+        return absl::PermissionDeniedError(absl::StrCat(NameOf(current, "the mount point "),
                                                         " leads to the volume of ", root.ToString(),
                                                         ", outside ", RootsText(*roots_)));
       }
@@ -173,15 +188,16 @@ class Walker {
   absl::Status FollowLink(const machine::ReparsePoint& link, const WindowsPath& current) {
     entered_by_link_ = true;
     const bool confined = Confines(current);
+    const auto leads = [&] {
+      return absl::StrCat(NameOf(current, "the link "), " leads to ",
+                          first_link_.has_value() ? "a target" : link.target);
+    };
     const auto leads_out = [&] {
-      return absl::PermissionDeniedError(absl::StrCat("the link ", current.ToString(), " leads to ",
-                                                      link.target, ", outside ",
-                                                      RootsText(*roots_)));
+      return absl::PermissionDeniedError(absl::StrCat(leads(), ", outside ", RootsText(*roots_)));
     };
     const auto leads_nowhere = [&](absl::string_view kind) {
-      return absl::FailedPreconditionError(absl::StrCat("the link ", current.ToString(),
-                                                        " leads to ", link.target,
-                                                        ", which is not a path of a ", kind));
+      return absl::FailedPreconditionError(
+          absl::StrCat(leads(), ", which is not a path of a ", kind));
     };
     // A server's path, but not a device or volume path, which begins alike.
     if (absl::StartsWith(link.target, "\\\\") && !absl::StartsWith(link.target, "\\\\?\\")) {
@@ -199,6 +215,7 @@ class Walker {
     }
     if (confined && !roots_->Contains(*target)) return leads_out();
     if (roots_ != nullptr && !confined) return FollowAbove(*target);
+    if (confined && !first_link_.has_value()) first_link_ = current;
     from_link_ += static_cast<int>(target->components().size());
     return EnterDrive(*target);
   }
@@ -263,6 +280,8 @@ class Walker {
   std::vector<std::string> pending_;
   // The number of pending components that come from a link's target.
   int from_link_ = 0;
+  // The first link below a root that the walk followed.
+  std::optional<WindowsPath> first_link_;
   // True if the walk entered this tree by a link, not by a mount point or the caller's drive.
   bool entered_by_link_ = false;
 };

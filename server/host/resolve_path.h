@@ -65,7 +65,8 @@ struct ResolvedPath {
 // root stays a root. A link below a root must lead into the roots, and only the last component may
 // lead to a server. A volume mounted below a root belongs to the tree unless it holds a root
 // itself. Otherwise PERMISSION_DENIED, naming the link. FAILED_PRECONDITION if there are too many
-// links.
+// links. An error names the path and its first link, but nothing behind that link, which may be
+// another tenant's.
 absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& context,
                                          const ConfinedPath& path,
                                          const ResolveOptions& options = {});

@@ -22,10 +22,9 @@ absl::Status StorageNamespace::UpdateCache(const CallContext& context) {
   });
 }
 
-absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(const CallContext& context,
-                                                           const std::string& path,
-                                                           const std::string& method,
-                                                           const cim::Arguments& arguments) {
+absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(
+    const CallContext& context, const std::string& path, const std::string& method,
+    const cim::Arguments& arguments, absl::FunctionRef<absl::Status()> check) {
   absl::StatusOr<cim::MethodResult> result =
       wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
   if (!result.ok() ||
@@ -34,6 +33,7 @@ absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(const CallContext& co
   }
   // Returns the first refusal, which says more than the failure of an update.
   if (!UpdateCache(context).ok()) return result;
+  ABSL_RETURN_IF_ERROR(check());
   RecordFallback(Fallback::kMethodRepeated,
                  absl::StrCat(method, " returned ", result->return_value));
   return wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
@@ -41,8 +41,9 @@ absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(const CallContext& co
 
 absl::Status StorageNamespace::Call(const CallContext& context, const std::string& operation,
                                     const std::string& path, const std::string& method,
-                                    const cim::Arguments& arguments) {
-  const auto result = Invoke(context, path, method, arguments);
+                                    const cim::Arguments& arguments,
+                                    absl::FunctionRef<absl::Status()> check) {
+  const auto result = Invoke(context, path, method, arguments, check);
   return result.ok() ? cim::StorageStatus(operation, *result)
                      : Prefixed(operation, result.status());
 }

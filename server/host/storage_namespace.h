@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/call_context.h"
@@ -29,17 +30,21 @@ class StorageNamespace {
   // Calls a method. If it returns that the provider's cache is out of date (40003) or lacks the
   // object (40006), updates the cache and calls it once more, as the page of return codes demands
   // (learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes).
-  // The caller must check all other return values.
+  // Does not repeat the call if `check` then fails. The caller must check all other return values.
   absl::StatusOr<cim::MethodResult> Invoke(const CallContext& context, const std::string& path,
                                            const std::string& method,
-                                           const cim::Arguments& arguments = {});
+                                           const cim::Arguments& arguments = {},
+                                           absl::FunctionRef<absl::Status()> check = NoCheck);
   // Calls a method as Invoke() does. Returns an error that names `operation` unless the method
   // reports success.
   absl::Status Call(const CallContext& context, const std::string& operation,
                     const std::string& path, const std::string& method,
-                    const cim::Arguments& arguments = {});
+                    const cim::Arguments& arguments = {},
+                    absl::FunctionRef<absl::Status()> check = NoCheck);
 
  private:
+  static absl::Status NoCheck() { return absl::OkStatus(); }
+
   cim::Session& wmi_;
   SharedRun<absl::Status> update_;
 };

@@ -56,6 +56,21 @@ std::string FileSystemName(const VolumeId& volume) {
   return absl::StrCat("the file system of volume ", volume.ToString());
 }
 
+// Returns a volume's file system and the folders that mount it. Windows gives letters by itself.
+absl::StatusOr<std::string> UseOf(machine::Os& os, const VolumeId& volume) {
+  const auto file_system = os.GetFileSystem(volume.ToString());
+  if (!file_system.ok() && !HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) {
+    return VolumeError(volume, "reading", file_system.status());
+  }
+  const auto paths = os.ListMountPoints(volume.ToString());
+  if (!paths.ok()) return VolumeError(volume, "asking for the folders of", paths.status());
+  std::string use = file_system.ok() ? file_system->name : "";
+  for (const std::string& path : *paths) {
+    if (!MountPoint{path}.is_drive()) absl::StrAppend(&use, "\n", path);
+  }
+  return use;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<VolumeId>> VolumeHost::ListVolumes(const CallContext& context,
@@ -151,10 +166,19 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
   if (options.allocation_unit_bytes != 0) {
     arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
   }
+  // A repeated Format may begin long after the caller has gone.
+  ABSL_ASSIGN_OR_RETURN(const std::string before, UseOf(os_, volume));
+  const auto check = [&os = os_, volume, before]() -> absl::Status {
+    ABSL_ASSIGN_OR_RETURN(const std::string now, UseOf(os, volume));
+    if (now == before) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "volume ", volume.ToString(), " has been formatted or mounted by another program"));
+  };
   return deps_.changes->Run(
       context, {FileSystemName(volume)},
-      [&storage = storage_, path = object->path(), arguments, operation](const CallContext& run) {
-        return storage.Call(run, operation, path, "Format", arguments);
+      [&storage = storage_, path = object->path(), arguments, operation,
+       check](const CallContext& run) {
+        return storage.Call(run, operation, path, "Format", arguments, check);
       },
       absl::InfiniteDuration());
 }

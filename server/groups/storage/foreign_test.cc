@@ -119,6 +119,49 @@ TEST_F(ForeignTest, ADiskThatIsRefusedIsOfflineAgainOrSaidNotToBe) {
   }
 }
 
+// A deadline does not stop what undoes the call's steps.
+TEST_F(ForeignTest, ADiskIsRestoredAlthoughTheCallHasEnded) {
+  for (const bool online : {true, false}) {
+    for (const bool stays : {false, true}) {
+      ChangeDisk(1, [&](Disk& disk) {
+        disk.online = online;
+        disk.read_only = true;
+        disk.foreign = {DiskBytes{disk.size_bytes - 512, "LABELONE"}};
+      });
+      Delay("win32.Read", absl::Milliseconds(600), 1);
+      if (stays) Inject("wmi.Invoke/MSFT_Disk.SetAttributes", 40001, 3);
+      const absl::Status late =
+          storage_
+              ->StageVolume(context_.WithTimeout(absl::Milliseconds(500)),
+                            {.disk = {.number = "1"}, .target_path = Target()})
+              .status();
+      EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
+      EXPECT_EQ(absl::StrContains(late.message(), "stays online or writable"), stays) << late;
+      EXPECT_EQ(DiskNow(1).online, online);
+      EXPECT_EQ(DiskNow(1).read_only, !stays);
+      EXPECT_EQ(warnings_.size(), stays ? 1 : 0);
+      warnings_.clear();
+    }
+  }
+}
+
+// Windows may take longer for a volume than a call has.
+TEST_F(ForeignTest, ADiskWhoseVolumeArrivesLateIsStagedByARepeatedCall) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  ASSERT_TRUE(Unstage().ok());
+  Change([](groups::NodeState& state) { state.volume_arrival_delay = absl::Seconds(1); });
+  for (int calls = 1;; ++calls) {
+    const absl::Status staged =
+        storage_
+            ->StageVolume(context_.WithTimeout(absl::Milliseconds(600)),
+                          {.disk = {.number = "1"}, .target_path = Target()})
+            .status();
+    if (staged.ok()) break;
+    ASSERT_TRUE(absl::IsDeadlineExceeded(staged)) << staged;
+    ASSERT_LT(calls, 20);
+  }
+}
+
 // A volume whose staging was killed before the format is formatted; a volume with other data is
 // not.
 TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedWhenNobodyHasWrittenToIt) {

@@ -8,16 +8,20 @@
 #include "absl/strings/str_cat.h"
 #include "server/groups/locks.h"
 #include "server/groups/testing.h"
+#include "server/machine/access.h"
 #include "server/simulator/testing.h"
 
 namespace csi_proxy::storage {
 namespace {
 
 using groups::Files;
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
+using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
@@ -311,6 +315,32 @@ TEST_F(MountsTest, WithoutMappingsNothingIsLookedAt) {
   const int64_t before = node_->CountCalls().win32_calls;
   EXPECT_THAT(storage_->ListSmbMappings(context_, {})->mappings, IsEmpty());
   EXPECT_EQ(node_->CountCalls().win32_calls, before);
+}
+
+// A pod may make a link to another tenant's pod, whose paths and links are not the caller's.
+TEST_F(MountsTest, AnErrorNamesNothingBehindALink) {
+  const std::string victim = R"(pods\victim\)";
+  ASSERT_TRUE(Mkdir(Below(victim + "held")).ok());
+  Plant(victim + "out", R"(C:\secret)");
+  Plant(victim + "share", R"(\\srv\secret)");
+  Plant(victim + "loop", Below(victim + "loop"));
+  Plant(R"(pods\p1\way)", Below(R"(pods\victim)"), true);
+  ASSERT_TRUE(node_->SetOtherOpens({{Below(victim + "held"), machine::right::kReadData, 0}}).ok());
+  const auto way = [](const std::string& name) { return Below(R"(pods\p1\way\)" + name); };
+  const absl::Status statuses[] = {
+      storage_->RemoveMount(context_, {.path = way("held"), .target = "x"}).status(),
+      Stats(way("held")).status(),
+      Mkdir(way(R"(held\x)")),
+      Mkdir(way(R"(out\x)")),
+      Mkdir(way(R"(share\x)")),
+      Mkdir(way(R"(loop\x)")),
+  };
+  for (const absl::Status& status : statuses) {
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(absl::StrCat("an entry behind the link ", Below(R"(pods\p1\way)"))),
+                      Not(HasSubstr("victim")), Not(HasSubstr("secret"))));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(statuses[0])) << statuses[0];
 }
 
 TEST_F(MountsTest, TheSizeIsThatOfTheFileSystemBehindAPath) {

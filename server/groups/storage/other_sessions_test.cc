@@ -180,9 +180,15 @@ TEST_P(OtherSessionsTest, UnstagingAnotherPathEndsNoSessionWhoseDiskIsOnline) {
                   .ok());
   UnstageTargetRequest request = AttackersUnstage();
   request.remove_portals = {"10.0.0.5", "10.0.0.6"};
+  const auto set_arrival = [this](SteadyTime time) {
+    Change([&](NodeState& state) {
+      state.iscsi_portals[0].targets[0].disks[0].partitions.back().arrives_at = time;
+    });
+  };
   for (const bool has_own_volume : {false, true}) {
     if (has_own_volume) {
       ASSERT_TRUE(Stage(AttackersRequest()).ok());
+      set_arrival(SteadyTime::InfiniteFuture());
     }
     const auto unstaged = Unstage(request);
     ASSERT_TRUE(unstaged.ok()) << unstaged.status();
@@ -191,6 +197,7 @@ TEST_P(OtherSessionsTest, UnstagingAnotherPathEndsNoSessionWhoseDiskIsOnline) {
     EXPECT_TRUE(At(0).connected && At(0).persistent);
     EXPECT_FALSE(At(kAttackers).connected);
   }
+  set_arrival(SteadyTime::InfinitePast());
   // A repeated call of the victim finds the disk offline.
   ASSERT_TRUE(Stage(Request()).ok());
   ASSERT_TRUE(process_.Unstage().ok());

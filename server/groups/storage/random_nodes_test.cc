@@ -279,7 +279,13 @@ class Sequence {
       node_->core()->Change([&](NodeState& state) { std::erase_if(state.faults, is_wrong); });
     }
     before_ = node_->Snapshot();
-    const auto goes_on = [&] { return std::ranges::any_of(before_.faults, &FaultRule::goes_on); };
+    // Windows goes on with a method, and a method that hangs may still run.
+    const auto goes_on = [&] {
+      return std::ranges::any_of(before_.faults, [](const FaultRule& rule) {
+        const bool hangs = rule.latency > absl::ZeroDuration() && rule.resource.empty();
+        return rule.goes_on || (hangs && absl::StartsWith(rule.operation, "wmi."));
+      });
+    };
     const bool went_on = goes_on();
     bool is_undisturbed = IsUndisturbed(before_);
     const std::set<std::string> held = held_.names;
@@ -297,9 +303,13 @@ class Sequence {
       Complain("INTERNAL, and no fault was injected");
     }
     // Windows may still be executing the call.
-    if (absl::IsDeadlineExceeded(status) && (went_on || goes_on())) late_.push_back(call);
+    if (absl::IsDeadlineExceeded(status) && (went_on || goes_on())) {
+      late_.push_back({call, before_});
+    }
     if (process.locks.size() != 0 || held_.names != held) Complain("a lock is still held");
-    if (held_.longest > Tenants::kLongestHold && is_undisturbed) {
+    // A call waits for what Windows has not finished for an earlier one, although the fault that
+    // made that hang has ended.
+    if (held_.longest > Tenants::kLongestHold && is_undisturbed && late_.empty()) {
       Complain(absl::StrCat("waiting: a lock for ", absl::FormatDuration(held_.longest)));
     }
     NodeState after = node_->Snapshot();
@@ -333,7 +343,7 @@ class Sequence {
           if (is->online == begun->online) allowed.online = is->online;
           if (is->read_only == begun->read_only) allowed.read_only = is->read_only;
         }
-        for (const Call& late : late_) Allow(late, state, *is, &allowed);
+        for (LateCall& late : late_) AllowLate(late.call, late.state, state, *is, &allowed);
         return Lasting(allowed).SerializeAsString() == now;
       };
       if (is_allowed_from(before_) || (begun_.has_value() && is_allowed_from(*begun_))) continue;
@@ -537,8 +547,12 @@ class Sequence {
   NodeState before_;
   // The state before the current call, if something happened during it.
   std::optional<NodeState> begun_;
-  // The calls that ended before Windows finished them.
-  std::vector<Call> late_;
+  // The calls that ended before Windows finished them, and the states in which they were made.
+  struct LateCall {
+    Call call;
+    NodeState state;
+  };
+  std::vector<LateCall> late_;
   char next_letter_ = 'N';
   // The disk of the last call.
   uint32_t drawn_ = 0;

@@ -19,6 +19,9 @@
 namespace csi_proxy::storage {
 namespace {
 
+// The time to make a disk read-only and offline again after a failure.
+constexpr absl::Duration kToRestore = absl::Seconds(10);
+
 // The parsed fields of a request, except its disk.
 struct Fields {
   ConfinedPath target;
@@ -56,6 +59,15 @@ class VolumeStager {
     ABSL_RETURN_IF_ERROR(CheckTarget());
     ABSL_RETURN_IF_ERROR(CheckAllocationUnit(disk, options_.allocation_unit_bytes));
     ABSL_RETURN_IF_ERROR(CheckStillFree(disk));
+    if (absl::Status staged = StageDisk(); !staged.ok()) return RestoreUnlessWritten(staged);
+    return std::move(response_);
+  }
+
+ private:
+  void AddStep(StorageStep step) { clock_.Add(step, &response_); }
+
+  // Stages the disk's volume and fills the answer. Keeps the volume's lock.
+  absl::Status StageDisk() {
     ABSL_RETURN_IF_ERROR(PrepareDisk());
 
     ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context_, number_, 0));
@@ -64,12 +76,12 @@ class VolumeStager {
           absl::StrCat("the volume of disk ", number_, " disappeared: repeat the call"));
     }
     const VolumeId& volume = volumes.front();
-    ABSL_ASSIGN_OR_RETURN(const auto volume_lock, groups::LockVolume(locks_, context_, volume));
+    ABSL_ASSIGN_OR_RETURN(volume_lock_, groups::LockVolume(locks_, context_, volume));
     ABSL_RETURN_IF_ERROR(host_.volume().AwaitFormat(context_, volume));
     // Another program may have given the volume a letter while this call waited for the lock.
     ABSL_RETURN_IF_ERROR(LookForUse());
-    ABSL_RETURN_IF_ERROR(RestoreIfRefused(CheckNotReplaced(&volume)));
-    ABSL_RETURN_IF_ERROR(RestoreIfRefused(FormatOnce(volume)));
+    ABSL_RETURN_IF_ERROR(CheckNotReplaced(&volume));
+    ABSL_RETURN_IF_ERROR(FormatOnce(volume));
     ABSL_RETURN_IF_ERROR(MountAtTarget(volume));
     if (use_.ok()) {
       ABSL_RETURN_IF_ERROR(GrowToDisk(volume));
@@ -83,11 +95,8 @@ class VolumeStager {
     response_.disk_number = number_;
     response_.volume_id = volume.ToString();
     response_.size_bytes = size;
-    return std::move(response_);
+    return absl::OkStatus();
   }
-
- private:
-  void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
   // Returns an error if the number now means another disk, or if the disk has come into use.
   absl::Status CheckStillFree(const host::DiskDescription& found) {
@@ -173,33 +182,45 @@ class VolumeStager {
     if (!layout.ok()) return layout.status();
     // The layout of an offline disk may be wrong, but suffices to refuse the disk.
     ABSL_RETURN_IF_ERROR(CheckPartitions(number_, *layout));
-    was_offline_ = !layout->is_online;
-    was_read_only_ = layout->is_read_only;
-    if (use_.ok() && (was_offline_ || layout->is_read_only)) {
+    if (use_.ok() && (!layout->is_online || layout->is_read_only)) {
+      was_offline_ = !layout->is_online;
+      was_read_only_ = layout->is_read_only;
       ABSL_ASSIGN_OR_RETURN(const auto change, disk::BringOnline(host_, context_, number_));
       if (was_offline_) AddStep(StorageStep::kBroughtOnline);
-      if (layout->is_read_only || change.was_online_read_only) AddStep(StorageStep::kMadeWritable);
+      if (was_read_only_ || change.was_online_read_only) AddStep(StorageStep::kMadeWritable);
       layout = host_.disk().GetLayout(context_, number_);
       if (!layout.ok()) return layout.status();
     }
-    ABSL_RETURN_IF_ERROR(RestoreIfRefused(Partition(*layout)));
-    return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
+    ABSL_RETURN_IF_ERROR(Partition(*layout));
+    ABSL_RETURN_IF_ERROR(disk::AwaitVolumes(host_, context_, number_, 1, "partitioned"));
+    has_volume_ = true;
+    return absl::OkStatus();
   }
 
-  // Returns `status`. After a refusal, makes the disk read-only and offline again if it was; adds
-  // to the message if that fails.
-  absl::Status RestoreIfRefused(const absl::Status& status) {
-    if (!absl::IsFailedPrecondition(status)) return status;
+  // Returns `failed`. Makes the disk read-only and offline again if it was, even if the call has
+  // ended, because the disk may be another system's. Adds to the message if that fails. Leaves a
+  // disk alone that the call has written to, and one whose volume has not arrived in time, which a
+  // repeated call finds.
+  absl::Status RestoreUnlessWritten(const absl::Status& failed) {
+    const CallContext undoing = context_.Afterwards(kToRestore);
+    const bool is_over = absl::IsDeadlineExceeded(failed) || absl::IsCancelled(failed);
+    if (has_written_ || (!was_offline_ && !was_read_only_)) return failed;
+    if (is_over && !has_volume_ &&
+        host_.disk().CountPromisedVolumes(undoing, number_).value_or(0) > 0) {
+      return failed;
+    }
     absl::Status undone;
     const auto undo = [&](auto step) {
-      undone.Update(TryThrice(context_, step, [](const absl::Status& done) { return done.ok(); }));
+      undone.Update(TryThrice(undoing, step, [](const absl::Status& done) { return done.ok(); }));
     };
-    if (was_read_only_) undo([&] { return host_.disk().SetReadOnly(context_, number_, true); });
+    if (was_read_only_) undo([&] { return host_.disk().SetReadOnly(undoing, number_, true); });
     if (was_offline_)
-      undo([&] { return host_.disk().SetOnline(context_, number_, false).status(); });
-    if (undone.ok()) return status;
-    return Appended(status,
-                    absl::StrCat("and the disk stays online or writable: ", undone.message()));
+      undo([&] { return host_.disk().SetOnline(undoing, number_, false).status(); });
+    if (undone.ok()) return failed;
+    const std::string stays = absl::StrCat("the disk stays online or writable: ", undone.message());
+    // A caller that has left does not see the error.
+    host_.Warn(absl::StrCat("staging disk ", number_, ": ", stays));
+    return Appended(failed, absl::StrCat("and ", stays));
   }
 
   absl::Status Partition(const host::DiskLayout& layout) {
@@ -211,11 +232,13 @@ class VolumeStager {
     if (layout.style == host::PartitionStyle::kRaw) {
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, number_)));
+      has_written_ = true;
       ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, number_, &layout));
       was_blank_ = true;
       AddStep(StorageStep::kInitialized);
     }
     if (has_partition) return absl::OkStatus();
+    has_written_ = true;
     ABSL_RETURN_IF_ERROR(host_.disk().CreateBasicPartition(context_, number_, &layout));
     AddStep(StorageStep::kPartitioned);
     return absl::OkStatus();
@@ -230,6 +253,7 @@ class VolumeStager {
       const host::Look look = was_blank_ ? host::Look::kAtEnds : host::Look::kThroughout;
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, volume, look)));
+      has_written_ = true;
       ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume, options_));
       AddStep(StorageStep::kFormatted);
       return absl::OkStatus();
@@ -259,6 +283,7 @@ class VolumeStager {
       }
     }
     ABSL_RETURN_IF_ERROR(RemountIfReadOnly(volume, is_mounted));
+    has_written_ = true;
     if (is_mounted) return absl::OkStatus();
     ABSL_RETURN_IF_ERROR(host_.volume().Mount(context_, volume, target_));
     AddStep(StorageStep::kMounted);
@@ -318,8 +343,14 @@ class VolumeStager {
   absl::Status use_;
   // True if this call has found the whole disk blank.
   bool was_blank_ = false;
+  // What the disk was before this call changed it.
   bool was_offline_ = false;
   bool was_read_only_ = false;
+  // True once the disk's volumes have arrived.
+  bool has_volume_ = false;
+  // True once this call has begun to write to the disk, or to mount its volume.
+  bool has_written_ = false;
+  std::optional<ResourceLocks::Lock> volume_lock_;
   StepClock clock_;
   StageVolumeResponse response_;
 };

@@ -61,7 +61,14 @@ absl::StatusOr<bool> IsInUse(const groups::Deps& deps, const CallContext& contex
     if (!points.ok()) return points.status();
     if (!points->empty()) return true;
   }
-  return !is_unstaged && !volumes->empty();
+  if (is_unstaged || !volumes->empty()) return !is_unstaged;
+  // The volume of an online disk may not have arrived yet.
+  const auto online = deps.host->disk().IsOnline(context, disk);
+  if (absl::IsNotFound(online.status())) return false;
+  if (!online.ok() || !*online) return online;
+  ABSL_ASSIGN_OR_RETURN(const size_t promised,
+                        deps.host->disk().CountPromisedVolumes(context, disk));
+  return promised > 0;
 }
 
 }  // namespace

@@ -55,8 +55,8 @@ struct UnusedSessions {
 };
 // Ends the target's sessions for which `may_end` returns true and none of whose disks is in use. A
 // disk is in use while a volume of it is mounted anywhere, while another call works on it, or while
-// it is online with a volume, which another call may be about to mount. A session that
-// another StageTarget call may use stays too. Checks each disk under its lock, and holds the
+// it is online with a volume, arrived or not, which another call may be about to mount. A session
+// that another StageTarget call may use stays too. Checks each disk under its lock, and holds the
 // locks until the sessions have ended. Returns the error of a session that Windows does not end.
 //
 // `unstaged` is the disk whose volume the caller has just unmounted. A session that shows it may

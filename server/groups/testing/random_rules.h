@@ -325,4 +325,37 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
   }
 }
 
+// Allows the changes that Windows may make for a call after its caller has left. `then` is the
+// state in which the call was made, `now` the current one. No product can take the call back, so a
+// letter or an administrator's mount since then does not stop it. But a driver's mount must wait
+// for it.
+inline void AllowLate(const Call& call, NodeState& then, NodeState& now, const Disk& is,
+                      Disk* was) {
+  const Disk* const first = Find(then, was->number);
+  const bool is_mounted = std::ranges::any_of(Mounts(now, true), [&](const auto& mount) {
+    return Holds(*was, *VolumeId::Parse(mount.second));
+  });
+  if (is_mounted || first == nullptr) return Allow(call, now, is, was);
+  using Letters = std::map<VolumeId, char>;
+  const auto letters_of = [](const Disk& disk) {
+    Letters letters;
+    for (const DiskPartition& p : disk.partitions) {
+      if (p.volume.has_value()) letters[p.volume->id] = p.volume->drive_letter;
+    }
+    return letters;
+  };
+  const auto give = [](Letters letters, Disk* disk) {
+    for (DiskPartition& p : disk->partitions) {
+      if (p.volume.has_value()) p.volume->drive_letter = letters[p.volume->id];
+    }
+  };
+  Letters letters = letters_of(*was);
+  letters.merge(letters_of(is));
+  Disk seen = is;
+  give(letters_of(*first), &seen);
+  give(letters_of(*first), was);
+  Allow(call, then, seen, was);
+  give(letters, was);
+}
+
 }  // namespace csi_proxy::storage
