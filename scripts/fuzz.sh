@@ -52,7 +52,7 @@ for fuzzer in "${fuzzers[@]}"; do
     scenario_fuzzer) cp server/simulator/scenarios/*.textproto "$seeds" ;;
   esac
   echo "== $name, $seconds s"
-  "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+  "$fuzzer" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/$name-" "$corpora/$name" "$seeds" >"build/fuzz/$name.log" 2>&1 ||
     { tail -30 "build/fuzz/$name.log"; failed=1; }
   grep -E 'number_of_executed_units' "build/fuzz/$name.log" || true
