@@ -118,7 +118,10 @@ class Walker {
     at_ = ResolvedPath();
     absl::StatusOr<std::unique_ptr<machine::File>> file = os_.OpenRoot(root);
     if (IsAbsent(file.status())) return absl::OkStatus();
-    if (!file.ok()) return Prefixed(root, file.status());
+    if (!file.ok()) {
+      return first_link_.has_value() ? FailedAt(*current_, file.status())
+                                     : Prefixed(root, file.status());
+    }
     at_.root = root;
     return Hold(*std::move(file));
   }

@@ -56,7 +56,8 @@ std::string FileSystemName(const VolumeId& volume) {
   return absl::StrCat("the file system of volume ", volume.ToString());
 }
 
-// Returns a volume's file system and the folders that mount it. Windows gives letters by itself.
+// Returns a volume's file system, "" for none, and the folders that mount it. Windows gives letters
+// by itself.
 absl::StatusOr<std::string> UseOf(machine::Os& os, const VolumeId& volume) {
   const auto file_system = os.GetFileSystem(volume.ToString());
   if (!file_system.ok() && !HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) {
@@ -64,7 +65,7 @@ absl::StatusOr<std::string> UseOf(machine::Os& os, const VolumeId& volume) {
   }
   const auto paths = os.ListMountPoints(volume.ToString());
   if (!paths.ok()) return VolumeError(volume, "asking for the folders of", paths.status());
-  std::string use = file_system.ok() ? file_system->name : "";
+  std::string use = file_system.ok() && file_system->name != "RAW" ? file_system->name : "";
   for (const std::string& path : *paths) {
     if (!MountPoint{path}.is_drive()) absl::StrAppend(&use, "\n", path);
   }
@@ -171,8 +172,8 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
   const auto check = [&os = os_, volume, before]() -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(const std::string now, UseOf(os, volume));
     if (now == before) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat(
-        "volume ", volume.ToString(), " has been formatted or mounted by another program"));
+    return absl::UnavailableError(absl::StrCat(
+        "volume ", volume.ToString(), " has been formatted or mounted meanwhile: repeat the call"));
   };
   return deps_.changes->Run(
       context, {FileSystemName(volume)},

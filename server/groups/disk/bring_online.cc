@@ -1,12 +1,17 @@
 #include "server/groups/disk/bring_online.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
+#include "server/base/win32_error.h"
+#include "server/groups/locks.h"
+#include "server/groups/try_thrice.h"
 
 namespace csi_proxy::disk {
 namespace {
@@ -21,6 +26,32 @@ constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
 // Windows may remove them and bring them back
 // (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631) and does not report the end of this.
 constexpr absl::Duration kSettled = absl::Milliseconds(200);
+
+// The times that Restore() has: to see that nothing uses the disk, and for each change.
+constexpr absl::Duration kToLook = absl::Seconds(1);
+constexpr absl::Duration kToRestore = absl::Seconds(2);
+
+// Returns OK if the disk has no volume in use, and locks its volumes. NOT_FOUND if another disk has
+// the number.
+absl::Status LockUnused(const groups::Deps& deps, const CallContext& context, uint32_t number,
+                        const std::string& path, std::vector<ResourceLocks::Lock>* locks) {
+  if (!path.empty()) {
+    ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->disk().Describe(context, number));
+    if (now.path != path) return absl::NotFoundError("another disk has the number");
+  }
+  host::VolumeHost& host = deps.host->volume();
+  ABSL_ASSIGN_OR_RETURN(const auto volumes, host.ListVolumes(context, number, 0));
+  for (const VolumeId& volume : volumes) {
+    ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(*deps.locks, context, volume));
+    locks->push_back(std::move(lock));
+    ABSL_RETURN_IF_ERROR(host.AwaitFormat(context, volume));
+    ABSL_ASSIGN_OR_RETURN(const auto points, host.ListMountPoints(context, volume, nullptr));
+    for (const host::MountPoint& point : points) {
+      if (!point.is_drive()) return absl::FailedPreconditionError("its volume is mounted");
+    }
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -77,6 +108,33 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
                                                  onlined.ok() ? "" : "; ", onlined.message()));
     }
   }
+}
+
+absl::Status Restore(const groups::Deps& deps, const CallContext& context, uint32_t number,
+                     const DiskState& before, const absl::Status& failed) {
+  if (!before.is_offline && !before.is_read_only) return failed;
+  std::vector<ResourceLocks::Lock> volumes;
+  absl::Status undone =
+      LockUnused(deps, context.Afterwards(kToLook), number, before.path, &volumes);
+  if (absl::IsNotFound(undone)) return failed;
+  const bool may_undo = undone.ok();
+  const auto undo = [&](bool was, auto step) {
+    if (!was || !may_undo) return;
+    const CallContext undoing = context.Afterwards(kToRestore);
+    undone.Update(groups::TryThrice(
+        undoing, [&] { return step(undoing); },
+        [](const absl::Status& done) { return done.ok(); }));
+  };
+  host::DiskHost& host = deps.host->disk();
+  undo(before.is_read_only,
+       [&](const CallContext& undoing) { return host.SetReadOnly(undoing, number, true); });
+  undo(before.is_offline,
+       [&](const CallContext& undoing) { return host.SetOnline(undoing, number, false).status(); });
+  if (undone.ok()) return failed;
+  const std::string stays =
+      absl::StrCat("disk ", number, " stays online or writable: ", undone.message());
+  deps.host->Warn(stays);  // a caller that has left does not see the error
+  return Appended(failed, absl::StrCat("and ", stays));
 }
 
 }  // namespace csi_proxy::disk

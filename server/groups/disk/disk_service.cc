@@ -54,8 +54,9 @@ class DiskService final : public Service {
       const absl::Status own = host::CheckNotWindows(number, layout->is_boot, layout->is_system);
       if (!own.ok()) return Prefixed("disk_number", own);
     }
-    const bool was_offline = !layout->is_online;
-    if (was_offline || (layout->is_read_only && !has_partition())) {
+    const DiskState before = {.is_offline = !layout->is_online,
+                              .is_read_only = layout->is_read_only};
+    if (before.is_offline || (layout->is_read_only && !has_partition())) {
       // Windows keeps disks of a SAN, and copies of disks, offline and read-only. A partitioned
       // disk comes online too, because azuredisk lists its volumes next. The layout is read again,
       // because it is reliable only while the disk is online.
@@ -66,8 +67,9 @@ class DiskService final : public Service {
     }
     if (layout->style == host::PartitionStyle::kRaw) {
       if (deps_.keep_foreign_data) {
-        ABSL_RETURN_IF_ERROR(
-            groups::AboutField("disk_number", groups::CheckBlank(deps_, context, number)));
+        const absl::Status blank =
+            groups::AboutField("disk_number", groups::CheckBlank(deps_, context, number));
+        if (!blank.ok()) return Restore(deps_, context, number, before, blank);
       }
       ABSL_RETURN_IF_ERROR(host().InitializeGpt(context, number, &*layout));
     }
@@ -84,11 +86,11 @@ class DiskService final : public Service {
       ABSL_ASSIGN_OR_RETURN(const auto volumes,
                             deps_.host->volume().ListVolumes(context, number, 0));
       if (volumes.empty()) {
-        if (was_offline) (void)host().SetOnline(context, number, false);
-        return absl::FailedPreconditionError(
-            absl::StrCat("disk_number: disk ", number,
-                         " has partitions of another operating system, without a volume that "
-                         "Windows can mount"));
+        return Restore(deps_, context, number, before,
+                       absl::FailedPreconditionError(absl::StrCat(
+                           "disk_number: disk ", number,
+                           " has partitions of another operating system, without a volume that "
+                           "Windows can mount")));
       }
     }
     return PartitionDiskResponse{};

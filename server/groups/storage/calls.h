@@ -44,17 +44,6 @@ class StepClock {
   SteadyTime begin_ = SteadyTime::Now();
 };
 
-// Runs `step` up to three times, with pauses, until `is_final` returns true for its result or the
-// call ends. Returns the last result. Used for steps whose failure may be temporary.
-template <typename Step, typename IsFinal>
-auto TryThrice(const CallContext& context, Step step, IsFinal is_final) {
-  constexpr absl::Duration kPause = absl::Milliseconds(100);
-  for (int tries = 1;; ++tries) {
-    auto result = step();
-    if (is_final(result) || tries == 3 || !context.SleepFor(kPause).ok()) return result;
-  }
-}
-
 // The handler of the group. Thread-safe. csi_proxy/storage/hub.h documents each call.
 class StorageService final : public Service {
  public:

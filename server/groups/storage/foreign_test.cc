@@ -145,6 +145,43 @@ TEST_F(ForeignTest, ADiskIsRestoredAlthoughTheCallHasEnded) {
   }
 }
 
+// Another call may have seen the disk online.
+TEST_F(ForeignTest, ADiskWhoseVolumeAnotherCallMountsStaysOnline) {
+  const std::string volume = Volume(1);
+  const ConfinedPath elsewhere{*WindowsPath::Parse("path", Below("elsewhere")), deps_.roots};
+  ASSERT_TRUE(Mkdir(Below("elsewhere")).ok());
+  for (const bool is_mounted : {false, true}) {
+    ChangeDisk(1, [](Disk& disk) { disk.online = false; });
+    // The volume arrives some time after the disk. The other call has the volume's lock.
+    const auto mount = [&] {
+      while (is_mounted &&
+             !deps_.host->volume().Mount(context_, *VolumeId::Parse(volume), elsewhere).ok()) {
+        absl::SleepFor(absl::Milliseconds(1));
+      }
+    };
+    const auto stage = [this] { return Stage({.number = "1"}, Target(), "refs"); };
+    const absl::Status refused =
+        HeldUp(groups::LockVolume(locks_, context_, *VolumeId::Parse(volume)), 3, stage, mount)
+            .status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_EQ(DiskNow(1).online, is_mounted) << refused;
+    EXPECT_EQ(absl::StrContains(refused.message(), "its volume is mounted"), is_mounted) << refused;
+  }
+}
+
+TEST_F(ForeignTest, PartitionDiskLeavesARefusedDiskAsItWas) {
+  deps_.keep_foreign_data = true;
+  Remake();
+  ChangeDisk(1, [](Disk& disk) {
+    disk.online = false;
+    disk.read_only = true;
+    disk.foreign = {DiskBytes{512, "LABELONE"}};
+  });
+  EXPECT_TRUE(absl::IsFailedPrecondition(Partition(1)));
+  EXPECT_FALSE(DiskNow(1).online);
+  EXPECT_TRUE(DiskNow(1).read_only);
+}
+
 // Windows may take longer for a volume than a call has.
 TEST_F(ForeignTest, ADiskWhoseVolumeArrivesLateIsStagedByARepeatedCall) {
   ASSERT_TRUE(StageDisk(1).ok());

@@ -15,6 +15,7 @@
 #include "server/groups/locks.h"
 #include "server/groups/smb/mapping.h"
 #include "server/groups/storage/calls.h"
+#include "server/groups/try_thrice.h"
 #include "server/host/mount_point.h"
 
 namespace csi_proxy::storage {
@@ -266,7 +267,7 @@ class ShareUnstager {
   // because a mapping that cannot be removed must not keep a volume from being unstaged.
   absl::StatusOr<bool> UnmapOrWarn(const TargetEntry& entry, const std::string& share) {
     const CallContext step = host::TeardownStep(context_);
-    const auto done = TryThrice(
+    const auto done = groups::TryThrice(
         step, [&] { return UnmapIfLast(step, entry, share); },
         [](const auto& unmapped) { return unmapped.ok(); });
     if (done.ok()) return done;

@@ -19,9 +19,6 @@
 namespace csi_proxy::storage {
 namespace {
 
-// The time to make a disk read-only and offline again after a failure.
-constexpr absl::Duration kToRestore = absl::Seconds(10);
-
 // The parsed fields of a request, except its disk.
 struct Fields {
   ConfinedPath target;
@@ -106,6 +103,7 @@ class VolumeStager {
       return absl::UnavailableError(
           absl::StrCat("disk ", number_, " has become another disk: repeat the call"));
     }
+    before_.path = now.path;
     use_ = host::CheckUnused(host_, context_, deps_.roots.get(), now);
     if (!absl::IsFailedPrecondition(use_)) return use_;
     // The volume was staged before and has got a letter since: nothing is left to do.
@@ -183,44 +181,32 @@ class VolumeStager {
     // The layout of an offline disk may be wrong, but suffices to refuse the disk.
     ABSL_RETURN_IF_ERROR(CheckPartitions(number_, *layout));
     if (use_.ok() && (!layout->is_online || layout->is_read_only)) {
-      was_offline_ = !layout->is_online;
-      was_read_only_ = layout->is_read_only;
+      before_.is_offline = !layout->is_online;
+      before_.is_read_only = layout->is_read_only;
+      has_volume_ = DataPartition(*layout) != nullptr;
       ABSL_ASSIGN_OR_RETURN(const auto change, disk::BringOnline(host_, context_, number_));
-      if (was_offline_) AddStep(StorageStep::kBroughtOnline);
-      if (was_read_only_ || change.was_online_read_only) AddStep(StorageStep::kMadeWritable);
+      if (before_.is_offline) AddStep(StorageStep::kBroughtOnline);
+      if (before_.is_read_only || change.was_online_read_only) AddStep(StorageStep::kMadeWritable);
       layout = host_.disk().GetLayout(context_, number_);
       if (!layout.ok()) return layout.status();
     }
     ABSL_RETURN_IF_ERROR(Partition(*layout));
-    ABSL_RETURN_IF_ERROR(disk::AwaitVolumes(host_, context_, number_, 1, "partitioned"));
-    has_volume_ = true;
-    return absl::OkStatus();
+    return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
   }
 
-  // Returns `failed`. Makes the disk read-only and offline again if it was, even if the call has
-  // ended, because the disk may be another system's. Adds to the message if that fails. Leaves a
-  // disk alone that the call has written to, and one whose volume has not arrived in time, which a
-  // repeated call finds.
+  // Returns `failed`, after disk::Restore(). Leaves a disk alone that the call has written to. The
+  // volume of a partitioned disk stays too, for a repeated call, unless the disk was refused.
   absl::Status RestoreUnlessWritten(const absl::Status& failed) {
-    const CallContext undoing = context_.Afterwards(kToRestore);
-    const bool is_over = absl::IsDeadlineExceeded(failed) || absl::IsCancelled(failed);
-    if (has_written_ || (!was_offline_ && !was_read_only_)) return failed;
-    if (is_over && !has_volume_ &&
-        host_.disk().CountPromisedVolumes(undoing, number_).value_or(0) > 0) {
-      return failed;
+    if (has_written_) return failed;
+    volume_lock_.reset();
+    if (!has_volume_ || absl::IsFailedPrecondition(failed)) {
+      return disk::Restore(deps_, context_, number_, before_, failed);
     }
-    absl::Status undone;
-    const auto undo = [&](auto step) {
-      undone.Update(TryThrice(undoing, step, [](const absl::Status& done) { return done.ok(); }));
-    };
-    if (was_read_only_) undo([&] { return host_.disk().SetReadOnly(undoing, number_, true); });
-    if (was_offline_)
-      undo([&] { return host_.disk().SetOnline(undoing, number_, false).status(); });
-    if (undone.ok()) return failed;
-    const std::string stays = absl::StrCat("the disk stays online or writable: ", undone.message());
-    // A caller that has left does not see the error.
-    host_.Warn(absl::StrCat("staging disk ", number_, ": ", stays));
-    return Appended(failed, absl::StrCat("and ", stays));
+    if (before_.is_offline || before_.is_read_only) {
+      host_.Warn(absl::StrCat(
+          "disk ", number_, " stays online and writable for a repeated call: ", failed.message()));
+    }
+    return failed;
   }
 
   absl::Status Partition(const host::DiskLayout& layout) {
@@ -344,9 +330,8 @@ class VolumeStager {
   // True if this call has found the whole disk blank.
   bool was_blank_ = false;
   // What the disk was before this call changed it.
-  bool was_offline_ = false;
-  bool was_read_only_ = false;
-  // True once the disk's volumes have arrived.
+  disk::DiskState before_;
+  // True if the disk had a data partition.
   bool has_volume_ = false;
   // True once this call has begun to write to the disk, or to mount its volume.
   bool has_written_ = false;

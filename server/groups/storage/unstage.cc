@@ -8,6 +8,7 @@
 #include "server/base/status_macros.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
+#include "server/groups/try_thrice.h"
 #include "server/host/mount_point.h"
 
 namespace csi_proxy::storage {
@@ -80,7 +81,7 @@ class VolumeUnstager {
           "target_path: ", target_.path.ToString(), " is a link, and no volume is mounted there"));
     }
     state.volume = *volume;
-    const auto disk = TryThrice(
+    const auto disk = groups::TryThrice(
         context_, [&] { return host_.volume().GetDiskNumber(context_, *volume); },
         [](const auto& number) { return number.ok() || absl::IsNotFound(number.status()); });
     if (disk.ok()) state.disk = *disk;
@@ -168,7 +169,7 @@ class VolumeUnstager {
     }
     // FAILED_PRECONDITION is Windows' final refusal; any other failure may be temporary.
     const CallContext limited = host::TeardownStep(context_);
-    const absl::Status stays = TryThrice(
+    const absl::Status stays = groups::TryThrice(
         limited, [&] { return TakeOffline(limited, volume, *disk); },
         [](const absl::Status& done) { return done.ok() || absl::IsFailedPrecondition(done); });
     is_detachable_ = flushed.ok() && stays.ok();
