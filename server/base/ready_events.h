@@ -34,7 +34,7 @@ class ReadyEvents {
         [&taken](Line& line) {
           taken = std::move(line.events.front());
           line.events.pop_front();
-          return &line;
+          return &taken;
         },
         [this](Line* line) { lines_.erase(line->tenant); });
     return taken;

@@ -44,11 +44,11 @@ bool Http2Account::PayControlFrames(double price, Http2Time now) {
 
 bool Http2Account::PayConnection(Http2Time now) { return Pay(&Http2Account::connections_, 1, now); }
 
-Http2Violation Http2Account::BeginCall() {
+std::optional<Http2Violation> Http2Account::BeginCall() {
   const MutexLock lock(mutex_);
   if (calls_ >= limits_.calls) return Http2Violation::kStreams;
   if (unfinished_ >= limits_.unfinished) return Http2Violation::kUnfinished;
-  if (tenant_ != nullptr && !tenant_->Hold(limits_.call_bytes)) return Http2Violation::kStreams;
+  if (tenant_ != nullptr && !tenant_->Hold(limits_.call_bytes)) return std::nullopt;
   ++calls_;
   ++unfinished_;
   control_frames_.Add(limits_.control_frames_per_call);
@@ -101,6 +101,11 @@ bool Http2Account::Hold(size_t bytes) {
   const MutexLock lock(mutex_);
   held_bytes_ -= bytes;
   return false;
+}
+
+bool Http2Account::MayHold(size_t bytes) const {
+  const MutexLock lock(mutex_);
+  return held_bytes_ + bytes <= limits_.held_bytes;
 }
 
 void Http2Account::Drop(size_t bytes) {

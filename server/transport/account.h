@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -127,9 +128,10 @@ class Http2Account {
   bool PayControlFrames(double price, Http2Time now);
   bool PayConnection(Http2Time now);
   // Begins a call, whose request is unfinished until EndRequest(). Returns kStreams if the client
-  // has too many calls or its tenant no memory for one, kUnfinished if too many requests are
-  // unfinished; otherwise credits the call's control frames.
-  Http2Violation BeginCall();
+  // has too many calls, kUnfinished if too many requests are unfinished, and nothing if its tenant
+  // has no memory for the call, which is no fault of the client. Otherwise returns kNone and
+  // credits the call's control frames.
+  std::optional<Http2Violation> BeginCall();
   void EndRequest();
   void EndCall();
 
@@ -137,6 +139,8 @@ class Http2Account {
   // tenant. Drop() returns them.
   // CreditSent() credits the control frames of the reader of an answer's bytes.
   bool Hold(size_t bytes);
+  // Returns true if the client itself may hold `bytes` more, whatever its tenant holds.
+  bool MayHold(size_t bytes) const;
   void Drop(size_t bytes);
   void CreditSent(size_t bytes);
 

@@ -233,6 +233,13 @@ class Nghttp2Session final : public Session {
     Violate(violation);
     nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
   }
+  // Ends the session because the account has no room for `bytes`. If it is the tenant that has
+  // none, that is no fault of this client.
+  void EndForMemory(size_t bytes) {
+    if (!account_->MayHold(bytes)) return End(Http2Violation::kUnfinished);
+    ends_without_fault_ = true;
+    nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
+  }
   void Violate(Http2Violation violation) {
     if (violation_ != Http2Violation::kNone) return;
     violation_ = violation;
@@ -265,21 +272,28 @@ class Nghttp2Session final : public Session {
 
   // --- Requests ---
 
-  // Charges the account for a header block or a frame that has arrived in part, which nghttp2
-  // keeps. Twice its bytes, because a Huffman code becomes up to 8/5 as long.
+  // Charges the account for what has arrived of a header block or frame that nghttp2 keeps until it
+  // is complete. Twice its bytes, because a Huffman code becomes up to 8/5 as long.
   void HoldPart() {
-    const bool is_kept = in_block_ || (received_ < announced_ && !in_data_);
-    const size_t held = is_kept ? 2 * static_cast<size_t>(received_ - begin_) : 0;
-    if (held == part_held_) return;
-    account_->Drop(std::exchange(part_held_, 0));
-    if (!account_->Hold(held)) return End(Http2Violation::kUnfinished);
+    const uint64_t held = 2 * std::min(received_ - begin_, part_bytes_);
+    if (held <= part_held_) {
+      account_->Drop(part_held_ - held);
+    } else if (!account_->Hold(held - part_held_)) {
+      return EndForMemory(held - part_held_);
+    }
     part_held_ = held;
   }
 
   // Called for each frame that nghttp2 does not drop unread, before it looks at the payload.
   void OnBeginFrame(const nghttp2_frame_hd& frame) {
-    if (frame.type != NGHTTP2_CONTINUATION) begin_ = announced_;
-    in_data_ = frame.type == NGHTTP2_DATA;
+    if (frame.type != NGHTTP2_CONTINUATION) {
+      begin_ = announced_;
+      part_bytes_ = 0;
+    }
+    // Of DATA and of frames of unknown types nghttp2 keeps nothing.
+    if (frame.type != NGHTTP2_DATA && frame.type <= NGHTTP2_CONTINUATION) {
+      part_bytes_ += kFrameHeader + frame.length;
+    }
     in_block_ = (frame.type == NGHTTP2_HEADERS || frame.type == NGHTTP2_CONTINUATION) &&
                 (frame.flags & NGHTTP2_FLAG_END_HEADERS) == 0;
     announced_ += kFrameHeader + frame.length;
@@ -310,8 +324,13 @@ class Nghttp2Session final : public Session {
   void OnBeginHeaders(const nghttp2_frame& frame) {
     // The GOAWAY says that calls from here on were not begun, so clients may make them again.
     if (frame.headers.cat != NGHTTP2_HCAT_REQUEST || going_away_) return;
-    const Http2Violation refused = account_->BeginCall();
-    if (refused != Http2Violation::kNone) return End(refused);
+    const std::optional<Http2Violation> refused = account_->BeginCall();
+    if (!refused.has_value()) {
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id,
+                                NGHTTP2_REFUSED_STREAM);
+      return;
+    }
+    if (*refused != Http2Violation::kNone) return End(*refused);
     calls_.emplace(frame.hd.stream_id, std::make_unique<Call>(account_));
   }
 
@@ -337,6 +356,7 @@ class Nghttp2Session final : public Session {
 
   // Called for each complete frame whose stream is open.
   void OnFrame(const nghttp2_frame& frame) {
+    part_bytes_ = 0;
     const CallId id = frame.hd.stream_id;
     const bool ends = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     switch (frame.hd.type) {
@@ -485,7 +505,7 @@ class Nghttp2Session final : public Session {
   void Hold(Call& call) {
     if (call.room != nullptr && call.room->granted()) return;
     const size_t more = call.reader.kept() + call.message.size() - call.request_held;
-    if (!account_->Hold(more)) return End(Http2Violation::kUnfinished);
+    if (!account_->Hold(more)) return EndForMemory(more);
     call.request_held += more;
   }
 
@@ -591,13 +611,14 @@ class Nghttp2Session final : public Session {
 
   // Called for most errors that end the connection, and for those of a stream alone.
   void OnInvalidFrame(const nghttp2_frame& frame, int error) {
+    part_bytes_ = 0;
     if (error == NGHTTP2_ERR_REFUSED_STREAM) return;
     if (error == NGHTTP2_ERR_FLOW_CONTROL && frame.hd.stream_id != 0) return;
     // A client that closes its connection may name any stream as the server's last: grpc-go names
     // an odd one (internal/transport/http2_client.go, outgoingGoAwayHandler). nghttp2 then ends the
     // session. That is what the client wants.
     if (frame.hd.type == NGHTTP2_GOAWAY) {
-      client_leaves_ = true;
+      ends_without_fault_ = true;
       return;
     }
     const bool opens = frame.hd.type == NGHTTP2_HEADERS && calls_.size() >= options_.max_calls;
@@ -618,7 +639,7 @@ class Nghttp2Session final : public Session {
       case NGHTTP2_RST_STREAM:
         return PayReset();
       case NGHTTP2_GOAWAY: {
-        if (client_leaves_ || frame.goaway.error_code == NGHTTP2_NO_ERROR) return;
+        if (ends_without_fault_ || frame.goaway.error_code == NGHTTP2_NO_ERROR) return;
         const auto* const reason =
             std::find_if(std::begin(kGoAwayReasons), std::end(kGoAwayReasons),
                          [&](const auto& row) { return row.code == frame.goaway.error_code; });
@@ -704,7 +725,7 @@ class Nghttp2Session final : public Session {
   absl::flat_hash_map<CallId, std::unique_ptr<Call>> calls_;
 
   Http2Time now_ = Http2Time::min();
-  bool client_leaves_ = false;
+  bool ends_without_fault_ = false;
   Http2Violation violation_ = Http2Violation::kNone;
   bool connected_ = false;
   bool acknowledged_ = false;  // our settings
@@ -713,9 +734,9 @@ class Nghttp2Session final : public Session {
   int continuations_ = 0;
   // The last block of headers that began has not ended, as far as OnBeginFrame() has seen.
   bool in_block_ = false;
-  bool in_data_ = false;  // the last frame that began is DATA, which nghttp2 does not keep
-  uint64_t begin_ = 0;    // of that block, or of the last frame, in the bytes received
-  size_t part_held_ = 0;  // charged for it by HoldPart()
+  uint64_t begin_ = 0;       // of that block, or of the last frame, in the bytes received
+  uint64_t part_bytes_ = 0;  // of that block or frame; 0 if nghttp2 keeps nothing of it
+  uint64_t part_held_ = 0;   // charged for it by HoldPart()
   // All bytes received; and the bytes of the preface and of all frames that OnBeginFrame() has
   // seen. nghttp2 has dropped the difference unread.
   uint64_t received_ = 0;

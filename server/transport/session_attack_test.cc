@@ -436,10 +436,36 @@ TEST_F(SessionAttackTest, WhatHasArrivedOfAFrameIsCharged) {
   for (const char byte : call) Receive({&byte, 1});
   EXPECT_EQ(handler_.requests.size(), 1u);
   EXPECT_EQ(account_->held_bytes(), 0u) << "the request was handed over";
+  // A read may end within the header of a frame.
+  const std::string ping = Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
+  for (const char byte : ping) Receive({&byte, 1});
+  EXPECT_EQ(account_->held_bytes(), 0u);
   EXPECT_TRUE(account_->Hold(account_->limits().held_bytes));
   Receive(begun);
   EXPECT_EQ(session_->violation(), kUnfinished);
   account_->Drop(account_->limits().held_bytes);
+}
+
+// A process must not bar the others of its tenant.
+TEST_F(SessionAttackTest, WithoutMemoryOfTheTenantAClientIsRefusedAndNotBarred) {
+  const auto tenant = std::make_shared<Http2Account>();
+  account_ = std::make_shared<Http2Account>(Http2Limits(), tenant);
+  ASSERT_TRUE(tenant->Hold(tenant->limits().held_bytes));
+  for (int i = 0; i < 20; ++i) {
+    Reconnect();
+    Receive(Call());
+    EXPECT_TRUE(handler_.requests.empty());
+    EXPECT_EQ(session_->violation(), kNone);
+    EXPECT_FALSE(session_->ended());
+    Receive(Frame(rpc::kHeaders, 0, stream_ + 2, Block()));
+    Sent();
+    EXPECT_EQ(session_->violation(), kNone);
+    EXPECT_TRUE(session_->ended());
+  }
+  tenant->Drop(tenant->limits().held_bytes);
+  Reconnect();
+  Receive(Call());
+  EXPECT_EQ(handler_.requests.size(), 1u);
 }
 
 TEST_F(SessionAttackTest, LongHeadersAreNotKept) {

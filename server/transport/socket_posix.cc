@@ -57,7 +57,8 @@ class Poller {
  private:
   struct Entry {
     std::weak_ptr<SocketStream> stream;
-    const void* tenant;
+    const void* tenant = nullptr;
+    uint32_t ready = 0;  // the events that wait; none if the socket does not wait for a thread
   };
 
   // The id of the eventfd. Streams have others.
@@ -88,7 +89,8 @@ class Poller {
   absl::flat_hash_map<uint64_t, Entry> streams_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kWork;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
-  ReadyEvents<epoll_event> ready_ ABSL_GUARDED_BY(mutex_);
+  // The ids of the sockets that wait for a thread, each once.
+  ReadyEvents<uint64_t> ready_ ABSL_GUARDED_BY(mutex_);
   size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
 };
 
@@ -196,7 +198,7 @@ absl::Status Poller::Add(int fd, const std::shared_ptr<SocketStream>& stream, co
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     return absl::ErrnoToStatus(errno, "epoll_ctl");
   }
-  streams_[*id] = {stream, tenant};
+  streams_[*id] = {.stream = stream, .tenant = tenant};
   return absl::OkStatus();
 }
 
@@ -221,7 +223,9 @@ void Poller::Run() {
         if (event.data.u64 == kWork) {
           has_work = true;
         } else if (const auto found = streams_.find(event.data.u64); found != streams_.end()) {
-          ready_.Put(found->second.tenant, event);
+          Entry& entry = found->second;
+          if (entry.ready == 0) ready_.Put(entry.tenant, event.data.u64);
+          entry.ready |= event.events;
         }
       }
       // A thread that was woken looks again before a call may block it.
@@ -236,10 +240,9 @@ void Poller::Run() {
 
 std::shared_ptr<SocketStream> Poller::Next(uint32_t* events) {
   while (!ready_.empty()) {
-    const epoll_event event = ready_.Take();
-    *events = event.events;
-    const auto found = streams_.find(event.data.u64);
+    const auto found = streams_.find(ready_.Take());
     if (found == streams_.end()) continue;
+    *events = std::exchange(found->second.ready, 0);
     if (std::shared_ptr<SocketStream> next = found->second.stream.lock()) return next;
   }
   return nullptr;
@@ -253,6 +256,8 @@ void Poller::Work() {
   {
     const MutexLock lock(mutex_);
     work.swap(work_);
+    // Reading the counter may have taken another's wake.
+    if (!ready_.empty() && asleep_ > 0) Wake();
   }
   Await(wake_.get(), kWork, EPOLLIN);
   for (const auto& one : work) one();

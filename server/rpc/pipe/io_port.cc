@@ -47,6 +47,7 @@ size_t IoPort::thread_count() {
 absl::Status IoPort::StartThreads() {
   // More threads than one client can keep busy by ending several connections at once.
   static const size_t enough = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
+  if (!port_.valid()) return absl::ResourceExhaustedError("Windows has no completion port");
   const MutexLock lock(mutex_);
   while (threads_.size() < enough) {
     absl::StatusOr<std::thread> thread = start_thread_([this] { Run(); });
@@ -103,9 +104,10 @@ IoPort::Completion IoPort::Next() {
   for (const OVERLAPPED_ENTRY& entry : absl::MakeSpan(entries).first(count)) {
     auto* const operation = static_cast<IoOperation*>(entry.lpOverlapped);
     if (operation == nullptr) continue;  // a thread was woken
-    // The status of the operation, as GetQueuedCompletionStatus() converts it
+    // `Internal` has the operation's status
     // (learn.microsoft.com/windows/win32/api/minwinbase/ns-minwinbase-overlapped).
-    const DWORD error = RtlNtStatusToDosError(static_cast<NTSTATUS>(operation->Internal));
+    const auto status = static_cast<NTSTATUS>(operation->Internal);
+    const DWORD error = status >= 0 ? ERROR_SUCCESS : RtlNtStatusToDosError(status);
     ready_.Put(operation->tenant, {operation, error, entry.dwNumberOfBytesTransferred});
   }
   if (ready_.empty()) return {};

@@ -18,7 +18,8 @@ namespace csi_proxy::pipe {
 struct IoOperation : OVERLAPPED {
   using Complete = void (*)(IoOperation* operation, DWORD error, DWORD bytes);
 
-  // `complete` runs on a thread of the port and must not block, because other I/O waits.
+  // `complete` runs on a thread of the port. All of these threads together must not block, because
+  // other I/O waits for one.
   explicit IoOperation(Complete complete) : OVERLAPPED{}, complete(complete) {}
   // Must be called before each further use.
   void Clear() { *static_cast<OVERLAPPED*>(this) = OVERLAPPED{}; }
@@ -51,7 +52,7 @@ class IoPort {
   // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go).
   absl::Status Associate(HANDLE handle, Completions completions = Completions::kPendingOnly);
 
-  // Runs `work`, which must not block, on a thread of the port, when it is the turn of `tenant`.
+  // Runs `work` on a thread of the port, when it is the turn of `tenant`.
   // Returns false, and does nothing, if Windows has no memory for it.
   bool Post(std::function<void()> work, const void* tenant = nullptr);
 
