@@ -1,6 +1,7 @@
 // Events that wait for a thread.
 #pragma once
 
+#include <chrono>
 #include <list>
 #include <unordered_map>
 #include <utility>
@@ -52,6 +53,34 @@ class ReadyEvents {
   // Its elements keep their places.
   std::unordered_map<const void*, Line> lines_;
   Turns<Line> turns_;
+};
+
+// How a thread takes events from the system: one at a time while it waits for most of them, because
+// then the system wakes a thread for each; many at a time once they come without a pause, because
+// the system gives turns to connections, not to tenants. Not thread-safe.
+class Pace {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kMany = 64;
+
+  bool is_fast() const { return in_a_row_ >= kCalm; }
+  int most() const { return is_fast() ? kMany : 1; }
+  // Returns true if the thread looks for events of the system although others wait: each eighth
+  // time.
+  bool LooksAgain() { return ++times_ % 8 == 0; }
+  // Says that the thread has looked since `begin`, and has found `count` events. A fast thread must
+  // not have waited for them.
+  void Looked(Clock::time_point begin, size_t count) {
+    const bool paused = is_fast() ? count == 0 : Clock::now() - begin > kPause;
+    in_a_row_ = paused ? 0 : in_a_row_ + 1;
+  }
+
+ private:
+  static constexpr int kCalm = 8;
+  static constexpr std::chrono::microseconds kPause{200};
+
+  int in_a_row_ = 0;
+  unsigned times_ = 0;
 };
 
 }  // namespace csi_proxy

@@ -63,8 +63,6 @@ class Poller {
 
   // The id of the eventfd. Streams have others.
   static constexpr uint64_t kWork = 0;
-  // The most events that a thread takes from the kernel at once.
-  static constexpr int kEventsAtOnce = 64;
 
   Poller() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = kWork}};
@@ -91,7 +89,8 @@ class Poller {
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
   // The ids of the sockets that wait for a thread, each once.
   ReadyEvents<uint64_t> ready_ ABSL_GUARDED_BY(mutex_);
-  size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
+  size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;       // threads
+  bool is_waking_ ABSL_GUARDED_BY(mutex_) = false;  // one of them, for an event
 };
 
 class SocketStream final : public Stream, public std::enable_shared_from_this<SocketStream> {
@@ -203,7 +202,8 @@ absl::Status Poller::Add(int fd, const std::shared_ptr<SocketStream>& stream, co
 }
 
 void Poller::Run() {
-  std::array<epoll_event, kEventsAtOnce> events;
+  std::array<epoll_event, Pace::kMany> events;
+  Pace pace;
   while (true) {
     bool sleeps;
     {
@@ -211,13 +211,22 @@ void Poller::Run() {
       sleeps = ready_.empty();
       if (sleeps) ++asleep_;
     }
-    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, sleeps ? -1 : 0);
+    int count = 0;
+    if (sleeps || pace.LooksAgain()) {
+      const Pace::Clock::time_point begin = Pace::Clock::now();
+      count =
+          epoll_wait(epoll_.get(), events.data(), pace.most(), sleeps && !pace.is_fast() ? -1 : 0);
+      pace.Looked(begin, static_cast<size_t>(std::max(count, 0)));
+    }
     bool has_work = false;
     uint32_t ready = 0;
     std::shared_ptr<SocketStream> stream;
     {
       const MutexLock lock(mutex_);
-      if (sleeps) --asleep_;
+      if (sleeps) {
+        --asleep_;
+        is_waking_ = false;
+      }
       for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<size_t>(i)];
         if (event.data.u64 == kWork) {
@@ -231,7 +240,7 @@ void Poller::Run() {
       // A thread that was woken looks again before a call may block it.
       if (!has_work) stream = Next(&ready);
       // Another thread takes the others.
-      if (!ready_.empty() && asleep_ > 0) Wake();
+      if (!ready_.empty() && asleep_ > 0 && !std::exchange(is_waking_, true)) Wake();
     }
     if (has_work) Work();
     if (stream != nullptr) stream->OnEvent(ready);

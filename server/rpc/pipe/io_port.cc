@@ -13,9 +13,6 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// The most completions that a thread takes from Windows at once.
-constexpr ULONG kTakenAtOnce = 64;
-
 struct Posted : IoOperation {
   explicit Posted(std::function<void()> todo) : IoOperation(&Posted::Run), work(std::move(todo)) {}
   static void Run(IoOperation* operation, DWORD, DWORD) {
@@ -79,15 +76,16 @@ bool IoPort::Post(std::function<void()> work, const void* tenant) {
 }
 
 void IoPort::Run() {
+  Pace pace;
   while (true) {
-    const Completion next = Next();
+    const Completion next = Next(&pace);
     if (next.operation == nullptr) continue;
     next.operation->complete(next.operation, next.error, next.bytes);
   }
 }
 
-IoPort::Completion IoPort::Next() {
-  std::array<OVERLAPPED_ENTRY, kTakenAtOnce> entries;
+IoPort::Completion IoPort::Next(Pace* pace) {
+  std::array<OVERLAPPED_ENTRY, Pace::kMany> entries;
   bool sleeps = false;
   {
     const MutexLock lock(mutex_);
@@ -95,15 +93,26 @@ IoPort::Completion IoPort::Next() {
     if (sleeps) ++asleep_;
   }
   ULONG count = 0;
-  if (!GetQueuedCompletionStatusEx(port_.get(), entries.data(), kTakenAtOnce, &count,
-                                   sleeps ? INFINITE : 0, /*fAlertable=*/FALSE)) {
-    count = 0;
+  if (sleeps || pace->LooksAgain()) {
+    const Pace::Clock::time_point begin = Pace::Clock::now();
+    if (!GetQueuedCompletionStatusEx(port_.get(), entries.data(), static_cast<ULONG>(pace->most()),
+                                     &count, sleeps && !pace->is_fast() ? INFINITE : 0,
+                                     /*fAlertable=*/FALSE)) {
+      count = 0;
+    }
+    pace->Looked(begin, count);
   }
   const MutexLock lock(mutex_);
-  if (sleeps) --asleep_;
+  if (sleeps) {
+    --asleep_;
+    is_waking_ = false;
+  }
   for (const OVERLAPPED_ENTRY& entry : absl::MakeSpan(entries).first(count)) {
     auto* const operation = static_cast<IoOperation*>(entry.lpOverlapped);
-    if (operation == nullptr) continue;  // a thread was woken
+    if (operation == nullptr) {  // the wake of a thread, which another may have taken
+      is_waking_ = false;
+      continue;
+    }
     // `Internal` has the operation's status
     // (learn.microsoft.com/windows/win32/api/minwinbase/ns-minwinbase-overlapped).
     const auto status = static_cast<NTSTATUS>(operation->Internal);
@@ -113,7 +122,9 @@ IoPort::Completion IoPort::Next() {
   if (ready_.empty()) return {};
   const Completion next = ready_.Take();
   // Another thread takes the others, because this one may be kept.
-  if (!ready_.empty() && asleep_ > 0) PostQueuedCompletionStatus(port_.get(), 0, 0, nullptr);
+  if (!ready_.empty() && asleep_ > 0 && !std::exchange(is_waking_, true)) {
+    PostQueuedCompletionStatus(port_.get(), 0, 0, nullptr);
+  }
   return next;
 }
 

@@ -67,14 +67,15 @@ class IoPort {
   void Run();
   // Takes completions from Windows, and waits for one if none is left. Returns the one whose turn
   // it is; without an operation if another thread has taken all.
-  Completion Next();
+  Completion Next(Pace* pace);
 
   const win32::UniqueHandle port_;
   const ThreadStarter start_thread_;
   Mutex mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   ReadyEvents<Completion> ready_ ABSL_GUARDED_BY(mutex_);
-  size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
+  size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;       // threads
+  bool is_waking_ ABSL_GUARDED_BY(mutex_) = false;  // one of them, for a completion
 };
 
 }  // namespace csi_proxy::pipe
