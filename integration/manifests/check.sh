@@ -50,7 +50,7 @@ for part in "$@"; do
       promtool check rules "$out/dashboard.yaml"
       # Each name must be in the source of a program that serves the metric, or in alerts.yaml if it is recorded.
       for name in $(grep -oh 'csi_\(proxy\|sidecar\)_[a-z_]*\|grpc_server_[a-z_]*\|process_[a-z_]*' alerts.yaml dashboard.json | sort -u); do
-        git -C ../../.. grep -qwE "${name%_bucket}|${name%_sum}|${name%_count}" -- '*.cc' ':!*_test.cc' || fail "nothing serves $name"
+        git -C ../../.. grep -qwE "${name%_bucket}|${name%_sum}|${name%_count}" -- '*.cc' '*.h' ':!*_test.cc' || fail "nothing serves $name"
       done
       for name in $(grep -oh 'csi_proxy:[a-z_:0-9]*' alerts.yaml dashboard.json | sort -u); do
         grep -q "record: $name\$" alerts.yaml || fail "nothing records $name"
