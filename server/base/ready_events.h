@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <list>
 #include <unordered_map>
 #include <utility>
@@ -10,8 +11,8 @@
 
 namespace csi_proxy {
 
-// A line of events for each tenant. The tenants have turns, so one with thousands of connections
-// delays only itself. Not thread-safe.
+// A line of events for each tenant, and the threads that sleep until the system has one. The
+// tenants have turns, so one with thousands of connections delays only itself. Not thread-safe.
 template <typename Event>
 class ReadyEvents {
  public:
@@ -41,6 +42,24 @@ class ReadyEvents {
     return taken;
   }
 
+  // A thread calls these before and after it looks for events of the system. BeginLook() returns
+  // true if no event waits here: then the thread may sleep, and EndLook() gets that.
+  bool BeginLook() {
+    if (empty()) ++asleep_;
+    return empty();
+  }
+  void EndLook(bool may_sleep) {
+    if (!may_sleep) return;
+    --asleep_;
+    is_waking_ = false;
+  }
+
+  // Returns true if the caller must wake a thread, because events wait while it sleeps. Returns
+  // false while such a wake is under way. WakeTaken() says that a thread has taken it, asleep or
+  // not.
+  bool MustWake() { return !empty() && asleep_ > 0 && !std::exchange(is_waking_, true); }
+  void WakeTaken() { is_waking_ = false; }
+
  private:
   struct Line {
     bool waits() const { return !events.empty(); }
@@ -53,6 +72,8 @@ class ReadyEvents {
   // Its elements keep their places.
   std::unordered_map<const void*, Line> lines_;
   Turns<Line> turns_;
+  size_t asleep_ = 0;  // threads between BeginLook() and EndLook() that may sleep
+  bool is_waking_ = false;
 };
 
 // How a thread takes events from the system: one at a time while it waits for most of them, because

@@ -32,5 +32,25 @@ TEST(ReadyEventsTest, TenantsHaveTurnsAndEachTenantsEventsStayInOrder) {
   EXPECT_THAT(TakeAll(&events), ElementsAre("a5", "b3"));
 }
 
+TEST(ReadyEventsTest, ASleepingThreadIsWokenOnceForTheEventsThatWait) {
+  ReadyEvents<std::string> events;
+  ASSERT_TRUE(events.BeginLook());
+  EXPECT_FALSE(events.MustWake()) << "no event waits";
+  events.Put(nullptr, "event");
+  EXPECT_FALSE(events.BeginLook()) << "this thread need not sleep";
+  events.EndLook(false);
+  EXPECT_TRUE(events.MustWake());
+  EXPECT_FALSE(events.MustWake()) << "the wake is under way";
+  events.WakeTaken();  // by a thread that did not sleep
+  EXPECT_TRUE(events.MustWake());
+  events.EndLook(true);
+  EXPECT_FALSE(events.MustWake()) << "nobody sleeps";
+  // A thread that wakes by itself ends the wake, too.
+  EXPECT_EQ(events.Take(), "event");
+  ASSERT_TRUE(events.BeginLook());
+  events.Put(nullptr, "another");
+  EXPECT_TRUE(events.MustWake());
+}
+
 }  // namespace
 }  // namespace csi_proxy

@@ -1,7 +1,6 @@
 // Each socket is in one epoll set, which reports it once for each operation that waits
-// (EPOLLONESHOT). So a ready socket waits once, and a socket without an operation has no buffer.
-// The kernel would give every socket its turn; tenants have turns here, because one may have
-// thousands.
+// (EPOLLONESHOT). So a socket without an operation has no buffer. The kernel gives turns to
+// sockets. This file gives them to tenants, because one tenant may have thousands of sockets.
 #include "server/transport/socket_posix.h"
 
 #include <sys/epoll.h>
@@ -89,8 +88,6 @@ class Poller {
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
   // The ids of the sockets that wait for a thread, each once.
   ReadyEvents<uint64_t> ready_ ABSL_GUARDED_BY(mutex_);
-  size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;       // threads
-  bool is_waking_ ABSL_GUARDED_BY(mutex_) = false;  // one of them, for an event
 };
 
 class SocketStream final : public Stream, public std::enable_shared_from_this<SocketStream> {
@@ -205,17 +202,16 @@ void Poller::Run() {
   std::array<epoll_event, Pace::kMany> events;
   Pace pace;
   while (true) {
-    bool sleeps;
+    bool may_sleep;
     {
       const MutexLock lock(mutex_);
-      sleeps = ready_.empty();
-      if (sleeps) ++asleep_;
+      may_sleep = ready_.BeginLook();
     }
     int count = 0;
-    if (sleeps || pace.LooksAgain()) {
+    if (may_sleep || pace.LooksAgain()) {
       const Pace::Clock::time_point begin = Pace::Clock::now();
-      count =
-          epoll_wait(epoll_.get(), events.data(), pace.most(), sleeps && !pace.is_fast() ? -1 : 0);
+      count = epoll_wait(epoll_.get(), events.data(), pace.most(),
+                         may_sleep && !pace.is_fast() ? -1 : 0);
       pace.Looked(begin, static_cast<size_t>(std::max(count, 0)));
     }
     bool has_work = false;
@@ -223,10 +219,7 @@ void Poller::Run() {
     std::shared_ptr<SocketStream> stream;
     {
       const MutexLock lock(mutex_);
-      if (sleeps) {
-        --asleep_;
-        is_waking_ = false;
-      }
+      ready_.EndLook(may_sleep);
       for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<size_t>(i)];
         if (event.data.u64 == kWork) {
@@ -240,7 +233,7 @@ void Poller::Run() {
       // A thread that was woken looks again before a call may block it.
       if (!has_work) stream = Next(&ready);
       // Another thread takes the others.
-      if (!ready_.empty() && asleep_ > 0 && !std::exchange(is_waking_, true)) Wake();
+      if (ready_.MustWake()) Wake();
     }
     if (has_work) Work();
     if (stream != nullptr) stream->OnEvent(ready);
@@ -265,8 +258,9 @@ void Poller::Work() {
   {
     const MutexLock lock(mutex_);
     work.swap(work_);
-    // Reading the counter may have taken another's wake.
-    if (!ready_.empty() && asleep_ > 0) Wake();
+    // The counter may have been another thread's wake.
+    ready_.WakeTaken();
+    if (ready_.MustWake()) Wake();
   }
   Await(wake_.get(), kWork, EPOLLIN);
   for (const auto& one : work) one();

@@ -4,14 +4,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <utility>
 
-#include "absl/synchronization/notification.h"
-#include "absl/time/time.h"
+#include "server/base/ready_events_testing.h"
 #include "server/base/unique_fd.h"
 
 namespace csi_proxy::transport {
@@ -41,30 +39,10 @@ class Reader final : public Stream::Events {
 };
 
 TEST(SocketStreamTest, ATenantWithManyStreamsDelaysOnlyItself) {
-  constexpr int kMany = 300;
-  const int greedy = 0, honest = 0;  // the tenants
-  std::atomic<int> read = 0;
-  std::atomic<bool> is_late = false;
-  absl::Notification all_sent, all_read, served;
   std::deque<Reader> readers;
-  for (int i = 0; i < kMany; ++i) {
-    readers.emplace_back(&greedy, [&] {
-      all_sent.WaitForNotification();
-      const int count = ++read;
-      // The honest one must have had its turn.
-      if (count > kMany / 2 && !is_late) {
-        is_late = !served.WaitForNotificationWithTimeout(absl::Seconds(10));
-      }
-      if (count == kMany) all_read.Notify();
-    });
-  }
-  Reader last(&honest, [&] { served.Notify(); });
-  for (Reader& reader : readers) reader.Send();
-  last.Send();
-  all_sent.Notify();
-  all_read.WaitForNotification();
-  served.WaitForNotification();
-  EXPECT_FALSE(is_late);
+  ExpectTurns([&](const void* tenant, std::function<void()> work) {
+    readers.emplace_back(tenant, std::move(work)).Send();
+  });
 }
 
 }  // namespace

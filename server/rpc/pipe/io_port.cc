@@ -86,31 +86,27 @@ void IoPort::Run() {
 
 IoPort::Completion IoPort::Next(Pace* pace) {
   std::array<OVERLAPPED_ENTRY, Pace::kMany> entries;
-  bool sleeps = false;
+  bool may_sleep;
   {
     const MutexLock lock(mutex_);
-    sleeps = ready_.empty();
-    if (sleeps) ++asleep_;
+    may_sleep = ready_.BeginLook();
   }
   ULONG count = 0;
-  if (sleeps || pace->LooksAgain()) {
+  if (may_sleep || pace->LooksAgain()) {
     const Pace::Clock::time_point begin = Pace::Clock::now();
     if (!GetQueuedCompletionStatusEx(port_.get(), entries.data(), static_cast<ULONG>(pace->most()),
-                                     &count, sleeps && !pace->is_fast() ? INFINITE : 0,
+                                     &count, may_sleep && !pace->is_fast() ? INFINITE : 0,
                                      /*fAlertable=*/FALSE)) {
       count = 0;
     }
     pace->Looked(begin, count);
   }
   const MutexLock lock(mutex_);
-  if (sleeps) {
-    --asleep_;
-    is_waking_ = false;
-  }
+  ready_.EndLook(may_sleep);
   for (const OVERLAPPED_ENTRY& entry : absl::MakeSpan(entries).first(count)) {
     auto* const operation = static_cast<IoOperation*>(entry.lpOverlapped);
-    if (operation == nullptr) {  // the wake of a thread, which another may have taken
-      is_waking_ = false;
+    if (operation == nullptr) {
+      ready_.WakeTaken();
       continue;
     }
     // `Internal` has the operation's status
@@ -122,9 +118,7 @@ IoPort::Completion IoPort::Next(Pace* pace) {
   if (ready_.empty()) return {};
   const Completion next = ready_.Take();
   // Another thread takes the others, because this one may be kept.
-  if (!ready_.empty() && asleep_ > 0 && !std::exchange(is_waking_, true)) {
-    PostQueuedCompletionStatus(port_.get(), 0, 0, nullptr);
-  }
+  if (ready_.MustWake()) PostQueuedCompletionStatus(port_.get(), 0, 0, nullptr);
   return next;
 }
 

@@ -18,14 +18,14 @@ namespace csi_proxy::pipe {
 struct IoOperation : OVERLAPPED {
   using Complete = void (*)(IoOperation* operation, DWORD error, DWORD bytes);
 
-  // `complete` runs on a thread of the port. All of these threads together must not block, because
-  // other I/O waits for one.
+  // `complete` runs on a thread of the port. It may block only while another thread of the port
+  // does not, because other I/O waits.
   explicit IoOperation(Complete complete) : OVERLAPPED{}, complete(complete) {}
   // Must be called before each further use.
   void Clear() { *static_cast<OVERLAPPED*>(this) = OVERLAPPED{}; }
 
   const Complete complete;
-  // The tenant whose turn a completion takes, which is only compared; null for none.
+  // The completion takes a turn of this tenant, which is only compared. Null stands for none.
   const void* tenant = nullptr;
 };
 
@@ -52,8 +52,8 @@ class IoPort {
   // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go).
   absl::Status Associate(HANDLE handle, Completions completions = Completions::kPendingOnly);
 
-  // Runs `work` on a thread of the port, when it is the turn of `tenant`.
-  // Returns false, and does nothing, if Windows has no memory for it.
+  // Runs `work` on a thread of the port, when it is the turn of `tenant`. Returns false, and does
+  // nothing, if Windows has no memory for it.
   bool Post(std::function<void()> work, const void* tenant = nullptr);
 
  private:
@@ -65,8 +65,8 @@ class IoPort {
 
   absl::Status StartThreads();
   void Run();
-  // Takes completions from Windows, and waits for one if none is left. Returns the one whose turn
-  // it is; without an operation if another thread has taken all.
+  // Takes completions from Windows, and waits for one if none is left. Returns the completion whose
+  // turn it is. It has no operation if another thread has taken all.
   Completion Next(Pace* pace);
 
   const win32::UniqueHandle port_;
@@ -74,8 +74,6 @@ class IoPort {
   Mutex mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   ReadyEvents<Completion> ready_ ABSL_GUARDED_BY(mutex_);
-  size_t asleep_ ABSL_GUARDED_BY(mutex_) = 0;       // threads
-  bool is_waking_ ABSL_GUARDED_BY(mutex_) = false;  // one of them, for a completion
 };
 
 }  // namespace csi_proxy::pipe

@@ -12,6 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
+#include "server/base/ready_events_testing.h"
 #include "server/base/token_windows.h"
 #include "server/base/win32_error.h"
 
@@ -367,29 +368,9 @@ TEST(IoPortTest, WithoutThreadsNothingIsWatchedAndOneIsEnough) {
 }
 
 TEST(IoPortTest, ATenantWithManyCompletionsDelaysOnlyItself) {
-  constexpr int kMany = 300;
-  const int greedy = 0, honest = 0;  // the tenants
-  std::atomic<int> done = 0;
-  std::atomic<bool> is_late = false;
-  absl::Notification all_posted, all_done, served;
-  for (int i = 0; i < kMany; ++i) {
-    ASSERT_TRUE(IoPort::Get().Post(
-        [&] {
-          all_posted.WaitForNotification();
-          const int count = ++done;
-          // The honest one must have had its turn.
-          if (count > kMany / 2 && !is_late) {
-            is_late = !served.WaitForNotificationWithTimeout(absl::Seconds(10));
-          }
-          if (count == kMany) all_done.Notify();
-        },
-        &greedy));
-  }
-  ASSERT_TRUE(IoPort::Get().Post([&] { served.Notify(); }, &honest));
-  all_posted.Notify();
-  all_done.WaitForNotification();
-  served.WaitForNotification();
-  EXPECT_FALSE(is_late);
+  ExpectTurns([](const void* tenant, std::function<void()> work) {
+    ASSERT_TRUE(IoPort::Get().Post(std::move(work), tenant));
+  });
 }
 
 TEST(PipeTest, TheServerKnowsTheProcessOfItsClient) {
