@@ -12,7 +12,7 @@
 
 namespace csi_proxy::service_installer {
 
-// In the order of winsvc.h, where SERVICE_STOPPED is 1.
+// The states have the order of winsvc.h, which begins with 1.
 enum class ServiceState { kStopped, kStartPending, kStopPending, kRunning, kOther };
 
 struct ServiceStatus {

@@ -57,8 +57,8 @@ class Manager final : public ServiceManager {
                               reinterpret_cast<BYTE*>(&status), sizeof(status), &needed)) {
       return win32::LastError(absl::StrCat(name, ": QueryServiceStatusEx"));
     }
-    return ServiceStatus{.state = static_cast<ServiceState>(
-                             std::min<DWORD>(status.dwCurrentState - 1, SERVICE_RUNNING)),
+    return ServiceStatus{.state = static_cast<ServiceState>(std::min(
+                             status.dwCurrentState - 1, static_cast<DWORD>(ServiceState::kOther))),
                          .process_id = status.dwProcessId,
                          .checkpoint = status.dwCheckPoint,
                          .exit_code = status.dwWin32ExitCode,

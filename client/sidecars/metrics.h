@@ -14,17 +14,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/http/http_server.h"
+#include "server/service/metric_family.h"
 
 namespace csi_proxy::sidecars {
 
 // Why a registration socket was created again: it was gone, or the kubelet did not call it.
 enum class Remade { kGone, kUnanswered };
-
-// Adds a family of series to the registry.
-template <typename Builder>
-auto& Add(prometheus::Registry& registry, Builder builder, const char* name, const char* help) {
-  return builder.Name(name).Help(help).Register(registry);
-}
 
 // Thread-safe.
 class Metrics {
@@ -46,18 +41,18 @@ class Metrics {
   const std::string driver_name_;
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Histogram>& operations_ =
-      Add(registry_, prometheus::BuildHistogram(), "csi_sidecar_operations_seconds",
-          "Duration of calls to the driver, by gRPC status code.");
+      service::AddFamily(registry_, prometheus::BuildHistogram(), "csi_sidecar_operations_seconds",
+                         "Duration of calls to the driver, by gRPC status code.");
   prometheus::Family<prometheus::Gauge>& registered_ =
-      Add(registry_, prometheus::BuildGauge(), "csi_sidecar_registered",
-          "1 once the kubelet has accepted the driver.");
+      service::AddFamily(registry_, prometheus::BuildGauge(), "csi_sidecar_registered",
+                         "1 once the kubelet has accepted the driver.");
   prometheus::Family<prometheus::Counter>& registrations_ =
-      Add(registry_, prometheus::BuildCounter(), "csi_sidecar_registrations_total",
-          "How often the kubelet has accepted the driver.");
-  prometheus::Family<prometheus::Counter>& sockets_remade_ =
-      Add(registry_, prometheus::BuildCounter(), "csi_sidecar_registration_sockets_remade_total",
-          "Registration sockets made again, because they were removed or the kubelet did not call "
-          "them.");
+      service::AddFamily(registry_, prometheus::BuildCounter(), "csi_sidecar_registrations_total",
+                         "How often the kubelet has accepted the driver.");
+  prometheus::Family<prometheus::Counter>& sockets_remade_ = service::AddFamily(
+      registry_, prometheus::BuildCounter(), "csi_sidecar_registration_sockets_remade_total",
+      "Registration sockets made again, because they were removed or the kubelet did not call "
+      "them.");
 };
 
 }  // namespace csi_proxy::sidecars

@@ -50,7 +50,7 @@ class Walker {
       size_t steps = 1;
       absl::StatusOr<std::unique_ptr<machine::File>> child = OpenNext(&steps);
       if (IsAbsent(child.status())) break;
-      if (!child.ok()) return FailedAt(current_->Child(pending_.back()), child.status());
+      if (!child.ok()) return FailedAt(current_->Child(pending_.back()).ToString(), child.status());
       for (; steps > 0; --steps) {
         current_->Append(pending_.back());
         at_.names.push_back(std::move(pending_.back()));
@@ -101,14 +101,14 @@ class Walker {
   absl::Status Hold(std::unique_ptr<machine::File> file) {
     at_.held.push_back(std::move(file));
     const absl::StatusOr<machine::FileAttributes> attributes = at_.at().GetAttributes();
-    if (!attributes.ok()) return FailedAt(*current_, attributes.status());
+    if (!attributes.ok()) return FailedAt(current_->ToString(), attributes.status());
     at_.attributes = *attributes;
     at_.link.reset();
     if (!machine::IsNameSurrogate(*attributes)) return absl::OkStatus();
     const absl::StatusOr<machine::Bytes> data = at_.at().ReadReparsePoint();
-    if (!data.ok()) return FailedAt(*current_, data.status());
+    if (!data.ok()) return FailedAt(current_->ToString(), data.status());
     absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
-    if (!point.ok()) return FailedAt(*current_, point.status());
+    if (!point.ok()) return FailedAt(current_->ToString(), point.status());
     at_.link = *std::move(point);
     return absl::OkStatus();
   }
@@ -118,10 +118,7 @@ class Walker {
     at_ = ResolvedPath();
     absl::StatusOr<std::unique_ptr<machine::File>> file = os_.OpenRoot(root);
     if (IsAbsent(file.status())) return absl::OkStatus();
-    if (!file.ok()) {
-      return first_link_.has_value() ? FailedAt(*current_, file.status())
-                                     : Prefixed(root, file.status());
-    }
+    if (!file.ok()) return FailedAt(root, file.status());
     at_.root = root;
     return Hold(*std::move(file));
   }
@@ -133,17 +130,17 @@ class Walker {
     return EnterRoot(current_->ToString());
   }
 
-  // Returns the name of an entry for an error, with its kind before it. Behind a link of the
-  // caller's path the entry may be another tenant's, so the name is that of the link.
-  std::string NameOf(const WindowsPath& entry, absl::string_view kind) const {
+  // Returns the words for an entry in an error: its kind and its path. Behind a link the entry may
+  // be another tenant's. Then the words name the link of the caller's path instead.
+  std::string NameOf(const std::string& entry, absl::string_view kind) const {
     return first_link_.has_value()
                ? absl::StrCat("an entry behind the link ", first_link_->ToString())
-               : absl::StrCat(kind, entry.ToString());
+               : absl::StrCat(kind, entry);
   }
 
-  // Returns `error` with the name of its entry. Behind a link only the code of Windows' error
-  // stays, because the text may have a path.
-  absl::Status FailedAt(const WindowsPath& entry, const absl::Status& error) const {
+  // Returns `error` with the name of its entry. The text of an error behind a link may have a path,
+  // so only Windows' code stays of it.
+  absl::Status FailedAt(const std::string& entry, const absl::Status& error) const {
     const std::string name = NameOf(entry, "");
     const auto code = Win32CodeOf(error);
     if (!first_link_.has_value() || !code.has_value()) return Prefixed(name, error);
@@ -154,7 +151,7 @@ class Walker {
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (++*steps_ <= options_.max_steps) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        absl::StrCat(NameOf(where, ""), ": the path has too many links"));
+        absl::StrCat(NameOf(where.ToString(), ""), ": the path has too many links"));
   }
 
   // Returns true if a link or mount point at `where` must stay within the roots. An administrator's
@@ -179,9 +176,9 @@ class Walker {
     if (Confines(current)) {
       for (const WindowsPath& root : roots_->roots()) {
         if (HoldingVolume(root) != volume) continue;
-        return absl::PermissionDeniedError(absl::StrCat(NameOf(current, "the mount point "),
-                                                        " leads to the volume of ", root.ToString(),
-                                                        ", outside ", RootsText(*roots_)));
+        return absl::PermissionDeniedError(
+            absl::StrCat(NameOf(current.ToString(), "the mount point "), " leads to the volume of ",
+                         root.ToString(), ", outside ", RootsText(*roots_)));
       }
     }
     entered_by_link_ = false;
@@ -192,7 +189,7 @@ class Walker {
     entered_by_link_ = true;
     const bool confined = Confines(current);
     const auto leads = [&] {
-      return absl::StrCat(NameOf(current, "the link "), " leads to ",
+      return absl::StrCat(NameOf(current.ToString(), "the link "), " leads to ",
                           first_link_.has_value() ? "a target" : link.target);
     };
     const auto leads_out = [&] {

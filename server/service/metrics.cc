@@ -31,6 +31,7 @@
 #include "server/http/http_server.h"
 #include "server/rpc/request_fields.h"
 #include "server/rpc/share.h"
+#include "server/service/metric_family.h"
 #include "server/service/process_stats.h"
 #include "server/service/product_version.h"
 
@@ -55,19 +56,13 @@ const double kStart = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
 // client_golang's constant for Windows.
 constexpr double kMostDescriptors = 1 << 24;
 
-// Adds a family of series to the registry.
-template <typename Builder>
-auto& Add(prometheus::Registry& registry, Builder builder, const char* name, const char* help) {
-  return builder.Name(name).Help(help).Register(registry);
-}
-
 class PrometheusMetrics final : public Metrics {
  public:
   PrometheusMetrics(const std::string& mode, std::function<SteadyTime()> clock)
       : clock_(std::move(clock)) {
     // Dashboards join this with the other series, by instance, for versions.
-    Add(registry_, prometheus::BuildGauge(), "csi_proxy_build_info",
-        "Always 1; the program's version and mode are labels: service or embedded.")
+    AddFamily(registry_, prometheus::BuildGauge(), "csi_proxy_build_info",
+              "Always 1; the program's version and mode are labels: service or embedded.")
         .Add({{"mode", mode}, {"version", kVersion}})
         .Set(1);
   }
@@ -80,8 +75,8 @@ class PrometheusMetrics final : public Metrics {
   int port() const override { return server_->port(); }
 
   void AddFlags(const std::vector<FlagInForce>& flags) override {
-    auto& family = Add(registry_, prometheus::BuildGauge(), "csi_proxy_flag",
-                       "Flags in force: numbers, seconds, or 1 for a switch that is on.");
+    auto& family = AddFamily(registry_, prometheus::BuildGauge(), "csi_proxy_flag",
+                             "Flags in force: numbers, seconds, or 1 for a switch that is on.");
     for (const FlagInForce& flag : flags) {
       family.Add({{"flag", flag.name}, {"default", flag.by_default}}).Set(flag.value);
     }
@@ -352,27 +347,31 @@ class PrometheusMetrics final : public Metrics {
   prometheus::Registry registry_;
   mutable Mutex gauges_mutex_;
   Gauges gauges_ ABSL_GUARDED_BY(gauges_mutex_);
-  Counters& started_ = Add(registry_, prometheus::BuildCounter(), "grpc_server_started_total",
-                           "Total number of RPCs started on the server.");
-  Counters& handled_ = Add(registry_, prometheus::BuildCounter(), "grpc_server_handled_total",
-                           "Total number of RPCs completed on the server, by code.");
-  Counters& received_ = Add(registry_, prometheus::BuildCounter(), "grpc_server_msg_received_total",
-                            "Total number of RPC messages received on the server.");
-  Counters& sent_ = Add(registry_, prometheus::BuildCounter(), "grpc_server_msg_sent_total",
-                        "Total number of RPC messages sent by the server, failures included.");
+  Counters& started_ = AddFamily(registry_, prometheus::BuildCounter(), "grpc_server_started_total",
+                                 "Total number of RPCs started on the server.");
+  Counters& handled_ = AddFamily(registry_, prometheus::BuildCounter(), "grpc_server_handled_total",
+                                 "Total number of RPCs completed on the server, by code.");
+  Counters& received_ =
+      AddFamily(registry_, prometheus::BuildCounter(), "grpc_server_msg_received_total",
+                "Total number of RPC messages received on the server.");
+  Counters& sent_ =
+      AddFamily(registry_, prometheus::BuildCounter(), "grpc_server_msg_sent_total",
+                "Total number of RPC messages sent by the server, failures included.");
   prometheus::Family<prometheus::Histogram>& seconds_ =
-      Add(registry_, prometheus::BuildHistogram(), "grpc_server_handling_seconds",
-          "Time from the arrival of an RPC to its answer.");
+      AddFamily(registry_, prometheus::BuildHistogram(), "grpc_server_handling_seconds",
+                "Time from the arrival of an RPC to its answer.");
   prometheus::Family<prometheus::Gauge>& in_flight_ =
-      Add(registry_, prometheus::BuildGauge(), "csi_proxy_calls_in_flight",
-          "Calls received but not answered yet.");
-  Counters& api_calls_ = Add(registry_, prometheus::BuildCounter(), "csi_proxy_api_calls_total",
-                             "Calls, by API version and client program.");
-  Counters& limited_ = Add(registry_, prometheus::BuildCounter(), "csi_proxy_client_limited_total",
-                           "Times that a client had used its share and wanted more, by limit.");
+      AddFamily(registry_, prometheus::BuildGauge(), "csi_proxy_calls_in_flight",
+                "Calls received but not answered yet.");
+  Counters& api_calls_ =
+      AddFamily(registry_, prometheus::BuildCounter(), "csi_proxy_api_calls_total",
+                "Calls, by API version and client program.");
+  Counters& limited_ =
+      AddFamily(registry_, prometheus::BuildCounter(), "csi_proxy_client_limited_total",
+                "Times that a client had used its share and wanted more, by limit.");
   Counters& unknown_fields_ =
-      Add(registry_, prometheus::BuildCounter(), "csi_proxy_unknown_fields_total",
-          "Calls refused for a field that their version does not have.");
+      AddFamily(registry_, prometheus::BuildCounter(), "csi_proxy_unknown_fields_total",
+                "Calls refused for a field that their version does not have.");
 
   Mutex mutex_;
   // Elements must not move, because For() returns references.

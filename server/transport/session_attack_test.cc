@@ -420,9 +420,9 @@ TEST_F(SessionAttackTest, AHeaderThatDoesNotEndIsShort) {
   }
 }
 
-// nghttp2 keeps what has arrived of a header block and of a GOAWAY. A tenant may have thousands of
+// Nghttp2 keeps what has arrived of a header block and of a GOAWAY. A tenant may have thousands of
 // connections.
-TEST_F(SessionAttackTest, WhatHasArrivedOfAFrameIsCharged) {
+TEST_F(SessionAttackTest, TheAccountPaysForAnUnfinishedFrame) {
   const std::string text = std::string("\0\1a\x7f\xe1\xd3\3", 7) + std::string(4000, 'x');
   const std::string begun = Frame(rpc::kHeaders, 0, 3, Block() + text);
   const std::string goaway = Frame(rpc::kGoAway, 0, 0, std::string(4000, '\0'));

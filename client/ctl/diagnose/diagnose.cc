@@ -119,8 +119,8 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
   end(is_kept ? CHANGED : DONE, is_kept ? "the mapping stays: a link may use it now" : "");
 }
 
-// The timeout of a call without --timeout. Short, because a person waits and a class of WMI may
-// hang.
+// The timeout of a call without --timeout. It is short, because a person waits, and a class of WMI
+// may hang.
 constexpr absl::Duration kLookTimeout = absl::Seconds(2);
 
 // Returns the kinds to repair. INVALID_ARGUMENT lists the valid kinds.

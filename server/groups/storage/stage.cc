@@ -183,7 +183,7 @@ class VolumeStager {
     if (use_.ok() && (!layout->is_online || layout->is_read_only)) {
       before_.is_offline = !layout->is_online;
       before_.is_read_only = layout->is_read_only;
-      has_volume_ = DataPartition(*layout) != nullptr;
+      had_partition_ = DataPartition(*layout) != nullptr;
       ABSL_ASSIGN_OR_RETURN(const auto change, disk::BringOnline(host_, context_, number_));
       if (before_.is_offline) AddStep(StorageStep::kBroughtOnline);
       if (before_.is_read_only || change.was_online_read_only) AddStep(StorageStep::kMadeWritable);
@@ -194,12 +194,13 @@ class VolumeStager {
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
   }
 
-  // Returns `failed`, after disk::Restore(). Leaves a disk alone that the call has written to. The
-  // volume of a partitioned disk stays too, for a repeated call, unless the disk was refused.
+  // Restores the disk after the error `failed`, and returns that error. Does nothing if the call
+  // has written to the disk. A disk that had a partition stays online unless it was refused,
+  // because a repeated call then finds its volume.
   absl::Status RestoreUnlessWritten(const absl::Status& failed) {
     if (has_written_) return failed;
     volume_lock_.reset();
-    if (!has_volume_ || absl::IsFailedPrecondition(failed)) {
+    if (!had_partition_ || absl::IsFailedPrecondition(failed)) {
       return disk::Restore(deps_, context_, number_, before_, failed);
     }
     if (before_.is_offline || before_.is_read_only) {
@@ -331,8 +332,8 @@ class VolumeStager {
   bool was_blank_ = false;
   // What the disk was before this call changed it.
   disk::DiskState before_;
-  // True if the disk had a data partition.
-  bool has_volume_ = false;
+  // True if the disk had a data partition before this call.
+  bool had_partition_ = false;
   // True once this call has begun to write to the disk, or to mount its volume.
   bool has_written_ = false;
   std::optional<ResourceLocks::Lock> volume_lock_;

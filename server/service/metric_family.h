@@ -1,0 +1,15 @@
+// Declares the metrics of the service and of the sidecars.
+#pragma once
+
+#include <prometheus/registry.h>
+
+namespace csi_proxy::service {
+
+// Adds a family of series to the registry. `builder` is of prometheus::BuildGauge() and its like.
+template <typename Builder>
+auto& AddFamily(prometheus::Registry& registry, Builder builder, const char* name,
+                const char* help) {
+  return builder.Name(name).Help(help).Register(registry);
+}
+
+}  // namespace csi_proxy::service
