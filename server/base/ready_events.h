@@ -43,7 +43,7 @@ class ReadyEvents {
   }
 
   // A thread calls these before and after it looks for events of the system. BeginLook() returns
-  // true if no event waits here: then the thread may sleep, and EndLook() gets that.
+  // true if no event waits here. Then the thread may sleep. EndLook() takes that result.
   bool BeginLook() {
     if (empty()) ++asleep_;
     return empty();
@@ -54,9 +54,9 @@ class ReadyEvents {
     is_waking_ = false;
   }
 
-  // Returns true if the caller must wake a thread, because events wait while it sleeps. Returns
-  // false while such a wake is under way. WakeTaken() says that a thread has taken it, asleep or
-  // not.
+  // Returns true if events wait while a thread sleeps. Then the caller must wake one. Returns false
+  // while such a wake is under way. WakeTaken() says that a thread has taken the wake, even one
+  // that did not sleep.
   bool MustWake() { return !empty() && asleep_ > 0 && !std::exchange(is_waking_, true); }
   void WakeTaken() { is_waking_ = false; }
 
@@ -76,9 +76,9 @@ class ReadyEvents {
   bool is_waking_ = false;
 };
 
-// How a thread takes events from the system: one at a time while it waits for most of them, because
-// then the system wakes a thread for each; many at a time once they come without a pause, because
-// the system gives turns to connections, not to tenants. Not thread-safe.
+// Says how many events a thread takes from the system at once. The thread takes one while it waits
+// for most of them: then the system wakes a thread for each. It takes many once they come without a
+// pause, because the system gives turns to connections and not to tenants. Not thread-safe.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -86,8 +86,8 @@ class Pace {
 
   bool is_fast() const { return in_a_row_ >= kCalm; }
   int most() const { return is_fast() ? kMany : 1; }
-  // Returns true if the thread looks for events of the system although others wait: each eighth
-  // time.
+  // Returns true each eighth time. Then the thread looks for events of the system, although others
+  // wait here.
   bool LooksAgain() { return ++times_ % 8 == 0; }
   // Says that the thread has looked since `begin`, and has found `count` events. A fast thread must
   // not have waited for them.

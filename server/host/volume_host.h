@@ -106,9 +106,9 @@ class VolumeHost {
   absl::Status AwaitFormat(const CallContext& context, const VolumeId& volume);
 
   // Formats without a search for bad sectors. All content is lost. Windows goes on when the caller
-  // gives up, and is never told to stop. But a volume that has another file system or another
-  // folder by then is not formatted again when Windows asks for a repeat. REQUIRES: AwaitFormat()
-  // has returned under the caller's lock of the volume.
+  // gives up, and is never told to stop. Windows may then ask for a repeat. It is refused if the
+  // volume has another file system or another folder by then. REQUIRES: AwaitFormat() has returned
+  // under the caller's lock of the volume.
   absl::Status Format(const CallContext& context, const VolumeId& volume,
                       const FormatOptions& options);
 

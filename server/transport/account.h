@@ -77,10 +77,10 @@ struct Http2Limits {
   // The bytes of frames that the session drops unread, such as DATA of a call that was answered
   // early, that cost one control frame.
   double dropped_bytes_per_control_frame = 1024;
-  // The most bytes that sessions hold for a client: what has arrived of messages that need no room,
-  // twice what has arrived of a frame that is not complete, and answers that the client's windows
-  // keep from leaving. 512 unfinished requests of 16 KiB take 8 MiB, so that a client which keeps
-  // within the other limits, and sends its frames whole, never exceeds this one.
+  // The most bytes that sessions hold for a client. They hold what has arrived of messages that
+  // need no room, twice what has arrived of an unfinished frame, and answers that the client's
+  // windows keep from leaving. 512 unfinished requests of 16 KiB take 8 MiB. The rest is for
+  // answers, and for frames that the end of a read has cut.
   size_t held_bytes = 9 << 20;
   // What a call takes beside its messages: its stream and its headers. Its tenant holds them,
   // because a tenant with many processes may have tens of thousands of calls.
@@ -127,10 +127,10 @@ class Http2Account {
   bool PayReset(Http2Time now);
   bool PayControlFrames(double price, Http2Time now);
   bool PayConnection(Http2Time now);
-  // Begins a call, whose request is unfinished until EndRequest(). Returns kStreams if the client
-  // has too many calls, kUnfinished if too many requests are unfinished, and nothing if its tenant
-  // has no memory for the call, which is no fault of the client. Otherwise returns kNone and
-  // credits the call's control frames.
+  // Begins a call and credits its control frames. Its request is unfinished until EndRequest().
+  // Returns kNone; kStreams if the client has too many calls; kUnfinished if too many requests are
+  // unfinished. Returns nothing if the tenant has no memory for the call: that is no fault of the
+  // client.
   std::optional<Http2Violation> BeginCall();
   void EndRequest();
   void EndCall();
@@ -228,8 +228,8 @@ class MessageRoom {
   const std::shared_ptr<Http2Account> account_;
   const size_t bytes_;
   Waiter* const waiter_;
-  // Guarded by the account's lock: whether the room is granted, and else its place among those that
-  // wait. A process that ends gives up many at once, wherever they are.
+  // The account's lock guards both. A room that is not granted has a place among those that wait. A
+  // process that ends gives up many rooms at once, wherever they stand.
   bool granted_ = false;
   std::list<MessageRoom*>::iterator place_;
 };

@@ -233,8 +233,8 @@ class Nghttp2Session final : public Session {
     Violate(violation);
     nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
   }
-  // Ends the session because the account has no room for `bytes`. If it is the tenant that has
-  // none, that is no fault of this client.
+  // Ends the session because the account has no room for `bytes`. It is no violation if the tenant
+  // has none, because other clients of the tenant may have taken it.
   void EndForMemory(size_t bytes) {
     if (!account_->MayHold(bytes)) return End(Http2Violation::kUnfinished);
     ends_without_fault_ = true;
@@ -272,8 +272,9 @@ class Nghttp2Session final : public Session {
 
   // --- Requests ---
 
-  // Charges the account for what has arrived of a header block or frame that nghttp2 keeps until it
-  // is complete. Twice its bytes, because a Huffman code becomes up to 8/5 as long.
+  // Charges the account for what has arrived of a header block or a frame, if nghttp2 keeps that
+  // until it is complete. Charges twice the bytes, because a Huffman code becomes up to 8/5 as
+  // long.
   void HoldPart() {
     const uint64_t held = 2 * std::min(received_ - begin_, part_bytes_);
     if (held <= part_held_) {

@@ -232,7 +232,7 @@ void Poller::Run() {
       }
       // A thread that was woken looks again before a call may block it.
       if (!has_work) stream = Next(&ready);
-      // Another thread takes the others.
+      // Another thread takes the others, because a call may keep this one.
       if (ready_.MustWake()) Wake();
     }
     if (has_work) Work();

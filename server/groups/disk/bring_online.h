@@ -30,17 +30,22 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
 
 // What a disk was before a call changed it.
 struct DiskState {
-  // The device path; empty if no time has passed in which another disk could get the number.
+  // The device path. Empty if another disk cannot have got the number since.
   std::string path = {};
   bool is_offline = false;
   bool is_read_only = false;
 };
 
-// Makes a disk read-only and offline again, if it was, because it may be another system's. Works
-// although the call has ended, for at most five seconds. Returns `failed`, the call's error. Leaves
-// the disk as it is if a volume of it is, or may be, in use, because another call may have seen it
-// online. Then, and if Windows fails, adds that to the message and logs it. REQUIRES: the caller
-// holds the disk's lock but no lock of a volume, and has not written to the disk.
+// Makes a disk read-only and offline again if it was so `before`, because the disk may be another
+// system's. Returns `failed`, the call's error. Takes at most five seconds, even if the call has
+// ended.
+//
+// Another call may have seen the disk online. So Restore() changes nothing if a volume of the disk
+// is in use, or may be. Then the error says that the disk stays online or writable, and the log
+// says it too. Both also say it if Windows refuses the change.
+//
+// REQUIRES: the caller holds the disk's lock and no lock of a volume. It has not written to the
+// disk.
 absl::Status Restore(const groups::Deps& deps, const CallContext& context, uint32_t number,
                      const DiskState& before, const absl::Status& failed);
 
