@@ -5,7 +5,7 @@
 #include "absl/strings/strip.h"
 #include "annotations.pb.h"
 #include "codegen/printers.h"
-#include "server/base/released_names.h"
+#include "server/names/released_names.h"
 
 namespace csi_proxy::codegen {
 

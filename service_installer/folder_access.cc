@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/base/well_known_sids.h"
+#include "server/names/well_known_sids.h"
 
 namespace csi_proxy::service_installer {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/token_windows.h"
-#include "server/base/win32.h"
+#include "server/platform/token_windows.h"
+#include "server/platform/win32.h"
 #include "service_installer/folder_access.h"
 
 namespace csi_proxy::service_installer {

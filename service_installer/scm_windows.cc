@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 #include "service_installer/scm.h"
 
 namespace csi_proxy::service_installer {

@@ -20,7 +20,7 @@
 #include "csi_proxy/steady_time.h"
 #include "server/base/secret.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::c {

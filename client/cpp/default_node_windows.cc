@@ -1,6 +1,6 @@
 #include "client/cpp/container.h"
 #include "client/cpp/default_node.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 
 namespace csi_proxy::client {
 

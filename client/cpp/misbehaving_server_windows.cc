@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "client/cpp/misbehaving_server.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 #include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {

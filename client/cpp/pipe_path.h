@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 #include "csi_proxy/connection.h"
-#include "server/base/released_names.h"
+#include "server/names/released_names.h"
 
 namespace csi_proxy::client {
 

@@ -12,7 +12,7 @@
 #include "client/cpp/link.h"
 #include "client/cpp/misbehaving_server.h"
 #include "client/cpp/remote_channel.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 #include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {

@@ -17,7 +17,7 @@
 #include "client/ctl/terminal.h"
 #include "client/ctl/top/top.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::ctl {

@@ -7,7 +7,7 @@
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/terminal.h"
-#include "server/base/program.h"
+#include "server/platform/program.h"
 #include "server/service/library_log.h"
 
 namespace {

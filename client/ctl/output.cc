@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 
 namespace csi_proxy::ctl {
 namespace {

@@ -14,7 +14,7 @@
 #include "client/ctl/catalog.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 
 namespace csi_proxy::ctl {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 
 namespace csi_proxy::ctl {
 namespace {

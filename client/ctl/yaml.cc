@@ -13,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/ctl/catalog.h"
 #include "client/ctl/output.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 
 namespace csi_proxy::ctl {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/base/released_names.h"
+#include "server/names/released_names.h"
 
 namespace csi_proxy::sidecars {
 namespace {

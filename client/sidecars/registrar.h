@@ -15,8 +15,8 @@
 #include "client/sidecars/socket.h"
 #include "csi_proxy/sidecars.h"
 #include "server/base/condition.h"
-#include "server/base/own_file.h"
 #include "server/http/http_server.h"
+#include "server/platform/own_file.h"
 
 namespace csi_proxy::sidecars {
 

@@ -24,10 +24,10 @@
 #include "absl/time/clock.h"
 #include "client/sidecars/socket.h"
 #include "csi_proxy/steady_time.h"
-#include "server/base/own_file.h"
 #include "server/base/start_thread.h"
 #include "server/base/status_macros.h"
-#include "server/base/unique_fd.h"
+#include "server/platform/own_file.h"
+#include "server/platform/unique_fd.h"
 
 namespace csi_proxy::sidecars {
 namespace {

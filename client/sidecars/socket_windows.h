@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "client/sidecars/socket.h"
 #include "csi_proxy/steady_time.h"
-#include "server/base/own_file.h"
+#include "server/platform/own_file.h"
 
 namespace csi_proxy::sidecars {
 

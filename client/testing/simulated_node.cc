@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/own_node.h"
-#include "server/base/process_locks.h"
 #include "server/base/status_macros.h"
+#include "server/locks/process_locks.h"
 #include "server/node/opened_machine.h"
 #include "server/simulator/scenario.h"
 #include "server/simulator/simulated_host.h"

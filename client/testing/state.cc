@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "client/testing/conversions.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::simulated_node {
 namespace {

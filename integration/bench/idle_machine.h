@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "server/base/win32_error.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os_wrapper_testing.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/win32/layouts_encode.h"
 
 namespace csi_proxy::integration {

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "integration/support/child_process.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 
 namespace csi_proxy::integration {
 

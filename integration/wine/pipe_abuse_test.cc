@@ -17,7 +17,7 @@
 #include "absl/time/clock.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "integration/support/server_process.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 #include "server/rpc/http2_frames_testing.h"
 #include "server/rpc/preface.h"
 

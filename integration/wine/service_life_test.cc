@@ -26,7 +26,7 @@
 #include "integration/support/child_process.h"
 #include "integration/support/node_admin.h"
 #include "integration/support/test_node.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 
 namespace csi_proxy::integration {
 namespace {

@@ -174,7 +174,7 @@ endif()
 
 csi_proxy_installed_library(base "What the libraries of CSI Proxy share"
   PUBLIC absl::status absl::statusor absl::strings absl::synchronization absl::time
-  COMPONENTS csi_proxy_base)
+  COMPONENTS csi_proxy_base csi_proxy_names csi_proxy_platform csi_proxy_locks)
 
 csi_proxy_per_group(HUBS hub)
 csi_proxy_installed_library(node "A Windows node, or a simulated one, in the own process"

@@ -139,9 +139,9 @@ function(csi_proxy_header_library name)
   target_link_libraries(${name} INTERFACE ${ARG_DEPS})
 endfunction()
 
-# csi_proxy_program(TARGET): a program that starts with CSI_PROXY_MAIN (server/base/program.h).
+# csi_proxy_program(TARGET): a program that starts with CSI_PROXY_MAIN (server/platform/program.h).
 function(csi_proxy_program PROGRAM)
-  target_link_libraries(${PROGRAM} PRIVATE csi_proxy_base)
+  target_link_libraries(${PROGRAM} PRIVATE csi_proxy_platform)
   if(MSVC)
     # DLLs are loaded from System32 only. For GCC, load_config.py writes this into the program.
     target_link_options(${PROGRAM} PRIVATE LINKER:/DEPENDENTLOADFLAG:0x800)

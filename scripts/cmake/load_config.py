@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The load configuration and the imports of our Windows programs.
 
-load_config.py enter PROGRAM.exe   enters the configuration of server/base/program_windows.cc into the
+load_config.py enter PROGRAM.exe   enters the configuration of server/platform/program_windows.cc into the
                                    program's header, as Microsoft's linker does and GCC's does not
 load_config.py check PROGRAM.exe ...   DLLs come from System32, and are those this script knows
 """

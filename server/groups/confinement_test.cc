@@ -6,8 +6,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/hostile_paths.h"
 #include "server/groups/testing.h"
+#include "server/names/hostile_paths.h"
 
 namespace csi_proxy::groups {
 namespace {

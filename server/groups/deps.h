@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "csi_proxy/log_function.h"
-#include "server/base/resource_locks.h"
-#include "server/base/windows_path.h"
 #include "server/groups/smb/known_shares.h"
 #include "server/groups/storage/failed_portals.h"
 #include "server/groups/storage/target_stages.h"
 #include "server/host/host.h"
+#include "server/locks/resource_locks.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::groups {
 

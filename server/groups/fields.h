@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/disk/hub.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::groups {
 

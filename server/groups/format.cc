@@ -9,10 +9,10 @@
 #include "csi_proxy/steady_time.h"
 #include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
-#include "server/base/win32_error.h"
 #include "server/groups/fields.h"
 #include "server/groups/locks.h"
+#include "server/names/unicode.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::groups {
 namespace {

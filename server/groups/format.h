@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "server/base/volume_id.h"
 #include "server/groups/deps.h"
 #include "server/host/volume_host.h"
+#include "server/names/volume_id.h"
 
 namespace csi_proxy::groups {
 

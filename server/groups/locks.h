@@ -10,10 +10,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/call_context.h"
-#include "server/base/resource_locks.h"
-#include "server/base/volume_id.h"
-#include "server/base/windows_path.h"
 #include "server/host/iscsi_host.h"
+#include "server/locks/resource_locks.h"
+#include "server/names/volume_id.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::groups {
 

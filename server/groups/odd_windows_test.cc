@@ -8,9 +8,9 @@
 
 #include "csi_proxy/steady_time.h"
 #include "gmock/gmock.h"
-#include "server/base/win32_error.h"
 #include "server/groups/odd_windows_testing.h"
 #include "server/machine/layouts.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::groups {
 namespace {

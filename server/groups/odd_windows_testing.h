@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "server/base/win32_error.h"
 #include "server/groups/strict_disk_testing.h"
 #include "server/host/odd_machine_testing.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::groups {
 

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/host/devices.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

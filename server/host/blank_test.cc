@@ -2,9 +2,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/win32_error.h"
 #include "server/host/devices.h"
 #include "server/host/odd_machine_testing.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/storage.h"
 
 namespace csi_proxy::host {

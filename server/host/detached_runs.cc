@@ -8,7 +8,7 @@
 #include "csi_proxy/steady_time.h"
 #include "server/base/start_thread.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

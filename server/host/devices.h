@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "server/base/volume_id.h"
 #include "server/host/deps.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
+#include "server/names/volume_id.h"
 
 namespace csi_proxy::host {
 

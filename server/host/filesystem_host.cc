@@ -7,11 +7,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/host/devices.h"
 #include "server/host/mount_point.h"
 #include "server/host/patient_open.h"
 #include "server/host/remove_tree.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -11,12 +11,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "server/base/volume_id.h"
-#include "server/base/windows_path.h"
 #include "server/host/deps.h"
 #include "server/host/list_links.h"
 #include "server/host/resolve_path.h"
 #include "server/host/smb_host.h"
+#include "server/names/volume_id.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::host {
 

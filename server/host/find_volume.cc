@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/host/devices.h"
 #include "server/host/storage_namespace.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

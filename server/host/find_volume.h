@@ -7,10 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
-#include "server/base/volume_id.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
+#include "server/names/volume_id.h"
 
 namespace csi_proxy::host {
 

@@ -7,13 +7,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
-#include "server/base/refusals.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
-#include "server/base/windows_path.h"
 #include "server/host/devices.h"
 #include "server/host/iscsi_authentication.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/refusals.h"
+#include "server/names/win32_error.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -13,12 +13,12 @@
 #include "absl/strings/str_split.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
-#include "server/base/volume_id.h"
-#include "server/base/win32_error.h"
 #include "server/host/mount_point.h"
 #include "server/host/patient_open.h"
 #include "server/host/resolve_path.h"
 #include "server/machine/reparse_point.h"
+#include "server/names/volume_id.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "server/base/windows_path.h"
 #include "server/machine/os.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::host {
 

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "server/base/win32_error.h"
 #include "server/host/odd_machine_testing.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

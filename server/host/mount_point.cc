@@ -14,14 +14,14 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/base/fallbacks.h"
-#include "server/base/refusals.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
-#include "server/base/win32_error.h"
-#include "server/base/windows_path.h"
 #include "server/host/devices.h"
 #include "server/host/patient_open.h"
 #include "server/machine/reparse_point.h"
+#include "server/names/refusals.h"
+#include "server/names/unicode.h"
+#include "server/names/win32_error.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -13,10 +13,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "server/base/volume_id.h"
 #include "server/host/deps.h"
 #include "server/host/resolve_path.h"
 #include "server/machine/os.h"
+#include "server/names/volume_id.h"
 
 namespace csi_proxy::host {
 

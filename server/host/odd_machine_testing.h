@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/unicode.h"
 #include "server/host/testing.h"
 #include "server/machine/little_endian.h"
 #include "server/machine/os_wrapper_testing.h"
 #include "server/machine/reparse_point.h"
+#include "server/names/unicode.h"
 #include "server/simulator/win32/os_double.h"
 #include "server/simulator/wmi/session.h"
 

@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/fallbacks.h"
-#include "server/base/win32_error.h"
 #include "server/machine/os.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 

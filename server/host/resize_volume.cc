@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/host/devices.h"
 #include "server/host/find_volume.h"
 #include "server/host/volume_host.h"
 #include "server/host/windows_use.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/host/patient_open.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
-#include "server/base/volume_id.h"
-#include "server/base/windows_path.h"
 #include "server/machine/os.h"
 #include "server/machine/reparse_point.h"
+#include "server/names/volume_id.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::host {
 

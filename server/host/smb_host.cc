@@ -9,10 +9,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/base/refusals.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/refusals.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

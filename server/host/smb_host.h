@@ -10,8 +10,8 @@
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/log_function.h"
 #include "server/base/secret.h"
-#include "server/base/windows_path.h"
 #include "server/host/deps.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::host {
 

@@ -1,6 +1,6 @@
 #include "absl/strings/match.h"
-#include "server/base/win32_error.h"
 #include "server/host/testing.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

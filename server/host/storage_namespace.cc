@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "server/base/condition.h"
-#include "server/base/volume_id.h"
+#include "server/names/volume_id.h"
 
 namespace csi_proxy::host {
 

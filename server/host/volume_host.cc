@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/host/find_volume.h"
 #include "server/host/mount_point.h"
 #include "server/host/resolve_path.h"
 #include "server/host/windows_use.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
-#include "server/base/volume_id.h"
-#include "server/base/windows_path.h"
 #include "server/host/deps.h"
 #include "server/host/devices.h"
+#include "server/names/volume_id.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::host {
 

@@ -8,8 +8,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
 #include "server/machine/little_endian.h"
+#include "server/names/unicode.h"
 
 namespace csi_proxy::machine {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/base/volume_id.h"
-#include "server/base/windows_path.h"
 #include "server/machine/os.h"
+#include "server/names/volume_id.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::machine {
 

@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/base/unicode.h"
 #include "server/machine/little_endian.h"
+#include "server/names/unicode.h"
 #include "server/simulator/win32/layouts_encode.h"
 
 namespace csi_proxy::machine {

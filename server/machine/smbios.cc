@@ -6,9 +6,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
 #include "server/machine/layouts.h"
 #include "server/machine/little_endian.h"
+#include "server/names/unicode.h"
 
 namespace csi_proxy::machine {
 namespace {

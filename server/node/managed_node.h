@@ -7,11 +7,11 @@
 
 #include "csi_proxy/log_function.h"
 #include "server/base/audit.h"
-#include "server/base/resource_locks.h"
 #include "server/base/running_calls.h"
 #include "server/groups/node_services.h"
 #include "server/groups/share_count.h"
 #include "server/groups/smb/known_shares.h"
+#include "server/locks/resource_locks.h"
 #include "server/node/opened_machine.h"
 
 namespace csi_proxy {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "csi_proxy/groups.h"
-#include "server/base/peer_process.h"
+#include "server/platform/peer_process.h"
 
 namespace csi_proxy {
 namespace {

@@ -8,10 +8,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/log_function.h"
-#include "server/base/process_locks.h"
 #include "server/base/start_thread.h"
 #include "server/groups/node_services.h"
 #include "server/host/host.h"
+#include "server/locks/process_locks.h"
 
 namespace csi_proxy {
 

@@ -11,7 +11,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "server/base/resource_locks.h"
+#include "server/locks/resource_locks.h"
 #include "server/rpc/client.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/executor_testing.h"

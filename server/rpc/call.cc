@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/rpc/request_fields.h"
 
 namespace csi_proxy::rpc {

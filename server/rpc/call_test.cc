@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "csi_proxy/steady_time.h"
-#include "server/base/peer_process.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
+#include "server/platform/peer_process.h"
 
 namespace csi_proxy::rpc {
 namespace {

@@ -29,7 +29,7 @@ inline constexpr std::array<const char*, 2> kLimitNames = {"connections", "calls
 inline constexpr size_t kMaxExecutors = 8;
 
 // The processes that share one client's limits: the processes of a container, as far as TenantOf()
-// of base/peer_process.h can tell.
+// of platform/peer_process.h can tell.
 struct Tenant {
   Tenant() {
     for (TenantQueue& queue : queues) queue.CountBlocked(&blocked_calls);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/base/peer_process.h"
+#include "server/platform/peer_process.h"
 
 namespace csi_proxy::rpc {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/base/peer_process.h"
+#include "server/platform/peer_process.h"
 
 namespace csi_proxy::rpc {
 namespace {

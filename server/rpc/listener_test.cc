@@ -4,7 +4,7 @@
 
 #include <list>
 
-#include "server/base/peer_process.h"
+#include "server/platform/peer_process.h"
 #include "server/rpc/listener_testing.h"
 
 namespace csi_proxy::rpc {

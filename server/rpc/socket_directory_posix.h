@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/base/unique_fd.h"
+#include "server/platform/unique_fd.h"
 
 namespace csi_proxy::rpc {
 

@@ -21,7 +21,7 @@
 #include "csi_proxy/steady_time.h"
 #include "server/base/start_thread.h"
 #include "server/base/status_macros.h"
-#include "server/base/unique_fd.h"
+#include "server/platform/unique_fd.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/listener.h"
 #include "server/rpc/pipe_server.h"

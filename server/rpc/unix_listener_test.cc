@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "server/base/unique_fd.h"
+#include "server/platform/unique_fd.h"
 #include "server/rpc/listener_testing.h"
 
 namespace csi_proxy::rpc {

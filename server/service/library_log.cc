@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 #include "server/service/repeats.h"
 
 namespace csi_proxy::service {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "server/base/peer_process.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
+#include "server/platform/peer_process.h"
 
 #ifndef _WIN32
 #include <unistd.h>

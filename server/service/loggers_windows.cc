@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 #include "server/service/loggers.h"
 
 namespace csi_proxy::service {

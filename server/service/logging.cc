@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 #include "server/service/log_line.pb.h"
 #include "server/service/loggers.h"
 #include "server/service/product_version.h"

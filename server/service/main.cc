@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "server/base/go_flags.h"
-#include "server/base/program.h"
 #include "server/base/status_macros.h"
+#include "server/platform/program.h"
 #include "server/service/library_log.h"
 #include "server/service/loggers.h"
 #include "server/service/logging.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/flag_in_force.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 #include "server/rpc/listener.h"
 #include "server/service/logging.h"
 

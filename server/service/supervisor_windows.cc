@@ -6,7 +6,7 @@
 
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 #include "server/service/service_status.h"
 #include "server/service/supervisor.h"
 #include "server/service/watchdog.h"

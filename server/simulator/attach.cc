@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulator {

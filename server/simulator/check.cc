@@ -7,7 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 #include "server/simulator/core.h"
 #include "server/simulator/iscsi.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 #include "server/simulator/check.h"
 #include "server/simulator/storage.h"
 

@@ -13,7 +13,7 @@
 #include "csi_proxy/all_faulty.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 #include "server/simulator/services.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/wmi/schema.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 #include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulator {

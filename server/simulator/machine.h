@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "server/base/fault_gate.h"
 #include "server/base/secret.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 #include "server/simulator/core.h"
 #include "server/simulator/state.h"
 

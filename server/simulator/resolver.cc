@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/smb.h"
 
 namespace csi_proxy::machine::simulator {

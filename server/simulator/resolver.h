@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 #include "server/simulator/state.h"
 #include "server/simulator/storage.h"
 

@@ -6,8 +6,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/base/win32_error.h"
-#include "server/base/windows_path.h"
+#include "server/names/win32_error.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::machine::simulator {
 namespace {

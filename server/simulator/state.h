@@ -13,8 +13,8 @@
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/secret.h"
-#include "server/base/volume_id.h"
 #include "server/machine/os.h"
+#include "server/names/volume_id.h"
 #include "server/simulator/failure.h"
 #include "server/simulator/tree.h"
 

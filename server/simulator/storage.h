@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
-#include "server/base/volume_id.h"
+#include "server/names/volume_id.h"
 #include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulator {

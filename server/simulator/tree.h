@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/base/volume_id.h"
+#include "server/names/volume_id.h"
 
 namespace csi_proxy::machine::simulator {
 

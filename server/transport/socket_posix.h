@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "server/base/unique_fd.h"
+#include "server/platform/unique_fd.h"
 #include "server/transport/stream.h"
 
 namespace csi_proxy::transport {

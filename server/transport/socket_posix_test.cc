@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "server/base/ready_events_testing.h"
-#include "server/base/unique_fd.h"
+#include "server/platform/unique_fd.h"
 
 namespace csi_proxy::transport {
 namespace {

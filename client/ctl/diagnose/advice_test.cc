@@ -18,7 +18,7 @@
 #include "client/ctl/diagnose/diagnose.h"
 #include "client/testing/simulated_node.h"
 #include "gtest/gtest.h"
-#include "server/base/refusals.h"
+#include "server/names/refusals.h"
 #include "server/simulator/scenario.h"
 #include "server/simulator/storage.h"
 

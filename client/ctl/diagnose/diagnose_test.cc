@@ -13,7 +13,7 @@
 #include "client/ctl/pipes_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/base/refusals.h"
+#include "server/names/refusals.h"
 
 namespace csi_proxy::ctl::diagnose {
 namespace {

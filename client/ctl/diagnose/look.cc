@@ -15,7 +15,7 @@
 #include "client/ctl/output.h"
 #include "client/ctl/top/numbers.h"
 #include "server/base/fallbacks.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::ctl::diagnose {
 namespace {

@@ -4,8 +4,8 @@
 #include "absl/time/clock.h"
 #include "client/ctl/selftest/selftest.h"
 #include "csi_proxy/steady_time.h"
-#include "server/base/windows_path.h"
 #include "server/http/host_port.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::ctl::selftest {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/ctl/selftest/selftest.h"
-#include "server/base/hostile_paths.h"
+#include "server/names/hostile_paths.h"
 
 namespace csi_proxy::ctl::selftest {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/ctl/selftest/selftest.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::ctl::selftest {
 namespace {

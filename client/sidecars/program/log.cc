@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/sidecars/program/options.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 #include "server/service/loggers.h"
 
 namespace csi_proxy::sidecars {

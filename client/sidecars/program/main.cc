@@ -11,7 +11,7 @@
 #include "client/sidecars/program/flags.h"
 #include "client/sidecars/program/options.h"
 #include "csi_proxy/sidecars.h"
-#include "server/base/program.h"
+#include "server/platform/program.h"
 #include "server/service/library_log.h"
 #include "server/service/product_version.h"
 #include "server/service/supervisor.h"

@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "client/sidecars/program/flags.h"
 #include "client/sidecars/socket.h"
-#include "server/base/own_file.h"
 #include "server/base/status_macros.h"
+#include "server/platform/own_file.h"
 
 #ifndef _WIN32
 #include <unistd.h>

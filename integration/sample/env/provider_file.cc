@@ -6,7 +6,7 @@
 #include "integration/sample/env/protected_file.h"
 #include "integration/sample/env/provider.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 
 namespace csi_proxy::sample {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "integration/sample/env/protected_file.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 
 namespace csi_proxy::sample {
 namespace {

@@ -16,8 +16,8 @@
 #include "csi_proxy/steady_time.h"
 #include "integration/sample/env/provider.h"
 #include "integration/sample/services.h"
-#include "server/base/released_names.h"
 #include "server/base/status_macros.h"
+#include "server/names/released_names.h"
 
 namespace csi_proxy::sample {
 namespace {

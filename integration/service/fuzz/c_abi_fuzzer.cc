@@ -13,7 +13,7 @@
 #include "client/c/method_paths.h"
 #include "csi_proxy/csi_proxy.h"
 #include "integration/service/fuzz/c_abi_node.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 
 namespace {
 

@@ -8,10 +8,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "server/base/unicode.h"
 #include "server/machine/layouts.h"
 #include "server/machine/little_endian.h"
 #include "server/machine/reparse_point.h"
+#include "server/names/unicode.h"
 #include "server/simulator/win32/layouts_encode.h"
 
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "server/base/volume_id.h"
-#include "server/base/windows_path.h"
+#include "server/names/volume_id.h"
+#include "server/names/windows_path.h"
 
 namespace {
 

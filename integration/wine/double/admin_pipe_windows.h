@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 
 namespace csi_proxy::machine::simulator {
 class Machine;

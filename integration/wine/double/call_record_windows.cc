@@ -1,7 +1,7 @@
 #include "integration/wine/double/call_record_windows.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 
 namespace csi_proxy::node_double {
 namespace {

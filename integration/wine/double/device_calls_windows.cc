@@ -10,8 +10,8 @@
 #include "integration/wine/double/open_file_windows.h"
 #include "integration/wine/double/simulated_node.h"
 #include "integration/wine/double/win32_answers_windows.h"
-#include "server/base/volume_id.h"
 #include "server/machine/layouts.h"
+#include "server/names/volume_id.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/win32/devices.h"
 

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "integration/wine/double/wmi_object_windows.h"
-#include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/windows/cim/testing/com_objects_windows.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::node_double {
 namespace {

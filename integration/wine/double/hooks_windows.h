@@ -3,7 +3,7 @@
 // else to the Win32 function of its name.
 #pragma once
 
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 // winternl.h needs the header above.
 #include <winternl.h>
 

@@ -8,9 +8,9 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "server/base/win32_error.h"
 #include "server/machine/little_endian.h"
 #include "server/machine/windows/names.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/base/win32.h"
 #include "server/machine/os.h"
+#include "server/platform/win32.h"
 
 namespace csi_proxy::node_double {
 

@@ -18,8 +18,8 @@
 #include "integration/wine/double/open_file_windows.h"
 #include "integration/wine/double/simulated_node.h"
 #include "integration/wine/double/win32_answers_windows.h"
-#include "server/base/volume_id.h"
 #include "server/machine/reparse_point.h"
+#include "server/names/volume_id.h"
 #include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::node_double {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "integration/support/node_admin.h"
-#include "server/base/win32.h"
 #include "server/machine/windows/cim/com_windows.h"
+#include "server/platform/win32.h"
 #include "server/simulator/admin.pb.h"
 
 namespace csi_proxy::node_double {

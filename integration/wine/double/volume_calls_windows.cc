@@ -10,7 +10,7 @@
 #include "integration/wine/double/open_file_windows.h"
 #include "integration/wine/double/simulated_node.h"
 #include "integration/wine/double/win32_answers_windows.h"
-#include "server/base/volume_id.h"
+#include "server/names/volume_id.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/base/win32.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
+#include "server/platform/win32.h"
 
 namespace csi_proxy::node_double {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "integration/wine/double/call_record_windows.h"
 #include "integration/wine/double/error_info_windows.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 
 namespace csi_proxy::node_double {
 namespace {

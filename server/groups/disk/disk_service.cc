@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/fields.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
 #include "server/groups/node_services.h"
 #include "server/host/windows_use.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::disk {
 namespace {

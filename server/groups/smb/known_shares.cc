@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::smb {
 namespace {

@@ -16,8 +16,8 @@
 #include "csi_proxy/log_function.h"
 #include "server/base/condition.h"
 #include "server/base/tenant_memory.h"
-#include "server/base/windows_path.h"
 #include "server/host/smb_host.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::smb {
 

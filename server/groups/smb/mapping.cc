@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "server/base/refusals.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/groups/fields.h"
 #include "server/groups/locks.h"
 #include "server/groups/smb/local_shares.h"
+#include "server/names/refusals.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::smb {
 namespace {

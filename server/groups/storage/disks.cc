@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/volume_id.h"
 #include "server/groups/fields.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
 #include "server/groups/node_services.h"
 #include "server/groups/storage/calls.h"
 #include "server/host/windows_use.h"
+#include "server/names/volume_id.h"
 
 namespace csi_proxy::storage {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "csi_proxy/call_context.h"
 #include "server/base/tenant_memory.h"
-#include "server/base/windows_path.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::storage {
 

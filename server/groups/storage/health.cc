@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/status_macros.h"
-#include "server/base/volume_id.h"
 #include "server/groups/storage/calls.h"
+#include "server/names/volume_id.h"
 
 namespace csi_proxy::storage {
 namespace {

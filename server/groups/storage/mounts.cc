@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
-#include "server/base/windows_path.h"
 #include "server/groups/fields.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
+#include "server/names/win32_error.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::storage {
 namespace {

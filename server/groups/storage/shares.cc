@@ -10,13 +10,13 @@
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/groups/fields.h"
 #include "server/groups/locks.h"
 #include "server/groups/smb/mapping.h"
 #include "server/groups/storage/calls.h"
 #include "server/groups/try_thrice.h"
 #include "server/host/mount_point.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::storage {
 namespace {

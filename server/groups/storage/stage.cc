@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/fields.h"
 #include "server/groups/format.h"
@@ -15,6 +14,7 @@
 #include "server/groups/storage/calls.h"
 #include "server/groups/volume/grow.h"
 #include "server/host/windows_use.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::storage {
 namespace {

@@ -12,11 +12,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "server/base/volume_id.h"
-#include "server/base/windows_path.h"
 #include "server/groups/deps.h"
 #include "server/host/disk_host.h"
 #include "server/host/iscsi_host.h"
+#include "server/names/volume_id.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::storage {
 

@@ -6,12 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
 #include "server/groups/storage/target.h"
 #include "server/host/mount_point.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::storage {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/win32_error.h"
 #include "server/groups/storage/stage_testing.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::storage {
 namespace {

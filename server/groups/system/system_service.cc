@@ -4,9 +4,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/windows_path.h"
 #include "server/groups/fields.h"
 #include "server/groups/node_services.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::system {
 namespace {

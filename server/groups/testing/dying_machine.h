@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/base/win32_error.h"
 #include "server/machine/os_wrapper_testing.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/win32/os_double.h"
 #include "server/simulator/wmi/session.h"
 

@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "csi_proxy/steady_time.h"
-#include "server/base/process_locks.h"
-#include "server/base/resource_locks.h"
 #include "server/groups/node_services.h"
 #include "server/groups/testing/dying_machine.h"
 #include "server/host/host.h"
+#include "server/locks/process_locks.h"
+#include "server/locks/resource_locks.h"
 #include "server/simulator/machine.h"
 
 namespace csi_proxy::storage {

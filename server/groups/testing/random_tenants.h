@@ -33,10 +33,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
 #include "server/base/status_macros.h"
-#include "server/base/windows_path.h"
 #include "server/groups/testing/random_calls.h"
 #include "server/groups/testing/random_nodes.h"
 #include "server/groups/testing/random_rules.h"
+#include "server/names/windows_path.h"
 #include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::storage {

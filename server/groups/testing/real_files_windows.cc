@@ -10,11 +10,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
-#include "server/base/windows_path.h"
 #include "server/groups/testing/real_files.h"
 #include "server/machine/os_wrapper_testing.h"
 #include "server/machine/reparse_point.h"
+#include "server/names/win32_error.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::groups {
 namespace {

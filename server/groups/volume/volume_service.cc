@@ -3,7 +3,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/groups/fields.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
@@ -11,6 +10,7 @@
 #include "server/groups/volume/grow.h"
 #include "server/host/mount_point.h"
 #include "server/host/windows_use.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::volume {
 namespace {

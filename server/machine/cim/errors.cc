@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "server/base/refusals.h"
-#include "server/base/win32_error.h"
+#include "server/names/refusals.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::cim {
 namespace {

@@ -1,7 +1,7 @@
 #include "server/machine/cim/query.h"
 
 #include "absl/strings/str_join.h"
-#include "server/base/unicode.h"
+#include "server/names/unicode.h"
 
 namespace csi_proxy::cim {
 

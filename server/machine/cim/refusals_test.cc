@@ -1,4 +1,4 @@
-#include "server/base/refusals.h"
+#include "server/names/refusals.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy {
 namespace {

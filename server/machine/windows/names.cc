@@ -2,8 +2,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/unicode.h"
-#include "server/base/win32_error.h"
+#include "server/names/unicode.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::machine {
 namespace {

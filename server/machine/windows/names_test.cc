@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::machine {
 namespace {

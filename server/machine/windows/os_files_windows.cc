@@ -9,12 +9,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
-#include "server/base/peer_process.h"
 #include "server/base/status_macros.h"
-#include "server/base/volume_id.h"
-#include "server/base/win32_error.h"
 #include "server/machine/reparse_point.h"
 #include "server/machine/windows/names.h"
+#include "server/names/volume_id.h"
+#include "server/names/win32_error.h"
+#include "server/platform/peer_process.h"
 
 namespace csi_proxy::machine {
 namespace {

@@ -2,7 +2,7 @@
 // Must be included by *_windows.cc files and their tests only.
 #pragma once
 
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 // Needs windows.h before it.
 #include <winternl.h>
 // Macros of windows.h that would rename methods of os.h.

@@ -7,12 +7,12 @@
 
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/base/token_windows.h"
 #include "server/machine/os.h"
 #include "server/machine/windows/device_changes_windows.h"
 #include "server/machine/windows/names.h"
 #include "server/machine/windows/network_names_windows.h"
 #include "server/machine/windows/os_files_windows.h"
+#include "server/platform/token_windows.h"
 
 namespace csi_proxy::machine {
 namespace {

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "server/base/volume_id.h"
 #include "server/machine/windows/device_changes_windows.h"
+#include "server/names/volume_id.h"
 
 namespace csi_proxy::machine {
 namespace {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::machine {
 

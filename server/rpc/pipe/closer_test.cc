@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/rpc/pipe/testing/leaky_clients.h"
 #include "server/rpc/pipe/testing/npfs.h"
 

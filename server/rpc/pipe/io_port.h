@@ -10,7 +10,7 @@
 #include "server/base/condition.h"
 #include "server/base/ready_events.h"
 #include "server/base/start_thread.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 
 namespace csi_proxy::pipe {
 

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/base/well_known_sids.h"
+#include "server/names/well_known_sids.h"
 
 namespace csi_proxy::pipe {
 

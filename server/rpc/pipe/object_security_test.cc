@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/rpc/pipe/testing/leaky_clients.h"
 #include "server/rpc/pipe/testing/npfs.h"
 

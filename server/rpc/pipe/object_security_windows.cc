@@ -2,8 +2,8 @@
 // Must follow windows.h.
 #include <aclapi.h>
 
-#include "server/base/token_windows.h"
-#include "server/base/win32.h"
+#include "server/platform/token_windows.h"
+#include "server/platform/win32.h"
 #include "server/rpc/pipe/object_security.h"
 
 namespace csi_proxy::pipe {

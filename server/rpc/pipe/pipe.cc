@@ -10,7 +10,7 @@
 #include "csi_proxy/steady_time.h"
 #include "server/base/back_off.h"
 #include "server/base/status_macros.h"
-#include "server/base/token_windows.h"
+#include "server/platform/token_windows.h"
 
 namespace csi_proxy::pipe {
 namespace {

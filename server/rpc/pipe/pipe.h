@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 #include "server/rpc/pipe/closer.h"
 #include "server/rpc/pipe/pipe_calls.h"
 #include "server/rpc/pipe/stream.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/base/status_macros.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 #include "server/rpc/pipe/pipe.h"
 
 // https://learn.microsoft.com/windows/win32/devnotes/nt-create-named-pipe-file

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::pipe {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/rpc/pipe/closer.h"
 #include "server/rpc/pipe/testing/leaky_clients.h"
 #include "server/rpc/pipe/testing/npfs.h"

@@ -13,8 +13,8 @@
 #include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/ready_events_testing.h"
-#include "server/base/token_windows.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
+#include "server/platform/token_windows.h"
 
 namespace csi_proxy::pipe {
 namespace {

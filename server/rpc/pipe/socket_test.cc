@@ -10,7 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/rpc/pipe/testing/loopback.h"
 
 namespace csi_proxy::pipe {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 #include "server/rpc/pipe/io_port.h"
 
 namespace csi_proxy::pipe {

@@ -13,8 +13,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/win32/layouts_encode.h"
 

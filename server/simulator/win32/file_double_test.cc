@@ -1,7 +1,7 @@
 // Tests the double's files: names, sharing, deletion and reparse points.
-#include "server/base/win32_error.h"
 #include "server/machine/access.h"
 #include "server/machine/reparse_point.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/win32/layouts_encode.h"
 #include "server/simulator/win32/open_entries.h"
 #include "server/simulator/win32/testing.h"

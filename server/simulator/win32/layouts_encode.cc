@@ -4,9 +4,9 @@
 #include <initializer_list>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/unicode.h"
 #include "server/machine/little_endian.h"
 #include "server/machine/reparse_point.h"
+#include "server/names/unicode.h"
 
 namespace csi_proxy::machine {
 namespace {

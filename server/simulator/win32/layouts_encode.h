@@ -7,10 +7,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/base/volume_id.h"
-#include "server/base/windows_path.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
+#include "server/names/volume_id.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::machine {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/failure.h"
 #include "server/simulator/storage.h"
 

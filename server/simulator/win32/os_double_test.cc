@@ -3,8 +3,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/win32/layouts_encode.h"
 #include "server/simulator/win32/testing.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/simulated_host.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/windows_path.h"
 #include "server/simulator/services.h"
 #include "server/simulator/smb.h"
 #include "server/simulator/wmi/objects.h"

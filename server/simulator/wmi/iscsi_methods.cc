@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/iscsi.h"
 #include "server/simulator/wmi/methods.h"
 #include "server/simulator/wmi/objects.h"

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/wmi/instances.h"
 #include "server/simulator/wmi/objects.h"
 

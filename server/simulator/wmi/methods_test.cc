@@ -1,7 +1,7 @@
 // Tests refusals of WMI's methods that a friendlier double would not make, and services.
 #include <string>
 
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/iscsi.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/wmi/testing.h"

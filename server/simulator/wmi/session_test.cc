@@ -1,7 +1,7 @@
 #include "server/simulator/wmi/session.h"
 
 #include "absl/time/clock.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/wmi/testing.h"
 

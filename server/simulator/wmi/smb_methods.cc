@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/win32_error.h"
-#include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/win32_error.h"
+#include "server/names/windows_path.h"
 #include "server/simulator/services.h"
 #include "server/simulator/smb.h"
 #include "server/simulator/wmi/methods.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/resolver.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/wmi/methods.h"

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
+#include "server/names/windows_path.h"
 #include "server/simulator/wmi/object_path.h"
 
 namespace csi_proxy::machine::simulator::wmi {

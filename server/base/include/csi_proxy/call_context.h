@@ -20,7 +20,7 @@ struct Peer {
   int64_t process_id = 0;
   // The path of the process's image; empty if unknown.
   std::string image_path;
-  // Identifies the tenant whose limits the client shares (TenantOf() of base/peer_process.h). Good
+  // Identifies the tenant whose limits the client shares (TenantOf() of platform/peer_process.h). Good
   // only for comparison. Empty if unknown.
   std::string tenant = {};
 };

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/windows/cim/variant_windows.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::cim {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/win32_error.h"
 #include "server/machine/windows/cim/connection_windows.h"
 #include "server/machine/windows/cim/testing/fake_wmi_fixture_windows.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::cim {
 namespace {

@@ -7,12 +7,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/base/unicode.h"
-#include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/windows/cim/class_object_windows.h"
 #include "server/machine/windows/cim/com_session.h"
 #include "server/machine/windows/cim/connection_windows.h"
+#include "server/names/unicode.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::cim {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "server/base/win32.h"
+#include "server/platform/win32.h"
 
 namespace csi_proxy::cim {
 

@@ -7,9 +7,9 @@
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
-#include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/windows/cim/class_object_windows.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::cim {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/base/win32_error.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::pipe {
 namespace {
