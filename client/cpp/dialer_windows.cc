@@ -3,14 +3,14 @@
 
 #include "client/cpp/link.h"
 #include "client/cpp/pipe_owner.h"
+#include "client/grpc/endpoint.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/names/win32_error.h"
+#include "server/pipe/object_security.h"
+#include "server/pipe/pipe.h"
 #include "server/platform/token_windows.h"
-#include "server/rpc/pipe/endpoint.h"
-#include "server/rpc/pipe/object_security.h"
-#include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {
 namespace {

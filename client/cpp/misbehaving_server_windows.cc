@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "client/cpp/misbehaving_server.h"
+#include "server/pipe/pipe.h"
 #include "server/platform/win32.h"
-#include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {
 namespace {

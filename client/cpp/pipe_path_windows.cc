@@ -1,5 +1,5 @@
 #include "client/cpp/pipe_path.h"
-#include "server/rpc/pipe/pipe.h"
+#include "server/pipe/pipe.h"
 
 namespace csi_proxy::client {
 

@@ -12,8 +12,8 @@
 #include "client/cpp/link.h"
 #include "client/cpp/misbehaving_server.h"
 #include "client/cpp/remote_channel.h"
+#include "server/pipe/pipe.h"
 #include "server/platform/win32.h"
-#include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {
 namespace {

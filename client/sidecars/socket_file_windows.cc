@@ -3,9 +3,9 @@
 #include "client/sidecars/socket_windows.h"
 #include "server/base/status_macros.h"
 #include "server/names/win32_error.h"
+#include "server/pipe/pipe.h"
 #include "server/platform/token_windows.h"
 #include "server/platform/win32.h"
-#include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::sidecars {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/grpc/endpoint.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
-#include "server/rpc/pipe/endpoint.h"
 
 namespace csi_proxy::sidecars {
 namespace {

@@ -1,7 +1,7 @@
 // The part of socket_windows.cc that takes any address. Tests use TCP, for lack of Unix sockets.
 #pragma once
 
-#include "server/rpc/pipe/socket.h"
+#include "client/grpc/socket.h"
 // Must follow winsock2.h.
 #include <memory>
 #include <optional>

@@ -16,10 +16,10 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/cpp/misbehaving_server.h"
+#include "client/grpc/loopback_testing.h"
 #include "filesystem/v1alpha1/api.grpc.pb.h"
 #include "server/machine/windows/testing_windows.h"
-#include "server/rpc/pipe/object_security.h"
-#include "server/rpc/pipe/testing/loopback.h"
+#include "server/pipe/object_security.h"
 
 namespace csi_proxy::sidecars {
 namespace {

@@ -193,7 +193,7 @@ TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
 }
 
 // Proves only that the service restarts: Wine frees a name that only clients keep open, but Windows
-// does not. The model in server/rpc/pipe/testing behaves like Windows.
+// does not. The model in server/pipe/testing behaves like Windows.
 TEST_F(PipeAbuseTest, ItStartsAgainWhileClientsKeepTheirEnds) {
   Start({});
   std::vector<win32::UniqueHandle> kept;

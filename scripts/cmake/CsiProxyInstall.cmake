@@ -167,7 +167,7 @@ function(csi_proxy_installed_library name description)
 endfunction()
 
 if(WIN32)
-  set(CORE_WINDOWS csi_proxy_pipe csi_proxy_pipe_rules)
+  set(CORE_WINDOWS csi_proxy_pipe)
   set(ENDPOINT_WINDOWS endpoint)
   set(HOST_WINDOWS csi_proxy_cim_com csi_proxy_windows_names csi_proxy_windows_os)
 endif()

@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
+#include "server/pipe/pipe.h"
 #include "server/rpc/listener_testing.h"
-#include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::rpc {
 namespace {

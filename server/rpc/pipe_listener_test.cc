@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "server/pipe/pipe.h"
+#include "server/pipe/testing/leaky_clients.h"
 #include "server/rpc/listener_testing.h"
-#include "server/rpc/pipe/pipe.h"
-#include "server/rpc/pipe/testing/leaky_clients.h"
 
 namespace csi_proxy::rpc {
 namespace {

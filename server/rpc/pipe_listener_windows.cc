@@ -4,7 +4,7 @@
 //
 // The process holds the pipe's name from the first instance to the end: an instance always exists,
 // and by the security descriptor no other account can make one. At the end every connection is
-// disconnected (server/rpc/pipe/closer.h), which frees the name.
+// disconnected (server/pipe/closer.h), which frees the name.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -25,11 +25,11 @@
 #include "server/base/start_thread.h"
 #include "server/base/status_macros.h"
 #include "server/locks/process_locks.h"
+#include "server/pipe/closer.h"
+#include "server/pipe/pipe.h"
+#include "server/pipe/pipe_name.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/listener.h"
-#include "server/rpc/pipe/closer.h"
-#include "server/rpc/pipe/pipe.h"
-#include "server/rpc/pipe/pipe_name.h"
 #include "server/rpc/pipe_server.h"
 #include "server/rpc/preface.h"
 #include "server/rpc/waiting_instances.h"

@@ -10,10 +10,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
+#include "server/pipe/closer.h"
+#include "server/pipe/pipe_calls.h"
+#include "server/pipe/stream.h"
 #include "server/platform/win32.h"
-#include "server/rpc/pipe/closer.h"
-#include "server/rpc/pipe/pipe_calls.h"
-#include "server/rpc/pipe/stream.h"
 
 namespace csi_proxy::pipe {
 

@@ -20,7 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/rpc/pipe/pipe_calls.h"
+#include "server/pipe/pipe_calls.h"
 
 namespace csi_proxy::pipe {
 

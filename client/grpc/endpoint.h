@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "server/rpc/pipe/stream.h"
+#include "server/pipe/stream.h"
 
 namespace csi_proxy::pipe {
 

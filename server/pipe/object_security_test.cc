@@ -1,12 +1,12 @@
-#include "server/rpc/pipe/object_security.h"
+#include "server/pipe/object_security.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
 #include "server/names/win32_error.h"
-#include "server/rpc/pipe/testing/leaky_clients.h"
-#include "server/rpc/pipe/testing/npfs.h"
+#include "server/pipe/testing/leaky_clients.h"
+#include "server/pipe/testing/npfs.h"
 
 namespace csi_proxy::pipe {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/rpc/pipe/testing/npfs.h"
+#include "server/pipe/testing/npfs.h"
 
 #include <algorithm>
 #include <utility>

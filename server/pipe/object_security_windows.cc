@@ -2,9 +2,9 @@
 // Must follow windows.h.
 #include <aclapi.h>
 
+#include "server/pipe/object_security.h"
 #include "server/platform/token_windows.h"
 #include "server/platform/win32.h"
-#include "server/rpc/pipe/object_security.h"
 
 namespace csi_proxy::pipe {
 absl::StatusOr<ObjectSecurity> SecurityOfDescriptor(void* descriptor) {

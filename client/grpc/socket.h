@@ -16,8 +16,8 @@
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/start_thread.h"
+#include "server/pipe/stream.h"
 #include "server/platform/win32.h"
-#include "server/rpc/pipe/stream.h"
 
 namespace csi_proxy::pipe {
 

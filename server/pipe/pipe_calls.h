@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/rpc/pipe/object_security.h"
+#include "server/pipe/object_security.h"
 
 namespace csi_proxy::pipe {
 

@@ -1,4 +1,4 @@
-#include "server/rpc/pipe/socket.h"
+#include "client/grpc/socket.h"
 // Must follow winsock2.h.
 #include <afunix.h>
 #include <gmock/gmock.h>
@@ -9,9 +9,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "client/grpc/loopback_testing.h"
 #include "csi_proxy/steady_time.h"
 #include "server/names/win32_error.h"
-#include "server/rpc/pipe/testing/loopback.h"
 
 namespace csi_proxy::pipe {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/rpc/pipe/pipe_name.h"
+#include "server/pipe/pipe_name.h"
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"

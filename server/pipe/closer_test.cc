@@ -1,4 +1,4 @@
-#include "server/rpc/pipe/closer.h"
+#include "server/pipe/closer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 
 #include "absl/time/clock.h"
 #include "server/names/win32_error.h"
-#include "server/rpc/pipe/testing/leaky_clients.h"
-#include "server/rpc/pipe/testing/npfs.h"
+#include "server/pipe/testing/leaky_clients.h"
+#include "server/pipe/testing/npfs.h"
 
 namespace csi_proxy::pipe {
 namespace {

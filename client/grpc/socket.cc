@@ -1,4 +1,4 @@
-#include "server/rpc/pipe/socket.h"
+#include "client/grpc/socket.h"
 
 #include <afunix.h>
 #include <mswsock.h>

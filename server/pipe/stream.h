@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "server/pipe/io_port.h"
 #include "server/platform/win32.h"
-#include "server/rpc/pipe/io_port.h"
 
 namespace csi_proxy::pipe {
 

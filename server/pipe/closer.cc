@@ -1,4 +1,4 @@
-#include "server/rpc/pipe/closer.h"
+#include "server/pipe/closer.h"
 
 #include <deque>
 #include <thread>

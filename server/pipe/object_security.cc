@@ -1,4 +1,4 @@
-#include "server/rpc/pipe/object_security.h"
+#include "server/pipe/object_security.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "server/rpc/pipe/pipe.h"
+#include "server/pipe/pipe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // For tests: TCP sockets instead of Unix sockets, which Wine 8 lacks.
 #pragma once
 
-#include "server/rpc/pipe/socket.h"
+#include "client/grpc/socket.h"
 // Must follow winsock2.h.
 #include <string>
 

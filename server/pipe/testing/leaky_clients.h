@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/rpc/pipe/testing/npfs.h"
+#include "server/pipe/testing/npfs.h"
 
 namespace csi_proxy::pipe {
 

@@ -1,4 +1,4 @@
-#include "server/rpc/pipe/endpoint.h"
+#include "client/grpc/endpoint.h"
 
 #include <grpc/grpc.h>
 #include <grpc/support/alloc.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/pipe/io_port.h"
+#include "server/pipe/io_port.h"
 #include "src/core/ext/transport/chttp2/transport/chttp2_transport.h"
 #include "src/core/lib/channel/channel_args_preconditioning.h"
 #include "src/core/lib/config/core_configuration.h"

@@ -15,7 +15,7 @@
 
 #include "absl/time/time.h"
 #include "server/base/start_thread.h"
-#include "server/rpc/pipe/pipe_calls.h"
+#include "server/pipe/pipe_calls.h"
 
 namespace csi_proxy::pipe {
 

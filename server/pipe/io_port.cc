@@ -1,4 +1,4 @@
-#include "server/rpc/pipe/io_port.h"
+#include "server/pipe/io_port.h"
 
 #include <winternl.h>
 

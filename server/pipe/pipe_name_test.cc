@@ -1,5 +1,5 @@
 // Clients that keep a pipe open keep its name, while servers come and go.
-#include "server/rpc/pipe/pipe_name.h"
+#include "server/pipe/pipe_name.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "server/names/win32_error.h"
-#include "server/rpc/pipe/closer.h"
-#include "server/rpc/pipe/testing/leaky_clients.h"
-#include "server/rpc/pipe/testing/npfs.h"
+#include "server/pipe/closer.h"
+#include "server/pipe/testing/leaky_clients.h"
+#include "server/pipe/testing/npfs.h"
 
 namespace csi_proxy::pipe {
 namespace {

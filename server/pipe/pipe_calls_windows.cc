@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "server/base/status_macros.h"
+#include "server/pipe/pipe.h"
 #include "server/platform/win32.h"
-#include "server/rpc/pipe/pipe.h"
 
 // https://learn.microsoft.com/windows/win32/devnotes/nt-create-named-pipe-file
 extern "C" NTSTATUS NTAPI NtCreateNamedPipeFile(HANDLE* instance, ULONG access,
