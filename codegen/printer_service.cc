@@ -47,8 +47,8 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/$version$/api.h\"\n"
                 "#include \"csi_proxy/$group$/hub.h\"\n"
-                "#include \"server/rpc/call.h\"\n"
-                "#include \"server/rpc/served_version.h\"\n\n");
+                "#include \"server/calls/call.h\"\n"
+                "#include \"server/calls/served_version.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(
       vars,
@@ -77,7 +77,7 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
                 "#include \"csi_proxy/$group$/$version$/shim.h\"\n\n"
                 "#include \"csi_proxy/$group$/$version$/convert.h\"\n"
                 "#include \"csi_proxy/$group$/$version$/methods.h\"\n"
-                "#include \"server/rpc/request_fields.h\"\n\n");
+                "#include \"server/calls/request_fields.h\"\n\n");
   OpenNamespace(vars, printer);
   ForEachMethod(
       version, vars,
@@ -115,7 +115,7 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
 void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
   const Vars vars = FileVars(group, version);
   PrintBanner(vars, true, printer);
-  printer.Print("#include \"server/rpc/method_info.h\"\n\n");
+  printer.Print("#include \"server/calls/method_info.h\"\n\n");
   printer.Print(vars,
                 "// The names and properties of the version's rpcs.\n"
                 "namespace csi_proxy::$group$::$version$::methods {\n\n");
@@ -132,7 +132,7 @@ void PrintServedVersionsHeader(const Group& group, pb::io::Printer& printer) {
   PrintBanner(vars, true, printer);
   printer.Print(vars,
                 "#include <vector>\n\n#include \"csi_proxy/$group$/hub.h\"\n"
-                "#include \"server/rpc/served_version.h\"\n\n"
+                "#include \"server/calls/served_version.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n"
                 "// Returns every released version of the group.\n"
                 "std::vector<const rpc::ServedVersion<Service>*> ServedVersions();\n\n"

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/own_node.h"
 #include "csi_proxy/all_served_versions.h"
+#include "server/calls/call.h"
 #include "server/platform/peer_process.h"
-#include "server/rpc/call.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/node.h"
-#include "server/rpc/served_version.h"
+#include "server/calls/served_version.h"
 
 namespace csi_proxy::client {
 

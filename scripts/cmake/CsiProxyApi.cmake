@@ -150,7 +150,7 @@ function(csi_proxy_api_group group)
 #define schemas CSI_PROXY_JOIN(schemas_, CSI_PROXY_UNITY_ID)
 #define file_default_instances CSI_PROXY_JOIN(file_default_instances_, CSI_PROXY_UNITY_ID)")
   csi_proxy_generated_library(csi_proxy_shim_${group} SRCS ${shim_sources} ${overrides}
-    DEPS csi_proxy_hub_${group} csi_proxy_api_${group} csi_proxy_executor)
+    DEPS csi_proxy_hub_${group} csi_proxy_api_${group} csi_proxy_calls)
   csi_proxy_generated_library(csi_proxy_client_${group} SRCS ${client_sources}
     DEPS csi_proxy_api_${group} csi_proxy_client_core)
   if(BUILD_TESTING)

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/strings/str_join.h"
+#include "server/calls/executor.h"
 #include "server/groups/storage/stage_testing.h"
 #include "server/machine/access.h"
-#include "server/rpc/executor.h"
 
 namespace csi_proxy::storage {
 namespace {

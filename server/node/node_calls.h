@@ -11,9 +11,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/calls/deps.h"
+#include "server/calls/executor.h"
 #include "server/node/managed_node.h"
-#include "server/rpc/deps.h"
-#include "server/rpc/executor.h"
 #include "server/service/call_log.h"
 #include "server/service/metrics.h"
 

@@ -11,10 +11,10 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "server/calls/executor.h"
+#include "server/calls/executor_testing.h"
 #include "server/locks/resource_locks.h"
 #include "server/rpc/client.h"
-#include "server/rpc/executor.h"
-#include "server/rpc/executor_testing.h"
 
 namespace csi_proxy::rpc {
 namespace {

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "csi_proxy/call_context.h"
-#include "server/rpc/executor.h"
+#include "server/calls/deps.h"
+#include "server/calls/executor.h"
 #include "server/transport/account.h"
 
 namespace csi_proxy::rpc {
@@ -20,13 +22,6 @@ using transport::Http2Time;
 using transport::Http2Violation;
 using transport::kHttp2ViolationNames;
 using transport::kHttp2Violations;
-
-// The resources of which a client may have only a share.
-enum class Limit { kConnections, kCalls };
-inline constexpr std::array<const char*, 2> kLimitNames = {"connections", "calls"};
-
-// The most executors of one process.
-inline constexpr size_t kMaxExecutors = 8;
 
 // The processes that share one client's limits: the processes of a container, as far as TenantOf()
 // of platform/peer_process.h can tell.
@@ -95,5 +90,11 @@ struct Client {
     return limits;
   }
 };
+
+// Calls OnLimit() of every observer.
+inline void ReportLimit(const std::vector<CallObserver*>& observers, Client& client, Limit limit) {
+  const uint64_t times = ++client.limited[static_cast<size_t>(limit)];
+  for (CallObserver* observer : observers) observer->OnLimit(client.peer, limit, times);
+}
 
 }  // namespace csi_proxy::rpc

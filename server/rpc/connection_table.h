@@ -17,8 +17,8 @@
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
+#include "server/calls/deps.h"
 #include "server/rpc/client.h"
-#include "server/rpc/deps.h"
 #include "server/transport/account.h"
 
 namespace csi_proxy::rpc {

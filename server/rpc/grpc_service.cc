@@ -15,7 +15,7 @@
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/secret.h"
-#include "server/rpc/call.h"
+#include "server/calls/call.h"
 
 namespace csi_proxy::rpc {
 namespace {

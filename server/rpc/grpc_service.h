@@ -5,9 +5,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/calls/deps.h"
+#include "server/calls/served_version.h"
 #include "server/rpc/connection_table.h"
-#include "server/rpc/deps.h"
-#include "server/rpc/served_version.h"
 #include "server/transport/connection.h"
 
 namespace csi_proxy::rpc {

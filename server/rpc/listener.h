@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/calls/deps.h"
 #include "server/rpc/client_registry.h"
 #include "server/rpc/connection_table.h"
-#include "server/rpc/deps.h"
 
 namespace csi_proxy::transport {
 class Stream;

@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "csi_proxy/steady_time.h"
+#include "server/calls/request_fields.h"
 #include "server/names/unicode.h"
 #include "server/platform/peer_process.h"
-#include "server/rpc/request_fields.h"
 #include "server/service/loggers.h"
 #include "server/service/logging.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "server/base/audit.h"
-#include "server/rpc/deps.h"
+#include "server/calls/deps.h"
 #include "server/service/logging.h"
 #include "server/service/repeats.h"
 

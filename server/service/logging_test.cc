@@ -17,7 +17,7 @@
 #include "absl/time/clock.h"
 #include "csi_proxy/log_function.h"
 #include "server/base/fallbacks.h"
-#include "server/rpc/request_fields.h"
+#include "server/calls/request_fields.h"
 #include "server/service/call_log.h"
 #include "server/service/log_testing.h"
 #include "server/service/loggers.h"

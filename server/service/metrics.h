@@ -13,11 +13,11 @@
 #include "csi_proxy/log_function.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/flag_in_force.h"
+#include "server/calls/deps.h"
+#include "server/calls/executor.h"
 #include "server/groups/share_count.h"
 #include "server/groups/smb/known_shares.h"
 #include "server/rpc/connection_table.h"
-#include "server/rpc/deps.h"
-#include "server/rpc/executor.h"
 
 namespace csi_proxy::service {
 

@@ -15,9 +15,9 @@
 #include "server/base/fallbacks.h"
 #include "server/base/running_calls.h"
 #include "server/base/testing_allocations.h"
+#include "server/calls/request_fields.h"
 #include "server/http/http_server.h"
 #include "server/http/http_testing.h"
-#include "server/rpc/request_fields.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::service {

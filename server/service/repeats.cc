@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "csi_proxy/steady_time.h"
-#include "server/rpc/share.h"
+#include "server/calls/share.h"
 
 namespace csi_proxy::service {
 namespace {

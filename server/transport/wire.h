@@ -61,7 +61,7 @@ std::optional<absl::Duration> ParseTimeout(absl::string_view text);
 bool IsGrpcContentType(absl::string_view text);
 
 // The most bytes of an error's text, before it is encoded. A header carries the text, and clients
-// accept 8 KiB of headers. StatusForCaller() of rpc/call.h leaves 2 KiB and a short note.
+// accept 8 KiB of headers. StatusForCaller() of calls/call.h leaves 2 KiB and a short note.
 inline constexpr size_t kMaxStatusText = (2 << 10) + 64;
 
 // Returns an error's text as `grpc-message` carries it: all but printable ASCII as `%XX`, and `%`

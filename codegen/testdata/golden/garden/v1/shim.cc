@@ -4,7 +4,7 @@
 
 #include "csi_proxy/garden/v1/convert.h"
 #include "csi_proxy/garden/v1/methods.h"
-#include "server/rpc/request_fields.h"
+#include "server/calls/request_fields.h"
 
 namespace csi_proxy::garden::v1 {
 

@@ -1,4 +1,4 @@
-#include "server/rpc/call.h"
+#include "server/calls/call.h"
 
 #include <memory>
 
@@ -7,8 +7,8 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
+#include "server/calls/request_fields.h"
 #include "server/names/win32_error.h"
-#include "server/rpc/request_fields.h"
 
 namespace csi_proxy::rpc {
 namespace {

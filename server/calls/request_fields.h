@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/rpc/method_info.h"
+#include "server/calls/method_info.h"
 
 namespace csi_proxy::rpc {
 

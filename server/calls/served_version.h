@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "csi_proxy/call_context.h"
-#include "server/rpc/method_info.h"
+#include "server/calls/method_info.h"
 
 namespace csi_proxy::rpc {
 

@@ -1,11 +1,11 @@
-#include "server/rpc/executor.h"
+#include "server/calls/executor.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/rpc/share.h"
+#include "server/calls/share.h"
 
 namespace csi_proxy::rpc {
 namespace {

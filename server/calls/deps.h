@@ -2,7 +2,9 @@
 // Independent of gRPC and protobuf.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,12 +16,18 @@
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
-#include "server/rpc/client.h"
-#include "server/rpc/executor.h"
-#include "server/rpc/inline_calls.h"
-#include "server/rpc/method_info.h"
+#include "server/calls/executor.h"
+#include "server/calls/inline_calls.h"
+#include "server/calls/method_info.h"
 
 namespace csi_proxy::rpc {
+
+// The resources of which a client may have only a share.
+enum class Limit { kConnections, kCalls };
+inline constexpr std::array<const char*, 2> kLimitNames = {"connections", "calls"};
+
+// The most executors of one process.
+inline constexpr size_t kMaxExecutors = 8;
 
 // Observes every call. Thread-safe; called on the thread that ran the call, so it must be quick.
 class CallObserver {
@@ -33,12 +41,6 @@ class CallObserver {
   // Reports a client that has used its share and wants more, for the `times`th time.
   virtual void OnLimit(const Peer& /*peer*/, Limit /*limit*/, uint64_t /*times*/) {}
 };
-
-// Calls OnLimit() of every observer.
-inline void ReportLimit(const std::vector<CallObserver*>& observers, Client& client, Limit limit) {
-  const uint64_t times = ++client.limited[static_cast<size_t>(limit)];
-  for (CallObserver* observer : observers) observer->OnLimit(client.peer, limit, times);
-}
 
 // Counts the calls under way. A stop shuts the gate, so that no more calls enter, and waits for the
 // rest. Thread-safe.
@@ -77,7 +79,7 @@ class CallGate {
 // REQUIRES: every object pointed to outlives the services made with Deps; `executor` is not null.
 struct Deps {
   Executor* executor = nullptr;
-  size_t executor_index = 0;  // of `executor`, in Client::queues
+  size_t executor_index = 0;  // of `executor`, in Tenant::queues
   std::vector<CallObserver*> observers = {};
   // The longest time of a call, even if its own deadline is later.
   absl::Duration max_call_duration = absl::InfiniteDuration();

@@ -1,4 +1,4 @@
-#include "server/rpc/executor.h"
+#include "server/calls/executor.h"
 
 #include <atomic>
 #include <memory>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/rpc/executor_testing.h"
+#include "server/calls/executor_testing.h"
 
 namespace csi_proxy::rpc {
 namespace {

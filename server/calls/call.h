@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/steady_time.h"
-#include "server/rpc/deps.h"
-#include "server/rpc/served_version.h"
+#include "server/calls/deps.h"
+#include "server/calls/served_version.h"
 
 namespace csi_proxy::rpc {
 

@@ -1,4 +1,4 @@
-#include "server/rpc/call.h"
+#include "server/calls/call.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class Recorder final : public CallObserver {
   }
   void OnDone(const MethodInfo& method, const CallContext& call, const absl::Status& status,
               absl::Duration duration) override {
-    EXPECT_THAT(call.peer().image_path, HasSubstr("executor_test"));
+    EXPECT_THAT(call.peer().image_path, HasSubstr("calls_test"));
     EXPECT_GE(duration, absl::ZeroDuration());
     lines.push_back(absl::StrCat(method.method, " ", absl::StatusCodeToString(status.code()),
                                  status.GetPayload("inside").has_value() ? " with payload" : ""));

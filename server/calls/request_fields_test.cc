@@ -1,4 +1,4 @@
-#include "server/rpc/request_fields.h"
+#include "server/calls/request_fields.h"
 
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/struct.pb.h>

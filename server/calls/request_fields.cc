@@ -1,4 +1,4 @@
-#include "server/rpc/request_fields.h"
+#include "server/calls/request_fields.h"
 
 #include <google/protobuf/unknown_field_set.h>
 

@@ -14,7 +14,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/base/condition.h"
-#include "server/rpc/executor.h"
+#include "server/calls/executor.h"
 
 namespace csi_proxy::rpc {
 
