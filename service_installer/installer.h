@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/service/options.h"
+#include "server/options/options.h"
 #include "service_installer/folder_access.h"
 #include "service_installer/scm.h"
 

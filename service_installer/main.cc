@@ -17,9 +17,9 @@
 #include "server/base/condition.h"
 #include "server/base/status_macros.h"
 #include "server/names/released_names.h"
+#include "server/observability/product_version.h"
 #include "server/platform/program.h"
-#include "server/service/product_version.h"
-#include "server/service/supervisor.h"
+#include "server/supervision/supervisor.h"
 #include "service_installer/installer.h"
 
 namespace csi_proxy::service_installer {

@@ -21,7 +21,7 @@
 #include "server/base/secret.h"
 #include "server/base/status_macros.h"
 #include "server/names/unicode.h"
-#include "server/service/product_version.h"
+#include "server/observability/product_version.h"
 
 namespace csi_proxy::c {
 namespace {

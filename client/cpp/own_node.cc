@@ -6,8 +6,8 @@
 
 #include "server/base/status_macros.h"
 #include "server/node/opened_machine.h"
-#include "server/service/call_log.h"
-#include "server/service/loggers.h"
+#include "server/observability/call_log.h"
+#include "server/observability/loggers.h"
 
 namespace csi_proxy::client {
 OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules rules,

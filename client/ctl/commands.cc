@@ -18,7 +18,7 @@
 #include "client/ctl/top/top.h"
 #include "server/base/status_macros.h"
 #include "server/names/unicode.h"
-#include "server/service/product_version.h"
+#include "server/observability/product_version.h"
 
 namespace csi_proxy::ctl {
 namespace {

@@ -7,8 +7,8 @@
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/terminal.h"
+#include "server/observability/library_log.h"
 #include "server/platform/program.h"
-#include "server/service/library_log.h"
 
 namespace {
 

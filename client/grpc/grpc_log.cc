@@ -1,7 +1,7 @@
 #include <grpc/support/log.h>
 
 #include "absl/strings/match.h"
-#include "server/service/library_log.h"
+#include "server/observability/library_log.h"
 
 namespace csi_proxy::service {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/http/http_server.h"
-#include "server/service/metric_family.h"
+#include "server/observability/metric_family.h"
 
 namespace csi_proxy::sidecars {
 

@@ -8,8 +8,8 @@
 #include "server/base/status_macros.h"
 #include "server/locks/process_locks.h"
 #include "server/node/opened_machine.h"
+#include "server/node/simulated_host.h"
 #include "server/simulator/scenario.h"
-#include "server/simulator/simulated_host.h"
 
 namespace csi_proxy {
 namespace client {

@@ -19,9 +19,9 @@
 #include "integration/bench/idle_machine.h"
 #include "integration/support/server_process.h"
 #include "server/host/host.h"
+#include "server/node/simulated_host.h"
 #include "server/simulator/named_scenarios.h"
 #include "server/simulator/scenario.h"
-#include "server/simulator/simulated_host.h"
 
 namespace csi_proxy::integration {
 namespace {

@@ -12,7 +12,7 @@ import re
 import sys
 
 root = pathlib.Path(__file__).parents[2]
-parser = re.search(r'kGlogParser\[\] =\s*R"\((.*)\)"', (root / "server/service/log_testing.h").read_text()).group(1)
+parser = re.search(r'kGlogParser\[\] =\s*R"\((.*)\)"', (root / "server/observability/log_testing.h").read_text()).group(1)
 glog = re.compile(parser.replace("(?<", "(?P<").encode())
 # What klog writes at the beginning of a file.
 first = re.compile(rb"Log file created at: |Running on machine: |Binary: Built with |Log line format: ")

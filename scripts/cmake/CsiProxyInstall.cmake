@@ -182,7 +182,7 @@ csi_proxy_installed_library(node "A Windows node, or a simulated one, in the own
   COMPONENTS ${HUBS} ${HOST_WINDOWS} csi_proxy_cim csi_proxy_calls csi_proxy_groups
              csi_proxy_host csi_proxy_http csi_proxy_layouts_encode csi_proxy_log_line csi_proxy_machine
              csi_proxy_managed_node csi_proxy_node_calls csi_proxy_simulated_host csi_proxy_observability
-             csi_proxy_own_node csi_proxy_own_simulated_node csi_proxy_simulated csi_proxy_simulated_admin_methods
+             csi_proxy_own_node csi_proxy_own_simulated_node csi_proxy_simulated csi_proxy_simulated_admin
              csi_proxy_simulated_proto csi_proxy_simulated_scenario csi_proxy_simulated_win32
              csi_proxy_simulated_wmi)
 

@@ -10,7 +10,7 @@
 #include "server/groups/deps.h"
 #include "server/groups/node_services.h"
 #include "server/host/operations_testing.h"
-#include "server/simulator/simulated_host.h"
+#include "server/node/simulated_host.h"
 
 namespace csi_proxy::groups {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "csi_proxy/call_context.h"
-#include "server/simulator/simulated_host.h"
+#include "server/node/simulated_host.h"
 #include "server/simulator/testing.h"
 
 namespace csi_proxy::host {

@@ -77,7 +77,7 @@ void NodeCalls::ServeRemotely(rpc::InlineCalls* inline_calls, rpc::CallGate* gat
   }
 }
 
-void NodeCalls::ReportConnections(std::function<rpc::ListenerCounters()> connections) {
+void NodeCalls::ReportConnections(std::function<service::Metrics::Connections()> connections) {
   if (metrics_ == nullptr) return;
   const auto queued = [this] {
     std::vector<std::pair<std::string, size_t>> depths;

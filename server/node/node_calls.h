@@ -14,8 +14,8 @@
 #include "server/calls/deps.h"
 #include "server/calls/executor.h"
 #include "server/node/managed_node.h"
-#include "server/service/call_log.h"
-#include "server/service/metrics.h"
+#include "server/observability/call_log.h"
+#include "server/observability/metrics.h"
 
 namespace csi_proxy {
 
@@ -48,7 +48,7 @@ class NodeCalls {
   void ServeRemotely(rpc::InlineCalls* inline_calls, rpc::CallGate* gate);
 
   // Adds the counters of connections to the metrics; null removes them.
-  void ReportConnections(std::function<rpc::ListenerCounters()> connections);
+  void ReportConnections(std::function<service::Metrics::Connections()> connections);
 
  private:
   // Each group has its own threads, so that a pod that floods one does not starve the others.

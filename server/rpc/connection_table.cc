@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
 #include "server/calls/share.h"
 
@@ -12,6 +13,20 @@ namespace csi_proxy::rpc {
 ConnectionTable::Pipe& ConnectionTable::PipeOf(size_t index) {
   if (index >= pipes_.size()) pipes_.resize(index + 1);
   return pipes_[index];
+}
+
+std::vector<std::pair<std::string, uint64_t>> ListenerCounters::Outcomes() const {
+  std::vector<std::pair<std::string, uint64_t>> outcomes = {{"accepted", accepted},
+                                                            {"served", adopted},
+                                                            {"dropped_silent", dropped_silent},
+                                                            {"dropped_garbage", dropped_garbage},
+                                                            {"dropped_for_room", dropped_for_room},
+                                                            {"dropped_barred", dropped_barred},
+                                                            {"ended_for_room", ended_for_room}};
+  for (size_t i = 1; i < kHttp2Violations; ++i) {
+    outcomes.emplace_back(absl::StrCat("ended_", kHttp2ViolationNames[i]), violations[i]);
+  }
+  return outcomes;
 }
 
 void ConnectionTable::ReportLimit(const std::shared_ptr<Client>& limited) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -54,6 +55,9 @@ struct ListenerCounters {
   std::array<uint64_t, kHttp2Violations> violations{};
   size_t silent = 0;  // open now, before the preface
   size_t live = 0;    // open now, with a server
+
+  // Returns the counts since the start under the names of the metrics.
+  std::vector<std::pair<std::string, uint64_t>> Outcomes() const;
 };
 
 // A connection that has not sent its preface. Listeners derive their own record from it.

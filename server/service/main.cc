@@ -9,15 +9,15 @@
 
 #include "server/base/go_flags.h"
 #include "server/base/status_macros.h"
+#include "server/observability/library_log.h"
+#include "server/observability/loggers.h"
+#include "server/observability/logging.h"
+#include "server/observability/product_version.h"
+#include "server/options/options.h"
 #include "server/platform/program.h"
-#include "server/service/library_log.h"
-#include "server/service/loggers.h"
-#include "server/service/logging.h"
 #include "server/service/open_node.h"
-#include "server/service/options.h"
-#include "server/service/product_version.h"
 #include "server/service/server.h"
-#include "server/service/supervisor.h"
+#include "server/supervision/supervisor.h"
 
 namespace csi_proxy {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/service/call_log.h"
-#include "server/service/loggers.h"
-#include "server/service/logging.h"
+#include "server/observability/call_log.h"
+#include "server/observability/loggers.h"
+#include "server/observability/logging.h"
 
 namespace csi_proxy {
 absl::StatusOr<OpenedNode> OpenNode(const Options& options) {

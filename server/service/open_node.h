@@ -9,8 +9,8 @@
 #include "csi_proxy/log_function.h"
 #include "server/node/managed_node.h"
 #include "server/node/opened_machine.h"
+#include "server/options/options.h"
 #include "server/rpc/grpc_service.h"
-#include "server/service/options.h"
 
 namespace csi_proxy {
 

@@ -12,10 +12,10 @@
 #include "server/calls/share.h"
 #include "server/names/released_names.h"
 #include "server/node/node_calls.h"
+#include "server/observability/loggers.h"
+#include "server/observability/logging.h"
+#include "server/observability/metrics.h"
 #include "server/rpc/pipe_server.h"
-#include "server/service/loggers.h"
-#include "server/service/logging.h"
-#include "server/service/metrics.h"
 #include "server/transport/stream.h"
 
 namespace csi_proxy {
@@ -74,7 +74,10 @@ class NodeServer final : public Server {
                                                         std::move(service.service), server));
     }
     ABSL_RETURN_IF_ERROR(listener_->Listen(std::move(pipes)));
-    calls_->ReportConnections([this] { return listener_->connections().counters(); });
+    calls_->ReportConnections([this]() -> service::Metrics::Connections {
+      const rpc::ListenerCounters now = listener_->connections().counters();
+      return {.silent = now.silent, .live = now.live, .outcomes = now.Outcomes()};
+    });
     return absl::OkStatus();
   }
 

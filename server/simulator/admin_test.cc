@@ -1,7 +1,7 @@
 #include "server/simulator/admin.h"
 
+#include "server/node/simulated_host.h"
 #include "server/simulator/admin.pb.h"
-#include "server/simulator/simulated_host.h"
 #include "server/simulator/testing.h"
 
 namespace csi_proxy::machine::simulator {
@@ -25,14 +25,6 @@ class AdminTest : public testing::Test {
   std::unique_ptr<host::Host> host_ = NewSimulatedHost(*node_);
   std::string message_;
 };
-
-TEST_F(AdminTest, TheServiceIsNamedAsItIsServed) {
-  EXPECT_EQ(proto::ResetRequest::descriptor()->file()->service(0)->full_name(), kAdminServiceName);
-  const std::unique_ptr<rpc::RemoteService> served = NewAdminService(node_);
-  EXPECT_TRUE(served->Has("/csi_proxy.simulated.Admin/Reset"));
-  EXPECT_FALSE(served->Has("/csi_proxy.simulated.Admin/None"));
-  EXPECT_FALSE(served->Has("/csi_proxy.simulated.Other/Reset"));
-}
 
 TEST_F(AdminTest, EveryMethodCanBeCalledByName) {
   const auto* service = kAdminServiceName;

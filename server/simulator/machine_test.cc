@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
-#include "server/simulator/simulated_host.h"
+#include "server/node/simulated_host.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
 #include "server/simulator/tree.h"

@@ -8,9 +8,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "server/node/simulated_host.h"
 #include "server/simulator/admin.h"
 #include "server/simulator/admin.pb.h"
-#include "server/simulator/simulated_host.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "server/machine/access.h"
-#include "server/simulator/simulated_host.h"
+#include "server/node/simulated_host.h"
 #include "server/simulator/testing.h"
 
 namespace csi_proxy::machine::simulator {

@@ -16,7 +16,7 @@
 #include "client/ctl/request.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
-#include "server/service/product_version.h"
+#include "server/observability/product_version.h"
 
 namespace csi_proxy::ctl {
 namespace selftest {

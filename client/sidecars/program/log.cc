@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/sidecars/program/options.h"
 #include "server/names/unicode.h"
-#include "server/service/loggers.h"
+#include "server/observability/loggers.h"
 
 namespace csi_proxy::sidecars {
 namespace {

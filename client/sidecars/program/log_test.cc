@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/sidecars/program/options.h"
-#include "server/service/log_testing.h"
+#include "server/observability/log_testing.h"
 
 namespace csi_proxy::sidecars {
 namespace {

@@ -11,10 +11,10 @@
 #include "client/sidecars/program/flags.h"
 #include "client/sidecars/program/options.h"
 #include "csi_proxy/sidecars.h"
+#include "server/observability/library_log.h"
+#include "server/observability/product_version.h"
 #include "server/platform/program.h"
-#include "server/service/library_log.h"
-#include "server/service/product_version.h"
-#include "server/service/supervisor.h"
+#include "server/supervision/supervisor.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

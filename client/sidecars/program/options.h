@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/log_function.h"
 #include "csi_proxy/sidecars.h"
-#include "server/service/logging.h"
+#include "server/observability/logging.h"
 
 namespace csi_proxy::sidecars {
 

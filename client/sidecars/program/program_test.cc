@@ -18,7 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "integration/support/child_process.h"
-#include "server/service/product_version.h"
+#include "server/observability/product_version.h"
 #ifndef _WIN32
 #include <signal.h>
 #include <sys/stat.h>

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/sidecars/program/flags.h"
-#include "server/service/options.h"
+#include "server/options/options.h"
 
 namespace csi_proxy {
 namespace {

@@ -121,7 +121,7 @@ func serving(log string) (string, error) {
 }
 
 // exitCallStuck is the exit code of the service's watchdog when a stop takes five seconds longer than calls may
-// take (server/service/supervisor.h).
+// take (server/supervision/supervisor.h).
 const exitCallStuck = 3
 
 // stops stops the service repeatedly, up to 200 ms after 64 connections began to enter all states. Each time

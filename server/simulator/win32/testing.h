@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/names/win32_error.h"
-#include "server/simulator/simulated_host.h"
+#include "server/node/simulated_host.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
 #include "server/simulator/win32/os_double.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "server/machine/cim/errors.h"
-#include "server/simulator/simulated_host.h"
+#include "server/node/simulated_host.h"
 #include "server/simulator/testing.h"
 #include "server/simulator/wmi/session.h"
 

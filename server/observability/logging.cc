@@ -1,4 +1,4 @@
-#include "server/service/logging.h"
+#include "server/observability/logging.h"
 
 #include <google/protobuf/util/json_util.h>
 #include <spdlog/sinks/rotating_file_sink.h>
@@ -16,9 +16,9 @@
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/names/unicode.h"
-#include "server/service/log_line.pb.h"
-#include "server/service/loggers.h"
-#include "server/service/product_version.h"
+#include "server/observability/log_line.pb.h"
+#include "server/observability/loggers.h"
+#include "server/observability/product_version.h"
 
 namespace csi_proxy::service {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/service/metrics.h"
+#include "server/observability/metrics.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>
@@ -18,7 +18,7 @@
 #include "server/calls/request_fields.h"
 #include "server/http/http_server.h"
 #include "server/http/http_testing.h"
-#include "server/service/product_version.h"
+#include "server/observability/product_version.h"
 
 namespace csi_proxy::service {
 namespace {
@@ -226,22 +226,23 @@ TEST_F(MetricsTest, ReportsConnectionsQueuesAndFormats) {
   const Running first(RunKind::kFormat, "first");
   now_ = SteadyTime::Now() + absl::Seconds(90);
   const Running second(RunKind::kFormat, "second");
-  metrics_->SetGauges({.connections =
-                           [] {
-                             return rpc::ListenerCounters{
-                                 .accepted = 7, .dropped_silent = 3, .silent = 2, .live = 1};
-                           },
-                       .queued =
-                           [] {
-                             return std::vector<std::pair<std::string, size_t>>{{"smb", 5}};
-                           },
-                       .shares = []() -> std::optional<groups::ShareCounts> {
-                         return groups::ShareCounts{.linked = 3, .unlinked = 700, .links = 4};
-                       },
-                       .unmaps =
-                           [] {
-                             return smb::KnownShares::Counts{{{0, 0, 3, 0}, {0, 4, 0, 0}}};
-                           }});
+  metrics_->SetGauges(
+      {.connections =
+           [] {
+             return Metrics::Connections{
+                 .silent = 2, .live = 1, .outcomes = {{"accepted", 7}, {"dropped_silent", 3}}};
+           },
+       .queued =
+           [] {
+             return std::vector<std::pair<std::string, size_t>>{{"smb", 5}};
+           },
+       .shares = []() -> std::optional<groups::ShareCounts> {
+         return groups::ShareCounts{.linked = 3, .unlinked = 700, .links = 4};
+       },
+       .unmaps =
+           [] {
+             return smb::KnownShares::Counts{{{0, 0, 3, 0}, {0, 4, 0, 0}}};
+           }});
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"silent\"} 2"));
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"live\"} 1"));

@@ -5,10 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/node/simulated_host.h"
+#include "server/service/admin_service.h"
 #include "server/service/open_node.h"
 #include "server/simulator/admin.h"
 #include "server/simulator/scenario.h"
-#include "server/simulator/simulated_host.h"
 
 namespace csi_proxy {
 namespace {

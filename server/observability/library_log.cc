@@ -1,4 +1,4 @@
-#include "server/service/library_log.h"
+#include "server/observability/library_log.h"
 
 #include <google/protobuf/stubs/logging.h>
 
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
 #include "server/names/unicode.h"
-#include "server/service/repeats.h"
+#include "server/observability/repeats.h"
 
 namespace csi_proxy::service {
 namespace {

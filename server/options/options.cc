@@ -1,4 +1,4 @@
-#include "server/service/options.h"
+#include "server/options/options.h"
 
 #include <boost/program_options.hpp>
 #include <functional>

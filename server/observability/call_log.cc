@@ -1,4 +1,4 @@
-#include "server/service/call_log.h"
+#include "server/observability/call_log.h"
 
 #include <bit>
 #include <cstdint>
@@ -11,9 +11,9 @@
 #include "csi_proxy/steady_time.h"
 #include "server/calls/request_fields.h"
 #include "server/names/unicode.h"
+#include "server/observability/loggers.h"
+#include "server/observability/logging.h"
 #include "server/platform/peer_process.h"
-#include "server/service/loggers.h"
-#include "server/service/logging.h"
 
 namespace csi_proxy::service {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/service/metrics.h"
+#include "server/observability/metrics.h"
 
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
@@ -30,10 +30,10 @@
 #include "server/calls/share.h"
 #include "server/http/http_server.h"
 #include "server/names/released_names.h"
+#include "server/observability/metric_family.h"
+#include "server/observability/process_stats.h"
+#include "server/observability/product_version.h"
 #include "server/platform/peer_process.h"
-#include "server/service/metric_family.h"
-#include "server/service/process_stats.h"
-#include "server/service/product_version.h"
 
 namespace csi_proxy::service {
 namespace {
@@ -161,24 +161,14 @@ class PrometheusMetrics final : public Metrics {
       fallbacks(FallbackCount(facts.fallback), {{"fallback", facts.name}});
     }
     if (gauges_.connections) {
-      const rpc::ListenerCounters c = gauges_.connections();
+      const Connections now_open = gauges_.connections();
       const auto open = add("csi_proxy_connections", "Open connections.");
-      open(c.silent, {{"state", "silent"}});
-      open(c.live, {{"state", "live"}});
-      const auto connections =
+      open(now_open.silent, {{"state", "silent"}});
+      open(now_open.live, {{"state", "live"}});
+      const auto outcomes =
           add("csi_proxy_connections_total", "Connections, by outcome.", MetricType::Counter);
-      const auto total = [&](std::string outcome, uint64_t count) {
-        connections(count, {{"outcome", std::move(outcome)}});
-      };
-      total("accepted", c.accepted);
-      total("served", c.adopted);
-      total("dropped_silent", c.dropped_silent);
-      total("dropped_garbage", c.dropped_garbage);
-      total("dropped_for_room", c.dropped_for_room);
-      total("dropped_barred", c.dropped_barred);
-      total("ended_for_room", c.ended_for_room);
-      for (size_t i = 1; i < rpc::kHttp2Violations; ++i) {
-        total(absl::StrCat("ended_", rpc::kHttp2ViolationNames[i]), c.violations[i]);
+      for (const auto& [outcome, count] : now_open.outcomes) {
+        outcomes(count, {{"outcome", outcome}});
       }
     }
     if (gauges_.queued) {

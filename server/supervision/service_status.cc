@@ -1,4 +1,4 @@
-#include "server/service/service_status.h"
+#include "server/supervision/service_status.h"
 
 #include "csi_proxy/steady_time.h"
 

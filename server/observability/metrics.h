@@ -1,6 +1,8 @@
 // Prometheus metrics, under the names of go-grpc-prometheus that dashboards use.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,16 +19,21 @@
 #include "server/calls/executor.h"
 #include "server/groups/share_count.h"
 #include "server/groups/smb/known_shares.h"
-#include "server/rpc/connection_table.h"
 
 namespace csi_proxy::service {
 
 // Counts calls and serves the counts over HTTP. Thread-safe.
 class Metrics : public rpc::CallObserver {
  public:
+  struct Connections {
+    size_t silent = 0;  // open now, before the preface
+    size_t live = 0;    // open now, served
+    // How many connections had each outcome since the start.
+    std::vector<std::pair<std::string, uint64_t>> outcomes = {};
+  };
   // Read at each scrape, on a thread of the HTTP server.
   struct Gauges {
-    std::function<rpc::ListenerCounters()> connections;
+    std::function<Connections()> connections;
     // Waiting calls, by group.
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
     // Returns nullopt until the mappings have been counted.

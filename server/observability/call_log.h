@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "server/base/audit.h"
 #include "server/calls/deps.h"
-#include "server/service/logging.h"
-#include "server/service/repeats.h"
+#include "server/observability/logging.h"
+#include "server/observability/repeats.h"
 
 namespace csi_proxy::service {
 

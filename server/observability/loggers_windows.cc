@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "server/observability/loggers.h"
 #include "server/platform/win32.h"
-#include "server/service/loggers.h"
 
 namespace csi_proxy::service {
 

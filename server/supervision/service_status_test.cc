@@ -1,4 +1,4 @@
-#include "server/service/service_status.h"
+#include "server/supervision/service_status.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "csi_proxy/steady_time.h"
-#include "server/service/watchdog.h"
+#include "server/supervision/watchdog.h"
 
 namespace csi_proxy {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/service/repeats.h"
+#include "server/observability/repeats.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "server/service/loggers.h"
+#include "server/observability/loggers.h"
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>

@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "server/base/flag_in_force.h"
 #include "server/names/windows_path.h"
+#include "server/observability/logging.h"
 #include "server/rpc/listener.h"
-#include "server/service/logging.h"
 
 namespace csi_proxy {
 

@@ -1,4 +1,4 @@
-#include "server/service/logging.h"
+#include "server/observability/logging.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
@@ -18,9 +18,9 @@
 #include "csi_proxy/log_function.h"
 #include "server/base/fallbacks.h"
 #include "server/calls/request_fields.h"
-#include "server/service/call_log.h"
-#include "server/service/log_testing.h"
-#include "server/service/loggers.h"
+#include "server/observability/call_log.h"
+#include "server/observability/log_testing.h"
+#include "server/observability/loggers.h"
 
 namespace csi_proxy::service {
 namespace {
@@ -105,7 +105,7 @@ TEST_F(LoggingTest, AParserOfGlogReadsTheLinesOfEveryWriter) {
 }
 
 TEST_F(LoggingTest, HeadersFollowKlogsFlags) {
-  const std::string folder = " service/logging_test.cc:";
+  const std::string folder = " observability/logging_test.cc:";
   for (const bool skip : {true, false}) {
     options_.skip_headers = skip;
     options_.add_dir_header = true;

@@ -7,9 +7,9 @@
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 #include "server/platform/win32.h"
-#include "server/service/service_status.h"
-#include "server/service/supervisor.h"
-#include "server/service/watchdog.h"
+#include "server/supervision/service_status.h"
+#include "server/supervision/supervisor.h"
+#include "server/supervision/watchdog.h"
 
 namespace csi_proxy {
 namespace {

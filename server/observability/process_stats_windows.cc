@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "server/service/process_stats.h"
+#include "server/observability/process_stats.h"
 
 namespace csi_proxy::service {
 namespace {

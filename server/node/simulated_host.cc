@@ -1,4 +1,4 @@
-#include "server/simulator/simulated_host.h"
+#include "server/node/simulated_host.h"
 
 #include <utility>
 

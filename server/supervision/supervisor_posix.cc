@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "server/base/condition.h"
-#include "server/service/supervisor.h"
-#include "server/service/watchdog.h"
+#include "server/supervision/supervisor.h"
+#include "server/supervision/watchdog.h"
 
 namespace csi_proxy {
 namespace {
