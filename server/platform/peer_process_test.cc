@@ -22,7 +22,7 @@ namespace {
 
 TEST(PeerProcessTest, AProcessIsKnownByItsImageAndItsStart) {
   const Peer own = OwnProcess();
-  EXPECT_THAT(own.image_path, testing::HasSubstr("base_test"));
+  EXPECT_THAT(own.image_path, testing::HasSubstr("platform_test"));
   const uint64_t start = StartOfProcess(own.process_id);
   EXPECT_NE(start, 0u);
   EXPECT_EQ(StartOfProcess(own.process_id), start);
