@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,6 +25,7 @@
 #include "server/base/status_macros.h"
 #include "server/locks/process_locks.h"
 #include "server/pipe/closer.h"
+#include "server/pipe/io_port.h"
 #include "server/pipe/pipe.h"
 #include "server/pipe/pipe_name.h"
 #include "server/rpc/connection_table.h"
@@ -33,7 +33,7 @@
 #include "server/rpc/pipe_server.h"
 #include "server/rpc/preface.h"
 #include "server/rpc/waiting_instances.h"
-#include "server/transport/stream.h"
+#include "server/transport/pipe_stream_windows.h"
 
 namespace csi_proxy::rpc {
 namespace {
@@ -45,94 +45,6 @@ constexpr size_t kFirstBytes = 256;
 constexpr absl::Duration kReadingTime = absl::Seconds(2);
 
 constexpr absl::Duration kLongestWait = absl::Minutes(1);  // the watcher's, if nothing is due
-
-// The bytes of one read.
-constexpr size_t kReadBytes = 8 << 10;
-
-// A server's end of a pipe, under a connection.
-class ServedPipe final : public transport::Stream {
- public:
-  ServedPipe(std::unique_ptr<pipe::PipeStream> pipe, const void* tenant)
-      : pipe_(std::move(pipe)), tenant_(tenant) {}
-
-  bool Read(absl::string_view* bytes) override {
-    *bytes = "";
-    if (is_over_) return true;
-    pipe::Stream::Result result;
-    if (pipe_->Read(
-            read_.data(), read_.size(),
-            [](void* self, DWORD error, DWORD size) {
-              auto* const pipe = static_cast<ServedPipe*>(self);
-              pipe->events_->OnRead(pipe->Bytes(error, size));
-            },
-            this, &result)) {
-      *bytes = Bytes(result.error, result.bytes);
-      return true;
-    }
-    CancelIfOver();
-    return false;
-  }
-
-  bool Write(absl::string_view bytes, bool* ok) override {
-    left_ = bytes;
-    return WriteOn(ok);
-  }
-
-  void HangUp() override {
-    if (!is_over_.exchange(true)) pipe_->HangUp();
-  }
-  void Disconnect() override {
-    is_over_ = true;
-    pipe_->Disconnect();
-  }
-  bool Post(std::function<void()> work) override {
-    return pipe::IoPort::Get().Post(std::move(work), tenant_);
-  }
-
- private:
-  absl::string_view Bytes(DWORD error, DWORD size) const {
-    return error == ERROR_SUCCESS ? absl::string_view(read_.data(), size) : "";
-  }
-
-  // Writes what is left, until a write does not end at once.
-  bool WriteOn(bool* ok) {
-    while (!left_.empty()) {
-      if (is_over_) break;
-      pipe::Stream::Result result;
-      if (!pipe_->Write(
-              left_.data(), static_cast<DWORD>(left_.size()),
-              [](void* self, DWORD error, DWORD size) {
-                static_cast<ServedPipe*>(self)->Written(error, size);
-              },
-              this, &result)) {
-        CancelIfOver();
-        return false;
-      }
-      if (result.error != ERROR_SUCCESS) break;
-      left_.remove_prefix(result.bytes);
-    }
-    *ok = left_.empty();
-    return true;
-  }
-
-  void Written(DWORD error, DWORD size) {
-    left_.remove_prefix(size);
-    bool ok = false;
-    if (error != ERROR_SUCCESS || WriteOn(&ok)) events_->OnWritten(ok);
-  }
-
-  // Another thread may have ended the connection when the operation had not begun, and so could not
-  // cancel it.
-  void CancelIfOver() {
-    if (is_over_) pipe_->Cancel();
-  }
-
-  const std::unique_ptr<pipe::PipeStream> pipe_;
-  const void* const tenant_;
-  std::atomic<bool> is_over_ = false;
-  std::array<char, kReadBytes> read_;
-  absl::string_view left_;  // of the write under way
-};
 
 class PipeListener final : public Listener {
  public:
@@ -380,7 +292,7 @@ bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
   if (promoted != nullptr) {
     const void* const tenant = promoted->client()->tenant.get();
     Serve(pipes_[ended->pipe].server, std::move(promoted),
-          std::make_shared<ServedPipe>(std::move(ended->stream), tenant),
+          transport::NewPipeStream(std::move(ended->stream), tenant),
           {ended->bytes.data(), ended->received});
   }
   return false;
@@ -423,5 +335,3 @@ std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
 }
 
 }  // namespace csi_proxy::rpc
-
-size_t csi_proxy::transport::ReadingThreads() { return pipe::IoPort::Get().thread_count(); }
