@@ -17,6 +17,12 @@ template <typename Event>
 class ReadyEvents {
  public:
   bool empty() const { return lines_.empty(); }
+  size_t size() const { return size_; }
+  // Returns how many events of `tenant` wait.
+  size_t size_of(const void* tenant) const {
+    const auto found = lines_.find(tenant);
+    return found != lines_.end() ? found->second.events.size() : 0;
+  }
 
   // Appends an event to the line of `tenant`, which is only compared. Events of no tenant have
   // null.
@@ -24,6 +30,7 @@ class ReadyEvents {
     const auto [found, is_new] = lines_.try_emplace(tenant);
     Line& line = found->second;
     line.events.push_back(std::move(event));
+    ++size_;
     if (!is_new) return;
     line.tenant = tenant;
     turns_.Append(&line);
@@ -33,9 +40,10 @@ class ReadyEvents {
   Event Take() {
     Event taken{};
     turns_.Pass(
-        [&taken](Line& line) {
+        [this, &taken](Line& line) {
           taken = std::move(line.events.front());
           line.events.pop_front();
+          --size_;
           return &taken;
         },
         [this](Line* line) { lines_.erase(line->tenant); });
@@ -72,6 +80,7 @@ class ReadyEvents {
   // Its elements keep their places.
   std::unordered_map<const void*, Line> lines_;
   Turns<Line> turns_;
+  size_t size_ = 0;
   size_t asleep_ = 0;  // threads between BeginLook() and EndLook() that may sleep
   bool is_waking_ = false;
 };

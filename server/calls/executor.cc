@@ -5,12 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/calls/share.h"
+#include "server/calls/tenant_part.h"
 
 namespace csi_proxy::rpc {
 namespace {
 
-// The time for which surplus idle threads are kept.
+// The idle threads that are kept. A further one ends when no moment of kSurplusThread has needed
+// all threads.
+constexpr size_t kIdleThreads = 1;
 constexpr std::chrono::milliseconds kSurplusThread{1000};
 
 // The interval at which callers that wait look for a cancellation, because it does not wake them.
@@ -204,7 +206,7 @@ absl::Status Executor::CheckPlace(const TenantQueue& queue, bool* client_is_at_l
       !MayTake(queue, &TenantQueue::queued_, capacity, /*reserves=*/false)) {
     if (client_is_at_limit != nullptr) *client_is_at_limit = true;
     const size_t others = all_.queued_ - queue.queued_;
-    return TooManyCallsOfClient(queue.queued_, ShareOf(capacity - others, limits_.client_share));
+    return TooManyCallsOfClient(queue.queued_, PartOf(capacity - others, limits_.client_share));
   }
   if (!MayTake(queue, &TenantQueue::queued_, capacity)) {
     return TooManyCalls(all_.queued_, queue.queued_);
@@ -346,11 +348,9 @@ void Executor::RunReady() {
   --idle_;
 }
 
-// Returns true if an idle thread may end: there has been a surplus for kSurplusThread. Enough
-// threads are left for the ready tasks, which are at most `max_threads` because each has a slot.
+// REQUIRES: no task is ready.
 bool Executor::MayEndThread() {
-  return idle_ > limits_.max_threads && !stopping_ &&
-         std::chrono::steady_clock::now() - needed_at_ >= kSurplusThread;
+  return idle_ > kIdleThreads && std::chrono::steady_clock::now() - needed_at_ >= kSurplusThread;
 }
 
 // Takes this thread off the list. Returns the thread that ended before, which the caller must join
@@ -376,22 +376,19 @@ std::thread Executor::RunTasks() {
   const MutexLock lock(mutex_);
   while (true) {
     ++idle_;
-    while (true) {
+    while (ready_.empty() && !stopping_) {
       if (MayEndThread()) {
         work_arrived_.NotifyOne();  // in place of this thread
         return EndThread();
       }
-      if (!ready_.empty() || stopping_) break;
-      if (idle_ > limits_.max_threads) {
+      if (idle_ > kIdleThreads) {
         work_arrived_.WaitFor(mutex_, absl::FromChrono(kSurplusThread));
       } else {
         work_arrived_.Wait(mutex_);
       }
     }
     --idle_;
-    if (threads_.size() > limits_.max_threads && idle_ < limits_.max_threads) {
-      needed_at_ = std::chrono::steady_clock::now();
-    }
+    if (idle_ == 0) needed_at_ = std::chrono::steady_clock::now();
     if (ready_.empty()) return {};
     RunReady();
   }

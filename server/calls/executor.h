@@ -100,8 +100,7 @@ absl::Status TooManyCalls(size_t queued, size_t own);
 // wait, has `own`.
 absl::Status TooManyCallsOfClient(size_t own, size_t most);
 
-// Starts threads when needed, keeps `max_threads` idle ones, and ends others after a second.
-// Thread-safe.
+// Starts threads when needed, keeps an idle one, and ends others after a second. Thread-safe.
 //
 // A task runs with a slot. While it waits (YieldSlot) it keeps its thread, but its slot serves
 // other tasks. Each tenant has a limit of slots, which leaves processors to others, and a limit of
@@ -119,9 +118,7 @@ class Executor {
     size_t max_threads;
     // The most tasks that may wait to begin.
     size_t max_queued;
-    // In percent, the part that a tenant may take of the slots, queue places and begun tasks that
-    // other tenants leave free. Half of what a sole tenant leaves free is reserved for tenants that
-    // have nothing.
+    // The percentage of tenant_part.h, for slots, queue places and begun tasks.
     size_t client_share = 100;
     // The most begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
@@ -186,6 +183,7 @@ class Executor {
   size_t StartWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t End(TenantQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if an idle thread is surplus.
   bool MayEndThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::thread EndThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::thread RunTasks();
@@ -209,7 +207,7 @@ class Executor {
   absl::Status no_thread_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   std::thread ended_ ABSL_GUARDED_BY(mutex_);  // the last thread that ended by itself
-  // The last time at which no more than `max_threads` threads were idle, while there were more.
+  // The last time at which no thread was idle.
   std::chrono::steady_clock::time_point needed_at_ ABSL_GUARDED_BY(mutex_);
 };
 

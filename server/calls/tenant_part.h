@@ -1,4 +1,14 @@
-// Computes how much one tenant may take of what all tenants share.
+// How much one tenant may take of what all tenants share: `percent` of what the others leave free,
+// and always the first piece.
+//
+// With 16 slots and 75 percent, tenants that come one after the other may have 12, 2, 1 and 1:
+//
+//   A alone may have 12: three quarters of 16.
+//   B may have 2: three quarters of the 4 that A leaves are 3, but the last 2 are reserved.
+//   C and D have nothing yet. So each gets one of the last 2.
+//
+// A tenant alone thus leaves some free, and a tenant that has nothing waits only if nothing is
+// free.
 #pragma once
 
 #include <algorithm>
@@ -6,10 +16,8 @@
 
 namespace csi_proxy::rpc {
 
-// Returns true if a tenant that has `own` of `all`, while others have `others`, may take one more:
-// a tenant may have `percent` of what the others leave, but the last `reserved` are for tenants
-// that have nothing. Therefore one tenant alone leaves some free, several together leave less but
-// always some, and a tenant that has nothing may take the last.
+// Returns true if a tenant that has `own` of `all` may take one more, while the others have
+// `others`. The last `reserved` (ReservedOf()) are for tenants that have nothing.
 constexpr bool MayTakeOneMore(size_t own, size_t others, size_t all, size_t percent,
                               size_t reserved = 0) {
   if (own + others >= all) return false;
@@ -17,7 +25,7 @@ constexpr bool MayTakeOneMore(size_t own, size_t others, size_t all, size_t perc
 }
 
 // Returns the most of `all` that a tenant may have while others have nothing.
-constexpr size_t ShareOf(size_t all, size_t percent) {
+constexpr size_t PartOf(size_t all, size_t percent) {
   return std::max<size_t>(1, all * percent / 100);
 }
 

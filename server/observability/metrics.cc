@@ -27,7 +27,7 @@
 #include "server/base/running_calls.h"
 #include "server/base/status_macros.h"
 #include "server/calls/request_fields.h"
-#include "server/calls/share.h"
+#include "server/calls/tenant_part.h"
 #include "server/http/http_server.h"
 #include "server/names/released_names.h"
 #include "server/observability/metric_family.h"

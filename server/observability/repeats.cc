@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "csi_proxy/steady_time.h"
-#include "server/calls/share.h"
+#include "server/calls/tenant_part.h"
 
 namespace csi_proxy::service {
 namespace {

@@ -45,7 +45,7 @@ struct Options {
   // If true, no call initialises or formats what holds data that Windows does not recognise.
   bool keep_foreign_data = false;
 
-  // Its client_share is for a group's workers and queue places, too.
+  // Its client_share is the percentage of tenant_part.h for a group's calls, too.
   rpc::ListenerLimits listener;
   absl::Duration idle_timeout = absl::Hours(1);
   // For each API group. Eight times as many calls may have left their workers to wait.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,9 @@ struct Client {
   const std::shared_ptr<Tenant> tenant;
   // The number of times that the client asked for more than its share, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
+  // The pipes to which the client has a main connection (ServerLimits). Guarded by the
+  // ConnectionTable.
+  std::set<size_t> pipes_with_main;
   // The account that all connections of the client pay from.
   Http2Account http2;
 

@@ -1,12 +1,11 @@
 #include "server/rpc/connection_table.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
-#include "server/calls/share.h"
+#include "server/calls/tenant_part.h"
 
 namespace csi_proxy::rpc {
 
@@ -56,22 +55,20 @@ bool ConnectionTable::TryAdmit(ConnectionBeforePreface* connection,
     ++counters_.dropped_barred;
     return false;
   }
-  const size_t of_tenant = OfTenant(pipe, *client);
+  const auto own = pipe.lines.find(client->tenant.get());
+  const size_t of_tenant = own != pipe.lines.end() ? own->second.connections : 0;
   const bool pipe_is_full = pipe.connections >= limits_.max_connections;
   const bool tenant_is_full = !MayTakeOneMore(of_tenant, pipe.connections - of_tenant,
                                               limits_.max_connections, limits_.client_share);
   const bool is_full_everywhere = client->tenant->connections >= limits_.max_connections_of_tenant;
   const bool is_full_here = pipe_is_full || tenant_is_full;
   if (is_full_here || is_full_everywhere) {
-    std::vector<EvictionCandidate> candidates;
+    std::vector<Line*> candidates;
     for (Pipe& from : pipes_) {
       if (&from != &pipe && is_full_here) continue;
-      for (auto& [owner, share] : from.shares) {
-        const size_t theirs = OfTenant(from, *owner);
-        const bool others_have_more = !is_full_everywhere && pipe_is_full && theirs > of_tenant;
-        if (owner->tenant == client->tenant || others_have_more) {
-          candidates.push_back({theirs, &share});
-        }
+      for (auto& [owner, line] : from.lines) {
+        const bool has_more = !is_full_everywhere && pipe_is_full && line.connections > of_tenant;
+        if (owner == client->tenant.get() || has_more) candidates.push_back(&line);
       }
     }
     *limited = EvictFromLargest(std::move(candidates), client, displaced);
@@ -81,11 +78,11 @@ bool ConnectionTable::TryAdmit(ConnectionBeforePreface* connection,
       return false;
     }
   }
-  Share& share = Take(connection->pipe, client);
+  Line& line = Take(connection->pipe, client);
   ++counters_.silent;
   connection->deadline = now + limits_.preface_timeout;
   connection->place = silent_.insert(silent_.end(), connection);
-  connection->place_at_client = share.silent.insert(share.silent.end(), connection);
+  connection->place_at_client = line.silent.insert(line.silent.end(), connection);
   connection->listed = true;
   return true;
 }
@@ -95,11 +92,9 @@ bool ConnectionTable::Evict(ConnectionBeforePreface** displaced) {
   *displaced = nullptr;
   {
     const MutexLock lock(mutex_);
-    std::vector<EvictionCandidate> candidates;
+    std::vector<Line*> candidates;
     for (Pipe& pipe : pipes_) {
-      for (auto& [client, share] : pipe.shares) {
-        candidates.push_back({OfTenant(pipe, *client), &share});
-      }
+      for (auto& [tenant, line] : pipe.lines) candidates.push_back(&line);
     }
     limited = EvictFromLargest(std::move(candidates), nullptr, displaced);
   }
@@ -107,44 +102,41 @@ bool ConnectionTable::Evict(ConnectionBeforePreface** displaced) {
   return limited != nullptr;
 }
 
-std::shared_ptr<Client> ConnectionTable::EvictFromLargest(std::vector<EvictionCandidate> candidates,
+std::shared_ptr<Client> ConnectionTable::EvictFromLargest(std::vector<Line*> candidates,
                                                           Client* incoming,
                                                           ConnectionBeforePreface** displaced) {
-  const auto smaller = [](const EvictionCandidate& a, const EvictionCandidate& b) {
-    return std::tie(a.of_tenant, a.share->connections) <
-           std::tie(b.of_tenant, b.share->connections);
-  };
+  const auto smaller = [](const Line* a, const Line* b) { return a->connections < b->connections; };
   std::make_heap(candidates.begin(), candidates.end(), smaller);
   while (!candidates.empty()) {
-    if (auto client = EvictFrom(*candidates.front().share, incoming, displaced)) return client;
+    if (auto client = EvictFrom(*candidates.front(), incoming, displaced)) return client;
     std::pop_heap(candidates.begin(), candidates.end(), smaller);
     candidates.pop_back();
   }
   return nullptr;
 }
 
-std::shared_ptr<Client> ConnectionTable::EvictFrom(Share& share, Client* incoming,
+std::shared_ptr<Client> ConnectionTable::EvictFrom(Line& line, Client* incoming,
                                                    ConnectionBeforePreface** displaced) {
-  if (!share.silent.empty()) {
-    *displaced = share.silent.front();
+  if (!line.silent.empty()) {
+    *displaced = line.silent.front();
     Unlist(*displaced);
     ++counters_.dropped_for_room;
     return (*displaced)->client;
   }
-  while (!share.fresh.empty() && share.fresh.front()->TakeUsed()) {
-    share.fresh.front()->list_ = &share.used;
-    share.used.splice(share.used.end(), share.fresh, share.fresh.begin());
+  while (!line.fresh.empty() && line.fresh.front()->TakeUsed()) {
+    line.fresh.front()->list_ = &line.used;
+    line.used.splice(line.used.end(), line.fresh, line.fresh.begin());
   }
-  ServedConnection* idle = share.fresh.empty() ? nullptr : share.fresh.front();
+  ServedConnection* idle = line.fresh.empty() ? nullptr : line.fresh.front();
   // A connection that was used since the last look moves to the end of the list and is spared once.
-  for (size_t looks = 2 * share.used.size(); idle == nullptr && looks > 0; --looks) {
-    ServedConnection* const next = share.used.front();
+  for (size_t looks = 2 * line.used.size(); idle == nullptr && looks > 0; --looks) {
+    ServedConnection* const next = line.used.front();
     if (!next->TakeUsed() && !next->busy()) idle = next;
-    share.used.splice(share.used.end(), share.used, share.used.begin());
+    line.used.splice(line.used.end(), line.used, line.used.begin());
   }
   if (idle == nullptr) return nullptr;
   ++counters_.ended_for_room;
-  const bool unused = idle->list_ == &share.fresh;
+  const bool unused = idle->list_ == &line.fresh;
   Unlist(idle);
   if (unused && idle->client().get() == incoming) {
     incoming->http2.CountDiscarded(Http2Time::clock::now());
@@ -153,34 +145,28 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Share& share, Client* incomin
   return idle->client();
 }
 
-size_t ConnectionTable::OfTenant(const Pipe& pipe, const Client& client) {
-  const auto found = pipe.tenants.find(client.tenant.get());
-  return found != pipe.tenants.end() ? found->second : 0;
+ConnectionTable::Line& ConnectionTable::LineOf(size_t pipe, const Client& client) {
+  return pipes_[pipe].lines[client.tenant.get()];
 }
 
-ConnectionTable::Share& ConnectionTable::Take(size_t pipe, Client* client) {
+ConnectionTable::Line& ConnectionTable::Take(size_t pipe, Client* client) {
   ++pipes_[pipe].connections;
-  ++pipes_[pipe].tenants[client->tenant.get()];
   ++client->tenant->connections;
-  Share& share = pipes_[pipe].shares[client];
-  ++share.connections;
-  return share;
+  Line& line = LineOf(pipe, *client);
+  ++line.connections;
+  return line;
 }
 
 void ConnectionTable::Give(size_t pipe, Client* client) {
   --pipes_[pipe].connections;
-  auto& tenants = pipes_[pipe].tenants;
-  const auto of_tenant = tenants.find(client->tenant.get());
-  if (--of_tenant->second == 0) tenants.erase(of_tenant);
   --client->tenant->connections;
-  const auto found = pipes_[pipe].shares.find(client);
-  if (--found->second.connections == 0) pipes_[pipe].shares.erase(found);
+  if (--LineOf(pipe, *client).connections == 0) pipes_[pipe].lines.erase(client->tenant.get());
 }
 
 void ConnectionTable::Unlist(ConnectionBeforePreface* connection) {
   Client* const client = connection->client.get();
   silent_.erase(connection->place);
-  pipes_[connection->pipe].shares.at(client).silent.erase(connection->place_at_client);
+  LineOf(connection->pipe, *client).silent.erase(connection->place_at_client);
   connection->listed = false;
   --counters_.silent;
   Give(connection->pipe, client);
@@ -191,9 +177,7 @@ void ConnectionTable::Unlist(ServedConnection* connection) {
   if (connection->list_ == nullptr) return;
   connection->list_->erase(connection->place_);
   connection->list_ = nullptr;
-  if (connection->is_main_) {
-    pipes_[connection->pipe_].shares.at(connection->client().get()).has_main = false;
-  }
+  if (connection->is_main_) connection->client()->pipes_with_main.erase(connection->pipe_);
   Give(connection->pipe_, connection->client().get());
 }
 
@@ -221,8 +205,8 @@ std::shared_ptr<ServedConnection> ConnectionTable::Promote(ConnectionBeforePrefa
   auto live = std::make_shared<ServedConnection>(connection->client, connection->pipe);
   const MutexLock lock(mutex_);
   // The connection still counts for its client, but is in no list until it is served.
-  Share& share = Take(connection->pipe, connection->client.get());
-  live->is_main_ = !std::exchange(share.has_main, true);
+  Take(connection->pipe, connection->client.get());
+  live->is_main_ = connection->client->pipes_with_main.insert(connection->pipe).second;
   Unlist(connection);
   ++counters_.live;
   ++counters_.adopted;
@@ -233,9 +217,9 @@ void ConnectionTable::Serve(const std::shared_ptr<ServedConnection>& connection,
                             ServedConnection::End end) {
   const MutexLock lock(mutex_);
   connection->end_ = std::move(end);
-  Share& share = pipes_[connection->pipe_].shares.at(connection->client().get());
-  connection->list_ = &share.fresh;
-  connection->place_ = share.fresh.insert(share.fresh.end(), connection.get());
+  Line& line = LineOf(connection->pipe_, *connection->client());
+  connection->list_ = &line.fresh;
+  connection->place_ = line.fresh.insert(line.fresh.end(), connection.get());
   served_.insert(connection);
 }
 

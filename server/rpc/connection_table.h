@@ -27,12 +27,11 @@ namespace csi_proxy::rpc {
 struct ListenerLimits {
   // The time that a connection may stay silent before the HTTP/2 preface.
   absl::Duration preface_timeout = absl::Seconds(10);
-  // The most open connections of a pipe. At the limit a new connection evicts one of the client
+  // The most open connections of a pipe. At the limit a new connection evicts one of the tenant
   // with most connections: a silent connection, else one that has never made a call, else one
   // without a recent call. If calls are under way on all of them, the new connection is closed.
   size_t max_connections = 1024;
-  // In percent, the part that a tenant may have of the connections that other tenants leave free. A
-  // new connection beyond it evicts a connection of the tenant's client with the most.
+  // The percentage of tenant_part.h. A new connection beyond it evicts another of its tenant.
   size_t client_share = 75;
   // The most connections of a tenant to all pipes together. A new connection beyond it evicts
   // another of its tenant. A listener may lower this limit.
@@ -129,9 +128,9 @@ class ServedConnection {
 // one thread or under a lock of its own.
 //
 // At a limit, the table evicts a connection without a call under way. It chooses the tenant with
-// most connections, and of that tenant the client with most, not the oldest connection, so that a
-// client with few connections is admitted. The eviction does no harm: the evicted client redials
-// with its next call; grpc-go since 1.41 does not redial earlier
+// most connections, so that a tenant with few is admitted. Of that tenant's connections it chooses
+// a silent one, else the one that has been idle longest. The eviction does no harm: the evicted
+// client redials with its next call; grpc-go since 1.41 does not redial earlier
 // (https://github.com/grpc/grpc-go/pull/4613). The table closes idle connections only for lack of
 // room, so that a driver that connects at its start and calls much later need not redial
 // repeatedly.
@@ -184,48 +183,39 @@ class ConnectionTable {
   ListenerCounters counters() const;
 
  private:
-  // A client's connections to a pipe. The front of each list is evicted first.
-  struct Share {
+  // A tenant's connections to a pipe. The front of each list is evicted first.
+  struct Line {
     size_t connections = 0;
-    bool has_main = false;
     std::list<ConnectionBeforePreface*> silent;
     std::list<ServedConnection*> fresh;  // have made no call when last looked at
     std::list<ServedConnection*> used;
   };
   struct Pipe {
     size_t connections = 0;
-    std::unordered_map<Client*, Share> shares;
-    // The number of connections by tenant.
-    std::unordered_map<const Tenant*, size_t> tenants;
-  };
-  // A client that may have to make room, with its connections.
-  struct EvictionCandidate {
-    size_t of_tenant;
-    Share* share;
+    std::unordered_map<const Tenant*, Line> lines;
   };
 
   Pipe& PipeOf(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the number of connections to the pipe that the client's tenant has.
-  static size_t OfTenant(const Pipe& pipe, const Client& client);
+  Line& LineOf(size_t pipe, const Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lists the connection or returns false. Sets `*limited` to the client that was at its limit: the
   // one that made room, or the one that was refused.
   bool TryAdmit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced,
                 std::shared_ptr<Client>* limited) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Evicts a connection of `share` for one of `incoming` and returns its client; null if none can
+  // Evicts a connection of `line` for one of `incoming` and returns its client; null if none can
   // go.
-  std::shared_ptr<Client> EvictFrom(Share& share, Client* incoming,
+  std::shared_ptr<Client> EvictFrom(Line& line, Client* incoming,
                                     ConnectionBeforePreface** displaced)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Evicts a connection of one of `candidates`, the largest first, as EvictFrom() does.
-  std::shared_ptr<Client> EvictFromLargest(std::vector<EvictionCandidate> candidates,
-                                           Client* incoming, ConnectionBeforePreface** displaced)
+  std::shared_ptr<Client> EvictFromLargest(std::vector<Line*> candidates, Client* incoming,
+                                           ConnectionBeforePreface** displaced)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlist(ConnectionBeforePreface* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlist(ServedConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls go_away() of the connections for which `chosen` returns true, without the lock.
   void GoAwayIf(bool only_if_idle, const std::function<bool(const ServedConnection&)>& chosen)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  Share& Take(size_t pipe, Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Line& Take(size_t pipe, Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Give(size_t pipe, Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void ReportLimit(const std::shared_ptr<Client>& limited) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -19,8 +19,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
+#include "server/base/ready_events.h"
 #include "server/base/start_thread.h"
 #include "server/base/status_macros.h"
+#include "server/calls/tenant_part.h"
+#include "server/platform/peer_process.h"
 #include "server/platform/unique_fd.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/listener.h"
@@ -38,6 +41,12 @@ namespace {
 constexpr rlim_t kSpareDescriptors = 64;
 constexpr int kEvictionsAtOnce = 16;
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
+
+// The most accepted connections that wait for their turn, and the most that get it between two
+// looks for new ones. The thread takes connections from the system at once, because the system has
+// one line for all clients and refuses the next client when the line is full.
+constexpr size_t kArrivals = 1024;
+constexpr int kTurnsAtOnce = 32;
 
 // The longest wait for the ends of connections that were hung up. No client can delay them.
 constexpr absl::Duration kLongestEnd = absl::Seconds(2);
@@ -70,7 +79,8 @@ class UnixListener final : public Listener {
  public:
   UnixListener(std::string directory, ListenerLimits limits, std::vector<CallObserver*> observers)
       : Listener(WithinDescriptors(limits), std::move(observers)),
-        directory_path_(std::move(directory)) {}
+        directory_path_(std::move(directory)),
+        client_share_(limits.client_share) {}
 
   ~UnixListener() override { Stop(); }
 
@@ -92,9 +102,18 @@ class UnixListener final : public Listener {
     UniqueFd watched;
   };
 
+  // An accepted connection whose process has not been looked at.
+  struct Arrival {
+    UniqueFd fd;
+    size_t pipe = 0;
+    int64_t process = 0;
+  };
+
   void Run();
   absl::Status Watch(Entry* entry, uint32_t events);
+  // Takes connections from the system and lets them wait for their turn.
   void Accept(Entry* listening);
+  void Admit(Arrival arrival);
   void ReadPreface(Entry* entry);
   void Adopt(Entry* entry);
   void CloseSilent(Entry* entry, ConnectionTable::Counter counter = nullptr);
@@ -111,6 +130,7 @@ class UnixListener final : public Listener {
   int WaitMilliseconds() const;
 
   const std::string directory_path_;
+  const size_t client_share_;
   std::optional<SocketDirectory> directory_;
   UniqueFd epoll_;
   UniqueFd wake_;
@@ -123,6 +143,8 @@ class UnixListener final : public Listener {
   // must not find another entry at its address.
   std::unordered_map<uint64_t, std::unique_ptr<Entry>> entries_;
   uint64_t next_id_ = 0;
+  // The processes have turns.
+  ReadyEvents<Arrival> arrivals_;
   std::optional<SteadyTime> accept_again_;
   SteadyTime look_again_ = SteadyTime::InfinitePast();
 };
@@ -232,12 +254,14 @@ void UnixListener::Run() {
           break;
       }
     }
+    for (int i = 0; i < kTurnsAtOnce && !arrivals_.empty(); ++i) Admit(arrivals_.Take());
     CloseOverdue(SteadyTime::Now());
     look_again_ = connections_->EndIdle(SteadyTime::Now());
   }
 }
 
 int UnixListener::WaitMilliseconds() const {
+  if (!arrivals_.empty()) return 0;
   SteadyTime next = std::min(look_again_, connections_->next_deadline());
   if (accept_again_.has_value()) next = std::min(next, *accept_again_);
   const absl::Duration wait =
@@ -259,21 +283,35 @@ void UnixListener::Accept(Entry* listening) {
     const bool last = DescriptorsRunOut(fd.get());
     if (last) EvictConnections();
     connections_->Count(&ListenerCounters::accepted);
-    auto owned = NewEntry(Kind::kSilent);
-    Entry* const entry = owned.get();
-    entry->client = clients_.Get(ClientOf(fd.get()));
-    entry->watched = std::move(fd);
-    entry->pipe = listening->pipe;
-    ConnectionBeforePreface* displaced;
-    if (!connections_->Admit(entry, &displaced)) continue;
-    if (displaced != nullptr) Close(displaced);
-    Keep(std::move(owned));
-    if (!Watch(entry, EPOLLIN | EPOLLET | EPOLLRDHUP).ok()) CloseSilent(entry);
+    const int64_t process = ClientOf(fd.get());
+    const auto* const line = reinterpret_cast<const void*>(static_cast<uintptr_t>(process));
+    const size_t own = arrivals_.size_of(line);
+    if (MayTakeOneMore(own, arrivals_.size() - own, kArrivals, client_share_)) {
+      arrivals_.Put(line, {std::move(fd), listening->pipe, process});
+    } else {
+      connections_->Count(&ListenerCounters::dropped_for_room);
+    }
     if (last) {
       PauseAccepting();
       return;
     }
   }
+}
+
+void UnixListener::Admit(Arrival arrival) {
+  const uint64_t start = StartOfProcess(arrival.process);
+  // The process has ended. Its connections would not count for any other.
+  if (arrival.process != 0 && start == 0) return;
+  auto owned = NewEntry(Kind::kSilent);
+  Entry* const entry = owned.get();
+  entry->client = clients_.Get(arrival.process, start);
+  entry->watched = std::move(arrival.fd);
+  entry->pipe = arrival.pipe;
+  ConnectionBeforePreface* displaced;
+  if (!connections_->Admit(entry, &displaced)) return;
+  if (displaced != nullptr) Close(displaced);
+  Keep(std::move(owned));
+  if (!Watch(entry, EPOLLIN | EPOLLET | EPOLLRDHUP).ok()) CloseSilent(entry);
 }
 
 void UnixListener::ReadPreface(Entry* entry) {

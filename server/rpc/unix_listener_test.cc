@@ -1,16 +1,100 @@
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "server/platform/unique_fd.h"
 #include "server/rpc/listener_testing.h"
+#include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::rpc {
 namespace {
 
 using UnixListenerTest = ListenerTest;
+
+// Holds the listener's thread at the first client that has used its share.
+class HoldsListener final : public CallObserver {
+ public:
+  void OnDone(const MethodInfo&, const CallContext&, const absl::Status&, absl::Duration) override {
+  }
+  void OnLimit(const Peer&, Limit, uint64_t) override {
+    if (held.HasBeenNotified()) return;
+    held.Notify();
+    release.WaitForNotification();
+  }
+  absl::Notification held, release;
+};
+
+class HeldListenerTest : public ListenerTest {
+ protected:
+  // Returns when the listener's thread is held and `most` connections are open.
+  void StartHeld(size_t most) {
+    listener_ = NewListener(
+        place_, {.preface_timeout = absl::Hours(1), .max_connections = most, .client_share = 100},
+        {&observer_});
+    ASSERT_TRUE(listener_->Listen({NewServer(&keeper_)}).ok());
+    for (size_t i = 0; i <= most; ++i) clients_.push_back(Dial());
+    observer_.held.WaitForNotification();
+  }
+
+  // Runs `dial` in another process. The caller must reap the process.
+  template <typename Function>
+  pid_t InAnotherProcess(Function dial) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    const std::string path = place_.socket_dir + "/" + name_ + ".sock";
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    dial(reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(sizeof(address)));
+    _exit(0);
+  }
+
+  HoldsListener observer_;
+  std::vector<RawClient> clients_;
+};
+
+TEST_F(HeldListenerTest, AConnectionWhoseProcessHasEndedIsClosed) {
+  StartHeld(1);
+  const UniqueFd passed_on(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const pid_t child = InAnotherProcess([&](const sockaddr* address, socklen_t size) {
+    if (connect(passed_on.get(), address, size) != 0) _exit(1);
+  });
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  observer_.release.Notify();
+  EXPECT_TRUE(ClosedWithin(passed_on.get(), 5));
+}
+
+TEST_F(HeldListenerTest, AProcessThatDialsManyTimesDelaysNoOther) {
+  StartHeld(20);
+  int said[2];
+  ASSERT_EQ(pipe2(said, O_CLOEXEC), 0);
+  const UniqueFd reads(said[0]), writes(said[1]);
+  const pid_t child = InAnotherProcess([&](const sockaddr* address, socklen_t size) {
+    char dialled = 1;
+    for (int i = 0; i < 300; ++i) {
+      if (connect(socket(AF_UNIX, SOCK_STREAM, 0), address, size) != 0) dialled = 0;
+    }
+    if (write(writes.get(), &dialled, 1) == 1) pause();
+  });
+  char dialled = 0;
+  ASSERT_EQ(read(reads.get(), &dialled, 1), 1);
+  ASSERT_EQ(dialled, 1);
+  RawClient late = Dial();
+  observer_.release.Notify();
+  // The last 20 that had their turn are open. This process had the second turn.
+  EXPECT_TRUE(late.Ended());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
 
 TEST_F(UnixListenerTest, OutOfDescriptorsTheSilentMakeRoomForNewOnes) {
   Start({.preface_timeout = absl::Hours(1), .max_connections = 10000});

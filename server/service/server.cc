@@ -9,7 +9,7 @@
 #include "csi_proxy/all_served_versions.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
-#include "server/calls/share.h"
+#include "server/calls/tenant_part.h"
 #include "server/names/released_names.h"
 #include "server/node/node_calls.h"
 #include "server/observability/loggers.h"
@@ -27,7 +27,7 @@ constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
 // Returns the part of `all` calls that a connection is granted, which is its tenant's share.
 uint32_t Grant(size_t all, size_t client_share) {
   constexpr size_t kMost = 256;
-  return static_cast<uint32_t>(std::clamp<size_t>(rpc::ShareOf(all, client_share), 1, kMost));
+  return static_cast<uint32_t>(std::clamp<size_t>(rpc::PartOf(all, client_share), 1, kMost));
 }
 
 class NodeServer final : public Server {
