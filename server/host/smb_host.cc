@@ -46,9 +46,6 @@ absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object) {
 // ERROR_NOT_CONNECTED: the mapping is gone.
 constexpr uint32_t kNotConnected = 2250;
 
-// Returns `\\host` of `\\host\share`.
-absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
-
 // Encodes credentials as PowerShell encodes a PSCredential for these classes
 // (github.com/PowerShell/PowerShell, cimConverter.cs): `\` and `:` in the user's name are escaped
 // by `\`; the password follows a colon unescaped.
@@ -190,9 +187,11 @@ absl::Status SmbHost::RemoveMapping(const CallContext& context, const SmbMapping
 void SmbHost::WarnOfHolders(const CallContext& context, const std::string& share) {
   std::vector<std::string> holders;
   const auto mappings = ListMappings(context);
-  if (!mappings.ok()) return;
+  const absl::StatusOr<UncPath> own = UncPath::Parse("share", share);
+  if (!mappings.ok() || !own.ok()) return;
   for (const SmbMapping& other : *mappings) {
-    if (ServerOf(other.remote_path) == ServerOf(share)) holders.push_back(other.remote_path);
+    const absl::StatusOr<UncPath> path = UncPath::Parse("share", other.remote_path);
+    if (path.ok() && path->host() == own->host()) holders.push_back(other.remote_path);
   }
   warn_(absl::StrCat("mapping ", share,
                      ": the node is connected to the server with other credentials, by ",

@@ -91,18 +91,17 @@ bool RefusesUser(const host::SmbAccess& access) {
   return refusal != nullptr && refusal->code == absl::StatusCode::kFailedPrecondition;
 }
 
-absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
-
 // Removes the broken mappings of a server's other shares. Returns true if one was removed.
 absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallContext& context,
                                         const std::string& share) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
+  ABSL_ASSIGN_OR_RETURN(const UncPath own, UncPath::Parse("share", share));
   bool removed = false;
   for (const host::SmbMapping& mapping : mappings) {
     const std::string& other = mapping.remote_path;
     const absl::StatusOr<UncPath> path = UncPath::Parse("share", other);
-    if (other == share || ServerOf(other) != ServerOf(share)) continue;
-    if (!path.ok() || !path->components().empty() || !mapping.local_path.empty()) continue;
+    if (other == share || !path.ok() || path->host() != own.host()) continue;
+    if (!path->components().empty() || !mapping.local_path.empty()) continue;
     // The caller holds the lock of a share, so the other share's lock is taken only if it is free.
     const auto lock =
         groups::LockShare(*deps.locks, context.WithTimeout(absl::ZeroDuration()), path->Share());
