@@ -51,7 +51,7 @@ absl::StatusOr<std::string> Show(const pb::Message& response, const std::string&
   if (output == kTableOutput && on_terminal) return ToShortTable(response);
   if (output == kTableOutput || output == kWideOutput) return ToTable(response);
   if (output == kNameOutput) return ToNames(response);
-  return on_one_line ? ToJsonLine(response) : ToDocument(output, response);
+  return on_one_line ? ToJson(response, true) : ToDocument(output, response);
 }
 
 watch::Before BeforeEach(const std::string& output, bool on_terminal) {
@@ -62,27 +62,22 @@ watch::Before BeforeEach(const std::string& output, bool on_terminal) {
 
 }  // namespace
 
-int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+absl::StatusOr<int> Call(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   if (line.words.size() < 2) {
-    return WrongUsage(
-        absl::StrCat("name a method: `csi-proxyctl help ", line.words[0], "` lists them"),
-        streams.err);
+    return Invalid("name a method: `csi-proxyctl help ", line.words[0], "` lists them");
   }
+  // The word is not quoted, because it may be a secret.
   if (line.words.size() > 2) {
-    // The word is not quoted, because it may be a secret.
-    return WrongUsage("only flags may follow GROUP METHOD; give a field as --name=value",
-                      streams.err);
+    return Invalid("only flags may follow GROUP METHOD; give a field as --name=value");
   }
-  const absl::StatusOr<Method> method = catalog.Find(line.words[0], line.words[1], line.api);
-  if (!method.ok()) return WrongUsage(method.status().message(), streams.err);
-  const auto request = MakeRequest(catalog, *method, line, streams.in);
-  if (!request.ok()) return WrongUsage(request.status().message(), streams.err);
+  ABSL_ASSIGN_OR_RETURN(const Method method, catalog.Find(line.words[0], line.words[1], line.api));
+  ABSL_ASSIGN_OR_RETURN(const auto request, MakeRequest(catalog, method, line, streams.in));
 
   const bool watches = line.watch > absl::ZeroDuration();
   std::string output = line.output;
   if (output.empty()) {
     // A whole simulated node does not fit in a table.
-    const bool fits = streams.out_is_terminal && method->group != kSimulatedGroup;
+    const bool fits = streams.out_is_terminal && method.group != kSimulatedGroup;
     output = fits ? kTableOutput : kJsonOutput;
   }
   const watch::Before before =
@@ -91,17 +86,17 @@ int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams
   const std::unique_ptr<Pipes> pipes =
       NewRemotePipes(line.client, line.call, line.verbose ? &streams.err : nullptr);
   const auto ask = [&]() -> absl::StatusOr<std::string> {
-    const std::unique_ptr<pb::Message> response = catalog.New(method->descriptor->output_type());
-    ABSL_RETURN_IF_ERROR(pipes->Send(*method, **request, response.get()));
+    const std::unique_ptr<pb::Message> response = catalog.New(method.descriptor->output_type());
+    ABSL_RETURN_IF_ERROR(pipes->Send(method, *request, response.get()));
     return Show(*response, output, streams.out_is_terminal, on_one_line);
   };
   if (watches) {
     watch::Environment environment = watch::InRealTime(ask);
-    environment.call = NameOf(*method);
+    environment.call = NameOf(method);
     return watch::Watch(environment, line.watch, before, streams.out, streams.err);
   }
   const absl::StatusOr<std::string> answer = ask();
-  if (!answer.ok()) return Complain(answer.status(), streams.err, NameOf(*method));
+  if (!answer.ok()) return Complain(answer.status(), streams.err, NameOf(method));
   streams.out << *answer;
   return kOk;
 }

@@ -1,10 +1,12 @@
 #include "client/ctl/catalog.h"
 
 #include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/text_format.h>
 
 #include <algorithm>
 #include <tuple>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -62,9 +64,7 @@ size_t Distance(absl::string_view a, absl::string_view b) {
 absl::Status NoSuch(absl::string_view what, absl::string_view name,
                     const std::vector<std::string>& candidates,
                     const std::vector<std::string>& suggested) {
-  const std::string nearest = Nearest(name, suggested);
-  return Invalid("there is no ", what, " \"", name, "\"",
-                 nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
+  return Invalid("there is no ", what, " \"", name, "\"", DidYouMean(name, suggested),
                  "\nThere are: ", absl::StrJoin(candidates, ", "));
 }
 
@@ -97,20 +97,42 @@ std::string KebabCase(absl::string_view name) {
   return kebab;
 }
 
-std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates) {
+std::string DidYouMean(absl::string_view name, const std::vector<std::string>& candidates) {
   std::string best;
   size_t best_distance = std::max<size_t>(name.size() / 2, 2);
   for (const std::string& candidate : candidates) {
     const size_t distance = Distance(Plain(name), Plain(candidate));
     if (distance < best_distance) best = candidate, best_distance = distance;
   }
-  return best;
+  return best.empty() ? "" : absl::StrCat("; did you mean ", best, "?");
 }
 
 std::vector<const pb::FieldDescriptor*> FieldsOf(const pb::Descriptor& type) {
   std::vector<const pb::FieldDescriptor*> fields;
   for (int i = 0; i < type.field_count(); ++i) fields.push_back(type.field(i));
   return fields;
+}
+
+int CountValues(const pb::Message& message, const pb::FieldDescriptor* field) {
+  return field->is_repeated() ? message.GetReflection()->FieldSize(message, field) : 1;
+}
+
+std::string ScalarText(const pb::Message& message, const pb::FieldDescriptor* field, int index) {
+  const pb::Reflection& r = *message.GetReflection();
+  std::string text;
+  if (field->cpp_type() == pb::FieldDescriptor::CPPTYPE_STRING) {
+    return field->is_repeated() ? r.GetRepeatedString(message, field, index)
+                                : r.GetString(message, field);
+  }
+  pb::TextFormat::PrintFieldValueToString(message, field, field->is_repeated() ? index : -1, &text);
+  return text;
+}
+
+const pb::Message& InnerMessage(const pb::Message& message, const pb::FieldDescriptor* field,
+                                int index) {
+  const pb::Reflection& r = *message.GetReflection();
+  return field->is_repeated() ? r.GetRepeatedMessage(message, field, index)
+                              : r.GetMessage(message, field);
 }
 
 std::vector<std::string> ValueNames(const pb::EnumDescriptor& type) {
@@ -138,11 +160,8 @@ std::string Method::path() const {
 Catalog::Catalog() {
   pb::FileDescriptorSet files;
   files.ParseFromArray(kApiDescriptors, static_cast<int>(kApiDescriptorsSize));
-  for (const pb::FileDescriptorProto& file : files.file()) database_.Add(file);
-  pool_ = std::make_unique<pb::DescriptorPool>(&database_);
-  factory_ = std::make_unique<pb::DynamicMessageFactory>(pool_.get());
   for (const pb::FileDescriptorProto& proto : files.file()) {
-    const pb::FileDescriptor* const file = pool_->FindFileByName(proto.name());
+    const pb::FileDescriptor* const file = pool_.BuildFile(proto);
     const std::vector<std::string> path = absl::StrSplit(proto.name(), '/');
     const bool is_hub = path.size() == 2 && path[1] == "hub.proto";
     const bool is_version = path.size() == 3 && path[2] == "api.proto";
@@ -163,27 +182,34 @@ Catalog::Catalog() {
     }
   }
   const auto rank = [](const Method& m) { return std::pair(m.group, Preference(m.version)); };
-  std::stable_sort(methods_.begin(), methods_.end(),
-                   [&](const Method& a, const Method& b) { return rank(a) < rank(b); });
+  std::ranges::stable_sort(methods_, {}, rank);
   secrets_.emplace_back(kSimulatedGroup, "password");
   secrets_.emplace_back("selftest", "smbpassword");
 }
 
+std::vector<std::pair<std::string, std::string>> Catalog::Pipes() const {
+  std::vector<std::pair<std::string, std::string>> pipes;
+  for (const Method& method : methods_) {
+    const std::pair pipe(method.group, method.version);
+    if (!method.version.empty() && (pipes.empty() || pipes.back() != pipe)) pipes.push_back(pipe);
+  }
+  return pipes;
+}
+
 std::vector<std::string> Catalog::Groups() const {
   std::vector<std::string> groups;
-  for (const Method& method : methods_) {
-    const bool is_known = !groups.empty() && groups.back() == method.group;
-    if (!is_known && !method.version.empty()) groups.push_back(method.group);
+  for (const auto& [group, version] : Pipes()) {
+    if (groups.empty() || groups.back() != group) groups.push_back(group);
   }
   return groups;
 }
 
 std::vector<std::string> Catalog::Versions(absl::string_view group) const {
   std::vector<std::string> versions;
-  for (const Method& method : methods_) {
-    const bool is_known = !versions.empty() && versions.back() == method.version;
-    if (!is_known && method.group == group) versions.push_back(method.version);
+  for (const auto& [of, version] : Pipes()) {
+    if (of == group) versions.push_back(version);
   }
+  if (group == kSimulatedGroup) versions.push_back("");
   return versions;
 }
 
@@ -197,7 +223,7 @@ std::vector<Method> Catalog::Methods(absl::string_view group, absl::string_view 
 
 std::string Catalog::Successor(absl::string_view group, absl::string_view version) const {
   const std::vector<std::string> versions = Versions(group);
-  if (std::find(versions.begin(), versions.end(), version) == versions.end()) return "";
+  if (!absl::c_linear_search(versions, version)) return "";
   // The second part of a preference is the negated generation.
   const bool is_later =
       std::get<1>(Preference(std::string(version))) < std::get<1>(Preference(versions.front()));
@@ -213,10 +239,8 @@ absl::StatusOr<std::vector<std::string>> Catalog::VersionsFor(absl::string_view 
     return NoSuch("group", group, groups, groups);
   }
   if (version.empty()) return versions;
-  if (std::find(versions.begin(), versions.end(), version) == versions.end()) {
-    if (Plain(group) == kSimulatedGroup) {
-      return absl::InvalidArgumentError("sim has no versions; leave --api out");
-    }
+  if (!absl::c_linear_search(versions, version)) {
+    if (Plain(group) == kSimulatedGroup) return Invalid("sim has no versions; leave --api out");
     return NoSuch(absl::StrCat("version of ", Plain(group)), version, versions, versions);
   }
   return std::vector<std::string>{std::string(version)};
@@ -230,7 +254,7 @@ absl::StatusOr<Method> Catalog::Find(absl::string_view group, absl::string_view 
   for (const std::string& candidate : versions) {
     for (const Method& method : Methods(Plain(group), candidate)) {
       if (Plain(method.descriptor->name()) == Plain(name)) return method;
-      if (std::find(names.begin(), names.end(), method.descriptor->name()) == names.end()) {
+      if (!absl::c_linear_search(names, method.descriptor->name())) {
         names.push_back(method.descriptor->name());
         if (!reads || ChangesNothing(method)) suggested.push_back(names.back());
       }
@@ -242,7 +266,7 @@ absl::StatusOr<Method> Catalog::Find(absl::string_view group, absl::string_view 
 }
 
 const pb::MethodDescriptor* Catalog::Hub(const Method& method) const {
-  const pb::FileDescriptor* const file = pool_->FindFileByName(method.group + "/hub.proto");
+  const pb::FileDescriptor* const file = pool_.FindFileByName(method.group + "/hub.proto");
   if (file == nullptr) return nullptr;
   return file->service(0)->FindMethodByName(method.descriptor->name());
 }
@@ -254,17 +278,15 @@ bool Catalog::ChangesNothing(const Method& method) const {
 }
 
 std::unique_ptr<pb::Message> Catalog::New(const pb::Descriptor* type) const {
-  return std::unique_ptr<pb::Message>(factory_->GetPrototype(type)->New());
+  return std::unique_ptr<pb::Message>(factory_.GetPrototype(type)->New());
 }
 
 bool Catalog::IsSecret(absl::string_view group, const pb::FieldDescriptor& field) const {
-  return std::find(secrets_.begin(), secrets_.end(),
-                   std::pair(std::string(group), Plain(field.name()))) != secrets_.end();
+  return absl::c_linear_search(secrets_, std::pair(std::string(group), Plain(field.name())));
 }
 
 bool Catalog::HoldsSecret(absl::string_view group, const pb::Descriptor& type) const {
-  const std::vector<const pb::FieldDescriptor*> fields = FieldsOf(type);
-  return std::any_of(fields.begin(), fields.end(), [&](const pb::FieldDescriptor* field) {
+  return absl::c_any_of(FieldsOf(type), [&](const pb::FieldDescriptor* field) {
     const pb::Descriptor* const inside = field->message_type();
     return IsSecret(group, *field) || (inside != nullptr && HoldsSecret(group, *inside));
   });

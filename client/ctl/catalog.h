@@ -2,7 +2,6 @@
 #pragma once
 
 #include <google/protobuf/descriptor.h>
-#include <google/protobuf/descriptor_database.h>
 #include <google/protobuf/dynamic_message.h>
 
 #include <memory>
@@ -45,6 +44,8 @@ class Catalog {
   // generation, betas, other alphas; newer before older.
   std::vector<std::string> Versions(absl::string_view group) const;
   std::vector<Method> Methods(absl::string_view group, absl::string_view version) const;
+  // Returns the group and version of each released pipe, sorted as above.
+  std::vector<std::pair<std::string, std::string>> Pipes() const;
   // Returns the methods of all groups and versions, with those of kSimulatedGroup.
   const std::vector<Method>& AllMethods() const { return methods_; }
 
@@ -76,9 +77,8 @@ class Catalog {
   bool HoldsSecret(absl::string_view group, const pb::Descriptor& type) const;
 
  private:
-  pb::SimpleDescriptorDatabase database_;
-  std::unique_ptr<pb::DescriptorPool> pool_;
-  std::unique_ptr<pb::DynamicMessageFactory> factory_;
+  pb::DescriptorPool pool_;
+  mutable pb::DynamicMessageFactory factory_{&pool_};  // Thread-safe.
   std::vector<Method> methods_;  // Sorted by group, and the versions by preference.
   std::vector<std::pair<std::string, std::string>> secrets_;  // Group and Plain() field name.
 };
@@ -89,8 +89,8 @@ std::string Plain(absl::string_view name);
 // Returns get-volume-id-from-target-path for `GetVolumeIDFromTargetPath`, disk-ids for `diskIDs`.
 std::string KebabCase(absl::string_view name);
 
-// Returns the candidate most similar to `name`, or "" if none is similar.
-std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
+// Returns `; did you mean X?` with the candidate most similar to `name`, or "" if none is similar.
+std::string DidYouMean(absl::string_view name, const std::vector<std::string>& candidates);
 
 // Returns INVALID_ARGUMENT with the text of the parts.
 template <typename... Parts>
@@ -100,6 +100,13 @@ absl::Status Invalid(const Parts&... parts) {
 
 // Returns the fields of a message type.
 std::vector<const pb::FieldDescriptor*> FieldsOf(const pb::Descriptor& type);
+// Returns the number of a field's values: one for a singular field.
+int CountValues(const pb::Message& message, const pb::FieldDescriptor* field);
+// Return one of the field's values: a string, the name of an enum's value, a number in decimal; or
+// a message. A singular field has no `index`.
+std::string ScalarText(const pb::Message& message, const pb::FieldDescriptor* field, int index = 0);
+const pb::Message& InnerMessage(const pb::Message& message, const pb::FieldDescriptor* field,
+                                int index = 0);
 // Returns the names of an enum's values.
 std::vector<std::string> ValueNames(const pb::EnumDescriptor& type);
 

@@ -174,9 +174,9 @@ TEST(NamesTest, KebabCase) {
 }
 
 TEST(NamesTest, NearestIsEmptyWhenNothingIsNear) {
-  EXPECT_EQ(Nearest("pth", {"path", "force"}), "path");
-  EXPECT_EQ(Nearest("zzzzzz", {"path", "force"}), "");
-  EXPECT_EQ(Nearest("path", {}), "");
+  EXPECT_EQ(DidYouMean("pth", {"path", "force"}), "; did you mean path?");
+  EXPECT_EQ(DidYouMean("zzzzzz", {"path", "force"}), "");
+  EXPECT_EQ(DidYouMean("path", {}), "");
 }
 
 }  // namespace

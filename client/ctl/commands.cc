@@ -4,6 +4,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -57,27 +58,40 @@ std::string Hint(const absl::Status& status, absl::string_view call) {
   }
 }
 
-int Completion(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
-  const absl::StatusOr<std::string> script =
-      CompletionScript(catalog, line.words.size() == 2 ? line.words[1] : "");
-  if (!script.ok()) return WrongUsage(script.status().message(), streams.err);
-  streams.out << *script;
+absl::StatusOr<int> Completion(const Catalog& catalog, const CommandLine& line,
+                               const Streams& streams) {
+  ABSL_ASSIGN_OR_RETURN(const std::string script,
+                        CompletionScript(catalog, line.words.size() == 2 ? line.words[1] : ""));
+  streams.out << script;
   return kOk;
+}
+
+// Runs the command of a line that has words.
+absl::StatusOr<int> RunCommandOf(const Catalog& catalog, const CommandLine& line,
+                                 const Streams& streams) {
+  const absl::Span<const Command> commands = OwnCommands();
+  const auto command =
+      absl::c_find_if(commands, [&](const Command& c) { return c.name == line.words[0]; });
+  if (command == commands.end()) return Call(catalog, line, streams);
+  if (command->options == nullptr && !line.fields.empty()) {
+    return Invalid(command->name, " has no flag --", line.fields[0].name);
+  }
+  if (!command->takes_words && line.words.size() > 1) {
+    return Invalid(command->name, " takes no arguments",
+                   command->options != nullptr ? ", only flags" : "");
+  }
+  if (line.watch != absl::ZeroDuration() || line.output == kNameOutput) {
+    return Invalid(command->name, ": --watch and --output=name are for GROUP METHOD");
+  }
+  return command->run(catalog, line, streams);
 }
 
 }  // namespace
 
-int WrongUsage(absl::string_view message, std::ostream& err) {
-  err << "error: " << message << "\n";
-  return kUsage;
-}
-
-bool ReadFlags(const Catalog& catalog, const CommandLine& line, const Streams& streams,
-               pb::Message* options) {
-  const auto no_secret = [](const std::string&) { return absl::InternalError("no field is one"); };
-  const absl::Status status = SetFields(catalog, line.words[0], line.fields, no_secret, options);
-  if (!status.ok()) WrongUsage(status.message(), streams.err);
-  return status.ok();
+absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, const Streams& streams,
+                       pb::Message* options) {
+  const auto read_secret = [&](const std::string& path) { return streams.in.ReadSecret(path); };
+  return SetFields(catalog, line.words[0], line.fields, read_secret, options);
 }
 
 bool WantsTable(const CommandLine& line, const Streams& streams) {
@@ -86,9 +100,8 @@ bool WantsTable(const CommandLine& line, const Streams& streams) {
 }
 
 absl::StatusOr<std::string> ToDocument(absl::string_view output, const pb::Message& report) {
-  ABSL_ASSIGN_OR_RETURN(const std::string json, ToJson(report));
-  if (output != kYamlOutput) return json;
-  return JsonToYaml(json);
+  if (output == kYamlOutput) return ToYaml(report);
+  return ToJson(report);
 }
 
 int PrintReport(const pb::Message& report, const std::string& table, int code,
@@ -118,15 +131,9 @@ absl::Span<const Command> OwnCommands() {
       {.name = "completion", .run = &Completion, .takes_words = true},
       {.name = "describe", .run = &Describe, .takes_words = true},
       {.name = "diagnose", .run = &Diagnose, .options = &diagnose::DiagnoseOptions::descriptor},
-      {.name = "doctor",
-       .run =
-           [](const Catalog& catalog, const CommandLine& line, const Streams& streams) {
-             return Doctor(catalog, line.client, line.call, streams.out);
-           }},
+      {.name = "doctor", .run = &Doctor},
       {.name = "help", .run = &Help, .takes_words = true},
-      {.name = "list",
-       .run = [](const Catalog& catalog, const CommandLine&,
-                 const Streams& streams) { return List(catalog, streams.out); }},
+      {.name = "list", .run = &List},
       {.name = "repair", .run = &Repair, .options = &diagnose::RepairOptions::descriptor},
       {.name = "report", .run = &Report, .options = &report::ReportOptions::descriptor},
       {.name = "selftest", .run = &Selftest, .options = &selftest::Options::descriptor},
@@ -145,31 +152,15 @@ int Run(const CommandLine& line, const Streams& streams) {
     return kUsage;
   }
   const Catalog catalog;
-  if (line.help) return Help(catalog, line, streams);
-  for (const Command& command : OwnCommands()) {
-    if (line.words[0] != command.name) continue;
-    if (command.options == nullptr && !line.fields.empty()) {
-      return WrongUsage(absl::StrCat(command.name, " has no flag --", line.fields[0].name),
-                        streams.err);
-    }
-    if (!command.takes_words && line.words.size() > 1) {
-      return WrongUsage(absl::StrCat(command.name, " takes no arguments",
-                                     command.options != nullptr ? ", only flags" : ""),
-                        streams.err);
-    }
-    if (line.watch != absl::ZeroDuration() || line.output == kNameOutput) {
-      return WrongUsage(
-          absl::StrCat(command.name, ": --watch and --output=name are for GROUP METHOD"),
-          streams.err);
-    }
-    return command.run(catalog, line, streams);
-  }
-  return Call(catalog, line, streams);
+  const absl::StatusOr<int> code = (line.help ? Help : RunCommandOf)(catalog, line, streams);
+  if (code.ok()) return *code;
+  streams.err << "error: " << code.status().message() << "\n";
+  return kUsage;
 }
 
 absl::Status Input::TakeStandardInput() {
   if (taken_) {
-    return absl::InvalidArgumentError(
+    return Invalid(
         "only one field can be read from standard input: give the others by --FIELD-file=PATH");
   }
   taken_ = true;

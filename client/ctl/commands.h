@@ -56,8 +56,10 @@ struct Streams {
   bool in_is_terminal = false;
 };
 
-// Reads the command's flags, runs the command, prints its result, and returns an ExitCode.
-using RunCommand = int(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+// Reads the command's flags, runs the command, prints its result, and returns an ExitCode. Returns
+// INVALID_ARGUMENT if the usage is wrong; nothing has been called or printed then.
+using RunCommand = absl::StatusOr<int>(const Catalog& catalog, const CommandLine& line,
+                                       const Streams& streams);
 
 // A command of the program itself. Any other first word is a group.
 struct Command {
@@ -73,13 +75,12 @@ absl::Span<const Command> OwnCommands();
 // Runs a command line and returns an ExitCode.
 int Run(const CommandLine& line, const Streams& streams);
 
-// `list`: prints a line for each version of each group.
-int List(const Catalog& catalog, std::ostream& out);
-
 // Call: `GROUP METHOD` calls the method and prints its response. Describe prints the documentation
-// of a group, in one version of it, or of a method. Help: `help`, or --help, prints the help of the
-// program, of a group (a line per method) or of a method.
-RunCommand Call, Describe, Diagnose, Help, Repair, Report, Selftest, Top;
+// of a group, in one version of it, or of a method. Doctor examines the pipes of all released
+// versions, one after another; its result is kCallFailed if none answers. Help: `help`, or --help,
+// prints the help of the program, of a group (a line per method) or of a method. List prints a line
+// for each version of each group.
+RunCommand Call, Describe, Diagnose, Doctor, Help, List, Repair, Report, Selftest, Top;
 
 // Returns an example of a command line, quoted for a shell. It works on the simulated node
 // unchanged, and elsewhere with the node's own disks, volumes and paths.
@@ -89,13 +90,9 @@ std::string ExampleOf(const Catalog& catalog, const Method& method);
 // fields and flags. INVALID_ARGUMENT for another shell.
 absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell);
 
-// Prints `error: text` and returns kUsage.
-int WrongUsage(absl::string_view message, std::ostream& err);
-
-// Reads the flags of a command that accepts only flags, none of them secret. Returns false, and
-// prints the error, if one is wrong.
-bool ReadFlags(const Catalog& catalog, const CommandLine& line, const Streams& streams,
-               pb::Message* options);
+// Reads the flags of a command that accepts only flags. INVALID_ARGUMENT names the wrong one.
+absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, const Streams& streams,
+                       pb::Message* options);
 
 // Returns true if a command without --output prints a table rather than JSON.
 bool WantsTable(const CommandLine& line, const Streams& streams);

@@ -201,6 +201,14 @@ TEST(ComplainTest, ControlCharactersAreShownAsSuch) {
   EXPECT_EQ(err.str(), "error: NOT_FOUND: no \\x1b[31m\\x0aC:\\a\n");
 }
 
+int RunDoctor(const TemporaryDirectory& directory, std::ostringstream& out) {
+  std::istringstream in;
+  Input input(in);
+  CommandLine line;
+  line.client = client::OptionsFor(directory);
+  return Doctor(Catalog(), line, {input, out, out}).value();
+}
+
 TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
   const TemporaryDirectory directory;
   client::FakeServer server(directory.path());
@@ -211,7 +219,7 @@ TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
   EXPECT_GT(report.answering, absl::ZeroDuration());
 
   std::ostringstream out;
-  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), {}, out), kOk);
+  EXPECT_EQ(RunDoctor(directory, out), kOk);
   EXPECT_THAT(out.str(), HasSubstr("pipes " + directory.path()));
   EXPECT_THAT(out.str(), HasSubstr("system      v1alpha1  answers    "));
   EXPECT_THAT(out.str(), HasSubstr("volume      v1        no answer  "));
@@ -238,7 +246,7 @@ TEST(DoctorTest, AServiceThatAcceptsAndSaysNothingDoesNotHoldTheDoctorUp) {
   const UniqueFd listener = rpc::ListenUnix(path);
   const absl::Time start = absl::Now();
   std::ostringstream out;
-  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), {}, out), kCallFailed);
+  EXPECT_EQ(RunDoctor(directory, out), kCallFailed);
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
   EXPECT_THAT(out.str(), HasSubstr("system v1alpha1: nothing answers on the pipe " + path));
 }

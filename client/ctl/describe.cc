@@ -1,9 +1,9 @@
 // Explains groups and methods by the comments in the API files.
 #include <algorithm>
-#include <iterator>
 #include <ostream>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/output.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -48,21 +49,18 @@ void DescribeFields(const pb::Descriptor& type, int indent, std::ostream& out) {
 }
 
 void DescribeMethod(const Method& method, std::ostream& out) {
-  const pb::Descriptor& request = *method.descriptor->input_type();
-  const pb::Descriptor& response = *method.descriptor->output_type();
-  out << method.group << " " << (method.version.empty() ? "" : method.version + " ")
-      << method.descriptor->name() << "\n";
-  if (const std::string text = Comment(*method.descriptor); !text.empty()) {
-    out << "  " << text << "\n";
-  }
-  for (const pb::Descriptor* const type : {&request, &response}) {
-    out << (type == &request ? "  takes" : "  returns")
+  const pb::MethodDescriptor& rpc = *method.descriptor;
+  const std::string version = method.version.empty() ? "" : method.version + " ";
+  out << method.group << " " << version << rpc.name() << "\n";
+  if (const std::string text = Comment(rpc); !text.empty()) out << "  " << text << "\n";
+  for (const pb::Descriptor* const type : {rpc.input_type(), rpc.output_type()}) {
+    out << (type == rpc.input_type() ? "  takes" : "  returns")
         << (type->field_count() == 0 ? " nothing\n" : "\n");
     DescribeFields(*type, 4, out);
   }
-  out << "  csi-proxyctl " << method.group << " " << KebabCase(method.descriptor->name())
+  out << "  csi-proxyctl " << method.group << " " << KebabCase(rpc.name())
       << (method.version.empty() ? "" : " --api=" + method.version);
-  for (const std::string& flag : FieldFlags(request)) out << " " << flag;
+  for (const std::string& flag : FieldFlags(*rpc.input_type())) out << " " << flag;
   out << "\n\n";
 }
 
@@ -243,16 +241,14 @@ std::string GroupHelp(const Catalog& catalog, const std::string& group,
     if (has_choice && !catalog.Successor(group, version).empty()) continue;
     for (const Method& method : catalog.Methods(group, version)) {
       std::string name = KebabCase(method.descriptor->name());
-      const bool is_new = std::none_of(methods.begin(), methods.end(),
-                                       [&](const auto& known) { return known.first == name; });
-      if (!is_new) continue;
+      if (absl::c_any_of(methods, [&](const auto& known) { return known.first == name; })) continue;
       longest = std::max(longest, name.size());
       methods.emplace_back(std::move(name), method);
     }
   }
   const pb::ServiceDescriptor& service = *methods.front().second.descriptor->service();
   const std::string comment = Comment(service);
-  std::vector<std::vector<std::string>> rows;
+  std::vector<Row> rows;
   for (const auto& [name, method] : methods) {
     const std::string note =
         method.version == versions.front() ? "" : absl::StrCat(" (", method.version, ")");
@@ -272,30 +268,28 @@ std::string GroupHelp(const Catalog& catalog, const std::string& group,
   return absl::StrCat(text, "Help on one: csi-proxyctl help ", group, " METHOD\n");
 }
 
-// A flag's value in examples of one method, or of all methods if `method` is empty. A flag without
-// a row is left out; nullptr means a boolean flag without a value.
+// The value of flags in examples of some methods, or of all if `methods` is empty; both are
+// separated by blanks. A flag without a row is left out; nullptr means a boolean flag without a
+// value.
 struct Value {
-  absl::string_view method, flag;
+  absl::string_view methods, flags;
   const char* value;
 };
 
-// Rows for one method come before rows for all. Examples read secrets from standard input.
+// Rows for some methods come before rows for all. Examples read secrets from standard input.
 constexpr Value kValues[] = {
     {"AttachDisk", "choose-number", nullptr},
     {"AttachDisk", "disk.size-bytes", "10737418240"},
-    {"CreateSymlink", "target-path", R"(C:\var\lib\kubelet\pods\example)"},
-    {"LinkPath", "target-path", R"(C:\var\lib\kubelet\pods\example)"},
+    {"CreateSymlink LinkPath", "target-path", R"(C:\var\lib\kubelet\pods\example)"},
     {"GrowDisk", "size-bytes", "21474836480"},
     {"InjectFault", "fault.operation", "volume.MountVolume"},
     {"InjectFault", "fault.code", "INTERNAL"},
     {"InjectFault", "fault.times", "1"},
     {"MakeLink", "target", R"(C:\var\lib\kubelet\plugins\example)"},
     {"RemoveMount", "target", R"(C:\var\lib\kubelet\plugins\gone)"},
-    {"ResizeVolume", "size-bytes", "0"},
-    {"ResizeVolume", "size", "0"},
+    {"ResizeVolume", "size-bytes size", "0"},
     {"SetDiskReadOnly", "read-only", nullptr},
-    {"SetDiskState", "is-online", nullptr},
-    {"SetAttachState", "is-online", nullptr},
+    {"SetDiskState SetAttachState", "is-online", nullptr},
     {"SetServerReachable", "reachable", "false"},
     {"SetServerReachable", "server", "fileserver.example"},
     {"StageTarget", "lun-id", "0"},
@@ -304,91 +298,81 @@ constexpr Value kValues[] = {
     {"WriteFile", "path", R"(C:\var\lib\kubelet\plugins\example\file)"},
     {"WriteFile", "size-bytes", "1024"},
     {"AddShare", "share", "archive"},
-    {"", "disk-id", "1"},
-    {"", "disk-name", "60022480a1b2c3d4e5f60718293a4b5c"},
-    {"", "disk-number", "1"},
-    {"", "iqn", "iqn.2026-01.example.storage:open"},
-    {"", "mount", R"(C:\var\lib\kubelet\plugins\example)"},
-    {"", "mutual-chap-secret", "-"},
-    {"", "name", "MSiSCSI"},
-    {"", "password", "-"},
-    {"", "path", R"(C:\var\lib\kubelet\plugins\example)"},
-    {"", "remote-path", R"(\\fileserver.example\data)"},
-    {"", "server", "fileserver.example"},
-    {"", "share", R"(\\fileserver.example\data)"},
-    {"", "source-path", R"(C:\var\lib\kubelet\plugins\example)"},
-    {"", "target-path", R"(C:\var\lib\kubelet\plugins\example)"},
-    {"", "target-portal.target-address", "10.0.0.5"},
-    {"", "user", R"(EXAMPLE\storage)"},
-    {"", "username", R"(EXAMPLE\storage)"},
     {"ListVolumeHealth", "volume-ids", R"(\\?\Volume{b20fed54-efe4-eecf-91b0-8bf688463d11}\)"},
+    {"", "disk-id disk-number", "1"},
+    {"", "disk-name", "60022480a1b2c3d4e5f60718293a4b5c"},
+    {"", "iqn", "iqn.2026-01.example.storage:open"},
+    {"", "mount path source-path target-path", R"(C:\var\lib\kubelet\plugins\example)"},
+    {"", "mutual-chap-secret password", "-"},
+    {"", "name", "MSiSCSI"},
+    {"", "remote-path share", R"(\\fileserver.example\data)"},
+    {"", "server", "fileserver.example"},
+    {"", "target-portal.target-address", "10.0.0.5"},
+    {"", "user username", R"(EXAMPLE\storage)"},
     {"", "volume-id", R"(\\?\Volume{b20fed54-efe4-eecf-91b0-8bf688463d11}\)"},
 };
 
+bool HasWord(absl::string_view words, absl::string_view word) {
+  return absl::c_linear_search(absl::StrSplit(words, ' '), word);
+}
+
 std::string Quoted(absl::string_view value) {
-  const bool is_plain = std::all_of(value.begin(), value.end(), [](char c) {
-    return absl::ascii_isalnum(c) || absl::string_view("-_./:").find(c) != absl::string_view::npos;
-  });
+  const bool is_plain = absl::c_all_of(
+      value, [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("-_./:", c); });
   return is_plain ? std::string(value) : absl::StrCat("'", value, "'");
 }
 
 }  // namespace
 
-int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+absl::StatusOr<int> Help(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   std::vector<std::string> words = line.words;
   if (!words.empty() && words[0] == "help") words.erase(words.begin());
-  const absl::Span<const Command> commands = OwnCommands();
-  if (words.empty() || std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
-        return words[0] == command.name;
-      })) {
+  const auto is_meant = [&](const Command& command) { return words[0] == command.name; };
+  if (words.empty() || absl::c_any_of(OwnCommands(), is_meant)) {
     streams.out << HelpText();
     return kOk;
   }
   // The word is not quoted, because it may be a secret.
-  if (words.size() > 2) return WrongUsage("usage: csi-proxyctl help [GROUP [METHOD]]", streams.err);
+  if (words.size() > 2) return Invalid("usage: csi-proxyctl help [GROUP [METHOD]]");
   if (words.size() == 2) {
-    const absl::StatusOr<Method> method = catalog.Find(words[0], words[1], line.api);
-    if (!method.ok()) return WrongUsage(method.status().message(), streams.err);
-    streams.out << MethodHelp(catalog, *method);
+    ABSL_ASSIGN_OR_RETURN(const Method method, catalog.Find(words[0], words[1], line.api));
+    streams.out << MethodHelp(catalog, method);
     return kOk;
   }
-  const auto versions = catalog.VersionsFor(words[0], line.api);
-  if (!versions.ok()) return WrongUsage(versions.status().message(), streams.err);
-  streams.out << GroupHelp(catalog, Plain(words[0]), *versions);
+  ABSL_ASSIGN_OR_RETURN(const auto versions, catalog.VersionsFor(words[0], line.api));
+  streams.out << GroupHelp(catalog, Plain(words[0]), versions);
   return kOk;
 }
 
-int List(const Catalog& catalog, std::ostream& out) {
+absl::StatusOr<int> List(const Catalog& catalog, const CommandLine&, const Streams& streams) {
   std::vector<std::string> groups = catalog.Groups();
   groups.push_back(kSimulatedGroup);
   for (const std::string& group : groups) {
     for (const std::string& version : catalog.Versions(group)) {
-      out << group << (version.empty() ? "" : " ") << version << ":";
+      streams.out << group << (version.empty() ? "" : " ") << version << ":";
       for (const Method& method : catalog.Methods(group, version)) {
-        out << " " << method.descriptor->name();
+        streams.out << " " << method.descriptor->name();
       }
-      out << "\n";
+      streams.out << "\n";
     }
   }
   return kOk;
 }
 
-int Describe(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+absl::StatusOr<int> Describe(const Catalog& catalog, const CommandLine& line,
+                             const Streams& streams) {
   const std::vector<std::string>& words = line.words;
-  if (words.size() == 1) return List(catalog, streams.out);
+  if (words.size() == 1) return List(catalog, line, streams);
   if (words.size() > 3) {
-    return WrongUsage("too many arguments; usage: csi-proxyctl describe [GROUP [METHOD]]",
-                      streams.err);
+    return Invalid("too many arguments; usage: csi-proxyctl describe [GROUP [METHOD]]");
   }
   if (words.size() == 3) {
-    const absl::StatusOr<Method> method = catalog.Find(words[1], words[2], line.api);
-    if (!method.ok()) return WrongUsage(method.status().message(), streams.err);
-    DescribeMethod(*method, streams.out);
+    ABSL_ASSIGN_OR_RETURN(const Method method, catalog.Find(words[1], words[2], line.api));
+    DescribeMethod(method, streams.out);
     return kOk;
   }
-  const auto versions = catalog.VersionsFor(words[1], line.api);
-  if (!versions.ok()) return WrongUsage(versions.status().message(), streams.err);
-  for (const Method& method : catalog.Methods(Plain(words[1]), versions->front())) {
+  ABSL_ASSIGN_OR_RETURN(const auto versions, catalog.VersionsFor(words[1], line.api));
+  for (const Method& method : catalog.Methods(Plain(words[1]), versions.front())) {
     DescribeMethod(method, streams.out);
   }
   return kOk;
@@ -403,10 +387,9 @@ std::string ExampleOf(const Catalog& catalog, const Method& method) {
   }
   for (const FieldFlag& field : FieldsAsFlags(*method.descriptor->input_type())) {
     const std::string flag = field.flag.substr(2, field.flag.find('=') - 2);
-    const auto* const found =
-        std::find_if(std::begin(kValues), std::end(kValues), [&](const Value& value) {
-          return value.flag == flag && (value.method.empty() || value.method == name);
-        });
+    const auto* const found = absl::c_find_if(kValues, [&](const Value& value) {
+      return HasWord(value.flags, flag) && (value.methods.empty() || HasWord(value.methods, name));
+    });
     if (found == std::end(kValues)) continue;
     absl::StrAppend(&line, " --", flag);
     if (found->value != nullptr) absl::StrAppend(&line, "=", Quoted(found->value));

@@ -16,8 +16,7 @@ using testing::Not;
 
 class DescribeTest : public testing::Test {
  protected:
-  using Command = int (*)(const Catalog&, const CommandLine&, const Streams&);
-  int Run(Command command, const std::vector<std::string>& words, const std::string& api) {
+  int Run(RunCommand* command, const std::vector<std::string>& words, const std::string& api = "") {
     out_.str("");
     err_.str("");
     CommandLine line;
@@ -25,7 +24,7 @@ class DescribeTest : public testing::Test {
     line.api = api;
     std::istringstream in;
     Input input(in);
-    return command(catalog_, line, {input, out_, err_});
+    return command(catalog_, line, {input, out_, err_}).value_or(kUsage);
   }
   int Describe(const std::vector<std::string>& words, const std::string& api = "") {
     return Run(&ctl::Describe, words, api);
@@ -165,7 +164,7 @@ TEST_F(DescribeTest, EveryExampleIsARequestOfItsMethod) {
 }
 
 TEST_F(DescribeTest, TheListHasALineForEachVersion) {
-  ASSERT_EQ(List(catalog_, out_), kOk);
+  ASSERT_EQ(Run(&List, {"list"}), kOk);
   const std::vector<std::string> lines = absl::StrSplit(out_.str(), '\n', absl::SkipEmpty());
   EXPECT_EQ(lines.size(), std::size(api::kReleasedVersions) + 1) << "with that of sim";
   EXPECT_THAT(out_.str(), HasSubstr("system v1alpha1: GetBIOSSerialNumber StartService "

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/commands.h"
@@ -33,16 +34,16 @@ std::string TimeText(absl::Duration duration) {
   return absl::StrCat(Milliseconds(duration), " ms");
 }
 
-// For each group, a cheap call that only reads, and a field: group, method, name, value. The group
-// smb has no such call.
-constexpr const char* kQuestions[][5] = {
-    {"disk", "disk", "ListDiskLocations"},
-    {"filesystem", "filesystem", "PathExists", "path", R"(C:\var\lib\kubelet)"},
-    {"iscsi", "iscsi", "ListTargetPortals"},
-    {"smb", "storage", "ListSmbMappings"},
-    {"storage", "storage", "ListDisks"},
-    {"system", "system", "GetService", "name", "MSiSCSI"},
-    {"volume", "volume", "ListVolumesOnDisk", "disk_number", "0"}};
+// For each group, a cheap call that only reads, and a field: group, rpc, name, value. The group smb
+// has no such call.
+constexpr const char* kQuestions[][4] = {
+    {"disk", "disk.ListDiskLocations"},
+    {"filesystem", "filesystem.PathExists", "path", R"(C:\var\lib\kubelet)"},
+    {"iscsi", "iscsi.ListTargetPortals"},
+    {"smb", "storage.ListSmbMappings"},
+    {"storage", "storage.ListDisks"},
+    {"system", "system.GetService", "name", "MSiSCSI"},
+    {"volume", "volume.ListVolumesOnDisk", "disk_number", "0"}};
 
 class RemotePipes final : public Pipes {
  public:
@@ -100,54 +101,53 @@ class RemotePipes final : public Pipes {
 
 }  // namespace
 
-int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptions& call,
-           std::ostream& out) {
-  ClientOptions brief = options;
-  brief.connect_timeout = std::min(options.connect_timeout, kConnectTimeout);
-  CallOptions brief_call = call;
-  brief_call.timeout = std::min(call.timeout, kTimeout);
+absl::StatusOr<int> Doctor(const Catalog& catalog, const CommandLine& line,
+                           const Streams& streams) {
+  ClientOptions options = line.client;
+  options.connect_timeout = std::min(options.connect_timeout, kConnectTimeout);
+  CallOptions call = line.call;
+  call.timeout = std::min(call.timeout, kTimeout);
+  std::ostream& out = streams.out;
   out << "doctor asks each pipe if it serves, and each group one question of the node; "
          "`csi-proxyctl diagnose` looks for faults\npipes "
       << client::PipePath(options, "<group>", "<version>") << "\n";
-  std::vector<std::vector<std::string>> rows = {
-      {"GROUP", "VERSION", "STATE", "CONNECTED IN", "ANSWERED IN"}};
+  std::vector<Row> rows = {{"GROUP", "VERSION", "STATE", "CONNECTED IN", "ANSWERED IN"}};
   std::string complaints;
   const auto complain = [&](const std::string& of, const absl::Status& status) {
     absl::StrAppend(&complaints, of, ": ", Printable(status.message()), "\n");
   };
-  const std::unique_ptr<Pipes> remote = NewRemotePipes(brief, brief_call);
+  const std::unique_ptr<Pipes> remote = NewRemotePipes(options, call);
   std::set<std::string> groups;
-  int answering = 0, pipes = 0;
-  for (const std::string& group : catalog.Groups()) {
-    for (const std::string& version : catalog.Versions(group)) {
-      const PipeReport report = remote->Examine(group, version);
-      ++pipes;
-      if (report.status.ok()) {
-        ++answering;
-        groups.insert(group);
-        rows.push_back(
-            {group, version, "answers", TimeText(report.connecting), TimeText(report.answering)});
-      } else {
-        rows.push_back({group, version, "no answer", "-", "-"});
-        complain(absl::StrCat(group, " ", version), report.status);
-      }
+  int answering = 0;
+  const auto pipes = catalog.Pipes();
+  for (const auto& [group, version] : pipes) {
+    const PipeReport report = remote->Examine(group, version);
+    if (report.status.ok()) {
+      ++answering;
+      groups.insert(group);
+      rows.push_back(
+          {group, version, "answers", TimeText(report.connecting), TimeText(report.answering)});
+    } else {
+      rows.push_back({group, version, "no answer", "-", "-"});
+      complain(absl::StrCat(group, " ", version), report.status);
     }
   }
   out << Align(rows);
   rows = {{"GROUP", "QUESTION", "STATE", "ANSWERED IN"}};
   Rpcs rpcs(catalog, *remote);
-  for (const auto& [of, group, method, field, value] : kQuestions) {
-    if (!groups.contains(of) || !groups.contains(group)) continue;
-    const Fields fields = field == nullptr ? Fields() : Fields{{field, value}};
+  for (const auto& [of, rpc, field, value] : kQuestions) {
+    const std::pair<std::string, std::string> name = absl::StrSplit(rpc, '.');
+    if (!groups.contains(of) || !groups.contains(name.first)) continue;
     const SteadyTime start = SteadyTime::Now();
-    const absl::Status status = rpcs.Call(group, method, fields).status();
-    const std::string call = absl::StrCat(group, " ", KebabCase(method));
-    rows.push_back(
-        {of, call, absl::StatusCodeToString(status.code()), TimeText(SteadyTime::Now() - start)});
-    if (!status.ok()) complain(call, status);
+    const absl::Status status =
+        rpcs.Call(rpc, field == nullptr ? Fields() : Fields{{field, value}}).status();
+    const std::string question = absl::StrCat(name.first, " ", KebabCase(name.second));
+    rows.push_back({of, question, absl::StatusCodeToString(status.code()),
+                    TimeText(SteadyTime::Now() - start)});
+    if (!status.ok()) complain(question, status);
   }
   out << "\n"
-      << (rows.size() > 1 ? Align(rows) : "") << complaints << answering << " of " << pipes
+      << (rows.size() > 1 ? Align(rows) : "") << complaints << answering << " of " << pipes.size()
       << " pipes answer\n";
   return answering > 0 ? kOk : kCallFailed;
 }

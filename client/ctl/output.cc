@@ -1,7 +1,6 @@
 #include "client/ctl/output.h"
 
 #include <google/protobuf/descriptor.h>
-#include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
@@ -14,29 +13,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "server/http/host_port.h"
 #include "server/names/unicode.h"
 
 namespace csi_proxy::ctl {
 namespace {
 
 using Field = pb::FieldDescriptor;
-using Row = std::vector<std::string>;
 
 // Returns the text of one of the field's values for a table.
 std::string ValueText(const pb::Message& message, const Field* field, int index) {
-  const pb::Reflection& r = *message.GetReflection();
-  const bool one = !field->is_repeated();
+  if (field->message_type() == nullptr) return ScalarText(message, field, index);
+  const pb::Message& inner = InnerMessage(message, field, index);
   std::string text;
-  if (field->cpp_type() == Field::CPPTYPE_STRING) {
-    return Printable(one ? r.GetString(message, field)
-                         : r.GetRepeatedString(message, field, index));
-  }
-  if (field->cpp_type() != Field::CPPTYPE_MESSAGE) {
-    pb::TextFormat::PrintFieldValueToString(message, field, one ? -1 : index, &text);
-    return text;
-  }
-  const pb::Message& inner =
-      one ? r.GetMessage(message, field) : r.GetRepeatedMessage(message, field, index);
   for (const Field* const f : FieldsOf(*inner.GetDescriptor())) {
     for (int i = 0; i < CountValues(inner, f); ++i) {
       absl::StrAppend(&text, text.empty() ? "" : " ", f->is_repeated() ? "" : f->name() + "=",
@@ -56,48 +45,34 @@ void SortByKey(std::vector<Row>* rows) {
 
 // Returns the entries of a repeated message or a map (sorted by key) below a row of field names.
 std::vector<Row> Rows(const pb::Message& message, const Field* field) {
-  std::vector<Row> rows;
-  const pb::Reflection& r = *message.GetReflection();
   const pb::Descriptor& type = *field->message_type();
-  const Field* const value = field->is_map() ? type.map_value() : nullptr;
-  const bool nested = value != nullptr && value->message_type() != nullptr;
-  const pb::Descriptor& columns = nested ? *value->message_type() : type;
-  Row head;
-  if (nested) head.push_back(field->name());
-  for (const Field* const column : FieldsOf(columns)) head.push_back(column->name());
-  for (int j = 0; j < r.FieldSize(message, field); ++j) {
-    const pb::Message& entry = r.GetRepeatedMessage(message, field, j);
-    Row row;
-    if (nested) row.push_back(ValueText(entry, type.map_key(), 0));
-    const pb::Message& inner = nested ? entry.GetReflection()->GetMessage(entry, value) : entry;
-    for (const Field* const column : FieldsOf(columns)) {
+  // The value of a map's entry, if that is a message.
+  const Field* const value =
+      field->is_map() && type.map_value()->message_type() != nullptr ? type.map_value() : nullptr;
+  const auto columns = FieldsOf(value != nullptr ? *value->message_type() : type);
+  std::vector<Row> rows;
+  for (int i = 0; i < CountValues(message, field); ++i) {
+    const pb::Message& entry = InnerMessage(message, field, i);
+    const pb::Message& inner = value != nullptr ? InnerMessage(entry, value) : entry;
+    Row& row = rows.emplace_back();
+    if (value != nullptr) row.push_back(ScalarText(entry, type.map_key()));
+    for (const Field* const column : columns) {
       std::string& all = row.emplace_back();
       for (int k = 0; k < CountValues(inner, column); ++k) {
         absl::StrAppend(&all, k > 0 ? ", " : "", ValueText(inner, column, k));
       }
     }
-    rows.push_back(std::move(row));
   }
   if (field->is_map()) SortByKey(&rows);
-  rows.insert(rows.begin(), std::move(head));
+  Row& head = *rows.emplace(rows.begin());
+  if (value != nullptr) head.push_back(field->name());
+  for (const Field* const column : columns) head.push_back(column->name());
   return rows;
 }
 
-absl::StatusOr<std::string> Json(const pb::Message& message, bool whitespace) {
-  pb::util::JsonPrintOptions options;
-  options.add_whitespace = whitespace;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  const auto status = pb::util::MessageToJsonString(message, &json, options);
-  if (!status.ok()) {
-    return absl::InternalError(
-        absl::StrCat("cannot show the response: ", std::string(status.message())));
-  }
-  return json;
-}
-
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+
+std::string DiskSize(const Answer& disk) { return SizeText(disk.Number("size_bytes")); }
 
 // Returns what identifies a disk across nodes. Clouds put their volume's id in one of the fields.
 std::string DiskIdentity(const Answer& disk) {
@@ -111,31 +86,33 @@ std::string DiskUse(const Answer& disk) {
 }
 
 std::string DiskState(const Answer& disk) {
-  const std::string reason = disk.Text("offline_reason");
-  return absl::StrCat(
-      disk.Flag("is_online") ? "online" : "offline",
-      disk.Flag("is_online") || reason.empty() ? "" : absl::StrCat(" (", reason, ")"),
-      disk.Flag("is_read_only") ? ", read-only" : "");
+  const bool is_online = disk.Flag("is_online");
+  const std::string reason = is_online ? "" : disk.Text("offline_reason");
+  return absl::StrCat(is_online ? "online" : "offline",
+                      reason.empty() ? "" : absl::StrCat(" (", reason, ")"),
+                      disk.Flag("is_read_only") ? ", read-only" : "");
 }
 
-std::string MountKindText(const Answer& mount) {
+std::string MountState(const Answer& mount) { return absl::AsciiStrToLower(mount.Text("state")); }
+
+std::string MountKind(const Answer& mount) {
   const std::string kind = mount.Text("kind");
   return kind == "MOUNTED_VOLUME" ? "volume" : absl::AsciiStrToLower(kind);
 }
 
+std::string LinkCount(const Answer& mapping) { return absl::StrCat(mapping.Size("links")); }
+
 std::string PortalName(const Answer& portal) {
-  const std::string address = portal.Text("target_address");
-  const bool has_colons = absl::StrContains(address, ':');
-  return absl::StrCat(has_colons ? "[" : "", address, has_colons ? "]:" : ":",
-                      portal.Number("target_port"));
+  return ToString(
+      HostPort{portal.Text("target_address"), static_cast<int>(portal.Number("target_port"))});
 }
 
 const Listing* Find(const pb::Descriptor& response) {
-  const absl::Span<const Listing> listings = Listings();
-  const auto found = std::find_if(listings.begin(), listings.end(), [&](const Listing& listing) {
-    return response.name() == listing.response && response.FindFieldByName(listing.list) != nullptr;
-  });
-  return found == listings.end() ? nullptr : &*found;
+  for (const Listing& listing : Listings()) {
+    const bool has_list = response.FindFieldByName(listing.list) != nullptr;
+    if (response.name() == listing.response && has_list) return &listing;
+  }
+  return nullptr;
 }
 
 // Returns the only field of a response if that is a list of strings or a map, otherwise null.
@@ -152,10 +129,6 @@ Answer Borrow(const pb::Message& message, std::string* missing) {
 }
 
 }  // namespace
-
-int CountValues(const pb::Message& message, const Field* field) {
-  return field->is_repeated() ? message.GetReflection()->FieldSize(message, field) : 1;
-}
 
 std::string Printable(absl::string_view text) {
   std::string printable;
@@ -223,7 +196,11 @@ std::string StatusText(const absl::Status& status) {
                       status.message());
 }
 
-std::string Align(std::vector<std::vector<std::string>> rows) {
+std::string Counted(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+std::string Align(std::vector<Row> rows) {
   std::vector<size_t> widths;
   for (Row& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -243,12 +220,18 @@ std::string Align(std::vector<std::vector<std::string>> rows) {
   return text;
 }
 
-absl::StatusOr<std::string> ToJson(const pb::Message& message) { return Json(message, true); }
-
-absl::StatusOr<std::string> ToJsonLine(const pb::Message& message) {
-  absl::StatusOr<std::string> json = Json(message, false);
-  if (json.ok()) json->push_back('\n');
-  return json;
+absl::StatusOr<std::string> ToJson(const pb::Message& message, bool on_one_line) {
+  pb::util::JsonPrintOptions options;
+  options.add_whitespace = !on_one_line;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  const auto status = pb::util::MessageToJsonString(message, &json, options);
+  if (!status.ok()) {
+    return absl::InternalError(
+        absl::StrCat("cannot show the response: ", std::string(status.message())));
+  }
+  return on_one_line ? json + "\n" : json;
 }
 
 std::string ToTable(const pb::Message& message) {
@@ -268,38 +251,38 @@ std::string ToTable(const pb::Message& message) {
   return Align(rows) + text;
 }
 
+std::string Column::Text(const Answer& row) const {
+  return text != nullptr ? text(row) : OrDash(row.Text(field));
+}
+
 // Columns with long texts are last, so that the other columns stay on the screen.
 absl::Span<const Listing> Listings() {
   static const std::vector<Listing>* const kListings = new std::vector<Listing>{
       {.response = "ListDisksResponse",
        .list = "disks",
-       .columns = {{"DISK", [](const Answer& disk) { return absl::StrCat(disk.Number("number")); }},
-                   {"BUS", [](const Answer& disk) { return OrDash(disk.Text("bus_type")); }},
-                   {"SIZE", [](const Answer& disk) { return SizeText(disk.Number("size_bytes")); }},
-                   {"STYLE", [](const Answer& disk) { return disk.Text("partition_style"); }},
-                   {"USE", &DiskUse},
-                   {"STATE", &DiskState},
-                   {"SERIAL OR PAGE 83", &DiskIdentity}},
-       .name = [](const Answer& disk) { return absl::StrCat(disk.Number("number")); }},
+       .columns = {{"DISK", "number"},
+                   {"BUS", "bus_type"},
+                   {"SIZE", "", &DiskSize},
+                   {"STYLE", "partition_style"},
+                   {"USE", "", &DiskUse},
+                   {"STATE", "", &DiskState},
+                   {"SERIAL OR PAGE 83", "", &DiskIdentity}},
+       .name = {"", "number"}},
       {.response = "ListMountsResponse",
        .list = "mounts",
-       .columns = {{"STATE",
-                    [](const Answer& mount) { return absl::AsciiStrToLower(mount.Text("state")); }},
-                   {"KIND", &MountKindText},
-                   {"PATH", [](const Answer& mount) { return mount.Text("path"); }},
-                   {"TARGET", [](const Answer& mount) { return OrDash(mount.Text("target")); }}},
-       .name = [](const Answer& mount) { return mount.Text("path"); }},
+       .columns = {{"STATE", "", &MountState},
+                   {"KIND", "", &MountKind},
+                   {"PATH", "path"},
+                   {"TARGET", "target"}},
+       .name = {"", "path"}},
       {.response = "ListSmbMappingsResponse",
        .list = "mappings",
-       .columns = {{"STATUS", [](const Answer& mapping) { return OrDash(mapping.Text("status")); }},
-                   {"LINKS",
-                    [](const Answer& mapping) { return absl::StrCat(mapping.Size("links")); }},
-                   {"SHARE", [](const Answer& mapping) { return mapping.Text("remote_path"); }}},
-       .name = [](const Answer& mapping) { return mapping.Text("remote_path"); }},
+       .columns = {{"STATUS", "status"}, {"LINKS", "", &LinkCount}, {"SHARE", "remote_path"}},
+       .name = {"", "remote_path"}},
       {.response = "ListTargetPortalsResponse",
        .list = "target_portals",
        .columns = {},
-       .name = &PortalName},
+       .name = {"", "", &PortalName}},
   };
   return *kListings;
 }
@@ -309,11 +292,11 @@ std::string ToShortTable(const pb::Message& response) {
   if (listing == nullptr || listing->columns.empty()) return ToTable(response);
   std::string missing;
   const Answer answer = Borrow(response, &missing);
-  std::vector<std::vector<std::string>> rows(1);
+  std::vector<Row> rows(1);
   for (const Column& column : listing->columns) rows[0].push_back(column.head);
-  for (const Answer& row : answer.Each(listing->list)) {
-    rows.emplace_back();
-    for (const Column& column : listing->columns) rows.back().push_back(column.text(row));
+  for (const Answer& entry : answer.Each(listing->list)) {
+    Row& row = rows.emplace_back();
+    for (const Column& column : listing->columns) row.push_back(column.Text(entry));
   }
   if (!missing.empty()) return ToTable(response);
   std::string text = rows.size() == 1 ? absl::StrCat(listing->list, "  (none)\n") : Align(rows);
@@ -329,21 +312,17 @@ bool HasNames(const pb::Descriptor& response) {
 }
 
 std::string ToNames(const pb::Message& response) {
-  std::vector<std::vector<std::string>> names;
+  std::vector<Row> names;
   const pb::Descriptor& type = *response.GetDescriptor();
-  const pb::Reflection& reflection = *response.GetReflection();
   if (const Listing* const listing = Find(type)) {
     std::string missing;
     const Answer answer = Borrow(response, &missing);
-    for (const Answer& row : answer.Each(listing->list)) {
-      names.push_back({listing->name(row)});
-    }
+    for (const Answer& row : answer.Each(listing->list)) names.push_back({listing->name.Text(row)});
   } else if (const Field* const field = WholeList(type)) {
     for (int i = 0; i < CountValues(response, field); ++i) {
-      names.push_back({field->is_map()
-                           ? ValueText(reflection.GetRepeatedMessage(response, field, i),
-                                       field->message_type()->map_key(), 0)
-                           : ValueText(response, field, i)});
+      names.push_back({field->is_map() ? ScalarText(InnerMessage(response, field, i),
+                                                    field->message_type()->map_key())
+                                       : ScalarText(response, field, i)});
     }
     if (field->is_map()) SortByKey(&names);
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,13 +17,11 @@
 namespace csi_proxy::ctl {
 
 // Returns protobuf's JSON with the API's field names, including empty fields.
-absl::StatusOr<std::string> ToJson(const pb::Message& message);
-// Returns ToJson() on one line.
-absl::StatusOr<std::string> ToJsonLine(const pb::Message& message);
+absl::StatusOr<std::string> ToJson(const pb::Message& message, bool on_one_line = false);
 
-// Converts JSON to YAML's block style, in the order of the JSON. A string stays a string even if
-// YAML would read it as a number. INVALID_ARGUMENT if the text is not JSON.
-absl::StatusOr<std::string> JsonToYaml(absl::string_view json);
+// Returns the same values as ToJson() in YAML's block style. A string stays a string even if YAML
+// would read it as a number.
+std::string ToYaml(const pb::Message& message);
 
 // Replaces each character that is IsControl() (unicode.h), because it could move a terminal's
 // cursor or reorder the text, and each byte that is not UTF-8 by escapes such as `\x1b` and
@@ -48,11 +47,20 @@ double Milliseconds(absl::Duration duration);
 // Returns `CODE: text` of an error.
 std::string StatusText(const absl::Status& status);
 
-// Returns the number of a field's values: one for a singular field.
-int CountValues(const pb::Message& message, const pb::FieldDescriptor* field);
+// Returns `1 finding`, `2 findings`.
+std::string Counted(int64_t count, absl::string_view noun);
 
+using Row = std::vector<std::string>;
 // Returns rows as lines, with columns two blanks apart and each text Printable().
-std::string Align(std::vector<std::vector<std::string>> rows);
+std::string Align(std::vector<Row> rows);
+
+// Returns a table's head, and a row for each entry of `list`.
+template <typename List, typename RowOf>
+std::vector<Row> RowsOf(Row head, const List& list, RowOf row_of) {
+  std::vector<Row> rows = {std::move(head)};
+  for (const auto& entry : list) rows.push_back(row_of(entry));
+  return rows;
+}
 
 // Returns a message as tables: a row per entry of a list or map of messages, and `name  value` for
 // other fields. Returns `ok` for a message without fields.
@@ -60,8 +68,13 @@ std::string ToTable(const pb::Message& message);
 
 struct Column {
   const char* head;
+  // The field that is shown, `-` if it is empty.
+  const char* field;
+  // Returns the text for a row, if that is not a field's.
+  std::string (*text)(const Answer& row) = nullptr;
+
   // Returns the text for a row; may contain control characters.
-  std::string (*text)(const Answer& row);
+  std::string Text(const Answer& row) const;
 };
 
 // A response that lists messages.
@@ -70,8 +83,8 @@ struct Listing {
   const char* list;      // The name of its field.
   // The columns of the short table. Empty: all.
   std::vector<Column> columns;
-  // Returns the name by which calls refer to the row's object.
-  std::string (*name)(const Answer& row);
+  // The name by which calls refer to the row's object.
+  Column name;
 };
 absl::Span<const Listing> Listings();
 

@@ -80,10 +80,8 @@ absl::Status SetValue(const FieldArgument& argument, const Field* field, pb::Mes
 
 absl::Status NoSuchField(const pb::Descriptor& type, const std::string& name) {
   std::vector<std::string> known;
-  for (const Field* const field : FieldsOf(type)) known.push_back(KebabCase(field->name()));
-  const std::string nearest = Nearest(name, known);
-  return Invalid("there is no field \"", name, "\" in ", type.name(),
-                 nearest.empty() ? "" : absl::StrCat("; did you mean --", nearest, "?"),
+  for (const Field* const field : FieldsOf(type)) known.push_back("--" + KebabCase(field->name()));
+  return Invalid("there is no field \"", name, "\" in ", type.name(), DidYouMean(name, known),
                  known.empty()
                      ? "\nIt has no fields."
                      : absl::StrCat("\nIts fields: ", absl::StrJoin(FieldFlags(type), " ")));

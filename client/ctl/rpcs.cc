@@ -1,10 +1,11 @@
 #include "client/ctl/rpcs.h"
 
-#include <algorithm>
 #include <cstdint>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/request.h"
 #include "csi_proxy/steady_time.h"
@@ -18,8 +19,8 @@ const Field* Answer::Find(absl::string_view field, Kinds kinds, bool repeated) c
   if (message_ == nullptr) return nullptr;
   const pb::Descriptor& type = *message_->GetDescriptor();
   for (const Field* const f : FieldsOf(type)) {
-    const bool fits = std::find(kinds.begin(), kinds.end(), f->cpp_type()) != kinds.end();
-    if (fits && f->is_repeated() == repeated && Plain(f->name()) == Plain(field)) return f;
+    const bool fits = absl::c_linear_search(kinds, f->cpp_type()) && f->is_repeated() == repeated;
+    if (fits && Plain(f->name()) == Plain(field)) return f;
   }
   if (missing_->empty()) *missing_ = absl::StrCat(type.name(), ".", field);
   return nullptr;
@@ -33,61 +34,51 @@ bool Answer::Flag(absl::string_view field) const {
 uint64_t Answer::Number(absl::string_view field) const {
   const Field* const f =
       Find(field, {Field::CPPTYPE_UINT32, Field::CPPTYPE_INT64, Field::CPPTYPE_STRING}, false);
-  if (f == nullptr) return 0;
-  const pb::Reflection& r = *message_->GetReflection();
-  if (f->cpp_type() == Field::CPPTYPE_UINT32) return r.GetUInt32(*message_, f);
-  if (f->cpp_type() == Field::CPPTYPE_INT64) return static_cast<uint64_t>(r.GetInt64(*message_, f));
-  uint64_t number;
-  if (!absl::SimpleAtoi(r.GetString(*message_, f), &number)) return UINT64_MAX;
-  return number;
+  uint64_t number = 0;
+  return f == nullptr || absl::SimpleAtoi(ScalarText(*message_, f), &number) ? number : UINT64_MAX;
 }
 
 std::string Answer::Text(absl::string_view field) const {
-  const Field* const f = Find(field, {Field::CPPTYPE_STRING, Field::CPPTYPE_ENUM}, false);
-  if (f == nullptr) return "";
-  const pb::Reflection& r = *message_->GetReflection();
-  return f->enum_type() != nullptr ? r.GetEnum(*message_, f)->name() : r.GetString(*message_, f);
+  const Field* const f =
+      Find(field, {Field::CPPTYPE_STRING, Field::CPPTYPE_ENUM, Field::CPPTYPE_UINT32}, false);
+  return f == nullptr ? "" : ScalarText(*message_, f);
 }
 
 std::vector<std::string> Answer::Texts(absl::string_view field) const {
   std::vector<std::string> texts;
   const Field* const f = Find(field, {Field::CPPTYPE_STRING, Field::CPPTYPE_ENUM}, true);
-  if (f == nullptr) return texts;
-  const pb::Reflection& r = *message_->GetReflection();
-  for (int i = 0; i < r.FieldSize(*message_, f); ++i) {
-    texts.push_back(f->enum_type() != nullptr ? r.GetRepeatedEnum(*message_, f, i)->name()
-                                              : r.GetRepeatedString(*message_, f, i));
+  for (int i = 0; f != nullptr && i < CountValues(*message_, f); ++i) {
+    texts.push_back(ScalarText(*message_, f, i));
   }
   return texts;
 }
 
 int Answer::Size(absl::string_view field) const {
   const Field* const f = Find(field, {Field::CPPTYPE_STRING, Field::CPPTYPE_MESSAGE}, true);
-  return f == nullptr ? 0 : message_->GetReflection()->FieldSize(*message_, f);
+  return f == nullptr ? 0 : CountValues(*message_, f);
 }
 
 std::vector<Answer> Answer::Each(absl::string_view field) const {
   std::vector<Answer> answers;
   const Field* const f = Find(field, {Field::CPPTYPE_MESSAGE}, true);
-  if (f == nullptr) return answers;
-  for (int i = 0; i < Size(field); ++i) {
-    answers.push_back(Within(message_->GetReflection()->GetRepeatedMessage(*message_, f, i)));
+  for (int i = 0; f != nullptr && i < CountValues(*message_, f); ++i) {
+    answers.push_back(Within(InnerMessage(*message_, f, i)));
   }
   return answers;
 }
 
 std::optional<Answer> Answer::Entry(absl::string_view field, uint64_t key) const {
   for (const Answer& entry : Each(field)) {
-    if (entry.Number("key") != key) continue;
     const pb::Message& pair = *entry.message_;
-    return Within(
-        pair.GetReflection()->GetMessage(pair, pair.GetDescriptor()->FindFieldByName("value")));
+    if (entry.Number("key") != key) continue;
+    return Within(InnerMessage(pair, pair.GetDescriptor()->map_value()));
   }
   return std::nullopt;
 }
 
-absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& method,
-                                  const Fields& fields) {
+absl::StatusOr<Answer> Rpcs::Call(absl::string_view rpc, const Fields& fields) {
+  const std::pair<std::string, std::string> name = absl::StrSplit(rpc, absl::MaxSplits('.', 1));
+  const auto& [group, method] = name;
   std::optional<Method> found;
   ABSL_ASSIGN_OR_RETURN(const auto versions, catalog_.VersionsFor(group, ""));
   for (const std::string& version : versions) {
@@ -98,8 +89,8 @@ absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& m
   }
   if (!found.has_value()) {
     // If no version has the method, the error names the nearest one.
-    if (const auto any = catalog_.Find(group, method, ""); !any.ok()) return any.status();
-    return client::NotReached(absl::StrCat("there is no pipe that has ", group, ".", method));
+    ABSL_RETURN_IF_ERROR(catalog_.Find(group, method, "").status());
+    return client::NotReached(absl::StrCat("there is no pipe that has ", rpc));
   }
   std::vector<FieldArgument> arguments;
   for (const auto& [name, value] : fields) arguments.push_back({name, value, true});
@@ -112,7 +103,7 @@ absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& m
   const absl::Status status = pipes_.Send(*found, *request, response.get());
   times_[{absl::StrCat(group, ".", found->descriptor->name()), found->version}].push_back(
       SteadyTime::Now() - start);
-  if (!status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(status);
   return Answer(std::move(response), &missing_field_);
 }
 

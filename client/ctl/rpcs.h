@@ -56,7 +56,7 @@ class Answer {
   // Returns a number, which the oldest versions send as a decimal string. Returns UINT64_MAX if the
   // string is malformed.
   uint64_t Number(absl::string_view field) const;
-  // Returns a string, or the name of an enum value.
+  // Returns a string, the name of an enum value, or a number of 32 bits in decimal.
   std::string Text(absl::string_view field) const;
   // Returns a list of strings, or of names of enum values.
   std::vector<std::string> Texts(absl::string_view field) const;
@@ -85,11 +85,10 @@ class Rpcs {
   // Neither is owned. Both must outlive the object.
   Rpcs(const Catalog& catalog, Pipes& pipes) : catalog_(catalog), pipes_(pipes) {}
 
-  // Calls a method in the newest version that has it and whose pipe exists. Nested fields follow a
-  // dot. UNAVAILABLE if there is no such pipe; INVALID_ARGUMENT if there is no such method or
-  // field; otherwise the service's error.
-  absl::StatusOr<Answer> Call(const std::string& group, const std::string& method,
-                              const Fields& fields);
+  // Calls `volume.MountVolume` in the newest version that has it and whose pipe exists. Nested
+  // fields follow a dot. UNAVAILABLE if there is no such pipe; INVALID_ARGUMENT if there is no such
+  // method or field; otherwise the service's error.
+  absl::StatusOr<Answer> Call(absl::string_view rpc, const Fields& fields = {});
 
   // The duration of each call, by `volume.MountVolume` and version.
   using Times = std::map<std::pair<std::string, std::string>, std::vector<absl::Duration>>;
@@ -107,10 +106,5 @@ class Rpcs {
   Times times_;
   std::string missing_field_;
 };
-
-// Examines the pipes of all released versions, one after another, and prints the results. Returns
-// kOk if any answers, otherwise kCallFailed.
-int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptions& call,
-           std::ostream& out);
 
 }  // namespace csi_proxy::ctl

@@ -170,7 +170,7 @@ class WatchTest : public watch::GivenAnswersTest {
 
 TEST_F(WatchTest, OnceIsSinceTheServiceBegan) {
   answers_ = {Exposition(50)};
-  ASSERT_EQ(Watch(true, absl::ZeroDuration(), {.json = true}), kOk) << err_.str();
+  ASSERT_EQ(Watch(true, absl::ZeroDuration(), {.document = kJsonOutput}), kOk) << err_.str();
   const Report report = Json();
   EXPECT_EQ(report.metrics(), ":9090");
   EXPECT_EQ(report.time(), "1970-01-01T00:18:20+00:00");
@@ -199,7 +199,7 @@ TEST_F(WatchTest, MillionsAreShownWithAllDigits) {
 
 TEST_F(WatchTest, AnIntervalCountsWhatHappensInIt) {
   answers_ = {Exposition(50), Exposition(70)};
-  ASSERT_EQ(Watch(true, absl::Seconds(10), {.json = true}), kOk) << err_.str();
+  ASSERT_EQ(Watch(true, absl::Seconds(10), {.document = kJsonOutput}), kOk) << err_.str();
   const Report report = Json();
   EXPECT_EQ(report.seconds(), 10);
   EXPECT_EQ(report.rpcs(0).calls(), 20);

@@ -1,13 +1,11 @@
-#include <google/protobuf/util/json_util.h>
-#include <google/protobuf/wrappers.pb.h>
+#include <google/protobuf/message.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
+#include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -18,20 +16,17 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// Deeper than any message. Limits recursion, so that no text overflows the stack.
-constexpr int kDeepest = 100;
-
-bool IsWordCharacter(char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-'; }
+using Field = pb::FieldDescriptor;
 
 // Returns true if every YAML parser reads the unquoted text as a string: a word that begins with a
 // letter and is not a boolean or null in YAML 1.1 or 1.2.
 bool IsPlain(absl::string_view text) {
-  constexpr std::array<absl::string_view, 9> kReserved = {"true", "false", "null", "yes", "no",
-                                                          "on",   "off",   "y",    "n"};
-  return !text.empty() && absl::ascii_isalpha(text[0]) &&
-         std::all_of(text.begin(), text.end(), &IsWordCharacter) &&
-         std::none_of(kReserved.begin(), kReserved.end(),
-                      [&](absl::string_view word) { return absl::EqualsIgnoreCase(word, text); });
+  constexpr absl::string_view kReserved[] = {"true", "false", "null", "yes", "no",
+                                             "on",   "off",   "y",    "n"};
+  const auto is_same = [text](absl::string_view w) { return absl::EqualsIgnoreCase(w, text); };
+  const auto in_word = [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-'; };
+  return !text.empty() && absl::ascii_isalpha(text[0]) && absl::c_all_of(text, in_word) &&
+         absl::c_none_of(kReserved, is_same);
 }
 
 // Returns true for controls, line breaks and non-characters, which single quotes cannot contain.
@@ -56,119 +51,76 @@ std::string DoubleQuoted(const std::u32string& text) {
   return quoted + "\"";
 }
 
-std::string Scalar(const std::string& text) {
+// Returns a string as YAML writes it.
+std::string Quoted(const std::string& text) {
   if (IsPlain(text)) return text;
   std::u32string points;
   absl::string_view rest = text;
   for (char32_t point; ConsumeCodePoint(&rest, &point);) points.push_back(point);
-  if (std::any_of(points.begin(), points.end(), &NeedsEscape)) return DoubleQuoted(points);
+  if (absl::c_any_of(points, &NeedsEscape)) return DoubleQuoted(points);
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "''"}}), "'");
 }
 
-// Converts JSON in one pass, up to the first error.
-class Converter {
+class Writer {
  public:
-  explicit Converter(absl::string_view json) : rest_(json) {}
-
-  absl::StatusOr<std::string> Document() {
-    Value(0, /*continues_line=*/true);
-    if (Next() != '\0') Fail("not JSON");
-    if (!status_.ok()) return status_;
-    return absl::StrCat(yaml_.substr(1), "\n");  // Without the blank before the first value.
+  // Writes a message. `continues_line` is true if it follows the dash of a list item on its line.
+  void Fields(const pb::Message& message, size_t indent, bool continues_line) {
+    const size_t before = yaml_.size();
+    for (const Field* const field : FieldsOf(*message.GetDescriptor())) {
+      if (field->has_presence() && !message.GetReflection()->HasField(message, field)) continue;
+      Begin(std::exchange(continues_line, false), indent, Quoted(field->name()) + ":");
+      const bool is_list = field->is_repeated();
+      const int count = CountValues(message, field);
+      if (count == 0) absl::StrAppend(&yaml_, field->is_map() ? " {}" : " []");
+      for (int i = 0; i < count; ++i) {
+        if (!field->is_map()) {
+          if (is_list) Begin(false, indent + 2, "-");
+          Value(message, field, i, indent + (is_list ? 4 : 2), is_list);
+          continue;
+        }
+        const pb::Message& entry = InnerMessage(message, field, i);
+        const pb::Descriptor& type = *field->message_type();
+        Begin(false, indent + 2, Quoted(ScalarText(entry, type.map_key())) + ":");
+        Value(entry, type.map_value(), 0, indent + 4, false);
+      }
+    }
+    if (yaml_.size() == before) absl::StrAppend(&yaml_, " {}");
   }
+
+  std::string Document() const { return yaml_.substr(1) + "\n"; }  // Without the first blank.
 
  private:
-  void Fail(absl::string_view why) {
-    status_.Update(Invalid(why, ", ", rest_.size(), " bytes before the end"));
-    rest_ = "";
+  void Begin(bool continues_line, size_t indent, absl::string_view head) {
+    absl::StrAppend(&yaml_, continues_line ? " " : "\n" + std::string(indent, ' '), head);
   }
 
-  // Skips white space and returns the next character without consuming it; 0 at the end.
-  char Next() {
-    rest_ = absl::StripLeadingAsciiWhitespace(rest_);
-    return rest_.empty() ? '\0' : rest_[0];
-  }
-
-  bool Take(char c) {
-    if (Next() != c) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-
-  // `continues_line` is true if the value follows the dash of a list item on its line.
-  void Value(size_t indent, bool continues_line) {
-    if (indent > 2 * kDeepest) return Fail("JSON of too many levels");
-    switch (Next()) {
-      case '{':
-        return Entries('}', "{}", indent, continues_line);
-      case '[':
-        return Entries(']', "[]", indent, continues_line);
-      case '"':
-        return absl::StrAppend(&yaml_, " ", Scalar(String()));
-      default:
-        return Literal();
+  void Value(const pb::Message& message, const Field* field, int index, size_t indent,
+             bool continues_line) {
+    if (field->message_type() != nullptr) {
+      return Fields(InnerMessage(message, field, index), indent, continues_line);
     }
+    const std::string text = ScalarText(message, field, index);
+    // As in JSON: numbers of 64 bits are strings, and an unknown value of an enum is a number.
+    const bool is_text =
+        field->type() == Field::TYPE_STRING || field->cpp_type() == Field::CPPTYPE_INT64 ||
+        field->cpp_type() == Field::CPPTYPE_UINT64 ||
+        (field->enum_type() != nullptr && field->enum_type()->FindValueByName(text) != nullptr);
+    const bool is_bytes = field->type() == Field::TYPE_BYTES;
+    absl::StrAppend(&yaml_, " ",
+                    is_bytes  ? Quoted(absl::Base64Escape(text))
+                    : is_text ? Quoted(text)
+                              : text);
   }
 
-  // Converts an object or a list.
-  void Entries(char end, absl::string_view empty, size_t indent, bool continues_line) {
-    rest_.remove_prefix(1);
-    if (Take(end)) return absl::StrAppend(&yaml_, " ", empty);
-    do {
-      absl::StrAppend(&yaml_, continues_line ? " " : "\n" + std::string(indent, ' '));
-      continues_line = false;
-      if (end == '}') {
-        absl::StrAppend(&yaml_, Scalar(String()), ":");
-        if (!Take(':')) return Fail("not JSON");
-      } else {
-        yaml_.push_back('-');
-      }
-      Value(indent + 2, /*continues_line=*/end == ']');
-    } while (Take(','));
-    if (!Take(end)) Fail("not JSON");
-  }
-
-  // Removes the string at the front and returns it, decoded by protobuf.
-  std::string String() {
-    const bool begins = Next() == '"';
-    size_t length = 1;
-    while (length < rest_.size() && rest_[length] != '"') length += rest_[length] == '\\' ? 2 : 1;
-    pb::StringValue value;
-    const std::string quoted(rest_.substr(0, length + 1));
-    if (!begins || length >= rest_.size() || !pb::util::JsonStringToMessage(quoted, &value).ok()) {
-      Fail("not JSON");
-      return "";
-    }
-    rest_.remove_prefix(length + 1);
-    return value.value();
-  }
-
-  // Converts a number, a boolean or null, which JSON and YAML write alike.
-  void Literal() {
-    const size_t length =
-        std::find_if(rest_.begin(), rest_.end(),
-                     [](char c) { return !IsWordCharacter(c) && c != '.' && c != '+'; }) -
-        rest_.begin();
-    const absl::string_view literal = rest_.substr(0, length);
-    double number;
-    const bool is_number = absl::SimpleAtod(literal, &number) && std::isfinite(number) &&
-                           absl::ascii_isdigit(literal.back());
-    if (!is_number && literal != "true" && literal != "false" && literal != "null") {
-      return Fail("not JSON");
-    }
-    absl::StrAppend(&yaml_, " ", literal);
-    rest_.remove_prefix(length);
-  }
-
-  absl::string_view rest_;
   std::string yaml_;
-  absl::Status status_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::string> JsonToYaml(absl::string_view json) {
-  return Converter(json).Document();
+std::string ToYaml(const pb::Message& message) {
+  Writer writer;
+  writer.Fields(message, 0, /*continues_line=*/true);
+  return writer.Document();
 }
 
 }  // namespace csi_proxy::ctl

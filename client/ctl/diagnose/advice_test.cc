@@ -243,7 +243,7 @@ class AdviceTest : public testing::Test {
       });
     };
     if (set < start) enable();
-    const auto done = rpcs.Call("system", "StartService", {{"name", name}});
+    const auto done = rpcs.Call("system.StartService", {{"name", name}});
     EXPECT_TRUE(done.ok() || absl::IsNotFound(done.status())) << advice << done.status();
   }
 

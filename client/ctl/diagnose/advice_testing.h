@@ -190,7 +190,7 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
   void StageAndSpoil(uint32_t number) {
     const std::string name = absl::StrCat("d", number), n = absl::StrCat(number);
     const auto staged =
-        rpcs_.Call("storage", "StageVolume", {{"disk.number", n}, {"target_path", Staged(name)}});
+        rpcs_.Call("storage.StageVolume", {{"disk.number", n}, {"target_path", Staged(name)}});
     if (!staged.ok()) return;
     const bool has_data = machine_.WriteFile(Staged(name) + R"(\data\kept)", 4096, false).ok();
     if (random_.OneIn(3)) {
@@ -198,7 +198,7 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
     } else if (random_.OneIn(3)) {
       machine_.MakeDirectory(Published(name)).IgnoreError();
       rpcs_
-          .Call("volume", "MountVolume",
+          .Call("volume.MountVolume",
                 {{"volume_id", staged->Text("volume_id")}, {"target_path", Published(name)}})
           .status()
           .IgnoreError();
@@ -219,7 +219,7 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
         });
         break;
       case 2: {
-        const auto stats = rpcs_.Call("storage", "GetPathStats", {{"path", Staged(name)}});
+        const auto stats = rpcs_.Call("storage.GetPathStats", {{"path", Staged(name)}});
         if (!stats.ok()) break;
         machine_
             .WriteFile(Staged(name) + R"(\full)", stats->Number("available_bytes") - 4096, false)
@@ -294,11 +294,10 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
     }
     const auto fail = [&](const std::string& share, const std::string& target) {
       rpcs_
-          .Call("storage", "StageShare",
-                {{"remote_path", share},
-                 {"target_path", target},
-                 {"username", "u"},
-                 {"password", "wrong"}})
+          .Call("storage.StageShare", {{"remote_path", share},
+                                       {"target_path", target},
+                                       {"username", "u"},
+                                       {"password", "wrong"}})
           .status()
           .IgnoreError();
     };

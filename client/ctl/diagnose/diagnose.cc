@@ -5,6 +5,7 @@
 #include <map>
 #include <ostream>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -50,8 +51,6 @@ Diagnosis DiagnosisOf(const Findings& findings) {
   return diagnosis;
 }
 
-using Row = std::vector<std::string>;
-
 std::string NotKnown(const pb::RepeatedPtrField<std::string>& list) {
   std::string text;
   for (const std::string& line : list) {
@@ -63,8 +62,8 @@ std::string NotKnown(const pb::RepeatedPtrField<std::string>& list) {
 std::string FallbacksText(const Diagnosis& diagnosis) {
   std::string text;
   for (const FallbackTaken& taken : diagnosis.fallbacks()) {
-    absl::StrAppend(&text, "fallback ", Printable(taken.fallback()), ": taken ", taken.times(),
-                    taken.times() == 1 ? " time" : " times");
+    absl::StrAppend(&text, "fallback ", Printable(taken.fallback()), ": taken ",
+                    Counted(static_cast<int64_t>(taken.times()), "time"));
     if (taken.doubt() != 0) {
       absl::StrAppend(&text, ", see doubt ", taken.doubt(), " of server/host/doubts.md");
     }
@@ -111,10 +110,11 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
     is_ill = is_ill || (now.finding.kind() == kind && now.finding.where() == found.finding.where());
   }
   if (!is_same) return end(is_ill ? CHANGED : WELL_AGAIN);
-  const absl::StatusOr<Answer> answer = rpcs.Call("storage", found.repair, found.fields);
+  const absl::StatusOr<Answer> answer =
+      rpcs.Call(absl::StrCat("storage.", found.advice->repair), found.fields);
   if (!answer.ok()) return end(FAILED, StatusText(answer.status()));
   // UnstageShare counts links under the share's lock, so it also finds links made since the look.
-  const bool is_kept = found.repair == "UnstageShare" &&
+  const bool is_kept = absl::string_view(found.advice->repair) == "UnstageShare" &&
                        (answer->Flag("incomplete") || !answer->Texts("other_links").empty());
   end(is_kept ? CHANGED : DONE, is_kept ? "the mapping stays: a link may use it now" : "");
 }
@@ -132,10 +132,8 @@ absl::StatusOr<std::vector<std::string>> Kinds(const RepairOptions& options) {
   std::vector<std::string> kinds =
       absl::StrSplit(absl::AsciiStrToLower(absl::StrJoin(options.what(), ",")), ',');
   for (const std::string& kind : kinds) {
-    if (std::find(known.begin(), known.end(), kind) != known.end()) continue;
-    const std::string nearest = Nearest(kind, known);
-    return Invalid("--what: there is no such kind",
-                   nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
+    if (absl::c_linear_search(known, kind)) continue;
+    return Invalid("--what: there is no such kind", DidYouMean(kind, known),
                    "\nThere are: ", absl::StrJoin(known, ", "));
   }
   return kinds;
@@ -143,7 +141,7 @@ absl::StatusOr<std::vector<std::string>> Kinds(const RepairOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch,
+absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const top::FetchMetrics& fetch,
                                    const std::function<void(const Diagnosis& part)>& show) {
   Diagnosis shown;
   Findings findings = LookAtNode(rpcs, &fetch, [&](const Findings& so_far) {
@@ -185,8 +183,7 @@ std::string PartText(const Diagnosis& part) {
 
 std::string ToText(const Diagnosis& diagnosis) {
   const int found = diagnosis.findings_size();
-  std::string result =
-      found == 0 ? "nothing found" : absl::StrCat(found, found == 1 ? " finding" : " findings");
+  std::string result = found == 0 ? "nothing found" : Counted(found, "finding");
   if (found == 0 && !diagnosis.complete()) result += ", but not everything was looked at";
   return absl::StrCat(FallbacksText(diagnosis), Printable(diagnosis.flags()),
                       diagnosis.flags().empty() ? "" : "\n", result,
@@ -197,14 +194,14 @@ std::string ToText(const Repairs& repairs) {
   if (repairs.acts().empty()) {
     return absl::StrCat(NotKnown(repairs.not_known()), "nothing to repair\n");
   }
-  std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "REPAIR", "RESULT"}};
-  for (const Act& act : repairs.acts()) {
+  const auto row_of = [](const Act& act) {
     const Finding& finding = act.finding();
-    rows.push_back(
-        {finding.kind(), finding.where(), What(finding), finding.repair(),
-         absl::StrCat(kResultTexts[act.result()], act.detail().empty() ? "" : ": ", act.detail())});
-  }
-  return absl::StrCat(Align(rows), NotKnown(repairs.not_known()));
+    const char* const colon = act.detail().empty() ? "" : ": ";
+    return Row{finding.kind(), finding.where(), What(finding), finding.repair(),
+               absl::StrCat(kResultTexts[act.result()], colon, act.detail())};
+  };
+  const Row head = {"KIND", "WHERE", "WHAT", "REPAIR", "RESULT"};
+  return absl::StrCat(Align(RowsOf(head, repairs.acts(), row_of)), NotKnown(repairs.not_known()));
 }
 
 absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
@@ -219,7 +216,7 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
   std::vector<FindingWithRepair> found;
   bool any = false;
   for (FindingWithRepair& one : findings.found) {
-    if (std::find(kinds.begin(), kinds.end(), one.finding.kind()) == kinds.end()) continue;
+    if (!absl::c_linear_search(kinds, one.finding.kind())) continue;
     Act* const act = repairs.add_acts();
     *act->mutable_finding() = one.finding;
     act->set_result(one.finding.can_be_repaired() ? UNKNOWN : REFUSED);
@@ -254,16 +251,13 @@ int ExitCodeOf(const Repairs& repairs) {
 
 namespace d = diagnose;
 
-int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+absl::StatusOr<int> Diagnose(const Catalog& catalog, const CommandLine& line,
+                             const Streams& streams) {
   d::DiagnoseOptions options;
-  if (!ReadFlags(catalog, line, streams, &options)) return kUsage;
-  d::FetchMetrics fetch;
+  ABSL_RETURN_IF_ERROR(ReadFlags(catalog, line, streams, &options));
+  top::FetchMetrics fetch;
   if (!options.metrics().empty()) {
-    const auto address = top::ParseMetricsAddress("--metrics", options.metrics());
-    if (!address.ok()) return WrongUsage(address.status().message(), streams.err);
-    fetch = [address = *address, timeout = line.call.timeout] {
-      return top::FetchMetrics(address, timeout);
-    };
+    ABSL_ASSIGN_OR_RETURN(fetch, top::MetricsFetcher(options.metrics(), line.call.timeout));
   }
   CallOptions call = line.call;
   if (!line.has_timeout) call.timeout = d::kLookTimeout;
@@ -277,11 +271,11 @@ int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& str
   return PrintReport(*diagnosis, d::ToText(*diagnosis), d::ExitCodeOf(*diagnosis), line, streams);
 }
 
-int Repair(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+absl::StatusOr<int> Repair(const Catalog& catalog, const CommandLine& line,
+                           const Streams& streams) {
   d::RepairOptions options;
-  if (!ReadFlags(catalog, line, streams, &options)) return kUsage;
-  const auto kinds = d::Kinds(options);
-  if (!kinds.ok()) return WrongUsage(kinds.status().message(), streams.err);
+  ABSL_RETURN_IF_ERROR(ReadFlags(catalog, line, streams, &options));
+  ABSL_ASSIGN_OR_RETURN(const auto kinds, d::Kinds(options));
   const bool asks = !options.yes() && streams.in_is_terminal;
   // Shown on standard error, so that standard output is one document for a program.
   const auto show = [&](const d::Repairs& plan) {
@@ -297,7 +291,7 @@ int Repair(const Catalog& catalog, const CommandLine& line, const Streams& strea
   };
   const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
   Rpcs rpcs(catalog, *pipes);
-  const absl::StatusOr<d::Repairs> repairs = d::Repair(rpcs, *kinds, show, consent);
+  const absl::StatusOr<d::Repairs> repairs = d::Repair(rpcs, kinds, show, consent);
   if (!repairs.ok()) return Complain(repairs.status(), streams.err);
   return PrintReport(*repairs, d::ToText(*repairs), d::ExitCodeOf(*repairs), line, streams);
 }

@@ -18,7 +18,7 @@ using Consent = std::function<bool()>;
 // Looks for faults. Passes to `show` what each look has found. Returns an error if the service
 // answers no call.
 absl::StatusOr<Diagnosis> Diagnose(
-    Rpcs& rpcs, const FetchMetrics& fetch,
+    Rpcs& rpcs, const top::FetchMetrics& fetch,
     const std::function<void(const Diagnosis& part)>& show = [](const Diagnosis&) {});
 
 // Returns kOk if everything was looked at and nothing is wrong, kCallFailed if not everything was

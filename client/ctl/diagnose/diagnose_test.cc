@@ -78,7 +78,7 @@ void MakeIll(FakePipes* pipes) {
 
 class DiagnoseTest : public testing::Test {
  protected:
-  Diagnosis Look(const FetchMetrics& fetch = nullptr) {
+  Diagnosis Look(const top::FetchMetrics& fetch = nullptr) {
     const auto diagnosis = Diagnose(rpcs_, fetch);
     EXPECT_TRUE(diagnosis.ok()) << diagnosis.status();
     return diagnosis.value_or(Diagnosis());

@@ -31,6 +31,8 @@ struct FindingFacts {
   const char* advice;
   // The method of the group storage that repairs it; null if there is none.
   const char* repair = nullptr;
+  // True for what is no fault and does not change the exit code.
+  bool is_note = false;
 };
 
 inline constexpr FindingFacts kFindingTable[] = {
@@ -48,11 +50,11 @@ inline constexpr FindingFacts kFindingTable[] = {
      "ParentProcessId"},
     {"low-limit", "low-limits", "the default is $0",
      "none: remove the flag from the service's command line and restart the service"},
-    // A note, which is no fault and does not change the exit code.
     {"offline-by-policy", "offline-disks",
      "Windows says: Policy: a driver or a person took it offline, or it has just arrived",
      "none: no fault. Drivers leave a disk offline when they have unstaged it. Leave it, because "
-     "the cloud may be about to detach it; a driver that stages it brings it online"},
+     "the cloud may be about to detach it; a driver that stages it brings it online",
+     nullptr, /*is_note=*/true},
     {"offline-disk", "offline-disks", "$0",
      "none: check its storage, and leave it offline: a driver that stages it brings it online"},
     {"second-path", "offline-disks",
@@ -148,10 +150,10 @@ inline constexpr FindingFacts kFindingTable[] = {
      "Windows shows the share's mapping as OK, but the server denies access, lacks the folder, "
      "or does not answer",
      "none: check the folder and its permissions on the server; if they are right, $0"},
-    // A note.
     {"link-outside", "links-outside", "it leads out of the working directories: no call follows it",
      "none: no fault if no driver uses it. If one does, add its target to the service's flags as "
-     "--working-dir, beside --kubelet-path; remove neither the link nor what is behind it"},
+     "--working-dir, beside --kubelet-path; remove neither the link nor what is behind it",
+     nullptr, /*is_note=*/true},
     {"stopped-initiator", "stopped-initiator", "the service MSiSCSI is $0, and $1",
      "none: first `Set-Service -Name MSiSCSI -StartupType Automatic`, so that it is not disabled "
      "and runs after a restart of the node; then csi-proxyctl system start-service --name=MSiSCSI"},
@@ -168,6 +170,7 @@ struct FindingId {
   consteval FindingId(const char* name) : row(0) {
     while (std::string_view(kFindingTable[row].name) != name) ++row;
   }
+  const FindingFacts* operator->() const { return &kFindingTable[row]; }
   size_t row;
 };
 

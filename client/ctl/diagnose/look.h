@@ -13,13 +13,21 @@
 #include "client/ctl/diagnose/diagnose.pb.h"
 #include "client/ctl/diagnose/findings.h"
 #include "client/ctl/rpcs.h"
+#include "client/ctl/top/numbers.h"
 
 namespace csi_proxy::ctl::diagnose {
 
-// A finding and the method of the group storage that repairs it; empty if none does.
 struct FindingWithRepair {
+  // Makes a finding of the table about `where`. `arguments` replace `$0`, `$1` ... in the row's
+  // texts, and `fields` are those of the repair's call.
+  FindingWithRepair(FindingId id, std::string where, std::string what,
+                    const std::vector<std::string>& arguments = {}, Fields fields = {});
+
+  // Takes the advice of another row and its repair, if any, in place of the finding's own.
+  void Advise(FindingId id, const std::vector<std::string>& arguments = {});
+
   Finding finding;
-  std::string repair;
+  FindingId advice;
   Fields fields;
 };
 
@@ -41,8 +49,10 @@ struct Findings {
 
   bool complete() const { return error.ok() && !cut_short; }
 
-  // Adds a finding and returns it.
-  FindingWithRepair& Add(FindingWithRepair one) { return found.emplace_back(std::move(one)); }
+  // Adds a finding or a note.
+  void Add(FindingWithRepair one);
+  // Calls a method of the group storage. On failure returns an empty answer and adds a remark.
+  Answer Ask(Rpcs& rpcs, const std::string& method, const Fields& fields, absl::string_view what);
   // Adds a remark about what could not be looked at. CutShort() also makes the look incomplete.
   template <typename... Parts>
   void NotKnown(const Parts&... parts) {
@@ -53,15 +63,22 @@ struct Findings {
     cut_short = true;
     NotKnown(parts...);
   }
+  void CutShortIfIncomplete(const Answer& answer, absl::string_view what) {
+    if (answer.Flag("incomplete")) {
+      CutShort(what, ": there are more directories than the service reads");
+    }
+  }
 };
 
-// Fetches the metrics of the service. Null: their address is unknown.
-using FetchMetrics = std::function<absl::StatusOr<std::string>()>;
+// Adds findings about mounts; only about that at `only` if it is not empty.
+void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings);
+// Adds findings about global SMB mappings.
+void LookAtMappings(Rpcs& rpcs, Findings* findings);
 
 // Looks at everything, at the metrics if `fetch` is not null, and calls `ended` with the findings
 // so far when each look has ended. The first looks need no WMI: metrics, mounted folders and links.
 using LookEnded = std::function<void(const Findings& so_far)>;
-Findings LookAtNode(Rpcs& rpcs, const FetchMetrics* fetch, const LookEnded& ended);
+Findings LookAtNode(Rpcs& rpcs, const top::FetchMetrics* fetch, const LookEnded& ended);
 
 // Looks again for a finding, at as few objects as possible.
 Findings LookAgain(Rpcs& rpcs, const Finding& finding);

@@ -266,11 +266,12 @@ std::string ToMarkdown(const NodeReport& report) {
 
 }  // namespace report
 
-int Report(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+absl::StatusOr<int> Report(const Catalog& catalog, const CommandLine& line,
+                           const Streams& streams) {
   report::ReportOptions options;
-  if (!ReadFlags(catalog, line, streams, &options)) return kUsage;
+  ABSL_RETURN_IF_ERROR(ReadFlags(catalog, line, streams, &options));
   if (options.from().empty() || options.to().empty()) {
-    return WrongUsage("report needs --from=FOLDER and --to=FOLDER", streams.err);
+    return Invalid("report needs --from=FOLDER and --to=FOLDER");
   }
   const absl::StatusOr<report::NodeReport> node = report::Make(options, streams.in);
   if (!node.ok()) return Complain(node.status(), streams.err);

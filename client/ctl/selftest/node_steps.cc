@@ -1,4 +1,6 @@
 // Steps on the rest of the node: pipes, services, firmware, shares, iSCSI.
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -14,200 +16,180 @@ namespace {
 constexpr absl::Duration kDiskArrival = absl::Seconds(30);
 constexpr absl::Duration kPoll = absl::Milliseconds(250);
 
-// Returns the portal's fields. The port is optional, and so are the brackets of IPv6.
-Fields Portal(const Attempt& attempt) {
-  const std::string& text = attempt.options().iscsi_portal();
+using enum absl::StatusCode;
+
+}  // namespace
+
+// The port is optional, and so are the brackets of IPv6.
+Fields Attempt::OfPortal() const {
+  const std::string& text = options_.iscsi_portal();
   const absl::StatusOr<HostPort> portal = HostPort::Parse("", text);
   if (!portal.ok()) return {{"target-portal.target-address", text}};
   return {{"target-portal.target-address", text.substr(0, text.rfind(':'))},
           {"target-portal.target-port", absl::StrCat(portal->port)}};
 }
 
-Fields Target(const Attempt& attempt) {
-  Fields fields = Portal(attempt);
-  fields.emplace_back("iqn", attempt.options().iscsi_iqn());
+Fields Attempt::OfTarget() const {
+  Fields fields = OfPortal();
+  fields.emplace_back("iqn", options_.iscsi_iqn());
   return fields;
 }
 
-Undo Unmapping(const Attempt& attempt) {
-  return {"the mapping of the share",
-          "smb",
-          "RemoveSmbGlobalMapping",
-          {{"remote-path", attempt.options().smb_share()}}};
-}
-
-}  // namespace
-
-std::string ExaminePipes(Attempt& attempt) {
-  const Catalog& catalog = attempt.rpcs().catalog();
-  Pipes& pipes = attempt.rpcs().pipes();
-  std::vector<std::string> served, silent;
-  int released = 0;
-  for (const std::string& group : catalog.Groups()) {
-    std::vector<std::string> versions;
-    for (const std::string& version : catalog.Versions(group)) {
-      ++released;
-      if (!pipes.Exists(group, version)) continue;
-      const PipeReport report = pipes.Examine(group, version);
-      if (report.status.ok()) {
-        versions.push_back(version);
-      } else {
-        silent.push_back(absl::StrCat(group, " ", version, " (", report.status.message(), ")"));
-      }
-    }
-    if (!versions.empty()) {
-      served.push_back(absl::StrCat(group, " ", absl::StrJoin(versions, " ")));
-    }
+std::string Attempt::ExaminePipes() {
+  std::map<std::string, std::string> served;  // The versions, by group.
+  std::vector<std::string> silent;
+  const auto released = rpcs_.catalog().Pipes();
+  for (const auto& [group, version] : released) {
+    if (!rpcs_.pipes().Exists(group, version)) continue;
+    const absl::Status status = rpcs_.pipes().Examine(group, version).status;
+    if (status.ok()) absl::StrAppend(&served[group], " ", version);
+    if (!status.ok())
+      silent.push_back(absl::StrCat(group, " ", version, " (", status.message(), ")"));
   }
-  attempt.Expect(silent.empty(), "pipes exist but do not answer: ", absl::StrJoin(silent, ", "));
-  attempt.Expect(!served.empty(), "there are no pipes");
-  return absl::StrCat("of ", released, " released: ", absl::StrJoin(served, ", "));
+  Expect(silent.empty(), "pipes exist but do not answer: ", absl::StrJoin(silent, ", "));
+  Expect(!served.empty(), "there are no pipes");
+  return absl::StrCat("of ", released.size(),
+                      " released: ", absl::StrJoin(served, ", ", absl::PairFormatter("")));
 }
 
-std::string QueryService(Attempt& attempt) {
-  const std::string& name = attempt.options().service();
-  const Answer service = attempt.Call("system", "GetService", {{"name", name}});
+std::string Attempt::QueryService() {
+  const std::string& name = options_.service();
+  const Answer service = Call("system.GetService", {{"name", name}});
   const std::string status = service.Text("status");
-  attempt.Expect(status != "UNKNOWN", "its state is UNKNOWN");
-  attempt.ExpectRefused(absl::StatusCode::kNotFound, "system", "GetService",
-                        {{"name", "csi-proxy-selftest-absent"}});
+  Expect(status != "UNKNOWN", "its state is UNKNOWN");
+  ExpectRefused(kNotFound, "system.GetService", {{"name", "csi-proxy-selftest-absent"}});
   return absl::StrCat(name, " (", service.Text("display_name"), "): ", service.Text("start_type"),
                       ", ", status);
 }
 
-std::string RestartService(Attempt& attempt) {
-  const Fields service = {{"name", attempt.options().restart_service()}};
-  const std::string before = attempt.Call("system", "GetService", service).Text("status");
-  attempt.Expect(before == "RUNNING" || before == "STOPPED", "it is ", before,
-                 ", and neither RUNNING nor STOPPED");
+std::string Attempt::RestartService() {
+  const std::string& service = options_.restart_service();
+  const std::string before = StatusOf(service);
+  Expect(before == "RUNNING" || before == "STOPPED", "it is ", before,
+         ", and neither RUNNING nor STOPPED");
   const bool ran = before == "RUNNING";
-  attempt.AddUndo({"service", "system", ran ? "StartService" : "StopService", service});
+  const auto change = [&](bool start) {
+    return Undo{
+        "service", start ? "system.StartService" : "system.StopService", {{"name", service}}};
+  };
+  AddUndo(change(ran));
   for (const bool start : {!ran, ran}) {
-    const char* const method = start ? "StartService" : "StopService";
-    attempt.Twice("system", method, service);
-    const std::string now = attempt.Call("system", "GetService", service).Text("status");
-    attempt.Expect(now == (start ? "RUNNING" : "STOPPED"), "it is ", now, " after ", method);
+    Twice(change(start).rpc, change(start).fields);
+    const std::string now = StatusOf(service);
+    Expect(now == (start ? "RUNNING" : "STOPPED"), "it is ", now, " after ",
+           start ? "StartService" : "StopService");
   }
-  attempt.RemoveUndo("service");
-  return absl::StrCat(attempt.options().restart_service(), " is ", before, " as before");
+  RemoveUndo("service");
+  return absl::StrCat(service, " is ", before, " as before");
 }
 
-std::string ReadBios(Attempt& attempt) {
-  const std::string serial = attempt.Call("system", "GetBIOSSerialNumber").Text("serial_number");
-  attempt.Expect(!serial.empty(), "the serial number is empty");
+std::string Attempt::ReadBios() {
+  const std::string serial = Call("system.GetBIOSSerialNumber").Text("serial_number");
+  Expect(!serial.empty(), "the serial number is empty");
   return serial;
 }
 
-std::string MapShare(Attempt& attempt) {
-  const Options& options = attempt.options();
-  const std::string link = attempt.Path("share");
-  const Fields mapping = {{"remote-path", options.smb_share()},
+std::string Attempt::MapShare() {
+  const std::string link = Path("share");
+  const Fields mapping = {{"remote-path", options_.smb_share()},
                           {"local-path", link},
-                          {"username", options.smb_username()},
-                          {"password", options.smb_password()}};
-  attempt.AddUndo(Unmapping(attempt));
-  attempt.AddUndo({"the link to the share", "filesystem", "Rmdir", {{"path", link}}});
-  attempt.Twice("smb", "NewSmbGlobalMapping", mapping);
-  attempt.Expect(attempt.IsSymlink(link), "IsSymlink returns false for the link to the share");
-  attempt.Expect(attempt.Exists(link), "the link to the share does not exist");
-  return absl::StrCat(link, " leads to ", options.smb_share());
+                          {"username", options_.smb_username()},
+                          {"password", options_.smb_password()}};
+  AddUndo(Unmapping());
+  AddUndo({"the link to the share", "filesystem.Rmdir", {{"path", link}}});
+  Twice("smb.NewSmbGlobalMapping", mapping);
+  Expect(IsSymlink(link), "IsSymlink returns false for the link to the share");
+  Expect(Exists(link), "the link to the share does not exist");
+  return absl::StrCat(link, " leads to ", options_.smb_share());
 }
 
-std::string SeeMapping(Attempt& attempt) {
-  const std::string link = attempt.Path("share");
-  for (const Answer& mapping : attempt.Call("storage", "ListSmbMappings").Each("mappings")) {
+std::string Attempt::SeeMapping() {
+  const std::string link = Path("share");
+  for (const Answer& mapping : Call("storage.ListSmbMappings").Each("mappings")) {
     for (const std::string& path : mapping.Texts("links")) {
       if (!EqualNames(path, link)) continue;
       const std::string status = mapping.Text("status");
-      attempt.Expect(status == "OK", "the mapping is ", status);
+      Expect(status == "OK", "the mapping is ", status);
       return absl::StrCat(mapping.Text("remote_path"), " is ", status);
     }
   }
-  attempt.Expect(false, "no mapping is listed for the link");
+  Expect(false, "no mapping is listed for the link");
   return "";
 }
 
-std::string UnmapShare(Attempt& attempt) {
-  attempt.Finish("the link to the share");
-  attempt.Finish("the mapping of the share");
-  attempt.ExpectRefused(absl::StatusCode::kNotFound, "smb", "RemoveSmbGlobalMapping",
-                        Unmapping(attempt).fields);
+std::string Attempt::UnmapShare() {
+  Finish("the link to the share");
+  Finish("the mapping of the share");
+  ExpectRefused(kNotFound, "smb.RemoveSmbGlobalMapping", Unmapping().fields);
   return "";
 }
 
-std::string RefuseMappings(Attempt& attempt) {
-  const Options& options = attempt.options();
-  const std::string& share = options.smb_share();
-  const std::string absent =
-      absl::StrCat(share.substr(0, share.find('\\', 2)), "\\csi-proxy-selftest-absent");
-  const auto mapping = [](const std::string& path, const std::string& user,
-                          const std::string& password) {
-    return Fields{{"remote-path", path}, {"username", user}, {"password", password}};
+std::string Attempt::RefuseMappings() {
+  constexpr char kNew[] = "smb.NewSmbGlobalMapping";
+  const std::string& share = options_.smb_share();
+  const std::string& password = options_.smb_password();
+  const absl::StatusOr<UncPath> path = UncPath::Parse("--smb-share", share);
+  Expect(path.ok(), path.status().message());
+  if (!ok()) return "";
+  const std::string absent = absl::StrCat("\\\\", path->host(), "\\csi-proxy-selftest-absent");
+  const auto mapping = [&](const std::string& path, const char* more_user,
+                           const std::string& with_password) -> Fields {
+    return {{"remote-path", path},
+            {"username", absl::StrCat(options_.smb_username(), more_user)},
+            {"password", with_password}};
   };
-  attempt.AddUndo(Unmapping(attempt));
-  attempt.ExpectRefused(
-      absl::StatusCode::kFailedPrecondition, "smb", "NewSmbGlobalMapping",
-      mapping(share, options.smb_username(), "csi-proxy-selftest: not the password"));
-  attempt.ExpectRefused(absl::StatusCode::kNotFound, "smb", "NewSmbGlobalMapping",
-                        mapping(absent, options.smb_username(), options.smb_password()));
-  attempt.Call("smb", "NewSmbGlobalMapping",
-               mapping(share, options.smb_username(), options.smb_password()));
+  AddUndo(Unmapping());
+  ExpectRefused(kFailedPrecondition, kNew,
+                mapping(share, "", "csi-proxy-selftest: not the password"));
+  ExpectRefused(kNotFound, kNew, mapping(absent, "", password));
+  Call(kNew, mapping(share, "", password));
   // No page says whether Windows looks for the share or for another user's session (error 1219)
   // first.
-  const absl::Status second =
-      attempt
-          .Try("smb", "NewSmbGlobalMapping",
-               mapping(absent, absl::StrCat(options.smb_username(), "-selftest"),
-                       options.smb_password()))
-          .status();
-  attempt.Expect(!second.ok(), "a second user has mapped a share that does not exist");
-  attempt.Finish("the mapping of the share");
+  const absl::Status second = Try(kNew, mapping(absent, "-selftest", password)).status();
+  Expect(!second.ok(), "a second user has mapped a share that does not exist");
+  Finish("the mapping of the share");
   return absl::StrCat("a second user: ", second.message());
 }
 
-std::string AddPortal(Attempt& attempt) {
-  const Fields portal = Portal(attempt);
+std::string Attempt::AddPortal() {
+  const Fields portal = OfPortal();
   // Asks before it adds the portal, because a portal that existed must stay registered.
-  const absl::Status before = attempt.Try("iscsi", "DiscoverTargetPortal", portal).status();
-  attempt.Expect(before.ok() || absl::IsNotFound(before),
-                 "iscsi.DiscoverTargetPortal: ", before.message());
-  attempt.state().knew_portal = before.ok();
-  if (!before.ok()) attempt.AddUndo({"the portal", "iscsi", "RemoveTargetPortal", portal});
-  attempt.Twice("iscsi", "AddTargetPortal", portal);
-  const int portals = attempt.Call("iscsi", "ListTargetPortals").Size("target_portals");
-  attempt.Expect(portals > 0, "no portal is listed");
-  const std::vector<std::string> iqns =
-      attempt.Call("iscsi", "DiscoverTargetPortal", portal).Texts("iqns");
-  attempt.Expect(!iqns.empty(), "the portal offers no target");
-  return absl::StrCat(attempt.state().knew_portal ? "was registered before; " : "",
+  const absl::Status before = Try("iscsi.DiscoverTargetPortal", portal).status();
+  Expect(before.ok() || absl::IsNotFound(before), "iscsi.DiscoverTargetPortal: ", before.message());
+  state_.knew_portal = before.ok();
+  if (!before.ok()) AddUndo({"the portal", "iscsi.RemoveTargetPortal", portal});
+  Twice("iscsi.AddTargetPortal", portal);
+  Expect(Call("iscsi.ListTargetPortals").Size("target_portals") > 0, "no portal is listed");
+  const std::vector<std::string> iqns = Call("iscsi.DiscoverTargetPortal", portal).Texts("iqns");
+  Expect(!iqns.empty(), "the portal offers no target");
+  return absl::StrCat(state_.knew_portal ? "was registered before; " : "",
                       absl::StrJoin(iqns, ", "));
 }
 
-std::string ConnectTarget(Attempt& attempt) {
-  const Fields target = Target(attempt);
-  const int before = attempt.Call("iscsi", "GetTargetDisks", target).Size("disk_ids");
+std::string Attempt::ConnectTarget() {
+  const Fields target = OfTarget();
+  const int before = Call("iscsi.GetTargetDisks", target).Size("disk_ids");
   // A target with disks has a session, which must stay. A session without disks may be ended.
   if (before > 0) return absl::StrCat("was connected before and is left so, disks: ", before);
-  attempt.AddUndo({"the target", "iscsi", "DisconnectTarget", target});
-  attempt.Twice("iscsi", "ConnectTarget", target);
+  AddUndo({"the target", "iscsi.DisconnectTarget", target});
+  Twice("iscsi.ConnectTarget", target);
   int disks = 0;
   const SteadyTime give_up = SteadyTime::Now() + kDiskArrival;
-  while (attempt.ok()) {
-    disks = attempt.Call("iscsi", "GetTargetDisks", target).Size("disk_ids");
+  while (ok()) {
+    disks = Call("iscsi.GetTargetDisks", target).Size("disk_ids");
     if (disks > 0 || SteadyTime::Now() > give_up) break;
     absl::SleepFor(kPoll);
   }
-  attempt.Expect(disks > 0, "the target brings no disk");
-  attempt.Twice("iscsi", "DisconnectTarget", target);
-  attempt.RemoveUndo("the target");
+  Expect(disks > 0, "the target brings no disk");
+  Twice("iscsi.DisconnectTarget", target);
+  RemoveUndo("the target");
   return absl::StrCat(disks, " disks");
 }
 
-std::string RemovePortal(Attempt& attempt) {
-  if (attempt.state().knew_portal) return "was registered before and is left so";
-  attempt.Finish("the portal");
-  attempt.ExpectRefused(absl::StatusCode::kNotFound, "iscsi", "RemoveTargetPortal",
-                        Portal(attempt));
+std::string Attempt::RemovePortal() {
+  if (state_.knew_portal) return "was registered before and is left so";
+  Finish("the portal");
+  ExpectRefused(kNotFound, "iscsi.RemoveTargetPortal", OfPortal());
   return "";
 }
 

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -22,8 +23,8 @@ namespace csi_proxy::ctl {
 namespace selftest {
 namespace {
 
-std::string Text(const std::string& group, const std::string& method, const absl::Status& status) {
-  return absl::StrCat(group, ".", method, ": ", StatusText(status));
+std::string Text(const std::string& rpc, const absl::Status& status) {
+  return absl::StrCat(rpc, ": ", StatusText(status));
 }
 
 constexpr char kWorkDir[] = R"(C:\var\lib\kubelet\csi-proxy-selftest)";
@@ -39,28 +40,27 @@ bool IsGiven(const Options& options, absl::string_view flag) {
 }
 
 // Runs one step and reports its result.
-void Take(const Step& step, const std::set<std::string>& passed, Attempt attempt,
-          StepReport* report) {
-  if (!step.only_with.empty() && !IsGiven(attempt.options(), step.only_with)) {
-    report->set_result(NOT_ASKED);
-    report->set_detail(absl::StrCat("not asked for: --", step.only_with));
-    return;
+void Take(const Step& step, const std::set<std::string>& passed, const Options& options, Rpcs& rpcs,
+          State& state, StepReport* report) {
+  const auto end = [report](Result result, std::string detail) {
+    report->set_result(result);
+    report->set_detail(std::move(detail));
+  };
+  if (!step.only_with.empty() && !IsGiven(options, step.only_with)) {
+    return end(NOT_ASKED, absl::StrCat("not asked for: --", step.only_with));
   }
   for (const std::string& need : Words(step.needs)) {
-    if (passed.contains(need)) continue;
-    report->set_result(SKIPPED);
-    report->set_detail(absl::StrCat("needs ", need));
-    return;
+    if (!passed.contains(need)) return end(SKIPPED, absl::StrCat("needs ", need));
   }
+  Attempt attempt(options, rpcs, state);
   const SteadyTime start = SteadyTime::Now();
   const std::string found = step.run(attempt);
   report->set_milliseconds(Milliseconds(SteadyTime::Now() - start));
   // Once a field is missing, it is missing for all later steps too; the clean-up needs none.
-  const std::string& missing = attempt.rpcs().missing_field();
-  attempt.Expect(missing.empty() || step.name == kCleanUp,
-                 absl::StrCat("the API has no field ", missing));
-  report->set_result(attempt.ok() ? OK : FAILED);
-  report->set_detail(attempt.ok() ? found : std::string(attempt.status().message()));
+  const std::string& missing = rpcs.missing_field();
+  attempt.Expect(missing.empty() || step.name == kCleanUp, "the API has no field ", missing);
+  if (attempt.ok()) return end(OK, found);
+  end(FAILED, std::string(attempt.status().message()));
 }
 
 void AddLatencies(const Rpcs::Times& times, Report* report) {
@@ -83,35 +83,27 @@ const char* Shown(Result result) {
 
 std::string Number(double milliseconds) { return absl::StrFormat("%.1f", milliseconds); }
 
-// The group under which Catalog marks the password as a secret.
-constexpr char kGroup[] = "selftest";
 constexpr char kPasswordVariable[] = "CSI_PROXY_SMB_PASSWORD";
 
-absl::StatusOr<Options> ReadOptions(const Catalog& catalog, const CommandLine& line, Input& in) {
+absl::StatusOr<Options> ReadOptions(const Catalog& catalog, const CommandLine& line,
+                                    const Streams& streams) {
   Options options;
-  const auto read_secret = [&in](const std::string& path) { return in.ReadSecret(path); };
-  ABSL_RETURN_IF_ERROR(SetFields(catalog, kGroup, line.fields, read_secret, &options));
+  ABSL_RETURN_IF_ERROR(ReadFlags(catalog, line, streams, &options));
   ABSL_RETURN_IF_ERROR(Complete(&options));
   if (options.smb_share().empty() || !options.smb_password().empty()) return options;
   if (const char* const password = std::getenv(kPasswordVariable)) {
     options.set_smb_password(password);
     return options;
   }
-  ABSL_ASSIGN_OR_RETURN(std::string password, in.ReadSecret("-"));
+  ABSL_ASSIGN_OR_RETURN(const std::string password, streams.in.ReadSecret("-"));
   options.set_smb_password(password);
   return options;
 }
 
-bool AnyPipe(const Catalog& catalog, Pipes& pipes) {
-  const std::vector<Method>& methods = catalog.AllMethods();
-  return std::any_of(methods.begin(), methods.end(), [&](const Method& method) {
-    return !method.version.empty() && pipes.Exists(method.group, method.version);
-  });
-}
-
 }  // namespace
 
-absl::Status Attempt::MayTouch(const std::string& method, const Fields& fields) const {
+absl::Status Attempt::MayTouch(absl::string_view rpc, const Fields& fields) const {
+  const absl::string_view method = rpc.substr(rpc.find('.') + 1);
   // Calls that only read may name any disk.
   for (const char* question : {"Get", "List", "Is"}) {
     if (absl::StartsWith(method, question)) return absl::OkStatus();
@@ -127,34 +119,29 @@ absl::Status Attempt::MayTouch(const std::string& method, const Fields& fields) 
   return absl::OkStatus();
 }
 
-absl::StatusOr<Answer> Attempt::Try(const std::string& group, const std::string& method,
-                                    const Fields& fields) {
+absl::StatusOr<Answer> Attempt::Try(const std::string& rpc, const Fields& fields) {
+  if (ok()) status_ = MayTouch(rpc, fields);
   if (!ok()) return status_;
-  status_ = MayTouch(method, fields);
-  if (!ok()) return status_;
-  return rpcs_.Call(group, method, fields);
+  return rpcs_.Call(rpc, fields);
 }
 
-Answer Attempt::Call(const std::string& group, const std::string& method, const Fields& fields) {
-  const absl::StatusOr<Answer> answer = Try(group, method, fields);
+Answer Attempt::Call(const std::string& rpc, const Fields& fields) {
+  const absl::StatusOr<Answer> answer = Try(rpc, fields);
   if (answer.ok()) return *answer;
-  if (ok()) status_ = absl::Status(answer.status().code(), Text(group, method, answer.status()));
+  if (ok()) status_ = absl::Status(answer.status().code(), Text(rpc, answer.status()));
   return Answer();
 }
 
-void Attempt::ExpectRefused(absl::StatusCode code, const std::string& group,
-                            const std::string& method, const Fields& fields,
+void Attempt::ExpectRefused(absl::StatusCode code, const std::string& rpc, const Fields& fields,
                             absl::string_view text) {
-  const absl::Status status = Try(group, method, fields).status();
+  const absl::Status status = Try(rpc, fields).status();
   if (!ok() || (status.code() == code && absl::StrContains(status.message(), text))) return;
-  std::vector<std::string> given;
-  for (const auto& [name, value] : fields) {
-    given.push_back(absl::StrCat(name, "=", value.substr(0, 80)));
-  }
-  status_ = absl::InternalError(
-      absl::StrCat(Text(group, method, status), "; wanted ", absl::StatusCodeToString(code),
-                   text.empty() ? "" : absl::StrCat(" with \"", text, "\""), " (",
-                   absl::StrJoin(given, ", "), ")"));
+  const auto format = [](std::string* out, const auto& field) {
+    absl::StrAppend(out, field.first, "=", field.second.substr(0, 80));
+  };
+  Expect(false, Text(rpc, status), "; wanted ", absl::StatusCodeToString(code),
+         text.empty() ? "" : absl::StrCat(" with \"", text, "\""), " (",
+         absl::StrJoin(fields, ", ", format), ")");
 }
 
 void Attempt::AddUndo(Undo undo) {
@@ -169,41 +156,38 @@ void Attempt::RemoveUndo(absl::string_view what) {
 }
 
 Answer Attempt::Finish(absl::string_view what) {
-  const auto found = std::find_if(state_.undos.begin(), state_.undos.end(),
-                                  [&](const Undo& undo) { return undo.what == what; });
+  const auto found = std::ranges::find(state_.undos, what, &Undo::what);
   Expect(found != state_.undos.end(), "nothing was done that needs ", what);
   if (!ok()) return Answer();
-  const Answer answer = Call(found->group, found->method, found->fields);
+  const Answer answer = Call(found->rpc, found->fields);
   RemoveUndo(what);
   return answer;
 }
 
-std::string CleanUp(Attempt& attempt) {
+std::string Attempt::CleanUp() {
   std::vector<std::string> complaints;
-  std::vector<Undo>& undos = attempt.state().undos;
-  for (; !undos.empty(); undos.pop_back()) {
-    const Undo& undo = undos.back();
-    const absl::Status status = attempt.rpcs().Call(undo.group, undo.method, undo.fields).status();
+  for (; !state_.undos.empty(); state_.undos.pop_back()) {
+    const Undo& undo = state_.undos.back();
+    const absl::Status status = rpcs_.Call(undo.rpc, undo.fields).status();
     if (status.ok() || absl::IsNotFound(status)) continue;
-    complaints.push_back(absl::StrCat(undo.what, ": ", Text(undo.group, undo.method, status)));
+    complaints.push_back(absl::StrCat(undo.what, ": ", Text(undo.rpc, status)));
   }
-  attempt.Expect(complaints.empty(), "left behind: ", absl::StrJoin(complaints, "; "));
+  Expect(complaints.empty(), "left behind: ", absl::StrJoin(complaints, "; "));
   return "";
 }
 
 absl::Status Complete(Options* options) {
   if (!options->has_disk()) {
-    return absl::InvalidArgumentError(
-        "--disk=NUMBER: missing; name the disk to work on, whose data may be lost");
+    return Invalid("--disk=NUMBER: missing; name the disk to work on, whose data may be lost");
   }
   if (options->work_dir().empty()) options->set_work_dir(kWorkDir);
   while (absl::EndsWith(options->work_dir(), "\\")) options->mutable_work_dir()->pop_back();
   if (options->service().empty()) options->set_service(kService);
   if (options->smb_share().empty() != options->smb_username().empty()) {
-    return absl::InvalidArgumentError("--smb-share and --smb-username: give both or neither");
+    return Invalid("--smb-share and --smb-username: give both or neither");
   }
   if (!options->iscsi_iqn().empty() && options->iscsi_portal().empty()) {
-    return absl::InvalidArgumentError("--iscsi-iqn: needs --iscsi-portal");
+    return Invalid("--iscsi-iqn: needs --iscsi-portal");
   }
   return absl::OkStatus();
 }
@@ -218,20 +202,18 @@ Report Run(std::vector<Step> steps, const Options& options, Rpcs& rpcs,
   report.set_work_dir(options.work_dir());
   State state;
   std::set<std::string> passed;
-  steps.push_back({kCleanUp, "everything the steps made is undone", "", "", "", &CleanUp});
+  steps.push_back({kCleanUp, "everything the steps made is undone", "", "", "", &Attempt::CleanUp});
   for (const Step& step : steps) {
     progress(step.name);
     StepReport* const told = report.add_steps();
     told->set_name(step.name);
     told->set_shows(step.shows);
     for (const std::string& rpc : Words(step.rpcs)) told->add_rpcs(rpc);
-    Take(step, passed, Attempt(options, rpcs, state), told);
+    Take(step, passed, options, rpcs, state, told);
     if (told->result() == OK) passed.insert(step.name);
   }
   const auto count = [&](Result result) {
-    return static_cast<uint32_t>(
-        std::count_if(report.steps().begin(), report.steps().end(),
-                      [&](const StepReport& step) { return step.result() == result; }));
+    return static_cast<uint32_t>(std::ranges::count(report.steps(), result, &StepReport::result));
   };
   report.set_passed(count(OK));
   report.set_failed(count(FAILED));
@@ -244,18 +226,19 @@ Report Run(std::vector<Step> steps, const Options& options, Rpcs& rpcs,
 bool Passed(const Report& report) { return report.failed() == 0 && report.skipped() == 0; }
 
 std::string ToText(const Report& report) {
-  std::vector<std::vector<std::string>> steps = {{"STEP", "RESULT", "MS", "DETAIL"}};
-  for (const StepReport& step : report.steps()) {
-    steps.push_back(
-        {step.name(), Shown(step.result()), Number(step.milliseconds()), step.detail()});
-  }
-  std::vector<std::vector<std::string>> rpcs = {
-      {"RPC", "VERSION", "CALLS", "FASTEST MS", "MEDIAN MS", "SLOWEST MS"}};
-  for (const Latency& latency : report.latencies()) {
-    rpcs.push_back({latency.rpc(), latency.version(), absl::StrCat(latency.calls()),
-                    Number(latency.fastest_ms()), Number(latency.median_ms()),
-                    Number(latency.slowest_ms())});
-  }
+  const auto steps =
+      RowsOf({"STEP", "RESULT", "MS", "DETAIL"}, report.steps(), [](const StepReport& step) {
+        return Row{step.name(), Shown(step.result()), Number(step.milliseconds()), step.detail()};
+      });
+  const auto rpcs = RowsOf({"RPC", "VERSION", "CALLS", "FASTEST MS", "MEDIAN MS", "SLOWEST MS"},
+                           report.latencies(), [](const Latency& l) {
+                             return Row{l.rpc(),
+                                        l.version(),
+                                        absl::StrCat(l.calls()),
+                                        Number(l.fastest_ms()),
+                                        Number(l.median_ms()),
+                                        Number(l.slowest_ms())};
+                           });
   return absl::StrCat("csi-proxyctl ", report.product_version(), ", ", report.started(), ", disk ",
                       report.disk(), ", ", Printable(report.work_dir()),
                       report.note().empty() ? "" : absl::StrCat(", ", Printable(report.note())),
@@ -266,17 +249,18 @@ std::string ToText(const Report& report) {
 
 }  // namespace selftest
 
-int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
-  const absl::StatusOr<selftest::Options> options =
-      selftest::ReadOptions(catalog, line, streams.in);
-  if (!options.ok()) return WrongUsage(options.status().message(), streams.err);
+absl::StatusOr<int> Selftest(const Catalog& catalog, const CommandLine& line,
+                             const Streams& streams) {
+  ABSL_ASSIGN_OR_RETURN(const selftest::Options options,
+                        selftest::ReadOptions(catalog, line, streams));
   const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
-  if (!selftest::AnyPipe(catalog, *pipes)) {
+  const auto exists = [&](const auto& pipe) { return pipes->Exists(pipe.first, pipe.second); };
+  if (absl::c_none_of(catalog.Pipes(), exists)) {
     return Complain(client::NotReached("there are no pipes: start csi-proxy"), streams.err);
   }
   Rpcs rpcs(catalog, *pipes);
   const selftest::Report report =
-      selftest::Run(selftest::Steps(), *options, rpcs, [&](const std::string& step) {
+      selftest::Run(selftest::Steps(), options, rpcs, [&](const std::string& step) {
         if (line.verbose) streams.err << "step " << step << "\n" << std::flush;
       });
   return PrintReport(report, selftest::ToText(report), selftest::Passed(report) ? kOk : kCallFailed,

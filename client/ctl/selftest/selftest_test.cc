@@ -82,14 +82,14 @@ TEST_F(RunTest, WhatWasDoneIsTakenBackLastFirst) {
   pipes_.answers["filesystem.Rmdir"] = {absl::NotFoundError("gone already"), ""};
   pipes_.answers["volume.WriteVolumeCache"] = {absl::InternalError("stuck"), ""};
   Run({{"one", "", "", "", "", [](Attempt& attempt) {
-          attempt.AddUndo({"scan", "disk", "Rescan", {}});
-          attempt.AddUndo({"directory", "filesystem", "Rmdir", {{"path", "p"}}});
-          attempt.AddUndo({"other", "filesystem", "RmdirContents", {}});
-          attempt.AddUndo({"cache", "volume", "WriteVolumeCache", {}});
+          attempt.AddUndo({"scan", "disk.Rescan", {}});
+          attempt.AddUndo({"directory", "filesystem.Rmdir", {{"path", "p"}}});
+          attempt.AddUndo({"other", "filesystem.RmdirContents", {}});
+          attempt.AddUndo({"cache", "volume.WriteVolumeCache", {}});
           attempt.RemoveUndo("other");
           attempt.Expect(false, "after which nothing is taken back or called");
           attempt.RemoveUndo("scan");
-          attempt.Call("disk", "ListDiskIDs");
+          attempt.Call("disk.ListDiskIDs");
           return std::string();
         }}});
   EXPECT_THAT(pipes_.sent, ElementsAre("v1 volume.WriteVolumeCache ",
@@ -101,13 +101,13 @@ TEST_F(RunTest, WhatWasDoneIsTakenBackLastFirst) {
 TEST_F(RunTest, AnotherDiskThanTheOneNamedIsNotTouched) {
   Run({{"disk", "", "", "", "",
         [](Attempt& attempt) {
-          attempt.Call("disk", "GetDiskState", {{"disk-number", "5"}});
-          attempt.Call("disk", "SetDiskState", {{"disk-number", "4"}});
-          attempt.Call("disk", "SetDiskState", {{"disk_number", "5"}});
+          attempt.Call("disk.GetDiskState", {{"disk-number", "5"}});
+          attempt.Call("disk.SetDiskState", {{"disk-number", "4"}});
+          attempt.Call("disk.SetDiskState", {{"disk_number", "5"}});
           return std::string();
         }},
        {"volume", "", "", "", "", [](Attempt& attempt) {
-          attempt.Call("volume", "FormatVolume", {{"volume-id", "another"}});
+          attempt.Call("volume.FormatVolume", {{"volume-id", "another"}});
           return std::string();
         }}});
   EXPECT_THAT(pipes_.sent, ElementsAre("v1 disk.GetDiskState disk_number: 5",

@@ -228,27 +228,25 @@ absl::Status ReadExposition(absl::string_view text,
   return absl::OkStatus();
 }
 
-absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view option, absl::string_view text) {
-  absl::StatusOr<HostPort> address = HostPort::Parse(option, text);
-  if (!address.ok()) return address;
-  if (address->port == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(option, ": nothing serves at port 0"));
-  }
-  if (address->host.empty()) address->host = "127.0.0.1";
+absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view text) {
+  ABSL_ASSIGN_OR_RETURN(HostPort address, HostPort::Parse("--metrics", text));
+  if (address.port == 0) return absl::InvalidArgumentError("--metrics: nothing serves at port 0");
+  if (address.host.empty()) address.host = "127.0.0.1";
   return address;
 }
 
-absl::StatusOr<std::string> FetchMetrics(const HostPort& address, absl::Duration timeout) {
-  ABSL_ASSIGN_OR_RETURN(const HttpReply reply, AskHttp({.address = address,
-                                                        .target = "/metrics",
-                                                        .subject = "metrics",
-                                                        .timeout = timeout,
-                                                        .max_bytes = kMaxBytes}));
-  if (reply.code != 200) {
+absl::StatusOr<FetchMetrics> MetricsFetcher(absl::string_view text, absl::Duration timeout) {
+  ABSL_ASSIGN_OR_RETURN(const HostPort address, ParseMetricsAddress(text));
+  return [address, timeout]() -> absl::StatusOr<std::string> {
+    ABSL_ASSIGN_OR_RETURN(const HttpReply reply, AskHttp({.address = address,
+                                                          .target = "/metrics",
+                                                          .subject = "metrics",
+                                                          .timeout = timeout,
+                                                          .max_bytes = kMaxBytes}));
+    if (reply.code == 200) return reply.body.Reveal();
     return absl::FailedPreconditionError(absl::StrCat(
         ToString(address), " has no /metrics: it answers with the HTTP status ", reply.code));
-  }
-  return reply.body.Reveal();
+  };
 }
 
 }  // namespace csi_proxy::ctl::top

@@ -86,13 +86,16 @@ struct Sample {
 absl::Status ReadExposition(absl::string_view text,
                             absl::FunctionRef<void(const Sample& sample)> visit);
 
-// Parses an address in the form of the service's --metrics-bind-address. Without a host the address
-// is on this machine. Returns INVALID_ARGUMENT, naming `option`, if the address is invalid.
-absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view option, absl::string_view text);
+// Parses the flag --metrics, which has the form of the service's --metrics-bind-address. Without a
+// host the address is on this machine. Returns INVALID_ARGUMENT if the address is invalid.
+absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view text);
 
 // Returns the text at `/metrics`. UNAVAILABLE if no server answers, or one that does not speak
-// HTTP; DEADLINE_EXCEEDED after about `timeout`; FAILED_PRECONDITION if the server has no metrics;
-// RESOURCE_EXHAUSTED if the text is too large.
-absl::StatusOr<std::string> FetchMetrics(const HostPort& address, absl::Duration timeout);
+// HTTP; DEADLINE_EXCEEDED after about the timeout; FAILED_PRECONDITION if the server has no
+// metrics; RESOURCE_EXHAUSTED if the text is too large.
+using FetchMetrics = std::function<absl::StatusOr<std::string>()>;
+
+// Returns the function that fetches the metrics at the address, by ParseMetricsAddress().
+absl::StatusOr<FetchMetrics> MetricsFetcher(absl::string_view address, absl::Duration timeout);
 
 }  // namespace csi_proxy::ctl::top

@@ -144,7 +144,7 @@ Read ReadAll(absl::string_view text) {
 }
 
 TEST(ParseMetricsAddressTest, WithoutAHostItIsThisMachine) {
-  EXPECT_EQ(*ParseMetricsAddress("--metrics", ":9090"), (HostPort{"127.0.0.1", 9090}));
+  EXPECT_EQ(*ParseMetricsAddress(":9090"), (HostPort{"127.0.0.1", 9090}));
 }
 
 // The example in https://prometheus.io/docs/instrumenting/exposition_formats/, shortened.

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/ctl/output.h"
@@ -19,10 +20,8 @@ namespace top {
 namespace {
 
 constexpr absl::Duration kInterval = absl::Seconds(2);
-// Makes the tables fit a terminal.
-constexpr int kRowsOnTerminal = 15;
-
-using Row = std::vector<std::string>;
+// With the head. Makes the tables fit a terminal.
+constexpr size_t kRowsOnTerminal = 16;
 
 double PerSecond(double count, absl::Duration duration) {
   return duration > absl::ZeroDuration() ? count / absl::ToDoubleSeconds(duration) : 0;
@@ -31,12 +30,6 @@ double PerSecond(double count, absl::Duration duration) {
 double Find(const std::map<std::string, double>& numbers, const std::string& key) {
   const auto found = numbers.find(key);
   return found == numbers.end() ? 0 : found->second;
-}
-
-template <typename List>
-void SortByCalls(List* list) {
-  std::stable_sort(list->begin(), list->end(),
-                   [](const auto& a, const auto& b) { return a.calls() > b.calls(); });
 }
 
 std::string TimeText(double ms) {
@@ -49,11 +42,11 @@ std::string Rate(const Report& report, double per_second) {
 
 // Returns a table of at most `limit` entries and the number of further ones; "" for an empty list.
 template <typename List, typename RowOf>
-std::string Table(Row head, const List& list, int limit, RowOf row_of) {
+std::string Table(Row head, const List& list, size_t limit, RowOf row_of) {
   if (list.empty()) return "";
-  const int shown = std::min(list.size(), limit), left = list.size() - shown;
-  std::vector<Row> rows = {std::move(head)};
-  for (int i = 0; i < shown; ++i) rows.push_back(row_of(list[i]));
+  std::vector<Row> rows = RowsOf(std::move(head), list, row_of);
+  const size_t shown = std::min(rows.size(), limit), left = rows.size() - shown;
+  rows.resize(shown);
   return absl::StrCat("\n", Align(rows), left > 0 ? absl::StrCat("... and ", left, " more\n") : "");
 }
 
@@ -91,8 +84,9 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
     row->set_calls(calls);
     row->set_calls_per_second(PerSecond(calls, duration));
   }
-  SortByCalls(report.mutable_rpcs());
-  SortByCalls(report.mutable_clients());
+  const auto most_first = [](const auto& a, const auto& b) { return a.calls() > b.calls(); };
+  absl::c_stable_sort(*report.mutable_rpcs(), most_first);
+  absl::c_stable_sort(*report.mutable_clients(), most_first);
   std::map<std::string, double> groups = counted.in_flight;
   groups.insert(counted.queued.begin(), counted.queued.end());
   for (const auto& [group, either] : groups) {
@@ -118,19 +112,17 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
 }
 
 // Returns the report as tables, with at most `rows` entries each.
-std::string ToText(const Report& report, int rows) {
-  std::string text =
-      absl::StrCat("csi-proxy at ", Printable(report.metrics()), ", ", report.time());
-  if (report.seconds() > 0) {
-    absl::StrAppendFormat(&text, ", the last %.1f s", report.seconds());
-  } else {
-    absl::StrAppend(&text, ", since the service began");
-  }
+std::string ToText(const Report& report, size_t rows) {
   // Unlike absl::StrCat(), which shows six digits.
   const auto number = [](double value) { return absl::StrFormat("%.15g", value); };
-  absl::StrAppend(&text, "\nconnections: ", number(report.live_connections()), " live, ",
-                  number(report.silent_connections()), " silent\n", Printable(report.flags()),
-                  report.flags().empty() ? "" : "\n");
+  const std::string counted = report.seconds() > 0
+                                  ? absl::StrFormat("the last %.1f s", report.seconds())
+                                  : "since the service began";
+  std::string text =
+      absl::StrCat("csi-proxy at ", Printable(report.metrics()), ", ", report.time(), ", ", counted,
+                   "\nconnections: ", number(report.live_connections()), " live, ",
+                   number(report.silent_connections()), " silent\n", Printable(report.flags()),
+                   report.flags().empty() ? "" : "\n");
   text += Table({"GROUP", "RUNNING", "QUEUED"}, report.groups(), rows, [&](const Group& group) {
     return Row{group.group(), number(group.running()), number(group.queued())};
   });
@@ -146,9 +138,9 @@ std::string ToText(const Report& report, int rows) {
                 });
   if (report.rpcs().empty()) text += "\nno calls have ended\n";
   text += Table({"CLIENT", "GROUP", "VERSION", "CALLS", "PER SECOND"}, report.clients(), rows,
-                [&](const Client& client) {
-                  return Row{client.client(), client.group(), client.version(),
-                             number(client.calls()), Rate(report, client.calls_per_second())};
+                [&](const Client& c) {
+                  return Row{c.client(), c.group(), c.version(), number(c.calls()),
+                             Rate(report, c.calls_per_second())};
                 });
   text += Table({"LONG CALL", "RUNNING FOR"}, report.long_calls(), rows, [](const LongCall& call) {
     return Row{call.rpc(), absl::StrFormat("%.0f s", call.seconds())};
@@ -160,13 +152,12 @@ std::string ToText(const Report& report, int rows) {
 }
 
 absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
-  if (style.json || style.yaml) {
-    ABSL_ASSIGN_OR_RETURN(const std::string text,
-                          ToDocument(style.yaml ? kYamlOutput : kJsonOutput, report));
+  if (!style.document.empty()) {
+    ABSL_ASSIGN_OR_RETURN(const std::string text, ToDocument(style.document, report));
     out << text << std::flush;
     return absl::OkStatus();
   }
-  const int rows = style.clears ? kRowsOnTerminal : std::numeric_limits<int>::max() - 1;
+  const size_t rows = style.clears ? kRowsOnTerminal : std::numeric_limits<size_t>::max();
   // Written at once, so that the screen does not flicker.
   out << absl::StrCat(style.clears ? kClearScreen : "", ToText(report, rows)) << std::flush;
   return absl::OkStatus();
@@ -208,32 +199,31 @@ int Watch(const watch::Environment& environment, const Options& options, absl::D
 
 }  // namespace top
 
-int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
-  const auto wrong = [&](absl::string_view message) { return WrongUsage(message, streams.err); };
+absl::StatusOr<int> Top(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   top::Options options;
-  if (!ReadFlags(catalog, line, streams, &options)) return kUsage;
+  ABSL_RETURN_IF_ERROR(ReadFlags(catalog, line, streams, &options));
   if (options.metrics().empty()) {
-    return wrong(
+    return Invalid(
         "top needs --metrics=HOST:PORT, the address of the service's metrics: its "
         "--metrics-bind-address");
   }
-  const absl::StatusOr<HostPort> address = top::ParseMetricsAddress("--metrics", options.metrics());
-  if (!address.ok()) return wrong(address.status().message());
+  ABSL_ASSIGN_OR_RETURN(const auto fetch,
+                        top::MetricsFetcher(options.metrics(), line.call.timeout));
   const bool table = WantsTable(line, streams);
   if (!table) options.set_once(true);
   absl::Duration interval = options.once() ? absl::ZeroDuration() : top::kInterval;
   if (!options.interval().empty() &&
       (!absl::ParseDuration(options.interval(), &interval) || interval < absl::Milliseconds(100) ||
        interval > absl::Hours(24))) {
-    return wrong("--interval: is not a time from 100ms to 24h, such as 2s");
+    return Invalid("--interval: is not a time from 100ms to 24h, such as 2s");
   }
-  const watch::Environment environment =
-      watch::InRealTime([&] { return top::FetchMetrics(*address, line.call.timeout); });
+  const watch::Environment environment = watch::InRealTime(fetch);
   const bool clears =
       table && !options.once() && streams.out_is_terminal && EnableControlSequences();
+  const char* const document = line.output == kYamlOutput ? kYamlOutput : kJsonOutput;
   return top::Watch(environment, options, interval,
-                    {.json = !table, .yaml = line.output == kYamlOutput, .clears = clears},
-                    streams.out, streams.err);
+                    {.document = table ? "" : document, .clears = clears}, streams.out,
+                    streams.err);
 }
 
 }  // namespace csi_proxy::ctl

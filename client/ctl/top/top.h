@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <string>
 
 #include "absl/time/time.h"
 #include "client/ctl/commands.h"
@@ -11,10 +12,10 @@
 
 namespace csi_proxy::ctl::top {
 
-// How the report is printed: as tables, unless `json` or `yaml` is true.
+// How the report is printed.
 struct Style {
-  bool json = false;
-  bool yaml = false;
+  // kJsonOutput or kYamlOutput; empty: as tables.
+  std::string document = {};
   // Clear the screen before each report.
   bool clears = false;
 };
