@@ -1,16 +1,13 @@
-#include "client/ctl/diagnose/diagnose.h"
-
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/strings/substitute.h"
-#include "client/ctl/pipes_testing.h"
+#include "client/ctl/diagnose/diagnose_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/names/refusals.h"
@@ -26,85 +23,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
-
-// A node with one fault of each kind.
-constexpr char kOneOfEachDisk[] = R"({"disks": [
-  {"number": 0, "is_boot": true, "is_system": true, "is_online": true, "is_read_only": true},
-  {"number": 1, "is_online": true, "size_bytes": "1024", "bus_type": "SAS", "serial_number": "s1"},
-  {"number": 2, "offline_reason": "Policy", "size_bytes": "1024", "serial_number": "s2"},
-  {"number": 3, "is_online": true, "is_read_only": true, "page83": "p3"},
-  {"number": 4, "offline_reason": "Collision", "unique_id": "u4"},
-  {"number": 5, "offline_reason": "Snapshot", "size_bytes": "1024", "serial_number": "s5"},
-  {"number": 6, "is_online": true, "content": "an ext4 file system"}]})";
-
-constexpr char kOneOfEachMount[] = R"({"mounts": [
-  {"path": "C:\\k\\alive", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{1}\\"},
-  {"path": "C:\\k\\alive2", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{1}\\"},
-  {"path": "C:\\k\\gone", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{2}\\",
-   "state": "DANGLING"},
-  {"path": "C:\\k\\link", "kind": "SYMLINK", "target": "C:\\k\\none", "state": "DANGLING"},
-  {"path": "C:\\k\\share", "kind": "SYMLINK", "target": "\\\\h\\s\\", "state": "DISCONNECTED"},
-  {"path": "C:\\k\\well", "kind": "JUNCTION", "target": "C:\\k\\alive"}],
-  "filled_staging_folders": ["C:\\k\\plugins\\globalmount"]})";
-
-constexpr char kOneOfEachMapping[] = R"({"mappings": [
-  {"remote_path": "\\\\h\\s", "status": "Disconnected", "links": ["C:\\k\\share"]},
-  {"remote_path": "\\\\h\\t", "status": "Disconnected"},
-  {"remote_path": "\\\\h\\u", "status": "OK"},
-  {"remote_path": "\\\\h\\v", "status": "OK", "links": ["C:\\k\\v"]}]})";
-
-constexpr char kFullVolume[] = R"({"total_bytes": "10240", "available_bytes": "9"})";
-
-constexpr char kIllVolume[] = R"({"volumes": [
-  {"volume_id": "\\\\?\\Volume{1}\\", "abnormal": true, "message": "the volume is dirty"}]})";
-
-// Counts of a service that a client floods although it may do little.
-constexpr char kFlood[] =
-    R"(csi_proxy_client_limited_total{client_image="a.exe",limit="calls"} 10228
-grpc_server_handled_total{grpc_service="v1.Disk",grpc_method="Rescan",grpc_code="ResourceExhausted"} 10000
-grpc_server_handled_total{grpc_service="v1.Disk",grpc_method="ListDiskIDs",grpc_code="ResourceExhausted"} 228
-csi_proxy_flag{flag="max-workers",default="16"} 4
-csi_proxy_flag{flag="max-queued",default="384"} 97
-csi_proxy_flag{flag="require-privacy",default="true"} 0
-csi_proxy_long_call_seconds{rpc="volume.UnmountVolume"} 75.4
-)";
-void MakeIll(FakePipes* pipes) {
-  pipes->answers["storage.ListDisks"].json = kOneOfEachDisk;
-  pipes->answers["storage.ListMounts"].json = kOneOfEachMount;
-  pipes->answers["storage.ListSmbMappings"].json = kOneOfEachMapping;
-  pipes->answers["storage.ListVolumeHealth"].json = kIllVolume;
-  pipes->answers["storage.GetPathStats"].json = kFullVolume;
-}
-
-class DiagnoseTest : public testing::Test {
- protected:
-  Diagnosis Look(const top::FetchMetrics& fetch = nullptr) {
-    const auto diagnosis = Diagnose(rpcs_, fetch);
-    EXPECT_TRUE(diagnosis.ok()) << diagnosis.status();
-    return diagnosis.value_or(Diagnosis());
-  }
-
-  static std::string Shown(const Diagnosis& diagnosis) {
-    return absl::StrCat(PartText(diagnosis), ToText(diagnosis));
-  }
-
-  // Returns a line `kind where` per finding, with `!` if it can be repaired.
-  static std::vector<std::string> Summary(const Diagnosis& diagnosis) {
-    std::vector<std::string> lines;
-    for (const Finding& f : diagnosis.findings()) {
-      lines.push_back(absl::StrCat(f.kind(), " ", f.where(), f.can_be_repaired() ? " !" : ""));
-      EXPECT_NE(f.what(), "") << lines.back();
-      EXPECT_NE(f.why(), "") << lines.back();
-      EXPECT_NE(f.repair(), "") << lines.back();
-      EXPECT_EQ(f.can_be_repaired(), f.repair().substr(0, 5) != "none:") << lines.back();
-    }
-    return lines;
-  }
-
-  const Catalog catalog_;
-  FakePipes pipes_;
-  Rpcs rpcs_{catalog_, pipes_};
-};
 
 // The commands that refusals and findings advise must exist.
 TEST_F(DiagnoseTest, AdviceNamesCommandsThatThereAre) {
@@ -316,102 +234,7 @@ TEST_F(DiagnoseTest, AMappingOfAFolderIsForAPersonToRemove) {
                                            R"(leaked-mappings \\h\s\pvc-1)"));
 }
 
-TEST_F(DiagnoseTest, ClientsOfOldVersionsAreInTheMetrics) {
-  const auto fetch = [] {
-    return std::string(
-        "process_start_time_seconds 1000\n"
-        "csi_proxy_api_calls_total{client_image=\"old.exe\",group=\"disk\",version=\"v1beta1\"} 3\n"
-        "csi_proxy_api_calls_total{client_image=\"none.exe\",group=\"disk\",version=\"v1beta2\"} "
-        "0\n"
-        "csi_proxy_api_calls_total{client_image=\"new.exe\",group=\"disk\",version=\"v1\"} 9\n"
-        "csi_proxy_api_calls_total{client_image=\"next.exe\",group=\"volume\","
-        "version=\"v2alpha1\"} 9\n"
-        "csi_proxy_api_calls_total{client_image=\"only.exe\",group=\"system\","
-        "version=\"v1alpha1\"} 9\n");
-  };
-  const Diagnosis diagnosis = Look(fetch);
-  EXPECT_THAT(Summary(diagnosis), ElementsAre("old-clients old.exe"));
-  const Finding& finding = diagnosis.findings(0);
-  EXPECT_EQ(finding.what(), "disk v1beta1");
-  EXPECT_EQ(finding.why(), "3 calls since the service began at 1970-01-01T00:16:40+00:00");
-  EXPECT_THAT(finding.repair(), HasSubstr("one that calls v1"));
-  EXPECT_THAT(diagnosis.not_known(), IsEmpty());
-}
-
-TEST_F(DiagnoseTest, FallbacksThatWereTakenAreShownAndAreNoFindings) {
-  const Diagnosis diagnosis = Look([] {
-    return std::string(
-        "csi_proxy_fallbacks_total{fallback=\"open-repeated\"} 3\n"
-        "csi_proxy_fallbacks_total{fallback=\"plain-deletion\"} 0\n"
-        "csi_proxy_fallbacks_total{fallback=\"from-a-later-\\nrelease\"} 1\n");
-  });
-  ASSERT_EQ(diagnosis.fallbacks_size(), 2);
-  EXPECT_EQ(diagnosis.fallbacks(1).fallback(), "open-repeated");
-  EXPECT_EQ(diagnosis.fallbacks(1).times(), 3);
-  EXPECT_EQ(diagnosis.fallbacks(1).doubt(), 15);
-  EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
-  EXPECT_EQ(Shown(diagnosis),
-            "fallback from-a-later-\\x0arelease: taken 1 time\n"
-            "fallback open-repeated: taken 3 times, see doubt 15 of server/host/doubts.md\n"
-            "nothing found\n"
-            "what is safe to do, and what never to do: server/troubleshooting.md\n");
-}
-
-TEST_F(DiagnoseTest, HungCallsFloodsAndLowLimitsAreInTheMetrics) {
-  const Diagnosis diagnosis = Look([] { return std::string(kFlood); });
-  EXPECT_THAT(Summary(diagnosis), ElementsAre("long-calls volume.UnmountVolume",
-                                              "limited-clients a.exe", "low-limits --max-workers"));
-  EXPECT_THAT(diagnosis.findings(0).why(), HasSubstr("75 s"));
-  EXPECT_EQ(diagnosis.findings(1).why(),
-            "10228 times since the service began; refused calls: v1.Disk/Rescan 10000, "
-            "v1.Disk/ListDiskIDs 228");
-  EXPECT_EQ(diagnosis.flags(),
-            "limits and switches: --max-workers=4 (default 16), --max-queued=97 (default 384), "
-            "--require-privacy=false (default true)");
-}
-
 // While WMI hangs, each call takes its whole time.
-TEST_F(DiagnoseTest, HungCallsAreShownBeforeTheFirstCallAndEachLookWhenItEnds) {
-  MakeIll(&pipes_);
-  for (const char* rpc :
-       {"storage.ListDisks", "storage.ListVolumeHealth", "storage.ListSmbMappings"}) {
-    pipes_.answers[rpc].status = absl::DeadlineExceededError("WMI");
-  }
-  std::vector<std::string> parts;
-  const auto diagnosis = Diagnose(
-      rpcs_, [] { return std::string(kFlood); },
-      [&](const Diagnosis& part) {
-        parts.push_back(absl::StrCat(pipes_.sent.size(), " ", PartText(part)));
-      });
-  ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
-  EXPECT_THAT(parts[0], AllOf(StartsWith("0 KIND"), HasSubstr("WmiPrvSE.exe")));
-  EXPECT_THAT(parts[1], AllOf(StartsWith("2 KIND"), HasSubstr("filled-folders")));
-  EXPECT_THAT(parts[2], AllOf(StartsWith("3 not known: disks: DEADLINE_EXCEEDED"),
-                              Not(HasSubstr("filled-folders"))));
-}
-
-TEST_F(DiagnoseTest, AStoppedInitiatorIsAFindingWhereSomethingAsksForIscsi) {
-  const auto asks = [this](const std::string& metrics) {
-    return Summary(Look([&] { return metrics + "csi_proxy_start_time_seconds 1\n"; }));
-  };
-  const auto calls = [](const char* image) {
-    return absl::Substitute(
-        "csi_proxy_api_calls_total{client_image=\"$0\",group=\"iscsi\",version=\"v1alpha2\"} 1\n",
-        image);
-  };
-  const auto is_found = ElementsAre("stopped-initiator MSiSCSI");
-  pipes_.answers["system.GetService"].json = R"({"display_name": "i", "status": "STOPPED"})";
-  EXPECT_THAT(asks(calls("csi-proxyctl.exe")), IsEmpty());
-  EXPECT_THAT(asks(calls("driver.exe")), is_found);
-  EXPECT_THAT(asks("grpc_server_handled_total{grpc_service=\"v1alpha1.Storage\","
-                   "grpc_method=\"StageTarget\",grpc_code=\"OK\"} 1\n"),
-              is_found);
-  pipes_.answers["iscsi.ListTargetPortals"].json = R"({"target_portals": [{}]})";
-  EXPECT_THAT(asks(""), is_found);
-  pipes_.answers["system.GetService"].json = R"({"status": "RUNNING"})";
-  EXPECT_THAT(asks(calls("driver.exe")), IsEmpty());
-}
-
 // Mapping by hand, or removing the link, would not mend these.
 TEST_F(DiagnoseTest, AdviceOnALinkFitsTheLastAttemptOnItsShare) {
   constexpr char kStage[] = R"(C:\\k\\plugins\\v\\globalmount)";
@@ -451,15 +274,6 @@ TEST_F(DiagnoseTest, AServerThatDoesNotAnswerIsAskedOnce) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
-  for (const absl::StatusOr<std::string>& answer : std::vector<absl::StatusOr<std::string>>{
-           absl::UnavailableError("nobody there"), std::string("<html>")}) {
-    const Diagnosis diagnosis = Look([&] { return answer; });
-    EXPECT_THAT(diagnosis.not_known(), ElementsAre(HasSubstr("clients at a limit")));
-    EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
-  }
-}
-
 // A pod chooses the names of its links, and what they lead to.
 TEST_F(DiagnoseTest, QuotesOfAnAdvisedCommandHoldEveryName) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
@@ -476,201 +290,6 @@ TEST_F(DiagnoseTest, QuotesOfAnAdvisedCommandHoldEveryName) {
               AllOf(HasSubstr(R"(--remote-path='\\h\t')"), HasSubstr("not safe to paste"),
                     Not(HasSubstr("--path="))));
   EXPECT_THAT(Shown(diagnosis), HasSubstr(R"(C:\k\a\u202eb)"));
-}
-
-class RepairTest : public testing::Test {
- protected:
-  RepairTest() { MakeIll(&pipes_); }
-
-  Repairs Mend(const std::vector<std::string>& kinds, bool may = true) {
-    const auto repairs = Repair(
-        rpcs_, kinds, [this](const Repairs& plan) { plan_ = ToText(plan); },
-        [this, may] {
-          if (while_asking_) while_asking_();
-          return may;
-        },
-        [this](absl::Duration time) {
-          waited_ += time;
-          if (while_waiting_) while_waiting_();
-        });
-    EXPECT_TRUE(repairs.ok()) << repairs.status();
-    return repairs.value_or(Repairs());
-  }
-
-  static std::vector<std::string> Summary(const Repairs& repairs) {
-    std::vector<std::string> lines;
-    for (const Act& act : repairs.acts()) {
-      lines.push_back(absl::StrCat(act.finding().where(), " ", Result_Name(act.result())));
-    }
-    return lines;
-  }
-
-  // Returns the calls that change the node.
-  std::vector<std::string> Changes() const {
-    std::vector<std::string> changes;
-    for (const std::string& call : pipes_.sent) {
-      const bool looks =
-          call.find(".List") != std::string::npos || call.find(".Get") != std::string::npos;
-      if (!looks) changes.push_back(call);
-    }
-    return changes;
-  }
-
-  const Catalog catalog_;
-  FakePipes pipes_;
-  Rpcs rpcs_{catalog_, pipes_};
-  std::string plan_;
-  std::function<void()> while_asking_;
-  absl::Duration waited_;
-  std::function<void()> while_waiting_;
-};
-
-TEST_F(RepairTest, ADiskComesBeforeTheMountsItMayBringBack) {
-  EXPECT_THAT(Summary(Mend({kDanglingMounts, "read-only-disks"})),
-              ElementsAre("disk 0 REFUSED", "disk 3 DONE", R"(C:\k\gone DONE)"));
-}
-
-// Writes to two paths of one LUN destroy its file system.
-TEST_F(RepairTest, RepairBringsNoDiskOnlineAndMakesNoTwinWritable) {
-  pipes_.answers["storage.ListDisks"].json = R"({"disks": [
-    {"number": 1, "is_online": true, "page83": "p1"},
-    {"number": 2, "offline_reason": "Policy", "page83": "P1"},
-    {"number": 3, "is_online": true, "unique_id": "u3"},
-    {"number": 4, "offline_reason": "Collision", "unique_id": "u3"},
-    {"number": 5, "offline_reason": "Redundant Path"},
-    {"number": 6, "offline_reason": "Critical Write Failures"},
-    {"number": 7, "is_online": true, "eui": "e7"},
-    {"number": 8, "is_online": true, "eui": "e7", "is_read_only": true}]})";
-  const Repairs repairs =
-      Mend({"offline-disks", "colliding-disks", "read-only-disks", "duplicate-ids"});
-  EXPECT_THAT(Summary(repairs),
-              ElementsAre("disk 2 REFUSED", "disk 4 REFUSED", "disk 5 REFUSED", "disk 6 REFUSED",
-                          "disk 8 REFUSED", "disks 7, 8 REFUSED", "disks 1, 2 REFUSED",
-                          "disks 3, 4 REFUSED"));
-  for (const int path : {0, 1, 2}) {
-    EXPECT_THAT(repairs.acts(path).finding().repair(), HasSubstr("Enable-MSDSMAutomaticClaim"));
-  }
-  EXPECT_THAT(Changes(), IsEmpty());
-}
-
-// Another directory may be at the path when the call comes, and a pod's links may be its data.
-TEST_F(RepairTest, RepairSendsTheTargetAndKeepsLinksOfPods) {
-  constexpr char kMount[] = R"({"path": "C:\\k\\$0", "kind": "SYMLINK", $1})";
-  constexpr char kLost[] = R"("target": "C:\\k\\gone", "state": "DANGLING")";
-  constexpr char kUnmapped[] = R"("target": "\\\\n\\s\\", "state": "DISCONNECTED")";
-  const std::string volumes = R"(Pods\\u\\volumes\\kubernetes.io~)";
-  std::vector<std::string> mounts;
-  for (const auto& [path, rest] : std::vector<std::pair<std::string, const char*>>{
-           {volumes + R"(csi\\v\\mount)", kLost},
-           {R"(plugins\\v)", kUnmapped},
-           {volumes + R"(csi\\v\\mount\\l)", kLost},
-           {volumes + R"(empty-dir\\e\\l)", kLost},
-           {volumes + R"(empty-dir\\e\\plugins\\l)", kUnmapped}}) {
-    mounts.push_back(absl::Substitute(kMount, path, rest));
-  }
-  pipes_.answers["storage.ListMounts"].json =
-      absl::StrCat(R"({"mounts": [)", absl::StrJoin(mounts, ","), "]}");
-  const Repairs repairs = Mend({kDanglingLinks, kDisconnectedLinks});
-  const std::string call = R"(v1alpha1 storage.RemoveMount path: "C:\\k\\)";
-  EXPECT_THAT(Changes(), ElementsAre(call + volumes + R"(csi\\v\\mount" target: "C:\\k\\gone")",
-                                     call + R"(plugins\\v" target: "\\\\n\\s\\")"));
-  for (const Act& act : repairs.acts()) {
-    if (act.finding().where() == R"(C:\k\plugins\v)") continue;
-    EXPECT_THAT(act.finding().repair(), Not(HasSubstr("csi-proxyctl"))) << "nor a share to map";
-  }
-}
-
-TEST_F(RepairTest, WhatIsWellAgainIsNotTouched) {
-  while_asking_ = [this] {
-    pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
-      {"path": "C:\\k\\gone", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{2}\\"}]})";
-  };
-  const Repairs repairs = Mend({kDanglingMounts});
-  EXPECT_THAT(Summary(repairs), ElementsAre(R"(C:\k\gone WELL_AGAIN)"));
-  EXPECT_THAT(ToText(repairs), HasSubstr("works again, nothing was done"));
-  EXPECT_THAT(Changes(), IsEmpty());
-  EXPECT_EQ(ExitCodeOf(repairs), kOk);
-}
-
-TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
-  while_asking_ = [this] {
-    // Now another disk has the number, another volume is mounted, and a link leads to the share.
-    pipes_.answers["storage.ListDisks"].json = R"({"disks": [
-      {"number": 3, "is_online": true, "is_read_only": true, "page83": "other"}]})";
-    pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
-      {"path": "C:\\k\\gone", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{3}\\",
-       "state": "DANGLING"}]})";
-    pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
-      {"remote_path": "\\\\h\\t", "status": "Disconnected", "links": ["C:\\k\\new"]}]})";
-  };
-  const Repairs repairs = Mend({"read-only-disks", kDanglingMounts, kDisconnectedMappings});
-  EXPECT_THAT(Summary(repairs),
-              ElementsAre("disk 0 REFUSED", "disk 3 CHANGED", R"(C:\k\gone CHANGED)",
-                          R"(\\h\s REFUSED)", R"(\\h\t CHANGED)"));
-  EXPECT_THAT(ToText(repairs), HasSubstr("changed since, nothing was done"));
-  EXPECT_THAT(Changes(), IsEmpty());
-  EXPECT_EQ(ExitCodeOf(repairs), kFindings);
-}
-
-// A driver that maps a share makes the link a moment later.
-TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
-  EXPECT_THAT(Summary(Mend({"read-only-disks"})), ElementsAre("disk 0 REFUSED", "disk 3 DONE"));
-  EXPECT_EQ(waited_, absl::ZeroDuration());
-  pipes_.sent.clear();
-  while_waiting_ = [this] {
-    pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
-      {"remote_path": "\\\\h\\u", "status": "OK", "links": ["C:\\k\\new"]}]})";
-  };
-  EXPECT_THAT(Summary(Mend({kLeakedMappings})), ElementsAre(R"(\\h\u WELL_AGAIN)"));
-  EXPECT_THAT(Changes(), IsEmpty());
-  EXPECT_GT(waited_, kLinkFollows - absl::Seconds(4));
-  EXPECT_LE(waited_, kLinkFollows);
-}
-
-// A stage comes between the last look and UnstageShare.
-TEST_F(RepairTest, AMappingThatTheServiceKeepsIsNotDone) {
-  for (const char* kept : {R"({"other_links": ["C:\\k\\new"]})", R"({"incomplete": true})"}) {
-    pipes_.answers["storage.UnstageShare"].json = kept;
-    EXPECT_THAT(Summary(Mend({kLeakedMappings})), ElementsAre(R"(\\h\u CHANGED)"));
-  }
-}
-
-TEST_F(RepairTest, AMappingStaysWhenLinksMayBeMissing) {
-  while_waiting_ = [this] {
-    pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
-      {"remote_path": "\\\\h\\u", "status": "OK"}], "incomplete": true})";
-  };
-  const Repairs repairs = Mend({kLeakedMappings});
-  EXPECT_THAT(Summary(repairs), ElementsAre(R"(\\h\u FAILED)"));
-  EXPECT_THAT(repairs.acts(0).detail(), HasSubstr("leaked mappings"));
-  EXPECT_THAT(Changes(), IsEmpty());
-}
-
-TEST_F(RepairTest, WhatCannotBeLookedAtAgainIsNotTouched) {
-  while_asking_ = [this] {
-    pipes_.answers["storage.ListMounts"].status = absl::InternalError("gone mad");
-  };
-  const Repairs repairs = Mend({kDanglingLinks});
-  ASSERT_EQ(repairs.acts_size(), 1);
-  EXPECT_EQ(repairs.acts(0).result(), FAILED);
-  EXPECT_THAT(repairs.acts(0).detail(), HasSubstr("gone mad"));
-  EXPECT_THAT(Changes(), IsEmpty());
-}
-
-TEST_F(RepairTest, AFailureDoesNotKeepTheOthersFromTheirTurn) {
-  pipes_.answers["storage.SetDiskReadOnly"].status = absl::InternalError("error 5");
-  const Repairs repairs = Mend({"read-only-disks", kDanglingMounts});
-  EXPECT_THAT(Summary(repairs),
-              ElementsAre("disk 0 REFUSED", "disk 3 FAILED", R"(C:\k\gone DONE)"));
-  EXPECT_EQ(repairs.acts(1).detail(), "INTERNAL: error 5");
-  EXPECT_EQ(ExitCodeOf(repairs), kCallFailed);
-}
-
-TEST_F(RepairTest, NothingToRepairIsSuccessWhenAllWasSeen) {
-  EXPECT_EQ(ExitCodeOf(Mend({"old-clients"})), kOk);
-  EXPECT_EQ(plan_, "");
-  pipes_.answers["storage.ListSmbMappings"].status = absl::InternalError("WMI");
-  EXPECT_EQ(ExitCodeOf(Mend({"old-clients"})), kCallFailed);
 }
 
 }  // namespace
