@@ -1,6 +1,8 @@
 #include <google/protobuf/message.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -66,7 +68,11 @@ class Writer {
   // Writes a message. `continues_line` is true if it follows the dash of a list item on its line.
   void Fields(const pb::Message& message, size_t indent, bool continues_line) {
     const size_t before = yaml_.size();
-    for (const Field* const field : FieldsOf(*message.GetDescriptor())) {
+    std::vector<const Field*> fields = FieldsOf(*message.GetDescriptor());
+    // In the order in which protobuf writes them as JSON.
+    std::ranges::stable_partition(fields,
+                                  [](auto* field) { return !field->has_optional_keyword(); });
+    for (const Field* const field : fields) {
       if (field->has_presence() && !message.GetReflection()->HasField(message, field)) continue;
       Begin(std::exchange(continues_line, false), indent, Quoted(field->name()) + ":");
       const bool is_list = field->is_repeated();

@@ -42,9 +42,11 @@ std::string Attempt::ExaminePipes() {
   for (const auto& [group, version] : released) {
     if (!rpcs_.pipes().Exists(group, version)) continue;
     const absl::Status status = rpcs_.pipes().Examine(group, version).status;
-    if (status.ok()) absl::StrAppend(&served[group], " ", version);
-    if (!status.ok())
+    if (status.ok()) {
+      absl::StrAppend(&served[group], " ", version);
+    } else {
       silent.push_back(absl::StrCat(group, " ", version, " (", status.message(), ")"));
+    }
   }
   Expect(silent.empty(), "pipes exist but do not answer: ", absl::StrJoin(silent, ", "));
   Expect(!served.empty(), "there are no pipes");
@@ -132,9 +134,9 @@ std::string Attempt::RefuseMappings() {
   Expect(path.ok(), path.status().message());
   if (!ok()) return "";
   const std::string absent = absl::StrCat("\\\\", path->host(), "\\csi-proxy-selftest-absent");
-  const auto mapping = [&](const std::string& path, const char* more_user,
+  const auto mapping = [&](const std::string& remote, const char* more_user,
                            const std::string& with_password) -> Fields {
-    return {{"remote-path", path},
+    return {{"remote-path", remote},
             {"username", absl::StrCat(options_.smb_username(), more_user)},
             {"password", with_password}};
   };
