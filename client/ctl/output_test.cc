@@ -334,6 +334,9 @@ TEST_F(OutputTest, YamlHasTheValuesOfJson) {
       Response("sim", "DumpState", "node { disk { foreign { data: 'S\\357\\001' } } }");
   EXPECT_TRUE(absl::StrContains(ToYaml(*node), "data: 'U+8B'\n")) << "base64: " << ToYaml(*node);
   EXPECT_FALSE(absl::StrContains(ToYaml(*node), "behaviour")) << "a message that is not set";
+  const auto cache = Response("sim", "DumpState", "node { behaviour { volume_cache_ms: 7 } }");
+  EXPECT_TRUE(absl::StrContains(ToYaml(*cache), "mpio: false\n    volume_cache_ms: 7\n"))
+      << "in the order of JSON: " << ToYaml(*cache);
 }
 
 TEST(YamlTest, ObjectsAndListsAreBlocks) {

@@ -70,8 +70,8 @@ class Writer {
     const size_t before = yaml_.size();
     std::vector<const Field*> fields = FieldsOf(*message.GetDescriptor());
     // In the order in which protobuf writes them as JSON.
-    std::ranges::stable_partition(fields,
-                                  [](auto* field) { return !field->has_optional_keyword(); });
+    std::stable_partition(fields.begin(), fields.end(),
+                          [](auto* field) { return !field->has_optional_keyword(); });
     for (const Field* const field : fields) {
       if (field->has_presence() && !message.GetReflection()->HasField(message, field)) continue;
       Begin(std::exchange(continues_line, false), indent, Quoted(field->name()) + ":");
