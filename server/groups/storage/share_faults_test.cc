@@ -246,9 +246,16 @@ TEST_F(ShareFaultsTest, EveryShareOfAServerIsMappedAfterAReboot) {
 
 TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
+  // A dead mapping of another server stays.
+  static constexpr char kElsewhere[] = R"(\\gone.corp.example\a)";
+  node_->core()->Change([](machine::simulator::NodeState& state) {
+    auto& mapping = state.smb_mappings.emplace_back();
+    mapping.remote_path = kElsewhere;
+    mapping.username = "CORP\\svc";
+  });
   ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\svc", Secret("two")).ok());
   ExpectStaged(Stage("b", kB, "two"), "b", {kLinked, kMapped});
-  EXPECT_THAT(Mapped(), ElementsAre(kB));
+  EXPECT_THAT(Mapped(), ElementsAre(kElsewhere, kB));
   EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("was removed although links lead to the share")));
   ExpectStaged(Stage("a", kA, "two"), "a", {kMapped});
   // A working mapping of the server is not removed for another user.
