@@ -30,8 +30,8 @@ SUMMARY = [
     ("size of the program", "wine", "program size, MiB", "{:.1f} MiB", "the same"),
 ]
 
-# The rows of a storm that its page shows; results.json has all.
-SHOWN_OF_STORMS = ("all after, ms", "peak RSS", "CPU")
+# The pages show the rows with a ratio and a target, and those that begin so; results.json has all.
+SHOWN = ("p99, µs", "RSS", "all after, ms (StageTarget x 100)")
 
 
 def ratio(values):
@@ -69,7 +69,7 @@ def misses(row):
 def table(run):
     lines = ["`%s` on %s (%s, load average %s):" % (run["command"], run["date"], run["machine"], run.get("load average")), "",
              "| | %s | ratio | target |" % " | ".join(run["servers"]), "|---|" + "--:|" * (len(run["servers"]) + 1) + "---|"]
-    shown = [row for row in run["figures"] if " storm " not in run["command"] or row["figure"].startswith(SHOWN_OF_STORMS)]
+    shown = [row for row in run["figures"] if row["target"] and row["ratio"] is not None or row["figure"].startswith(SHOWN)]
     for row in shown:
         target = row["target"].replace("<=", "≤").replace(">=", "≥")
         values = " | ".join(map(number, row["values"]))
