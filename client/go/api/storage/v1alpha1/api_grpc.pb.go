@@ -114,10 +114,9 @@ type StorageClient interface {
 	// ListSmbMappings lists the links to the mapping. There is no read-only stage: a mapping has no
 	// such flag, and the server decides who may write. ALREADY_EXISTS when another link, or a volume,
 	// is there. PERMISSION_DENIED when the service binds mappings to credentials, and the share is
-	// mapped with others. FAILED_PRECONDITION when
-	// - a file, or a directory that is not empty, is there;
-	// - the server refuses the credentials;
-	// - the node is connected to the server with other credentials.
+	// mapped with others. FAILED_PRECONDITION when a file, or a directory that is not empty, is
+	// there, when the server refuses the credentials, or when the node is connected to it with
+	// others.
 	StageShare(ctx context.Context, in *StageShareRequest, opts ...grpc.CallOption) (*StageShareResponse, error)
 	// Undoes StageShare: removes the share's mapping, if no other link below the working directories
 	// leads to the share or below it, then the link. Looks for links on the node each time, because a
@@ -386,10 +385,9 @@ type StorageServer interface {
 	// ListSmbMappings lists the links to the mapping. There is no read-only stage: a mapping has no
 	// such flag, and the server decides who may write. ALREADY_EXISTS when another link, or a volume,
 	// is there. PERMISSION_DENIED when the service binds mappings to credentials, and the share is
-	// mapped with others. FAILED_PRECONDITION when
-	// - a file, or a directory that is not empty, is there;
-	// - the server refuses the credentials;
-	// - the node is connected to the server with other credentials.
+	// mapped with others. FAILED_PRECONDITION when a file, or a directory that is not empty, is
+	// there, when the server refuses the credentials, or when the node is connected to it with
+	// others.
 	StageShare(context.Context, *StageShareRequest) (*StageShareResponse, error)
 	// Undoes StageShare: removes the share's mapping, if no other link below the working directories
 	// leads to the share or below it, then the link. Looks for links on the node each time, because a
