@@ -144,13 +144,12 @@ type StorageClient interface {
 	// until one connects, those that failed the last time after the others. With `multipath` there is
 	// one session for each portal. The answer names the portals that failed, as long as there is a
 	// session. Each portal gets an equal share of the caller's time, at most half a minute, and all
-	// together get two minutes. Errors are those of StageVolume and
-	//   - UNAVAILABLE when no portal answers;
-	//   - NOT_FOUND when no portal offers the target, or the LUN does not appear;
-	//   - DEADLINE_EXCEEDED, naming the portals that were tried, when the caller's time ends;
-	//   - FAILED_PRECONDITION when the target refuses the credentials, when the LUN is a second path to
-	//     a disk that another session shows and that is in use, or when the LUN shows as several disks
-	//     because MPIO has not claimed it.
+	// together get two minutes. UNAVAILABLE when no portal answers. NOT_FOUND when no portal offers
+	// the target, or the LUN does not appear. DEADLINE_EXCEEDED, naming the portals that were tried,
+	// when the caller's time ends. FAILED_PRECONDITION when the target refuses the credentials, when
+	// the LUN is a second path to a disk that another session shows and that is in use, or when the
+	// LUN shows as several disks because MPIO has not claimed it. All other errors are those of
+	// StageVolume.
 	StageTarget(ctx context.Context, in *StageTargetRequest, opts ...grpc.CallOption) (*StageTargetResponse, error)
 	// Undoes StageTarget: does the steps of UnstageVolume, logs out of the target's sessions, and
 	// makes them non-persistent. Removes the portals that the request names, if all sessions have
@@ -415,13 +414,12 @@ type StorageServer interface {
 	// until one connects, those that failed the last time after the others. With `multipath` there is
 	// one session for each portal. The answer names the portals that failed, as long as there is a
 	// session. Each portal gets an equal share of the caller's time, at most half a minute, and all
-	// together get two minutes. Errors are those of StageVolume and
-	//   - UNAVAILABLE when no portal answers;
-	//   - NOT_FOUND when no portal offers the target, or the LUN does not appear;
-	//   - DEADLINE_EXCEEDED, naming the portals that were tried, when the caller's time ends;
-	//   - FAILED_PRECONDITION when the target refuses the credentials, when the LUN is a second path to
-	//     a disk that another session shows and that is in use, or when the LUN shows as several disks
-	//     because MPIO has not claimed it.
+	// together get two minutes. UNAVAILABLE when no portal answers. NOT_FOUND when no portal offers
+	// the target, or the LUN does not appear. DEADLINE_EXCEEDED, naming the portals that were tried,
+	// when the caller's time ends. FAILED_PRECONDITION when the target refuses the credentials, when
+	// the LUN is a second path to a disk that another session shows and that is in use, or when the
+	// LUN shows as several disks because MPIO has not claimed it. All other errors are those of
+	// StageVolume.
 	StageTarget(context.Context, *StageTargetRequest) (*StageTargetResponse, error)
 	// Undoes StageTarget: does the steps of UnstageVolume, logs out of the target's sessions, and
 	// makes them non-persistent. Removes the portals that the request names, if all sessions have
