@@ -12,7 +12,7 @@ namespace {
 
 using UnixListenerTest = ListenerTest;
 
-TEST_F(UnixListenerTest, OutOfDescriptorsTheSilentMakeRoomForNewOnes) {
+TEST_F(UnixListenerTest, WithoutDescriptorsSilentConnectionsAreEvicted) {
   Start({.preface_timeout = absl::Hours(1), .max_connections = 10000});
   rlimit old_limit;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
@@ -33,7 +33,7 @@ TEST_F(UnixListenerTest, OutOfDescriptorsTheSilentMakeRoomForNewOnes) {
   EXPECT_TRUE(clients[0].Ended());
 }
 
-TEST_F(UnixListenerTest, ShortOfDescriptorsTheIdleMakeRoomForNewOnes) {
+TEST_F(UnixListenerTest, WhenDescriptorsAreScarceIdleConnectionsAreEvicted) {
   Start({.max_connections = 10000});
   std::vector<RawClient> clients;
   for (size_t i = 0; i < 20; ++i) {
