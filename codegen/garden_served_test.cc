@@ -148,7 +148,7 @@ TEST_F(GardenServedTest, AClientIsRefusedBeyondItsShareOfTheExecutor) {
   deps_.executor = &executor_;
 }
 
-TEST_F(GardenServedTest, TheErrorNamesTheRequestTypeThatTheBytesDoNotFit) {
+TEST_F(GardenServedTest, TheErrorForMalformedBytesNamesTheRequestType) {
   auto channel = client::RemoteChannel::Open(options_, "garden", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
   google::protobuf::BytesValue not_text;  // in the field of SowRequest's name

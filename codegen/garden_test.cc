@@ -107,7 +107,7 @@ TEST(GardenTest, TheErrorNamesTheFieldWithABadValue) {
   EXPECT_TRUE(absl::StrContains(v1alpha1::ToHub(twice, &hub).message(), "appears twice"));
 }
 
-TEST(GardenTest, AnAnswerOutOfRangeIsInternal) {
+TEST(GardenTest, AnAnswerOutOfRangeIsAnInternalError) {
   PlantRequest hub;
   hub.height_mm = int64_t{1} << 40;
   ::v1alpha1::SowRequest out;

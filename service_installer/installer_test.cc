@@ -322,7 +322,7 @@ TEST_F(InstallerTest, InstallIsRefusedIfARepairCannotMakeTheFolderSafe) {
   EXPECT_THAT(services_.calls, IsEmpty());
 }
 
-TEST_F(InstallerTest, TheLogsFolderIsCheckedRepairedOrMade) {
+TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedOrMade) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   const fs::path logs = directory_ / "logs";
   InstallRequest request{
@@ -343,7 +343,7 @@ TEST_F(InstallerTest, TheLogsFolderIsCheckedRepairedOrMade) {
               testing::UnorderedElementsAre(testing::Pair(logs, FolderUse::kLogs)));
 }
 
-TEST_F(InstallerTest, TheCheckedLogFolderIsTheOneThatTheFlagsName) {
+TEST_F(InstallerTest, InstallChecksTheLogFolderThatTheFlagsName) {
   const std::string logs = (directory_ / "logs").string();
   folders_.unsafe = {logs};
   const fs::path program = Program("csi-proxy.exe", "serves");

@@ -44,7 +44,7 @@ std::future<Result> Start(const Node& node, const char* method, std::string requ
   });
 }
 
-TEST(HostileCallsTest, CancelEndsOnlyTheCallItNames) {
+TEST(HostileCallsTest, CancelEndsOnlyTheNamedCall) {
   const Node node;
   node.SlowDown("disk.*", kMinute);
   const csi_proxy_call first = node.Begin(), second = node.Begin();
@@ -126,7 +126,7 @@ struct Reentrant {
   }
 };
 
-TEST(HostileCallsTest, TheLogFunctionMayCallTheNodeAndQueuesLikeAnyCaller) {
+TEST(HostileCallsTest, CallsFromTheLogFunctionQueueLikeOtherCalls) {
   Reentrant log;
   const Node node(R"({"node": "SIMULATED", "maxCalls": 1})", &Reentrant::Log, &log);
   log.node = node.handle;
@@ -291,7 +291,7 @@ TEST(HostileInvokeTest, BytesThatAreNotAMessageAreRefused) {
   EXPECT_THAT(node.lines.all(), IsEmpty());
 }
 
-TEST(HostileHandlesTest, ForgedAndStaleHandlesAndThoseOfAnotherKindAreRefused) {
+TEST(HostileHandlesTest, ForgedStaleAndMismatchedHandlesAreRefused) {
   const Node node;
   csi_proxy_node stale = Open(kSimulated).node;
   ASSERT_EQ(csi_proxy_close(stale), kOk);

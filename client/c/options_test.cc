@@ -45,7 +45,7 @@ TEST(OptionsTest, AllowPlainSmbPermitsSharesWithoutEncryption) {
   EXPECT_EQ(Node(R"({"node": "SIMULATED", "allowPlainSmb": true})").Call(kMap, request).code, kOk);
 }
 
-TEST(OptionsTest, BindSmbCredentialsRefusesOtherCredentialsForAMappedShare) {
+TEST(OptionsTest, BindSmbCredentialsMakesAMappedShareRefuseOtherCredentials) {
   const std::string share = Text(1, R"(\\fileserver.example\data)") + Text(3, R"(EXAMPLE\storage)");
   const std::string right = share + Text(4, "correct horse"), wrong = share + Text(4, "wrong");
   constexpr char kMap[] = "/v1.Smb/NewSmbGlobalMapping";

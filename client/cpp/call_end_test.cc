@@ -62,7 +62,7 @@ class CallEndTest : public testing::TestWithParam<int> {
   std::shared_ptr<RemoteChannel> channel_;
 };
 
-TEST_P(CallEndTest, TheFirstAndTheSecondCallEnd) {
+TEST_P(CallEndTest, TwoConsecutiveCallsEnd) {
   ASSERT_NE(channel_, nullptr);
   for (const size_t size : {size_t{10}, kLarge}) {
     ExpectEnd(size);
@@ -70,7 +70,7 @@ TEST_P(CallEndTest, TheFirstAndTheSecondCallEnd) {
   }
 }
 
-TEST_P(CallEndTest, ALargeCallEndsAsTheFirstOfAChannel) {
+TEST_P(CallEndTest, ALargeFirstCallOfAChannelEnds) {
   ASSERT_NE(channel_, nullptr);
   ExpectEnd(kLarge);
   ExpectEnd(10);
@@ -119,7 +119,7 @@ absl::Duration Allowed(const CallOptions& defaults, const CallOptions& options) 
   return deadline - SteadyTime::Now();
 }
 
-TEST(CallOptionsTest, TheCallsTimeoutOverridesTheClientsAndTheDefaultIsAMinute) {
+TEST(CallOptionsTest, CallTimeoutOverridesClientTimeoutAndDefaultsToAMinute) {
   constexpr absl::Duration kSlack = absl::Seconds(5);
   const CallOptions ten = {.timeout = absl::Seconds(10)}, hour = {.timeout = absl::Hours(1)};
   EXPECT_LE(Allowed(hour, ten), absl::Seconds(10));
@@ -140,7 +140,7 @@ TEST(CallOptionsTest, ANegativeTimeoutHasExpired) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(context.Check())) << context.Check();
 }
 
-TEST(CallOptionsTest, TheCallsCancellationOverridesTheClients) {
+TEST(CallOptionsTest, CallCancellationOverridesClientCancellation) {
   absl::Notification of_client, of_call;
   of_client.Notify();
   EXPECT_FALSE(MakeCallContext({}, {}).cancellable());
@@ -150,7 +150,7 @@ TEST(CallOptionsTest, TheCallsCancellationOverridesTheClients) {
   EXPECT_TRUE(MakeCallContext({}, {.cancelled = &of_call}).cancelled());
 }
 
-TEST(CallOptionsTest, TheCallsTraceOverridesTheClients) {
+TEST(CallOptionsTest, CallTraceOverridesClientTrace) {
   const CallOptions one = {.traceparent =
                                "00-11111111111111111111111111111111-2222222222222222-00"};
   const CallOptions two = {.traceparent =

@@ -13,14 +13,14 @@ using Value = ContainerSigns::Value;
 
 constexpr char kSystem[] = "S-1-5-18";
 
-TEST(ContainerTest, AccountsOfTheNodeAreNotInAContainer) {
+TEST(ContainerTest, OrdinaryAccountsAreNotInAContainer) {
   // SYSTEM, a local account, an account of a domain.
   for (const char* user : {kSystem, "S-1-5-21-1-2-3-1001", "S-1-5-21-9-9-9-500"}) {
     EXPECT_TRUE(CheckOutsideContainers({Value::kAbsent, user}).ok()) << user;
   }
 }
 
-TEST(ContainerTest, TheRegistryValueOrTheUserAloneShowsAContainer) {
+TEST(ContainerTest, EitherTheRegistryValueOrTheUserShowsAContainer) {
   for (const ContainerSigns& signs :
        {ContainerSigns{Value::kPresent, kSystem}, ContainerSigns{Value::kAbsent, "S-1-5-93-2-1"},
         ContainerSigns{Value::kAbsent, "S-1-5-93-2-2"},
@@ -32,7 +32,7 @@ TEST(ContainerTest, TheRegistryValueOrTheUserAloneShowsAContainer) {
   }
 }
 
-TEST(ContainerTest, AnUnknownSignCountsAsAContainer) {
+TEST(ContainerTest, IfASignIsUnknownTheProcessCountsAsInAContainer) {
   for (const ContainerSigns& signs : {ContainerSigns{Value::kUnknown, kSystem},
                                       ContainerSigns{Value::kAbsent, ""}, ContainerSigns{}}) {
     const absl::Status status = CheckOutsideContainers(signs);

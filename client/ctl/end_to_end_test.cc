@@ -328,7 +328,7 @@ struct Case {
   std::function<void()> follow = nullptr;
 };
 
-TEST_F(DiagnoseTest, TheAdviceOfEachFindingEndsIt) {
+TEST_F(DiagnoseTest, FollowingTheAdviceEndsEachFinding) {
   const std::string staged = Path(R"(pv\globalmount)");
   const std::string pod = R"(C:\var\lib\kubelet\pods\p)", link = pod + R"(\mount)";
   const auto reach = [this](const char* reachable) {

@@ -245,7 +245,7 @@ TEST_F(OutputTest, ResponsesWithoutAShortTableShowAllFields) {
   EXPECT_EQ(ToShortTable(*portals), ToTable(*portals));
 }
 
-TEST_F(OutputTest, NameOutputPrintsOneNameALine) {
+TEST_F(OutputTest, NameOutputPrintsOneNamePerLine) {
   EXPECT_EQ(ToNames(*Response("storage", "ListDisks", kDisks)), "0\n3\n11\n");
   EXPECT_EQ(ToNames(*Response("storage", "ListMounts",
                               R"(mounts { path: "C:\\a" } mounts { path: "C:\\b" })")),

@@ -185,7 +185,7 @@ TEST_F(RequestTest, AnEmptyTextClearsAFieldSetFromJson) {
   EXPECT_EQ(request->ShortDebugString(), "");
 }
 
-TEST_F(RequestTest, AMessageFieldIsRefusedAsAFlagWithAHintToJson) {
+TEST_F(RequestTest, AFlagForAMessageFieldIsRefusedWithAHintToJson) {
   EXPECT_THAT(Error("sim", "AttachDisk", {{"disk.partition", "x", true}}),
               HasSubstr("--disk.partition: cannot be given as a flag; use --json"));
 }
@@ -243,7 +243,7 @@ TEST_F(RequestTest, ErrorsNeverContainASecret) {
   }
 }
 
-TEST_F(RequestTest, JsonAcceptsBothNamingStylesAndFlagsOverrideIt) {
+TEST_F(RequestTest, JsonAcceptsBothNamingStylesAndFlagsOverrideJson) {
   const auto request = New("volume", "MountVolume");
   ASSERT_TRUE(
       SetFromJson(catalog_, "volume", R"({"volumeId": "a", "target_path": "b"})", request.get())

@@ -78,7 +78,7 @@ TEST_F(RpcsTest, AMissingOrMistypedFieldIsReported) {
 }
 
 // A secret of `-` must not be read from standard input.
-TEST_F(RpcsTest, ADashAsASecretIsNotReadFromStandardInput) {
+TEST_F(RpcsTest, ASecretThatIsADashIsUsedLiterally) {
   EXPECT_TRUE(rpcs_.Call("smb", "NewSmbGlobalMapping", {{"password", "-"}}).ok());
   EXPECT_THAT(pipes_.sent, ElementsAre(HasSubstr("password: \"-\"")));
 }

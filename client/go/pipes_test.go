@@ -37,7 +37,7 @@ func TestPipeOfReturnsThePipeOfAMethod(t *testing.T) {
 	}
 }
 
-func TestPipesAreTrustedOnlyOfSystemAndTheSameUser(t *testing.T) {
+func TestOnlyPipesOfSystemAndTheSameUserAreTrusted(t *testing.T) {
 	const pipe, user, other = `\\.\pipe\csi-proxy-smb-v1`, "S-1-5-21-1-2-3-1001", "S-1-5-21-1-2-3-1002"
 	for _, test := range []struct {
 		name    string

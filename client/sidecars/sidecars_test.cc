@@ -141,7 +141,7 @@ TEST_F(SidecarsTest, OldAndNewConnectionsWorkAfterAnIdleTime) {
   EXPECT_EQ(Kubelet(registration_).GetInfo().name(), "test.csi.example");
 }
 
-TEST_F(SidecarsTest, ARefusalOfTheKubeletIsReportedAndItMayTryAgain) {
+TEST_F(SidecarsTest, AKubeletsRefusalIsReportedAndTheKubeletMayRetry) {
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
   Kubelet kubelet(registration_);
@@ -289,7 +289,7 @@ TEST_F(SidecarsTest, HealthzSaysWhyTheDriverHasNotAnsweredYet) {
   EXPECT_EQ(head.body, "");
 }
 
-TEST_F(SidecarsTest, OneAddressServesBothSidecarsHealth) {
+TEST_F(SidecarsTest, OneAddressCanServeTheHealthOfBothSidecars) {
   TestingDriver driver(csi_);
   SidecarsOptions options = Options();
   options.registrar->http_endpoint = options.livenessprobe->http_endpoint;

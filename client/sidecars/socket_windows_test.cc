@@ -372,7 +372,7 @@ class SocketFileTest : public testing::Test {
   std::string path_;
 };
 
-TEST_F(SocketFileTest, AMissingSocketDoesNotExistAndItsRemovalSucceeds) {
+TEST_F(SocketFileTest, RemovingAMissingSocketSucceeds) {
   for (const std::string& path : {path_, path_ + "/below"}) {
     EXPECT_EQ(*SocketExists(path), false);
     EXPECT_TRUE(RemoveSocket(path).ok());
@@ -390,7 +390,7 @@ TEST_F(SocketFileTest, AFileThatIsNotASocketIsRefusedAndKept) {
   }
 }
 
-TEST_F(SocketFileTest, RemoveKeepsAFileThatReplacedItsOwn) {
+TEST_F(SocketFileTest, RemoveKeepsAFileThatReplacedTheSocket) {
   Make(path_);
   const auto file = ProtectSocket(path_);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -404,7 +404,7 @@ TEST_F(SocketFileTest, RemoveKeepsAFileThatReplacedItsOwn) {
   EXPECT_TRUE(Exists(path_));
 }
 
-TEST_F(SocketFileTest, RemoveDeletesItsOwnFileWhileAnotherProgramHasItOpen) {
+TEST_F(SocketFileTest, RemoveDeletesTheSocketWhileAnotherProgramHasItOpen) {
   Make(path_);
   const auto file = ProtectSocket(path_);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -418,7 +418,7 @@ TEST_F(SocketFileTest, RemoveDeletesItsOwnFileWhileAnotherProgramHasItOpen) {
   EXPECT_TRUE(file->Remove().ok());
 }
 
-TEST_F(SocketFileTest, TheSocketGrantsAccessToNoOtherAccounts) {
+TEST_F(SocketFileTest, OtherAccountsCannotOpenTheSocket) {
   Make(path_);
   ASSERT_TRUE(ProtectSocket(path_).ok());
   const win32::UniqueHandle file(CreateFileW(win32::Utf16(path_).c_str(), READ_CONTROL, 0, nullptr,
@@ -459,7 +459,7 @@ TEST_F(UnixSocketTest, TheSocketIsServedAndThenRemoved) {
   EXPECT_FALSE(Exists(path_));
 }
 
-TEST_F(UnixSocketTest, TheFirstServersEndKeepsTheSecondServersSocket) {
+TEST_F(UnixSocketTest, AServersEndDoesNotRemoveAnotherServersSocket) {
   auto first = SocketServer::Listen(path_, &service_);
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(RemoveSocket(path_).ok());

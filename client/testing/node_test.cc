@@ -316,7 +316,7 @@ TEST(SimulatedNodeTest, EveryAdminMethodCanBeCalledByName) {
   EXPECT_TRUE(absl::IsInvalidArgument(node.Administer("Reset", "\xff").status()));
 }
 
-TEST(SimulatedNodeTest, RefusesImpossibleChanges) {
+TEST(SimulatedNodeTest, ImpossibleChangesAreRefused) {
   const SimulatedNode node = NewNode();
   EXPECT_TRUE(absl::IsInvalidArgument(node.AttachDisk({}).status()));
   EXPECT_TRUE(

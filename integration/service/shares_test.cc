@@ -241,7 +241,7 @@ TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersToOtherTenants) {
   server_->Stop(absl::ZeroDuration());
 }
 
-TEST_F(SharesTest, CallsToADeadFileServerLeaveWorkersToTheSameClient) {
+TEST_F(SharesTest, CallsToADeadFileServerLeaveWorkersToOtherCallsOfTheClient) {
   const std::string port = absl::StrCat(FreePort());
   Start({"--max-workers=8", "--max-queued=64", "--metrics-bind-address=127.0.0.1:" + port});
   const filesystem::v1::Client client(Connect(server_->client_options()).value());

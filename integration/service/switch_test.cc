@@ -56,7 +56,7 @@ class SwitchTest : public testing::Test {
   std::vector<std::string> log_;
 };
 
-TEST_F(SwitchTest, NewConnectionsUseTheServiceIfItRunsElseThisProcess) {
+TEST_F(SwitchTest, NewConnectionsUseTheServiceIfItRunsAndOtherwiseThisProcess) {
   absl::Status made = MakeDirectory();
   ASSERT_TRUE(made.ok()) << made;
   EXPECT_TRUE(HasDirectory(*server_));

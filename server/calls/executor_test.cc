@@ -122,7 +122,7 @@ TEST_F(FairExecutorTest, AReservedSlotServesOnlyOtherClients) {
   EXPECT_EQ(order_.back(), "mine");
 }
 
-TEST_F(FairExecutorTest, TheExecutorRunsAllQueuedTasksBeforeItsDestructionEnds) {
+TEST_F(FairExecutorTest, DestroyingTheExecutorFirstRunsAllQueuedTasks) {
   Countdown ended(20);
   {
     Executor executor({.max_threads = 4, .max_queued = 100, .client_share = 25});

@@ -68,7 +68,7 @@ absl::Status Format(Process& process) {
 
 // The attacker has the filesystem pipe alone. The victim has partitioned a disk and formats it
 // next.
-TEST(BetweenTenantsTest, APodsJunctionDoesNotMakeANewVolumeLookUsed) {
+TEST(BetweenTenantsTest, AJunctionInAPodDoesNotMakeANewVolumeLookUsed) {
   const auto node = Node();
   node->core()->Change([](NodeState& state) { VictimsVolume(state).file_system = ""; });
   Process process(node.get());
@@ -80,7 +80,7 @@ TEST(BetweenTenantsTest, APodsJunctionDoesNotMakeANewVolumeLookUsed) {
 }
 
 // The attacker empties its folder of junctions to volumes that do not exist.
-TEST(BetweenTenantsTest, APodsJunctionsDoNotMakeTheServiceForgetAUsedVolume) {
+TEST(BetweenTenantsTest, JunctionsInAPodDoNotMakeTheServiceForgetAUsedVolume) {
   for (const bool attacks : {false, true}) {
     const auto node = Node();
     Process process(node.get());
@@ -123,7 +123,7 @@ void LetLateChangesEnd() {
 }
 
 // A disk that was taken offline, for the cloud to detach it, stays offline.
-TEST(BetweenTenantsTest, ALateOnlineDoesNotUndoALaterSuccessfulOffline) {
+TEST(BetweenTenantsTest, ALateOnlineCallDoesNotUndoALaterOfflineCall) {
   const auto node = Node();
   node->core()->Change([](NodeState& state) {
     state.disks[1].online = false;
@@ -169,7 +169,7 @@ TEST(BetweenTenantsTest, ALateFormatIsNotRepeatedIfTheVolumeIsInUseByThen) {
 }
 
 // The older calls find the disk online, so the driver does not call SetDiskState.
-TEST(BetweenTenantsTest, ALateOfflineDoesNotBreakALaterMountByTheOlderCalls) {
+TEST(BetweenTenantsTest, ALateOfflineCallDoesNotBreakALaterMountByTheOlderCalls) {
   const auto node = Node();
   node->core()->Change(
       [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_Disk.Offline")}; });

@@ -125,7 +125,7 @@ TEST_F(FallbackTest, UnexpectedAnswersOfDisksUseTheirFallbacks) {
               ElementsAre(Pair("azure-lun-unknown", 1)));
 }
 
-TEST_F(FallbackTest, UnexpectedErrorsOfOnlineAndOfflineUseTheirFallbacks) {
+TEST_F(FallbackTest, UnexpectedErrorsWhenADiskGoesOnlineOrOfflineUseFallbacks) {
   Volume(1);
   Inject("wmi.Invoke/MSFT_Disk.Offline", 6);
   EXPECT_THAT(Taken([&] {

@@ -256,7 +256,7 @@ TEST(ReportedDisksTest, ADiskWithAReservedPartitionAtOffset17408IsStaged) {
 
 // github.com/aws-quickstart/quickstart-microsoft-sql/issues/56: a disk that arrives online gets a
 // letter; under another SAN policy it arrives offline.
-TEST(ReportedDisksTest, ADiskWithALetterIsStagedOnlyByItsOwnIdentifier) {
+TEST(ReportedDisksTest, ADiskWithALetterIsStagedOnlyByPage83OrSerialNumber) {
   const auto disk = [](absl::string_view more) {
     return absl::StrCat(
         "disk { number: 1 size_bytes: 10737418240 style: MBR page83: 'pv' "
@@ -356,7 +356,7 @@ TEST(ReportedDisksTest, StageVolumeWarnsOfAReadOnlyVolume) {
 }
 
 // github.com/dsccommunity/StorageDsc/issues/80: a failover cluster shows the disks of other nodes.
-TEST(ReportedDisksTest, TwoObjectsWithOneKeyAreRefused) {
+TEST(ReportedDisksTest, CallsAreRefusedIfWmiReturnsTwoObjectsWithOneKey) {
   for (const char* of : {"wmi.Query/MSFT_Disk", "wmi.Query/MSFT_Volume"}) {
     Reported node(absl::StrCat("fault { operation: '", of, "' objects: EACH_TWICE } ",
                                "disk { number: 1 size_bytes: 10737418240 style: GPT partition { "

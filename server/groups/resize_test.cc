@@ -105,7 +105,7 @@ TEST_F(ResizeTest, AFailedGrowthOf100MiBOrMoreIsAnError) {
   }
 }
 
-TEST(SignedBytesTest, SizesBeyondInt64AreInternal) {
+TEST(SignedBytesTest, SizesBeyondInt64AreInternalErrors) {
   EXPECT_EQ(*SignedBytes("total_bytes", INT64_MAX), INT64_MAX);
   EXPECT_EQ(SignedBytes("total_bytes", uint64_t{1} << 63).status(),
             absl::InternalError("total_bytes: 9223372036854775808 bytes, which is impossible"));

@@ -86,7 +86,7 @@ TEST(ShareCountTest, SharesAreCountedAtMostOncePerMinute) {
 }
 
 // Counting in a tree that a pod has made slow to walk uses at most a twentieth of a processor.
-TEST(ShareCountTest, TheNextCountWaitsAMultipleOfTheLastCountsTime) {
+TEST(ShareCountTest, ASlowCountDelaysTheNextCountProportionally) {
   std::atomic<int> begun = 0;
   ShareCount count(
       [&](const CallContext&) -> absl::StatusOr<ListSmbMappingsResponse> {

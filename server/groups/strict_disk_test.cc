@@ -10,7 +10,7 @@ namespace {
 
 // The call must neither add a partition nor wait, because no volume will arrive. An OK would make
 // drivers take the first volume of an empty list, whose length they do not check.
-TEST_F(StrictDiskTest, PartitionDiskRefusesADiskWithoutAnyDataPartition) {
+TEST_F(StrictDiskTest, PartitionDiskRefusesADiskWithOnlySystemOrForeignPartitions) {
   for (const auto type :
        {machine::simulator::PartitionType::kLinux, machine::simulator::PartitionType::kEfiSystem}) {
     for (const bool online : {true, false}) {

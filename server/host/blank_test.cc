@@ -51,7 +51,7 @@ TEST_F(BlankTest, IsBlankReadsTheHeadAndTheTail) {
   }
 }
 
-TEST_F(BlankTest, IsBlankThroughoutAlsoReadsPlacesInBetween) {
+TEST_F(BlankTest, IsBlankWithThroughoutAlsoReadsPlacesInBetween) {
   const auto is_blank = [this] { return *IsBlank(kMiB, 64 * kMiB, 1, Look::kThroughout); };
   EXPECT_TRUE(is_blank());
   for (uint64_t at = 4 * kMiB; at < 60 * kMiB; at += 8 * kMiB) {

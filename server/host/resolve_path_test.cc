@@ -126,7 +126,7 @@ TEST_F(ResolverTest, AnAbsentEntryIsNotAnError) {
 }
 
 // The look-ups for volumes follow more links than Windows does, and are confined likewise.
-TEST_F(ResolverTest, ALoopedMountOfTheRootsVolumeIsNotEnteredBehindManyLinks) {
+TEST_F(ResolverTest, AMountOfTheRootsOwnVolumeIsNotEnteredBehindManyLinks) {
   ASSERT_THAT(node_->MakeLink("C:\\k0", "C:\\var\\lib\\kubelet"), IsOk());
   for (int i = 1; i < 100; ++i) {
     ASSERT_THAT(node_->MakeLink(absl::StrCat("C:\\k", i), absl::StrCat("C:\\k", i - 1)), IsOk());
@@ -151,7 +151,7 @@ TEST_F(ResolverTest, ALinkToADirectoryAboveTheRootsIsOutside) {
   EXPECT_THAT(Exists(Kubelet("up\\kubelet\\pods")), HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, PathsFollow63LinksAndVolumeLookUps256) {
+TEST_F(ResolverTest, PathsMayHave63LinksAndVolumeLookUpsMayHave256) {
   for (int i = 0; i < 300; ++i) {
     const std::string target = i == 0 ? "pods" : absl::StrCat("l", i - 1);
     ASSERT_THAT(node_->MakeLink(absl::StrCat("C:\\var\\lib\\kubelet\\l", i),
@@ -218,7 +218,7 @@ TEST_F(ResolverTest, TheResolverRefusesPathsOutsideTheRoots) {
   EXPECT_THAT(Exists(In("C:\\var\\lib\\kubelet-evil")), HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, AReadOnlyCallOpensAPathWithoutLinksInOneCall) {
+TEST_F(ResolverTest, AReadOnlyCallOpensALinkFreePathInOneStep) {
   const auto calls = [&](const char* path, bool exists) {
     const int64_t before = node_->CountCalls().win32_calls;
     EXPECT_THAT(Exists(Kubelet(path)), Yields(exists)) << path;
@@ -307,7 +307,7 @@ TEST_F(ResolverTest, AReadOnlyOpenFindsTheSameAsAWalk) {
   for (const int count : {found, on_servers, refused, missing}) EXPECT_GT(count, 100);
 }
 
-TEST_F(ResolverTest, AMissingEntryDoesNotExist) {
+TEST_F(ResolverTest, ExistsIsFalseForAMissingEntry) {
   EXPECT_THAT(Exists(Kubelet("no\\such\\path")), Yields(false));
   EXPECT_THAT(Exists(Kubelet("file.txt\\below")), Yields(false));
   EXPECT_THAT(Exists(Anywhere("Q:\\x")), Yields(false));

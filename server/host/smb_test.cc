@@ -149,7 +149,7 @@ TEST_F(SmbTest, EveryErrorHasItsCodeAndAdvice) {
   }
 }
 
-TEST_F(SmbTest, ErrorsOfOtherCallsHaveAdvice) {
+TEST_F(SmbTest, ErrorsOfEveryMappingCallHaveAdvice) {
   Fail("wmi.Query/MSFT_SmbGlobalMapping", 2138);
   EXPECT_THAT(host_->smb().GetMapping(context_, kShare), FailsWith(kPrecondition, "Lanman"));
   Fail("wmi.Query/MSFT_SmbGlobalMapping", 2138);
@@ -197,7 +197,7 @@ TEST_F(SmbTest, AMappingIsHealthyIfItsShareCanBeReached) {
   EXPECT_FALSE(Healthy());
 }
 
-TEST_F(SmbTest, EachErrorOfAServerHasItsKindOfAccess) {
+TEST_F(SmbTest, EachErrorOfAServerMapsToAKindOfAccess) {
   using Kind = SmbAccess::Kind;
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   ASSERT_THAT(node_->MakeDirectory("\\\\srv\\data\\a"), IsOk());

@@ -136,7 +136,7 @@ TEST_F(HttpServerTest, SilentConnectionsEndAtTheTimeout) {
 }
 
 // It is older than the others, and would be closed if all were one client's.
-TEST_F(HttpServerTest, TheClientWithTheMostConnectionsLosesThemFirst) {
+TEST_F(HttpServerTest, AtTheLimitTheClientWithTheMostConnectionsLosesOne) {
   Listen();
   HttpConnection early(port_);
   const auto silent = Many(2 * kMaxConnections, "");

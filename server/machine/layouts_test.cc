@@ -285,7 +285,7 @@ TEST(SetDiskAttributesTest, TheRequestClearsOnlyTheReadOnlyFlag) {
   EXPECT_FALSE(change.mask.is_offline);
 }
 
-TEST(SetDiskAttributesTest, TheDoublesParserRefusesReservedBits) {
+TEST(SetDiskAttributesTest, TheParserOfTheDoubleRefusesReservedBits) {
   const Bytes request = ClearReadOnlyRequest();
   for (size_t size = 0; size < request.size(); ++size) {
     EXPECT_EQ(ParseSetDiskAttributes(Cut(request, size)).status().code(),
@@ -300,7 +300,7 @@ TEST(SetDiskAttributesTest, TheDoublesParserRefusesReservedBits) {
   }
 }
 
-TEST(PropertyQueryTest, TheDoublesParserReadsTheQuery) {
+TEST(PropertyQueryTest, TheParserOfTheDoubleReadsTheQuery) {
   const PropertyQuery query = ParsePropertyQuery(DeviceIdQuery()).value();
   EXPECT_EQ(query.property_id, 2u);
   EXPECT_EQ(query.query_type, 0u);

@@ -51,7 +51,7 @@ TEST(SmbiosTest, ParseReturnsTheSerialNumberOfTheSystemStructure) {
             "first");
 }
 
-TEST(SmbiosTest, ParseReadsTheTestEncodersTable) {
+TEST(SmbiosTest, ParseReadsATableOfTheTestEncoder) {
   EXPECT_EQ(ParseSystemSerialNumber(MakeSmbiosTable("VMware-42 1d a3")).value(), "VMware-42 1d a3");
   EXPECT_EQ(ParseSystemSerialNumber(MakeSmbiosTable("")).value(), "");
 }

@@ -152,7 +152,7 @@ TEST_F(LoggingTest, AnyTextIsWrittenAsOneLine) {
 }
 
 // A pod that could write to the event log would push out the entries of other programs.
-TEST_F(LoggingTest, TheEventLogGetsOnlyTheServicesOwnLinesEscaped) {
+TEST_F(LoggingTest, TheEventLogGetsOnlyEscapedLinesOfTheServiceItself) {
   for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
     std::ostringstream event_log;
     options_.format = format;

@@ -52,7 +52,7 @@ TEST_F(RepeatsTest, TheFirstEventsOfAMinuteAreWrittenAndLaterOnesCounted) {
   EXPECT_TRUE(Admit(kMkdir, 1)) << "a new minute";
 }
 
-TEST_F(RepeatsTest, RefusalsAtALimitAreOneLineAMinutePerTenant) {
+TEST_F(RepeatsTest, RefusalsAtALimitAreLoggedOncePerMinuteAndTenant) {
   const auto refuse = [this](const char* what, int64_t process_id) {
     return Admit(what, process_id, absl::StatusCode::kResourceExhausted, "greedy");
   };
@@ -85,7 +85,7 @@ TEST_F(RepeatsTest, TheNextEventAfterAMinuteReportsTheMinutesCounts) {
   EXPECT_EQ(ended_[0].times, 3u);
 }
 
-TEST_F(RepeatsTest, ClientsOfOneTenantUseOnlyTheirTenantsKinds) {
+TEST_F(RepeatsTest, ManyClientsOfATenantUseUpOnlyTheirTenantsKinds) {
   uint64_t written = 0;
   for (int64_t process = 0; process < 10'000; ++process) written += Admit(kMkdir, process);
   EXPECT_EQ(written, Repeats::kMaxKinds);
@@ -100,7 +100,7 @@ TEST_F(RepeatsTest, ClientsOfOneTenantUseOnlyTheirTenantsKinds) {
   EXPECT_EQ(counts[0].times, 10'000 - Repeats::kMaxKinds);
 }
 
-TEST_F(RepeatsTest, OneProcessLeavesKindsToOtherProcessesOfItsTenant) {
+TEST_F(RepeatsTest, OneProcessCannotUseUpTheKindsOfItsTenant) {
   constexpr char kMethods[1000] = {};
   for (const char& method : kMethods) Admit(&method, 1);
   EXPECT_TRUE(Admit(kMkdir, 2));

@@ -43,7 +43,7 @@ class CloserTest : public testing::Test {
   LeakyClients clients_{npfs_};
 };
 
-TEST_F(CloserTest, ADroppedEndIsDisconnectedWithoutAFlush) {
+TEST_F(CloserTest, ADroppedPipeIsDisconnectedWithoutAFlush) {
   Closer closer(calls_, kLong);
   std::shared_ptr<ServerEnd> end = Connect(closer);
   calls_->Write(end->handle(), "unread");
@@ -66,7 +66,7 @@ TEST_F(CloserTest, WrittenBytesAreReadBeforeTheDisconnect) {
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
 }
 
-TEST_F(CloserTest, AnEndWithoutUnreadBytesIsDisconnectedWithoutAWait) {
+TEST_F(CloserTest, APipeWithoutUnreadBytesIsDisconnectedWithoutAWait) {
   Closer closer(calls_, kLong);
   std::vector<std::shared_ptr<ServerEnd>> ends;
   for (int i = 0; i < 100; ++i) ends.push_back(Connect(closer));
@@ -121,7 +121,7 @@ TEST_F(CloserTest, ClientsThatDoNotReadDoNotDelayReaders) {
   EXPECT_TRUE(Eventually([&] { return Gone(); }));
 }
 
-TEST_F(CloserTest, TheNumberOfUnreadEndsIsLimited) {
+TEST_F(CloserTest, TheNumberOfPipesThatWaitToBeReadIsLimited) {
   constexpr int kCrowd = 6000;
   constexpr size_t kBound = 4096 + 4;
   Closer closer(calls_, kLong);
@@ -137,7 +137,7 @@ TEST_F(CloserTest, TheNumberOfUnreadEndsIsLimited) {
   EXPECT_TRUE(Eventually([&] { return Gone(); }));
 }
 
-TEST_F(CloserTest, FinishDisconnectsEndsThatAreStillOpen) {
+TEST_F(CloserTest, FinishDisconnectsPipesThatAreStillOpen) {
   Closer closer(calls_, kShort);
   const std::shared_ptr<ServerEnd> held = Connect(closer);
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kNoData));
@@ -150,7 +150,7 @@ TEST_F(CloserTest, FinishDisconnectsEndsThatAreStillOpen) {
   EXPECT_TRUE(Gone());
 }
 
-TEST_F(CloserTest, FinishReturnsOnceAllEndsAreDisconnected) {
+TEST_F(CloserTest, FinishReturnsOnceAllPipesAreDisconnected) {
   Closer closer(calls_, kLong);
   std::shared_ptr<ServerEnd> end = Connect(closer);
   end->DisconnectOnceRead();
@@ -160,7 +160,7 @@ TEST_F(CloserTest, FinishReturnsOnceAllEndsAreDisconnected) {
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
 }
 
-TEST_F(CloserTest, WithoutThreadsEndsAreDisconnectedWithoutAFlush) {
+TEST_F(CloserTest, WithoutThreadsPipesAreDisconnectedWithoutAFlush) {
   bool has_threads = false;
   Closer closer(calls_, kLong, [&](std::function<void()> work) -> absl::StatusOr<std::thread> {
     if (!has_threads) return absl::ResourceExhaustedError("no threads");
@@ -182,7 +182,7 @@ TEST_F(CloserTest, WithoutThreadsEndsAreDisconnectedWithoutAFlush) {
 }
 
 // Clients that do not read are still disconnected at the deadline.
-TEST_F(CloserTest, WithoutFlushingThreadsTheDeadlineStillDisconnects) {
+TEST_F(CloserTest, WithoutThreadsForFlushesPipesAreDisconnectedAtTheDeadline) {
   int left = 1;
   Closer closer(calls_, kShort, [&](std::function<void()> work) -> absl::StatusOr<std::thread> {
     if (left-- <= 0) return absl::ResourceExhaustedError("no threads");

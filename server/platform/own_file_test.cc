@@ -108,7 +108,7 @@ TEST_F(OwnFileTest, MakeCreatesTheFileAndRemoveDeletesIt) {
   EXPECT_TRUE(absl::IsNotFound(OwnFile::Make((directory_ / "none" / "file").string()).status()));
 }
 
-TEST_F(OwnFileTest, AnEntryFromBeforeIsNotChanged) {
+TEST_F(OwnFileTest, AnExistingEntryIsNotChanged) {
   for (const Obstacle& obstacle : Obstacles()) {
     std::error_code error;
     obstacle.plant(error);

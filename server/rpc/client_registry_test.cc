@@ -64,7 +64,7 @@ TEST(ClientRegistryTest, ClientsMayOutliveTheRegistry) {
   EXPECT_EQ(client->peer.process_id, 4242);
 }
 
-TEST(ClientRegistryTest, MisbehavingClientsAreRemembered) {
+TEST(ClientRegistryTest, TheRegistryRemembersUpTo64MisbehavingClients) {
   ClientRegistry registry;
   ClientRegistry copy = registry;
   for (int64_t process = 1; process <= 65; ++process) {

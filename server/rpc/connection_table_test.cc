@@ -157,7 +157,7 @@ TEST_F(ConnectionTableTest, TheClientWithTheMostConnectionsLosesOne) {
   EXPECT_TRUE(silent_of_two->listed);
 }
 
-TEST_F(ConnectionTableTest, ABusyClientLosesNoConnectionAndTheNextClientDoes) {
+TEST_F(ConnectionTableTest, InPlaceOfABusyClientTheNextClientLosesAConnection) {
   Limit(5, 100);
   for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat("busy", i))->BeginCall();
   for (int i = 0; i < 2; ++i) Serve(two_, absl::StrCat("idle", i));
@@ -241,7 +241,7 @@ TEST_F(ConnectionTableTest, AConnectionThatIsEndingDoesNotCount) {
   EXPECT_EQ(hung_up_, Names{"0"});
 }
 
-TEST_F(ConnectionTableTest, EvictTakesFromTheClientWithTheMostConnectionsOnAnyPipe) {
+TEST_F(ConnectionTableTest, EvictEndsAConnectionOfTheClientWithTheMostOnAnyPipe) {
   Limit(100, 75);
   ConnectionBeforePreface* displaced = nullptr;
   EXPECT_FALSE(table_->Evict(&displaced));

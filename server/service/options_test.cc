@@ -31,7 +31,7 @@ std::vector<std::string> Directories(const std::vector<std::string>& arguments) 
   return directories;
 }
 
-TEST(OptionsTest, DefaultsAreAWindowsNodeAndTheKubeletsDirectory) {
+TEST(OptionsTest, WithoutFlagsTheServerUsesWindowsAndTheKubeletsDirectory) {
   const Options options = MustParse({});
   EXPECT_EQ(options.host, HostKind::kWindows);
   EXPECT_THAT(Directories({}), ElementsAre(R"(--kubelet-path=C:\var\lib\kubelet)"));

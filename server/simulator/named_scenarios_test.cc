@@ -82,7 +82,7 @@ TEST_P(NamedScenarioTest, AttachedDisksHaveDifferentAddressesAndNames) {
 }
 
 // Calls must return every fact that a scenario gives for its disks.
-TEST_P(NamedScenarioTest, CallsReturnTheScenariosFactsOfItsDisks) {
+TEST_P(NamedScenarioTest, CallsReturnTheFactsThatTheScenarioGivesForItsDisks) {
   const CallContext context;
   const auto machine = Node(GetParam().name);
   std::map<uint32_t, Disk> disks;
@@ -144,7 +144,7 @@ TEST(AttachTest, TheCloudChoosesTheFirstFreePlace) {
               FailsWith(kExists, "place: another disk is at 5"));
 }
 
-TEST(AttachTest, ARequestsPropertiesOverrideTheClouds) {
+TEST(AttachTest, ARequestsPropertiesOverrideTheCloudsDefaults) {
   const auto node = Node("ec2-nitro-2022");
   proto::AttachDiskRequest request;
   request.set_choose_number(true);

@@ -41,7 +41,7 @@ TEST(ServiceStatusTest, StopAndShutdownControlsStopTheService) {
   }
 }
 
-TEST(ServiceStatusTest, OnlyPendingReportsHaveACheckpointAndItIncreases) {
+TEST(ServiceStatusTest, OnlyPendingReportsHaveACheckpointWhichIncreases) {
   ServiceStatus status(kStart);
   EXPECT_EQ(status.Starting().checkpoint, 1u);
   const auto progress = status.Progress(kStart + absl::Seconds(2));

@@ -57,7 +57,7 @@ TEST_F(RoomTest, TheNextWaiterGetsRoomIfTheFirstLeaves) {
   EXPECT_EQ(account_->room_bytes(), all_);
 }
 
-TEST_F(RoomTest, AMessageLargerThanTheLimitGetsRoomAlone) {
+TEST_F(RoomTest, AMessageLargerThanTheLimitIsGrantedRoom) {
   const auto room = Take(all_ * 10);
   EXPECT_TRUE(room->granted());
 }
@@ -118,7 +118,7 @@ TEST(HoldTest, ATenantsAccountLimitsTheCallsOfAllItsProcesses) {
   EXPECT_EQ(tenant->held_bytes(), limits.held_bytes);
 }
 
-TEST(HoldTest, TheMemoryLimitHoldsTheAllowedUnfinishedRequests) {
+TEST(HoldTest, TheMemoryLimitIsEnoughForTheAllowedUnfinishedRequests) {
   const Http2Limits limits;
   EXPECT_LE(limits.unfinished * (16u << 10), limits.held_bytes);
 }

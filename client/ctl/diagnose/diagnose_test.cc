@@ -371,7 +371,7 @@ TEST_F(DiagnoseTest, HungCallsFloodsAndLowLimitsAreFoundInTheMetrics) {
 }
 
 // While WMI hangs, each call takes its whole time.
-TEST_F(DiagnoseTest, FindingsAreShownAsEachCheckEndsStartingWithHungCalls) {
+TEST_F(DiagnoseTest, FindingsAreShownWhenTheirCheckEndsAndHungCallsFirst) {
   MakeIll(&pipes_);
   for (const char* rpc :
        {"storage.ListDisks", "storage.ListVolumeHealth", "storage.ListSmbMappings"}) {

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-TEST(RedactorTest, MasksKnownValues) {
+TEST(RedactorTest, KnownValuesAreMasked) {
   Redactor masks;
   masks.AddSecret("host", "NODE-7");
   masks.AddSecret("user", "Müller");

@@ -198,7 +198,7 @@ TEST_F(SelftestTest, SelftestRefusesADiskInUse) {
   EXPECT_EQ(server_->Dump().DebugString(), before);
 }
 
-TEST_F(SelftestTest, SelftestUsesAFormattedDiskOnlyWithDiskIsMine) {
+TEST_F(SelftestTest, SelftestUsesAFormattedDiskOnlyWithTheDiskIsMineFlag) {
   ASSERT_EQ(Selftest({"--disk=1"}).exit_code, 0);
   const std::string used = NodeButCaches();
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);

@@ -148,7 +148,7 @@ TEST(ParseMetricsAddressTest, AnAddressWithoutAHostMeansThisMachine) {
 }
 
 // The example in https://prometheus.io/docs/instrumenting/exposition_formats/, shortened.
-TEST(ExpositionTest, TheParserReadsTheExampleOfTheFormatsPage) {
+TEST(ExpositionTest, TheParserReadsTheExampleOfThePrometheusPage) {
   const Read read = ReadAll(R"(# HELP http_requests_total The total number of HTTP requests.
 # TYPE http_requests_total counter
 http_requests_total{method="post",code="200"} 1027 1395066363000

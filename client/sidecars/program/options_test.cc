@@ -52,7 +52,7 @@ LivenessProbeOptions ProbeOf(const std::string& program, std::vector<std::string
   return options.sidecars.livenessprobe.value_or(LivenessProbeOptions());
 }
 
-TEST(ProgramOptionsTest, TheNameOfTheRegistrarSelectsItWithItsDefaults) {
+TEST(ProgramOptionsTest, UnderTheRegistrarsNameOnlyTheRegistrarRuns) {
   for (const std::string program :
        {"/csi-node-driver-registrar", "csi-node-driver-registrar", "/bin/node-driver-registrar"}) {
     const ProgramOptions options = Parsed(program, {kKubelet});
@@ -71,7 +71,7 @@ TEST(ProgramOptionsTest, TheNameOfTheRegistrarSelectsItWithItsDefaults) {
   }
 }
 
-TEST(ProgramOptionsTest, TheNameOfTheLivenessProbeSelectsItWithItsDefaults) {
+TEST(ProgramOptionsTest, UnderTheLivenessProbesNameOnlyTheLivenessProbeRuns) {
   const ProgramOptions options = Parsed(kProbeName, {});
   EXPECT_FALSE(options.sidecars.registrar.has_value());
   ASSERT_TRUE(options.sidecars.livenessprobe.has_value());
@@ -175,7 +175,7 @@ TEST(ProgramOptionsTest, LivenessProbeFlagsSetItsOptions) {
   EXPECT_EQ(ProbeOf(kProbeName, {"--probe-timeout=500ms"}).probe_timeout, absl::Milliseconds(500));
 }
 
-TEST(ProgramOptionsTest, CommonFlagsSetBothSidecarsAndPrefixedFlagsOne) {
+TEST(ProgramOptionsTest, CommonFlagsConfigureBothSidecarsAndPrefixedFlagsOnlyOne) {
   const std::vector<std::string> common = {"--http-endpoint=:9900", "--timeout=5s"};
   EXPECT_EQ(RegistrarOf(kBoth, common).http_endpoint, ":9900");
   EXPECT_EQ(RegistrarOf(kBoth, common).timeout, absl::Seconds(5));

@@ -120,7 +120,7 @@ TEST_F(StorageDisksTest, ListDisksReturnsAllFieldsOfEachDisk) {
 }
 
 // A listing of health asks WMI as often for many volumes as for one (scale_test.cc).
-TEST_F(StorageDisksTest, AnUnresponsiveDiskFailsOnlyItsOwnVolumesHealth) {
+TEST_F(StorageDisksTest, AnUnresponsiveDiskFailsOnlyTheHealthOfItsOwnVolumes) {
   const auto list = [this] {
     const auto listed =
         storage_->ListVolumeHealth(context_.WithTimeout(absl::Seconds(2)),
@@ -175,7 +175,7 @@ class ContentTest : public HandlerTest {
   }
 };
 
-TEST_F(ContentTest, ContentIsReadOnRequestAndAnUnresponsiveDiskFailsOnlyItsOwn) {
+TEST_F(ContentTest, ContentIsReadOnRequestAndOneUnresponsiveDiskFailsAlone) {
   EXPECT_THAT(Contents(false), testing::IsEmpty());
   EXPECT_THAT(Contents(true), ElementsAre(Pair(30, testing::Not(HasSubstr("not known"))),
                                           Pair(31, HasSubstr("another system"))));

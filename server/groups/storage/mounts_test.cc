@@ -149,7 +149,7 @@ TEST_F(MountsTest, RemoveMountRemovesOnlyAnEntryWithTheGivenTarget) {
   EXPECT_THAT(remove(R"(plugins\idle)", R"(\\srv\idle\)"), IsRefusal("mapped share"));
 }
 
-TEST_F(MountsTest, AnEntrysStateIsThatOfTheEndOfItsChainOfLinks) {
+TEST_F(MountsTest, AnEntryHasTheStateOfTheEndOfItsChainOfLinks) {
   Plant("volume", Below(kStage));
   Plant("volume2", Below("volume"));
   Plant("inside", Below(absl::StrCat(kStage, R"(\data)")));
@@ -216,7 +216,7 @@ TEST_F(MountsTest, ALinkOutOfTheWorkingDirectoriesRevealsNothingOfItsTarget) {
   EXPECT_TRUE(absl::IsPermissionDenied(through.status())) << through.status();
 }
 
-TEST_F(MountsTest, ListMountsDoesNotListInsideAMountUnlessThePathIsInIt) {
+TEST_F(MountsTest, ListMountsEntersAMountOnlyIfTheRequestedPathIsInsideIt) {
   Plant(absl::StrCat(kStage, R"(\data\link)"), Below("pods"));
   Plant("way", Below(absl::StrCat(kStage, R"(\data)")));
   EXPECT_THAT(States(), UnorderedElementsAre(Pair(kStage, MountState::kAlive),
@@ -308,7 +308,7 @@ TEST_F(MountsTest, AMappingOfASubfolderIsListedWithTheLinksIntoIt) {
   EXPECT_EQ(States()["e"], MountState::kAlive) << "Windows has a session for the share";
 }
 
-TEST_F(MountsTest, WithoutMappingsNoDirectoryIsRead) {
+TEST_F(MountsTest, ListSmbMappingsReadsNoDirectoryIfThereAreNoMappings) {
   for (const char* share : {R"(\\srv\data)", R"(\\srv\idle)", R"(\\dead\data)"}) {
     ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = share}).ok()) << share;
   }

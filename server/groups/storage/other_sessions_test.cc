@@ -282,7 +282,7 @@ TEST_P(OtherSessionsTest, ADiskIsInUseIfAnyOfItsVolumesIsMounted) {
 }
 
 // A disk without a location counts as having the LUN only if its session shows no other disk.
-TEST_P(OtherSessionsTest, ADiskWithoutALocationMatchesTheLunOnlyIfItIsItsSessionsOnlyDisk) {
+TEST_P(OtherSessionsTest, ADiskWithoutALocationMatchesALunOnlyIfItsSessionShowsNoOtherDisk) {
   Change([&](NodeState& state) {
     for (const size_t portal : {size_t{0}, kAttackers}) {
       Target(state, portal).connected = true;

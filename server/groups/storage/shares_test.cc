@@ -236,7 +236,7 @@ TEST_F(ShareStagingTest, ARefusalNamesNoObjectOfAnotherTenant) {
 }
 
 // The two tenants spell the name of one share in different cases.
-TEST_F(ShareStagingTest, AShareIsTheSameInAnyCaseOfItsName) {
+TEST_F(ShareStagingTest, SpellingsInDifferentCaseNameTheSameShare) {
   deps_.bind_smb_credentials = true;
   Remake();
   for (const auto& [name, other] : {std::pair{"dATa2", "Data2"},

@@ -72,7 +72,7 @@ TEST_F(TargetTest, StageTargetWaitsForTheDisk) {
   EXPECT_EQ(std::count(staged->steps.begin(), staged->steps.end(), kRescanned), 1);
 }
 
-TEST_F(TargetTest, WithoutMultipathAnyOnePortalIsEnough) {
+TEST_F(TargetTest, WithoutMultipathOneReachablePortalIsEnough) {
   StageTargetRequest request = TargetRequest();
   request.portals.push_back("10.0.0.6");
   ASSERT_TRUE(node_->SetServerReachable("10.0.0.5", false).ok());
@@ -208,7 +208,7 @@ TEST_F(TargetTest, StageTargetReplacesTheMountOfARemovedDisk) {
   EXPECT_TRUE(Writes());
 }
 
-TEST_F(TargetTest, UnstageTargetEndsTheSessionAlsoAcrossReboots) {
+TEST_F(TargetTest, UnstageTargetEndsTheSessionAndItDoesNotReturnAfterAReboot) {
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   const auto unstaged = Unstage();
@@ -308,7 +308,7 @@ TEST_F(MpioTest, EachPortalHasASessionAndAllShowOneDisk) {
   EXPECT_FALSE(At(0).connected || At(0).persistent || At(1).connected || At(1).persistent);
 }
 
-TEST_F(MpioTest, ADeadPortalIsReportedAndARepeatConnectsItOnceItIsBack) {
+TEST_F(MpioTest, ADeadPortalIsReportedAndConnectedByALaterCall) {
   ASSERT_TRUE(node_->SetServerReachable("10.0.0.6", false).ok());
   const auto staged = Stage(MultipathRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();

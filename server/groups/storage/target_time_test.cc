@@ -84,7 +84,7 @@ TEST(TargetTimeTest, ARepeatedCallTriesPortalsThatHaveNotFailedFirst) {
   }
 }
 
-TEST(TargetTimeTest, OfFailedPortalsTheOldestFailureIsTriedFirst) {
+TEST(TargetTimeTest, FailedPortalsAreRetriedOldestFailureFirst) {
   FailedPortals failed;
   Peer peers[2];
   peers[0].tenant = "victim";

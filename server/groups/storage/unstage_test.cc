@@ -15,7 +15,7 @@ using testing::IsEmpty;
 
 using UnstageTest = StageTest;
 
-TEST_F(UnstageTest, UnstageVolumeFlushesTakesOfflineAndUnmounts) {
+TEST_F(UnstageTest, UnstageVolumeFlushesTakesTheDiskOfflineAndUnmounts) {
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();
   const auto unstaged = Unstage();
@@ -216,7 +216,7 @@ TEST_F(StageConcurrencyTest, ConcurrentCallsCanStageOneDiskAtTwoTargets) {
   EXPECT_EQ(Volumes(1).size(), 1u);
 }
 
-TEST_F(StageConcurrencyTest, OfTwoDisksOnlyOneIsStagedAtTheSameTarget) {
+TEST_F(StageConcurrencyTest, OnlyOneOfTwoDisksIsStagedAtTheSameTarget) {
   std::atomic<int> staged{0};
   const auto of = [&](uint32_t number) {
     return [this, number, &staged] {

@@ -149,7 +149,7 @@ TEST_F(WindowsUseTest, ALunWithoutAnAdapterSelectsADataDisk) {
 
 // A selector that names the adapter of Windows' disk selects the disks beside it. Disks beside a
 // disk with a letter are never excluded.
-TEST_F(WindowsUseTest, DisksOnTheSystemDisksAdapterNeedTheAdapterInTheRequest) {
+TEST_F(WindowsUseTest, ADiskOnTheSystemDisksAdapterIsFoundOnlyIfTheAdapterIsNamed) {
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
   EXPECT_FALSE(
       storage_->StageVolume(hurried, {.disk = {.lun_id = "7"}, .target_path = Target()}).ok());

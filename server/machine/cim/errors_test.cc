@@ -115,7 +115,7 @@ TEST(HresultStatusTest, Win32CodesInHresultsKeepTheirCodeAndStatus) {
   EXPECT_EQ(HresultStatus(0x8007000E, "what").code(), kUnavailable);
 }
 
-TEST(HresultStatusTest, UnknownHresultsAreInternal) {
+TEST(HresultStatusTest, UnknownHresultsAreInternalErrors) {
   for (const uint32_t code : {0x80004005u, 0x80070000u, 0x8004FFFFu, 0u}) {
     EXPECT_EQ(HresultStatus(code, "what").code(), kInternal) << code;
     EXPECT_EQ(HresultOf(HresultStatus(code, "what")), code);

@@ -80,7 +80,7 @@ TEST(ValueTest, ErrorsNameTheActualAndTheWantedKind) {
   EXPECT_EQ(Value::Array(Type::kUint32, {}).AsText().status().message(), "is uint32[], not text");
 }
 
-TEST(ValueTest, ValuesAreEqualIfTypeAndContentAre) {
+TEST(ValueTest, ValuesWithTheSameTypeAndContentAreEqual) {
   const std::vector<Value> kinds = OneOfEachKind();
   for (size_t i = 0; i < kinds.size(); ++i) {
     for (size_t j = 0; j < kinds.size(); ++j) EXPECT_EQ(kinds[i] == kinds[j], i == j);

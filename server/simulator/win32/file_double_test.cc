@@ -173,7 +173,7 @@ class SharingTest : public Win32Test {
 // Tests each row of the table of
 // learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819, both
 // ways.
-TEST(ConflictTest, EachOpenMustShareTheOthersAccess) {
+TEST(ConflictTest, EachOpenMustShareTheAccessOfTheOtherOpen) {
   const struct {
     uint32_t access;
     uint32_t share;

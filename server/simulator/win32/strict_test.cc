@@ -27,7 +27,7 @@ TEST_F(StrictWin32Test, AWriteProtectedVolumeCannotBeFlushed) {
   EXPECT_THAT(os_->Flush(volume), FailsWithWin32(win32_error::kWriteProtect));
 }
 
-TEST_F(StrictWin32Test, AFileSystemMountedReadOnlyStaysSoUntilItsDismount) {
+TEST_F(StrictWin32Test, AFileSystemMountedReadOnlyStaysReadOnlyUntilItsDismount) {
   const std::string volume = NewVolume(1);
   const std::string device = volume.substr(0, volume.size() - 1);
   const auto write = [&](const char* name) {

@@ -156,7 +156,7 @@ class InstancesTest : public WmiTest {
 
 // Instances() must return every wanted instance, and must leave out others if the class may have
 // many.
-TEST_F(InstancesTest, InstancesReturnsAllWantedObjectsAndFewOthers) {
+TEST_F(InstancesTest, InstancesReturnsOnlyTheWantedObjectsOfALargeClass) {
   node_->core()->Change([](NodeState& state) {
     size_t narrowed = 0;
     for (const Class& of : Classes()) {

@@ -137,7 +137,7 @@ TEST_F(SessionTest, AMethodCanBeConfiguredToFinishAfterItsCallerLeft) {
   }
 }
 
-TEST_F(SessionTest, AQueryCanBeConfiguredToReturnNoneOrEachTwice) {
+TEST_F(SessionTest, AQueryCanBeConfiguredToReturnNoObjectOrEachObjectTwice) {
   for (const auto& [objects, count] :
        {std::pair(AnsweredObjects::kNone, 0u), std::pair(AnsweredObjects::kEachTwice, 2u)}) {
     FaultRule rule;

@@ -242,7 +242,7 @@ TEST(WqlTest, MatchesComparesTextIgnoringCase) {
   EXPECT_FALSE(matches(Query("MSFT_Disk").Where("SerialNumber", Value::String(""))));
 }
 
-TEST(WqlTest, Char16IsComparedWithCase) {
+TEST(WqlTest, Char16IsComparedCaseSensitively) {
   const cim::Object partition("MSFT_Partition", "", {{"DriveLetter", Value::Char16('C')}});
   const auto matches = [&](absl::string_view wql) {
     return Matches(Selected(wql).where.front(), partition);

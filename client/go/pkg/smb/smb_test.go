@@ -44,7 +44,7 @@ func (f files) PathValid(context.Context, *fs.PathValidRequest) (*fs.PathValidRe
 	return &fs.PathValidResponse{Valid: f.valid}, nil
 }
 
-func TestNewSMBGlobalMappingMakesOnlyTheMissingSteps(t *testing.T) {
+func TestNewSMBGlobalMappingDoesOnlyTheMissingSteps(t *testing.T) {
 	const remote, link = `//Server/Share/Sub`, `C:\var\lib\kubelet\link`
 	const made = `map \\server\share user secret`
 	for _, c := range []struct {
