@@ -459,7 +459,7 @@ TEST_F(UnixSocketTest, TheSocketIsServedAndThenRemoved) {
   EXPECT_FALSE(Exists(path_));
 }
 
-TEST_F(UnixSocketTest, AServersEndDoesNotRemoveAnotherServersSocket) {
+TEST_F(UnixSocketTest, DestroyingAServerKeepsAnotherServersSocket) {
   auto first = SocketServer::Listen(path_, &service_);
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(RemoveSocket(path_).ok());

@@ -277,7 +277,7 @@ TEST_F(ServiceLifeTest, InstallRegistersTheEventSourceAndUninstallRemovesIt) {
 
 // Started by its bare name from PATH, the installer must search its own folder, not the current
 // directory.
-TEST_F(ServiceLifeTest, TheInstallerSearchesTheProgramInItsOwnFolder) {
+TEST_F(ServiceLifeTest, TheInstallerSearchesForTheProgramInItsOwnFolder) {
   fs::copy_file(Shipped(CSI_PROXY_SERVICE_BINARY), directory_ / "csi-proxy-service.exe");
   const std::wstring path = directory_.wstring();
   wchar_t before[32768] = L"";

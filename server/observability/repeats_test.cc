@@ -69,7 +69,7 @@ TEST_F(RepeatsTest, RefusalsAtALimitAreLoggedOncePerMinuteAndTenant) {
   EXPECT_TRUE(refuse(kMkdir, 3)) << "a minute without one ends the flood";
 }
 
-TEST_F(RepeatsTest, EachClientMethodAndCodeIsItsOwnKind) {
+TEST_F(RepeatsTest, EventsOfDifferentClientsMethodsOrCodesAreCountedSeparately) {
   for (uint64_t i = 0; i <= Repeats::kWritten; ++i) Admit(kMkdir, 1);
   EXPECT_FALSE(Admit(kMkdir, 1));
   EXPECT_TRUE(Admit(kMkdir, 2));
@@ -85,7 +85,7 @@ TEST_F(RepeatsTest, TheNextEventAfterAMinuteReportsTheMinutesCounts) {
   EXPECT_EQ(ended_[0].times, 3u);
 }
 
-TEST_F(RepeatsTest, ManyClientsOfATenantUseUpOnlyTheirTenantsKinds) {
+TEST_F(RepeatsTest, ManyClientsOfATenantUseUpOnlyTheirTenantsLimit) {
   uint64_t written = 0;
   for (int64_t process = 0; process < 10'000; ++process) written += Admit(kMkdir, process);
   EXPECT_EQ(written, Repeats::kMaxKinds);
@@ -100,13 +100,13 @@ TEST_F(RepeatsTest, ManyClientsOfATenantUseUpOnlyTheirTenantsKinds) {
   EXPECT_EQ(counts[0].times, 10'000 - Repeats::kMaxKinds);
 }
 
-TEST_F(RepeatsTest, OneProcessCannotUseUpTheKindsOfItsTenant) {
+TEST_F(RepeatsTest, OneProcessCannotUseUpItsTenantsLimit) {
   constexpr char kMethods[1000] = {};
   for (const char& method : kMethods) Admit(&method, 1);
   EXPECT_TRUE(Admit(kMkdir, 2));
 }
 
-TEST_F(RepeatsTest, TheTotalNumberOfKindsIsLimited) {
+TEST_F(RepeatsTest, TheNumberOfKindsOfEventsIsLimitedOverAllTenants) {
   uint64_t written = 0;
   for (int i = 0; i < 10'000; ++i) {
     written += Admit(kMkdir, i, absl::StatusCode::kInvalidArgument, std::to_string(i));

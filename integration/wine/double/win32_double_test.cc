@@ -42,7 +42,7 @@ TEST_F(Win32DoubleTest, FakeHandlesAndRealHandlesAreNotConfused) {
 
 // The double refuses requests that it cannot serve as Windows would, so that no test passes by
 // them.
-TEST_F(Win32DoubleTest, UnsupportedOpensAreRefused) {
+TEST_F(Win32DoubleTest, UnsupportedOpenRequestsAreRefused) {
   const auto create = [](HANDLE parent, std::wstring name, ULONG attributes, ACCESS_MASK access,
                          ULONG share, ULONG options, win32::UniqueHandle* opened) {
     UNICODE_STRING text{.Length = static_cast<USHORT>(name.size() * sizeof(wchar_t)),

@@ -100,7 +100,7 @@ TEST(TargetTimeTest, FailedPortalsAreRetriedOldestFailureFirst) {
   EXPECT_THAT(failed.Order(victim, "iqn.5", {"a", "b"}), ElementsAre(1, 0));
 }
 
-TEST(TargetTimeTest, ALateCallsErrorNamesThePortalsThatItTried) {
+TEST(TargetTimeTest, TheErrorOfALateCallNamesTheTriedPortals) {
   const auto node = NodeWithDeadPortals(1);
   Process process(node.get());
   const absl::Time begin = absl::Now();
