@@ -18,8 +18,8 @@ class ReadyEvents {
  public:
   bool empty() const { return lines_.empty(); }
 
-  // Appends an event to the line of `tenant`, which is only compared. Events of no tenant have
-  // null.
+  // Appends an event to the line of `tenant`, an address that is only compared. It is null for
+  // events without a tenant.
   void Put(const void* tenant, Event event) {
     const auto [found, is_new] = lines_.try_emplace(tenant);
     Line& line = found->second;
@@ -29,7 +29,7 @@ class ReadyEvents {
     turns_.Append(&line);
   }
 
-  // Takes the oldest event of the tenant whose turn it is. REQUIRES: !empty().
+  // Takes the oldest event of the next tenant in turn. REQUIRES: !empty().
   Event Take() {
     Event taken{};
     turns_.Pass(
@@ -86,7 +86,7 @@ class Pace {
 
   bool is_fast() const { return in_a_row_ >= kCalm; }
   int most() const { return is_fast() ? kMany : 1; }
-  // Returns true each eighth time. Then the thread looks for events of the system, although others
+  // Returns true each eighth time. Then the thread looks for events of the system, although events
   // wait here.
   bool LooksAgain() { return ++times_ % 8 == 0; }
   // Says that the thread has looked since `begin`, and has found `count` events. A fast thread must

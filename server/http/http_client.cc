@@ -19,7 +19,7 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// The size of the buffer, which must hold an answer's or chunk's head; bodies pass in pieces.
+// The size of the buffer. It must hold the head of an answer or chunk; bodies pass in pieces.
 constexpr size_t kMaxAnswerHeadBytes = 16 * 1024;
 
 // Wipes the memory that it frees.

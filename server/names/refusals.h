@@ -10,7 +10,7 @@
 
 namespace csi_proxy {
 
-// The tables of numbers.
+// The origin of a number of Windows. Each origin has its own table.
 enum class Refuser {
   kWin32,             // of a system call; FindRefusal() also searches kSignIn
   kMapping,           // of a system call that maps a share, likewise; `words` are empty
@@ -23,8 +23,8 @@ enum class Refuser {
 
 struct Refusal {
   uint32_t number;
-  // Never INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED, which the
-  // product returns itself for fields, paths, its limits and the caller's time.
+  // Never INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED, because the
+  // product returns these itself for fields, paths, its limits and the caller's time.
   absl::StatusCode code;
   // The English text or the name of a constant, without a final period; may be empty.
   const char* words;

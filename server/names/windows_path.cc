@@ -115,7 +115,7 @@ struct Parts {
 };
 
 // Splits at either separator up to the first component that breaks a rule. Drops empty and `.`
-// components, which mean nothing.
+// components, because they have no meaning.
 void SplitComponents(absl::string_view text, Parts* parts) {
   parts->components.reserve(std::count_if(text.begin(), text.end(), IsSeparator) + 1);
   while (!text.empty() && parts->broken_rule.empty()) {
@@ -283,7 +283,7 @@ bool IsPodsDirectory(const std::vector<std::string>& names) {
     return EqualNames(name, "pods") || EqualNames(name, "plugins");
   });
   if (pods != names.end() && EqualNames(*pods, "plugins")) return false;
-  // The number of names below `pods`, of which the first is the pod's.
+  // The number of names below `pods`. The first of them is the pod's.
   const auto size = names.end() - pods - 1;
   if (size <= 1) return false;
   if (!EqualNames(pods[2], "volumes")) return true;

@@ -1,5 +1,5 @@
 // Windows paths from untrusted callers: parsed once, then compared by component, never by string
-// prefix. The rules are those of learn.microsoft.com/windows/win32/fileio/naming-a-file.
+// prefix. The rules come from learn.microsoft.com/windows/win32/fileio/naming-a-file.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace csi_proxy {
 
-// A drive-absolute path, `C:\a\b`, whose components are ordinary names on NTFS. Immutable.
+// A drive-absolute path, `C:\a\b`, of ordinary names on NTFS. Immutable.
 class WindowsPath {
  public:
   // Parses the text that a caller sent for `field`. Accepts both separators; drops repeated and
@@ -28,7 +28,7 @@ class WindowsPath {
 
   // Returns the drive letter in upper case.
   char drive() const { return drive_; }
-  // Returns the components below the drive's root; none for the root itself.
+  // Returns the components below the drive's root. The root itself has no components.
   const std::vector<std::string>& components() const { return components_; }
 
   // Returns `C:\a\b`, or `C:\` for a root, in the caller's case.
@@ -84,7 +84,7 @@ std::string PathsText(const std::vector<std::string>& paths);
 class PathRoots {
  public:
   explicit PathRoots(std::vector<WindowsPath> roots) : roots_(std::move(roots)) {}
-  // Returns INVALID_ARGUMENT, naming `field`, if a text is not a path or there are none.
+  // Returns INVALID_ARGUMENT, naming `field`, if a text is not a path or `texts` is empty.
   static absl::StatusOr<std::shared_ptr<const PathRoots>> Parse(
       absl::string_view field, const std::vector<std::string>& texts);
   const std::vector<WindowsPath>& roots() const { return roots_; }
@@ -135,7 +135,7 @@ class UncPath {
   // Adds one component. REQUIRES: WindowsPath::IsName(component).
   void Append(absl::string_view component) { components_.emplace_back(component); }
 
-  // Returns CanonicalUnc() of `\\host\share`, which identifies the share.
+  // Returns CanonicalUnc() of `\\host\share`. It identifies the share.
   std::string Share() const;
   // Returns `\\host\share\a\b` in the caller's case.
   std::string ToString() const;

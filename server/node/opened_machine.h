@@ -35,9 +35,9 @@ struct OpenedMachine {
   std::unique_ptr<ProcessLocks> processes;
 };
 
-// Opens this machine, whose locks are shared with all processes that open it. Returns UNIMPLEMENTED
-// unless this is a Windows node. `warn`, which must be thread-safe, gets all that operators should
-// know although no call fails, such as that WMI does not answer yet.
+// Opens this machine. All processes that open it share its locks. Returns UNIMPLEMENTED unless this
+// is a Windows node. `warn` must be thread-safe. It gets all that operators should know although no
+// call fails, such as that WMI does not answer yet.
 absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction& warn);
 
 }  // namespace csi_proxy

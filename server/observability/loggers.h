@@ -17,7 +17,7 @@ void Log(spdlog::logger& logger, spdlog::level::level_enum level, const LogText&
 // Returns a function that logs its lines so.
 LineFunction LinesTo(std::shared_ptr<spdlog::logger> logger, spdlog::level::level_enum level);
 
-// Returns a logger that passes lines without a header to `log`, which must be thread-safe.
+// Returns a logger that passes lines without a header to `log`. REQUIRES: `log` is thread-safe.
 std::shared_ptr<spdlog::logger> NewFunctionLogger(LogFunction log);
 
 // Returns a formatter for klog's lines: severity (I for verbose lines), date, time, thread, place

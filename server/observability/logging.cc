@@ -135,7 +135,7 @@ std::string Print(const LogLine& line) {
   // The line of an audit record contains its zero fields, too.
   options.always_print_primitive_fields = line.has_audit();
   std::string text;
-  // Fails only for text that is not UTF-8, which no field contains.
+  // Fails only for text that is not UTF-8. All fields are UTF-8.
   if (!google::protobuf::util::MessageToJsonString(line, &text, options).ok()) return "{}";
   return text;
 }

@@ -117,7 +117,7 @@ IoPort::Completion IoPort::Next(Pace* pace) {
   }
   if (ready_.empty()) return {};
   const Completion next = ready_.Take();
-  // Another thread takes the others, because a call may keep this one.
+  // Another thread takes the remaining events, because a call may keep this one.
   if (ready_.MustWake()) PostQueuedCompletionStatus(port_.get(), 0, 0, nullptr);
   return next;
 }

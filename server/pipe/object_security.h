@@ -48,8 +48,8 @@ uint32_t ClientRights(uint32_t rights);
 
 // Returns `sddl` for a server that runs as `user`: the user may make further instances and, unless
 // the text names an owner, owns the pipe. Otherwise Windows would choose the owner: for SYSTEM it
-// is Administrators (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object),
-// which pipes of a container's administrator have too.
+// is Administrators (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object), as
+// for pipes of a container's administrator.
 std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user);
 
 // Returns true if SYSTEM or Administrators owns the object. Then an administrator made it, because

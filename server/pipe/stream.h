@@ -69,7 +69,7 @@ class Stream {
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Receives bytes from the client, after those the listener has read. Returns false to end the
+  // Receives further bytes from the client, after the listener's. Returns false to end the
   // connection. Cuts the bytes into `pieces`, because gRPC keeps a whole piece in memory as long as
   // it needs one byte of the piece.
   virtual bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) = 0;
@@ -77,12 +77,12 @@ class Watcher {
   virtual void Written(absl::string_view bytes) = 0;
 };
 
-// A client's connection, which a listener passes to Serve().
+// A client's connection, passed by a listener to Serve().
 struct Connection {
   std::shared_ptr<Stream> stream;
   // The bytes that the listener has read already.
   std::string received;
-  // A unique name, by which the listener finds the client.
+  // A unique name. The listener finds the client by it.
   std::string name;
   // May be null.
   std::unique_ptr<Watcher> watcher;

@@ -31,8 +31,8 @@ enum class Http2Violation : uint8_t {
   kStreams,        // more calls under way than the server's settings allow
   kResets,         // more RST_STREAMs, in both directions, than honest clients cause
   kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
-  kMessage,        // a request whose message has flags other than 0 and 1
-  kPush,           // PUSH_PROMISE, which only servers may send
+  kMessage,        // a request message with flags other than 0 and 1
+  kPush,           // PUSH_PROMISE; only servers may send it
   kConnections,    // more connections than the client may begin
   kBarred,         // any frame of a barred client
 };
@@ -107,16 +107,16 @@ struct Http2Limits {
 
 class MessageRoom;
 
-// The account of one client. All its connections pay from it, so a client gains nothing if it
-// redials after the end of a connection. Thread-safe.
+// The account of one client. All its connections pay from it, so a client gains no advantage by
+// redialling after the end of a connection. Thread-safe.
 class Http2Account {
  public:
-  // The rooms of the client's messages come from `tenant`, which also holds what this account
-  // holds; or from this account if `tenant` is null.
+  // If `tenant` is not null, the client's messages take their rooms there, and it is charged for
+  // all that this account holds. Otherwise they take them here.
   explicit Http2Account(const Http2Limits& limits = {},
                         std::shared_ptr<Http2Account> tenant = nullptr);
 
-  // Returns the account whose rooms messages of `account` take.
+  // Returns the account that grants the rooms of the messages of `account`.
   static std::shared_ptr<Http2Account> WithRooms(const std::shared_ptr<Http2Account>& account) {
     return account->tenant_ != nullptr ? account->tenant_ : account;
   }
@@ -129,8 +129,8 @@ class Http2Account {
   bool PayConnection(Http2Time now);
   // Begins a call and credits its control frames. Its request is unfinished until EndRequest().
   // Returns kNone; kStreams if the client has too many calls; kUnfinished if too many requests are
-  // unfinished. Returns nothing if the tenant has no memory for the call: that is no fault of the
-  // client.
+  // unfinished; nullopt if the tenant has no memory for the call, because that is not the client's
+  // fault.
   std::optional<Http2Violation> BeginCall();
   void EndRequest();
   void EndCall();
@@ -198,9 +198,9 @@ class Http2Account {
   std::list<MessageRoom*> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The room of one long message in its client's account, from the moment at which the length is
-// known until the message's memory is freed. A message without room does not arrive, because its
-// call's window stays shut. Thread-safe.
+// The room of one long message in its client's account, from the time that the length is known
+// until the message's memory is freed. A message without room does not arrive, because its call's
+// window stays shut. Thread-safe.
 class MessageRoom {
  public:
   class Waiter {
@@ -228,8 +228,8 @@ class MessageRoom {
   const std::shared_ptr<Http2Account> account_;
   const size_t bytes_;
   Waiter* const waiter_;
-  // The account's lock guards both. A room that is not granted has a place among those that wait. A
-  // process that ends gives up many rooms at once, wherever they stand.
+  // The account's lock guards both. A room that is not granted has a place in `waiting_`, so that
+  // it can leave from the middle: a process that ends gives up many rooms together.
   bool granted_ = false;
   std::list<MessageRoom*>::iterator place_;
 };

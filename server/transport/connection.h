@@ -91,11 +91,11 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   void Finish(CallId call, const absl::Status& status);
   void Answer(CallId call, const absl::Status& status, absl::string_view message);
 
-  // Lets calls under way finish, accepts no more, then ends the connection. Does nothing if calls
-  // are under way and `only_if_idle`.
+  // Lets calls under way finish, accepts no more, then ends the connection. With `only_if_idle`,
+  // has no effect if calls are under way.
   void GoAway(bool only_if_idle = false);
-  // Ends the connection at once. Clients see a broken connection, which gRPC reports as
-  // UNAVAILABLE. Calls no function of the events before it returns.
+  // Ends the connection at once. Clients see a broken connection; gRPC reports it as UNAVAILABLE.
+  // Calls no function of the events before it returns.
   void HangUp() { stream_->HangUp(); }
 
  private:
@@ -154,7 +154,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   absl::flat_hash_map<CallId, Canceller*> calls_ ABSL_GUARDED_BY(mutex_);
   // The requests that wait for Begin(), in order.
   std::deque<Arrival> arrivals_ ABSL_GUARDED_BY(mutex_);
-  // The calls whose request a thread is handing to the service. A call's requests begin in order.
+  // The calls with a request on its way to the service. A call's requests begin in order.
   absl::InlinedVector<CallId, 4> beginning_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;

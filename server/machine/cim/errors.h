@@ -56,7 +56,7 @@ bool IsConnectionLost(const absl::Status& status);
 // and each method's page.
 absl::Status StorageStatus(absl::string_view operation, const MethodResult& result);
 
-// Returns the status of a method whose values no page documents (SMB, iSCSI). Reads the value as a
+// Returns the status of a method with undocumented return values (SMB, iSCSI). Reads the value as a
 // Win32 code or an HRESULT.
 absl::Status ReturnValueStatus(absl::string_view operation, const MethodResult& result);
 

@@ -66,7 +66,8 @@ constexpr OpenRequest RootRequest() {
   return request;
 }
 
-// Removes an entry's name when our handle closes, even if others have it open or it is read-only
+// Removes an entry's name when our handle closes, even if other processes have it open or it is
+// read-only
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 inline constexpr DWORD kDeleteFlags = FILE_DISPOSITION_FLAG_DELETE |
                                       FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |
