@@ -54,9 +54,8 @@ class ReadyEvents {
     is_waking_ = false;
   }
 
-  // Returns true if events wait while a thread sleeps. Then the caller must wake one. Returns false
-  // while such a wake is under way. WakeTaken() says that a thread has taken the wake, even one
-  // that did not sleep.
+  // Returns true if the caller must wake a thread: events wait, a thread sleeps, and no wake is
+  // under way. WakeTaken() ends the wake; a thread that did not sleep may take it, too.
   bool MustWake() { return !empty() && asleep_ > 0 && !std::exchange(is_waking_, true); }
   void WakeTaken() { is_waking_ = false; }
 
@@ -69,16 +68,16 @@ class ReadyEvents {
     Line* next_turn = nullptr;
   };
 
-  // Its elements keep their places.
+  // References to the lines stay valid.
   std::unordered_map<const void*, Line> lines_;
   Turns<Line> turns_;
   size_t asleep_ = 0;  // threads between BeginLook() and EndLook() that may sleep
   bool is_waking_ = false;
 };
 
-// Says how many events a thread takes from the system at once. The thread takes one while it waits
-// for most of them: then the system wakes a thread for each. It takes many once they come without a
-// pause, because the system gives turns to connections and not to tenants. Not thread-safe.
+// Says how many events a thread takes from the system at once. While pauses separate them it takes
+// one, and the system wakes a thread for each. Once they come without a pause it takes many,
+// because the system gives turns to connections and not to tenants. Not thread-safe.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;

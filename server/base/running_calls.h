@@ -1,5 +1,5 @@
 // The rpcs and formats that run in this process, so that a waiting call can name the rpc that it
-// waits for, and what takes long is reported.
+// waits for, and long runs are reported.
 #pragma once
 
 #include <string>

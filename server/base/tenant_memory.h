@@ -45,7 +45,7 @@ class TenantMemory {
     for (const Entry& one : entries_) ++counts[one.tenant];
     const auto most =
         std::ranges::max_element(counts, {}, &std::map<std::string, size_t>::value_type::second);
-    // In a tie the caller's tenant loses: it does not take the place of a tenant that has no more.
+    // In a tie the caller's tenant loses, because the other tenant does not have more values.
     const std::string& loser = counts[tenant] == most->second ? tenant : most->first;
     entries_.erase(std::ranges::find(entries_, loser, &Entry::tenant));
   }

@@ -49,7 +49,7 @@ constexpr uint32_t AccessMask(Access access) {
   return 0;
 }
 
-// Lets other processes read and write but, without FILE_SHARE_DELETE, neither rename nor delete.
+// Lets other handles read and write but, without FILE_SHARE_DELETE, neither rename nor delete.
 inline constexpr uint32_t kShare = share::kRead | share::kWrite;
 
 // Returns the sharing mode for `access`.

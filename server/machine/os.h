@@ -22,7 +22,7 @@ using Bytes = std::vector<uint8_t>;
 enum class Access {
   // Read its attributes and content.
   kRead,
-  // kRead, but other processes may still rename or delete it.
+  // kRead, but the entry may still be renamed or deleted meanwhile.
   kPeek,
   // kRead, and delete it.
   kDelete,

@@ -23,7 +23,7 @@ struct HostilePath {
 };
 
 // Returns paths in spellings that only lenient calls parse, with the code of a lenient call. Some
-// drivers send them. Lenient are IsSymlink, MountVolume, UnmountVolume, GetPathStats, ListMounts
+// drivers send them. Lenient calls: IsSymlink, MountVolume, UnmountVolume, GetPathStats, ListMounts
 // and the look-ups of volumes.
 inline std::vector<HostilePath> OtherSpellings() {
   constexpr auto kOk = absl::StatusCode::kOk;

@@ -12,12 +12,12 @@ namespace csi_proxy {
 
 // The origin of a number of Windows. Each origin has its own table.
 enum class Refuser {
-  kWin32,             // of a system call; FindRefusal() also searches kSignIn
-  kMapping,           // of a system call that maps a share, likewise; `words` are empty
+  kWin32,             // a system call; FindRefusal() also searches kSignIn
+  kMapping,           // a system call that maps a share, likewise; `words` are empty
   kEncryptedMapping,  // likewise, if encryption is required; FindRefusal() also searches kMapping
-  kSignIn,            // of a connection to a server and the sign-in there
-  kInitiator,         // of a system call behind a class of iSCSI; `words` of its rows are empty
-  kHresult,           // of a call of WMI, or of the iSCSI initiator behind it
+  kSignIn,            // a connection to a server and the sign-in there
+  kInitiator,         // a system call behind a class of iSCSI; `words` of its rows are empty
+  kHresult,           // a call of WMI, or of the iSCSI initiator behind it
   kStorage,           // ReturnValue of a method of the Storage Management API
 };
 

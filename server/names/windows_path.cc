@@ -71,7 +71,7 @@ absl::string_view BrokenNameRule(absl::string_view component) {
   int64_t units = 0;
   for (const char c : component) {
     const auto byte = static_cast<unsigned char>(c);
-    // A character has one byte that is no continuation, and two units if it has four bytes.
+    // A character has one byte that is no continuation byte. One of four bytes has two units.
     units += ((byte & 0xC0) != 0x80 ? 1 : 0) + (byte >= 0xF0 ? 1 : 0);
     if (absl::ascii_iscntrl(byte)) return "a control character is not allowed";
     switch (c) {
@@ -96,7 +96,7 @@ absl::string_view BrokenNameRule(absl::string_view component) {
   return "";
 }
 
-// Returns the rule for every kind of path that the text breaks, or "".
+// Returns the rule that the text breaks, if it is a rule for every kind of path, or "".
 absl::string_view BrokenTextRule(absl::string_view text) {
   if (text.empty()) return "the path is empty";
   const int64_t units = Utf16Length(text);

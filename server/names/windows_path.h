@@ -65,9 +65,9 @@ class WindowsPath {
 bool EqualNames(absl::string_view a, absl::string_view b);
 
 // Returns true if a pod may write to the directory with these names below the kubelet's directory.
-// Below `pods`, unless that is below `plugins`, only the kubelet and drivers write down to
-// `UID\volumes\PLUGIN`, and for the plugin `kubernetes.io~csi` to the volume's directory
-// (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go).
+// It may not outside `pods`, or if that is below `plugins`. In `pods` only the kubelet and drivers
+// write down to `UID\volumes\PLUGIN`, and for the plugin `kubernetes.io~csi` down to the volume's
+// directory (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go).
 bool IsPodsDirectory(const std::vector<std::string>& names);
 
 // Returns a key, equal for two names if and only if EqualNames(). Paths, shares, hosts, users and
@@ -103,8 +103,8 @@ class PathRoots {
 // mount over a root.
 enum class Place { kWithinRoots, kBelowRoots };
 
-// The spellings that a call accepts: WindowsPath::Parse()'s, or two more that drivers send:
-// `\\?\C:\a`, and `\a` or `/a`, on the drive of the root that contains it, or of the first root.
+// The spellings that a call accepts. kStrict: WindowsPath::Parse()'s. kLenient: also `\\?\C:\a`,
+// and `\a` or `/a` on the drive of the root that contains it, or else of the first root.
 enum class Spelling { kStrict, kLenient };
 
 // A checked path and the trees that it must not leave. The host follows the path's links and
@@ -124,8 +124,8 @@ struct ConfinedPath {
 // A share, `\\host\share`, or a directory in it.
 class UncPath {
  public:
-  // Accepts either separator. Returns INVALID_ARGUMENT, naming `field` and the rule, unless `text`
-  // is a host, a share and well-formed components, and for device forms, `..` and wildcards.
+  // Accepts either separator. Returns INVALID_ARGUMENT, naming `field` and the rule, for device
+  // forms, `..`, wildcards, and text that is not a host, a share and well-formed components.
   static absl::StatusOr<UncPath> Parse(absl::string_view field, absl::string_view text);
 
   const std::string& host() const { return host_; }

@@ -18,8 +18,8 @@ namespace csi_proxy {
 struct OpenedMachine {
   OpenedMachine() = default;
   OpenedMachine(OpenedMachine&&) = default;
-  // Waits at most 5 s for the runs that calls have left. If Windows does not end one, leaves the
-  // machine to a thread that closes it afterwards. REQUIRES: no call is under way.
+  // Waits at most 5 s for the runs that calls have left under way. If Windows has not ended them by
+  // then, another thread closes the machine later. REQUIRES: no call is under way.
   ~OpenedMachine() {
     if (host == nullptr || host->EndRuns(absl::Seconds(5))) return;
     auto closing = StartThread(

@@ -14,7 +14,7 @@ namespace csi_proxy::service {
 // Logs a line with its place.
 void Log(spdlog::logger& logger, spdlog::level::level_enum level, const LogText& line);
 
-// Returns a function that logs its lines so.
+// Returns a function that passes its lines to Log().
 LineFunction LinesTo(std::shared_ptr<spdlog::logger> logger, spdlog::level::level_enum level);
 
 // Returns a logger that passes lines without a header to `log`. REQUIRES: `log` is thread-safe.

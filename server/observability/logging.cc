@@ -29,7 +29,7 @@ constexpr size_t kOldFiles = 5;
 // The longest that a line may wait before it is written.
 constexpr std::chrono::seconds kFlushInterval(1);
 
-// The most of Windows' error that the log shows for a fallback.
+// The most bytes of Windows' error text that the log shows for a fallback.
 constexpr size_t kMostOfAReason = 512;
 
 // Formats messages as JSON objects. Audit lines are JSON already.

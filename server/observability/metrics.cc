@@ -60,7 +60,7 @@ class PrometheusMetrics final : public Metrics {
  public:
   PrometheusMetrics(const std::string& mode, std::function<SteadyTime()> clock)
       : clock_(std::move(clock)) {
-    // Dashboards join this with the other series, by instance, for versions.
+    // Dashboards join this with other series by instance, to show the version.
     AddFamily(registry_, prometheus::BuildGauge(), "csi_proxy_build_info",
               "Always 1; the program's version and mode are labels: service or embedded.")
         .Add({{"mode", mode}, {"version", kVersion}})

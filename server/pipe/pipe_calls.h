@@ -1,5 +1,5 @@
-// The calls on named pipes that decide about names: a name's server, and the end of the name. Their
-// implementation only calls Windows; tests replace it by a model of Windows' pipes.
+// The calls on named pipes that decide which process serves a name and how long the name exists.
+// The implementation only calls Windows; tests replace it by a model of Windows' pipes.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ class Machine final : public FaultGate {
   // Makes a mapping unhealthy until it is removed and made again; or returns NOT_FOUND.
   absl::Status BreakMapping(absl::string_view share);
   // Makes an SMB server, by name, or all iSCSI portals at an address reachable or unreachable.
-  // Returns NOT_FOUND if the address is unknown.
+  // Returns NOT_FOUND for an unknown name or address.
   absl::Status SetServerReachable(absl::string_view server, bool reachable);
 
   // Appends a rule to the fault table. Returns INVALID_ARGUMENT if it could never apply.

@@ -72,24 +72,24 @@ struct Http2Limits {
   // grpc-go and nghttp2 send two WINDOW_UPDATEs for 16 to 32 KiB, gRPC C++ and grpc-go now and then
   // a PING.
   double answer_bytes_per_control_frame = 4096;
-  // The bytes of an unknown frame that cost one control frame; the frame itself costs another.
+  // This many bytes of an unknown frame cost one control frame; the frame itself costs another.
   double unknown_bytes_per_control_frame = 64;
-  // The bytes of frames that the session drops unread, such as DATA of a call that was answered
-  // early, that cost one control frame.
+  // This many bytes of frames that the session drops unread, such as DATA of a call that was
+  // answered early, cost one control frame.
   double dropped_bytes_per_control_frame = 1024;
-  // The most bytes that sessions hold for a client. They hold what has arrived of messages that
-  // need no room, twice what has arrived of an unfinished frame, and answers that the client's
-  // windows keep from leaving. 512 unfinished requests of 16 KiB take 8 MiB. The rest is for
-  // answers, and for frames that the end of a read has cut.
+  // The most bytes that sessions hold for a client: what has arrived of messages that need no room,
+  // twice what has arrived of an unfinished frame, and answers that wait for the client's windows.
+  // 512 unfinished requests of 16 KiB take 8 MiB. The rest is for answers, and for frames that the
+  // end of a read has cut.
   size_t held_bytes = 9 << 20;
   // What a call takes beside its messages: its stream and its headers. Its tenant holds them,
   // because a tenant with many processes may have tens of thousands of calls.
   size_t call_bytes = 2 << 10;
-  // The most bytes of messages longer than a call may send unasked (MessageRoom). A longer sum
-  // waits. The largest message fits four times.
+  // The room for long messages, those of more than kUnaskedBytes (MessageRoom), in bytes. Without
+  // room a message waits. The largest message fits four times.
   size_t room_bytes = 1 << 20;
-  // The most frames that wait for a connection to be read. 256 calls queue at most three each, for
-  // a window, the headers and the trailers.
+  // The most frames that wait until a connection's client reads. 256 calls queue at most three
+  // each: a window, the headers and the trailers.
   size_t queued_frames = 1024;
   // Connections that were ended for a violation. A client that overdraws this is barred.
   Http2Allowance violations = {.burst = 8, .per_second = 0.2};
@@ -136,8 +136,8 @@ class Http2Account {
   void EndCall();
 
   // Hold() charges bytes that a session keeps, or returns false at the limit of the client or its
-  // tenant. Drop() returns them.
-  // CreditSent() credits the control frames of the reader of an answer's bytes.
+  // tenant. Drop() returns them. CreditSent() credits the control frames that a client sends when
+  // it reads an answer's bytes.
   bool Hold(size_t bytes);
   // Returns true if the client itself may hold `bytes` more, whatever its tenant holds.
   bool MayHold(size_t bytes) const;

@@ -32,7 +32,7 @@ enum Field : size_t { kMethod, kPath, kContentType, kTimeout, kTraceparent, kFie
 constexpr std::array<absl::string_view, kFields> kFieldNames = {":method", ":path", "content-type",
                                                                 "grpc-timeout", "traceparent"};
 
-// The bytes that a call keeps of such a header. The session understands no longer value.
+// The most bytes that a call keeps of such a header. The session does not understand longer values.
 constexpr size_t kKeptFieldBytes = 256;
 
 // The violations that OnInvalidFrame() does not see. nghttp2 ends the connection with a GOAWAY, and
@@ -491,7 +491,7 @@ class Nghttp2Session final : public Session {
     // Clients of nghttp2 also need a window for an empty DATA that ends the request.
     Widen(id, call.reader.missing() + 1, 0);
   }
-  // Lets the client send at least `bytes` on the call from now on, unless at most `spare` bytes of
+  // Opens the window of the call to `bytes` from now on. Has no effect if at most `spare` bytes of
   // them are missing.
   void Widen(CallId id, size_t bytes, size_t spare) {
     const int32_t window = nghttp2_session_get_stream_effective_local_window_size(session_, id) -
@@ -512,8 +512,8 @@ class Nghttp2Session final : public Session {
 
   void HandOver(CallId id, Call& call) {
     account_->Drop(std::exchange(call.request_held, 0));
-    // A message that came before the client knew the windows. Its room must not wait any longer,
-    // because the handler may end before the request.
+    // The message came before the client knew the windows. The handler gets it without a room,
+    // because it may end before the request.
     if (call.room != nullptr && !call.room->granted()) call.room.reset();
     call.begun = true;
     Request request;
@@ -561,7 +561,7 @@ class Nghttp2Session final : public Session {
     const std::vector<nghttp2_nv> fields = ForNghttp2(headers);
     nghttp2_submit_response(session_, id, fields.data(), fields.size(), nullptr);
   }
-  // Closes a call for what its client has sent.
+  // Closes a call because of what its client has sent.
   void Refuse(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders()) {
     if (call->begun) handler_.OnCancel(id);
     Close(id, call, status, std::move(headers));

@@ -36,8 +36,8 @@ using CallId = int32_t;
 inline constexpr size_t kUnaskedBytes = 16 << 10;
 
 struct SessionOptions {
-  // The most calls under way (SETTINGS_MAX_CONCURRENT_STREAMS), at most 256. A client that exceeds
-  // it before it knows it has its calls refused, and later its connection ended.
+  // The most calls under way (SETTINGS_MAX_CONCURRENT_STREAMS), at most 256. Further calls are
+  // refused while the client cannot know this limit; later they end its connection.
   uint32_t max_calls = 256;
   // The largest message of a request, in bytes. A call with a larger one fails with
   // RESOURCE_EXHAUSTED.
@@ -106,11 +106,12 @@ class Session {
   // size. After a violation, or once ended(), it drops them.
   virtual void Receive(absl::string_view bytes, Http2Time now) = 0;
 
-  // Send an answer: any number of messages, and one status after them. A message without room in
-  // the account finishes the call with RESOURCE_EXHAUSTED. Answer() does both for a unary call; it
-  // sends the message only if `status` is OK. An error without a message goes out as headers alone
-  // (trailers-only) with HTTP status 200. The functions only queue. They have no effect if the call
-  // has been cancelled or finished. REQUIRES: OnRequest() or OnRequestsEnd() of the call.
+  // Send an answer: any number of messages, and one status after them. If the account has no bytes
+  // left for a message, the call finishes with RESOURCE_EXHAUSTED. Answer() does both for a unary
+  // call; it sends the message only if `status` is OK. An error without a message goes out as
+  // headers alone (trailers-only) with HTTP status 200. The functions only queue. They have no
+  // effect if the call has been cancelled or finished. REQUIRES: OnRequest() or OnRequestsEnd() of
+  // the call.
   virtual void Write(CallId call, absl::string_view message) = 0;
   virtual void Finish(CallId call, const absl::Status& status) = 0;
   void Answer(CallId call, const absl::Status& status, absl::string_view message) {

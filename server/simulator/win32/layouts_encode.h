@@ -1,4 +1,4 @@
-// Encodes what layouts.h and reparse_point.h parse. Must be linked by doubles and tests only.
+// Encodes what layouts.h and reparse_point.h parse. Only doubles and tests may link it.
 #pragma once
 
 #include <array>

@@ -20,10 +20,10 @@ namespace csi_proxy::machine::simulator::wmi {
 // type, a missing required parameter, an instance method on a class, an object that is gone: each
 // fails with WMI's own HRESULT.
 //
-// Every call first passes the node's fault table, as the operations of schema.h. The call fails
-// with a rule's error from 0x80000000 up as its HRESULT; a smaller one is the return value of a
-// method or, for other calls, the Win32 error inside the HRESULT. Without an error the call fails
-// with WBEM_E_FAILED, or ends if the rule has DEADLINE_EXCEEDED or CANCELLED.
+// Every call first passes the node's fault table, as the operations of schema.h. A rule's error
+// from 0x80000000 up becomes the HRESULT of the failed call. A smaller one becomes the return value
+// of a method or, for other calls, the Win32 error inside the HRESULT. Without an error the call
+// fails with WBEM_E_FAILED, or ends if the rule has DEADLINE_EXCEEDED or CANCELLED.
 class SimulatedSession : public cim::Session {
  public:
   explicit SimulatedSession(Core* core) : core_(*core) {}

@@ -1,5 +1,5 @@
-// Owners of COM interfaces, BSTRs, VARIANTs and SAFEARRAYs. Must be included by the files that call
-// WMI only.
+// Owners of COM interfaces, BSTRs, VARIANTs and SAFEARRAYs. Only files that call WMI may include
+// it.
 #pragma once
 
 #include <windows.h>

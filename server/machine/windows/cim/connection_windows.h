@@ -20,8 +20,8 @@
 namespace csi_proxy::cim {
 
 // Gives the process a multithreaded apartment, and sets its default security by
-// `initialize_security`, a name for CoInitializeSecurity. If the latter fails, calls `warn`; WMI
-// still works, because SecureProxy() secures each proxy.
+// `initialize_security` (CoInitializeSecurity or a test's substitute). If the latter fails, calls
+// `warn`; WMI still works, because SecureProxy() secures each proxy.
 absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
                       const LineFunction& warn);
 
