@@ -49,7 +49,7 @@ TEST(ReleasedLock, TheLockContainsEveryVersion) {
   EXPECT_EQ(RealLock().size(), std::size(kReleasedVersions));
 }
 
-TEST(ReleasedLock, TheLockHasTheFormatOfTheTool) {
+TEST(ReleasedLock, TheLockIsExactlyAsTheToolWritesIt) {
   const absl::StatusOr<std::string> text =
       ReadFile(std::string(CSI_PROXY_API_DIR) + "/released.lock");
   ASSERT_TRUE(text.ok()) << text.status();

@@ -323,7 +323,7 @@ TEST(PipeCallsTest, APipeHasTheRequestedOwnerAndDacl) {
   calls->Close(*instance);
 }
 
-TEST(PipeCallsTest, AnInheritingInstanceSetsOwnerAndDaclAndServes) {
+TEST(PipeCallsTest, AnInheritingInstanceChangesOwnerAndDaclAndServesClients) {
   const std::string path = UniquePath();
   const auto theirs = *NewPipeCalls(*Security::Parse("O:BAD:P(A;;GA;;;BA)(A;;GR;;;WD)"));
   const win32::UniqueHandle left(*theirs->Create(path, Creation::kFirst));

@@ -77,7 +77,7 @@ TEST_F(ComSessionTest, AServiceIsFoundByAQueryAndInAListing) {
   EXPECT_THAT(*all, ::testing::Contains((*chosen)[0]));
 }
 
-TEST_F(ComSessionTest, AbsentClassesAndMethodsAreErrorsAndAbsentObjectsAreNone) {
+TEST_F(ComSessionTest, UnknownClassesAndMethodsAreErrorsAndAQueryMayFindNoObject) {
   EXPECT_EQ(HresultOf(session_->Invoke({}, Namespace::kCimV2, "Win32_Nope", "Nope").status()),
             hresult::kInvalidClass);
   const auto none = Query(cim::Query("Win32_Service").Where("Name", Value::String("nope")));
