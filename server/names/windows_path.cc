@@ -96,7 +96,7 @@ absl::string_view BrokenNameRule(absl::string_view component) {
   return "";
 }
 
-// Returns the rule that the text breaks, if it is a rule for every kind of path, or "".
+// Returns the rule that the text breaks, or "". Only the rules that hold for every kind of path.
 absl::string_view BrokenTextRule(absl::string_view text) {
   if (text.empty()) return "the path is empty";
   const int64_t units = Utf16Length(text);

@@ -1,7 +1,7 @@
 // The whole of a simulated node as one plain value: a scenario describes it, the node changes it
-// and a dump shows it. In a node's initial state, the infinite future as a time stands for a delay
-// after the start, for `cached_at` after the arrival; each such field names its delay. Not
-// thread-safe: a Machine must guard its state.
+// and a dump shows it. In a node's initial state, a field with the infinite future means a time
+// after the start of the node (`cached_at`: after the arrival), by the delay that the field names.
+// Not thread-safe: a Machine must guard its state.
 #pragma once
 
 #include <cstdint>

@@ -68,7 +68,7 @@ struct Http2Limits {
   // A request of a stream, such as reflection's. A tool that reads all descriptions of all pipes
   // sends about 500.
   double control_frames_per_streamed_request = 1;
-  // Bytes of answers that add one token, because a client opens its windows as it reads them:
+  // This many bytes of answers add one token, because a client opens its windows as it reads them:
   // grpc-go and nghttp2 send two WINDOW_UPDATEs for 16 to 32 KiB, gRPC C++ and grpc-go now and then
   // a PING.
   double answer_bytes_per_control_frame = 4096;
