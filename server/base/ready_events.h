@@ -75,8 +75,8 @@ class ReadyEvents {
   bool is_waking_ = false;
 };
 
-// Says how many events a thread takes from the system at once. While pauses separate them it takes
-// one, and the system wakes a thread for each. Once they come without a pause it takes many,
+// Says how many events a thread takes from the system in one look. While pauses separate them it
+// takes one, and the system wakes a thread for each. Once they come without a pause it takes many,
 // because the system gives turns to connections and not to tenants. Not thread-safe.
 class Pace {
  public:

@@ -90,7 +90,7 @@ absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question) {
   answer.body_limit(question.max_bytes);
   error = await([&](auto done) { http::async_write(stream, request, done); });
   // Reads the header separately, because Beast 1.74 ignores the body's limit when it reads both
-  // at once (an eager basic_parser::put() goes on after finish_header() has failed).
+  // together (an eager basic_parser::put() goes on after finish_header() has failed).
   if (!error) {
     error = await([&](auto done) { http::async_read_header(stream, buffer, answer, done); });
   }

@@ -49,7 +49,7 @@ class WindowsPath {
   // Returns true if `other` is this path or lies below it. Compares components by EqualNames().
   bool Contains(const WindowsPath& other) const;
 
-  // Compares by EqualNames(), so without case.
+  // Compares by EqualNames(), so ignoring case.
   friend bool operator==(const WindowsPath& a, const WindowsPath& b);
 
  private:

@@ -26,7 +26,7 @@ absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction& warn) {
   if (!answer.ok()) {
     warn(absl::StrCat("WMI does not answer yet: ", answer.status().message()));
   }
-  // The service and several drivers may act on the machine at once.
+  // The service and several drivers may act on the machine concurrently.
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<ProcessLocks> locks, NewProcessLocks("", warn));
   OpenedMachine opened;
   opened.host = std::make_unique<host::Host>(std::move(wmi), machine::NewOs(), warn);

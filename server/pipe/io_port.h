@@ -41,8 +41,8 @@ class IoPort {
   size_t thread_count();
 
   enum class Completions {
-    kPendingOnly,  // I/O that completes at once is handled where it was started, not by the port.
-    kAlways,       // All I/O comes to the port, unless it fails at once.
+    kPendingOnly,  // I/O that completes synchronously is handled by the caller, not by the port.
+    kAlways,       // All I/O comes to the port, unless it fails synchronously.
   };
 
   // Sends completions of I/O on `handle` to this port. RESOURCE_EXHAUSTED if the system starts no

@@ -29,7 +29,7 @@ class Stream {
   // Returns `pipe` or `socket`, for error texts.
   virtual const char* kind() const = 0;
 
-  // Begin an operation. If it ends at once, return true, set `result` and do not call `done`.
+  // Begin an operation. If it ends synchronously, return true, set `result` and do not call `done`.
   // Otherwise return false; `done` is called exactly once, on a thread of the IoPort. A cancelled
   // operation fails with ERROR_OPERATION_ABORTED, and a read of an ended connection otherwise.
   virtual bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result) = 0;

@@ -64,7 +64,7 @@ class Machine final : public FaultGate {
   absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
   // Applies the rules that name an rpc. A rule with a resource applies to calls with a field of
-  // that text, without case.
+  // that text, ignoring case.
   absl::Status Pass(const CallContext& context, absl::string_view method,
                     absl::FunctionRef<std::vector<std::string>()> fields) override;
 

@@ -235,8 +235,8 @@ enum class AnsweredObjects { kAll, kNone, kEachTwice };
 struct FaultRule {
   // `volume.FormatVolume`, `volume.*`, `*`, or a call such as `win32.Flush` (see Operations()).
   std::string operation;
-  // The disk number, volume id, path, share, portal, IQN or service name of the call, without case;
-  // for an rpc, any field of the request. Empty for any.
+  // The disk number, volume id, path, share, portal, IQN or service name of the call, ignoring
+  // case; for an rpc, any field of the request. Empty for any.
   std::string resource;
   // The number of times that the rule applies before it is removed; 0 for always.
   uint32_t times = 0;

@@ -19,7 +19,7 @@
 namespace csi_proxy::machine::simulator {
 
 // A table of entries, as NTFS keeps its files, rather than nested nodes, so that no depth makes
-// code recurse. Names are compared without case but kept as given. Copies are independent. Not
+// code recurse. Names are compared ignoring case but kept as given. Copies are independent. Not
 // thread-safe.
 class Tree {
  public:

@@ -60,7 +60,7 @@ struct Http2Limits {
   // client.
   size_t calls = 1024;
   // RST_STREAMs of both sides: the server resets a stream that has broken a rule (CVE-2025-8671).
-  // An honest client may cancel all its calls at once.
+  // An honest client may cancel all its calls concurrently.
   Http2Allowance resets = {.burst = 512, .per_second = 100};
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer; each call adds four tokens.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
@@ -94,7 +94,7 @@ struct Http2Limits {
   // Connections that were ended for a violation. A client that overdraws this is barred.
   Http2Allowance violations = {.burst = 8, .per_second = 0.2};
   // Calls that were refused because their client had used its share. A driver that must mount the
-  // volumes of a thousand pods at once has about a thousand calls refused.
+  // volumes of a thousand pods concurrently has about a thousand calls refused.
   Http2Allowance refused_calls = {.burst = 2048, .per_second = 100};
   // Connections that never made a call and were evicted for a newer one of their client. A driver
   // that never closes its connections is not charged, because it has made calls on them.

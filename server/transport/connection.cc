@@ -11,7 +11,7 @@ namespace {
 // The bytes of one write. A client that does not read keeps at most these and a frame in memory.
 constexpr size_t kWriteBytes = 16 << 10;
 
-// After this many reads that ended at once, another thread reads on.
+// After this many reads that ended synchronously, another thread reads on.
 constexpr int kReadsInARow = 4;
 
 // A thread that begins several calls sends their answers together, but after this time at the
@@ -225,7 +225,7 @@ void Connection::OnRoom() {
   });
 }
 
-// Writes what the session has for the client, until a write does not end at once.
+// Writes what the session has for the client, until a write does not end synchronously.
 void Connection::Send() {
   while (!writing_ && !broken_) {
     session_->Send(kWriteBytes, &out_);

@@ -25,8 +25,8 @@ struct LogText {
   int line;
 };
 
-// Receives one log line. Many threads call it at once. Must not call the object that logs. Lines
-// never contain secrets. A function of `(Severity, absl::string_view)` is one, too.
+// Receives one log line. Many threads call it concurrently. Must not call the object that logs.
+// Lines never contain secrets. A function of `(Severity, absl::string_view)` is one, too.
 using LogFunction = std::function<void(Severity severity, const LogText& line)>;
 
 // Receives the lines of one severity.
