@@ -44,7 +44,7 @@ std::future<Result> Start(const Node& node, const char* method, std::string requ
   });
 }
 
-TEST(HostileCallsTest, CancelWhileUnderWayEndsThatCallOnly) {
+TEST(HostileCallsTest, CancelEndsOnlyTheNamedCall) {
   const Node node;
   node.SlowDown("disk.*", kMinute);
   const csi_proxy_call first = node.Begin(), second = node.Begin();
@@ -59,7 +59,7 @@ TEST(HostileCallsTest, CancelWhileUnderWayEndsThatCallOnly) {
   EXPECT_EQ(stays.get().code, kCancelled);
 }
 
-TEST(HostileCallsTest, AnAnnouncementIsForOneCall) {
+TEST(HostileCallsTest, ABegunCallHandleCanBeUsedOnce) {
   const Node node;
   const csi_proxy_call call = node.Begin();
   // Calling a method that does not exist uses the announcement up, too.
@@ -75,7 +75,7 @@ TEST(HostileCallsTest, AnAnnouncementIsForOneCall) {
   EXPECT_EQ(first.get().code, kCancelled);
 }
 
-TEST(HostileCallsTest, ACallOfAnotherNodeIsNotThere) {
+TEST(HostileCallsTest, ACallHandleOfAnotherNodeIsNotFound) {
   const Node node, other;
   const csi_proxy_call call = node.Begin();
   EXPECT_EQ(other.Call(kRescan, "", {.call = call}).code, kNotFound);
@@ -84,7 +84,7 @@ TEST(HostileCallsTest, ACallOfAnotherNodeIsNotThere) {
   EXPECT_EQ(node.Call(kRescan).code, kOk) << "the call has ended";
 }
 
-TEST(HostileCallsTest, TimeoutsEndCalls) {
+TEST(HostileCallsTest, ACallEndsAtItsTimeout) {
   const Node node;
   node.SlowDown("disk.*", kMinute);
   const auto begin = steady_clock::now();
@@ -126,7 +126,7 @@ struct Reentrant {
   }
 };
 
-TEST(HostileCallsTest, TheLogMayCallAndTakesItsTurn) {
+TEST(HostileCallsTest, CallsFromTheLogFunctionQueueLikeOtherCalls) {
   Reentrant log;
   const Node node(R"({"node": "SIMULATED", "maxCalls": 1})", &Reentrant::Log, &log);
   log.node = node.handle;
@@ -134,7 +134,7 @@ TEST(HostileCallsTest, TheLogMayCallAndTakesItsTurn) {
   EXPECT_THAT(log.codes, ElementsAre(kOk, kDeadlineExceeded, kOk, kOk));
 }
 
-TEST(HostileCallsTest, SecretsAreNeitherLoggedNorTold) {
+TEST(HostileCallsTest, SecretsAppearInNeitherLogNorErrors) {
   constexpr char kSecret[] = "s3cr3t-of-the-storage";
   const Node node;
   const std::string connect = Text(1, Text(1, "10.0.0.5") + Number(2, 3260)) +
@@ -177,7 +177,7 @@ bool IsUtf8(std::string_view text) {
   return more == 0;
 }
 
-TEST(HostileOpenTest, NullPointers) {
+TEST(HostileOpenTest, OpenAcceptsOrRefusesNullPointersWithoutCrashing) {
   csi_proxy_bytes error = {};
   EXPECT_EQ(
       csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, nullptr, &error),
@@ -193,7 +193,7 @@ TEST(HostileOpenTest, NullPointers) {
   EXPECT_EQ(csi_proxy_close(node), kOk);
 }
 
-TEST(HostileOpenTest, HugeOptions) {
+TEST(HostileOpenTest, OpenRefusesHugeOptions) {
   for (const size_t size : kHuge) {
     const Opened opened = Open(std::string_view(kSimulated, size));
     EXPECT_EQ(opened.code, kInvalidArgument);
@@ -210,7 +210,7 @@ struct BadOptions {
   const char* named;
 };
 
-TEST(HostileOpenTest, MalformedOptionsAreNamed) {
+TEST(HostileOpenTest, ErrorsNameTheMalformedOption) {
   constexpr BadOptions kBad[] = {
       {R"(})", "options"},
       {"{\"\xff\": 1}", "options"},
@@ -236,7 +236,7 @@ TEST(HostileOpenTest, MalformedOptionsAreNamed) {
   }
 }
 
-TEST(HostileInvokeTest, NullPointers) {
+TEST(HostileInvokeTest, InvokeAcceptsOrRefusesNullPointersWithoutCrashing) {
   const Node node;
   EXPECT_EQ(csi_proxy_invoke(node.handle, 0, kRescan, nullptr, 0, -1, nullptr, nullptr), kOk);
   EXPECT_EQ(csi_proxy_invoke(node.handle, 0, nullptr, nullptr, 0, -1, nullptr, nullptr),
@@ -252,7 +252,7 @@ TEST(HostileInvokeTest, NullPointers) {
   csi_proxy_free(nullptr);
 }
 
-TEST(HostileInvokeTest, MethodsThereAreNot) {
+TEST(HostileInvokeTest, UnknownMethodsAreUnimplemented) {
   const Node node;
   const std::string long_name = "/v1.Disk/" + std::string(1 << 20, 'R');
   for (const char* const method :
@@ -266,7 +266,7 @@ TEST(HostileInvokeTest, MethodsThereAreNot) {
   }
 }
 
-TEST(HostileInvokeTest, RequestsThatAreNoMessages) {
+TEST(HostileInvokeTest, BytesThatAreNotAMessageAreRefused) {
   const Node node;
   // Deeply nested groups, which every parser must skip.
   const std::string groups(1'000'000, '\x0b');
@@ -291,7 +291,7 @@ TEST(HostileInvokeTest, RequestsThatAreNoMessages) {
   EXPECT_THAT(node.lines.all(), IsEmpty());
 }
 
-TEST(HostileHandlesTest, ForgedStaleAndOfAnotherKind) {
+TEST(HostileHandlesTest, ForgedStaleAndMismatchedHandlesAreRefused) {
   const Node node;
   csi_proxy_node stale = Open(kSimulated).node;
   ASSERT_EQ(csi_proxy_close(stale), kOk);
@@ -373,7 +373,7 @@ int32_t RandomCall(csi_proxy_node node, std::mt19937& random) {
   return Invoke(node, rescan ? kRescan : method, rescan ? "" : path, {.call = call}).code;
 }
 
-TEST(HostileThreadsTest, CloseWhileManyCall) {
+TEST(HostileThreadsTest, CloseEndsTheCallsOfManyThreads) {
   const int rounds = std::max(2, TotalCalls() / 10'000);
   Counts counts;
   std::atomic<int> lines = 0;

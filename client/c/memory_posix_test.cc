@@ -54,13 +54,13 @@ void ExpectNoGrowth(const char* what, const Use& use, int count, long allowed) {
   EXPECT_LE(after - before, allowed) << "KiB for " << count << " " << what;
 }
 
-TEST(MemoryTest, CallsLeaveNothing) {
+TEST(MemoryTest, CallsLeakNoMemory) {
   const Node node(kSimulated, &Ignore);
   ExpectNoGrowth(
       "calls", [&](int count) { MakeCalls(node, count); }, 100'000, 512);
 }
 
-TEST(MemoryTest, NodesLeaveNothing) { ExpectNoGrowth("nodes", &OpenNodes, 1'000, 1024); }
+TEST(MemoryTest, NodesLeakNoMemory) { ExpectNoGrowth("nodes", &OpenNodes, 1'000, 1024); }
 
 }  // namespace
 }  // namespace csi_proxy::c

@@ -12,11 +12,11 @@
 namespace csi_proxy {
 namespace {
 
-TEST(NodePosixTest, IsNoWindowsNode) {
+TEST(NodePosixTest, AWindowsNodeIsUnimplementedOnPosix) {
   EXPECT_TRUE(absl::IsUnimplemented(Node::Windows().status()));
 }
 
-TEST(NodePosixTest, NoWorkingDirectoryIsNoChoice) {
+TEST(NodePosixTest, AnEmptyListOfWorkingDirectoriesIsRefused) {
   NodeOptions options;
   options.working_dirs.clear();
   const auto node = Node::Simulated(options);
@@ -25,7 +25,7 @@ TEST(NodePosixTest, NoWorkingDirectoryIsNoChoice) {
               testing::HasSubstr("working_dirs: at least one"));
 }
 
-TEST(NodePosixTest, ALockDirectoryThatCannotBeIsNamed) {
+TEST(NodePosixTest, ErrorsNameALockDirectoryThatCannotBeMade) {
   NodeOptions options;
   options.lock_directory = "/dev/null/locks";
   const auto node = Node::Simulated(options);
@@ -59,7 +59,7 @@ absl::Status Format(const std::string& locks, absl::Duration latency, absl::Dura
   return (*node)->volume().FormatVolume(context.WithTimeout(timeout), request).status();
 }
 
-TEST(NodePosixTest, TwoProcessesDoNotFormatOneVolumeAtOnce) {
+TEST(NodePosixTest, TwoProcessesDoNotFormatOneVolumeSimultaneously) {
   const TemporaryDirectory directory;
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);

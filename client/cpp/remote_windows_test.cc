@@ -52,7 +52,7 @@ Outcome CallPipeOf(const char* owner) {
   return outcome;
 }
 
-TEST(SquatterTest, AnotherAccountsPipeIsSentNothing) {
+TEST(SquatterTest, APipeOfAnotherAccountReceivesNoBytes) {
   for (const char* owner : {"S-1-5-19", "S-1-5-32-544"}) {
     const Outcome outcome = CallPipeOf(owner);
     EXPECT_TRUE(absl::IsPermissionDenied(outcome.status)) << outcome.status;
@@ -62,14 +62,14 @@ TEST(SquatterTest, AnotherAccountsPipeIsSentNothing) {
   }
 }
 
-TEST(SquatterTest, TheSystemsPipeIsSentTheCall) {
+TEST(SquatterTest, APipeOfSystemReceivesTheCall) {
   const Outcome outcome = CallPipeOf("SY");
   EXPECT_TRUE(absl::IsDeadlineExceeded(outcome.status)) << outcome.status;
   EXPECT_GT(outcome.sent, 0u) << "the test would not see what a squatter is sent";
 }
 
 // The Go release's listener never serves its first instance, as this test's server does not.
-TEST(DeadInstanceTest, IsPassedOver) {
+TEST(DeadInstanceTest, TheClientSkipsAPipeInstanceWithoutAServer) {
   const std::string path = pipe::Path(absl::StrCat("csi-proxy-test-dead-", GetCurrentProcessId()));
   const auto calls = *pipe::NewPipeCalls(*pipe::Security::ForServer("D:P(A;;GA;;;WD)"));
   // Checking that the pipe exists uses one instance.
@@ -84,7 +84,7 @@ TEST(DeadInstanceTest, IsPassedOver) {
 
 // The name of a pipe exists until its last handle is closed, so an open handle would keep a killed
 // service from starting again.
-TEST(IdleClientTest, LetsGoOfAPipeWhoseServerHasGone) {
+TEST(IdleClientTest, AnIdleClientClosesThePipeOfADeadServer) {
   const std::string path = pipe::Path(absl::StrCat("csi-proxy-test-gone-", GetCurrentProcessId()));
   auto server = std::make_unique<MisbehavingServer>(path, Misbehaviour::kIgnoresCalls);
   const auto channel = RemoteChannel::OpenPath({}, path);
@@ -102,7 +102,7 @@ TEST(IdleClientTest, LetsGoOfAPipeWhoseServerHasGone) {
   EXPECT_TRUE(connection.expired());
 }
 
-TEST(ContainerWindowsTest, TheRegistryTells) {
+TEST(ContainerWindowsTest, ARegistryValueShowsAContainer) {
   if (GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") == nullptr) {
     GTEST_SKIP() << "it would write to the registry of a real machine";
   }

@@ -30,7 +30,7 @@ struct InlineTask final : Task {
   std::thread::id thread;
 };
 
-TEST(ExecutorTest, WhoNeedNotWaitRunsOnTheCallersThread) {
+TEST(ExecutorTest, ATaskThatNeedNotWaitRunsOnTheCallersThread) {
   Executor executor({.max_threads = 1, .max_queued = 1});
   InlineTask task;
   for (int i = 0; i < 3; ++i) {
@@ -40,7 +40,7 @@ TEST(ExecutorTest, WhoNeedNotWaitRunsOnTheCallersThread) {
   }
 }
 
-TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
+TEST(ExecutorTest, ATaskOnTheCallersThreadUsesASlot) {
   absl::Notification gate;
   Countdown running(1), waited(1);
   Job here, waits;
@@ -62,7 +62,7 @@ TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   caller.join();
 }
 
-TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
+TEST_F(FairExecutorTest, ClientsTakeTurnsEvenIfOneHasManyTasks) {
   Countdown ended(6);
   Executor executor({.max_threads = 1, .max_queued = 10});
   ASSERT_TRUE(Block(executor, three_).ok());
@@ -77,7 +77,7 @@ TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
   EXPECT_EQ(order_, (std::vector<std::string>{"a1", "b1", "c1", "a2", "a3", "a4"}));
 }
 
-TEST_F(FairExecutorTest, OneClientLeavesThreadsToTheNext) {
+TEST_F(FairExecutorTest, OneClientLeavesSlotsToOtherClients) {
   Executor executor({.max_threads = 4, .max_queued = 10, .client_share = 75});
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(3);
@@ -88,7 +88,7 @@ TEST_F(FairExecutorTest, OneClientLeavesThreadsToTheNext) {
   gate_.Notify();
 }
 
-TEST_F(FairExecutorTest, OneClientLeavesPlacesInTheQueueToTheNext) {
+TEST_F(FairExecutorTest, OneClientLeavesQueuePlacesToOtherClients) {
   Executor executor({.max_threads = 1, .max_queued = 4, .client_share = 75});
   bool client_is_at_limit = true;
   for (int i = 0; i < 4; ++i) {
@@ -106,7 +106,7 @@ TEST_F(FairExecutorTest, OneClientLeavesPlacesInTheQueueToTheNext) {
   gate_.Notify();
 }
 
-TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
+TEST_F(FairExecutorTest, AReservedSlotServesOnlyOtherClients) {
   Executor executor({.max_threads = 2, .max_queued = 10, .client_share = 50});
   Countdown mine(1), theirs(2);
   ASSERT_TRUE(Block(executor, one_).ok());
@@ -122,7 +122,7 @@ TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
   EXPECT_EQ(order_.back(), "mine");
 }
 
-TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
+TEST_F(FairExecutorTest, DestroyingTheExecutorFirstRunsAllQueuedTasks) {
   Countdown ended(20);
   {
     Executor executor({.max_threads = 4, .max_queued = 100, .client_share = 25});
@@ -134,7 +134,7 @@ TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
   EXPECT_EQ(order_.size(), 20u);
 }
 
-TEST_F(FairExecutorTest, RunHereWaitsForItsTurnOrLeavesTheQueue) {
+TEST_F(FairExecutorTest, RunHereWaitsForItsTurnAndLeavesTheQueueIfItsCallEnds) {
   Executor executor({.max_threads = 1, .max_queued = 3});
   ASSERT_TRUE(Block(executor, three_).ok());
   AwaitRunning(1);

@@ -68,7 +68,7 @@ absl::Status Format(Process& process) {
 
 // The attacker has the filesystem pipe alone. The victim has partitioned a disk and formats it
 // next.
-TEST(BetweenTenantsTest, AJunctionOfAPodMakesNoNewVolumeLookUsed) {
+TEST(BetweenTenantsTest, AJunctionInAPodDoesNotMakeANewVolumeLookUsed) {
   const auto node = Node();
   node->core()->Change([](NodeState& state) { VictimsVolume(state).file_system = ""; });
   Process process(node.get());
@@ -80,7 +80,7 @@ TEST(BetweenTenantsTest, AJunctionOfAPodMakesNoNewVolumeLookUsed) {
 }
 
 // The attacker empties its folder of junctions to volumes that do not exist.
-TEST(BetweenTenantsTest, JunctionsOfAPodMakeNoUsedVolumeForgotten) {
+TEST(BetweenTenantsTest, JunctionsInAPodDoNotMakeTheServiceForgetAUsedVolume) {
   for (const bool attacks : {false, true}) {
     const auto node = Node();
     Process process(node.get());
@@ -123,7 +123,7 @@ void LetLateChangesEnd() {
 }
 
 // A disk that was taken offline, for the cloud to detach it, stays offline.
-TEST(BetweenTenantsTest, ALateOnlineDoesNotUndoTheOfflineThatWasAnsweredOk) {
+TEST(BetweenTenantsTest, ALateOnlineCallDoesNotUndoALaterOfflineCall) {
   const auto node = Node();
   node->core()->Change([](NodeState& state) {
     state.disks[1].online = false;
@@ -138,7 +138,7 @@ TEST(BetweenTenantsTest, ALateOnlineDoesNotUndoTheOfflineThatWasAnsweredOk) {
 
 // Windows may ask for a second Format after the caller has left. An administrator may have prepared
 // the volume by hand by then.
-TEST(BetweenTenantsTest, ALateFormatIsNotRepeatedOnAVolumeThatIsUsedByThen) {
+TEST(BetweenTenantsTest, ALateFormatIsNotRepeatedIfTheVolumeIsInUseByThen) {
   enum class ByHand { kNothing, kFormat, kMount };
   for (const ByHand by_hand : {ByHand::kNothing, ByHand::kFormat, ByHand::kMount}) {
     SCOPED_TRACE(static_cast<int>(by_hand));
@@ -169,7 +169,7 @@ TEST(BetweenTenantsTest, ALateFormatIsNotRepeatedOnAVolumeThatIsUsedByThen) {
 }
 
 // The older calls find the disk online, so the driver does not call SetDiskState.
-TEST(BetweenTenantsTest, ALateOfflineTakesNothingFromAMountOfTheOlderCalls) {
+TEST(BetweenTenantsTest, ALateOfflineCallDoesNotBreakALaterMountByTheOlderCalls) {
   const auto node = Node();
   node->core()->Change(
       [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_Disk.Offline")}; });
@@ -188,7 +188,7 @@ TEST(BetweenTenantsTest, ALateOfflineTakesNothingFromAMountOfTheOlderCalls) {
 
 // A call can make any removal late by a short deadline. Another process then maps the share with
 // the new password, which the caller does not know.
-TEST(BetweenTenantsTest, TheCredentialsOfAMappingThatWasRemovedLateAreForgotten) {
+TEST(BetweenTenantsTest, CredentialsAreForgottenIfTheirMappingIsRemovedLate) {
   const auto node = Node();
   Process process(node.get());
   process.deps.bind_smb_credentials = true;
@@ -212,7 +212,7 @@ TEST(BetweenTenantsTest, TheCredentialsOfAMappingThatWasRemovedLateAreForgotten)
 }
 
 // The lock of a portal and WMI compare its address without case.
-TEST(BetweenTenantsTest, ALateRemovalTakesNoPortalOfAnotherSpelling) {
+TEST(BetweenTenantsTest, ALateRemovalKeepsThePortalThatWasAddedInAnotherCase) {
   for (const char* const spelling : {"array.example", "ARRAY.example"}) {
     SCOPED_TRACE(spelling);
     const auto node = Node();
@@ -235,7 +235,7 @@ TEST(BetweenTenantsTest, ALateRemovalTakesNoPortalOfAnotherSpelling) {
 
 // UnstageTarget holds the locks of a session's disks until its call ends. The session may end
 // later.
-TEST(BetweenTenantsTest, ALateLogoutTakesNoDiskThatStageVolumeHasMounted) {
+TEST(BetweenTenantsTest, ALateLogoutDoesNotRemoveADiskThatStageVolumeMounted) {
   const auto node = Node();
   node->core()->Change(
       [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_iSCSITarget.Disconnect")}; });
@@ -256,7 +256,7 @@ TEST(BetweenTenantsTest, ALateLogoutTakesNoDiskThatStageVolumeHasMounted) {
 }
 
 // Each call flushes a volume before it ends the volume's mount.
-TEST(BetweenTenantsTest, AMountBelowARemovedTreeIsFlushedFirst) {
+TEST(BetweenTenantsTest, RemovingATreeFlushesTheVolumesMountedInIt) {
   for (const char* const name : {"Rmdir", "Rmdir with force", "RmdirContents"}) {
     SCOPED_TRACE(name);
     const auto node = Node();

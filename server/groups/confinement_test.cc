@@ -93,7 +93,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
   }
 };
 
-TEST_P(ConfinementTest, HostilePathsAreRefusedByEveryCall) {
+TEST_P(ConfinementTest, EveryCallRefusesHostilePaths) {
   const std::string before = Outside();
   for (const HostilePath& hostile : HostilePaths()) {
     if (hostile.code == absl::StatusCode::kOk) continue;
@@ -109,7 +109,7 @@ TEST_P(ConfinementTest, HostilePathsAreRefusedByEveryCall) {
   EXPECT_EQ(Outside(), before);
 }
 
-TEST_P(ConfinementTest, OtherSpellingsAreConfinedAsAnyPath) {
+TEST_P(ConfinementTest, LenientSpellingsAreConfinedLikeAnyPath) {
   const std::string before = Outside();
   for (const HostilePath& spelled : OtherSpellings()) {
     Answers answers = TryLenient(spelled.text);
@@ -132,7 +132,7 @@ TEST_P(ConfinementTest, OtherSpellingsAreConfinedAsAnyPath) {
   EXPECT_EQ(Outside(), before);
 }
 
-TEST_P(ConfinementTest, HarmlessOnesOfTheTableWork) {
+TEST_P(ConfinementTest, HarmlessPathsOfTheTableAreAccepted) {
   for (const HostilePath& hostile : HostilePaths()) {
     if (hostile.code != absl::StatusCode::kOk) continue;
     const auto answer = filesystem_->PathExists(context_, {.path = hostile.text});
@@ -141,7 +141,7 @@ TEST_P(ConfinementTest, HarmlessOnesOfTheTableWork) {
 }
 
 // An attacker's links to every kind of place, at every depth of a path, are never followed.
-TEST_P(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
+TEST_P(ConfinementTest, LinksOutOfTheTreeAreNotFollowed) {
   const char* const targets[] = {R"(C:\outside)",
                                  R"(C:\)",
                                  R"(C:\var\lib)",
@@ -184,14 +184,14 @@ TEST_P(ConfinementTest, LinksWithinTheTreeAreFollowed) {
   EXPECT_TRUE(Exists(Below("real\\inner\\made")));
 }
 
-TEST_P(ConfinementTest, AChainOfLinksThatLeavesAtItsEndIsRefused) {
+TEST_P(ConfinementTest, AChainOfLinksIsRefusedIfItsEndIsOutside) {
   ASSERT_TRUE(PlantLink(Below("last"), R"(C:\outside)").ok());
   ASSERT_TRUE(PlantLink(Below("first"), Below("last")).ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Mkdir(Below("first\\x"))));
   EXPECT_TRUE(absl::IsPermissionDenied(Rmdir(Below("first\\sentinel"), true)));
 }
 
-TEST_P(ConfinementTest, ALoopOfLinksEnds) {
+TEST_P(ConfinementTest, ALoopOfLinksIsAnError) {
   ASSERT_TRUE(PlantLink(Below("a"), Below("b")).ok());
   ASSERT_TRUE(PlantLink(Below("b"), Below("a")).ok());
   for (const auto& [call, status] : TryAll(Below("a\\x"))) EXPECT_FALSE(status.ok()) << call;
@@ -199,7 +199,7 @@ TEST_P(ConfinementTest, ALoopOfLinksEnds) {
 
 // An attacker swaps a directory for a link while calls pass through it: each call meets one or the
 // other, and no call reaches the link's target.
-TEST_P(ConfinementTest, ALinkSwappedBetweenCheckAndUseGainsNothing) {
+TEST_P(ConfinementTest, ALinkSwappedInDuringACallIsNotFollowed) {
   const std::string before = Outside();
   std::atomic<bool> stop = false;
   std::thread attacker([&] {

@@ -226,7 +226,7 @@ class DestroyingCallsTest : public StageTest {
   int volumes_ = 0;
 };
 
-TEST_F(DestroyingCallsTest, EachCallOnEachContent) {
+TEST_F(DestroyingCallsTest, EachCallKeepsOrChangesEachContentAsTheTableSays) {
   for (const State& state : kStates) {
     std::string outcomes;
     for (const auto& [name, call] : Calls()) {
@@ -243,7 +243,7 @@ TEST_F(DestroyingCallsTest, EachCallOnEachContent) {
   }
 }
 
-TEST_F(DestroyingCallsTest, ARefusalNamesTheWayToTheDataAndNoneToWipeIt) {
+TEST_F(DestroyingCallsTest, ARefusalSaysHowToReachTheDataAndNotHowToWipeIt) {
   Prepare(kStates[6]);
   const auto health = storage_->GetVolumeHealth(context_, {.volume_id = volume_id_});
   ASSERT_TRUE(health.ok()) << health.status();

@@ -40,7 +40,7 @@ bool Struck(const absl::Status& status) {
   return absl::IsDataLoss(status) && absl::StrContains(status.message(), "as injected");
 }
 
-TEST(FailingCallsTest, EachRpcFailsByItsNameAndNoOther) {
+TEST(FailingCallsTest, AnInjectedFaultFailsOnlyTheNamedRpc) {
   const machine::simulator::NodeState prepared = host::PreparedNode();
   std::set<std::string> methods;
   for (const absl::string_view operation : machine::simulator::Operations()) {
@@ -71,7 +71,7 @@ TEST(FailingCallsTest, EachRpcFailsByItsNameAndNoOther) {
   EXPECT_EQ(called, methods);
 }
 
-TEST(FailingCallsTest, ADelayedRpcEndsWithItsCallAndChangesNothing) {
+TEST(FailingCallsTest, ADelayedRpcEndsAtItsDeadlineAndChangesNothing) {
   Node node(host::PreparedNode());
   FaultRule slow = Injected("*", 0);
   slow.latency = absl::Hours(1);
@@ -84,7 +84,7 @@ TEST(FailingCallsTest, ADelayedRpcEndsWithItsCallAndChangesNothing) {
   EXPECT_EQ(StateToProto(node.machine->Snapshot()).DebugString(), before);
 }
 
-TEST(FailingCallsTest, AResourceIsAnyFieldOfTheRequest) {
+TEST(FailingCallsTest, AFaultsResourceMatchesAnyFieldOfTheRequest) {
   Node node(host::PreparedNode());
   const struct {
     const char* method;
@@ -234,7 +234,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.StageShare of a mapped share", "win32.Reach"},
 };
 
-TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
+TEST(FailingCallsTest, EveryFailureOfTheMachineFailsTheRpc) {
   const machine::simulator::NodeState prepared = host::PreparedNode();
   // The last kind is a method that runs and returns an error; the call of WMI itself succeeds.
   std::vector<std::string> kinds = {"wmi.Query/*", "wmi.Associators/*", "wmi.Invoke/*",

@@ -200,7 +200,7 @@ class FormatRace {
 
 // No order of calls loses data written after a mount. CSI_PROXY_TEST_CALLS sets the number of
 // orders.
-TEST(FormatRaceTest, NoOrderOfCallsLosesWhatWasWritten) {
+TEST(FormatRaceTest, NoOrderOfCallsLosesDataWrittenAfterAMount) {
   const char* const text = std::getenv("CSI_PROXY_TEST_CALLS");
   uint64_t orders = 0;
   if (text == nullptr || !absl::SimpleAtoi(text, &orders)) orders = 1000;
@@ -211,7 +211,7 @@ TEST(FormatRaceTest, NoOrderOfCallsLosesWhatWasWritten) {
 }
 
 // While a format waits for the volume's lock, another driver makes the row's calls.
-TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
+TEST(QueuedFormatTest, AFormatChecksTheVolumeAgainUnderTheLock) {
   using storage::Api;
   const std::string staged = absl::StrCat(storage::kRoot, R"(\plugins\1)");
   const std::string by_hand = absl::StrCat(storage::kRoot, R"(\disks\1)");

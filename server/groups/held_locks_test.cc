@@ -25,7 +25,7 @@ std::function<absl::Status(const CallContext&)> Call(
   };
 }
 
-TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
+TEST_F(HeldLocksTest, CallsWaitForTheLockOfTheResourceThatTheyChange) {
   const std::string listed = Volume(1);
   ASSERT_TRUE(Mkdir(Below("Émpty-σ")).ok());
   ASSERT_TRUE(PlantLink(Below("Lost"), Below("none")).ok());

@@ -121,7 +121,7 @@ class HostileIdsTest : public HandlerTest {
   }
 };
 
-TEST_F(HostileIdsTest, ReachNothingAndChangeNothing) {
+TEST_F(HostileIdsTest, HostileIdsAreRefusedAndChangeNothing) {
   ASSERT_TRUE(
       iscsi_->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5"}}).ok());
   const std::string before =
@@ -144,7 +144,7 @@ TEST_F(HostileIdsTest, ReachNothingAndChangeNothing) {
 }
 
 // A user name may contain anything but control characters, and reaches the server unchanged.
-TEST_F(HostileIdsTest, AUserNameWithQuotesColonsAndBackslashesIsTheUsersName) {
+TEST_F(HostileIdsTest, UserNamesWithSpecialCharactersReachTheServerUnchanged) {
   for (const char* name : {R"(a'b"c)", R"(DOMAIN\user:with:colons)", R"(back\\slash\:)", "100%"}) {
     ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", name, Secret(R"(p:a\s"s'w)")).ok());
     const smb::NewSmbGlobalMappingRequest request{.remote_path = R"(\\fileserver.example\data)",

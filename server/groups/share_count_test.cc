@@ -30,7 +30,7 @@ bool Becomes(ShareCount& count, const std::optional<ShareCounts>& expected) {
   return false;
 }
 
-TEST(CountSharesTest, WithoutAllDirectoriesNoMappingIsKnownToHaveNoLink) {
+TEST(CountSharesTest, MappingsWithoutLinksCountAsUnknownIfTheListingIsIncomplete) {
   EXPECT_EQ(CountShares(kListed), (ShareCounts{.linked = 2, .unlinked = 1, .links = 3}));
   ListSmbMappingsResponse cut = kListed;
   cut.incomplete = true;
@@ -39,7 +39,7 @@ TEST(CountSharesTest, WithoutAllDirectoriesNoMappingIsKnownToHaveNoLink) {
 }
 
 // A dead server or a hanging WMI must not delay the other metrics.
-TEST(ShareCountTest, NobodyWaitsForACountAndAStopEndsIt) {
+TEST(ShareCountTest, GetNeverWaitsAndTheDestructorCancelsTheCount) {
   std::atomic<int> begun = 0, given_up = 0;
   {
     ShareCount count(
@@ -59,7 +59,7 @@ TEST(ShareCountTest, NobodyWaitsForACountAndAStopEndsIt) {
   EXPECT_EQ(given_up, 1);
 }
 
-TEST(ShareCountTest, ACountThatFailedTakesTheLastOneBack) {
+TEST(ShareCountTest, AFailedCountClearsTheLastResult) {
   std::atomic<bool> fails = false;
   ShareCount count(
       [&](const CallContext&) -> absl::StatusOr<ListSmbMappingsResponse> {
@@ -74,7 +74,7 @@ TEST(ShareCountTest, ACountThatFailedTakesTheLastOneBack) {
   EXPECT_TRUE(Becomes(count, CountShares(kListed)));
 }
 
-TEST(ShareCountTest, CountsNoMoreOftenThanEveryMinute) {
+TEST(ShareCountTest, SharesAreCountedAtMostOncePerMinute) {
   std::atomic<int> begun = 0;
   ShareCount count([&](const CallContext&) -> absl::StatusOr<ListSmbMappingsResponse> {
     ++begun;
@@ -86,7 +86,7 @@ TEST(ShareCountTest, CountsNoMoreOftenThanEveryMinute) {
 }
 
 // Counting in a tree that a pod has made slow to walk uses at most a twentieth of a processor.
-TEST(ShareCountTest, RestsLongerThanItWorks) {
+TEST(ShareCountTest, ASlowCountDelaysTheNextCountProportionally) {
   std::atomic<int> begun = 0;
   ShareCount count(
       [&](const CallContext&) -> absl::StatusOr<ListSmbMappingsResponse> {

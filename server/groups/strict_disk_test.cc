@@ -10,7 +10,7 @@ namespace {
 
 // The call must neither add a partition nor wait, because no volume will arrive. An OK would make
 // drivers take the first volume of an empty list, whose length they do not check.
-TEST_F(StrictDiskTest, PartitionDiskOfADiskThatBringsNoVolumeIsRefused) {
+TEST_F(StrictDiskTest, PartitionDiskRefusesADiskWithOnlySystemOrForeignPartitions) {
   for (const auto type :
        {machine::simulator::PartitionType::kLinux, machine::simulator::PartitionType::kEfiSystem}) {
     for (const bool online : {true, false}) {
@@ -32,7 +32,7 @@ TEST_F(StrictDiskTest, PartitionDiskOfADiskThatBringsNoVolumeIsRefused) {
   }
 }
 
-TEST_F(StrictDiskTest, PartitionDiskOfAnOfflineDiskWithItsPartitionBringsItsVolume) {
+TEST_F(StrictDiskTest, PartitionDiskBringsAPartitionedOfflineDiskOnline) {
   const std::string volume = Volume(1);
   // Windows keeps a restored copy offline beside the original, and a disk of a SAN.
   for (const uint16_t reason : {0, 1, 4}) {
@@ -56,7 +56,7 @@ TEST_F(StrictDiskTest, PartitionDiskOfAnOfflineDiskWithItsPartitionBringsItsVolu
   }
 }
 
-TEST_F(StrictDiskTest, PartitionDiskOfARawDiskThatComesOfflineAndReadOnlyMakesItUsable) {
+TEST_F(StrictDiskTest, PartitionDiskMakesAnOfflineReadOnlyRawDiskUsable) {
   for (const bool again : {false, true}) {
     node_->Reset();
     Behave([&](Behaviour& behaviour) { behaviour.online_makes_read_only = again; });
@@ -73,14 +73,14 @@ TEST_F(StrictDiskTest, PartitionDiskOfARawDiskThatComesOfflineAndReadOnlyMakesIt
 }
 
 // A call that ended between the two steps leaves such a disk.
-TEST_F(StrictDiskTest, PartitionDiskOfARawDiskThatIsStillReadOnlyGoesOn) {
+TEST_F(StrictDiskTest, PartitionDiskMakesAnOnlineReadOnlyRawDiskWritable) {
   Change([](NodeState& state) { state.disks[3].online = true; });
   const absl::Status partitioned = Partition(3);
   EXPECT_TRUE(partitioned.ok()) << partitioned;
   EXPECT_FALSE(DiskNow(3).read_only);
 }
 
-TEST_F(StrictDiskTest, TheVolumesOfADiskAreThereWhenItIsOnline) {
+TEST_F(StrictDiskTest, SetDiskStateOnlineWaitsForTheDisksVolume) {
   const std::string volume = Volume(1);
   Change([](NodeState& state) { state.volume_arrival_delay = absl::Milliseconds(300); });
   for (int i = 0; i < 2; ++i) {
@@ -92,7 +92,7 @@ TEST_F(StrictDiskTest, TheVolumesOfADiskAreThereWhenItIsOnline) {
   }
 }
 
-TEST_F(StrictDiskTest, AllVolumesOfADiskAreAwaited) {
+TEST_F(StrictDiskTest, SetDiskStateOnlineWaitsForAllVolumesOfTheDisk) {
   const std::vector<std::string> volumes = TwoVolumes();
   ASSERT_TRUE(SetOnline(9, false).ok());
   // This volume arrives after the other: automount ignores it.
@@ -101,14 +101,14 @@ TEST_F(StrictDiskTest, AllVolumesOfADiskAreAwaited) {
   EXPECT_EQ(Volumes(9), volumes);
 }
 
-TEST_F(StrictDiskTest, ADiskThatWasOnlineIsNotWaitedFor) {
+TEST_F(StrictDiskTest, SetDiskStateDoesNotWaitIfTheDiskWasOnline) {
   const std::vector<std::string> volumes = TwoVolumes();
   Change([](NodeState& state) { state.disks.back().partitions[1].awaits_online = true; });
   ASSERT_TRUE(SetOnline(9, true).ok());
   EXPECT_EQ(Volumes(9), std::vector<std::string>{volumes[0]});
 }
 
-TEST_F(StrictDiskTest, ADiskThatPromisesNoVolumeIsOnlineAtOnce) {
+TEST_F(StrictDiskTest, SetDiskStateDoesNotWaitIfTheDiskHasNoPartition) {
   Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
   const absl::Time start = absl::Now();
   EXPECT_TRUE(SetOnline(3, true).ok());
@@ -116,7 +116,7 @@ TEST_F(StrictDiskTest, ADiskThatPromisesNoVolumeIsOnlineAtOnce) {
 }
 
 // A file system that is mounted while its disk is read-only stays read-only.
-TEST_F(StrictDiskTest, ADiskIsWritableBeforeItsVolumesCanBeMounted) {
+TEST_F(StrictDiskTest, SetDiskStateMakesTheDiskWritableBeforeItsVolumesArrive) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(Mount(volume, Below("m")).ok());
@@ -130,7 +130,7 @@ TEST_F(StrictDiskTest, ADiskIsWritableBeforeItsVolumesCanBeMounted) {
   EXPECT_TRUE(written.ok()) << written;
 }
 
-TEST_F(StrictDiskTest, AVolumeThatWasMountedReadOnlyIsMountedAnew) {
+TEST_F(StrictDiskTest, AVolumeThatWindowsMountedReadOnlyIsRemounted) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(Mount(volume, Below("m")).ok());
@@ -148,7 +148,7 @@ TEST_F(StrictDiskTest, AVolumeThatWasMountedReadOnlyIsMountedAnew) {
   EXPECT_TRUE(Mkdir(Below("m\\taken")).ok());
 }
 
-TEST_F(StrictDiskTest, AMountWhoseDiskWasPulledIsUnmounted) {
+TEST_F(StrictDiskTest, AMountOfADetachedDiskCanBeUnmounted) {
   // The mount manager may have forgotten the volume, or not.
   for (const uint32_t error : {0, 2, 1117}) {
     for (const bool share : {false, true}) {
@@ -172,7 +172,7 @@ TEST_F(StrictDiskTest, AMountWhoseDiskWasPulledIsUnmounted) {
 }
 
 // The volume is still listed, but its disk answers no more.
-TEST_F(StrictDiskTest, AMountWhoseDiskIsGoingIsUnmounted) {
+TEST_F(StrictDiskTest, AMountOfAnUnresponsiveDiskCanBeUnmounted) {
   for (const uint32_t error : {21, 55, 433, 1167}) {
     node_->Reset();
     const std::string volume = Volume(1);
@@ -188,7 +188,7 @@ TEST_F(StrictDiskTest, AMountWhoseDiskIsGoingIsUnmounted) {
   }
 }
 
-TEST_F(StrictDiskTest, AProviderWhoseCacheIsOutOfDateIsAskedAgainOnce) {
+TEST_F(StrictDiskTest, AMethodThatFailsOnAnOutdatedCacheIsRepeatedOnce) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(node_->GrowDisk(1, 100 * kGiB).ok());
   uint64_t size = 20 * kGiB;

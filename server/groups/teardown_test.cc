@@ -298,7 +298,7 @@ constexpr uint32_t kWin32Errors[] = {2,   5,   21,  23,   31,   32,   55,   87,
 constexpr uint32_t kWmiErrors[] = {0x80041001, 0x80041003, 0x80041013};
 constexpr uint32_t kReturnValues[] = {1, 2, 3, 4, 5, 6, 40001, 40002, 40003, 41009, 41018};
 
-TEST(TeardownTest, EndsAlthoughOneCallAlwaysFails) {
+TEST(TeardownTest, TeardownSucceedsIfOneWindowsCallAlwaysFails) {
   for (const Row& row : Rows()) {
     const auto fail = [&](const std::string& operation, uint32_t error) {
       if (SaysNothingIsThere(operation, error)) return;
@@ -318,7 +318,7 @@ TEST(TeardownTest, EndsAlthoughOneCallAlwaysFails) {
   }
 }
 
-TEST(TeardownTest, EndsAlthoughOneCallHangsOrIsLate) {
+TEST(TeardownTest, TeardownSucceedsIfOneWindowsCallHangsOrIsLate) {
   std::vector<std::string> calls = MachineCalls("");
   calls.emplace_back("wmi.*");
   for (const Row& row : Rows()) {
@@ -345,7 +345,7 @@ TEST(TeardownTest, EndsAlthoughOneCallHangsOrIsLate) {
 
 // Another process reads the folder and shares no deletion, as a virus scanner does. Windows may be
 // slow to name that process; then the error names none.
-TEST(TeardownTest, EndsAlthoughTheFolderIsHeldOpen) {
+TEST(TeardownTest, TeardownSucceedsWhileAnotherProcessHasTheFolderOpen) {
   for (const Row& row : Rows()) {
     for (const int seconds : {0, 2}) {
       SCOPED_TRACE(absl::StrCat(row.name, ", ", seconds, " s"));
@@ -366,7 +366,7 @@ TEST(TeardownTest, EndsAlthoughTheFolderIsHeldOpen) {
   }
 }
 
-TEST(TeardownTest, RepeatAfterADeathAtAnyCallEndsTheSame) {
+TEST(TeardownTest, ACallKilledAtAnyStepAndRepeatedReachesTheSameState) {
   for (const Row& row : Rows()) {
     for (const bool reboots : {false, true}) {
       const auto whole = NodeIn(Prepared());
@@ -394,7 +394,7 @@ TEST(TeardownTest, RepeatAfterADeathAtAnyCallEndsTheSame) {
 
 // A removal that Windows finishes after its caller has given up takes nothing from the call that
 // has staged the same share, disk or session since.
-TEST(TeardownTest, LateRemovalTakesNothingFromTheNextCall) {
+TEST(TeardownTest, ALateRemovalDoesNotUndoTheNextCallsStaging) {
   struct Case {
     const char* row;
     const char* operation;
@@ -472,7 +472,7 @@ TEST(TeardownTest, LateRemovalTakesNothingFromTheNextCall) {
 }
 
 // A format that Windows finishes after its caller has given up erases nothing of the next call's.
-TEST(TeardownTest, LateFormatIsFinishedBeforeTheNextCallUsesTheVolume) {
+TEST(TeardownTest, TheNextCallWaitsForTheEndOfALateFormat) {
   const auto node = NodeIn(Prepared());
   FaultRule late = Rule("wmi.Invoke/MSFT_Volume.Format", 0);
   late.latency = absl::Minutes(1);
@@ -507,7 +507,7 @@ TEST(TeardownTest, LateFormatIsFinishedBeforeTheNextCallUsesTheVolume) {
 
 // A listing waits at most a second for a class of WMI that it can do without, and reports what is
 // unknown.
-TEST(ListingsTest, AnswerAlthoughOneClassOfWmiHangs) {
+TEST(ListingsTest, ListingsAnswerEvenIfOneWmiClassHangs) {
   for (const std::string& operation : MachineCalls("wmi.Query/")) {
     SCOPED_TRACE(operation);
     const auto node = NodeIn(Prepared());

@@ -188,7 +188,7 @@ class Night : public StageTest {
   }
 };
 
-TEST(TroubleshootingTest, EachTextOfThePageIsInAnErrorOfANode) {
+TEST(TroubleshootingTest, EachTextOnThePageOccursInAnErrorOfANode) {
   std::ifstream page(TROUBLESHOOTING_PAGE);
   std::set<std::string> texts;
   for (std::string line; std::getline(page, line) && line != "## Findings of diagnose";) {

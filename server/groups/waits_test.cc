@@ -20,7 +20,7 @@ class WaitsTest : public StrictDiskTest {
   static CallContext Hurried() { return CallContext().WithTimeout(absl::Milliseconds(150)); }
 };
 
-TEST_F(WaitsTest, ForAService) {
+TEST_F(WaitsTest, ALateStartOrStopReportsTheServicesState) {
   Change([](NodeState& node) {
     for (auto& service : node.services) {
       service.start_latency = service.stop_latency = absl::Hours(1);
@@ -36,7 +36,7 @@ TEST_F(WaitsTest, ForAService) {
 }
 
 // Another program started the change of state.
-TEST_F(WaitsTest, ForAServiceInAnyState) {
+TEST_F(WaitsTest, TheErrorNamesThePendingStateOfAService) {
   const std::pair<ServiceState, const char*> states[] = {
       {ServiceState::kStopped, "stopped"},
       {ServiceState::kContinuePending, "continuing"},
@@ -57,7 +57,7 @@ TEST_F(WaitsTest, ForAServiceInAnyState) {
   }
 }
 
-TEST_F(WaitsTest, ForAVolume) {
+TEST_F(WaitsTest, TheErrorSaysThatTheVolumeHasNotArrived) {
   Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
   EXPECT_EQ(disk_->PartitionDisk(Hurried(), {.disk_number = 1}).status(),
             DeadlineExceededError("disk 1 is partitioned, but its volume has not arrived: the "

@@ -46,7 +46,7 @@ class DeviceWatchTest : public testing::Test {
   DeviceWatch watch_{&os_, Milliseconds(2), Milliseconds(7)};
 };
 
-TEST_F(DeviceWatchTest, LooksLessAndLessOftenUntilADeviceComes) {
+TEST_F(DeviceWatchTest, ThePausesGrowUntilADeviceArrives) {
   EXPECT_LE(Pause(), Milliseconds(2));
   EXPECT_GT(Pause(), Milliseconds(2));
   EXPECT_GT(Pause(), Milliseconds(4));
@@ -57,14 +57,14 @@ TEST_F(DeviceWatchTest, LooksLessAndLessOftenUntilADeviceComes) {
   EXPECT_LE(Pause(), Milliseconds(2));
 }
 
-TEST_F(DeviceWatchTest, ADeviceThatCameDuringTheLookIsNotWaitedFor) {
+TEST_F(DeviceWatchTest, WaitReturnsIfADeviceArrivedDuringTheSearch) {
   watch_.Watch();
   ++os_.changes;
   EXPECT_THAT(watch_.Wait(CallContext()), IsOk());
   EXPECT_THAT(os_.waits, SizeIs(1));
 }
 
-TEST_F(DeviceWatchTest, EndsWithTheCall) {
+TEST_F(DeviceWatchTest, TheWaitEndsWithItsCall) {
   DeviceWatch slow(&os_, absl::Hours(1), absl::Hours(1));
   slow.Watch();
   EXPECT_TRUE(absl::IsDeadlineExceeded(slow.Wait(CallContext().WithTimeout(Milliseconds(1)))));

@@ -28,7 +28,7 @@ class FilesystemTest : public testing::Test {
   std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-TEST_F(FilesystemTest, MakesDirectoriesThroughLinksThatLeadSomewhere) {
+TEST_F(FilesystemTest, DirectoriesAreMadeOnlyThroughLinksWithATarget) {
   ASSERT_THAT(Link("in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
   ASSERT_THAT(Link("gone", "C:\\var\\lib\\kubelet\\nothing\\there"), IsOk());
   EXPECT_THAT(files().MakeDirectories(context_, Kubelet("in")), IsOk());
@@ -39,7 +39,7 @@ TEST_F(FilesystemTest, MakesDirectoriesThroughLinksThatLeadSomewhere) {
   EXPECT_THAT(files().Exists(context_, Kubelet("nothing")), Yields(false));
 }
 
-TEST_F(FilesystemTest, DoesNotWriteToAFullOrProtectedVolume) {
+TEST_F(FilesystemTest, WritesToAFullOrProtectedVolumeFail) {
   ASSERT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\big", 8'500'000'000, false), IsOk());
   EXPECT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\more", 500'000'000, false),
               FailsWith(kInternal, "error 0x70"));
@@ -55,7 +55,7 @@ TEST_F(FilesystemTest, DoesNotWriteToAFullOrProtectedVolume) {
 }
 
 // A container's layer, a cloud directory and a deduplicated file.
-TEST_F(FilesystemTest, RemovalDescendsIntoReparsePointsThatAreNotLinks) {
+TEST_F(FilesystemTest, RemovalEntersReparsePointsThatAreNotLinks) {
   node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
     size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "D"
       file { path: "pod\\layer" reparse_tag: 0x80000018 }
@@ -67,7 +67,7 @@ TEST_F(FilesystemTest, RemovalDescendsIntoReparsePointsThatAreNotLinks) {
   EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod")), Yields(false));
 }
 
-TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
+TEST_F(FilesystemTest, ALinkToAShareHasATargetOnlyWhileTheShareIsMapped) {
   const auto unc = [](absl::string_view text) { return *UncPath::Parse("target", text); };
   ASSERT_THAT(files().CreateLinkToShare(context_, unc("\\\\Srv\\Data\\dir"), Kubelet("share")),
               IsOk());
@@ -98,7 +98,7 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
 }
 
 // SYSTEM would sign in as the node at any server that a pod's link names.
-TEST_F(FilesystemTest, NoServerIsAskedButByAMapping) {
+TEST_F(FilesystemTest, OnlyMappedServersAreContacted) {
   const auto fail = [&](const char* call) {
     FaultRule rule;
     rule.operation = call;

@@ -21,7 +21,7 @@ class ResolverTest : public testing::Test {
   std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedOnTheWayAndNotAtTheEnd) {
+TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedExceptAtTheEndOfAPath) {
   ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
   EXPECT_THAT(Exists(Kubelet("in\\p1")), Yields(true));
   EXPECT_THAT(Exists(Kubelet("IN\\P1")), Yields(true));
@@ -30,7 +30,7 @@ TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedOnTheWayAndNotAtTheEnd) {
   EXPECT_THAT(Exists(Kubelet("pods\\p1")), Yields(true));
 }
 
-TEST_F(ResolverTest, ACallThatIsOverFollowsNoLink) {
+TEST_F(ResolverTest, AnExpiredCallFollowsNoLink) {
   ASSERT_THAT(node_->MakeLink(R"(C:\var\lib\kubelet\in)", R"(C:\var\lib\kubelet\pods)"), IsOk());
   FaultRule slow;
   slow.operation = "win32.ReadReparsePoint";
@@ -88,7 +88,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
 }
 
 // Entries made through such a link would be elsewhere once the target is back.
-TEST_F(ResolverTest, LinksAboveTheRootsThatLeadNowhereAreInTheWay) {
+TEST_F(ResolverTest, DanglingLinksAboveTheRootsAreErrors) {
   ASSERT_THAT(node_->MakeLink(R"(C:\alias)", R"(C:\gone)"), IsOk());
   ASSERT_THAT(node_->MakeLink(R"(C:\drive)", R"(Q:\)"), IsOk());
   for (const char* link : {R"(C:\alias)", R"(C:\drive)"}) {
@@ -107,7 +107,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsThatLeadNowhereAreInTheWay) {
 
 // Windows' errors for a missing drive, directory or medium, and for an entry being deleted
 // (learn.microsoft.com/windows/win32/debug/system-error-codes).
-TEST_F(ResolverTest, AnAbsentEntryIsNoError) {
+TEST_F(ResolverTest, AnAbsentEntryIsNotAnError) {
   const auto exists_when_open_says = [&](uint32_t code) {
     FaultRule rule;
     rule.operation = "win32.Open";
@@ -126,7 +126,7 @@ TEST_F(ResolverTest, AnAbsentEntryIsNoError) {
 }
 
 // The look-ups for volumes follow more links than Windows does, and are confined likewise.
-TEST_F(ResolverTest, TheVolumeOfARootBehindManyLinksIsNotEntered) {
+TEST_F(ResolverTest, AMountOfTheRootsOwnVolumeIsNotEnteredBehindManyLinks) {
   ASSERT_THAT(node_->MakeLink("C:\\k0", "C:\\var\\lib\\kubelet"), IsOk());
   for (int i = 1; i < 100; ++i) {
     ASSERT_THAT(node_->MakeLink(absl::StrCat("C:\\k", i), absl::StrCat("C:\\k", i - 1)), IsOk());
@@ -146,12 +146,12 @@ TEST_F(ResolverTest, TheVolumeOfARootBehindManyLinksIsNotEntered) {
 }
 
 // C:\var\lib leads back in by `kubelet`, but is outside nevertheless.
-TEST_F(ResolverTest, ALinkAboveTheRootsIsOutside) {
+TEST_F(ResolverTest, ALinkToADirectoryAboveTheRootsIsOutside) {
   ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\up", "C:\\var\\lib"), IsOk());
   EXPECT_THAT(Exists(Kubelet("up\\kubelet\\pods")), HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, SixtyThreeLinksAreFollowedAndForVolumesTwoHundredFiftySix) {
+TEST_F(ResolverTest, PathsMayHave63LinksAndVolumeLookUpsMayHave256) {
   for (int i = 0; i < 300; ++i) {
     const std::string target = i == 0 ? "pods" : absl::StrCat("l", i - 1);
     ASSERT_THAT(node_->MakeLink(absl::StrCat("C:\\var\\lib\\kubelet\\l", i),
@@ -166,7 +166,7 @@ TEST_F(ResolverTest, SixtyThreeLinksAreFollowedAndForVolumesTwoHundredFiftySix) 
               HasCode(kPrecondition));
 }
 
-TEST_F(ResolverTest, AMountedVolumeContinuesTheTreeAndItsLinksStayConfined) {
+TEST_F(ResolverTest, LinksInsideAMountedVolumeStayConfined) {
   VolumeHost& volumes = host_->volume();
   FilesystemHost& files = host_->filesystem();
   ASSERT_THAT(volumes.Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
@@ -180,7 +180,7 @@ TEST_F(ResolverTest, AMountedVolumeContinuesTheTreeAndItsLinksStayConfined) {
 }
 
 // Mounting the system volume below the roots would open all of it.
-TEST_F(ResolverTest, AMountOfTheVolumeThatHoldsTheRootsIsNotEntered) {
+TEST_F(ResolverTest, AMountOfTheRootsOwnVolumeIsNotEntered) {
   NodeState state = node_->Snapshot();
   Tree& tree = state.disks[2].partitions[0].volume->tree;
   const Tree::Id id = *tree.Add(Tree::kRoot, Tree::Directory("c"));
@@ -197,7 +197,7 @@ TEST_F(ResolverTest, AMountOfTheVolumeThatHoldsTheRootsIsNotEntered) {
               HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, LinksAboveTheRootAreTheAdministrators) {
+TEST_F(ResolverTest, LinksAboveTheRootsAreTrusted) {
   node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
       size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "D"
         file { path: "kube\\pods\\p9" } file { path: "secret" } } } })");
@@ -213,12 +213,12 @@ TEST_F(ResolverTest, LinksAboveTheRootAreTheAdministrators) {
   EXPECT_THAT(Exists(Kubelet("pods\\out\\secret")), HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, PathsOutsideTheRootsAreRefusedEvenIfChecked) {
+TEST_F(ResolverTest, TheResolverRefusesPathsOutsideTheRoots) {
   EXPECT_THAT(Exists(In("C:\\Windows")), HasCode(kDenied));
   EXPECT_THAT(Exists(In("C:\\var\\lib\\kubelet-evil")), HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, ALookOpensAWayWithoutLinksAtOnce) {
+TEST_F(ResolverTest, AReadOnlyCallOpensALinkFreePathInOneStep) {
   const auto calls = [&](const char* path, bool exists) {
     const int64_t before = node_->CountCalls().win32_calls;
     EXPECT_THAT(Exists(Kubelet(path)), Yields(exists)) << path;
@@ -236,7 +236,7 @@ TEST_F(ResolverTest, ALookOpensAWayWithoutLinksAtOnce) {
 }
 
 // A read-only look at a path finds the same as a walk, on nodes with links of every kind.
-TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
+TEST_F(ResolverTest, AReadOnlyOpenFindsTheSameAsAWalk) {
   std::mt19937 random(20261125);
   const auto one_of = [&](size_t count) { return random() % count; };
   const std::string kRoot = R"(C:\var\lib\kubelet)";
@@ -307,7 +307,7 @@ TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
   for (const int count : {found, on_servers, refused, missing}) EXPECT_GT(count, 100);
 }
 
-TEST_F(ResolverTest, AMissingEntryIsMissing) {
+TEST_F(ResolverTest, ExistsIsFalseForAMissingEntry) {
   EXPECT_THAT(Exists(Kubelet("no\\such\\path")), Yields(false));
   EXPECT_THAT(Exists(Kubelet("file.txt\\below")), Yields(false));
   EXPECT_THAT(Exists(Anywhere("Q:\\x")), Yields(false));

@@ -47,7 +47,7 @@ class SharedRunTest : public testing::Test {
   Answer first_ = absl::UnknownError("none"), second_ = first_, third_ = first_;
 };
 
-TEST_F(SharedRunTest, CallsThatAskDuringARunShareTheNext) {
+TEST_F(SharedRunTest, CallsThatArriveDuringARunShareTheNextRun) {
   std::thread first = BeginFirst(CallContext());
   std::thread second = AskBeside(&second_), third = AskBeside(&third_);
   EXPECT_EQ(runs_, 1);
@@ -64,7 +64,7 @@ TEST_F(SharedRunTest, CallsThatAskDuringARunShareTheNext) {
 }
 
 // A run goes on when either of its two callers gives up.
-TEST_F(SharedRunTest, ACallerThatGivesUpChangesNothingForTheOthers) {
+TEST_F(SharedRunTest, ACallerThatGivesUpDoesNotEndTheOtherCallersRun) {
   for (const bool impatient_first : {true, false}) {
     runs_ = open_ = 0;
     std::thread first = BeginFirst(CallContext());
@@ -102,7 +102,7 @@ TEST_F(SharedRunTest, ARunEndsWhenNoCallWaitsForIt) {
 }
 
 // Otherwise callers that ask without pause would keep a waiting call from its run.
-TEST_F(SharedRunTest, ACallDoesNotOvertakeWaitingCalls) {
+TEST_F(SharedRunTest, ANewCallDoesNotOvertakeWaitingCalls) {
   for (int i = 0; i < 20; ++i) {
     runs_ = open_ = 0;
     Answer again = absl::UnknownError("none");
@@ -120,7 +120,7 @@ TEST_F(SharedRunTest, ACallDoesNotOvertakeWaitingCalls) {
 }
 
 // A run whose machine call never returns must not keep all later calls from their answers.
-TEST_F(SharedRunTest, ARunThatHangsGivesWay) {
+TEST_F(SharedRunTest, AHungRunDoesNotBlockLaterCalls) {
   SharedRun<Answer> shared(absl::Milliseconds(50));
   const auto answer = [](const CallContext&) -> Answer { return 2; };
   absl::Notification returns;

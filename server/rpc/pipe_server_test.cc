@@ -71,7 +71,7 @@ class PipeServerTest : public testing::Test {
   std::shared_ptr<transport::Connection> connection_;
 };
 
-TEST_F(PipeServerTest, HealthChecksThePipesServiceAndTheWholeServer) {
+TEST_F(PipeServerTest, HealthCheckAnswersForThePipesServiceAndTheServer) {
   health::HealthCheckResponse serving;
   serving.set_status(health::HealthCheckResponse::SERVING);
   health::HealthCheckRequest request;
@@ -85,7 +85,7 @@ TEST_F(PipeServerTest, HealthChecksThePipesServiceAndTheWholeServer) {
   EXPECT_EQ(Call("/grpc.health.v1.Health/Check", request).grpc_status(), 5);
 }
 
-TEST_F(PipeServerTest, HealthListsThePipesService) {
+TEST_F(PipeServerTest, HealthListContainsThePipesService) {
   health::HealthListResponse all;
   const Reply& reply = Call("/grpc.health.v1.Health/List", health::HealthListRequest());
   ASSERT_TRUE(all.ParseFromString(reply.data.substr(5)));
@@ -93,7 +93,7 @@ TEST_F(PipeServerTest, HealthListsThePipesService) {
   EXPECT_EQ(all.statuses().at(name_).status(), health::HealthCheckResponse::SERVING);
 }
 
-TEST_F(PipeServerTest, AWatchOfHealthHasOneAnswerAndStays) {
+TEST_F(PipeServerTest, HealthWatchAnswersOnceAndStaysOpen) {
   health::HealthCheckRequest request;
   request.set_service("v1.Other");
   const Reply& reply = Call("/grpc.health.v1.Health/Watch", request);
@@ -123,7 +123,7 @@ TEST_F(PipeServerTest, ReflectionAnswersEachRequestOfAStream) {
   EXPECT_EQ(Call(kReflectionPaths[0], request).grpc_status(), 8);
 }
 
-TEST_F(PipeServerTest, OtherMethodsAreUnimplemented) {
+TEST_F(PipeServerTest, MethodsOfOtherPipesAreUnimplemented) {
   EXPECT_EQ(Call("/v1.Other/Method", health::HealthCheckRequest()).grpc_status(), 12);
 }
 

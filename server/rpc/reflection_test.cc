@@ -69,7 +69,7 @@ class ReflectionTest : public testing::Test {
   }
 };
 
-TEST_F(ReflectionTest, ListsWhatThePipeServes) {
+TEST_F(ReflectionTest, ReflectionListsThePipesServices) {
   Request request;
   request.set_host("pipe");
   request.set_list_services("");
@@ -84,7 +84,7 @@ TEST_F(ReflectionTest, ListsWhatThePipeServes) {
                                           "grpc.reflection.v1alpha.ServerReflection"));
 }
 
-TEST_F(ReflectionTest, DescribesEveryServiceItListsWithWhatItImports) {
+TEST_F(ReflectionTest, ReflectionDescribesEachListedServiceWithItsImports) {
   EXPECT_THAT(Files(AskForSymbol("csi_proxy.simulated.Admin")),
               ElementsAre("server/simulator/admin.proto", "server/simulator/node.proto"));
   EXPECT_THAT(Files(AskForSymbol("grpc.health.v1.Health")),
@@ -95,7 +95,7 @@ TEST_F(ReflectionTest, DescribesEveryServiceItListsWithWhatItImports) {
               ElementsAre("grpc/reflection/v1alpha/reflection.proto"));
 }
 
-TEST_F(ReflectionTest, FindsRpcsMessagesFieldsAndImportedFiles) {
+TEST_F(ReflectionTest, ReflectionFindsRpcsMessagesFieldsAndImportedFiles) {
   for (const char* symbol : {"csi_proxy.simulated.Admin.AttachDisk", "csi_proxy.simulated.Node",
                              "grpc.health.v1.HealthCheckResponse.ServingStatus",
                              "grpc.health.v1.HealthCheckRequest.service"}) {
@@ -108,7 +108,7 @@ TEST_F(ReflectionTest, FindsRpcsMessagesFieldsAndImportedFiles) {
 }
 
 // descriptor.proto is linked in, and no pipe serves it.
-TEST_F(ReflectionTest, ReportsNotFoundForAServiceOfAnotherPipe) {
+TEST_F(ReflectionTest, ServicesOfOtherPipesAreNotFound) {
   for (const auto& response :
        {AskForSymbol("google.protobuf.FileDescriptorProto"), AskForSymbol("v1.Nothing"),
         AskForSymbol(""), AskForFile("google/protobuf/descriptor.proto"),
@@ -127,7 +127,7 @@ TEST_F(ReflectionTest, ExtensionsAndAnEmptyRequestAreUnimplemented) {
   }
 }
 
-TEST_F(ReflectionTest, ARequestThatIsTooLongOrNoMessageIsNotAnswered) {
+TEST_F(ReflectionTest, TooLongAndMalformedRequestsAreErrors) {
   Request request;
   request.set_file_containing_symbol(std::string(kMaxReflectionRequestBytes - 3, 'a'));
   ASSERT_EQ(request.ByteSizeLong(), kMaxReflectionRequestBytes);

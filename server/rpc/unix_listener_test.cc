@@ -73,7 +73,7 @@ TEST_F(HeldListenerTest, AConnectionWhoseProcessHasEndedIsClosed) {
   EXPECT_TRUE(ClosedWithin(passed_on.get(), 5));
 }
 
-TEST_F(HeldListenerTest, AProcessThatDialsManyTimesDelaysNoOther) {
+TEST_F(HeldListenerTest, AProcessThatDialsManyTimesDelaysNoOtherProcess) {
   StartHeld(20);
   int said[2];
   ASSERT_EQ(pipe2(said, O_CLOEXEC), 0);
@@ -96,7 +96,7 @@ TEST_F(HeldListenerTest, AProcessThatDialsManyTimesDelaysNoOther) {
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(UnixListenerTest, OutOfDescriptorsTheSilentMakeRoomForNewOnes) {
+TEST_F(UnixListenerTest, WithoutDescriptorsSilentConnectionsAreEvicted) {
   Start({.preface_timeout = absl::Hours(1), .max_connections = 10000});
   rlimit old_limit;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
@@ -117,7 +117,7 @@ TEST_F(UnixListenerTest, OutOfDescriptorsTheSilentMakeRoomForNewOnes) {
   EXPECT_TRUE(clients[0].Ended());
 }
 
-TEST_F(UnixListenerTest, ShortOfDescriptorsTheIdleMakeRoomForNewOnes) {
+TEST_F(UnixListenerTest, WhenDescriptorsAreScarceIdleConnectionsAreEvicted) {
   Start({.max_connections = 10000});
   std::vector<RawClient> clients;
   for (size_t i = 0; i < 20; ++i) {

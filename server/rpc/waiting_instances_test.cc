@@ -53,7 +53,7 @@ class WaitingInstancesTest : public testing::Test {
                                .now = [this] { return now_; }}};
 };
 
-TEST_F(WaitingInstancesTest, EnoughWaitAndNoMore) {
+TEST_F(WaitingInstancesTest, ReplenishKeepsAFixedNumberOfInstances) {
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], WaitingInstances::kEnough);
   instances_.OnTaken(0);
@@ -63,7 +63,7 @@ TEST_F(WaitingInstancesTest, EnoughWaitAndNoMore) {
   EXPECT_TRUE(posted_.empty());
 }
 
-TEST_F(WaitingInstancesTest, AFloodedPipeGetsEightATurn) {
+TEST_F(WaitingInstancesTest, AFloodedPipeGetsEightInstancesPerTurn) {
   flooded_ = {0};
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], 8u);
@@ -82,7 +82,7 @@ TEST_F(WaitingInstancesTest, AFloodedPipeGetsEightATurn) {
   EXPECT_TRUE(posted_.empty());
 }
 
-TEST_F(WaitingInstancesTest, AQuietPipeHasItsTurnWhileOthersAreFlooded) {
+TEST_F(WaitingInstancesTest, AQuietPipeGetsItsTurnWhileOtherPipesAreFlooded) {
   flooded_ = {0, 1, 2, 3};
   for (const size_t pipe : flooded_) instances_.Replenish(pipe);
   posted_.push_back([this] { instances_.Replenish(kQuiet); });
@@ -91,7 +91,7 @@ TEST_F(WaitingInstancesTest, AQuietPipeHasItsTurnWhileOthersAreFlooded) {
   for (const size_t pipe : flooded_) EXPECT_EQ(made_[pipe], 16u);
 }
 
-TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterLongerPausesAndSeldomTold) {
+TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterGrowingPausesAndSeldomLogged) {
   failing_ = {0};
   instances_.Replenish(0);
   EXPECT_EQ(woken_, 1);
@@ -119,7 +119,7 @@ TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterLongerPausesAndSeldomTold) {
   EXPECT_EQ(warnings_.size(), 10u);
 }
 
-TEST_F(WaitingInstancesTest, ClientsDoNotCutAPauseShort) {
+TEST_F(WaitingInstancesTest, NewClientsDoNotShortenAPause) {
   failing_ = {0};
   instances_.Replenish(0);
   failing_.clear();
@@ -130,7 +130,7 @@ TEST_F(WaitingInstancesTest, ClientsDoNotCutAPauseShort) {
   EXPECT_EQ(made_[0], WaitingInstances::kEnough);
 }
 
-TEST_F(WaitingInstancesTest, ATurnThatCannotBeQueuedIsTakenLater) {
+TEST_F(WaitingInstancesTest, ATurnThatCannotBeQueuedIsRetriedLater) {
   flooded_ = {0};
   takes_work_ = false;
   instances_.Replenish(0);
@@ -142,7 +142,7 @@ TEST_F(WaitingInstancesTest, ATurnThatCannotBeQueuedIsTakenLater) {
   EXPECT_EQ(made_[0], 8 + WaitingInstances::kEnough);
 }
 
-TEST_F(WaitingInstancesTest, NoneAreMadeAfterAStop) {
+TEST_F(WaitingInstancesTest, NoInstanceIsMadeAfterAStop) {
   flooded_ = {0};
   instances_.Replenish(0);
   instances_.Stop();

@@ -15,7 +15,7 @@ using Answer = ServiceStatus::Answer;
 
 const SteadyTime kStart = SteadyTime();
 
-TEST(ServiceStatusTest, ControlsAreTakenOnlyWhileRunning) {
+TEST(ServiceStatusTest, ControlsAreAcceptedOnlyWhileRunning) {
   ServiceStatus status(kStart);
   EXPECT_EQ(status.Starting().accepted_controls, 0u);
   EXPECT_EQ(status.Running().accepted_controls, uint32_t{kAcceptStop | kAcceptShutdown});
@@ -24,13 +24,13 @@ TEST(ServiceStatusTest, ControlsAreTakenOnlyWhileRunning) {
 }
 
 // The kubelet's preshutdown handler needs the service, so it must not stop then.
-TEST(ServiceStatusTest, PreshutdownIsNeitherAskedForNorTaken) {
+TEST(ServiceStatusTest, PreshutdownIsNotAccepted) {
   constexpr uint32_t kAcceptPreshutdown = 0x100;
   EXPECT_EQ(ServiceStatus(kStart).Running().accepted_controls & kAcceptPreshutdown, 0u);
   EXPECT_EQ(ServiceStatus::OnControl(kControlPreshutdown), Answer::kNotImplemented);
 }
 
-TEST(ServiceStatusTest, StopAndShutdownStop) {
+TEST(ServiceStatusTest, StopAndShutdownControlsStopTheService) {
   EXPECT_EQ(ServiceStatus::OnControl(kControlStop), Answer::kStop);
   EXPECT_EQ(ServiceStatus::OnControl(kControlShutdown), Answer::kStop);
   EXPECT_EQ(ServiceStatus::OnControl(kControlInterrogate), Answer::kNothing);
@@ -41,7 +41,7 @@ TEST(ServiceStatusTest, StopAndShutdownStop) {
   }
 }
 
-TEST(ServiceStatusTest, EachPendingReportHasANewCheckpointAndOthersHaveNone) {
+TEST(ServiceStatusTest, OnlyPendingReportsHaveACheckpointWhichIncreases) {
   ServiceStatus status(kStart);
   EXPECT_EQ(status.Starting().checkpoint, 1u);
   const auto progress = status.Progress(kStart + absl::Seconds(2));
@@ -63,7 +63,7 @@ TEST(ServiceStatusTest, TheWaitHintCoversSeveralReports) {
   EXPECT_GE(ServiceStatus::kWaitHint, 3 * ServiceStatus::kProgressInterval);
 }
 
-TEST(ServiceStatusTest, ProgressIsNotClaimedBeyondTheLimit) {
+TEST(ServiceStatusTest, ProgressIsNotReportedBeyondTheLimit) {
   ServiceStatus status(kStart);
   status.Starting();
   EXPECT_TRUE(status.Progress(kStart + ServiceStatus::kStartLimit - absl::Seconds(1)).has_value());
@@ -71,7 +71,7 @@ TEST(ServiceStatusTest, ProgressIsNotClaimedBeyondTheLimit) {
   EXPECT_FALSE(status.IsStopOverdue(kStart + absl::Hours(24))) << "a start is not a stop";
 }
 
-TEST(ServiceStatusTest, AStopThatDoesNotEndIsOverdueAndReportedAsASuccess) {
+TEST(ServiceStatusTest, AnOverdueStopIsReportedAsASuccess) {
   ServiceStatus status(kStart);
   status.Running();
   EXPECT_FALSE(status.IsStopOverdue(kStart + absl::Hours(1000)));
@@ -94,7 +94,7 @@ struct Bite {
   SteadyTime at;
 };
 
-TEST(WatchdogTest, BitesAfterTheLimitAndNotBefore) {
+TEST(WatchdogTest, TheActionRunsAtTheLimitAndNotBefore) {
   static auto& bite = *new Bite();
   // Static, so that LeakSanitizer finds an owner after the thread has ended.
   static Watchdog& watchdog = Watchdog::Start([] {

@@ -32,11 +32,11 @@ enum Field : size_t { kMethod, kPath, kContentType, kTimeout, kTraceparent, kFie
 constexpr std::array<absl::string_view, kFields> kFieldNames = {":method", ":path", "content-type",
                                                                 "grpc-timeout", "traceparent"};
 
-// The bytes that a call keeps of such a header. The session understands no longer value.
+// The most bytes that a call keeps of such a header. The session does not understand longer values.
 constexpr size_t kKeptFieldBytes = 256;
 
-// The violations that OnInvalidFrame() does not see. The code of the GOAWAY with which nghttp2 ends
-// the connection tells them. Another code means a frame on a stream that does not allow it.
+// The violations that OnInvalidFrame() does not see. nghttp2 ends the connection with a GOAWAY, and
+// its code tells the violation. Any other code means a frame on a stream that does not allow it.
 constexpr struct {
   uint32_t code;
   Http2Violation violation;
@@ -80,8 +80,8 @@ struct Call {
   bool begun = false;     // the handler knows the call
   bool has_head = false;  // the headers of the answer are queued
   bool finished = false;  // the status is queued
-  // The messages of the answer as DATA carries them. `answer_sent` bytes of it have left. The
-  // account holds all bytes whose memory is not free.
+  // The messages of the answer, framed as in DATA. `answer_sent` bytes of it have left. The account
+  // holds the bytes until their memory is freed.
   std::string answer;
   size_t answer_sent = 0;
   absl::Status status;
@@ -102,7 +102,7 @@ Headers StatusHeaders(const absl::Status& status) {
   return headers;
 }
 
-// Returns `headers`, which must outlive the result, for nghttp2, which copies the values.
+// Returns `headers` for nghttp2. REQUIRES: `headers` outlive the result; nghttp2 copies the values.
 std::vector<nghttp2_nv> ForNghttp2(const Headers& headers) {
   const auto bytes = [](absl::string_view text) {
     return reinterpret_cast<uint8_t*>(const_cast<char*>(text.data()));
@@ -233,8 +233,8 @@ class Nghttp2Session final : public Session {
     Violate(violation);
     nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
   }
-  // Ends the session because the account has no room for `bytes`. It is no violation if the tenant
-  // has none, because other clients of the tenant may have taken it.
+  // Ends the session because the account has no room for `bytes`. It is no violation if only the
+  // tenant has no room, because other clients of the tenant may have taken it.
   void EndForMemory(size_t bytes) {
     if (!account_->MayHold(bytes)) return End(Http2Violation::kUnfinished);
     ends_without_fault_ = true;
@@ -291,7 +291,7 @@ class Nghttp2Session final : public Session {
       begin_ = announced_;
       part_bytes_ = 0;
     }
-    // Of DATA and of frames of unknown types nghttp2 keeps nothing.
+    // nghttp2 does not keep DATA and frames of unknown types.
     if (frame.type != NGHTTP2_DATA && frame.type <= NGHTTP2_CONTINUATION) {
       part_bytes_ += kFrameHeader + frame.length;
     }
@@ -304,7 +304,7 @@ class Nghttp2Session final : public Session {
         return;
       case NGHTTP2_HEADERS:
         continuations_ = 0;
-        // Trailers, or a call of a client that has been told to begin none.
+        // Trailers, or a call of a client that has received a GOAWAY.
         if (frame.stream_id <= newest_ || going_away_) Pay(1);
         newest_ = std::max(newest_, frame.stream_id);
         return;
@@ -347,7 +347,7 @@ class Nghttp2Session final : public Session {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
     const auto* const field = std::find(kFieldNames.begin(), kFieldNames.end(), name);
-    // Trailers change nothing.
+    // Trailers have no effect.
     if (field == kFieldNames.end() || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     const auto i = static_cast<size_t>(field - kFieldNames.begin());
     call->times[i] = call->times[i] == 0 ? 1 : 2;
@@ -355,7 +355,7 @@ class Nghttp2Session final : public Session {
     return 0;
   }
 
-  // Called for each complete frame whose stream is open.
+  // Called for each complete frame of an open stream.
   void OnFrame(const nghttp2_frame& frame) {
     part_bytes_ = 0;
     const CallId id = frame.hd.stream_id;
@@ -491,7 +491,7 @@ class Nghttp2Session final : public Session {
     // Clients of nghttp2 also need a window for an empty DATA that ends the request.
     Widen(id, call.reader.missing() + 1, 0);
   }
-  // Lets the client send at least `bytes` on the call from now on, unless at most `spare` bytes of
+  // Opens the window of the call to `bytes` from now on. Has no effect if at most `spare` bytes of
   // them are missing.
   void Widen(CallId id, size_t bytes, size_t spare) {
     const int32_t window = nghttp2_session_get_stream_effective_local_window_size(session_, id) -
@@ -512,8 +512,8 @@ class Nghttp2Session final : public Session {
 
   void HandOver(CallId id, Call& call) {
     account_->Drop(std::exchange(call.request_held, 0));
-    // A message that came before the client knew the windows. Its room must not wait any longer,
-    // because the handler may end before the request.
+    // The message came before the client knew the windows. The handler gets it without a room,
+    // because it may end before the request.
     if (call.room != nullptr && !call.room->granted()) call.room.reset();
     call.begun = true;
     Request request;
@@ -550,8 +550,8 @@ class Nghttp2Session final : public Session {
 
   // --- Answers ---
 
-  // Ends the answer of a call, and drops what its client still sends. `headers` are those of an
-  // answer without messages.
+  // Ends the answer of a call, and drops what its client still sends. `headers` go out if the
+  // answer has no messages.
   void Close(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders()) {
     call->finished = true;
     DropRequest(*call);
@@ -561,7 +561,7 @@ class Nghttp2Session final : public Session {
     const std::vector<nghttp2_nv> fields = ForNghttp2(headers);
     nghttp2_submit_response(session_, id, fields.data(), fields.size(), nullptr);
   }
-  // Closes a call for what its client has sent.
+  // Closes a call because of what its client has sent.
   void Refuse(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders()) {
     if (call->begun) handler_.OnCancel(id);
     Close(id, call, status, std::move(headers));
@@ -610,7 +610,7 @@ class Nghttp2Session final : public Session {
     return static_cast<ssize_t>(size);
   }
 
-  // Called for most errors that end the connection, and for those of a stream alone.
+  // Called for most errors that end the connection, and for errors of a stream alone.
   void OnInvalidFrame(const nghttp2_frame& frame, int error) {
     part_bytes_ = 0;
     if (error == NGHTTP2_ERR_REFUSED_STREAM) return;
@@ -710,8 +710,8 @@ class Nghttp2Session final : public Session {
     // The account counts resets, over all connections of the client and by a clock of its own.
     constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
     nghttp2_option_set_stream_reset_rate_limit(options, kAny, kAny);
-    // nghttp2 counts a CONTINUATION again for each piece in which its header arrives.
-    // OnBeginFrame() counts frames; nghttp2 those of blocks that are dropped.
+    // nghttp2 counts a CONTINUATION once for each received piece of its header. OnBeginFrame()
+    // counts frames; nghttp2 counts in blocks that are dropped.
     nghttp2_option_set_max_continuations(options, 10 * Http2Limits().continuations);
     for (int type = NGHTTP2_CONTINUATION + 1; type <= std::numeric_limits<uint8_t>::max(); ++type) {
       nghttp2_option_set_user_recv_extension_type(options, static_cast<uint8_t>(type));
@@ -736,7 +736,7 @@ class Nghttp2Session final : public Session {
   // The last block of headers that began has not ended, as far as OnBeginFrame() has seen.
   bool in_block_ = false;
   uint64_t begin_ = 0;       // of that block, or of the last frame, in the bytes received
-  uint64_t part_bytes_ = 0;  // of that block or frame; 0 if nghttp2 keeps nothing of it
+  uint64_t part_bytes_ = 0;  // of that block or frame; 0 if nghttp2 drops it
   uint64_t part_held_ = 0;   // charged for it by HoldPart()
   // All bytes received; and the bytes of the preface and of all frames that OnBeginFrame() has
   // seen. nghttp2 has dropped the difference unread.

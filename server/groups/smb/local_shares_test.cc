@@ -11,7 +11,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-TEST(LocalSharesTest, OnlySharesThatWindowsMakesAreAdministrative) {
+TEST(LocalSharesTest, OnlyDriveAdminPrintAndFaxSharesAreAdministrative) {
   for (const char* share : {"C$", "z$", "ADMIN$", "admin$", "Print$", "fax$"}) {
     EXPECT_TRUE(IsAdministrativeShare(share)) << share;
   }
@@ -20,7 +20,7 @@ TEST(LocalSharesTest, OnlySharesThatWindowsMakesAreAdministrative) {
   }
 }
 
-TEST(LocalSharesTest, TheNodeIsRecognisedByNamesAndAddresses) {
+TEST(LocalSharesTest, TheNodeIsRecognisedByItsNamesAndAddresses) {
   machine::Bytes own(16);
   own[0] = 0xFE, own[1] = 0x80, own[15] = 0x0A;
   const machine::NetworkNames node = {.names = {"WIN-1", "win-1.corp.example", "win-1.b.local"},
@@ -91,7 +91,7 @@ class LocalShareCallsTest : public groups::HandlerTest {
   }
 };
 
-TEST_F(LocalShareCallsTest, CallsMapNoShareOfTheNode) {
+TEST_F(LocalShareCallsTest, CallsRefuseToMapSharesOfTheNode) {
   const auto refused_twice = [](const std::string& words) {
     const std::string line = absl::StrCat("PERMISSION_DENIED: remote_path: ", words);
     return testing::MatchesRegex(absl::StrCat(line, ".*\n", line, ".*"));

@@ -115,7 +115,7 @@ NodeState StateAt(const Start& start) {
 std::string Name(const testing::TestParamInfo<Start>& info) { return info.param.name; }
 
 class StageCrashTest : public testing::TestWithParam<Start> {};
-TEST_P(StageCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
+TEST_P(StageCrashTest, ACallKilledAtAnyStepAndRepeatedReachesTheSameState) {
   KillEverywhere(StateAt(GetParam()), Stage, Unstage);
 }
 INSTANTIATE_TEST_SUITE_P(From, StageCrashTest, testing::ValuesIn(StagingStarts()), Name);
@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(From, StageCrashTest, testing::ValuesIn(StagingStarts()
 // Runs once per cloud, with the data disk attached as that cloud attaches it. Volumes arrive
 // without delay, so that repeated calls do not wait.
 class CloudCrashTest : public testing::TestWithParam<std::string> {};
-TEST_P(CloudCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
+TEST_P(CloudCrashTest, ACallKilledAtAnyStepAndRepeatedReachesTheSameState) {
   const auto node = CloudNode(GetParam());
   const uint32_t number = AttachDataDisk(*node);
   RevealDataDisk(*node);

@@ -51,7 +51,7 @@ class OtherSessionsTest : public TargetTest, public testing::WithParamInterface<
 };
 INSTANTIATE_TEST_SUITE_P(Mpio, OtherSessionsTest, testing::Bool());
 
-TEST_P(OtherSessionsTest, AnotherTargetOfTheNameIsNotTakenForTheRequests) {
+TEST_P(OtherSessionsTest, AnotherPortalsTargetOfTheSameNameIsNotUsed) {
   const auto attacked = Stage(AttackersRequest());
   ASSERT_TRUE(attacked.ok()) << attacked.status();
   ASSERT_EQ(attacked->disk_number, 20u);
@@ -75,7 +75,7 @@ TEST_P(OtherSessionsTest, AnotherTargetOfTheNameIsNotTakenForTheRequests) {
   EXPECT_TRUE(At(0).connected && Writes());
 }
 
-TEST_P(OtherSessionsTest, ASessionWithASecretIsNotGivenToARequestWithout) {
+TEST_P(OtherSessionsTest, ARequestWithoutTheSecretCannotUseAnAuthenticatedSession) {
   ASSERT_TRUE(Stage(Request()).ok());
   StageTargetRequest request = AttackersRequest();
   request.lun_id = "1";
@@ -90,7 +90,7 @@ TEST_P(OtherSessionsTest, ASessionWithASecretIsNotGivenToARequestWithout) {
   EXPECT_THAT(Stage(Request())->steps, IsEmpty());
 }
 
-TEST_P(OtherSessionsTest, ASessionWhosePortalHasGoneMakesWay) {
+TEST_P(OtherSessionsTest, ASessionOfAVanishedPortalDoesNotPreventANewOne) {
   Change([&](NodeState& state) { Target(state, kGone).connected = true; });
   const auto staged = Stage(Request());
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -104,7 +104,7 @@ TEST_P(OtherSessionsTest, ASessionWhosePortalHasGoneMakesWay) {
 }
 
 // The error names no portal of another tenant.
-TEST_P(OtherSessionsTest, ASecondPathToADiskInUseIsRefusedWithoutMpio) {
+TEST_P(OtherSessionsTest, WithoutMpioASecondPathToADiskInUseIsRefused) {
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   StageTargetRequest request = TargetRequest();
   request.portals = {"10.0.0.6"};
@@ -119,7 +119,7 @@ TEST_P(OtherSessionsTest, ASecondPathToADiskInUseIsRefusedWithoutMpio) {
 }
 
 // The attacker's calls hang until their caller gives up, and must delay no call of the victim.
-TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
+TEST_P(OtherSessionsTest, ATenantsHungCallsDoNotDelayAnotherTenantsCalls) {
   const struct {
     const char* waits_at;
     const char* lun;
@@ -172,7 +172,7 @@ TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
   }
 }
 
-TEST_P(OtherSessionsTest, UnstagingAnotherPathEndsNoSessionWhoseDiskIsOnline) {
+TEST_P(OtherSessionsTest, UnstageTargetKeepsASessionWhoseDiskIsOnline) {
   ASSERT_TRUE(Stage(Request()).ok());
   // The disk stays online, as it is before a driver mounts it.
   ASSERT_TRUE(process_.storage
@@ -205,7 +205,7 @@ TEST_P(OtherSessionsTest, UnstagingAnotherPathEndsNoSessionWhoseDiskIsOnline) {
 }
 
 // StageVolume runs at each call of Windows that UnstageTarget makes.
-TEST_P(OtherSessionsTest, NoSessionEndsUnderAVolumeThatIsBeingStaged) {
+TEST_P(OtherSessionsTest, UnstageTargetKeepsASessionWhoseVolumeIsBeingStaged) {
   ASSERT_TRUE(Stage(Request()).ok());
   ASSERT_TRUE(process_.Unstage().ok());
   const NodeState state = node_->Snapshot();
@@ -237,7 +237,7 @@ TEST_P(OtherSessionsTest, NoSessionEndsUnderAVolumeThatIsBeingStaged) {
 }
 
 // The target's other disk disappears at each call of Windows that UnstageTarget makes.
-TEST_P(OtherSessionsTest, ADiskThatGoesWhileItIsLookedAtHoldsUpNothing) {
+TEST_P(OtherSessionsTest, UnstageTargetSucceedsIfAnotherDiskVanishesDuringTheCall) {
   ASSERT_TRUE(StageLun("1", kOtherTarget).ok());
   ASSERT_TRUE(Stage(Request()).ok());
   ASSERT_TRUE(
@@ -261,7 +261,7 @@ TEST_P(OtherSessionsTest, ADiskThatGoesWhileItIsLookedAtHoldsUpNothing) {
 }
 
 // The volume in the middle is mounted.
-TEST_P(OtherSessionsTest, ADiskIsInUseWhicheverOfItsVolumesIsMounted) {
+TEST_P(OtherSessionsTest, ADiskIsInUseIfAnyOfItsVolumesIsMounted) {
   ASSERT_TRUE(StageLun("1", kOtherTarget).ok());
   ASSERT_TRUE(Stage(Request()).ok());
   Change([&](NodeState& state) {
@@ -282,7 +282,7 @@ TEST_P(OtherSessionsTest, ADiskIsInUseWhicheverOfItsVolumesIsMounted) {
 }
 
 // A disk without a location counts as having the LUN only if its session shows no other disk.
-TEST_P(OtherSessionsTest, ADiskIsComparedWithTheConnectionThatShowsIt) {
+TEST_P(OtherSessionsTest, ADiskWithoutALocationMatchesALunOnlyIfItsSessionShowsNoOtherDisk) {
   Change([&](NodeState& state) {
     for (const size_t portal : {size_t{0}, kAttackers}) {
       Target(state, portal).connected = true;
@@ -301,7 +301,7 @@ TEST_P(OtherSessionsTest, ADiskIsComparedWithTheConnectionThatShowsIt) {
 class TargetFaultsTest : public TargetTest {};
 
 // Windows keeps the session with the dead address, and the disks disappear.
-TEST_F(TargetFaultsTest, ATargetThatHasMovedIsStagedByItsNewPortal) {
+TEST_F(TargetFaultsTest, AMovedTargetIsStagedByItsNewPortal) {
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   Change([](NodeState& state) {
     state.iscsi_portals[0].reachable = false;
@@ -320,7 +320,7 @@ TEST_F(TargetFaultsTest, ATargetThatHasMovedIsStagedByItsNewPortal) {
   EXPECT_TRUE(At(1).connected && Writes());
 }
 
-TEST_F(TargetFaultsTest, APortalThatAsksForChapAtDiscoveryGetsTheRequests) {
+TEST_F(TargetFaultsTest, DiscoveryUsesTheRequestsChapSecret) {
   Change([](NodeState& state) { state.iscsi_portals[0].discovery_chap = true; });
   StageTargetRequest without = TargetRequest();
   without.chap = ChapUse::kChapUnused;
@@ -332,7 +332,7 @@ TEST_F(TargetFaultsTest, APortalThatAsksForChapAtDiscoveryGetsTheRequests) {
   ASSERT_TRUE(staged.ok()) << staged.status();
 }
 
-TEST_F(TargetFaultsTest, ALunThatCameToAConnectedTargetIsFoundByARescan) {
+TEST_F(TargetFaultsTest, ANewLunOfAConnectedTargetIsFoundByARescan) {
   Change([](NodeState& state) { state.iscsi_portals[0].targets[0].disks[1].awaits_rescan = true; });
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   Change([](NodeState& state) { state.iscsi_portals[0].targets[0].disks[1].awaits_rescan = true; });

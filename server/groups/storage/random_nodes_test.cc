@@ -571,7 +571,7 @@ void RunSequences(uint64_t first, uint64_t count) {
   }
 }
 
-TEST(RandomNodesTest, DisksOfWindowsAndOfPodsStay) {
+TEST(RandomNodesTest, RandomCallsChangeNoDiskOfWindowsOrOfPods) {
   const bool is_one = std::getenv("CSI_PROXY_RANDOM_SEED") != nullptr;
   RunSequences(FromEnvironment("CSI_PROXY_RANDOM_SEED", 1),
                FromEnvironment("CSI_PROXY_RANDOM_SEQUENCES", is_one ? 1 : 1000));

@@ -90,7 +90,7 @@ constexpr StorageStep kLinked = StorageStep::kLinked;
 constexpr StorageStep kMapped = StorageStep::kMapped;
 constexpr StorageStep kUnmapped = StorageStep::kUnmapped;
 
-TEST_F(ShareFaultsTest, AMappingThatDeniesEverythingIsMadeAnew) {
+TEST_F(ShareFaultsTest, AMappingThatDeniesAllAccessIsMadeAgain) {
   for (const char* remote : {kA, R"(\\files.corp.example\a\there)"}) {
     ASSERT_TRUE(Map(kA).ok());
     ChangeMappings([](auto& mapping) { mapping.denied = true; });
@@ -110,7 +110,7 @@ TEST_F(ShareFaultsTest, AMappingThatDeniesEverythingIsMadeAnew) {
 }
 
 // A user whose rights begin below the share's root keeps the existing mapping.
-TEST_F(ShareFaultsTest, AMappingThatWorksFurtherDownStays) {
+TEST_F(ShareFaultsTest, AMappingThatWorksForASubfolderStays) {
   ExpectStaged(Stage("s", R"(\\files.corp.example\a\there)"), "s", {kLinked, kMapped});
   Fail("win32.Reach", 0, 5, kA);
   const auto staged = Stage("t", kA);
@@ -123,7 +123,7 @@ TEST_F(ShareFaultsTest, AMappingThatWorksFurtherDownStays) {
 }
 
 // The user may read only a folder, and eight links to the root come before the link to the folder.
-TEST_F(ShareFaultsTest, ManyLinksDoNotHideTheFolderThatWorks) {
+TEST_F(ShareFaultsTest, ManyLinksToADeniedRootDoNotHideAWorkingSubfolder) {
   Fail("win32.Reach", 0, 5, kA);
   ExpectStaged(Stage("z", R"(\\files.corp.example\a\there)"), "z", {kLinked, kMapped});
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(Stage(absl::StrCat("a", i), kA).ok());
@@ -131,7 +131,7 @@ TEST_F(ShareFaultsTest, ManyLinksDoNotHideTheFolderThatWorks) {
   EXPECT_TRUE(Follows("z"));
 }
 
-TEST_F(ShareFaultsTest, AMappingStaysIfNotAllFoldersAreTried) {
+TEST_F(ShareFaultsTest, AMappingStaysIfNotAllLinkedFoldersWereTried) {
   ASSERT_TRUE(Map(kA).ok());
   for (int i = 0; i < 9; ++i) {
     ASSERT_TRUE(PlantLink(Below(absl::StrCat("l", i)), absl::StrCat(kA, "\\", i)).ok());
@@ -146,7 +146,7 @@ TEST_F(ShareFaultsTest, AMappingStaysIfNotAllFoldersAreTried) {
 
 // A mapping that was denied access from the start is made again for other users and paths. The
 // denial is forgotten when the mapping is removed.
-TEST_F(ShareFaultsTest, ADenialCountsOnlyForItsPathItsUserAndItsMapping) {
+TEST_F(ShareFaultsTest, ADenialIsRememberedPerPathUserAndMapping) {
   const std::string there = R"(\\files.corp.example\a\there)";
   ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\other", Secret("x")).ok());
   const auto map = [&](const std::string& user, const std::string& password) {
@@ -168,7 +168,7 @@ TEST_F(ShareFaultsTest, ADenialCountsOnlyForItsPathItsUserAndItsMapping) {
 }
 
 // Other calls hold the locks of the server's dead mappings.
-TEST_F(ShareFaultsTest, ACallDoesNotWaitForMappingsThatOtherCallsUse) {
+TEST_F(ShareFaultsTest, ACallDoesNotWaitForLockedMappingsOfTheSameServer) {
   std::vector<ResourceLocks::Lock> held;
   node_->core()->Change([](machine::simulator::NodeState& state) {
     for (int i = 0; i < 40; ++i) {
@@ -203,7 +203,7 @@ TEST_F(ShareFaultsTest, AFolderThatTheUserMayNotReadIsRefused) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-TEST_F(ShareFaultsTest, AFolderThatIsNotThereIsNotFound) {
+TEST_F(ShareFaultsTest, AMissingFolderOfAShareIsNotFound) {
   const std::string none = R"(\\files.corp.example\a\none)";
   ExpectRefused(Stage("s", none).status(), absl::StatusCode::kNotFound,
                 R"(remote_path: share \\files.corp.example\a exists, but not its folder)");
@@ -218,7 +218,7 @@ TEST_F(ShareFaultsTest, AFolderThatIsNotThereIsNotFound) {
   EXPECT_THAT(warnings_.back(), HasSubstr(none));
 }
 
-TEST_F(ShareFaultsTest, ADfsLinkIsRefusedWithWhatToName) {
+TEST_F(ShareFaultsTest, TheErrorForADfsLinkSaysToNameTheShare) {
   ExpectRefused(Stage("s", R"(\\files.corp.example\a\team)").status(),
                 absl::StatusCode::kFailedPrecondition, "cannot follow a DFS link: name the share");
   ExpectRefused(Stage("s", R"(\\files.corp.example\a\team\x)").status(),
@@ -228,7 +228,7 @@ TEST_F(ShareFaultsTest, ADfsLinkIsRefusedWithWhatToName) {
 
 // Windows restores a persistent mapping with saved credentials and then refuses the server's other
 // shares.
-TEST_F(ShareFaultsTest, EveryShareOfAServerIsMappedAfterAReboot) {
+TEST_F(ShareFaultsTest, EveryShareOfAServerCanBeMappedAfterAReboot) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   node_->Reboot();
   EXPECT_FALSE(Follows("a"));
@@ -244,7 +244,7 @@ TEST_F(ShareFaultsTest, EveryShareOfAServerIsMappedAfterAReboot) {
   ExpectStaged(Stage("b", kB), "b", {kMapped});
 }
 
-TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
+TEST_F(ShareFaultsTest, ADeadMappingIsRemovedForAnotherShareOfItsServer) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\svc", Secret("two")).ok());
   ExpectStaged(Stage("b", kB, "two"), "b", {kLinked, kMapped});
@@ -260,7 +260,7 @@ TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
   EXPECT_TRUE(Follows("a"));
 }
 
-TEST_F(ShareFaultsTest, AShareThatMayComeBackKeepsItsMapping) {
+TEST_F(ShareFaultsTest, TheMappingOfAShareThatMayReturnStays) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   const auto rename = [&](const char* from, const char* to) {
     node_->core()->Change([&](machine::simulator::NodeState& state) {
@@ -283,7 +283,7 @@ TEST_F(ShareFaultsTest, AShareThatMayComeBackKeepsItsMapping) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterStays) {
+TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterIsNotRemoved) {
   node_->core()->Change([](machine::simulator::NodeState& state) {
     auto& mapping = state.smb_mappings.emplace_back();
     mapping.remote_path = kA;
@@ -302,7 +302,7 @@ TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterStays) {
   EXPECT_THAT(Mapped(), ElementsAre(absl::StrCat("X:", kA)));
 }
 
-TEST_F(ShareFaultsTest, AServerThatCannotEncryptIsToldByTheFlag) {
+TEST_F(ShareFaultsTest, TheErrorForAServerWithoutEncryptionNamesTheFlag) {
   const std::string remote = R"(\\nas.corp.example\a)";
   const absl::Status refused = Stage("s", remote).status();
   ExpectRefused(refused, absl::StatusCode::kFailedPrecondition, "Network access is denied (65)");
@@ -312,7 +312,7 @@ TEST_F(ShareFaultsTest, AServerThatCannotEncryptIsToldByTheFlag) {
   ExpectStaged(Stage("s", remote), "s", {kLinked, kMapped});
 }
 
-TEST_F(ShareFaultsTest, AHostThatIsNoHostIsToldHowToSpellIt) {
+TEST_F(ShareFaultsTest, TheErrorForAnInvalidHostShowsItsCorrectForm) {
   const std::pair<const char*, const char*> rows[] = {
       {R"(\\host:8445\s)", "the host contains a port"},
       {R"(//host:445/s)", "the host contains a port"},
@@ -328,7 +328,7 @@ TEST_F(ShareFaultsTest, AHostThatIsNoHostIsToldHowToSpellIt) {
   ExpectRefused(Map(R"(\\fe80--1s4.ipv6-literal.net\s)"), absl::StatusCode::kNotFound, "(53)");
 }
 
-TEST_F(ShareFaultsTest, AServiceThatIsStoppedIsNamed) {
+TEST_F(ShareFaultsTest, TheErrorNamesTheStoppedService) {
   node_->core()->Change([](machine::simulator::NodeState& state) {
     state.services.emplace_back().name = "LanmanWorkstation";
   });
@@ -338,7 +338,7 @@ TEST_F(ShareFaultsTest, AServiceThatIsStoppedIsNamed) {
   EXPECT_TRUE(Map(kA).ok());
 }
 
-TEST_F(ShareFaultsTest, AShareForAnyoneIsMappedWithoutAUser) {
+TEST_F(ShareFaultsTest, AnAnonymousShareIsMappedWithoutAUser) {
   deps_.require_privacy = false;
   Remake();
   const auto anonymous = [&](const std::string& remote, const std::string& password = "") {

@@ -152,10 +152,10 @@ class ShareCrashTest : public testing::TestWithParam<ShareStart> {
   }
 };
 
-TEST_P(ShareCrashTest, StagingIsRepeatedAndEndsTheSame) {
+TEST_P(ShareCrashTest, StageShareKilledAtAnyStepAndRepeatedReachesTheSameState) {
   KillEverywhere(StateAt(GetParam()), StageAct, UnstageAct, ExpectNoLeak);
 }
-TEST_P(ShareCrashTest, UnstagingIsRepeatedAndEndsTheSame) {
+TEST_P(ShareCrashTest, UnstageShareKilledAtAnyStepAndRepeatedReachesTheSameState) {
   KillEverywhere(StateAt(GetParam()), UnstageAct, StageAct, ExpectNoLeak);
 }
 
@@ -191,7 +191,7 @@ void Interrupt(const Act& first, const Act& second) {
   EXPECT_GT(at, 20);
 }
 
-TEST(ShareLivesTest, ALinkThatComesWhileTheLastOneGoesHasItsMapping) {
+TEST(ShareLivesTest, ALinkMadeWhileTheLastOneIsRemovedKeepsItsMapping) {
   const Act stage = [](Process& process) { return Stage(process, kBelow, kOther); };
   const Act unstage = [](Process& process) { return Unstage(process); };
   Interrupt(unstage, stage);

@@ -70,10 +70,10 @@ NodeState StateAt(const TargetStart& start) {
 }
 
 class TargetCrashTest : public testing::TestWithParam<TargetStart> {};
-TEST_P(TargetCrashTest, StagingKilledAnywhereAndRepeatedEndsTheSame) {
+TEST_P(TargetCrashTest, StageTargetKilledAtAnyStepAndRepeatedReachesTheSameState) {
   KillEverywhere(StateAt(GetParam()), StageAct(GetParam().mpio), UnstageAct);
 }
-TEST_P(TargetCrashTest, UnstagingKilledAnywhereAndRepeatedEndsTheSame) {
+TEST_P(TargetCrashTest, UnstageTargetKilledAtAnyStepAndRepeatedReachesTheSameState) {
   const NodeState state = StateAt(GetParam());
   const auto node = NodeIn(state);
   Process process(node.get());

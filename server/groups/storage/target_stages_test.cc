@@ -89,7 +89,7 @@ class TargetStagesTest : public TargetTest, public testing::WithParamInterface<b
 INSTANTIATE_TEST_SUITE_P(Mpio, TargetStagesTest, testing::Bool());
 
 // The session exists already, or the call opens it.
-TEST_P(TargetStagesTest, UnstagingTheTargetEndsNoSessionThatIsBeingStaged) {
+TEST_P(TargetStagesTest, UnstageTargetKeepsASessionThatIsBeingStaged) {
   const NodeState fresh = node_->Snapshot();
   ASSERT_TRUE(Stage(request_).ok());
   ASSERT_TRUE(process_.Unstage().ok());
@@ -110,7 +110,7 @@ TEST_P(TargetStagesTest, UnstagingTheTargetEndsNoSessionThatIsBeingStaged) {
 }
 
 // Windows shows the address of the portal, which the request names by DNS.
-TEST_P(TargetStagesTest, UnstagingTheTargetEndsNoSessionThatIsBeingOpened) {
+TEST_P(TargetStagesTest, UnstageTargetKeepsASessionThatIsBeingOpened) {
   if (GetParam()) return;
   NodeState state = node_->Snapshot();
   state.iscsi_portals[0].portal.address = "array.example";
@@ -128,7 +128,7 @@ TEST_P(TargetStagesTest, UnstagingTheTargetEndsNoSessionThatIsBeingOpened) {
 }
 
 // The kubelet does not repeat an UnstageTarget that has succeeded.
-TEST_P(TargetStagesTest, ACallWhoseCallerHasGoneEndsTheSessionThatWasKeptForIt) {
+TEST_P(TargetStagesTest, ACancelledStageTargetEndsTheSessionThatUnstageTargetKeptForIt) {
   int ended = 0;
   AtEachCall(
       node_->Snapshot(),
@@ -168,7 +168,7 @@ TEST_P(TargetStagesTest, DisconnectTargetEndsASessionThatIsBeingStaged) {
 }
 
 // UnstageTarget has begun to end the session, or to remove the portal.
-TEST_P(TargetStagesTest, StageTargetSucceedsAfterAnUnstageTargetThatBeganBefore) {
+TEST_P(TargetStagesTest, StageTargetSucceedsDuringAnEarlierUnstageTarget) {
   for (const char* const begun :
        {"wmi.Invoke/MSFT_iSCSITarget.Disconnect", "wmi.Invoke/MSFT_iSCSITargetPortal.Remove"}) {
     SCOPED_TRACE(begun);

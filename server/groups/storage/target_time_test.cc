@@ -46,7 +46,7 @@ StageTargetRequest RequestOfAll(Machine& node, bool multipath) {
   return request;
 }
 
-TEST(TargetTimeTest, DeadPortalsLeaveTimeForTheOneThatAnswers) {
+TEST(TargetTimeTest, UnreachablePortalsLeaveTimeForTheOneThatAnswers) {
   for (const bool multipath : {false, true}) {
     for (size_t live = 0; live < kPortals; ++live) {
       SCOPED_TRACE(absl::StrCat("portal ", live, multipath ? ", multipath" : ""));
@@ -60,7 +60,7 @@ TEST(TargetTimeTest, DeadPortalsLeaveTimeForTheOneThatAnswers) {
   }
 }
 
-TEST(TargetTimeTest, ARepeatBeginsWithThePortalsThatHaveNotFailed) {
+TEST(TargetTimeTest, ARepeatedCallTriesPortalsThatHaveNotFailedFirst) {
   for (const int seconds : {4, 8, 12, 20}) {
     for (const bool multipath : {false, true}) {
       for (size_t live = 0; live < kPortals; ++live) {
@@ -84,7 +84,7 @@ TEST(TargetTimeTest, ARepeatBeginsWithThePortalsThatHaveNotFailed) {
   }
 }
 
-TEST(TargetTimeTest, TheOldestFailureOfATargetIsTriedFirst) {
+TEST(TargetTimeTest, FailedPortalsAreRetriedOldestFailureFirst) {
   FailedPortals failed;
   Peer peers[2];
   peers[0].tenant = "victim";
@@ -100,7 +100,7 @@ TEST(TargetTimeTest, TheOldestFailureOfATargetIsTriedFirst) {
   EXPECT_THAT(failed.Order(victim, "iqn.5", {"a", "b"}), ElementsAre(1, 0));
 }
 
-TEST(TargetTimeTest, ACallWhoseTimeEndsNamesThePortalsThatItTried) {
+TEST(TargetTimeTest, TheErrorOfALateCallNamesTheTriedPortals) {
   const auto node = NodeWithDeadPortals(1);
   Process process(node.get());
   const absl::Time begin = absl::Now();

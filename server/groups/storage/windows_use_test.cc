@@ -108,7 +108,7 @@ class WindowsUseTest : public StageTest {
   }
 };
 
-TEST_F(WindowsUseTest, TheTemporaryDiskIsNotTakenForADataDiskThatHasYetToCome) {
+TEST_F(WindowsUseTest, TheTemporaryDiskIsNotStagedInPlaceOfALateDataDisk) {
   const std::string before = Everything();
   const absl::Status absent = Stage({.lun_id = "1"}).status();
   EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
@@ -117,7 +117,7 @@ TEST_F(WindowsUseTest, TheTemporaryDiskIsNotTakenForADataDiskThatHasYetToCome) {
   EXPECT_EQ(Everything(), before);
 }
 
-TEST_F(WindowsUseTest, ADataDiskWithTheTemporaryDisksLunIsWaitedFor) {
+TEST_F(WindowsUseTest, StageVolumeWaitsForADataDiskWithTheTemporaryDisksLun) {
   std::thread cloud([&] {
     // The disk arrives once the call has searched for it and asked for a rescan.
     const absl::Time end = absl::Now() + absl::Minutes(2);
@@ -133,7 +133,7 @@ TEST_F(WindowsUseTest, ADataDiskWithTheTemporaryDisksLunIsWaitedFor) {
   EXPECT_EQ(staged->steps.front(), StorageStep::kRescanned);
 }
 
-TEST_F(WindowsUseTest, ALunAloneMeansADataDisk) {
+TEST_F(WindowsUseTest, ALunWithoutAnAdapterSelectsADataDisk) {
   ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
   ASSERT_TRUE(node_->AttachDisk(DataDisk(1), 3).ok());
   for (const auto& [lun, number] : {std::pair("0", 2u), std::pair("1", 3u)}) {
@@ -149,7 +149,7 @@ TEST_F(WindowsUseTest, ALunAloneMeansADataDisk) {
 
 // A selector that names the adapter of Windows' disk selects the disks beside it. Disks beside a
 // disk with a letter are never excluded.
-TEST_F(WindowsUseTest, TheAdapterOfWindowsIsToBeNamed) {
+TEST_F(WindowsUseTest, ADiskOnTheSystemDisksAdapterIsFoundOnlyIfTheAdapterIsNamed) {
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
   EXPECT_FALSE(
       storage_->StageVolume(hurried, {.disk = {.lun_id = "7"}, .target_path = Target()}).ok());
@@ -162,7 +162,7 @@ TEST_F(WindowsUseTest, TheAdapterOfWindowsIsToBeNamed) {
   EXPECT_TRUE(Stage({.lun_id = "3"}, Below("beside")).ok());
 }
 
-TEST_F(WindowsUseTest, ADiskOfWindowsIsNotStagedByAnyName) {
+TEST_F(WindowsUseTest, ADiskThatWindowsUsesIsNotStagedByAnyIdentifier) {
   ASSERT_TRUE(MountByHand(kAdmins, R"(C:\data)").ok());
   const struct {
     uint32_t number;
@@ -212,7 +212,7 @@ TEST_F(WindowsUseTest, ADiskOfWindowsIsNotStagedByAnyName) {
 }
 
 // The letter appears between the two checks of the disk.
-TEST_F(WindowsUseTest, ADiskThatComesIntoUseMeanwhileIsRefused) {
+TEST_F(WindowsUseTest, ADiskThatGetsALetterDuringTheCallIsRefused) {
   const auto refused = HeldUp(
       LockTarget(), 2, [this] { return StageDisk(5); },
       [&] { ChangeNumbered(5, [](Disk& d) { d.partitions[0].volume->drive_letter = 'F'; }); });
@@ -222,7 +222,7 @@ TEST_F(WindowsUseTest, ADiskThatComesIntoUseMeanwhileIsRefused) {
 
 // Windows assigns letters to volumes on MBR disks by itself. The repeated call finds all steps done
 // and takes none; the disk stays online when it is unstaged.
-TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsLeftAsItIs) {
+TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsNotChanged) {
   ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
   ASSERT_TRUE(StageDisk(2).ok());
   ChangeNumbered(2, [](Disk& disk) { disk.partitions.back().volume->drive_letter = 'F'; });
@@ -249,7 +249,7 @@ TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsLeftAsItIs) {
 }
 
 // A letter does not show before the volume has arrived.
-TEST_F(WindowsUseTest, ADiskThatShowsALetterOnceItIsOnlineIsNeitherGrownNorFormatted) {
+TEST_F(WindowsUseTest, ADiskThatShowsALetterWhenOnlineIsNeitherGrownNorFormatted) {
   ChangeNumbered(5, [](Disk& disk) {
     disk.online = false;
     disk.partitions[0].volume->drive_letter = 'F';
@@ -273,7 +273,7 @@ TEST_F(WindowsUseTest, ADiskThatShowsALetterOnceItIsOnlineIsNeitherGrownNorForma
   EXPECT_FALSE(Numbered(5).online);
 }
 
-TEST_F(WindowsUseTest, ADiskOfTheNodeIsUnmountedAndStaysOnline) {
+TEST_F(WindowsUseTest, UnstageVolumeKeepsADiskOnlineThatTheNodeUses) {
   ASSERT_TRUE(MountByHand(kAdmins, R"(C:\data)").ok());
   for (const char* volume : {kTemporary, kAdmins}) {
     ASSERT_TRUE(Mkdir(Target()).ok());
@@ -287,7 +287,7 @@ TEST_F(WindowsUseTest, ADiskOfTheNodeIsUnmountedAndStaysOnline) {
 }
 
 // The volume disappears between the two queries, so it is not in use any more.
-TEST_F(WindowsUseTest, AVolumeThatGoesMeanwhileKeepsNoDiskFromBeingStaged) {
+TEST_F(WindowsUseTest, AVolumeThatVanishesDuringTheCheckDoesNotPreventStaging) {
   Fail("win32.ListMountPoints", 1, win32_error::kFileNotFound);
   const auto staged = StageDisk(5);
   EXPECT_TRUE(staged.ok()) << staged.status();
@@ -295,7 +295,7 @@ TEST_F(WindowsUseTest, AVolumeThatGoesMeanwhileKeepsNoDiskFromBeingStaged) {
 }
 
 // WMI shows neither volumes nor data partitions of a dynamic disk.
-TEST_F(WindowsUseTest, ADynamicDiskOfWhichAnotherVolumeIsMountedStaysOnline) {
+TEST_F(WindowsUseTest, ADynamicDiskStaysOnlineIfAnotherVolumeIsMounted) {
   Disk disk = DataDisk(0);
   disk.style = PartitionStyle::kGpt;
   const std::pair<const char*, std::string> mounts[] = {
@@ -322,7 +322,7 @@ TEST_F(WindowsUseTest, ADynamicDiskOfWhichAnotherVolumeIsMountedStaysOnline) {
 }
 
 // Drivers of the older groups may pass any number and volume, except the disks of Windows.
-TEST_F(WindowsUseTest, TheOlderCallsLeaveTheDisksOfWindowsAlone) {
+TEST_F(WindowsUseTest, TheOlderCallsDoNotChangeSystemDisks) {
   // A volume is never mounted in itself.
   ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
   ASSERT_TRUE(StageDisk(2).ok());
@@ -356,7 +356,7 @@ TEST_F(WindowsUseTest, TheOlderCallsLeaveTheDisksOfWindowsAlone) {
 }
 
 // The older calls allow a drive letter on a driver's volume, as upstream does.
-TEST_F(WindowsUseTest, TheOlderCallsTakeADiskWithALetter) {
+TEST_F(WindowsUseTest, TheOlderCallsAcceptADiskWithADriveLetter) {
   ASSERT_TRUE(Mkdir(Target()).ok());
   EXPECT_TRUE(Partition(1).ok());
   EXPECT_TRUE(Mount(kTemporary, Target()).ok());
@@ -380,7 +380,7 @@ class LinkedRootTest : public WindowsUseTest {
   LinkedRootTest() : WindowsUseTest(kLinkedRoot) {}
 };
 
-TEST_F(LinkedRootTest, AMountBelowAWorkingDirectoryBehindALinkIsADrivers) {
+TEST_F(LinkedRootTest, AMountBelowALinkedWorkingDirectoryBelongsToADriver) {
   const auto staged = StageDisk(2);
   ASSERT_TRUE(staged.ok()) << staged.status();
   ASSERT_TRUE(StageDisk(2, Below("other")).ok());
