@@ -218,14 +218,18 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
                               bool* client_is_at_limit) {
   if (client_is_at_limit != nullptr) *client_is_at_limit = false;
   if (queue == nullptr) queue = unknown_;
+  size_t started = 1;
   {
     const MutexLock lock(mutex_);
     TenantQueue& own_queue = *queue;
     // Every waiter is over its limit, else it would run; so a task within its limits goes ahead.
     const bool may_begin = MayBegin(own_queue);
+    // Waiters that are within their limits lack a thread only.
+    const bool lacked_threads = !no_thread_.ok();
     if (may_begin && HasThread()) {
       task->queue_ = std::move(queue);
       Begin(task);
+      if (lacked_threads) started += StartWaiting();
     } else {
       if (may_begin && threads_.empty()) return no_thread_;
       ABSL_RETURN_IF_ERROR(CheckPlace(own_queue, client_is_at_limit));
@@ -234,7 +238,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
       return absl::OkStatus();
     }
   }
-  work_arrived_.NotifyOne();
+  for (; started > 0; --started) work_arrived_.NotifyOne();
   return absl::OkStatus();
 }
 
@@ -342,6 +346,7 @@ void Executor::RunReady() {
   mutex_.Unlock();
   task->Run(&slot);
   mutex_.Lock();
+  if (idle_ == 0) needed_at_ = std::chrono::steady_clock::now();
   ++idle_;
   // This thread takes one of the started tasks.
   for (size_t started = End(slot.queue()); started > 1; --started) work_arrived_.NotifyOne();
@@ -388,7 +393,6 @@ std::thread Executor::RunTasks() {
       }
     }
     --idle_;
-    if (idle_ == 0) needed_at_ = std::chrono::steady_clock::now();
     if (ready_.empty()) return {};
     RunReady();
   }

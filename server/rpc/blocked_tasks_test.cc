@@ -275,6 +275,17 @@ TEST_F(FewThreadsTest, TasksWaitForTheThreadsThatCouldBeStarted) {
   ended.Wait();
 }
 
+TEST_F(FewThreadsTest, AWaitingTaskRunsOnceTheSystemStartsThreadsAgain) {
+  Countdown ended(1);
+  Executor executor(kDefault, Few(1));
+  ASSERT_TRUE(Block(executor, one_).ok());
+  ASSERT_TRUE(Note(executor, two_, "", &ended).ok());
+  left_ = 2;
+  ASSERT_TRUE(Block(executor, three_).ok());
+  ended.Wait();
+  gate_.Notify();
+}
+
 TEST_F(FewThreadsTest, QueuedTasksRunOnTheCallersThreadIfThereIsNoOther) {
   Executor executor({.max_threads = 1, .max_queued = 4}, Few(0));
   Countdown ended(2);

@@ -77,6 +77,7 @@ bool ConnectionTable::TryAdmit(ConnectionBeforePreface* connection,
       ++counters_.dropped_for_room;
       return false;
     }
+    if (tenant_is_full || is_full_everywhere) *limited = connection->client;
   }
   Line& line = Take(connection->pipe, client);
   ++counters_.silent;
@@ -118,7 +119,10 @@ std::shared_ptr<Client> ConnectionTable::EvictFromLargest(std::vector<Line*> can
 std::shared_ptr<Client> ConnectionTable::EvictFrom(Line& line, Client* incoming,
                                                    ConnectionBeforePreface** displaced) {
   if (!line.silent.empty()) {
-    *displaced = line.silent.front();
+    // A process that dials fast must not end what another process of its tenant has just dialled.
+    const auto own = std::ranges::find_if(
+        line.silent, [incoming](const auto* silent) { return silent->client.get() == incoming; });
+    *displaced = own != line.silent.end() ? *own : line.silent.front();
     Unlist(*displaced);
     ++counters_.dropped_for_room;
     return (*displaced)->client;
@@ -138,7 +142,7 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Line& line, Client* incoming,
   ++counters_.ended_for_room;
   const bool unused = idle->list_ == &line.fresh;
   Unlist(idle);
-  if (unused && idle->client().get() == incoming) {
+  if (unused && incoming != nullptr && idle->client()->tenant == incoming->tenant) {
     incoming->http2.CountDiscarded(Http2Time::clock::now());
   }
   idle->end_.hang_up();

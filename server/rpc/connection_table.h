@@ -129,11 +129,11 @@ class ServedConnection {
 //
 // At a limit, the table evicts a connection without a call under way. It chooses the tenant with
 // most connections, so that a tenant with few is admitted. Of that tenant's connections it chooses
-// a silent one, else the one that has been idle longest. The eviction does no harm: the evicted
-// client redials with its next call; grpc-go since 1.41 does not redial earlier
-// (https://github.com/grpc/grpc-go/pull/4613). The table closes idle connections only for lack of
-// room, so that a driver that connects at its start and calls much later need not redial
-// repeatedly.
+// a silent one, of the same process if there is one, else the one that has been idle longest. The
+// eviction does no harm: the evicted client redials with its next call; grpc-go since 1.41 does not
+// redial earlier (https://github.com/grpc/grpc-go/pull/4613). The table closes idle connections
+// only for lack of room, so that a driver that connects at its start and calls much later need not
+// redial repeatedly.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.

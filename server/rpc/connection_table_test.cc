@@ -209,6 +209,49 @@ TEST_F(ConnectionTableTest, ATenantOfManyProcessesLosesConnectionsToAnotherTenan
   for (const std::string& name : hung_up_) EXPECT_EQ(name.substr(0, 6), "greedy");
 }
 
+class TwoProcessesTest : public ConnectionTableTest, public CallObserver {
+ protected:
+  void OnDone(const MethodInfo&, const CallContext&, const absl::Status&, absl::Duration) override {
+  }
+  void OnLimit(const Peer& peer, rpc::Limit, uint64_t) override { at_limit_ = peer.process_id; }
+
+  TwoProcessesTest() {
+    table_.emplace(ListenerLimits{.max_connections = 4, .client_share = 50},
+                   std::vector<CallObserver*>{this});
+  }
+
+  const std::shared_ptr<Tenant> tenant_ = std::make_shared<Tenant>();
+  const std::shared_ptr<Client> slow_ = std::make_shared<Client>(
+                                    Peer{.process_id = 10, .image_path = ""}, tenant_),
+                                fast_ = std::make_shared<Client>(
+                                    Peer{.process_id = 11, .image_path = ""}, tenant_);
+  int64_t at_limit_ = 0;
+};
+
+TEST_F(TwoProcessesTest, AProcessLosesItsOwnSilentConnectionFirst) {
+  ConnectionBeforePreface* const slow = New(slow_);
+  ConnectionBeforePreface* const fast = New(fast_);
+  Admit(slow);
+  Admit(fast);
+  EXPECT_EQ(Admit(New(fast_)), fast);
+  EXPECT_TRUE(slow->listed);
+}
+
+TEST_F(TwoProcessesTest, TheProcessThatDialsIsAtTheLimit) {
+  Admit(New(slow_));
+  Admit(New(slow_));
+  EXPECT_NE(Admit(New(fast_)), nullptr);
+  EXPECT_EQ(at_limit_, 11);
+}
+
+TEST_F(TwoProcessesTest, ProcessesThatEvictEachOtherAreBarred) {
+  for (int i = 0; i < 2200; ++i) {
+    if (fast_->barred()) break;
+    Serve(i % 2 == 0 ? slow_ : fast_, "");
+  }
+  EXPECT_TRUE(fast_->barred());
+}
+
 TEST_F(ConnectionTableTest, ATenantsConnectionsAreLimitedOverAllPipes) {
   table_.emplace(
       ListenerLimits{.max_connections = 3, .client_share = 100, .max_connections_of_tenant = 4});

@@ -1,6 +1,7 @@
 // One thread and one epoll set accept for all pipes and wait for prefaces. Served connections are
 // the transport's (socket_posix.h).
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -45,7 +46,7 @@ constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
 // The most accepted connections that wait for their turn, and the most that get it between two
 // looks for new ones. The thread takes connections from the system at once, because the system has
 // one line for all clients and refuses the next client when the line is full.
-constexpr size_t kArrivals = 1024;
+constexpr size_t kMaxArrivals = 1024;
 constexpr int kTurnsAtOnce = 32;
 
 // The longest wait for the ends of connections that were hung up. No client can delay them.
@@ -67,12 +68,23 @@ ListenerLimits WithinDescriptors(ListenerLimits limits) {
   return limits;
 }
 
+// Limits the arrivals to an eighth of the descriptors, because none of them can be evicted.
+size_t MaxArrivals() {
+  rlimit descriptors;
+  if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kMaxArrivals;
+  return std::min<size_t>(kMaxArrivals, descriptors.rlim_cur / 8);
+}
+
 // Returns the process that has connected; 0 if the system does not say.
 int64_t ClientOf(int fd) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
   const int failed = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
   return failed == 0 ? credentials.pid : 0;
+}
+
+bool HasEnded(int64_t process) {
+  return kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
 }
 
 class UnixListener final : public Listener {
@@ -131,6 +143,7 @@ class UnixListener final : public Listener {
 
   const std::string directory_path_;
   const size_t client_share_;
+  const size_t max_arrivals_ = MaxArrivals();
   std::optional<SocketDirectory> directory_;
   UniqueFd epoll_;
   UniqueFd wake_;
@@ -222,6 +235,7 @@ void UnixListener::Stop() {
   // An eventfd's write fails only when its counter is full, and then the thread wakes as well.
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   thread_.join();
+  while (!arrivals_.empty()) arrivals_.Take();
   for (const auto& [id, entry] : entries_) {
     if (entry->kind == Kind::kSilent) connections_->Drop(entry.get());
   }
@@ -270,8 +284,8 @@ int UnixListener::WaitMilliseconds() const {
 }
 
 void UnixListener::Accept(Entry* listening) {
-  // Accepts a bounded batch, so that one busy pipe does not keep the others waiting.
-  for (int i = 0; i < 64; ++i) {
+  // A bounded number, so that one busy pipe does not keep the others waiting.
+  for (size_t i = 0; i < max_arrivals_ && arrivals_.size() < max_arrivals_; ++i) {
     UniqueFd fd(accept4(listening->watched.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -286,7 +300,7 @@ void UnixListener::Accept(Entry* listening) {
     const int64_t process = ClientOf(fd.get());
     const auto* const line = reinterpret_cast<const void*>(static_cast<uintptr_t>(process));
     const size_t own = arrivals_.size_of(line);
-    if (MayTakeOneMore(own, arrivals_.size() - own, kArrivals, client_share_)) {
+    if (MayTakeOneMore(own, arrivals_.size() - own, max_arrivals_, client_share_)) {
       arrivals_.Put(line, {std::move(fd), listening->pipe, process});
     } else {
       connections_->Count(&ListenerCounters::dropped_for_room);
@@ -300,8 +314,10 @@ void UnixListener::Accept(Entry* listening) {
 
 void UnixListener::Admit(Arrival arrival) {
   const uint64_t start = StartOfProcess(arrival.process);
-  // The process has ended. Its connections would not count for any other.
-  if (arrival.process != 0 && start == 0) return;
+  if (start == 0 && arrival.process != 0 && HasEnded(arrival.process)) {
+    // The connection would not count for any other process.
+    return connections_->Count(&ListenerCounters::dropped_silent);
+  }
   auto owned = NewEntry(Kind::kSilent);
   Entry* const entry = owned.get();
   entry->client = clients_.Get(arrival.process, start);

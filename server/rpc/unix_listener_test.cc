@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "server/base/condition.h"
 #include "server/platform/unique_fd.h"
 #include "server/rpc/listener_testing.h"
 #include "server/rpc/testing_posix.h"
@@ -24,12 +26,25 @@ class HoldsListener final : public CallObserver {
  public:
   void OnDone(const MethodInfo&, const CallContext&, const absl::Status&, absl::Duration) override {
   }
-  void OnLimit(const Peer&, Limit, uint64_t) override {
+  void OnLimit(const Peer& peer, Limit, uint64_t) override {
+    {
+      const MutexLock lock(mutex_);
+      at_limit_.push_back(peer.process_id);
+    }
     if (held.HasBeenNotified()) return;
     held.Notify();
     release.WaitForNotification();
   }
+  // The processes whose connections were beyond the limit, in the order of their turns.
+  std::vector<int64_t> at_limit() {
+    const MutexLock lock(mutex_);
+    return at_limit_;
+  }
   absl::Notification held, release;
+
+ private:
+  Mutex mutex_;
+  std::vector<int64_t> at_limit_;
 };
 
 class HeldListenerTest : public ListenerTest {
@@ -88,10 +103,12 @@ TEST_F(HeldListenerTest, AProcessThatDialsManyTimesDelaysNoOtherProcess) {
   char dialled = 0;
   ASSERT_EQ(read(reads.get(), &dialled, 1), 1);
   ASSERT_EQ(dialled, 1);
-  RawClient late = Dial();
+  const RawClient late = Dial();
   observer_.release.Notify();
-  // The last 20 that had their turn are open. This process had the second turn.
-  EXPECT_TRUE(late.Ended());
+  ASSERT_TRUE(Eventually([&] { return observer_.at_limit().size() == 302; }));
+  // The first is the connection that held the thread.
+  const std::vector<int64_t> turns = observer_.at_limit();
+  EXPECT_EQ(std::count(turns.begin(), turns.begin() + 3, getpid()), 2);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }
