@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kRemembered = 64;
 
-// Erases the entry unless a newer object has taken the key already.
+// Erases the entry, unless a newer object already has the key.
 template <typename Map>
 void ForgetExpired(Map* map, const typename Map::key_type& key) {
   const auto found = map->find(key);

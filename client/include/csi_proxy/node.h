@@ -1,5 +1,5 @@
 // Manages storage in this process, without the service. Calls use the types of this library, not
-// the versioned protobuf messages; the embedded mode of the versioned clients is built on it.
+// the versioned protobuf messages. The embedded mode of the versioned clients uses a Node.
 //
 //   absl::StatusOr<std::shared_ptr<csi_proxy::Node>> node = csi_proxy::Node::Windows();
 //   if (!node.ok()) return node.status();
@@ -37,7 +37,7 @@ namespace client {
 class OwnNode;
 }
 
-// What calls may act on, and how many may run at once. The defaults are those of the service.
+// Limits of a node's calls. The defaults are those of the service.
 struct NodeOptions {
   // Paths in calls must lead into these directories. At least one; each absolute and on a drive.
   std::vector<std::string> working_dirs = {R"(C:\var\lib\kubelet)"};
@@ -46,34 +46,34 @@ struct NodeOptions {
   // If true, new SMB mappings require encryption.
   bool require_privacy = true;
   // If true, a call for a share that is already mapped gets PERMISSION_DENIED unless it gives the
-  // credentials with which this node mapped the share. Mappings that others made are replaced.
+  // credentials that this node mapped the share with. Replaces mappings that this node did not
+  // make.
   bool bind_smb_credentials = false;
 
-  // There is no option to keep foreign data and none to allow local shares: an embedded node
-  // formats data that Windows does not recognise, as the Go release did, and refuses shares of its
-  // own node.
+  // Two options of the service are missing: an embedded node always formats data that Windows does
+  // not recognise, as the Go release did, and always refuses shares of its own node.
 
-  // Limits of the versioned clients' calls, per API group: how many run at once, how many more may
-  // wait (further calls get RESOURCE_EXHAUSTED), and how long one may take at the most.
+  // Limits of the versioned clients' calls, per API group: how many run simultaneously, how many
+  // more may wait (further calls get RESOURCE_EXHAUSTED), and how long a call may take.
   size_t max_calls = 16;
   size_t max_queued = 384;
   absl::Duration max_call_duration = absl::Minutes(10);
 
   // Not on Windows: a directory, created if necessary. Processes that give the same directory
-  // exclude each other's calls. Empty: no other process uses the node.
+  // exclude each other's calls. Empty: only this process uses the node.
   std::string lock_directory = {};
 
   // Receives audit lines and failures. Null: standard error.
   LogFunction log = nullptr;
 
-  // `HOST:PORT` at which Prometheus can scrape metrics of the versioned clients' calls, for example
+  // `HOST:PORT` of metrics of the versioned clients' calls for Prometheus, for example
   // `127.0.0.1:9090`; `:9090` for all addresses. The names of the metrics are the service's. Empty:
-  // metrics are not served.
+  // no metrics.
   std::string metrics_bind_address = {};
 };
 
-// Thread-safe. The services that a node returns are part of it: the node must outlive their use.
-// Tests of a driver may derive from Node to give answers of their own.
+// Thread-safe. The services that a node returns are part of it: the node must outlive their use. A
+// driver's tests may derive from Node to return their own answers.
 class Node {
  public:
   // Opens this machine. UNIMPLEMENTED if it does not run Windows; INVALID_ARGUMENT naming the
