@@ -158,10 +158,11 @@ absl::string_view ControllerOf(absl::string_view flag) {
   return "";
 }
 
-// A row of the table, and the component whose flag is meant; no component for others.
+// A row of the table, and the component that the flag configures; empty for flags of the process
+// and of controllers.
 using Meaning = std::pair<std::optional<Component>, const FlagRow*>;
 
-// Returns all that a flag can mean, by its name alone or behind a component's, as in
+// Returns all meanings of a flag, by its name alone or after a component's name, as in
 // `node-driver-registrar-mode`.
 std::vector<Meaning> MeaningsOf(absl::string_view flag) {
   std::vector<Meaning> meanings;
@@ -180,7 +181,8 @@ std::vector<Meaning> MeaningsOf(absl::string_view flag) {
 std::optional<GoFlagKind> FindKind(absl::string_view name) {
   const std::vector<Meaning> meanings = MeaningsOf(name);
   if (!meanings.empty()) return meanings[0].second->kind;
-  // kBool accepts a controller's flag without a value; Take() refuses it with a better message.
+  // kBool also matches a controller's flag without a value, so that Take() refuses it with a better
+  // message.
   if (!ControllerOf(name).empty()) return kBool;
   return std::nullopt;
 }

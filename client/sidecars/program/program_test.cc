@@ -1,4 +1,4 @@
-// Tests run the program as containers do. On Linux they also run a driver and a kubelet beside it.
+// Runs the program as containers do. On Linux also runs a driver and a kubelet.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -235,7 +235,8 @@ TEST_F(ProgramPosixTest, TheKubeletsRefusalEndsALoneRegistrar) {
   EXPECT_EQ(child_->Wait(kLimit), 1);
   EXPECT_THAT(Output(), HasSubstr("no such driver here"));
   EXPECT_FALSE(Exists(socket_));
-  // With livenessprobe the process continues, so that the kubelet does not end a healthy driver.
+  // The process continues because livenessprobe runs, so that the kubelet does not end a healthy
+  // driver.
   LaunchBoth({"--http-endpoint=" + Endpoint()});
   Kubelet(socket_).Notify(false, "no such driver here");
   EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
@@ -337,7 +338,7 @@ TEST_F(ProgramPosixTest, ManyClientsLeaveDescriptorsForTheProbe) {
     clients.back()->Send("GET /healthz HTTP/1.0\r\n\r\n");
   }
   for (const auto& client : clients) {
-    // The connection may have made room for another.
+    // The connection may have been closed to make room for another one.
     EXPECT_THAT(client->ReadAll(), AnyOf("", EndsWith("\r\n\r\nok")));
   }
   EXPECT_EQ(Get(port_, "/healthz").code, 200);
