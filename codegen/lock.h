@@ -1,6 +1,6 @@
-// The lock of the released versions: a fingerprint of all that clients can see of each on the wire
-// or in JSON, so that a change of a released version is noticed. Comments, options for other
-// languages and the order of declarations are left out.
+// The lock of the released versions: a fingerprint of each version's wire and JSON forms, so that a
+// change of a released version is noticed. Comments, options for other languages and the order of
+// declarations do not count.
 #pragma once
 
 #include <map>
@@ -34,7 +34,7 @@ absl::StatusOr<Lock> ParseLock(absl::string_view text);
 std::vector<std::string> Differences(const Lock& locked, const Lock& current);
 
 // Returns `locked` with new versions added. Returns FAILED_PRECONDITION with the differences if a
-// locked version has changed, because released versions must not.
+// locked version has changed, because a released version must not change.
 absl::StatusOr<Lock> AddVersions(const Lock& locked, const Lock& current);
 
 }  // namespace csi_proxy::api
